@@ -13,7 +13,7 @@ __all__ = [
     "BlockStarted",
     "CycleEnded",
     "Event",
-    "Message",
+    "Notice",
     "OnEvent",
     "PhaseEnded",
     "PhaseStarted",
@@ -35,7 +35,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Message:
+class Notice:
     text: str
 
 
@@ -112,7 +112,7 @@ class RunEnded:
 
 
 Event = (
-    Message
+    Notice
     | StepStarted
     | StepEnded
     | RunStarted

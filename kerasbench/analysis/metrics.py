@@ -25,7 +25,6 @@ ON_BATCH, MEDIAN = "predict_on_batch", 0.5
 MIN_CALLS_FOR_P99 = 1_000  # ten calls beyond it
 STARTUP_PHASES = ("spawn", "worker", "import", "device")
 Read = Callable[[TrialRecord, Measurement], float | None]
-Calls = Callable[[Measurement], Latency | None]
 
 
 @dataclass(frozen=True)
@@ -132,7 +131,7 @@ def _samples_per_s(measurement: Measurement) -> float | None:
     return throughput.samples * NS_PER_S / statistics.median(throughput.passes_ns) if throughput else None
 
 
-def calls_of(way: str, batched: bool) -> Calls:
+def calls_of(way: str, batched: bool) -> Callable[[Measurement], Latency | None]:
     """Return what finds a trial's calls of one way to predict, with one sample or with a batch of several."""
 
     def find(measurement: Measurement) -> Latency | None:

@@ -198,10 +198,12 @@ def share_of_epochs(a: Measurement, b: Measurement) -> float:
     return _share(*_sides((ours, theirs), more, steps, short))
 
 
-Side = tuple[float, float]  # the short epoch and the other steps
+EpochParts = tuple[float, float]  # the short epoch and the other steps
 
 
-def _sides(columns: tuple[Training, Training], more: int, steps: BlockRatio, short: BlockRatio) -> tuple[Side, Side]:
+def _sides(
+    columns: tuple[Training, Training], more: int, steps: BlockRatio, short: BlockRatio
+) -> tuple[EpochParts, EpochParts]:
     """Return what is above and below the line of that ratio."""
     medians_ns = [statistics.median(one.epochs.units_ns) for one in columns]
     epoch_ns = statistics.geometric_mean(medians_ns)
@@ -211,7 +213,7 @@ def _sides(columns: tuple[Training, Training], more: int, steps: BlockRatio, sho
     return above, below
 
 
-def _share(above: Side, below: Side) -> float:
+def _share(above: EpochParts, below: EpochParts) -> float:
     return (above[0] / sum(above) + below[0] / sum(below)) / 2
 
 

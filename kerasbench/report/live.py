@@ -37,7 +37,7 @@ LogRatios = Mapping[tuple[str, str], float]
 
 
 @dataclass(frozen=True)
-class Standing:
+class Lead:
     """Columns by their labels."""
 
     fastest: str
@@ -59,7 +59,7 @@ def log_ratios(slices: Mapping[str, Sequence[Slice]], samples: Mapping[str, int]
     return logs
 
 
-def standing(blocks: Sequence[LogRatios]) -> Standing | None:
+def standing(blocks: Sequence[LogRatios]) -> Lead | None:
     """Return how the columns of the last block stand, by the mean over all blocks; None if they cannot be compared."""
     labels = dict.fromkeys(one for one, _ in blocks[-1]) if blocks else {}
     if not labels:
@@ -67,7 +67,7 @@ def standing(blocks: Sequence[LogRatios]) -> Standing | None:
     logs = {pair: statistics.fmean(block[pair] for block in blocks if pair in block) for pair in blocks[-1]}
     fastest = min(labels, key=lambda one: sum(logs[one, other] for other in labels if other != one))
     others = sorted((one for one in labels if one != fastest), key=lambda one: logs[one, fastest])
-    return Standing(fastest, {one: LogEstimate(logs[one, fastest], None, 0, len(blocks)) for one in others})
+    return Lead(fastest, {one: LogEstimate(logs[one, fastest], None, 0, len(blocks)) for one in others})
 
 
 @dataclass

@@ -93,7 +93,7 @@ class ConsoleProgress:
 
     def __call__(self, event: events.Event) -> None:  # noqa: C901, PLR0912 - a case for each event
         match event:
-            case events.Message(text):
+            case events.Notice(text):
                 self._say(text)
             case events.StepStarted(text):
                 self._start_step(text)

@@ -28,7 +28,7 @@ from kerasbench.results.record import (
     completed_rounds,
     measuring_code,
 )
-from kerasbench.runs.rounds import Row, rows_of
+from kerasbench.runs.rounds import OpenRow, rows_of
 from kerasbench.text import complain
 
 
@@ -139,7 +139,9 @@ def _same_versions(trial: TrialRecord, probe: ProbeReport | Failure | None) -> b
     return all(ran.get(name) == version for name, version in present.items())
 
 
-def _whole(row: Row, counting: Sequence[TrialRecord], tried: Sequence[TrialRecord], is_race: bool) -> list[TrialRecord]:
+def _whole(
+    row: OpenRow, counting: Sequence[TrialRecord], tried: Sequence[TrialRecord], is_race: bool
+) -> list[TrialRecord]:
     """Return a row's trials of its whole rounds; and what was given up without a block, which stays so.
 
     That a case computes something else than the others is forgotten where a trial of the row no longer counts.

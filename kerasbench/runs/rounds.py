@@ -189,7 +189,7 @@ def freeze(protocol: Protocol, measurement: Measurement) -> Protocol:
 
 
 @dataclass
-class Row:
+class OpenRow:
     """Cases that are measured together."""
 
     cases: list[Case]
@@ -305,16 +305,16 @@ class Row:
         return [(case, failures[case.column]) for case in self.alive if case.column in failures]
 
 
-def rows_of(planned: Plan) -> list[Row]:
+def rows_of(planned: Plan) -> list[OpenRow]:
     """Return the rows of a plan: cases of one workload and size; each case by itself where all epochs are run."""
     groups: dict[object, list[Case]] = {}
     for case in planned.cases:
         row = case.key if case.protocol.kind == "published" else case.row
         groups.setdefault(row, []).append(case)
-    return [Row(cases) for cases in groups.values()]
+    return [OpenRow(cases) for cases in groups.values()]
 
 
-def ordered(rows: Iterable[Row], cases: Sequence[Case]) -> list[Row]:
+def ordered(rows: Iterable[OpenRow], cases: Sequence[Case]) -> list[OpenRow]:
     """Return the rows in the order in which their first cases come."""
     place = {case.key: number for number, case in reversed(list(enumerate(cases)))}
     return sorted(rows, key=lambda row: min(place[case.key] for case in row.cases))
@@ -363,7 +363,7 @@ class Run:
     clock_s: Callable[[], float] = time.monotonic
     between: Between = ratios.ratio_of
     record: Record = field(init=False)
-    rows: list[Row] = field(init=False)
+    rows: list[OpenRow] = field(init=False)
     _rest_s: float = field(init=False)  # nobody runs for so long before each turn
     _sitting: int = field(init=False)
 
@@ -445,7 +445,7 @@ class Run:
         several = any(len(row.alive) > 1 for row in self.rows)
         return schedule.all_in_words(reasons, self.planned.effort, self._precision, several)
 
-    def _measure_row(self, row: Row, index: int) -> None:
+    def _measure_row(self, row: OpenRow, index: int) -> None:
         """Measure a row's columns in this round, in as few blocks as memory allows.
 
         The first block has all columns that were never crowded. Those that did not fit follow in further blocks, each
@@ -470,7 +470,7 @@ class Run:
                 self.on_event(RowEnded(list(row.alive), why))
         row.had = index
 
-    def _decide(self, row: Row, index: int) -> None:
+    def _decide(self, row: OpenRow, index: int) -> None:
         """Decide whether a row goes on after a round, which later ones may have followed already."""
         row.had = index
         so_far = [trial for trial in row.trials if trial.round <= index]
@@ -483,7 +483,7 @@ class Run:
             is_won = row.leave_outpaced(so_far, self.planned.config.race, self.planned.effort.max_rounds)
             row.stop = StopReason.WON if is_won else row.stop
 
-    def _measure_block(self, row: Row, cases: list[Case], index: int) -> list[tuple[Case, TrialRecord]]:
+    def _measure_block(self, row: OpenRow, cases: list[Case], index: int) -> list[tuple[Case, TrialRecord]]:
         """Measure cases side by side, keep the trials of those that were started, and return them."""
         number = 1 + max((trial.block for trial in self.record.trials), default=0)
         cpu_ns = time.process_time_ns()
@@ -495,7 +495,9 @@ class Run:
             self._end_series(case, trial)
         return trials
 
-    def _launch_block(self, row: Row, cases: Sequence[Case], index: int, number: int) -> list[tuple[Case, TrialRecord]]:
+    def _launch_block(
+        self, row: OpenRow, cases: Sequence[Case], index: int, number: int
+    ) -> list[tuple[Case, TrialRecord]]:
         known = [row.known[case.key] for case in cases]
         devices = [case.device for case in cases]
         members = [self._member(row, case) for case in cases]
@@ -539,7 +541,7 @@ class Run:
             self.on_event(StepsKnown(columns, self.clock_s() - began_s, left_s))
         return found
 
-    def _member(self, row: Row, case: Case) -> BlockMember:
+    def _member(self, row: OpenRow, case: Case) -> BlockMember:
         config, entry, known = self.planned.config, case.selected.entry, row.known[case.key]
         memory_bytes = config.memory_limit_bytes
         if memory_bytes is None and entry.is_saved and not entry.model_config.trust:
@@ -548,7 +550,7 @@ class Run:
         request = trial_request(case, row.asked(case), self.planned)
         return BlockMember(self.interpreter(case.column.environment), request, limits, case.label)
 
-    def _leave_out_odd(self, row: Row, index: int) -> list[tuple[Case, TrialRecord]]:
+    def _leave_out_odd(self, row: OpenRow, index: int) -> list[tuple[Case, TrialRecord]]:
         """Measure a case no further that computes something else than the others; return the records that say so.
 
         Its trials stay in the record.

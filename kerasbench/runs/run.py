@@ -13,7 +13,7 @@ from kerasbench import backends, events, files, host, text
 from kerasbench.environments import sides
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import ResultsError, UnusableScenario, UsageError
-from kerasbench.events import Message, OnEvent
+from kerasbench.events import Notice, OnEvent
 from kerasbench.host import Machine
 from kerasbench.host.lock import machine_lock
 from kerasbench.host.noise import MachineState, observe
@@ -50,7 +50,7 @@ def versus_config(settings: Settings, chosen: Interpreters, on_event: OnEvent) -
     """
 
     def say(line: str) -> None:
-        on_event(Message(line))
+        on_event(Notice(line))
 
     config, base, head = request.versus(settings), settings.base, settings.head
     catalog.require_known(config.scenarios)
@@ -88,7 +88,7 @@ def measured(
     if isinstance(config, RunConfig):
         config = with_environments(config, interpreters)
         _require_present(config, interpreters)  # before it waits
-    with machine_lock(on_wait=(lambda line: on_event(Message(line))) if wait else None):
+    with machine_lock(on_wait=(lambda line: on_event(Notice(line))) if wait else None):
         files.remove_abandoned()
         yield _measure(config, folder, interpreters, on_event)
 
@@ -159,7 +159,7 @@ def _config_of(interrupted: Interrupted, interpreters: Interpreters) -> RunConfi
 
 
 @dataclass(frozen=True)
-class Inventory:
+class Survey:
     """What there is on this machine."""
 
     here: Machine
@@ -168,7 +168,7 @@ class Inventory:
     selected: list[Selected]
 
 
-def survey(config: RunConfig, here: Machine, interpreters: Interpreters, on_event: OnEvent) -> Inventory:
+def survey(config: RunConfig, here: Machine, interpreters: Interpreters, on_event: OnEvent) -> Survey:
     """Look at the machine, ask the backends what they see, and select the scenarios.
 
     Raises:
@@ -183,7 +183,7 @@ def survey(config: RunConfig, here: Machine, interpreters: Interpreters, on_even
     python = interpreters.of(describer) if describer else sys.executable
     backend = describer.backend if describer else None
     selected = catalog.select(config.scenarios, python, backend, config.keep_env, config.model_config, config.suite)
-    return Inventory(here, state, probes, selected)
+    return Survey(here, state, probes, selected)
 
 
 def environments_of(config: RunConfig) -> list[Environment]:
@@ -214,7 +214,7 @@ def probe_all(
     return dict(zip(environments, reports, strict=True))
 
 
-def plan(config: RunConfig, inventory: Inventory, interpreters: Interpreters, on_event: OnEvent) -> Plan:
+def plan(config: RunConfig, inventory: Survey, interpreters: Interpreters, on_event: OnEvent) -> Plan:
     """Plan a run out of what there is, and get ready all that its trials need.
 
     Raises:

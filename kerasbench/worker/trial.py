@@ -1,7 +1,7 @@
 """One trial, phase by phase, from the import of the backend to the proof of what it ran on.
 
 ``run_trial`` is the whole of it. ``begin`` makes the model; then come the phases that ``phases_of`` chooses, each a
-function of what they work with (``Trial``) and of what was found so far (``Findings``), in the order of this file.
+function of what they work with (``Trial``) and of what was found so far (``PartialMeasurement``), in the order of this file.
 """
 
 import dataclasses
@@ -123,7 +123,7 @@ class Trial:
 
 
 @dataclass
-class Findings:
+class PartialMeasurement:
     """What the phases have found so far. Fields without a default are found by every protocol."""
 
     first_step_ns: int | None = None
@@ -159,7 +159,7 @@ def run_trial(request: TrialRequest, pipe: Pipe, turns: Turns) -> None:
     """
     with BusyCores(request.options.busy_cores) as busy:  # before this process limits itself to some processors
         meter = Meter(busy=busy, card=card_share_reader(request.device))
-        trial, findings = begin(request, pipe, turns, meter), Findings(sizes=request.protocol.sizes)
+        trial, findings = begin(request, pipe, turns, meter), PartialMeasurement(sizes=request.protocol.sizes)
         for phase in phases_of(request.protocol, trial.feed.workload, trial.scenario.trains):
             if not (findings.sizes and STAGE_OF.get(phase) in findings.sizes.left_out):
                 phase(trial, findings)
@@ -214,7 +214,7 @@ def _feed(scenario: Scenario, workload: Workload, request: TrialRequest) -> Feed
     return feed
 
 
-def first_prediction(trial: Trial, findings: Findings) -> None:
+def first_prediction(trial: Trial, findings: PartialMeasurement) -> None:
     """Note what a model that is not trained is given, what it predicts, and how long that takes."""
     from kerasbench.worker.train import describe
 
@@ -227,7 +227,7 @@ def first_prediction(trial: Trial, findings: Findings) -> None:
         findings.sizes = trial.sized(predict_ns)
 
 
-def first_steps(trial: Trial, findings: Findings) -> None:
+def first_steps(trial: Trial, findings: PartialMeasurement) -> None:
     """Train one step by itself, and as many after it as the row's sizes say; fewer in a sweep and on random rows.
 
     The case's first trial tells what they teach and compute: later ones repeat the step, if that, to see it compiled.
@@ -254,7 +254,7 @@ def first_steps(trial: Trial, findings: Findings) -> None:
         findings.parity = Parity([first_loss, *following.losses], [], sensitive=checks.sensitive_layers(model))
 
 
-def published_epochs(trial: Trial, findings: Findings) -> None:
+def published_epochs(trial: Trial, findings: PartialMeasurement) -> None:
     """Run all published epochs in one `fit`."""
     from kerasbench.worker.train import run_published
 
@@ -264,7 +264,7 @@ def published_epochs(trial: Trial, findings: Findings) -> None:
     findings.recurrent = spy.notes
 
 
-def steps(trial: Trial, findings: Findings) -> None:
+def steps(trial: Trial, findings: PartialMeasurement) -> None:
     """Measure slices of steps, or of whole epochs where these are too short."""
     from kerasbench.worker.train import measure_steps
 
@@ -276,7 +276,7 @@ def steps(trial: Trial, findings: Findings) -> None:
         findings.steps = measure_steps(trial.model, trial.feed, trial.callbacks, pace, trial.ask(TRAIN))
 
 
-def short_epochs(trial: Trial, findings: Findings) -> None:
+def short_epochs(trial: Trial, findings: PartialMeasurement) -> None:
     """Measure slices of short epochs, which tell what an epoch costs once."""
     from kerasbench.worker import train
 
@@ -294,7 +294,7 @@ def short_epochs(trial: Trial, findings: Findings) -> None:
     findings.epoch_steps = train.SHORT_EPOCH_STEPS
 
 
-def predictions(trial: Trial, findings: Findings) -> None:
+def predictions(trial: Trial, findings: PartialMeasurement) -> None:
     """Measure slices of single predictions, of predictions of a batch, and of passes over the test samples."""
     model, feed, pace, sizes = trial.model, trial.feed, trial.pace, findings.sizes
     left_out = sizes.left_out if sizes else []
@@ -309,7 +309,7 @@ def predictions(trial: Trial, findings: Findings) -> None:
             findings.throughput = predict.time_passes(model, feed, pace, trial.ask(ALL), most_batches)
 
 
-def calls(trial: Trial, findings: Findings) -> None:
+def calls(trial: Trial, findings: PartialMeasurement) -> None:
     """Measure slices of the other ways to predict, of one sample and of a batch."""
     model, feed, sizes = trial.model, trial.feed, findings.sizes
     assert sizes is not None  # the first prediction has found them
@@ -323,7 +323,7 @@ def calls(trial: Trial, findings: Findings) -> None:
                 findings.prediction += [latency] if latency else []
 
 
-def finish(trial: Trial, findings: Findings) -> None:
+def finish(trial: Trial, findings: PartialMeasurement) -> None:
     """Prove what it ran on and with which configuration; read the peaks of memory."""
     from kerasbench.worker.train import first_step
 
@@ -345,7 +345,7 @@ def finish(trial: Trial, findings: Findings) -> None:
         findings.fallbacks = backend.fallbacks(lambda: first_step(model, trial.feed))
 
 
-def silenced_parity(trial: Trial, findings: Findings) -> None:
+def silenced_parity(trial: Trial, findings: PartialMeasurement) -> None:
     """Compare what a second model computes without its random numbers, where the first could not be compared.
 
     Before that, where the scenario brings its weights, what it predicts: the first has been trained meanwhile.
@@ -366,7 +366,7 @@ def silenced_parity(trial: Trial, findings: Findings) -> None:
             return  # what has been measured stands, and the page says that it was not compared
 
 
-def parts(trial: Trial, findings: Findings) -> None:
+def parts(trial: Trial, findings: PartialMeasurement) -> None:
     """Measure what a step is made of: last, for its large products belong to no peak."""
     from kerasbench.worker.train import measure_parts
 
@@ -377,7 +377,7 @@ def parts(trial: Trial, findings: Findings) -> None:
         findings.parts = measure_parts(trial.model, trial.feed, trial.backend, pace, trial.ask(PARTS))
 
 
-Phase = Callable[[Trial, Findings], None]
+Phase = Callable[[Trial, PartialMeasurement], None]
 PHASES: dict[ProtocolKind, tuple[Phase, ...]] = {
     "steady": (first_steps, steps, short_epochs, predictions, finish, silenced_parity, parts),
     "published": (published_epochs, steps, short_epochs, predictions, finish),
@@ -409,7 +409,7 @@ def phases_of(protocol: Protocol, workload: Workload, trains: bool = True) -> li
     return [phase for phase in PHASES[protocol.kind] if not left_out.get(phase)]
 
 
-def measurement_of(trial: Trial, findings: Findings) -> Measurement:
+def measurement_of(trial: Trial, findings: PartialMeasurement) -> Measurement:
     """Return all that the phases have found."""
     workload = trial.feed.workload
     training = None
@@ -449,7 +449,7 @@ def measurement_of(trial: Trial, findings: Findings) -> Measurement:
     )
 
 
-def _usage(findings: Findings) -> Usage:
+def _usage(findings: PartialMeasurement) -> Usage:
     """Return what the slices of steps used, or of predictions."""
     slices = largest(findings.prediction) if findings.steps is None else findings.steps.slices
     return Usage(

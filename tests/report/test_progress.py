@@ -178,7 +178,7 @@ def test_a_step_that_is_interrupted_ends_its_display(terminal: bool) -> None:
 def test_a_terminal_shows_what_goes_on_now() -> None:
     out = io.StringIO()
     progress = ConsoleProgress(Console(file=out, width=200, force_terminal=True, _environ={"TERM": "xterm"}))
-    progress(events.Message("a message"))
+    progress(events.Notice("a message"))
     progress(started(TORCH))
     progress(events.Waiting("dense", "level 1"))
     progress(events.BlockStarted([TORCH, JAX], is_first=True))

@@ -268,7 +268,7 @@ def test_later_rounds_measure_nothing_again_that_is_known_and_every_third_what_n
 
 
 def test_what_a_row_s_last_rounds_took_tells_what_another_takes() -> None:
-    row = rounds.Row([made.case()], had=6)
+    row = rounds.OpenRow([made.case()], had=6)
     for index in range(1, 7):
         row.take(
             dataclasses.replace(made.in_block(index, made.measurement()), wall_ns=(100 if index < 4 else 30) * 10**9)

@@ -51,7 +51,10 @@ def test_a_row_learns_what_its_cases_take_and_how_long_without_the_others() -> N
 
 
 def test_children_start_one_after_another_in_three_rounds_and_on_a_gpu_in_all() -> None:
-    cpu, mixed = rounds.Row(list(CASES)), rounds.Row([*CASES, dataclasses.replace(CASES[0], device=Device("cuda"))])
+    cpu, mixed = (
+        rounds.OpenRow(list(CASES)),
+        rounds.OpenRow([*CASES, dataclasses.replace(CASES[0], device=Device("cuda"))]),
+    )
     for had, (on_cpu, on_gpu) in enumerate([(True, True)] * 3 + [(False, True)] * 2):
         cpu.had = mixed.had = had
         assert (cpu.starts_alone(cold=True), mixed.starts_alone(cold=True)) == (on_cpu, on_gpu)

@@ -29,7 +29,7 @@ from kerasbench.worker import checks, predict, trial
 from kerasbench.worker import model as models
 from kerasbench.worker.clock import Pace, SliceClock, WarmUpClock
 from kerasbench.worker.feed import Feed, Rows
-from kerasbench.worker.trial import Findings, Trial, phases_of
+from kerasbench.worker.trial import PartialMeasurement, Trial, phases_of
 from kerasbench.worker.usage import Meter
 from tests import made
 from tests.worker import stand_in_keras
@@ -66,7 +66,7 @@ def test_calls_train_nothing(trains: bool) -> None:
 
 
 def test_the_measurement_of_predictions_has_no_training() -> None:
-    found = Findings()
+    found = PartialMeasurement()
     found.prediction = [
         Latency(1, [5], Slices.of([Slice(1, 5, 0, 0)])),
         Latency(16, [8, 8], Slices.of([Slice(2, 16, 0, 0, 30)])),
@@ -84,7 +84,7 @@ def test_what_a_pipeline_draws_is_compared_with_nothing(draws: bool, monkeypatch
     monkeypatch.setattr(checks, "sample_outputs", lambda model, feed: [[1.0]])
     monkeypatch.setattr(checks, "can_be_silenced", lambda model: False)
     monkeypatch.setattr(models, "build_keras", lambda *given: given)
-    one, silenced, foreseen, learned = subject(), Findings(), Findings(), Findings()
+    one, silenced, foreseen, learned = subject(), PartialMeasurement(), PartialMeasurement(), PartialMeasurement()
     model: Any = SimpleNamespace(_flatten_layers=lambda include_self=True: [], predict_on_batch=lambda x: x)
     pipe: Any = SimpleNamespace(phase=lambda name: contextlib.nullcontext())
     known = dataclasses.replace(one.request, protocol=Protocol(sizes=made.SIZES))
@@ -132,7 +132,7 @@ def test_predictions_that_would_take_too_long_are_left_out(
     monkeypatch.setattr(predict, "time_passes", lambda *given: asked.append(given))
     pipe: Any = SimpleNamespace(phase=lambda name: contextlib.nullcontext())
     backend: Any = SimpleNamespace(synchronize=lambda model: None)
-    found = Findings(sizes=dataclasses.replace(made.SIZES, left_out=left_out))
+    found = PartialMeasurement(sizes=dataclasses.replace(made.SIZES, left_out=left_out))
     trial.predictions(dataclasses.replace(subject(), pipe=pipe, backend=backend), found)
     assert ([one.batch for one in found.prediction], len(asked)) == (batches, passes)
 
@@ -142,7 +142,7 @@ def test_what_the_first_trial_has_learned_is_not_learned_again(repeats: bool, ag
     protocol = Protocol(steps_per_slice=4, sizes=made.SIZES, repeats=repeats)
     pipe: Any = SimpleNamespace(phase=lambda name: contextlib.nullcontext())
     model: Any = SimpleNamespace(_flatten_layers=lambda include_self=True: [])
-    request, found = dataclasses.replace(REQUEST, protocol=protocol), Findings()
+    request, found = dataclasses.replace(REQUEST, protocol=protocol), PartialMeasurement()
     with stand_in_keras.train_module() as train:
         vars(train).update(
             first_step=lambda *given: (1, 2.0, Batch("", "")),
@@ -154,7 +154,7 @@ def test_what_the_first_trial_has_learned_is_not_learned_again(repeats: bool, ag
 
 
 def test_parity_that_is_known_is_not_looked_for_again() -> None:
-    found = Findings()
+    found = PartialMeasurement()
     found.parity = known = Parity([1.0], [])
     trial.silenced_parity(subject(), found)
     assert found.parity is known
@@ -187,7 +187,7 @@ def test_a_short_epoch_has_the_order_of_the_published_rows_in_it(monkeypatch: py
         pipe: Any = SimpleNamespace(phase=lambda name: contextlib.nullcontext())
         request = dataclasses.replace(one.request, options=Options(native=native))
         backend: Any = SimpleNamespace(synchronize=lambda model: None)
-        found = Findings()
+        found = PartialMeasurement()
         trial.short_epochs(dataclasses.replace(one, request=request, pipe=pipe, backend=backend), found)
     batch = one.feed.batch
     few = 2 * batch + LONG.train % batch
@@ -227,8 +227,8 @@ def test_what_is_compiled_while_slices_are_measured_is_counted() -> None:
     assert sum(one.made) == 2
 
 
-def findings() -> Findings:
-    found = Findings()
+def findings() -> PartialMeasurement:
+    found = PartialMeasurement()
     protocol = Protocol(steps_per_slice=4, warmup_slices=1)
     found.steps = clock = SliceClock(WarmUpClock(protocol, 20, 0), Pace(protocol, lambda model: None, 0))
     clock.slices += [Slice(4, 8 * MS, cycle, 0, 12 * MS) for cycle in range(2)]

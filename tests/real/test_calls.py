@@ -1,0 +1,69 @@
+"""Every way to predict on every backend, with Keras and without, and what compilers tell of it."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from kerasbench import backends
+from kerasbench.analysis import cases
+from kerasbench.plan import catalog
+from kerasbench.protocol.columns import Column, Options
+from kerasbench.protocol.measurement import Measurement
+from tests.real import trials
+
+pytestmark = [pytest.mark.real, pytest.mark.traced]
+
+CALLS = dataclasses.replace(trials.SHORTEST, kind="calls")
+TINY = catalog.builtin_folder() / "tiny"
+COMPILED = {"jax": None, "tensorflow": True, "torch": None}  # torch compiles for half a minute: once is enough
+
+
+def called(backend: str, options: Options) -> Measurement:
+    return trials.measured(trials.run(TINY / "small_cnn.py", backend, options=options, protocol=CALLS))
+
+
+@pytest.mark.parametrize("backend", backends.names())
+def test_every_way_to_predict_with_keras_and_without(backend: str) -> None:
+    modes = [Options(jit=COMPILED[backend], native=native) for native in (False, True)]
+    found = {Column(backend, "cpu", options): called(backend, options) for options in modes}
+    ways = {"predict_on_batch", "call", "predict_call"} | ({"compiled_call"} if backend != "torch" else set())
+    for measurement in found.values():
+        assert measurement.training is None
+        assert {(one.way, one.batch) for one in measurement.prediction} == {
+            (way, batch) for way in ways for batch in (1, 4)
+        }
+        assert all(one.calls_ns and one.slices.count for one in measurement.prediction)
+    assert cases.judge_parity({column: ("cpu", one) for column, one in found.items()}) == {}
+
+
+def test_torch_says_where_its_graphs_break(faults: Path) -> None:
+    found = trials.measured(
+        trials.run(faults / "breaks_its_graph.py", "torch", options=Options(jit=True), protocol=CALLS)
+    )
+    assert {one.way for one in found.prediction} >= {"call", "compiled_call"}
+    assert found.compiler is not None
+    assert sum(found.compiler.breaks.values()) >= 1
+    assert (found.compiler.programs or 0) >= 2
+    assert found.compiler.seconds
+    assert found.compiler.while_measured == 0
+
+
+def test_a_column_that_compiles_while_it_is_measured_is_found(faults: Path) -> None:
+    again = trials.measured(trials.run(faults / "compiles_again.py", "jax", protocol=trials.STEPS_ALONE))
+    once = trials.measured(trials.run(faults / "fine.py", "jax", protocol=trials.STEPS_ALONE))
+    assert again.compiler is not None and once.compiler is not None
+    assert again.compiler.while_measured > 0
+    assert once.compiler.while_measured == 0
+
+
+@pytest.mark.parametrize("backend", backends.names())
+def test_a_transformer_s_twin_learns_as_keras_does(backend: str) -> None:
+    found = {
+        Column(backend, "cpu", options): trials.measured(
+            trials.run(TINY / "tiny_transformer.py", backend, options=options, protocol=trials.STEPS_ALONE)
+        )
+        for options in (Options(), Options(native=True))
+    }
+    assert cases.judge_parity({column: ("cpu", one) for column, one in found.items()}) == {}
+    assert all(one.parity is not None for one in found.values())
