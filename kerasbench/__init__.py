@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kerasbench import datasets
-    from kerasbench.api import compare, explain, fastest, load, run, sweep, versus
+    from kerasbench.api import compare, explain, fastest, load, run, soak, sweep, versus
     from kerasbench.scenario import Scenario, ScenarioError, Workload
 
 
@@ -23,6 +23,7 @@ __all__ = [
     "fastest",
     "load",
     "run",
+    "soak",
     "sweep",
     "versus",
 ]
@@ -38,7 +39,7 @@ def __getattr__(name: str) -> Any:
         from kerasbench import scenario
 
         return getattr(scenario, name)
-    if name in ("compare", "explain", "fastest", "load", "run", "sweep", "versus"):
+    if name in ("compare", "explain", "fastest", "load", "run", "soak", "sweep", "versus"):
         from kerasbench.errors import require_supported
 
         require_supported()

@@ -1,4 +1,4 @@
-"""kerasbench from Python: run, sweep, explain, versus, fastest, load, compare, and what they return.
+"""kerasbench from Python: run, sweep, explain, versus, fastest, soak, load, compare, and what they return.
 
 Their options are those of the command line (``settings.py``). Results show the answer first, in a few lines of text or
 as HTML in a notebook. They print as the tables of the command line, and become a picture, or a
@@ -19,6 +19,7 @@ from kerasbench.analysis import versus as versions
 from kerasbench.analysis.breakdown import StepBreakdown
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.race import Race
+from kerasbench.analysis.soak import Soak
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.versus import Change, RunComparison, Versus, require_decided
 from kerasbench.errors import ResultsError, UsageError
@@ -29,7 +30,7 @@ from kerasbench.report.sections import Chart, Page
 from kerasbench.results import folder
 from kerasbench.results.folder import merge
 from kerasbench.results.record import Record, ResumeConfig, RunConfig
-from kerasbench.settings import EXPLAIN, FASTEST, RUN, SWEEP, VERSUS, Settings
+from kerasbench.settings import EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS, Settings
 
 
 @dataclass(frozen=True, repr=False)
@@ -131,6 +132,19 @@ class Fastest(Results):
 
 
 @dataclass(frozen=True, repr=False)
+class Soaked(Results):
+    """The run of a soak. It prints the answer first, and has all else that results have."""
+
+    @property
+    def soaks(self) -> list[Soak]:
+        """How the memory and the time of each case went on."""
+        return self.findings.soaks
+
+    def _chart(self) -> Chart | None:
+        return charts.soaked(self.soaks)
+
+
+@dataclass(frozen=True, repr=False)
 class Versions(Results):
     """The run of a comparison of versions: in ``regressions`` what the head does worse; all else that results have."""
 
@@ -212,7 +226,14 @@ def _pandas() -> Any:
 
 Place = str | Path
 Function = TypeVar("Function", bound=Callable[..., Results])
-KINDS: dict[str, type[Results]] = {RUN: Results, SWEEP: Results, EXPLAIN: Explained, VERSUS: Versions, FASTEST: Fastest}
+KINDS: dict[str, type[Results]] = {
+    RUN: Results,
+    SWEEP: Results,
+    EXPLAIN: Explained,
+    VERSUS: Versions,
+    FASTEST: Fastest,
+    SOAK: Soaked,
+}
 
 
 def _with_options(command: str) -> Callable[[Function], Function]:
@@ -341,6 +362,23 @@ def fastest(
     own = settings.settings(FASTEST, {"backends": backends, "devices": devices, **options})
     with request.with_live_model(own, scenarios, data) as whole:
         results: Fastest = _saved(_measure(FASTEST, whole))
+    return results
+
+
+@_with_options(SOAK)
+def soak(
+    scenarios: Place | Sequence[Place],
+    backends: str | Sequence[str] = (),
+    devices: str | Sequence[str] = (),
+    **options: Any,
+) -> Soaked:
+    """Let models go on for ``minutes``, as the command ``soak`` does: does memory grow, do steps become slower?
+
+    Raises:
+        KerasbenchError: something that was asked for does not exist, or another run holds the machine.
+    """
+    own = {"backends": backends, "devices": devices}
+    results: Soaked = _saved(measure(SOAK, own | options, scenarios=_files(scenarios)))
     return results
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-RUN, SWEEP, EXPLAIN, VERSUS, FASTEST = "run", "sweep", "explain", "versus", "fastest"
+RUN, SWEEP, EXPLAIN, VERSUS, FASTEST, SOAK = "run", "sweep", "explain", "versus", "fastest", "soak"
 TABLES = (RUN, SWEEP, EXPLAIN, VERSUS)  # what is asked for is measured to the end
-ALL = (*TABLES, FASTEST)
+ALL = (*TABLES, FASTEST, SOAK)
 
 WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, FILES, EXPERTS = (
     "What to measure",
@@ -117,9 +117,9 @@ class Settings:
         "train",
         "--for",
         WHAT,
-        "What is to be fast: train (default), predict (a batch) or predict-one (a sample).",
+        "What the model does: train (default), predict (a batch) or, of `fastest`, predict-one (a sample).",
         "PURPOSE",
-        commands=(FASTEST,),
+        commands=(FASTEST, SOAK),
         offers=PURPOSES,
     )
     tries: list[str] = _many(
@@ -140,7 +140,12 @@ class Settings:
         "[NAME=]SIZE",
     )
     batch_size: int | None = _one(
-        None, "--batch-size", MODEL, "Samples in a batch. Default: 32.", "N", commands=(RUN, EXPLAIN, VERSUS, FASTEST)
+        None,
+        "--batch-size",
+        MODEL,
+        "Samples in a batch. Default: 32.",
+        "N",
+        commands=(RUN, EXPLAIN, VERSUS, FASTEST, SOAK),
     )
     custom: str = _one("", "--custom", MODEL, "Defines the model's own layers and functions.", "FILE.py")
     trust: bool = _one(False, "--trust", MODEL, "Load the file even if it may run code of its own.")
@@ -157,6 +162,7 @@ class Settings:
         LONG,
         "Exactly N rounds. Default: 3 to 12, until the ratios are within ±2 %. A race has N at most, by default 4.",
         "N",
+        commands=(*TABLES, FASTEST),
     )
     rigorous: bool = _one(False, "--rigorous", LONG, "Twelve rounds, and a control.", commands=TABLES)
     budget: str | float | None = _one(
@@ -165,7 +171,9 @@ class Settings:
         LONG,
         "Time limit: 90s, 10m or 1h. No round starts that would exceed it; the first always completes.",
         "TIME",
+        commands=(*TABLES, FASTEST),
     )
+    minutes: float = _one(5.0, "--minutes", LONG, "How long each column goes on. Default: 5.", "N", commands=(SOAK,))
     threshold: str | float = _one(
         "3%",
         "--threshold",

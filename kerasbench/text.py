@@ -10,7 +10,7 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 
 NOTHING = "–"  # in a table, where there is no number to have
-MIB, GIB = 1 << 20, 1 << 30
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 # The last line of every page that kerasbench writes: one without it is somebody else's.
 MADE = "<!-- Made by kerasbench from result files. `python -m kerasbench report` writes it again. -->"
 

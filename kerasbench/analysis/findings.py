@@ -12,6 +12,7 @@ from kerasbench.analysis.breakdown import StepBreakdown, breakdowns
 from kerasbench.analysis.estimates import Estimate
 from kerasbench.analysis.rankings import BreakEven, Contrast, break_evens, of_busy_cores, of_keras, speed_ups
 from kerasbench.analysis.series import SizeSeries, swept
+from kerasbench.analysis.soak import Soak, soaks_of
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.versus import Versus, versus
 from kerasbench.protocol.columns import Column
@@ -191,6 +192,12 @@ class Findings:
         looks = self.record.config.effort.max_rounds
         raced = [race.race_of(row, config, looks) for row in self.plain.rows] if config else []
         return [one for one in raced if one is not None]
+
+    @cached_property
+    def soaks(self) -> list[Soak]:
+        """What became of each case that went on for minutes."""
+        config = self.record.config.soak
+        return [one for row in self.plain.rows for one in soaks_of(row, config)] if config else []
 
     @cached_property
     def sweeps(self) -> list[SizeSeries]:

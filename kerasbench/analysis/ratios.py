@@ -59,7 +59,7 @@ def by_slices(a: Slices, b: Slices) -> BlockRatio | None:
 
     Cycles in which others used the machine do not count where enough are left without them.
     """
-    return _by_cycles(_means(a), _means(b), _disturbed(a, b))
+    return _by_cycles(mean_by_cycle(a), mean_by_cycle(b), _disturbed(a, b))
 
 
 def _by_cycles(a: Mapping[int, float], b: Mapping[int, float], disturbed: Set[int]) -> BlockRatio | None:
@@ -112,14 +112,14 @@ def _epochs_comparable(a: Measurement, b: Measurement) -> bool:
 
 def _mean_times(a: Slices, b: Slices) -> tuple[float, float] | None:
     """Return the mean time of a unit on both sides, over the cycles that count."""
-    ours, theirs = _means(a), _means(b)
+    ours, theirs = mean_by_cycle(a), mean_by_cycle(b)
     counted = _counted(ours, theirs, _disturbed(a, b))
     if not counted:
         return None
     return statistics.fmean(ours[one] for one in counted), statistics.fmean(theirs[one] for one in counted)
 
 
-def _means(slices: Slices) -> dict[int, float]:
+def mean_by_cycle(slices: Slices) -> dict[int, float]:
     """Return by cycle what each unit of its slices took on average, in ns."""
     cycles = slices.cycle or []
     if len(set(cycles)) == len(cycles):  # nearly always, and many times in a report
@@ -137,7 +137,7 @@ def _medians(latency: Latency) -> dict[int, float]:
     """Return by cycle the median of a slice's calls, in ns; the mean where a file does not hold all of them."""
     ends = list(itertools.accumulate(latency.slices.count))
     if not ends or ends[-1] != len(latency.calls_ns):
-        return _means(latency.slices)
+        return mean_by_cycle(latency.slices)
     return {
         cycle: statistics.median(latency.calls_ns[end - count : end])
         for cycle, count, end in zip(latency.slices.cycle or (), latency.slices.count, ends, strict=False)

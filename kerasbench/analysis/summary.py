@@ -120,7 +120,7 @@ def _without_open_round(record: Record) -> Record:
 
 
 def _row_of(record: Record, trial: TrialRecord) -> tuple[object, ...]:
-    pair = trial.column.paired if record.origin(trial.group).versus else None
+    pair = trial.column.paired if record.origin(trial.group).versus or record.config.soak else None
     return (trial.scenario, trial.workload, trial.options.size, pair)
 
 

@@ -106,11 +106,10 @@ def caller(model: Any, compiled: bool) -> Callable[[Any], Any] | None:
 
 def compiler(model: Any) -> Compiler | None:
     """Only a function's traces are told, and only by Keras' own."""
-    functions = (getattr(model, f"{name}_function", None) for name in ("train", "test", "predict"))
-    counters = [
-        one.experimental_get_tracing_count for one in functions if hasattr(one, "experimental_get_tracing_count")
-    ]
-    return Compiler(traces=sum(count() for count in counters)) if counters else None
+    functions = [getattr(model, f"{name}_function", None) for name in ("train", "test", "predict")]
+    counts = [getattr(one, "experimental_get_tracing_count", None) for one in functions]
+    traces = [count() for count in counts if count is not None]
+    return Compiler(traces=sum(traces)) if traces else None
 
 
 def placement(tensor: Any) -> str:

@@ -19,7 +19,20 @@ from kerasbench.cli.options import (
     setting,
 )
 from kerasbench.errors import UsageError
-from kerasbench.settings import ENVIRONMENTS, EXPERTS, EXPLAIN, FASTEST, FILES, RUN, SHOW, SUITES, SWEEP, VERSUS, listed
+from kerasbench.settings import (
+    ENVIRONMENTS,
+    EXPERTS,
+    EXPLAIN,
+    FASTEST,
+    FILES,
+    RUN,
+    SHOW,
+    SOAK,
+    SUITES,
+    SWEEP,
+    VERSUS,
+    listed,
+)
 from kerasbench.text import print_document
 
 if TYPE_CHECKING:
@@ -93,6 +106,21 @@ def fastest(scenario: Sequence[str], as_json: bool, **options: Any) -> int:
 
     print(json.dumps(raced.to_data(), indent=2))
     return _finish(raced.files)
+
+
+@measuring(
+    SOAK,
+    Argument(["scenario"], metavar="SCENARIO...", nargs=-1, required=True, text="Scenarios: name, pattern or file."),
+)
+def soak(scenario: Sequence[str], **options: Any) -> int:
+    """Let a model go on for minutes: does memory grow, and do steps become slower?
+
+    A second process of each column rests beside it, and takes a turn now and then: so a machine that becomes slower is
+    not taken for a model that does.
+    """
+    from kerasbench import api
+
+    return _show(api.measure(SOAK, options, scenarios=list(scenario)))
 
 
 @measuring(

@@ -37,7 +37,7 @@ environments = CommandGroup(
 app = CommandGroup(
     NAME,
     purposes={
-        "Measure": [commands.run, commands.sweep, commands.explain, commands.versus, commands.fastest],
+        "Measure": [commands.run, commands.sweep, commands.explain, commands.versus, commands.fastest, commands.soak],
         "Read results": [commands.report, commands.compare],
         "Prepare": [commands.list_, commands.new, commands.doctor, environments],
     },

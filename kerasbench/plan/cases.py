@@ -196,7 +196,9 @@ def _crossed(
                 has_twin = not one.workload.keras_only and backend in one.entry.twins
                 if config.scenarios or not options.native or has_twin:
                     labelled = dataclasses.replace(options, environment=environment.label)
-                    yield Case(one, backend, device, labelled, _protocol(config, options), bool(config.versus))
+                    yield Case(
+                        one, backend, device, labelled, _protocol(config, options), bool(config.versus or config.soak)
+                    )
 
 
 def _devices(config: RunConfig, environment: Environment, probes: Probes) -> list[Device]:

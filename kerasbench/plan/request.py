@@ -35,6 +35,7 @@ from kerasbench.results.record import (
     RaceConfig,
     ResumeConfig,
     RunConfig,
+    SoakConfig,
     exactly,
 )
 from kerasbench.settings import (
@@ -44,6 +45,7 @@ from kerasbench.settings import (
     FASTEST,
     PURPOSES,
     RUN,
+    SOAK,
     TRIES,
     VERSUS,
     Settings,
@@ -67,6 +69,8 @@ RUN_PROTOCOLS = ("steady", "published", "calls")  # sweep is a command
 DEFAULT_BATCHES = ["1..4096"]
 MAX_BATCH = 1 << 20  # a million samples a step; a larger number is a slip of the finger
 MAX_WIDTH = 1024.0
+LEAST_MINUTES, MOST_MINUTES = 0.1, 24 * 60
+SOAK_START_S = 300.0  # what a column may need besides, at most
 MORE_SIZES = 2  # inside the bracket of a crossover (docs/method.md): thirds of an octave
 
 
@@ -266,7 +270,7 @@ def effort_of(
 
 def request(command: str, settings: Settings) -> RunConfig:
     """Return the configuration of a command that measures."""
-    makers = {RUN: run, SWEEP_COMMAND: sweep, EXPLAIN: explanation, VERSUS: versus, FASTEST: fastest}
+    makers = {RUN: run, SWEEP_COMMAND: sweep, EXPLAIN: explanation, VERSUS: versus, FASTEST: fastest, SOAK: soak}
     return makers[command](settings)
 
 
@@ -320,6 +324,32 @@ def fastest(settings: Settings) -> RunConfig:
     one_backend = "backend" not in race.tries and not config.backends
     return dataclasses.replace(
         config, effort=effort, race=race, backends=[race.baseline] if one_backend else config.backends
+    )
+
+
+def soak(settings: Settings) -> RunConfig:
+    """Return the configuration of a soak: one long block for each case, with a control that mostly rests."""
+    _require_known("purpose", [settings.purpose], PURPOSES[:2])
+    minutes = settings.minutes
+    if not isinstance(minutes, int | float) or not LEAST_MINUTES <= minutes <= MOST_MINUTES:
+        raise UsageError(f"--minutes takes a number from {LEAST_MINUTES:g} to {MOST_MINUTES:,}, not {minutes}")
+    config = _configured(settings, "steady" if settings.purpose == "train" else "calls", [DEFAULT_OPTIONS])
+    length_ns = int(60e9 * minutes)
+    protocol = dataclasses.replace(
+        config.effort.protocol,
+        slices_max_ns=length_ns,
+        column_max_ns=max(length_ns, config.effort.protocol.column_max_ns),
+        soaks=True,
+        repeats=False,
+        epochs=False,
+        predicts=False,
+    )
+    return dataclasses.replace(
+        config,
+        effort=Effort(1, 1, cold=False, protocol=protocol),
+        control=True,
+        timeout_s=config.timeout_s or 2 * 60 * minutes + SOAK_START_S,
+        soak=SoakConfig(cast("Purpose", settings.purpose), float(minutes)),
     )
 
 

@@ -26,6 +26,8 @@ class Slice:
     throttled: int | None = None  # how often heat slowed them down
     disturbed: bool = False  # others took so much that it does not count if enough slices are left
     card_share: float | None = None  # the most that other processes used of an NVIDIA card
+    done: int | None = None  # of a soak: how many units the process has done by its end, also between slices
+    rss_bytes: int | None = None  # of a soak: the memory that the process holds at its end
 
     @property
     def unit_ns(self) -> float:
@@ -47,6 +49,8 @@ class Slices:
     throttled: list[int | None] | None = None
     disturbed: list[bool] | None = None
     card_share: list[float | None] | None = None
+    done: list[int | None] | None = None
+    rss_bytes: list[int | None] | None = None
 
     def __post_init__(self) -> None:
         columns = vars(self)

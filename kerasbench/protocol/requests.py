@@ -102,6 +102,7 @@ class Protocol:
     warmup_slices: int | None = None
     sizes: Sizes | None = None
     parts: bool = False  # measure what a step is made of too
+    soaks: bool = False  # measure for as long as slices_max_ns says, and what memory the process holds
     # What later trials of a case may leave out, because it is known well enough:
     repeats: bool = True  # the first step's call over again, which tells what of it was compiling; and all of learning
     epochs: bool = True  # short epochs

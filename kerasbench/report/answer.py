@@ -11,7 +11,7 @@ from kerasbench.analysis.series import SeriesComparison, SizeSeries
 from kerasbench.analysis.summary import disturbance, is_warned
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code
-from kerasbench.report import charts, race
+from kerasbench.report import charts, race, soak
 from kerasbench.report.figures import about, failed, listed, names, size_along, three_digits, timed_in, times
 from kerasbench.report.sections import EMPTY, WARNED, Cell, Section, Table
 from kerasbench.text import NOTHING, blanked, count
@@ -37,6 +37,8 @@ def answer(found: Findings) -> Section | None:
     """Return the first section of a page: a sentence a row, or for many rows one sentence and a table of ratios."""
     if found.races:
         return race.section(found.races)
+    if found.soaks:
+        return soak.section(found.soaks)
     lines = sentences(found)
     if not lines:
         return None
@@ -97,6 +99,8 @@ def sentences(found: Findings) -> list[str]:
     """Return a sentence for each row at its published size, then for each pair of columns of a sweep."""
     if found.races:
         return [race.sentence(one) for one in found.races]
+    if found.soaks:
+        return soak.sentences(found.soaks)
     column_names, cores = names(found.summary.columns), found.record.machine.cores
     of_rows = [f"{row.label}: {_of_row(row, ranking, column_names, cores)}" for row, ranking in found.plain.ranked]
     of_sizes = [

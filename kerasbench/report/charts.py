@@ -1,17 +1,20 @@
 """Which charts there are: ratios to the fastest, the parts of an epoch, and the curves of a sweep."""
 
 import itertools
+import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kerasbench.analysis.breakdown import StepBreakdown
 from kerasbench.analysis.cases import Row
+from kerasbench.analysis.estimates import Estimate, mean
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.race import Race
 from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.series import SizeSeries
+from kerasbench.analysis.soak import Soak
 from kerasbench.protocol.columns import Column
 from kerasbench.report.figures import about, failed, names, percent, three_digits, timed_in, times
 from kerasbench.report.sections import (
@@ -26,6 +29,7 @@ from kerasbench.report.sections import (
     Panel,
     Piece,
 )
+from kerasbench.text import MIB
 
 # Okabe and Ito's palette, without black and yellow: people who are colour-blind can tell these colours apart, on white
 # and on black.
@@ -203,3 +207,36 @@ def _panel(series: SizeSeries) -> Panel:
             text += f" ({about(axis, low)}–{about(axis, high)})"
         crossovers.append(Crossover(crossing.at, crossing.interval, text))
     return Panel(series.label, axis, lines, crossovers)
+
+
+SOAK_CAPTION = "Memory of the process, and the time of a unit over that of the control, over the minutes of the run."
+MOST_POINTS = 60
+
+
+def soaked(found: Sequence[Soak]) -> LineChart | None:
+    """Return two panels for each row of a soak: memory, and times over those of the control."""
+    named = names(one.column for one in found)
+    styles = looks(list(named))
+    panels = []
+    for label in dict.fromkeys(one.row.label for one in found):
+        own = [one for one in found if one.row.label == label]
+        memory = [(one, [(minute, held / MIB) for minute, held in one.held_bytes]) for one in own]
+        for title, unit, series in (
+            (f"{label}: memory", "MiB", memory),
+            (f"{label}: time over the control's", "×", [(one, one.ratios) for one in own]),
+        ):
+            lines = [
+                Line(named[one.column], styles[one.column].colour, _thinned(points), one.column.backend)
+                for one, points in series
+                if points
+            ]
+            if lines:
+                panels.append(Panel(title, "minutes", lines, unit=unit, linear=True))
+    return LineChart(SOAK_CAPTION, panels) if panels else None
+
+
+def _thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, Estimate]]:
+    """Return the means of so many parts as a picture can show."""
+    each = -(-len(points) // MOST_POINTS)
+    parts = [points[first : first + each] for first in range(0, len(points), each)]
+    return [(statistics.fmean(at for at, _ in part), mean([value for _, value in part])) for part in parts]

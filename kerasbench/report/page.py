@@ -88,7 +88,7 @@ def document(found: Findings, curves: str = "") -> str:
 def _page(found: Findings, specs: Iterable[SectionSpec], title: str = "") -> Page:
     sections = []
     for spec in specs:
-        if (found.is_versus and not spec.of_versions) or (found.races and spec.name == "training"):
+        if (found.is_versus and not spec.of_versions) or ((found.races or found.soaks) and spec.name == "training"):
             continue
         section = spec.build(found)
         if section is not None:

@@ -132,6 +132,7 @@ class Crossover:
 
 
 LEAST_RATIO = 10.0  # of an axis' ends: a single value needs neighbours to be read off
+LINEAR_ROOM, LEAST_ROOM = 0.1, 0.02  # of what is drawn, and of its largest value
 LEAST_MARGIN = 1.25  # a factor between what is drawn and the end of the axis
 
 
@@ -143,23 +144,34 @@ class Panel:
     axis: str
     lines: Sequence[Line]
     crossovers: Sequence[Crossover] = ()
+    unit: str = "ms"
+    linear: bool = False  # both axes; else both are logarithmic
 
     @property
     def sizes(self) -> list[float]:
         return sorted({size for line in self.lines for size, _ in line.points})
 
     @property
-    def bounds_ms(self) -> tuple[float, float]:
-        """Where the axis of times begins and ends, with room around what is drawn."""
+    def bounds(self) -> tuple[float, float]:
+        """Where the axis of values begins and ends, with room around what is drawn."""
         found = [step for line in self.lines for _, step in line.points]
         ends = [end for step in found for end in (step.value, step.low, step.high) if end is not None]
+        if self.linear:
+            room = max(LINEAR_ROOM * (max(ends) - min(ends)), LEAST_ROOM * max(ends))
+            return max(0.0, min(ends) - room), max(ends) + room
         margin = max(LEAST_MARGIN, math.sqrt(LEAST_RATIO * min(ends) / max(ends)))
         return min(ends) / margin, max(ends) * margin
 
 
+def even_numbers(low: float, high: float) -> list[float]:
+    """Return some of the multiples of a round number that lie between two ends."""
+    step = _round_step((high - low) / MOST_TICKS)
+    return [index * step for index in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+
 @dataclass(frozen=True)
 class LineChart:
-    """Panels below a caption; both axes of each are logarithmic."""
+    """Panels below a caption."""
 
     caption: str
     panels: Sequence[Panel]

@@ -13,7 +13,17 @@ from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
-from kerasbench.report.sections import Bar, BarChart, BarGroup, Chart, Line, LineChart, Panel, round_numbers
+from kerasbench.report.sections import (
+    Bar,
+    BarChart,
+    BarGroup,
+    Chart,
+    Line,
+    LineChart,
+    Panel,
+    even_numbers,
+    round_numbers,
+)
 from kerasbench.text import MADE, one_line
 
 # Lengths are in pixels, as large as text is at its normal size.
@@ -181,15 +191,19 @@ def _bar(chart: BarChart, group: BarGroup, bar: Bar, track: Track) -> Iterator[s
 
 
 class Axis(NamedTuple):
-    """A logarithmic axis: which values its ends have, and where these are."""
+    """An axis: which values its ends have, and where these are."""
 
     low: float
     high: float
     begin: float
     end: float
+    linear: bool = False  # else logarithmic
 
     def at(self, value: float) -> float:
-        share = math.log(value / self.low) / math.log(self.high / self.low)
+        if self.linear:
+            share = (value - self.low) / (self.high - self.low)
+        else:
+            share = math.log(value / self.low) / math.log(self.high / self.low)
         return self.begin + share * (self.end - self.begin)
 
 
@@ -197,15 +211,17 @@ def _panel(panel: Panel) -> Part:
     """Return a panel: its title, its axes, what is drawn within them, and the names of its lines to the right."""
     top, bottom = ROW + GAP, ROW + GAP + PANEL_HEIGHT
     right = WIDTH - max(_width(line.name) for line in panel.lines) - 3 * GAP
-    ticks = {tick: f"{number(tick)} ms" for tick in round_numbers(*panel.bounds_ms)}
+    numbers = even_numbers if panel.linear else round_numbers
+    ticks = {tick: f"{number(tick)} {panel.unit}" for tick in numbers(*panel.bounds)}
     left = max(_width(text) for text in ticks.values()) + GAP
-    x = Axis(panel.sizes[0] / 1.2, panel.sizes[-1] * 1.2, left, right)
-    y = Axis(*panel.bounds_ms, bottom, top)
+    first, last = panel.sizes[0], panel.sizes[-1]
+    x = Axis(0, last, left, right, linear=True) if panel.linear else Axis(first / 1.2, last * 1.2, left, right)
+    y = Axis(*panel.bounds, bottom, top, panel.linear)
     shapes = [_text(0, BASELINE, panel.label, "strong")]
     for tick, text in ticks.items():
         shapes.append(_line("grid", left, y.at(tick), right, y.at(tick)))
         shapes.append(_text(left - 6, y.at(tick) + 4, text, "soft right"))
-    for size in _apart(panel.sizes, x):
+    for size in even_numbers(0, last) if panel.linear else _apart(panel.sizes, x):
         shapes.append(_line("grid", x.at(size), top, x.at(size), bottom))
         shapes.append(_text(x.at(size), bottom + BASELINE, number(size), "soft middle"))
     shapes.append(_text((left + right) / 2, bottom + ROW + BASELINE, panel.axis, "soft middle"))

@@ -84,6 +84,14 @@ class RaceConfig:
 
 
 @dataclass(frozen=True)
+class SoakConfig:
+    """What a soak is about."""
+
+    purpose: Purpose = "train"  # what is done over and over again
+    minutes: float = 5.0
+
+
+@dataclass(frozen=True)
 class RunConfig:
     """What a user asks for. Empty lists mean everything."""
 
@@ -106,6 +114,7 @@ class RunConfig:
     model_config: ModelConfig = NOTHING  # for models that are no scenario files
     suite: str = "published"  # measured if no scenarios are named
     race: RaceConfig | None = None  # measure only what may be the fastest
+    soak: SoakConfig | None = None  # run each case for minutes, beside one that rests
 
 
 @dataclass(frozen=True)

@@ -477,7 +477,7 @@ class Run:
         priors = ratios.priors_of([schedule.summaries(one.trials) for one in self.rows])
         row.widths.append(schedule.half_widths(so_far, self.between, priors))
         enough = schedule.stop_reason(self.planned.effort, row.widths, self._precision)
-        row.stop = StopReason.BROKEN if row.is_broken else enough
+        row.stop = StopReason.BROKEN if row.is_broken and not self.planned.config.soak else enough
         row.portion = next_portion(row.cases[0].protocol, so_far, row.cases[0].paired, self.between, priors)
         if self.planned.config.race is not None and row.stop in (None, StopReason.ROUNDS):
             is_won = row.leave_outpaced(so_far, self.planned.config.race, self.planned.effort.max_rounds)
@@ -507,7 +507,7 @@ class Run:
         budget = memory_budget(devices, peaks_bytes, [one.on_card_bytes for one in known])
         protocol, workload = cases[0].protocol, cases[0].selected.workload
         policy = BlockPolicy(
-            schedule.draw_orders(f"{self.planned.config.seed}/{number}"),  # no two blocks have the same
+            self._orders(cases, number),
             partial(schedule.enough, protocol, schedule.shares(protocol, workload), most=row.portion.cycles),
             partial(self._sizes, cases, self.clock_s()),
             budget,
@@ -529,6 +529,12 @@ class Run:
                 trial = self.monitor.judge(trial_record(case, index, outcome, number, several), around)
                 trials.append((case, dataclasses.replace(trial, sitting=self._sitting)))
         return trials
+
+    def _orders(self, cases: Sequence[Case], number: int) -> schedule.Orders:
+        """Return the orders of a block's cycles: no two blocks have the same."""
+        if self.planned.config.soak:
+            return schedule.soak_orders([case.options.control for case in cases])
+        return schedule.draw_orders(f"{self.planned.config.seed}/{number}")
 
     def _sizes(self, cases: Sequence[Case], began_s: float, steps_ns: sizes.Steps) -> Sizes | None:
         """Size a row by its first steps, and tell how long its block will take, once they have shown that."""

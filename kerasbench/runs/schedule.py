@@ -51,6 +51,16 @@ def draw_orders(seed: str) -> Orders:
     return orders
 
 
+def soak_orders(controls: Sequence[bool]) -> Orders:
+    """Return a function that gives SOAKED turns in a row to each column that is no control, and one to each control."""
+    turns = [place for place, control in enumerate(controls) for _ in range(1 if control else SOAKED)]
+
+    def orders(columns: int) -> Iterator[Sequence[int]]:
+        return itertools.repeat([place for place in turns if place < columns])
+
+    return orders
+
+
 def williams(columns: Sequence[int]) -> list[list[int]]:
     """Return orders in which every column follows every other equally often, and has every position equally often.
 
@@ -78,6 +88,8 @@ def larger_in_series(case: Case, cases: Sequence[Case]) -> list[Case]:
     ]
 
 
+SOAKED = 9  # turns for one of the control, which is to stay as fresh as it was
+
 # When a stage of a block has enough slices.
 
 TRAIN, EPOCH, ONE, BATCH, ALL, PARTS = STAGES
@@ -85,6 +97,7 @@ SLICE_PRECISION = 0.01  # half-width of a block's ratios: processes of a case di
 SHARES = {TRAIN: 0.5, EPOCH: 0.2, ONE: 0.1, BATCH: 0.1, ALL: 0.1}  # of a column's time in a block
 REPEATED_NS = 20_000_000_000  # how long a stage's slices may have taken for disturbed ones to be measured again
 # Units that cannot be made shorter, of which fewer will do: what an epoch costs once is a small part of it.
+SOAKED_STAGE: dict[str, str] = {"steady": TRAIN, "calls": BATCH}  # the others have one cycle
 LONG, LEAST_CYCLES = (EPOCH, ALL), 3
 PARTS_SHARE = 0.4  # of that time again, for the three ways in which a step is taken apart
 PREDICTED = {ONE: 0.3, BATCH: 0.4, ALL: 0.3}  # of a model that is not trained
@@ -118,6 +131,10 @@ def enough(
     disturbed do not count, as long as that at most doubles how many there are, and as twice as many leave enough.
     ``most`` are the cycles that a stage has at most.
     """
+
+    if protocol.soaks:
+        whole_ns = protocol.slices_max_ns if stage == SOAKED_STAGE.get(protocol.kind) else 0
+        return max(sum(slice_.ns for slice_ in column) for column in slices) >= whole_ns
 
     def is_enough(slices: Sequence[Sequence[Slice]]) -> bool:
         return _is_enough(protocol, of_stage, stage, slices, most.get(stage))

@@ -129,7 +129,7 @@ class Calls:
         To stop by the clock would favour slices whose last call took long.
         """
         for _ in range(self.pace.discarded(self._typical_ns, self.least)):
-            self.call()
+            self._time()
         began = self.pace.meter.read()
         calls_ns = [self._time() for _ in range(math.ceil(self.pace.protocol.slice_ns / self._typical_ns))]
         measured = self.pace.meter.with_card(self.pace.meter.read().since(began, len(calls_ns), turn))
@@ -139,6 +139,7 @@ class Calls:
         return measured
 
     def _time(self) -> int:
+        self.pace.meter.done += 1
         start_ns = time.perf_counter_ns()
         self.call()
         return time.perf_counter_ns() - start_ns

@@ -92,6 +92,7 @@ class StepWindow(_Window):
 
     def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
         self._reached(batch)
+        self._pace.meter.done += self._clock.warmup.each
 
 
 class EpochWindow(_Window):
@@ -112,6 +113,7 @@ class EpochWindow(_Window):
     def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
         if batch == 0:
             self._reached(self._epoch)
+            self._pace.meter.done += 1
 
 
 class EpochSpans(keras.callbacks.Callback):

@@ -1,7 +1,7 @@
 """One trial, phase by phase, from the import of the backend to the proof of what it ran on.
 
 ``run_trial`` is the whole of it. ``begin`` makes the model; then come the phases that ``phases_of`` chooses, each a
-function of what they work with (``Trial``) and of what was found so far (``PartialMeasurement``), in the order of this file.
+function of what they work with (``Trial``) and of what was found so far (``PartialMeasurement``), in this order.
 """
 
 import dataclasses
@@ -158,7 +158,7 @@ def run_trial(request: TrialRequest, pipe: Pipe, turns: Turns) -> None:
         ScenarioError: the scenario cannot be used. DataError: its rows cannot be had.
     """
     with BusyCores(request.options.busy_cores) as busy:  # before this process limits itself to some processors
-        meter = Meter(busy=busy, card=card_share_reader(request.device))
+        meter = Meter(busy=busy, card=card_share_reader(request.device), soaks=request.protocol.soaks)
         trial, findings = begin(request, pipe, turns, meter), PartialMeasurement(sizes=request.protocol.sizes)
         for phase in phases_of(request.protocol, trial.feed.workload, trial.scenario.trains):
             if not (findings.sizes and STAGE_OF.get(phase) in findings.sizes.left_out):

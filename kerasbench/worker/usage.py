@@ -328,13 +328,16 @@ class Reading:
     machine: Counters = UNKNOWN
     busy_ns: int = 0  # processor time of ``BusyCores``
     waits: int = 0  # how often this process gave a processor back itself, to wait
+    done: int | None = None
+    rss_bytes: int | None = None
 
     def since(self, began: "Reading", count: int, turn: Turn) -> Slice:
         """Return the slice of ``count`` units from one reading to this one."""
         ns, cpu_ns = self.ns - began.ns, self.cpu_ns - began.cpu_ns
         switching_ns = SWITCH_NS * (self.switches + self.waits - began.switches - began.waits)
         taken = self.machine.taken(began.machine, ns, cpu_ns + self.busy_ns - began.busy_ns + switching_ns)
-        return Slice(count, ns, turn.cycle, turn.position, cpu_ns, *taken)
+        slice_ = Slice(count, ns, turn.cycle, turn.position, cpu_ns, *taken)
+        return slice_ if self.done is None else dataclasses.replace(slice_, done=self.done, rss_bytes=self.rss_bytes)
 
 
 @dataclass
@@ -345,6 +348,8 @@ class Meter:
     helpers: list[str] = field(default_factory=list)  # processes that this one has started, but those of ``busy``
     busy: BusyCores = field(default_factory=BusyCores)
     card: CardShare | None = None
+    soaks: bool = False
+    done: int = 0  # units so far
 
     def look_for_helpers(self) -> None:
         """Find the processes that this one has started. That takes too long to be done within a slice."""
@@ -355,7 +360,8 @@ class Meter:
         now_ns, cpu_ns = time.perf_counter_ns(), time.process_time_ns()
         own_ns = cpu_ns + cpu_ns_of(self.helpers)
         used = resource.getrusage(resource.RUSAGE_SELF)
-        return Reading(now_ns, own_ns, used.ru_nivcsw, self.machine(), self.busy.used_ns(), used.ru_nvcsw)
+        held = (self.done, rss_bytes()) if self.soaks else (None, None)
+        return Reading(now_ns, own_ns, used.ru_nivcsw, self.machine(), self.busy.used_ns(), used.ru_nvcsw, *held)
 
     def with_card(self, slice_: Slice) -> Slice:
         """Add to a slice that has just ended what others used of the card; this takes longer, so it is no reading."""
@@ -363,6 +369,15 @@ class Meter:
             return slice_
         share = self.card(slice_.ns)
         return dataclasses.replace(slice_, card_share=share, disturbed=slice_.disturbed or share > OF_CARD)
+
+
+def rss_bytes(proc: Path = PROC) -> int:
+    """Return the memory that this process holds now."""
+    if sys.platform == "darwin":
+        import psutil  # kerasbench's own: a child without it cannot soak on a Mac
+
+        return int(psutil.Process().memory_info().rss)
+    return int(_read_text(proc / "self" / "statm").split()[1]) * mmap.PAGESIZE
 
 
 def peak_rss_bytes(proc: Path = PROC) -> int:

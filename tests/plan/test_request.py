@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from kerasbench.plan import request
 from kerasbench.protocol.columns import DEFAULT, Column, Options, Size
 from kerasbench.protocol.requests import Input, ModelConfig
 from kerasbench.results.record import DEFAULT as DEFAULT_EFFORT
-from kerasbench.results.record import PUBLISHED, QUICK, RACE, SWEEP, RaceConfig, RunConfig, exactly
+from kerasbench.results.record import PUBLISHED, QUICK, RACE, SWEEP, RaceConfig, RunConfig, SoakConfig, exactly
 from kerasbench.results.store import Store, load
 from kerasbench.settings import Settings
 from tests import made
@@ -340,3 +341,27 @@ def test_what_means_nothing_is_refused(parse: Callable[[Any], object], texts: li
     for text in texts:
         with pytest.raises(UsageError, match=complaint):
             parse(text)
+
+
+def test_a_soak_is_one_long_block_with_a_control() -> None:
+    found = request.soak(Settings(scenarios=["dense"], minutes=10))
+    protocol = found.effort.protocol
+    assert found.soak == SoakConfig("train", 10.0)
+    assert (protocol.kind, protocol.soaks, protocol.slices_max_ns) == ("steady", True, 600_000_000_000)
+    assert found.control
+    assert (found.effort.min_rounds, found.effort.max_rounds) == (1, 1)
+    assert found.timeout_s is not None and found.timeout_s > 600
+    assert request.soak(Settings(scenarios=["dense"], purpose="predict")).effort.protocol.kind == "calls"
+
+
+@pytest.mark.parametrize(
+    ("said", "complaint"),
+    [
+        (Settings(minutes=0), "--minutes takes a number from 0.1"),
+        (Settings(minutes=1e6), "--minutes takes a number"),
+        (Settings(purpose="predict-one"), "purpose 'predict-one'"),
+    ],
+)
+def test_a_soak_that_means_nothing(said: Settings, complaint: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(complaint)):
+        request.soak(said)

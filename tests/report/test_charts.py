@@ -115,7 +115,7 @@ def test_a_sweep_has_a_line_for_each_column_and_its_crossover(rounds: int, inter
     (crossover,) = panel.crossovers
     assert crossover.text.startswith("crossover at about batch ")
     assert ("–" in crossover.text) is (crossover.interval is not None) is (intervals > 0)
-    low, high = panel.bounds_ms
+    low, high = panel.bounds
     assert all(low < (step.low or step.value) for line in panel.lines for _, step in line.points)
     assert high / low >= 10
 

@@ -150,6 +150,17 @@ def test_calls_share_the_time_evenly(batch: int, stages: int) -> None:
     assert not {"train", "epoch"} & {*found}
 
 
+def test_a_soak_gives_its_control_a_turn_now_and_then_and_goes_on_for_its_time() -> None:
+    orders = schedule.soak_orders([True, False])
+    assert list(next(orders(2))) == [0, *[1] * schedule.SOAKED]
+    assert list(next(orders(1))) == [0]  # the other has failed
+    protocol = Protocol(soaks=True, slices_max_ns=1_000)
+    column = [Slice(1, 100, cycle) for cycle in range(9)]
+    assert not schedule.enough(protocol, {}, "train", [column, column[:1]])
+    assert schedule.enough(protocol, {}, "train", [[*column, Slice(1, 100, 9)], column[:1]])
+    assert schedule.enough(protocol, {}, "predict_one", [column[:1], column[:1]])
+
+
 BATCHED, ONE_BY_ONE = ["predict_one", "predict_batch", "predict_all"], ["predict_one", "predict_all"]
 
 

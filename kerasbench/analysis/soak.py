@@ -1,0 +1,130 @@
+"""A soak: does a step become slower, and does memory grow, while a model goes on for minutes?
+
+The column that goes on takes turns with a control, a process of the same case that rests most of the time: what the
+machine does to both is no slow-down of one.
+"""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from kerasbench.analysis.cases import Row
+from kerasbench.analysis.estimates import t_quantile
+from kerasbench.analysis.ratios import mean_by_cycle
+from kerasbench.protocol.columns import Column
+from kerasbench.protocol.measurement import Measurement, Slices
+from kerasbench.results.record import Purpose, SoakConfig
+
+SEGMENTS = 10  # of a run, whose means a line is drawn through: neighbouring slices are not independent
+SETTLING = 0.1  # of a run, at its beginning, in which allocators and caches fill
+LEAST_GROWTH_BYTES = 4 << 20  # over the run: what an allocator may take without a leak
+LEAST_SLOWER = 0.03  # over the run
+
+
+@dataclass(frozen=True)
+class Trend:
+    """The slope of a line with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def times(self, factor: float) -> "Trend":
+        return Trend(self.value * factor, self.low * factor, self.high * factor)
+
+
+def trend(places: Sequence[float], values: Sequence[float]) -> Trend | None:
+    """Return the slope by least squares over the means of SEGMENTS parts; None for fewer values than that.
+
+    A settling part is left out. The interval is Student's t of the segments' deviations from the line.
+    """
+    first = int(len(places) * SETTLING)
+    places, values = places[first:], values[first:]
+    if len(places) < SEGMENTS:
+        return None
+    ends = [round(part * len(places) / SEGMENTS) for part in range(SEGMENTS + 1)]
+    x, y = ([statistics.fmean(each[begin:end]) for begin, end in pairwise(ends)] for each in (places, values))
+    slope, start = statistics.linear_regression(x, y)
+    middle = statistics.fmean(x)
+    left = sum((b - start - slope * a) ** 2 for a, b in zip(x, y, strict=True))
+    error = math.sqrt(left / (SEGMENTS - 2) / sum((a - middle) ** 2 for a in x))
+    reach = t_quantile(SEGMENTS - 2) * error
+    return Trend(slope, slope - reach, slope + reach)
+
+
+@dataclass(frozen=True)
+class Soak:
+    """What became of a case."""
+
+    row: Row
+    column: Column
+    purpose: Purpose
+    minutes: float
+    units: int  # steps, epochs or predictions that it did, also between slices
+    unit: str
+    memory: Trend | None  # bytes a unit
+    slower: Trend | None  # the change of a unit's time over the run, as a share; None without a control
+    held_bytes: list[tuple[float, float]]  # by minutes
+    ratios: list[tuple[float, float]]  # of its time over the control's, by minutes
+
+    @property
+    def unit_s(self) -> float:
+        return 60 * self.minutes / self.units
+
+    @property
+    def grows(self) -> bool:
+        return self.memory is not None and self.memory.low > 0 and self.memory.value * self.units > LEAST_GROWTH_BYTES
+
+    @property
+    def slows(self) -> bool:
+        return self.slower is not None and self.slower.low > LEAST_SLOWER
+
+
+def soaks_of(row: Row, config: SoakConfig) -> list[Soak]:
+    """Return what became of each case of a row that was measured."""
+    found = []
+    for column, case in row.cases.items():
+        if case.failure is None and case.trials and not column.options.control:
+            beside = row.cases.get(column.with_options(control=True))
+            control = beside.trials[0][1] if beside and beside.trials else None
+            found.append(_soak(row, column, config, case.trials[0][1], control))
+    return found
+
+
+def _soak(row: Row, column: Column, config: SoakConfig, own: Measurement, control: Measurement | None) -> Soak:
+    slices = own.slices
+    # A turn is not in the file with its time of day: the column itself goes on for as long as its slices take.
+    ends_ns, total_ns = [], 0
+    for ns in slices.ns:
+        total_ns += ns
+        ends_ns.append(total_ns)
+    minutes = [end / 60e9 for end in ends_ns]
+    done = [one or 0 for one in slices.done or ()]
+    held = [float(one or 0) for one in slices.rss_bytes or ()]
+    ratios = _ratios(slices, control.slices, minutes) if control else []
+    logs = [math.log(ratio) for _, ratio in ratios]
+    along = [minute / config.minutes for minute, _ in ratios]
+    change = trend(along, logs)
+    units = done[-1] - done[0] if done else sum(slices.count)
+    unit = "prediction" if own.training is None else own.training.unit
+    return Soak(
+        row=row,
+        column=column,
+        purpose=config.purpose,
+        minutes=minutes[-1] if minutes else 0.0,
+        units=units,
+        unit=unit,
+        memory=trend([float(one) for one in done], held) if done else None,
+        slower=change and Trend(*(math.expm1(one) for one in (change.value, change.low, change.high))),
+        held_bytes=list(zip(minutes, held, strict=False)),
+        ratios=ratios,
+    )
+
+
+def _ratios(own: Slices, control: Slices, minutes: Sequence[float]) -> list[tuple[float, float]]:
+    """Return by cycle the time of a unit over that of the control, with when that was."""
+    ours, theirs = mean_by_cycle(own), mean_by_cycle(control)
+    when = {cycle: minute for cycle, minute in zip(own.cycle or (), minutes, strict=False) if cycle is not None}
+    return [(when[cycle], ours[cycle] / theirs[cycle]) for cycle in ours if cycle in theirs]

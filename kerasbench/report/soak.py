@@ -1,0 +1,72 @@
+"""What a soak has found: whether memory grew and steps became slower, in sentences, a table and a picture."""
+
+from collections.abc import Iterator, Sequence
+
+from kerasbench.analysis.soak import Soak, Trend
+from kerasbench.report import charts
+from kerasbench.report.figures import names, percent, three_digits
+from kerasbench.report.sections import EMPTY, Cell, Section, Table, number
+from kerasbench.text import KIB, MIB
+
+
+def section(soaks: Sequence[Soak]) -> Section:
+    """Return the first section of a page."""
+    named, lines = names(one.column for one in soaks), sentences(soaks)
+    rows = [
+        [
+            Cell(one.row.label),
+            Cell(named[one.column]),
+            number(one.units),
+            _memory(one, one.units / one.minutes / MIB, "MiB"),
+            _memory(one, 1 / KIB, "KiB"),
+            EMPTY if one.slower is None else Cell(_interval(one.slower, 100, "%"), one.slower.value),
+        ]
+        for one in soaks
+    ]
+    table = Table(["scenario", "column", "units", "memory a minute", "memory a unit", "slower over the run"], rows)
+    notes = [
+        "Unit: a training step, an epoch where these are shorter than eight steps, or a prediction.",
+        "A line through the means of ten parts of the run, without its first tenth; in brackets its 95 % interval.",
+        "Slower: by the time of a unit over that of a control in turn, a process of the same case that rests most of "
+        "the time.",
+    ]
+    return Section("Answer", lines, table, notes=notes, chart=charts.soaked(soaks))
+
+
+def sentences(soaks: Sequence[Soak]) -> list[str]:
+    """Return ``mnist_dense: torch: memory grows by 0.90 MiB (0.70 to 1.10) a minute; ...`` for each case."""
+    named = names(one.column for one in soaks)
+    return [
+        f"{one.row.label}: {named[one.column]}: {'; '.join(_parts(one))}, in {one.minutes:.1f} minutes."
+        for one in soaks
+    ]
+
+
+def _parts(one: Soak) -> Iterator[str]:
+    memory, slower = one.memory, one.slower
+    if memory is None:
+        yield "too short to tell whether memory grows"
+    elif one.grows:
+        by_minute = _interval(memory, one.units / one.minutes / MIB, "MiB")
+        yield f"memory grows by {by_minute} a minute, {_interval(memory, 1 / KIB, 'KiB')} a {one.unit}"
+    else:
+        yield f"no growth of memory above {three_digits(max(0.0, memory.high) / KIB)} KiB a {one.unit}"
+    if slower is None:
+        yield f"nothing is known of whether {one.unit}s become slower"
+    elif one.slows:
+        yield f"{one.unit}s became {_interval(slower, 100, '%')} slower"
+    else:
+        yield f"{one.unit}s did not become slower by more than {percent(max(0.0, slower.high))}"
+
+
+def _memory(one: Soak, factor: float, unit: str) -> Cell:
+    if one.memory is None:
+        return EMPTY
+    found = one.memory.times(factor)
+    return Cell(_interval(found, 1, unit), found.value)
+
+
+def _interval(trend: Trend, factor: float, unit: str) -> str:
+    numbers = [one * factor for one in (trend.value, trend.low, trend.high)]
+    value, low, high = (f"{one:,.0f}" if abs(one) >= 100 else f"{one:.3g}" for one in numbers)
+    return f"{value} {unit} ({low} to {high})"

@@ -1,0 +1,117 @@
+"""Whether memory grew and steps became slower, by slices whose trends are known."""
+
+import dataclasses
+import random
+
+import pytest
+
+from kerasbench.analysis.findings import findings
+from kerasbench.analysis.soak import Soak, trend
+from kerasbench.protocol.columns import Options
+from kerasbench.protocol.measurement import Measurement, Slice, Slices
+from kerasbench.protocol.requests import Protocol
+from kerasbench.report import svg
+from kerasbench.report.answer import answer, sentences
+from kerasbench.results.record import Record, SoakConfig
+from tests import made
+
+MS, MIB = 1_000_000, 1 << 20
+MINUTE_NS = 60_000_000_000
+EACH = 50  # steps in a slice
+
+
+def went_on(slower: float, leak_bytes: float, turns: int, rng: random.Random, done: bool = True) -> Measurement:
+    """A column of 1 ms a step that becomes so much slower over its run, and holds so much more with each step."""
+    slices, steps = [], 0
+    for index in range(turns):
+        steps += EACH + 5  # some are not measured
+        factor = (1 + slower * index / turns) * rng.gauss(1, 0.02)
+        held = int(500 * MIB + leak_bytes * steps + rng.uniform(0, 64 << 10))
+        cycle = index // 9 if turns > 1_000 else index
+        memory = (steps, held) if done else (None, None)
+        slices.append(Slice(EACH, int(EACH * MS * factor), cycle, 0, done=memory[0], rss_bytes=memory[1]))
+    training = dataclasses.replace(made.trained(made.measurement()), slices=Slices.of(slices))
+    return dataclasses.replace(made.measurement(), training=training)
+
+
+def soaked(slower: float, leak_bytes: float, rng: random.Random) -> Record:
+    """A soak of a minute, with its control; the machine becomes 30 % slower for both."""
+    turns = MINUTE_NS // (EACH * MS)
+    trials = [
+        made.in_block(1, went_on(slower, leak_bytes, turns, rng), backend="torch"),
+        made.in_block(1, went_on(0, 0, turns // 9, rng), backend="torch", options=Options(control=True)),
+    ]
+    record = made.record(*trials, rounds=1)
+    effort = dataclasses.replace(record.config.effort, protocol=Protocol(soaks=True))
+    return dataclasses.replace(
+        record, config=dataclasses.replace(record.config, effort=effort, soak=SoakConfig(minutes=1.0))
+    )
+
+
+def of(record: Record) -> Soak:
+    (found,) = findings(record).soaks
+    return found
+
+
+def test_a_trend_is_the_slope_of_a_line_with_its_interval(rng: random.Random) -> None:
+    places = [float(place) for place in range(1_000)]
+    found = trend(places, [3 + 0.5 * place + rng.gauss(0, 1) for place in places])
+    assert found is not None
+    assert found.low < 0.5 < found.high
+    assert found.high - found.low < 0.01
+    flat = trend(places, [rng.gauss(0, 1) for _ in places])
+    assert flat is not None and flat.low < 0 < flat.high
+    assert trend(places[:9], places[:9]) is None
+
+
+def test_what_happens_at_the_beginning_is_no_trend() -> None:
+    places = [float(place) for place in range(1_000)]
+    found = trend(places, [float(min(place, 99)) for place in places])
+    assert found is not None
+    assert found.value == pytest.approx(0, abs=1e-3)
+
+
+def test_a_leak_is_found_with_its_size(rng: random.Random) -> None:
+    found = of(soaked(0, 64 << 10, rng))
+    assert found.grows and not found.slows
+    assert found.memory is not None
+    assert found.memory.value == pytest.approx(64 << 10, rel=0.02)
+    assert found.units == pytest.approx(1_200 * 55, rel=0.01)
+    (line,) = sentences(findings(soaked(0, 64 << 10, rng)))
+    assert line.startswith("dense: torch: memory grows by 4,1")
+    assert " MiB (4,1" in line
+    assert ") a minute, 64 KiB (64 to 64" in line
+    assert ") a step; steps did not become slower by more than " in line
+
+
+def test_a_slow_down_is_found_with_its_size(rng: random.Random) -> None:
+    found = of(soaked(0.2, 0, rng))
+    assert found.slows and not found.grows
+    assert found.slower is not None
+    assert found.slower.value == pytest.approx(0.2, abs=0.06)
+
+
+def test_a_clean_run_is_called_clean(rng: random.Random) -> None:
+    record = soaked(0, 0, rng)
+    found = of(record)
+    assert not found.grows and not found.slows
+    (line,) = sentences(findings(record))
+    assert line.startswith("dense: torch: no growth of memory above 0.")
+    assert "steps did not become slower by more than" in line
+
+
+def test_the_page_has_a_line_for_each_column_and_a_picture(rng: random.Random) -> None:
+    section = answer(findings(soaked(0.2, 64 << 10, rng)))
+    assert section is not None and section.table is not None and section.chart is not None
+    assert [cell.text for cell in section.table.rows[0]][:2] == ["dense", "torch"]
+    drawn = svg.file(section.chart)
+    assert "dense: memory" in drawn and "minutes" in drawn and "MiB" in drawn
+
+
+def test_without_its_control_a_column_has_memory_alone(rng: random.Random) -> None:
+    record = soaked(0, 0, rng)
+    record.trials.pop()
+    found = of(record)
+    assert found.slower is None and found.memory is not None
+    (line,) = sentences(findings(record))
+    assert "nothing is known of whether steps become slower" in line
