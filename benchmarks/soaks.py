@@ -18,7 +18,9 @@ def main() -> None:
     minutes = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
     with tempfile.TemporaryDirectory() as results:
         for name in ("leaks", "slows_down", "fine"):
-            print(kerasbench.soak(FAULTS / f"{name}.py", backends="jax", devices="cpu", minutes=minutes, results=results))
+            print(
+                kerasbench.soak(FAULTS / f"{name}.py", backends="jax", devices="cpu", minutes=minutes, results=results)
+            )
 
 
 if __name__ == "__main__":

@@ -161,7 +161,7 @@ def _with_epochs(trials: Sequence[tuple[TrialRecord, Measurement]]) -> list[tupl
     """Give trials that have left out short epochs those of the newest before them, for the length of a published one.
 
     Only trials leave them out in whose epochs they matter little, and all columns of a block alike: so their slices
-    are still pairs. A trial's own record shows that it has none.
+    are still pairs. A trial's own record shows that it has none. What disturbed an earlier block is no matter here.
     """
     known: Training | None = None
     whole = []
@@ -170,7 +170,8 @@ def _with_epochs(trials: Sequence[tuple[TrialRecord, Measurement]]) -> list[tupl
         if own is not None and own.epochs:
             known = own
         elif own is not None and own.unit == "step" and trial.measures_epochs and known is not None:
-            lent = dataclasses.replace(own, epochs=known.epochs, epoch_steps=known.epoch_steps)
+            epochs = dataclasses.replace(known.epochs, disturbed=None)
+            lent = dataclasses.replace(own, epochs=epochs, epoch_steps=known.epoch_steps)
             found = dataclasses.replace(measurement, training=lent)
         whole.append((trial, found))
     return whole

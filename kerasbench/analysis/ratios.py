@@ -30,7 +30,7 @@ BETWEEN_OTHERS = 0.03
 TYPICAL_SCATTER = 0.07
 SCATTERS = dict.fromkeys((f"{called}_p50_ms" for called in CALLED), 0.08) | {"predict_samples_per_s": 0.06}
 
-LEAST_UNDISTURBED = 6  # cycles: so many the shortest stage has
+LEAST_UNDISTURBED = 6  # cycles, or half of them all: units that cannot be made shorter have three
 
 MeasuredTrial = tuple[TrialRecord, Measurement]
 
@@ -78,7 +78,7 @@ def _counted(a: Mapping[int, float], b: Mapping[int, float], disturbed: Set[int]
     """Return the cycles of both columns that count: the undisturbed ones where they are enough, else all."""
     common = a.keys() & b.keys()
     left = common - disturbed
-    return left if len(left) >= min(len(common), LEAST_UNDISTURBED) else common
+    return left if len(left) >= min(LEAST_UNDISTURBED, math.ceil(len(common) / 2)) else common
 
 
 def by_means(a: CaseSummary, b: CaseSummary) -> float | None:

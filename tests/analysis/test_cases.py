@@ -8,7 +8,7 @@ from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.summary import concerns, is_warned
 from kerasbench.host.noise import Severity, Signal, WarningKind
 from kerasbench.protocol.columns import Column, Options
-from kerasbench.protocol.measurement import Measurement, Parity
+from kerasbench.protocol.measurement import Measurement, Parity, Slices
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.results.record import TrialRecord
 from tests import made
@@ -43,6 +43,17 @@ def test_a_trial_that_left_out_short_epochs_has_those_before_it_for_the_step_alo
     assert [len(case.values(BY_NAME[name])) for name in ("predict_p50_ms", "final_loss", "compile_ms")] == [2, 2, 2]
     assert case.learned
     assert summarize_case([made.in_block(1, made.partial(first))]).values(BY_NAME[HEADLINE]) == []
+
+
+def test_what_disturbed_the_short_epochs_of_an_earlier_block_does_not_disturb_a_later_one() -> None:
+    first = made.measurement(2.0, overhead_ms=10)
+    epochs = Slices.of(dataclasses.replace(one, disturbed=True) for one in made.trained(first).epochs)
+    training = dataclasses.replace(made.trained(first), epochs=epochs)
+    disturbed = dataclasses.replace(first, training=training)
+    case = summarize_case([made.in_block(1, disturbed), made.in_block(2, made.partial(first))])
+    lent = [made.trained(measurement).epochs for _, measurement in case.trials]
+    assert [any(slices.disturbed or ()) for slices in lent] == [True, False]
+    assert lent[0].ns == lent[1].ns
 
 
 def test_running_out_of_memory_beside_others_counts_only_where_a_case_has_nothing_else() -> None:

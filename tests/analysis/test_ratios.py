@@ -13,6 +13,7 @@ from kerasbench.analysis.ratios import (
     BETWEEN_OTHERS,
     TYPICAL_SCATTER,
     by_means,
+    by_slices,
     of_blocks,
     priors_of,
     ratio_of,
@@ -44,6 +45,27 @@ def test_drift_from_slice_to_slice_cancels() -> None:
     assert (found.basis, found.trials) == ("trials", 3)
     assert found.value == pytest.approx(1 / 3)
     assert found.half_width == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("cycles", "disturbed", "is_left"), [(4, 1, True), (4, 3, False), (12, 6, True), (12, 7, False)]
+)
+def test_a_ratio_has_undisturbed_cycles_alone_where_six_or_half_of_them_are_left(
+    cycles: int, disturbed: int, is_left: bool
+) -> None:
+    """Short epochs have three cycles, and one more for each that was disturbed."""
+    columns = [
+        Slices.of(
+            Slice(1, int(1000 * ms * (5 if cycle < disturbed and ms > 1 else 1)), cycle, 0, disturbed=cycle < disturbed)
+            for cycle in range(cycles)
+        )
+        for ms in (1.0, 2.0)
+    ]
+    found = by_slices(*columns)
+    assert found is not None
+    assert found.disturbed is not is_left
+    assert found.slices == (cycles - disturbed if is_left else cycles)
+    assert (found.log == pytest.approx(math.log(1 / 2))) is is_left
 
 
 def test_slices_are_paired_by_their_cycle() -> None:
