@@ -1,7 +1,7 @@
 """Does the interval of a single block (--quick) hold what the others found? For each metric, out of a result file.
 
-    python benchmarks/one_block.py results/2026-11-23T140223.json
-    python benchmarks/one_block.py results/2026-11-22T112231.json --from-round 4     without its first day
+    python benchmarks/one_block.py results/2026-11-24T140039.json
+    python benchmarks/one_block.py FILE --from-round 4     without its first rounds
 
 Each block of each two columns of a row is taken alone, as a quick run has it, and its interval is compared with the
 ratio of all other blocks. ``between`` is the standard deviation between blocks that slices do not explain, in the
