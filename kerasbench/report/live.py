@@ -53,7 +53,7 @@ def log_ratios(slices: Mapping[str, Sequence[Slice]], samples: Mapping[str, int]
     columns = {label: Slices.of(own) for label, own in slices.items()}
     for one, other in itertools.combinations(columns, 2):
         ratio = by_slices(columns[one], columns[other])
-        if ratio is not None and ratio.slices >= FIRST_CYCLES:
+        if ratio is not None and min(len(columns[one]), len(columns[other])) >= FIRST_CYCLES:
             log = ratio.log - math.log(samples[one] / samples[other])
             logs[one, other], logs[other, one] = log, -log
     return logs

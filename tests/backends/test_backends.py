@@ -139,6 +139,8 @@ def fake_jax(default: list[Place], new_array: Place) -> types.ModuleType:
     module.devices = lambda: default  # type: ignore[attr-defined]
     module.default_backend = lambda: default[0].platform  # type: ignore[attr-defined]
     module.config = types.SimpleNamespace(update=lambda name, value: None)  # type: ignore[attr-defined]
+    listening = types.SimpleNamespace(register_event_duration_secs_listener=lambda listener: None)
+    module.monitoring = listening  # type: ignore[attr-defined]
     array = types.SimpleNamespace(devices=lambda: {new_array})
     module.numpy = types.SimpleNamespace(zeros=lambda shape: array)  # type: ignore[attr-defined]
     return module

@@ -37,6 +37,7 @@ OPTIONS = Options(
     environment="keras-3.14",
     busy_cores=1,
     steps_per_execution=8,
+    batch_size=128,
 )
 MODEL = ModelConfig([Input("a", [1, 2], "int32")], 4, "layers.py", True, "rows.npz", 9)
 PROTOCOL = Protocol("published", parts=True, sizes=made.SIZES)

@@ -25,6 +25,16 @@ def test_the_fastest_is_told_with_how_many_times_as_long_the_others_take_in_the_
     assert not any(one.has_interval for one in found.times.values())
 
 
+def test_a_disturbed_cycle_of_the_first_ones_hides_nobody() -> None:
+    slices = {
+        label: [Slice(10, 100 * times, cycle, 0, disturbed=cycle == 0 and label == "b") for cycle in range(3)]
+        for times, label in enumerate("abc", start=1)
+    }
+    found = standing([log_ratios(slices, dict.fromkeys(slices, 32))])
+    assert found is not None
+    assert (found.fastest, list(found.times)) == ("a", ["b", "c"])
+
+
 def test_a_step_of_a_larger_batch_counts_by_its_samples() -> None:
     slices = {
         label: [Slice(10, ns, cycle, 0) for cycle in range(3)] for label, ns in {"small": 10, "large": 80}.items()
