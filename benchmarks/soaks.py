@@ -19,7 +19,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as results:
         for name in ("leaks", "slows_down", "fine"):
             print(
-                kerasbench.soak(FAULTS / f"{name}.py", backends="jax", devices="cpu", minutes=minutes, results=results)
+                kerasbench.soak(
+                    FAULTS / f"{name}.py", backends="torch", devices="cpu", minutes=minutes, results=results
+                )
             )
 
 

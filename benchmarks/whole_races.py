@@ -45,20 +45,20 @@ def measure(scenario: str, **more: Any) -> tuple[race.Race, int, float]:
 
 
 def main() -> int:
-    look, lines = race.look, []
+    look = race.look
+    print("| scenario | the race's choice | best of all | choice / best | processes | time |")
+    print("|---|---|---|---|---|---|", flush=True)
     for scenario in sys.argv[1:] or SCENARIOS:
         race.look = look
         chosen, processes, taken_s = measure(scenario)
         race.look = nobody_leaves(look)
         every, of_all, all_s = measure(scenario, rounds=ROUNDS)
         behind = None if chosen.leader == every.leader else in_row(every.row, chosen.leader, every.leader, every.metric)
-        lines.append(
+        print(
             f"| {scenario} | {chosen.leader.label} | {every.leader.label} | {times(behind) if behind else '1×'} "
-            f"| {processes} of {of_all} | {seconds(taken_s)} of {seconds(all_s)} |"
+            f"| {processes} of {of_all} | {seconds(taken_s)} of {seconds(all_s)} |",
+            flush=True,
         )
-    print("| scenario | the race's choice | best of all | choice / best | processes | time |")
-    print("|---|---|---|---|---|---|")
-    print("\n".join(lines))
     return 0
 
 

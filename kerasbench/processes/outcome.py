@@ -43,7 +43,7 @@ class Limits:
     remedy: str = "a longer --timeout, in seconds"
 
 
-DEFAULT_TIMEOUT_S: dict[ProtocolKind, float] = {"steady": 300.0, "published": 7200.0, "sweep": 300.0}
+DEFAULT_TIMEOUT_S: dict[ProtocolKind, float] = {"steady": 300.0, "published": 7200.0, "calls": 300.0, "sweep": 300.0}
 # A case's later trials do what its first did, with up to half as much warm-up again: one that takes ten times as long
 # hangs, even on a machine that has become busy. What takes seconds may still meet a cold disk.
 TIMES_THE_FIRST = 10.0

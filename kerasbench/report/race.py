@@ -29,7 +29,8 @@ def section(races: Sequence[Race]) -> Section:
         "×: how many times as long it takes as with the fastest: the median, with the 95 % interval.",
         "A candidate leaves the race once it is significantly slower by more than the margin (docs/method.md).",
     ]
-    table = Table(["scenario", "candidate", "time", "×", "rounds", "how it ended"], rows)
+    figure = "samples a second" if any(BY_NAME[one.metric].unit == RATE for one in races) else "time"
+    table = Table(["scenario", "candidate", figure, "×", "rounds", "how it ended"], rows)
     return Section("Answer", list(map(blanked, lines)), table, notes=notes, chart=charts.ladder(races))
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 import signal
 from collections.abc import Sequence
+from typing import get_args
 
 import pytest
 
@@ -180,3 +181,7 @@ def test_the_home_folder_is_named_by_a_tilde(monkeypatch: pytest.MonkeyPatch) ->
     assert of(status=3, stderr=said).detail == 'File "~/keras/mine.py", line 3\n/mnt/home/ada/x /home/adams/y ~/z'
     monkeypatch.setenv("HOME", "/")
     assert of(status=3, stderr=said).detail == said
+
+
+def test_every_protocol_has_a_time_limit() -> None:
+    assert set(outcome.DEFAULT_TIMEOUT_S) == set(get_args(ProtocolKind))

@@ -43,9 +43,7 @@ class Machine:
         self.evaluated: list[dict[str, Any]] = []
         self.model = SimpleNamespace(stop_training=False, evaluate=lambda **given: self.evaluated.append(given))
         monkeypatch.setattr(window, "time", SimpleNamespace(perf_counter_ns=lambda: self.now_ns))
-        meter: Any = SimpleNamespace(
-            read=lambda: Reading(self.now_ns, 0, 0), with_card=lambda slice_: slice_, done=0
-        )
+        meter: Any = SimpleNamespace(read=lambda: Reading(self.now_ns, 0, 0), with_card=lambda slice_: slice_, done=0)
         self.pace = Pace(PROTOCOL, self.synchronize, settle_ns=0, meter=meter)
         self.told: list[Slice | None] = []
         self.first_steps: list[int] = []  # when those of the epochs began
