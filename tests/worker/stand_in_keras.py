@@ -78,6 +78,9 @@ class Twin:
     def forward(self, x: Any) -> Any:
         return x
 
+    def caller(self, compiled: bool) -> Any:
+        return None if compiled else self.forward
+
     def predict(self, x: Any, batch: int) -> Any:
         self.predicted.append((len(x), batch))
         return np.zeros((len(x), 1), np.float32) if self.scores is None else self.scores[: len(x)]

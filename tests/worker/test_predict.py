@@ -12,8 +12,10 @@ from kerasbench.scenario import Workload
 from kerasbench.worker import predict, usage
 from kerasbench.worker.clock import Pace, granted
 from kerasbench.worker.feed import Feed, Rows
+from kerasbench.worker.model import NativeModel
 from kerasbench.worker.predict import Calls, time_batches, time_passes
 from kerasbench.worker.usage import UNKNOWN, Meter
+from tests.worker import stand_in_keras
 
 MS = 1_000_000
 PACE = Pace(Protocol(), lambda model: None, settle_ns=20 * MS, meter=Meter(machine=lambda: UNKNOWN))
@@ -127,6 +129,14 @@ def test_every_way_is_compared_before_it_is_measured(
     assert [slice_.count for slice_ in latency.slices] == [34, 34]
     assert compared == [way]
     assert seen in model.seen[1]
+
+
+def test_a_twin_is_called_by_its_own_function(monkeypatch: pytest.MonkeyPatch, compared: list[str]) -> None:
+    model = Called(monkeypatch, 3)
+    twin: Any = stand_in_keras.Twin()
+    native = NativeModel(twin)
+    for way, found in {"call": twin.forward, "compiled_call": None}.items():
+        assert predict._caller(way, native, model, 16) == found  # type: ignore[arg-type]
 
 
 def test_a_column_that_compiles_nothing_has_no_compiled_call(

@@ -37,9 +37,7 @@ def copy_layer(layer, arrays):
 
 def build(start):
     blocks = [Block(), Block()]
-    model = nn.Sequential(
-        nn.Embedding(WORDS, WIDTH), *blocks, nn.LayerNorm(WIDTH, eps=1e-3), nn.Linear(WIDTH, WORDS)
-    )
+    model = nn.Sequential(nn.Embedding(WORDS, WIDTH), *blocks, nn.LayerNorm(WIDTH, eps=1e-3), nn.Linear(WIDTH, WORDS))
     layers = [layer for layer in model.modules() if isinstance(layer, nn.Linear | nn.LayerNorm)]
     copy_layer(model[0], start.weights[:1])
     for number, layer in enumerate(layers):
