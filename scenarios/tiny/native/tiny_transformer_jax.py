@@ -14,7 +14,8 @@ def norm(x, gamma, beta):
     return centred * lax.rsqrt((centred * centred).mean(-1, keepdims=True) + 1e-3) * gamma + beta
 
 
-def attend(x, query, query_bias, key, key_bias, value, value_bias, output, output_bias):
+def attend(x, arrays):
+    query, query_bias, key, key_bias, value, value_bias, output, output_bias = arrays
     q, k, v = (
         jnp.einsum("btw,whd->bthd", x, kernel) + bias
         for kernel, bias in ((query, query_bias), (key, key_bias), (value, value_bias))
@@ -23,7 +24,7 @@ def attend(x, query, query_bias, key, key_bias, value, value_bias, output, outpu
 
 
 def block(params, x):
-    x = x + attend(norm(x, *params[0:2]), *params[2:10])
+    x = x + attend(norm(x, *params[0:2]), params[2:10])
     y = jax.nn.gelu(dense(norm(x, *params[10:12]), *params[12:14]), approximate=False)
     return x + dense(y, *params[14:16])
 

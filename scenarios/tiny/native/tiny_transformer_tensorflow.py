@@ -12,7 +12,8 @@ def norm(x, gamma, beta):
     return tf.nn.batch_normalization(x, mean, variance, beta, gamma, 1e-3)
 
 
-def attend(x, query, query_bias, key, key_bias, value, value_bias, output, output_bias):
+def attend(x, arrays):
+    query, query_bias, key, key_bias, value, value_bias, output, output_bias = arrays
     q, k, v = (
         tf.einsum("btw,whd->bthd", x, kernel) + bias
         for kernel, bias in ((query, query_bias), (key, key_bias), (value, value_bias))
@@ -24,7 +25,7 @@ def attend(x, query, query_bias, key, key_bias, value, value_bias, output, outpu
 
 
 def block(variables, x):
-    x = x + attend(norm(x, *variables[0:2]), *variables[2:10])
+    x = x + attend(norm(x, *variables[0:2]), variables[2:10])
     y = tf.nn.gelu(norm(x, *variables[10:12]) @ variables[12] + variables[13])
     return x + y @ variables[14] + variables[15]
 
