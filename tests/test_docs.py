@@ -5,15 +5,19 @@ import importlib.util
 import inspect
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
+import click
 import pytest
 
 import kerasbench
+from kerasbench.cli.main import app
+from kerasbench.cli.options import with_default_command
 from kerasbench.report import pages
 
 ROOT = Path(__file__).parent.parent
@@ -97,6 +101,17 @@ def test_calls_of_kerasbench_that_pages_show_have_parameters_that_there_are() ->
     assert len(of_kerasbench) > 5
     for name, keywords in of_kerasbench:
         assert keywords <= set(inspect.signature(getattr(kerasbench, name)).parameters), name
+
+
+def test_the_command_lines_that_answer_questions_are_taken() -> None:
+    text = (ROOT / "docs" / "questions.md").read_text("utf-8")
+    commands = re.findall(r"`(kerasbench[^`]*)`", text)
+    assert len(commands) > 15
+    for command in commands:
+        name, *rest = with_default_command(shlex.split(command)[1:]) or ["run"]
+        found = app.get_command(click.Context(app), name)
+        assert found is not None, command
+        found.make_context(name, rest)
 
 
 def test_every_page_that_is_committed_says_what_its_data_say(tmp_path: Path) -> None:

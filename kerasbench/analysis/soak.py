@@ -17,6 +17,7 @@ from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import Measurement, Slices
 from kerasbench.results.record import Purpose, SoakConfig
 
+MINUTE_NS = 60e9
 SEGMENTS = 10  # of a run, whose means a line is drawn through: neighbouring slices are not independent
 SETTLING = 0.1  # of a run, at its beginning, in which allocators and caches fill
 LEAST_GROWTH_BYTES = 4 << 20  # over the run: what an allocator may take without a leak
@@ -64,14 +65,16 @@ class Soak:
     minutes: float
     units: int  # steps, epochs or predictions that it did, also between slices
     unit: str
+    unit_ns: float  # the median over slices
     memory: Trend | None  # bytes a unit
     slower: Trend | None  # the change of a unit's time over the run, as a share; None without a control
     held_bytes: list[tuple[float, float]]  # by minutes
     ratios: list[tuple[float, float]]  # of its time over the control's, by minutes
 
     @property
-    def unit_s(self) -> float:
-        return 60 * self.minutes / self.units
+    def by_minute(self) -> Trend | None:
+        """How many bytes memory grows by in a minute that is all units, without the turns of the control."""
+        return self.memory and self.memory.times(MINUTE_NS / self.unit_ns)
 
     @property
     def grows(self) -> bool:
@@ -100,7 +103,7 @@ def _soak(row: Row, column: Column, config: SoakConfig, own: Measurement, contro
     for ns in slices.ns:
         total_ns += ns
         ends_ns.append(total_ns)
-    minutes = [end / 60e9 for end in ends_ns]
+    minutes = [end / MINUTE_NS for end in ends_ns]
     done = [one or 0 for one in slices.done or ()]
     held = [float(one or 0) for one in slices.rss_bytes or ()]
     ratios = _ratios(slices, control.slices, minutes) if control else []
@@ -116,6 +119,7 @@ def _soak(row: Row, column: Column, config: SoakConfig, own: Measurement, contro
         minutes=minutes[-1] if minutes else 0.0,
         units=units,
         unit=unit,
+        unit_ns=statistics.median(slices.units_ns),
         memory=trend([float(one) for one in done], held) if done else None,
         slower=change and Trend(*(math.expm1(one) for one in (change.value, change.low, change.high))),
         held_bytes=list(zip(minutes, held, strict=False)),

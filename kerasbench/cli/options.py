@@ -37,9 +37,9 @@ sweep       kerasbench sweep mnist_mlp/minibatch --width 0.5,1,2 --quick  # narr
 explain     kerasbench explain mnist_dense  # every backend and device
 explain     kerasbench explain cifar10_cnn --backend jax --device cpu --quick  # one column, a first look
 fastest     kerasbench fastest my_model.py  # which backend and settings train it quickest?
+fastest     kerasbench fastest mnist_dense --for predict-one  # what predicts one sample quickest?
 soak        kerasbench soak my_model.py --minutes 10  # does memory grow, does a step become slower?
 soak        kerasbench soak mnist_dense --for predict --backend torch  # the same of predictions
-fastest     kerasbench fastest mnist_dense --for predict-one  # what predicts one sample quickest?
 versus      kerasbench versus 'keras==3.14.*' 'keras==3.15.*'  # what became faster or slower?
 versus      kerasbench versus old ./keras --backend torch --fail-on regression  # a label and a checkout, for a script
 report      kerasbench report --check  # are all pages up to date?

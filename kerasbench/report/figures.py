@@ -211,7 +211,8 @@ def not_cold(summary: Summary) -> list[str]:
     if not rows:
         return []
     of_some = "" if len(rows) == len(summary.rows) else f" of {listed(rows)}"
-    how = "run without --quick" if summary.record.config.race is None else "kerasbench run, without --quick"
+    config = summary.record.config
+    how = "kerasbench run, without --quick" if config.race or config.soak else "run without --quick"
     return [
         f"Start-up, build, first step and compiling{of_some} were not measured: columns started together. To measure "
         f"them: {how}."

@@ -17,9 +17,9 @@ def section(soaks: Sequence[Soak]) -> Section:
             Cell(one.row.label),
             Cell(named[one.column]),
             number(one.units),
-            _memory(one, one.units / one.minutes / MIB, "MiB"),
-            _memory(one, 1 / KIB, "KiB"),
-            EMPTY if one.slower is None else Cell(_interval(one.slower, 100, "%"), one.slower.value),
+            _amount(one.by_minute, 1 / MIB, "MiB"),
+            _amount(one.memory, 1 / KIB, "KiB"),
+            _amount(one.slower, 100, "%"),
         ]
         for one in soaks
     ]
@@ -43,12 +43,12 @@ def sentences(soaks: Sequence[Soak]) -> list[str]:
 
 
 def _parts(one: Soak) -> Iterator[str]:
-    memory, slower = one.memory, one.slower
-    if memory is None:
+    memory, by_minute, slower = one.memory, one.by_minute, one.slower
+    if memory is None or by_minute is None:
         yield "too short to tell whether memory grows"
     elif one.grows:
-        by_minute = _interval(memory, one.units / one.minutes / MIB, "MiB")
-        yield f"memory grows by {by_minute} a minute, {_interval(memory, 1 / KIB, 'KiB')} a {one.unit}"
+        a_minute, a_unit = _interval(by_minute, 1 / MIB, "MiB"), _interval(memory, 1 / KIB, "KiB")
+        yield f"memory grows by {a_minute} a minute, {a_unit} a {one.unit}"
     else:
         yield f"no growth of memory above {three_digits(max(0.0, memory.high) / KIB)} KiB a {one.unit}"
     if slower is None:
@@ -59,11 +59,8 @@ def _parts(one: Soak) -> Iterator[str]:
         yield f"{one.unit}s did not become slower by more than {percent(max(0.0, slower.high))}"
 
 
-def _memory(one: Soak, factor: float, unit: str) -> Cell:
-    if one.memory is None:
-        return EMPTY
-    found = one.memory.times(factor)
-    return Cell(_interval(found, 1, unit), found.value)
+def _amount(trend: Trend | None, factor: float, unit: str) -> Cell:
+    return EMPTY if trend is None else Cell(_interval(trend, factor, unit), trend.value * factor)
 
 
 def _interval(trend: Trend, factor: float, unit: str) -> str:

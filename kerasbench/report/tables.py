@@ -37,6 +37,7 @@ from kerasbench.report.sections import EMPTY, Cell, Section, Table, number, text
 from kerasbench.results.record import TrialRecord
 from kerasbench.text import label
 
+OF_TRAINING = {"epoch_s": "epoch", "steady_step_ms": "step inside an epoch"}
 SCARCE_ROUNDS = 30  # more rounds than that are no advice
 
 
@@ -213,9 +214,7 @@ def noise(found: Findings) -> Section | None:
 def what_keras_costs(found: Findings) -> Section | None:
     rows = []
     for one in found.prices:
-        what = {"epoch_s": "epoch", "steady_step_ms": "step inside an epoch"}.get(one.metric) or BY_NAME[
-            one.metric
-        ].title
+        what = OF_TRAINING.get(one.metric, BY_NAME[one.metric].title)
         rows.append([*texts(one.row.label, one.column.label, what), *_overhead(one, one.column, one.other)])
     headers = ["scenario", "backend", "of", "with Keras", "without", "Keras / native", "Keras is"]
     steady = all(row.origin.protocol == "steady" for row in found.plain.rows)

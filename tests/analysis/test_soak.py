@@ -78,8 +78,8 @@ def test_a_leak_is_found_with_its_size(rng: random.Random) -> None:
     assert found.memory.value == pytest.approx(64 << 10, rel=0.02)
     assert found.units == pytest.approx(1_200 * 55, rel=0.01)
     (line,) = sentences(findings(soaked(0, 64 << 10, rng)))
-    assert line.startswith("dense: torch: memory grows by 4,1")
-    assert " MiB (4,1" in line
+    assert line.startswith("dense: torch: memory grows by 3,7")  # 60,000 steps a minute
+    assert " MiB (3,7" in line
     assert ") a minute, 64 KiB (64 to 64" in line
     assert ") a step; steps did not become slower by more than " in line
 

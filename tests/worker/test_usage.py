@@ -7,6 +7,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -50,6 +51,39 @@ def test_a_peak_is_in_kib_or_else_what_the_kernel_keeps_for_all(tmp_path: Path) 
     assert usage.peak_rss_bytes(tmp_path) >= kept
     status.write_text("Name:\tpython\nVmPeak:\t  99999 kB\nVmHWM:\t    9216 kB\nVmRSS:\t    1024 kB\n")
     assert usage.peak_rss_bytes(tmp_path) == 9 * MIB
+
+
+@linux
+def test_what_a_process_holds_now_is_in_pages() -> None:
+    before = usage.rss_bytes()
+    held = b"x" * (64 * MIB)
+    assert usage.rss_bytes() - before > len(held) // 2
+
+
+def test_macos_is_asked_what_a_process_holds_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    def proc_pid_rusage(process: int, flavour: int, written: Any) -> int:
+        assert (process, flavour) == (os.getpid(), 0)
+        written._obj[usage.RESIDENT] = 9 * MIB
+        return answer
+
+    monkeypatch.setattr(usage.sys, "platform", "darwin")
+    monkeypatch.setattr(usage.ctypes, "CDLL", lambda name: SimpleNamespace(proc_pid_rusage=proc_pid_rusage))
+    answer = 0
+    assert usage.rss_bytes() == 9 * MIB
+    answer = -1
+    with pytest.raises(OSError, match="macOS does not tell"):
+        usage.rss_bytes()
+
+
+@pytest.mark.parametrize("soaks", [True, False])
+def test_the_slices_of_a_soak_say_what_was_done_and_what_is_held(soaks: bool) -> None:
+    meter = Meter(machine=lambda: UNKNOWN, soaks=soaks)
+    began = meter.read()
+    meter.done += 7
+    slice_ = meter.read().since(began, 5, Turn(0, 0))
+    assert slice_.count == 5
+    assert slice_.done == (7 if soaks else None)
+    assert (slice_.rss_bytes or 0) > MIB if soaks else slice_.rss_bytes is None
 
 
 def test_a_slice_is_what_lies_between_two_readings() -> None:
