@@ -97,6 +97,7 @@ class LiveBlock:
         self.row, self.is_first = cases[0].row_label, is_first
         self.ratios: LogRatios = {}  # of this block; before it came the earlier ones
         self._effect, self._earlier = effect, earlier
+        self._is_soak = cases[0].protocol.soaks  # its columns are one case, and differ by nothing that is ahead
         self._samples = {case.label: case.options.batch_size or workload.batch for case in cases}
         # By whose slices the columns are told apart.
         purpose = race.purpose if race else "train"
@@ -122,7 +123,7 @@ class LiveBlock:
             column = self.columns[label]
             column.medians[stage] = duration(statistics.median(slice_.unit_ns for slice_ in own))
             column.slices, column.doing = len(own), ""
-        if stage == self.headline and slices:
+        if stage == self.headline and slices and not self._is_soak:
             self.ratios = log_ratios(slices, self._samples)
 
     def lines(self) -> list[str]:

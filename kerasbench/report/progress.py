@@ -281,7 +281,7 @@ def announce(planned: Plan, left: str, ahead: PowerEstimate) -> list[str]:
     if planned.effort.budget_s is not None:
         limit = seconds(planned.effort.budget_s)
         lines.append(f"no round will start that would exceed {limit} in all; the first always completes")
-    return lines if race else [*lines, _detectable(ahead)]
+    return lines if race or planned.config.soak else [*lines, _detectable(ahead)]
 
 
 LONG_S, AT_EASE_S = 120.0, 60.0  # what is told how it would take about so long

@@ -1,8 +1,11 @@
 """Who is ahead while a row is measured."""
 
+import dataclasses
+
 import pytest
 
 from kerasbench.protocol.measurement import Slice
+from kerasbench.protocol.requests import Protocol
 from kerasbench.report.live import LiveBlock, LogRatios, log_ratios, standing
 from kerasbench.results.record import Purpose, RaceConfig
 from tests import made
@@ -63,3 +66,18 @@ def test_blocks_count_alike_and_columns_that_are_gone_are_not_told() -> None:
 )
 def test_a_race_is_told_by_what_it_is_about(purpose: Purpose, stage: str) -> None:
     assert LiveBlock([made.case()], True, 0.03, [], RaceConfig(purpose)).headline == stage
+
+
+@pytest.mark.parametrize("soaks", [True, False])
+def test_nobody_is_ahead_in_a_soak(soaks: bool) -> None:
+    cases = [dataclasses.replace(made.case(backend=name), protocol=Protocol(soaks=soaks)) for name in ("jax", "torch")]
+    live = LiveBlock(cases, True, 0.03, [])
+    live.end_cycle(
+        "train",
+        {
+            case.label: [Slice(10, 100 * times, cycle, 0) for cycle in range(3)]
+            for times, case in enumerate(cases, start=1)
+        },
+    )
+    assert bool(live.answer()) is not soaks
+    assert len(live.lines()) == 3

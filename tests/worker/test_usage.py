@@ -1,5 +1,6 @@
 """What a process and others use: by files that the tests write, real processes, and a driver of a few functions."""
 
+import ctypes
 import os
 import resource
 import subprocess
@@ -66,8 +67,8 @@ def test_macos_is_asked_what_a_process_holds_now(monkeypatch: pytest.MonkeyPatch
         written._obj[usage.RESIDENT] = 9 * MIB
         return answer
 
-    monkeypatch.setattr(usage.sys, "platform", "darwin")
-    monkeypatch.setattr(usage.ctypes, "CDLL", lambda name: SimpleNamespace(proc_pid_rusage=proc_pid_rusage))
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: SimpleNamespace(proc_pid_rusage=proc_pid_rusage))
     answer = 0
     assert usage.rss_bytes() == 9 * MIB
     answer = -1
