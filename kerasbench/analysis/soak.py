@@ -21,6 +21,7 @@ MINUTE_NS = 60e9
 SEGMENTS = 10  # of a run, whose means a line is drawn through: neighbouring slices are not independent
 SETTLING = 0.1  # of a run, at its beginning, in which allocators and caches fill
 LEAST_GROWTH_BYTES = 4 << 20  # over the run: what an allocator may take without a leak
+LEAST_UNIT_BYTES = 512  # a unit: Keras' history of an epoch and our slices take up to 130 of each step of a tiny model
 LEAST_SLOWER = 0.03  # over the run
 
 
@@ -78,7 +79,9 @@ class Soak:
 
     @property
     def grows(self) -> bool:
-        return self.memory is not None and self.memory.low > 0 and self.memory.value * self.units > LEAST_GROWTH_BYTES
+        if self.memory is None:
+            return False
+        return self.memory.low > LEAST_UNIT_BYTES and self.memory.value * self.units > LEAST_GROWTH_BYTES
 
     @property
     def slows(self) -> bool:

@@ -91,6 +91,14 @@ def test_a_slow_down_is_found_with_its_size(rng: random.Random) -> None:
     assert found.slower.value == pytest.approx(0.2, abs=0.06)
 
 
+def test_what_keras_and_kerasbench_note_of_each_step_is_no_leak(rng: random.Random) -> None:
+    found = of(soaked(0, 130, rng))
+    assert found.memory is not None and found.memory.low > 0
+    assert not found.grows
+    (line,) = sentences(findings(soaked(0, 130, rng)))
+    assert "no growth of memory above 0.1" in line
+
+
 def test_a_clean_run_is_called_clean(rng: random.Random) -> None:
     record = soaked(0, 0, rng)
     found = of(record)

@@ -1,5 +1,6 @@
 """Calls and passes in slices, with a model that only counts and a clock that the test moves."""
 
+import dataclasses
 from types import SimpleNamespace
 from typing import Any
 
@@ -137,6 +138,13 @@ def test_a_twin_is_called_by_its_own_function(monkeypatch: pytest.MonkeyPatch, c
     native = NativeModel(twin)
     for way, found in {"call": twin.forward, "compiled_call": None}.items():
         assert predict._caller(way, native, model, 16) == found  # type: ignore[arg-type]
+
+
+def test_a_soak_keeps_the_calls_of_its_first_slice_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    pace = dataclasses.replace(PACE, protocol=Protocol(soaks=True))
+    latency = time_batches(Model(monkeypatch, 3), fed(), 16, pace, granted(3))
+    assert [slice_.count for slice_ in latency.slices] == [34] * 3
+    assert len(latency.calls_ns) == 34
 
 
 def test_a_column_that_compiles_nothing_has_no_compiled_call(
