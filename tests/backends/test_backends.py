@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kerasbench import backends
 from kerasbench.backends import Backend, jax, tensorflow, torch
 from kerasbench.protocol.columns import DEFAULT, Device, Options
+from kerasbench.protocol.measurement import Compiler
 
 FUNCTIONS = {name for name, value in vars(Backend).items() if inspect.isfunction(value) and not name.startswith("_")}
 CPU, CUDA, MPS, METAL = Device("cpu"), Device("cuda", 1), Device("mps"), Device("metal")
@@ -320,3 +322,25 @@ def test_the_switch_reaches_trials_on_the_apple_gpu_alone(
 def test_memory_always_grows_with_torch() -> None:
     assert torch.memory_grows(Device("cuda")) is True
     assert torch.memory_grows(Device("cpu")) is None
+
+
+def test_torch_tells_its_graphs_and_the_most_frequent_reasons_of_their_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    breaks = {f"reason {times}\n  and where": times for times in (1, 5, 3, 2)}
+    dynamo: Any = types.SimpleNamespace(
+        counters={"stats": {"unique_graphs": 4}, "graph_break": breaks},
+        calculate_time_spent=lambda: {"total_wall_time": 21.5},
+    )
+    monkeypatch.setitem(sys.modules, "torch._dynamo.utils", dynamo)
+    found = torch.compiler(None)
+    assert found == Compiler(programs=4, seconds=21.5, breaks={"reason 5": 5, "reason 3": 3, "reason 2": 2})
+    dynamo.counters["stats"]["unique_graphs"] = 0
+    assert torch.compiler(None) is None
+
+
+def test_tensorflow_tells_how_often_keras_functions_were_traced() -> None:
+    def function(traces: int) -> Any:
+        return types.SimpleNamespace(experimental_get_tracing_count=lambda: traces)
+
+    model = types.SimpleNamespace(train_function=function(2), test_function=None, predict_function=function(1))
+    assert tensorflow.compiler(model) == Compiler(traces=3)
+    assert tensorflow.compiler(types.SimpleNamespace()) is None

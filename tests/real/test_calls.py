@@ -37,6 +37,7 @@ def test_every_way_to_predict_with_keras_and_without(backend: str) -> None:
     assert cases.judge_parity({column: ("cpu", one) for column, one in found.items()}) == {}
 
 
+@pytest.mark.weekly  # it compiles for a minute
 def test_torch_says_where_its_graphs_break(faults: Path) -> None:
     found = trials.measured(
         trials.run(faults / "breaks_its_graph.py", "torch", options=Options(jit=True), protocol=CALLS)
