@@ -50,13 +50,15 @@ def _parts(one: Soak) -> Iterator[str]:
         a_minute, a_unit = _interval(by_minute, 1 / MIB, "MiB"), _interval(memory, 1 / KIB, "KiB")
         yield f"memory grows by {a_minute} a minute, {a_unit} a {one.unit}"
     else:
-        yield f"no growth of memory above {three_digits(max(0.0, memory.high) / KIB)} KiB a {one.unit}"
+        above = f" above {three_digits(memory.high / KIB)} KiB a {one.unit}"
+        yield f"no growth of memory{above if memory.high > 0 else ''}"
     if slower is None:
         yield f"nothing is known of whether {one.unit}s become slower"
     elif one.slows:
         yield f"{one.unit}s became {_interval(slower, 100, '%')} slower"
     else:
-        yield f"{one.unit}s did not become slower by more than {percent(max(0.0, slower.high))}"
+        by = f" by more than {percent(slower.high)}"
+        yield f"{one.unit}s did not become slower{by if slower.high > 0 else ''}"
 
 
 def _amount(trend: Trend | None, factor: float, unit: str) -> Cell:

@@ -53,14 +53,12 @@ def of(record: Record) -> Soak:
     return found
 
 
-def test_a_trend_is_the_slope_of_a_line_with_its_interval(rng: random.Random) -> None:
+def test_an_interval_of_a_trend_holds_the_slope_as_often_as_it_says(rng: random.Random) -> None:
     places = [float(place) for place in range(1_000)]
-    found = trend(places, [3 + 0.5 * place + rng.gauss(0, 1) for place in places])
-    assert found is not None
-    assert found.low < 0.5 < found.high
-    assert found.high - found.low < 0.01
-    flat = trend(places, [rng.gauss(0, 1) for _ in places])
-    assert flat is not None and flat.low < 0 < flat.high
+    found = [trend(places, [3 + 0.5 * place + rng.gauss(0, 1) for place in places]) for _ in range(200)]
+    held = sum(one.low < 0.5 < one.high for one in found if one is not None)
+    assert held > 200 * 0.85  # 0.95 is meant: this is 6 standard errors below it
+    assert all(one is not None and one.high - one.low < 0.02 for one in found)
     assert trend(places[:9], places[:9]) is None
 
 
@@ -81,7 +79,7 @@ def test_a_leak_is_found_with_its_size(rng: random.Random) -> None:
     assert line.startswith("dense: torch: memory grows by 3,7")  # 60,000 steps a minute
     assert " MiB (3,7" in line
     assert ") a minute, 64 KiB (64 to 64" in line
-    assert ") a step; steps did not become slower by more than " in line
+    assert ") a step; steps did not become slower" in line
 
 
 def test_a_slow_down_is_found_with_its_size(rng: random.Random) -> None:
@@ -104,8 +102,8 @@ def test_a_clean_run_is_called_clean(rng: random.Random) -> None:
     found = of(record)
     assert not found.grows and not found.slows
     (line,) = sentences(findings(record))
-    assert line.startswith("dense: torch: no growth of memory above 0.")
-    assert "steps did not become slower by more than" in line
+    assert line.startswith("dense: torch: no growth of memory")
+    assert "steps did not become slower" in line
 
 
 def test_the_page_has_a_line_for_each_column_and_a_picture(rng: random.Random) -> None:
