@@ -1,15 +1,14 @@
 """Does a race find what measuring everything finds, and how much sooner? On real models.
 
-    python benchmarks/whole_races.py [SCENARIO ...]
+    python benchmarks/whole_races.py RESULTS [SCENARIO ...]
 
 Each scenario is raced, and then all candidates are measured for three rounds, in the same hour. Told are the race's
 choice, the best of all, how much slower the choice is than the best in the rounds of all (with its interval), the
-processes that each started, and their times.
+processes that each started, and their times. The runs of both are kept in the folder RESULTS, with their pages.
 """
 
 import dataclasses
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -35,11 +34,10 @@ def nobody_leaves(look: Look) -> Look:
     return keep
 
 
-def measure(scenario: str, **more: Any) -> tuple[race.Race, int, float]:
+def measure(scenario: str, folder: str, **more: Any) -> tuple[race.Race, int, float]:
     """Race; return how the candidates came out, how many processes were started, and how long it took, in s."""
     began_s = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        found = kerasbench.fastest(scenario, results=folder, wait=True, **more)
+    found = kerasbench.fastest(scenario, results=folder, wait=True, **more)
     (record,), (raced,) = found.records, found.races
     return raced, len(record.trials), time.monotonic() - began_s
 
@@ -48,11 +46,12 @@ def main() -> int:
     look = race.look
     print("| scenario | the race's choice | best of all | choice / best | processes | time |")
     print("|---|---|---|---|---|---|", flush=True)
-    for scenario in sys.argv[1:] or SCENARIOS:
+    folder, *scenarios = sys.argv[1:]
+    for scenario in scenarios or SCENARIOS:
         race.look = look
-        chosen, processes, taken_s = measure(scenario)
+        chosen, processes, taken_s = measure(scenario, folder)
         race.look = nobody_leaves(look)
-        every, of_all, all_s = measure(scenario, rounds=ROUNDS)
+        every, of_all, all_s = measure(scenario, folder, rounds=ROUNDS)
         behind = None if chosen.leader == every.leader else in_row(every.row, chosen.leader, every.leader, every.metric)
         print(
             f"| {scenario} | {chosen.leader.label} | {every.leader.label} | {times(behind) if behind else '1×'} "
