@@ -14,7 +14,7 @@ import tempfile
 import time
 
 EMPTY = ["-c", "pass"]
-COMMANDS = {"--help": 6.0, "list": 12.0}  # how many times an empty Python each may take
+COMMANDS = {"--help": 6.0, "list": 10.0}  # how many times an empty Python each may take
 STARTS = 40
 
 

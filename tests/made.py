@@ -23,7 +23,6 @@ from kerasbench.protocol.measurement import (
     Parts,
     Proof,
     Resolved,
-    Sizes,
     Slice,
     Slices,
     Throughput,
@@ -31,6 +30,7 @@ from kerasbench.protocol.measurement import (
     Usage,
 )
 from kerasbench.protocol.messages import Code, Failure, Phase
+from kerasbench.protocol.requests import Sizes
 from kerasbench.results.record import Effort, Record, RunConfig, ScenarioRecord, TrialRecord
 
 T = TypeVar("T")

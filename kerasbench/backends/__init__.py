@@ -8,10 +8,12 @@ import importlib
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from kerasbench.protocol.columns import Device, Options
-from kerasbench.protocol.measurement import Compiler
+
+if TYPE_CHECKING:
+    from kerasbench.protocol.measurement import Compiler
 
 Version = tuple[int, ...]
 
@@ -77,7 +79,7 @@ class Backend(Protocol):
         ``compiled``: as a whole, by the backend's own compiler and by what ``model.jit_compile`` says; None: not then.
         """
 
-    def compiler(self, model: Any) -> Compiler | None:
+    def compiler(self, model: Any) -> "Compiler | None":
         """Return what its compiler has done in this process; None: nothing, as far as it tells."""
 
     def placement(self, tensor: Any) -> str:

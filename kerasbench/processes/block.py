@@ -25,9 +25,9 @@ from kerasbench.processes.outcome import Limits, Outcome, Received, not_started,
 from kerasbench.processes.process import Child, Listener
 from kerasbench.processes.variables import NOTHING
 from kerasbench.protocol.columns import CPU, GPU
-from kerasbench.protocol.measurement import CALLS, PILOT, STAGES, Sizes, Slice, Turn, encode_turn
+from kerasbench.protocol.measurement import CALLS, PILOT, STAGES, Slice, Turn, encode_turn
 from kerasbench.protocol.messages import Failure, Message, Phase
-from kerasbench.protocol.requests import TrialRequest
+from kerasbench.protocol.requests import Sizes, TrialRequest
 
 
 @dataclass(frozen=True)

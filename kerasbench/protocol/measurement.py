@@ -11,6 +11,8 @@ from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import cached_property
 from typing import Literal, Self, overload
 
+from kerasbench.protocol.requests import Sizes
+
 
 @dataclass(frozen=True)
 class Slice:
@@ -259,20 +261,6 @@ class Usage:
     def processors(self) -> float:
         """How many processors were busy for it, on average."""
         return self.cpu_ns / self.wall_ns
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """How much the columns of a row do besides their slices: the same for all of them, less where steps are slow."""
-
-    step_ns: int  # of the slowest column; of a model that is not trained, a prediction of its batch
-    parity_steps: int  # whose losses are compared, with the first
-    learn_steps: int  # that are trained before slices, with the first, at most
-    silenced_steps: int  # of a second model without its random numbers; 0: there is none
-    evaluated_batches: int  # of samples that learning is judged by, at most
-    pass_batches: int  # of a pass of predict, at most
-    warmup_calls: int  # of each sort of prediction
-    left_out: list[str] = field(default_factory=list)  # stages that would take too long
 
 
 @dataclass(frozen=True)

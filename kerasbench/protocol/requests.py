@@ -13,7 +13,6 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.columns import Device, Options
-from kerasbench.protocol.measurement import Sizes
 
 MAX_NAME = 64  # what a workload's name may have
 STRUCTURE = "structure"  # the member of a file of rows that says how its arrays belong together
@@ -79,6 +78,20 @@ def too_few_executions(steps_per_epoch: int, steps_per_execution: int) -> str:
         f"an epoch has {steps_per_epoch} steps: too few for {MIN_STEPS_FOR_SLICES} executions of "
         f"{steps_per_execution} steps"
     )
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much the columns of a row do besides their slices: the same for all of them, less where steps are slow."""
+
+    step_ns: int  # of the slowest column; of a model that is not trained, a prediction of its batch
+    parity_steps: int  # whose losses are compared, with the first
+    learn_steps: int  # that are trained before slices, with the first, at most
+    silenced_steps: int  # of a second model without its random numbers; 0: there is none
+    evaluated_batches: int  # of samples that learning is judged by, at most
+    pass_batches: int  # of a pass of predict, at most
+    warmup_calls: int  # of each sort of prediction
+    left_out: list[str] = field(default_factory=list)  # stages that would take too long
 
 
 @dataclass(frozen=True)

@@ -29,9 +29,9 @@ from kerasbench.plan.duration import History
 from kerasbench.processes.block import BlockMember, BlockPolicy, OnBlockEvent
 from kerasbench.processes.outcome import Outcome, trial_limits
 from kerasbench.protocol.columns import GPU, CaseKey, Column, Environment
-from kerasbench.protocol.measurement import Measurement, Sizes
+from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.protocol.requests import Protocol, TrialRequest
+from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest
 from kerasbench.results.record import (
     INTERRUPTED,
     UNWRITTEN,

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kerasbench.protocol.descriptions import WorkloadDescription
-from kerasbench.protocol.measurement import CALLS, STAGES, Sizes
-from kerasbench.protocol.requests import Protocol, counts_epochs
+from kerasbench.protocol.measurement import CALLS, STAGES
+from kerasbench.protocol.requests import Protocol, Sizes, counts_epochs
 from kerasbench.runs.schedule import shares
 
 TRAIN, EPOCH, ONE, BATCH, ALL, PARTS = STAGES

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 
-from kerasbench.protocol.measurement import Sizes, Slice, Turn, decode_pilot, decode_turn
+from kerasbench.protocol.measurement import Slice, Turn, decode_pilot, decode_turn
 from kerasbench.protocol.messages import EXIT_PIPE_LOST, Message, Phase
+from kerasbench.protocol.requests import Sizes
 from kerasbench.worker.usage import peak_rss_bytes
 
 CHUNK_BYTES = 4096  # of standard input; a turn's line has some thirty

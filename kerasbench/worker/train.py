@@ -17,9 +17,9 @@ import keras
 import numpy as np
 
 from kerasbench.backends import Backend
-from kerasbench.protocol.measurement import Batch, Learning, Parts, Published, Sizes, Slice, Slices, Turn
+from kerasbench.protocol.measurement import Batch, Learning, Parts, Published, Slice, Slices, Turn
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.protocol.requests import Protocol, counts_epochs
+from kerasbench.protocol.requests import Protocol, Sizes, counts_epochs
 from kerasbench.scenario import ScenarioError, Workload
 from kerasbench.worker.clock import Ask, Pace, SliceClock, WarmUpClock, granted, measure_slices
 from kerasbench.worker.failure import TrialFailure, is_own

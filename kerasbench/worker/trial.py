@@ -30,7 +30,6 @@ from kerasbench.protocol.measurement import (
     Proof,
     Published,
     Resolved,
-    Sizes,
     Slice,
     Slices,
     Throughput,
@@ -40,7 +39,7 @@ from kerasbench.protocol.measurement import (
     largest,
 )
 from kerasbench.protocol.messages import Code, Failure, Message
-from kerasbench.protocol.requests import Protocol, ProtocolKind, TrialRequest, counts_epochs
+from kerasbench.protocol.requests import Protocol, ProtocolKind, Sizes, TrialRequest, counts_epochs
 from kerasbench.scenario import Scenario, Workload, require_unchanged
 from kerasbench.worker import checks, predict
 from kerasbench.worker import model as models

@@ -20,9 +20,9 @@ from kerasbench.processes.block import (
 )
 from kerasbench.processes.outcome import Limits, Outcome
 from kerasbench.protocol.columns import Device
-from kerasbench.protocol.measurement import Sizes, Slice
+from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.messages import Code, Message
-from kerasbench.protocol.requests import Protocol, TrialRequest
+from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest
 from tests import made
 
 CYCLES = 2

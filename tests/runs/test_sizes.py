@@ -5,8 +5,7 @@ import dataclasses
 import pytest
 
 from kerasbench.protocol.descriptions import WorkloadDescription
-from kerasbench.protocol.measurement import Sizes
-from kerasbench.protocol.requests import Protocol
+from kerasbench.protocol.requests import Protocol, Sizes
 from kerasbench.results.record import QUICK, SWEEP
 from kerasbench.runs import sizes
 from tests import made

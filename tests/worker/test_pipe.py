@@ -12,8 +12,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from kerasbench.protocol.measurement import Sizes, Slice, Turn, encode_turn
+from kerasbench.protocol.measurement import Slice, Turn, encode_turn
 from kerasbench.protocol.messages import EXIT_PIPE_LOST, Code, Failure, Message
+from kerasbench.protocol.requests import Sizes
 from kerasbench.worker import pipe as module
 from kerasbench.worker.pipe import Pipe, Turns
 from tests import made

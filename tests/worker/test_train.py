@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from kerasbench.native import Logs, Stops
-from kerasbench.protocol.measurement import Batch, Sizes, Slice, Turn
+from kerasbench.protocol.measurement import Batch, Slice, Turn
 from kerasbench.protocol.messages import Code
-from kerasbench.protocol.requests import Protocol
+from kerasbench.protocol.requests import Protocol, Sizes
 from kerasbench.scenario import ScenarioError, Workload
 from kerasbench.worker.clock import Pace, SliceClock, WarmUpClock, granted
 from kerasbench.worker.failure import TrialFailure

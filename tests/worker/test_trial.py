@@ -16,14 +16,13 @@ from kerasbench.protocol.measurement import (
     Parity,
     Proof,
     Resolved,
-    Sizes,
     Slice,
     Slices,
     Turn,
     Usage,
     step_ns,
 )
-from kerasbench.protocol.requests import Protocol, TrialRequest
+from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest
 from kerasbench.scenario import Workload
 from kerasbench.worker import checks, predict, trial
 from kerasbench.worker import model as models
