@@ -1,6 +1,6 @@
 """Blocks of columns that a benchmark chooses, in place of a plan's rows: the same case twice, or beside a slowed copy.
 
-What is measured and how is the package's own (children/block.py, runs/orders.py, runs/cycles.py, analysis/ratios.py).
+What is measured and how is the package's own (processes/block.py, runs/schedule.py, analysis/ratios.py).
 """
 
 import dataclasses

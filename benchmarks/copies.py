@@ -3,8 +3,9 @@
     python benchmarks/copies.py mnist_dense              up to twelve blocks on each backend, as a run at default effort
     python benchmarks/copies.py mnist_dense --blocks 3    as few as have an interval
 
-Five columns are ten comparisons. They are judged twice: after three blocks, and where the rule (runs/stopping.py) ends
-the row. Each is judged by itself: on a page, Holm's correction makes it harder still to be called different.
+Five columns are ten comparisons. They are judged twice: after three blocks, and where the rule of a run
+(runs/schedule.py) ends the row. Each is judged by itself: on a page, which holds its false discoveries to 5 %, it is
+harder still to be called different.
 """
 
 import argparse

@@ -5,7 +5,7 @@
 Every simulated run is drawn as docs/method.md describes machines. Trials differ by process (lognormal), slices within
 a trial differ too, and the machine drifts over the rounds (a quarter slower in the end). Printed are the coverage of
 a nominal 95 % interval of a time and of a ratio, how often a case compared with itself is called different, how often
-a table of 24 such comparisons holds any false verdict, with Holm's correction and without, and how often a difference
+a table of 24 such comparisons holds any false verdict, judged together and each alone, and how often a difference
 is called that is as large as the plan says it can see. First comes the coverage of a ratio by the slices of one block
 alone: it is widened by what kerasbench takes for the scatter between blocks, which is varied here.
 """
@@ -98,7 +98,7 @@ def main(scatters: Sequence[float] = (0.01, 0.03, 0.10)) -> None:
         together, one_by_one = false_tables(rng, blocks, 0.03)
         print(
             f"{COMPARISONS} comparisons at the edge of the effect, {blocks} blocks: a false verdict in {together:.1%} "
-            f"of tables, {one_by_one:.1%} without Holm's correction"
+            f"of tables, {one_by_one:.1%} where each is judged alone"
         )
 
 

@@ -3,7 +3,7 @@
     python benchmarks/stopping.py
 
 The ratio of two columns scatters between blocks by so much. Blocks are added by the very rule that a run follows
-(runs/stopping.py: at least three, at most twelve), and Student's t interval of what there is then is looked at.
+(runs/schedule.py: at least three, at most twelve), and Student's t interval of what there is then is looked at.
 Printed are its coverage of the truth, nominally 95 %, how many blocks it took, and how often two equal columns are
 called different.
 """
