@@ -89,7 +89,7 @@ def power(planned: Plan, effect: float, history: History) -> PowerEstimate:
     least, most = planned.effort.min_rounds, planned.effort.max_rounds
     detectable = {}
     if most >= MIN_TRIALS_FOR_INTERVAL:
-        for rounds in (least, most):
+        for rounds in (max(least, MIN_TRIALS_FOR_INTERVAL), most):  # a race begins with one
             detectable[rounds] = minimum_detectable_effect(rounds, scatter, effect, together)
     return PowerEstimate(scatter, source, together, detectable)
 

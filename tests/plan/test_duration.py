@@ -159,6 +159,8 @@ def test_what_a_plan_judges_together_is_each_row_s_others_to_its_fastest() -> No
     ahead = duration.power(made.plan(*columns), 0.03, duration.History())
     assert (ahead.comparisons, ahead.scatter, ahead.source) == (4, TYPICAL_SCATTER, "")  # it guesses, and says so
     assert list(ahead.detectable) == [3, 12]
+    race = made.plan(*columns, effort=record.RACE)  # a single round has no interval
+    assert list(duration.power(race, 0.03, duration.History()).detectable) == [3, 4]
 
 
 def test_a_run_is_over_soonest_when_every_row_is_decided_after_its_fewest_rounds() -> None:
