@@ -17,6 +17,7 @@ from kerasbench.datasets import Dataset, Draw
 from kerasbench.protocol.requests import NOTHING, ModelConfig
 
 Feeding = Callable[[Any, Any, int], Any]  # (x, y, batch) -> what `fit` takes, a keras.utils.PyDataset
+Generating = Callable[[Any, Any, int], Any]  # (model, x, new tokens) -> integers (batch, new tokens)
 
 NAME_PATTERN = re.compile(r"[^\W_][\w.-]{0,63}")  # letters and digits of all scripts
 SAVED = (".keras", ".h5", ".hdf5")  # what Keras 3 saves whole models in
@@ -24,6 +25,7 @@ APPLICATIONS = "keras.applications."
 NAMED = re.compile(rf"{re.escape(APPLICATIONS)}\w+")
 KERAS_PREDICT_BATCH = 32  # Keras' default, where training takes the whole set at once
 STEP_PER_FORWARD = 3  # the gradient of a product is two more of its size: by its input and by its weights
+LEAST_TOKENS = 3  # two points lie on any line
 MAX_FILE_BYTES = 1 << 20  # a scenario is about 40 lines; a megabyte is a mistake, not a scenario
 
 
@@ -129,15 +131,21 @@ class Scenario:
     # Floating-point operations of all products in a forward pass of one sample, a multiplication and an addition being
     # two; None: not counted. ``list`` shows three times as many for each sample of a step.
     operations: int | None = None
+    # How many tokens `--protocol calls` has the model write after each text; 0: it writes none. ``generate`` does that
+    # for a model with a cache; without it, each token is the likeliest by a call on the whole text.
+    new_tokens: int = 0
+    generate: Generating | None = None
 
     def __post_init__(self) -> None:
         _require_function("build", self.build)
         _require_function("data", self.data)
-        if self.callbacks is not None:
-            _require_function("callbacks", self.callbacks)
+        for attribute in ("callbacks", "generate"):
+            if getattr(self, attribute) is not None:
+                _require_function(attribute, getattr(self, attribute))
         for attribute in ("parameters", "operations"):
             if getattr(self, attribute) is not None:
                 _require_count(attribute, getattr(self, attribute), 0)
+        _require_count("new_tokens", self.new_tokens, LEAST_TOKENS if self.new_tokens or self.generate else 0)
         for attribute in ("learnable", "scalable", "keeps_weights", "trains"):
             _require_kind(attribute, getattr(self, attribute), bool)
         _require_kind("source", self.source, str)

@@ -1,11 +1,15 @@
 """What is read off a trial: one line for each metric, with its unit and how its trials are summed up."""
 
+import dataclasses
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, estimate, mean, percentile
+from kerasbench.analysis.generation import Growth, typical
 from kerasbench.protocol.measurement import (
+    GROWS,
+    Generation,
     Latency,
     Measurement,
     epoch_ns,
@@ -173,6 +177,36 @@ def _first_call(called: str, title: str) -> Metric:
     return Metric(f"{called}_first_ms", "ms", title, read)
 
 
+def generation_of(way: str) -> Callable[[Measurement], Generation | None]:
+    """Return what finds how a trial's texts grew by one of GROWS."""
+    return lambda measurement: next((one for one in measurement.generations if one.way == way), None)
+
+
+WRITES = {"call": NAMED["call"], "compiled_call": NAMED["compiled_call"], "own": "generate"}  # what a table calls GROWS
+
+
+PER_TOKEN = tuple(f"generate_{way}_{figure}_ms" for way in GROWS for figure in ("ttft", "tpot"))
+
+
+def _growing(way: str) -> Iterator[Metric]:
+    """Yield the metrics of one way in which texts grow."""
+    of = generation_of(way)
+
+    def metric(name: str, unit: str, title: str, read: Callable[[Growth, int], float]) -> Metric:
+        def of_trial(trial: TrialRecord, measurement: Measurement) -> float | None:
+            found = of(measurement)
+            line = typical(found) if found else None
+            return read(line, found.batch) if found and line else None
+
+        return Metric(f"generate_{way}_{name}", unit, f"{WRITES[way]}, {title}", of_trial)
+
+    yield metric("ttft_ms", "ms", "TTFT", lambda line, batch: line.ttft_ns / NS_PER_MS)
+    yield metric("tpot_ms", "ms", "TPOT", lambda line, batch: line.tpot_ns / NS_PER_MS)
+    yield metric("tokens_per_s", RATE, "tokens", lambda line, batch: batch * NS_PER_S / line.tpot_ns)
+    residual = metric("residual", "%", "residual", lambda line, batch: 100 * line.residual)
+    yield dataclasses.replace(residual, sum_up=mean)
+
+
 def _device_mib(measurement: Measurement) -> float | None:
     """Return the counter's peak; a plug-in that counts nothing says 0."""
     return measurement.peak_device_bytes / BYTES_PER_MIB if measurement.peak_device_bytes else None
@@ -233,6 +267,7 @@ METRICS = (
     *(_latency(called, share) for called in CALLED for share in (MEDIAN, 0.9)),
     _latency("predict", 0.99, MIN_CALLS_FOR_P99),
     _first_call("compiled_call", "First compiled call"),
+    *(metric for way in GROWS for metric in _growing(way)),
     Metric("predict_samples_per_s", "/s", "predict, throughput", lambda t, m: _samples_per_s(m)),
     _peak_after("Peak memory after start-up", "rss_start_mib", ("device",)),
     _peak_after("Peak memory after building", "rss_build_mib", ("build",)),

@@ -16,7 +16,7 @@ from kerasbench.analysis.estimates import (
     rounds_to_decide,
     significant,
 )
-from kerasbench.analysis.metrics import CALLED
+from kerasbench.analysis.metrics import CALLED, PER_TOKEN
 from kerasbench.analysis.ratios import by_means, in_row, in_sittings
 from kerasbench.protocol.columns import CPU, Column
 
@@ -235,7 +235,7 @@ def of_keras(rows: Sequence[Row], effect: float) -> list[Contrast]:
         for native in row.cases:
             keras = native.with_options(native=False)
             if native.options.native and keras in row.cases:
-                metrics = MEDIANS if row.origin.protocol == "calls" else (STEP, EPOCH)
+                metrics = (*MEDIANS, *PER_TOKEN) if row.origin.protocol == "calls" else (STEP, EPOCH)
                 pairs += [(row, keras, native, metric) for metric in metrics]
     return _contrasts(pairs, effect)
 

@@ -13,10 +13,19 @@ from dataclasses import dataclass
 
 from kerasbench.analysis.cases import CaseSummary, Row
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate, estimate, median_error, variance
-from kerasbench.analysis.metrics import BY_NAME, CALLED, Metric
+from kerasbench.analysis.generation import Growth, by_cycle
+from kerasbench.analysis.metrics import BY_NAME, CALLED, PER_TOKEN, Metric, generation_of
 from kerasbench.analysis.moderation import Prior, Priors
 from kerasbench.protocol.columns import Column
-from kerasbench.protocol.measurement import Latency, Measurement, Slices, Training, disturbed_cycles, leaves_out
+from kerasbench.protocol.measurement import (
+    GROWS,
+    Latency,
+    Measurement,
+    Slices,
+    Training,
+    disturbed_cycles,
+    leaves_out,
+)
 from kerasbench.results.record import TrialRecord
 
 # By how much two processes of one case differ, as the standard deviation of the logarithm, measured over blocks of the
@@ -28,7 +37,10 @@ BETWEEN_OTHERS = 0.03
 # steps it does on each of two days on a small cloud machine; with 0.05 it did in 90 % on one of them
 # (benchmarks/one_block.py, docs/studies.md).
 TYPICAL_SCATTER = 0.07
-SCATTERS = dict.fromkeys((f"{called}_p50_ms" for called in CALLED), 0.08) | {"predict_samples_per_s": 0.06}
+SCATTERS = {
+    **dict.fromkeys((*(f"{called}_p50_ms" for called in CALLED), *PER_TOKEN), 0.08),  # a token is a call
+    "predict_samples_per_s": 0.06,
+}
 
 LEAST_UNDISTURBED = 6  # cycles, or half of them all: units that cannot be made shorter have three
 
@@ -247,6 +259,20 @@ def _called(of: Callable[[Measurement], Latency | None]) -> Callable[[Measuremen
     return compare
 
 
+def _grown(way: str, read: Callable[[Growth], float]) -> Callable[[Measurement, Measurement], BlockRatio | None]:
+    """Return what compares a figure of the lines by which texts grow, cycle by cycle."""
+    of = generation_of(way)
+
+    def compare(a: Measurement, b: Measurement) -> BlockRatio | None:
+        ours, theirs = of(a), of(b)
+        if ours is None or theirs is None:
+            return None
+        lines = [{cycle: read(line) for cycle, line in by_cycle(one).items()} for one in (ours, theirs)]
+        return _by_cycles(*lines, _disturbed(ours.slices, theirs.slices))
+
+    return compare
+
+
 def _predicted(a: Measurement, b: Measurement) -> BlockRatio | None:
     ratio = by_slices(a.throughput.slices, b.throughput.slices) if a.throughput and b.throughput else None
     return ratio.inverse if ratio else None
@@ -259,6 +285,8 @@ _BY_SLICES: dict[str, Callable[[Measurement, Measurement], BlockRatio | None]] =
     "train_samples_per_s": _trained,
     "predict_samples_per_s": _predicted,
     **{f"{called}_p50_ms": _called(of) for called, of in CALLED.items()},
+    **{f"generate_{way}_ttft_ms": _grown(way, lambda line: line.ttft_ns) for way in GROWS},
+    **{f"generate_{way}_tpot_ms": _grown(way, lambda line: line.tpot_ns) for way in GROWS},
 }
 
 

@@ -13,7 +13,7 @@ from kerasbench.analysis.rankings import Ranking, rank, sittings
 from kerasbench.analysis.ratios import priors_of
 from kerasbench.host.noise import SCATTER_WARN, WarningKind
 from kerasbench.protocol.columns import Column, Size
-from kerasbench.protocol.measurement import Resolved, Slice
+from kerasbench.protocol.measurement import CALLS, GENERATIONS, Resolved, Slice
 from kerasbench.protocol.messages import Failure
 from kerasbench.results.record import Group, Record, TrialRecord, completed_rounds
 from kerasbench.text import count
@@ -242,6 +242,8 @@ LEFT_OUT = {
     "predict_batch": "predictions of a batch",
     "predict_all": "passes of predict",
     "parts": "what a step is made of",
+    **dict.fromkeys(CALLS, "calls"),
+    **dict.fromkeys(GENERATIONS, "new tokens"),
 }
 
 
@@ -250,7 +252,7 @@ def _left_out(row: Row) -> Iterator[Concern]:
     found = (measurement.sizes for case in row.cases.values() for _, measurement in case.trials)
     sizes = next((one for one in found if one is not None and one.left_out), None)
     if sizes is not None:
-        parts = ", ".join(LEFT_OUT[stage] for stage in sizes.left_out)
+        parts = ", ".join(dict.fromkeys(LEFT_OUT[stage] for stage in sizes.left_out))
         yield Concern(WarningKind.SLOW, row.label, [], f"without {parts}: one takes {sizes.step_ns / 1e9:.1f} s")
 
 

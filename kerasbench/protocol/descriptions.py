@@ -23,6 +23,8 @@ class WorkloadDescription:
     operations: int | None = None  # of a training step
     large: bool = False  # for a GPU, and measured on a CPU only if it is named
     predict_batch: int | None = None  # what a prediction takes at once
+    new_tokens: int = 0  # of each text, where its model writes texts
+    own_generate: bool = False  # by a function of the scenario's own
 
     @property
     def predicts_batches(self) -> bool:

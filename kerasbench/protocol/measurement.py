@@ -163,6 +163,24 @@ class Throughput:
 
 
 @dataclass(frozen=True)
+class Generation:
+    """Slices in which texts of a batch grew, all at once, by one way."""
+
+    way: str  # one of GROWS
+    batch: int
+    counts: list[int]  # of new tokens of each text, ascending
+    times_ns: list[list[int]]  # of each slice: how long it took until there were so many
+    tokens: list[list[int]]  # the new tokens of the first texts
+    slices: Slices  # each counts the new tokens of one text
+
+    def __post_init__(self) -> None:
+        if len(set(self.counts)) < 2 or not self.times_ns or len(self.times_ns) != len(self.slices):
+            raise ValueError("it has too few times for a line, or not as many as slices")
+        if any(len(times) != len(self.counts) for times in self.times_ns):
+            raise ValueError("its times are not of its counts")
+
+
+@dataclass(frozen=True)
 class Parity:
     """What the first training steps computed from the shared weights, on the shared batches in their given order."""
 
@@ -286,6 +304,7 @@ class Measurement:
     fallbacks: dict[str, int] = field(default_factory=dict)  # operations of a step that the GPU lacks and the CPU did
     sizes: Sizes | None = None  # None: by an earlier kerasbench, or after published epochs
     compiler: Compiler | None = None  # None: nothing was compiled, or not recorded
+    generations: list[Generation] = field(default_factory=list)  # of models that write texts
 
     @property
     def slices(self) -> Slices:
@@ -355,6 +374,9 @@ STAGES = ("train", "epoch", "predict_one", "predict_batch", "predict_all", "part
 # compiled, and ``predict`` for one batch.
 WAYS = ("call", "compiled_call", "predict_call")
 CALLS = tuple(f"{way}_{size}" for way in WAYS for size in ("one", "batch"))
+# How texts grow: by a call of the whole text for each new token, eager and compiled, or by the scenario's own function.
+GROWS = ("call", "compiled_call", "own")
+GENERATIONS = tuple(f"generate_{way}" for way in GROWS)
 # Before all of them, in a row's first block: a step after the first in each turn, at last answered with its sizes.
 PILOT = "pilot"
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.ratios import by_slices
 from kerasbench.plan.cases import Case
-from kerasbench.protocol.measurement import CALLS, STAGES, Slice, Slices
+from kerasbench.protocol.measurement import CALLS, GENERATIONS, STAGES, Slice, Slices
 from kerasbench.protocol.messages import Phase
 from kerasbench.protocol.requests import counts_epochs
 from kerasbench.report.figures import listed, names, three_digits, times
@@ -25,6 +25,7 @@ UNITS = {  # what a slice counts
     ALL: "pass of predict",
     PARTS: "step in three ways",
     **{stage: stage.replace("_", " ") for stage in CALLS},
+    **dict.fromkeys(GENERATIONS, "new token"),
 }
 MOST_NAMED = 4  # of those that are behind
 FIRST_STEP = "first step"  # of the phases of a trial, the one whose time is shown at once

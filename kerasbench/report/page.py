@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.report import comparisons, conditions, explanation, markdown, tables
+from kerasbench.report import comparisons, conditions, explanation, generation, markdown, tables
 from kerasbench.report.answer import answer
 from kerasbench.report.sections import Page, Section
 
@@ -34,6 +34,7 @@ SECTIONS = (
     SectionSpec("costs", tables.costs, screen=True),
     SectionSpec("by_size", tables.by_size, folded=True),
     SectionSpec("calls", tables.calls, screen=True),
+    SectionSpec("new_tokens", generation.new_tokens, screen=True),
     SectionSpec("native", tables.what_keras_costs, screen=True),
     SectionSpec("busy_cores", tables.what_busy_cores_cost, screen=True),
     SectionSpec("full_epochs", tables.full_epochs, screen=True, folded=True),

@@ -209,7 +209,8 @@ def _reserve(folder: Path, stamp: str) -> Path:
 MAX_WHOLE = 10**18  # of ns (thirty years), samples or bytes: what a float still tells from its neighbours, by and large
 MAX_REAL = 1e100  # of a loss or a rate: sums and products are still numbers
 LEAST = {
-    **dict.fromkeys(("ns", "calls_ns", "passes_ns", "first_step_ns", "again_ns", "total_ns", "epochs_ns"), 1),
+    **dict.fromkeys(("ns", "calls_ns", "passes_ns", "times_ns", "counts"), 1),
+    **dict.fromkeys(("first_step_ns", "again_ns", "total_ns", "epochs_ns"), 1),
     **dict.fromkeys(("predict_ns", "count", "batch", "samples", "steps", "steps_per_epoch", "train_samples"), 1),
     "peak_flops": 1,
     **dict.fromkeys(("wall_ns", "epoch_steps", "full_steps_per_epoch", "operations"), 0),

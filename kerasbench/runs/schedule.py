@@ -15,7 +15,7 @@ from kerasbench.analysis.moderation import Priors
 from kerasbench.plan.cases import Case, Shared
 from kerasbench.protocol.columns import CaseKey
 from kerasbench.protocol.descriptions import WorkloadDescription
-from kerasbench.protocol.measurement import CALLS, STAGES, Slice, disturbed_cycles
+from kerasbench.protocol.measurement import CALLS, GENERATIONS, STAGES, Slice, disturbed_cycles
 from kerasbench.protocol.requests import Protocol, counts_epochs
 from kerasbench.results.record import BUDGET, Effort, TrialRecord
 from kerasbench.text import count
@@ -98,7 +98,7 @@ SHARES = {TRAIN: 0.5, EPOCH: 0.2, ONE: 0.1, BATCH: 0.1, ALL: 0.1}  # of a column
 REPEATED_NS = 20_000_000_000  # how long a stage's slices may have taken for disturbed ones to be measured again
 # Units that cannot be made shorter, of which fewer will do: what an epoch costs once is a small part of it.
 SOAKED_STAGE: dict[str, str] = {"steady": TRAIN, "calls": BATCH}  # the others have one cycle
-LONG, LEAST_CYCLES = (EPOCH, ALL), 3
+LONG, LEAST_CYCLES = (EPOCH, ALL, *GENERATIONS), 3
 PARTS_SHARE = 0.4  # of that time again, for the three ways in which a step is taken apart
 PREDICTED = {ONE: 0.3, BATCH: 0.4, ALL: 0.3}  # of a model that is not trained
 
@@ -109,6 +109,8 @@ def shares(protocol: Protocol, workload: WorkloadDescription) -> dict[str, float
         return {TRAIN: 1.0}
     if protocol.kind == "calls":
         stages = [stage for stage in (ONE, BATCH, ALL, *CALLS) if workload.predicts_batches or "batch" not in stage]
+        if workload.new_tokens:
+            stages += GENERATIONS[-1:] if workload.own_generate else GENERATIONS[:-1]
         return dict.fromkeys(stages, 1 / len(stages))
     if workload.predicts_only:
         return dict(PREDICTED if workload.predicts_batches else {ONE: 0.5, ALL: 0.5})

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kerasbench.protocol.descriptions import WorkloadDescription
-from kerasbench.protocol.measurement import CALLS, STAGES
+from kerasbench.protocol.measurement import CALLS, GENERATIONS, STAGES
 from kerasbench.protocol.requests import Protocol, Sizes, counts_epochs
-from kerasbench.runs.schedule import shares
+from kerasbench.runs.schedule import LEAST_CYCLES, shares
 
 TRAIN, EPOCH, ONE, BATCH, ALL, PARTS = STAGES
 NS_PER_S = 1e9
@@ -38,6 +38,7 @@ FORWARD = 0.4  # of a step is its prediction: a third of the operations, with so
 SINGLE = 4.0  # a sample by itself takes so many times its share of a batch, at most all of it
 EPOCH_STEPS, LEAD_EPOCHS = 2, 4  # of a short epoch; of those before the first slice that counts
 LEAD_PASSES = 3
+LEAD_TEXTS = 2
 PARTS_STEPS = 8  # a cycle of three ways, each with what warms it up
 
 PILOTS = 5  # steps of each column, where the first one seems slow: a hiccup shall not make a row do less
@@ -53,6 +54,7 @@ class Units:
     epoch: float
     one: float
     forward: float  # a prediction of a batch
+    text: float  # all new tokens of a batch
 
 
 def units_of(workload: WorkloadDescription, step_ns: float) -> Units:
@@ -68,6 +70,7 @@ def units_of(workload: WorkloadDescription, step_ns: float) -> Units:
         epoch=EPOCH_STEPS * step_ns + partial + validation,
         one=forward * min(1.0, SINGLE / size),
         forward=forward,
+        text=forward * workload.new_tokens,
     )
 
 
@@ -101,6 +104,7 @@ def _sizes(protocol: Protocol, workload: WorkloadDescription, step_ns: int) -> S
         PARTS: (TAKE_APART, PARTS_STEPS * cycles * units.step),
     }
     needed |= {stage: needed[BATCH if "batch" in stage else ONE] for stage in CALLS}
+    needed |= dict.fromkeys(GENERATIONS, (predict, (LEAD_TEXTS + LEAST_CYCLES) * units.text))
     if workload.predicts_only:
         del needed[BATCH if workload.predicts_batches else ONE]  # which stands for the case
     present = stages_of(protocol, workload)
@@ -154,6 +158,7 @@ def column_s(
         PARTS: (0, PARTS_STEPS * units.step),
     }
     unit_of |= {stage: unit_of[BATCH if "batch" in stage else ONE] for stage in CALLS}
+    unit_of |= dict.fromkeys(GENERATIONS, (LEAD_TEXTS, units.text))
     of_stage = shares(protocol, workload)
     for stage in stages_of(protocol, workload):
         if stage not in sizes.left_out:

@@ -85,6 +85,8 @@ def describe_workload(scenario: Scenario, workload: Workload) -> WorkloadDescrip
         parameters=scenario.parameters_of(workload),
         operations=scenario.operations_of(workload),
         large=workload.large,
+        new_tokens=scenario.new_tokens,
+        own_generate=scenario.generate is not None,
     )
 
 

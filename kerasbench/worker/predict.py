@@ -1,4 +1,4 @@
-"""Prediction: NumPy in, NumPy out. Single batches for latency, whole passes for throughput."""
+"""Prediction: single batches for latency, whole passes for throughput, and texts that grow token by token."""
 
 import dataclasses
 import itertools
@@ -9,14 +9,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from kerasbench.backends import Backend
-from kerasbench.protocol.measurement import WAYS, Latency, Slice, Slices, Throughput, Turn
+from kerasbench.protocol.measurement import GROWS, WAYS, Generation, Latency, Slice, Slices, Throughput, Turn
+from kerasbench.scenario import Scenario, ScenarioError
 from kerasbench.worker.checks import require_equal
 from kerasbench.worker.clock import Ask, Pace, measure_slices
 from kerasbench.worker.feed import POOL_BYTES, Feed
 from kerasbench.worker.model import NativeModel
 
 CALL, COMPILED_CALL, PREDICT_CALL = WAYS
+OWN = GROWS[-1]
+TEXTS_KEPT = 8  # whose tokens are compared with those of other columns
 ROTATED_INPUTS = 8  # different inputs in turn, so that no layer of caching answers
 
 
@@ -86,6 +91,120 @@ def _rotated(feed: Feed, batch: int) -> list[Any]:
     """Return the inputs of so many batches: prepared beforehand, and called in rotation."""
     starts = [start % (len(feed.train) - batch + 1) for start in range(0, ROTATED_INPUTS * batch, batch)]
     return [feed.inputs(feed.train[start : start + batch]) for start in starts]
+
+
+Grow = Callable[[Sequence[int]], tuple[Any, list[int]]]
+
+
+def time_texts(
+    way: str, model: Any, backend: Backend, scenario: Scenario, feed: Feed, pace: Pace, ask: Ask
+) -> Generation | None:
+    """Time how a batch of texts grows by one of GROWS; None where the column has no such way.
+
+    Raises:
+        ScenarioError: its rows are no texts, its model returns no scores, or its ``generate`` no tokens.
+    """
+    batch = min(feed.predict_batch, len(feed.train))
+    x, most = feed.inputs(feed.train[:batch]), scenario.new_tokens
+    if way == OWN:
+        grow = None if isinstance(model, NativeModel) else _by_its_own(scenario, model, x, batch)
+        counts = sorted({1, max(1, most // 4), -(-most // 2), most})
+    else:
+        call = _caller(way, model, backend, batch)
+        grow = call and _by_calls(call, backend, x)
+        counts = list(range(1, most + 1))
+    if grow is None:
+        return None
+    texts = Texts(grow, counts, sum(counts) if way == OWN else most, pace)
+    tokens = texts.warm_up()
+    slices = measure_slices(ask, texts.slice)
+    return Generation(way, batch, counts, texts.times_ns, tokens[:TEXTS_KEPT].tolist(), Slices.of(slices))
+
+
+def _by_calls(call: Callable[[Any], Any], backend: Backend, x: Any) -> Grow:
+    """Return what calls the model on whole texts for each token, the likeliest, which then pushes out the first one.
+
+    So texts keep their length, and nothing is compiled again. A token counts once the host knows it.
+    """
+    if not isinstance(x, np.ndarray) or x.ndim != 2 or x.dtype.kind not in "iu":
+        raise ScenarioError("new_tokens is for texts: x must be one array of integers, (texts, length)")
+
+    def grow(counts: Sequence[int]) -> tuple[Any, list[int]]:
+        texts, made, ends_ns = x, [], []
+        began_ns = time.perf_counter_ns()
+        for _ in range(counts[-1]):
+            tokens = _likeliest(call(backend.on_device(texts)), x.shape)
+            texts = np.concatenate([texts[:, 1:], tokens[:, None].astype(x.dtype)], axis=1)
+            ends_ns.append(time.perf_counter_ns() - began_ns)
+            made.append(tokens)
+        return np.stack(made, axis=1), [ends_ns[count - 1] for count in counts]
+
+    return grow
+
+
+def _likeliest(scores: Any, shape: tuple[int, ...]) -> Any:
+    """Return the word with the highest score at the end of each text."""
+    from keras import ops
+
+    if len(scores.shape) != 3 or tuple(scores.shape[:2]) != shape:
+        found = tuple(scores.shape)
+        raise ScenarioError(f"new_tokens: the model must return scores (texts, length, words), not of shape {found}")
+    return np.argmax(ops.convert_to_numpy(scores[:, -1]), axis=-1)
+
+
+def _by_its_own(scenario: Scenario, model: Any, x: Any, batch: int) -> Grow:
+    """Return what calls the scenario's ``generate`` once for each number of tokens."""
+    generate = scenario.generate
+    assert generate is not None  # by this the way was chosen
+
+    def once(count: int) -> tuple[Any, int]:
+        from keras import ops
+
+        began_ns = time.perf_counter_ns()
+        tokens = ops.convert_to_numpy(generate(model, x, count))
+        took_ns = time.perf_counter_ns() - began_ns
+        if tokens.shape != (batch, count) or tokens.dtype.kind not in "iu":
+            found = f"{tokens.dtype} of shape {tokens.shape}"
+            raise ScenarioError(f"generate must return the new tokens, integers of shape {(batch, count)}, not {found}")
+        return tokens, took_ns
+
+    def grow(counts: Sequence[int]) -> tuple[Any, list[int]]:
+        runs = [once(count) for count in counts]
+        return runs[-1][0], [took_ns for _, took_ns in runs]
+
+    return grow
+
+
+@dataclass
+class Texts:
+    """Times how texts grow: ``grow`` returns new tokens, and when there were so many, for each of the ``counts``."""
+
+    grow: Grow
+    counts: list[int]
+    each: int  # tokens of a text in one run of it
+    pace: Pace
+    times_ns: list[list[int]] = field(default_factory=list)
+    _typical_ns: float = 0.0
+    _first_ns: int = 0
+
+    def warm_up(self) -> Any:
+        """Have them grow twice, which may compile; return the new tokens of each text."""
+        tokens, _ = self.grow(self.counts)
+        began_ns = time.perf_counter_ns()
+        _, (self._first_ns, *_) = self.grow(self.counts)
+        self._typical_ns = time.perf_counter_ns() - began_ns
+        return tokens
+
+    def slice(self, turn: Turn) -> Slice:
+        """Measure one slice, after ``warm_up``: as many runs as fill it, going by those of the slice before."""
+        for _ in range(self.pace.discarded(self._first_ns)):
+            self.grow(self.counts[:1])
+        began = self.pace.meter.read()
+        runs = [self.grow(self.counts)[1] for _ in range(math.ceil(self.pace.protocol.slice_ns / self._typical_ns))]
+        measured = self.pace.meter.read().since(began, len(runs) * self.each, turn)
+        self.times_ns.append([round(statistics.median(times)) for times in zip(*runs, strict=True)])
+        self._typical_ns = measured.ns / len(runs)
+        return self.pace.meter.with_card(measured)
 
 
 def time_passes(model: Any, feed: Feed, pace: Pace, ask: Ask, most_batches: int | None = None) -> Throughput:

@@ -18,10 +18,12 @@ from kerasbench.backends import Backend
 from kerasbench.protocol.columns import GPU, Size
 from kerasbench.protocol.measurement import (
     CALLS,
+    GENERATIONS,
     PILOT,
     STAGES,
     Batch,
     Compiler,
+    Generation,
     Latency,
     Learning,
     Measurement,
@@ -140,6 +142,7 @@ class PartialMeasurement:
     shuffle_ns: int | None = None
     prediction: list[Latency] = field(default_factory=list)
     throughput: Throughput | None = None
+    generations: list[Generation] = field(default_factory=list)
     proof: Proof = field(init=False)
     resolved: Resolved = field(init=False)
     peak_rss_bytes: int = field(init=False)
@@ -322,6 +325,20 @@ def calls(trial: Trial, findings: PartialMeasurement) -> None:
                 findings.prediction += [latency] if latency else []
 
 
+def texts(trial: Trial, findings: PartialMeasurement) -> None:
+    """Measure slices in which texts grow, where the scenario says that its model writes some."""
+    scenario, left_out = trial.scenario, findings.sizes.left_out if findings.sizes else []
+    if not scenario.new_tokens:
+        return
+    with trial.pipe.phase("generate"):
+        for stage in GENERATIONS:
+            way = stage.removeprefix("generate_")
+            if stage not in left_out and (way == predict.OWN) == (scenario.generate is not None):
+                ask = trial.ask(stage)
+                found = predict.time_texts(way, trial.model, trial.backend, scenario, trial.feed, trial.pace, ask)
+                findings.generations += [found] if found else []
+
+
 def finish(trial: Trial, findings: PartialMeasurement) -> None:
     """Prove what it ran on and with which configuration; read the peaks of memory."""
     from kerasbench.worker.train import first_step
@@ -381,7 +398,7 @@ PHASES: dict[ProtocolKind, tuple[Phase, ...]] = {
     "steady": (first_steps, steps, short_epochs, predictions, finish, silenced_parity, parts),
     "published": (published_epochs, steps, short_epochs, predictions, finish),
     "sweep": (first_steps, steps, finish, silenced_parity),
-    "calls": (first_prediction, predictions, calls, finish),
+    "calls": (first_prediction, predictions, calls, texts, finish),
 }
 UNTRAINED: tuple[Phase, ...] = (first_prediction, predictions, finish)
 
@@ -445,6 +462,7 @@ def measurement_of(trial: Trial, findings: PartialMeasurement) -> Measurement:
         fallbacks=findings.fallbacks,
         sizes=findings.sizes,
         compiler=findings.compiler,
+        generations=findings.generations,
     )
 
 

@@ -54,4 +54,4 @@ small = workload(
 )
 large = {"large": True, "parameters": 124_439_808, "operations": 291_648_307_200}
 base = workload("base", 50_257, 1_024, 768, 12, train=800, test=8, batch=8, **large)
-scenario = Scenario(build=build, data=small.data, workloads=(small, base))
+scenario = Scenario(build=build, data=small.data, workloads=(small, base), new_tokens=32)
