@@ -16,6 +16,7 @@ from kerasbench.protocol.columns import DEFAULT, Device, Environment, Options
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.measurement import (
     Batch,
+    Generation,
     Latency,
     Learning,
     Measurement,
@@ -191,6 +192,15 @@ def predicting(batch_ms: Sequence[float] = (2.0, 2.0), batch: int = 32) -> Measu
         prediction=[single, Latency(batch, calls, slices)] if batch > 1 else [single],
         parity=Parity([], [], [[1.0, 0.5]]),
     )
+
+
+def growing(
+    per_token_ms: Sequence[float], prompt_ms: float = 0.0, counts: Sequence[int] = (1, 8, 16, 32)
+) -> Generation:
+    """Texts that grow, four at once: in each cycle a token takes so long, after a prompt that takes as long in all."""
+    times_ns = [[int((prompt_ms + count * ms) * MS) for count in counts] for ms in per_token_ms]
+    slices = Slices.of(Slice(counts[-1], times[-1], cycle, 0, 0) for cycle, times in enumerate(times_ns))
+    return Generation("call", 4, list(counts), times_ns, [[7] * counts[-1]] * 2, slices)
 
 
 def partial(found: Measurement) -> Measurement:

@@ -97,6 +97,10 @@ def test_a_scenario_needs_workloads_that_can_be_told_apart(workloads: Any, compl
         {"class_weight": {"a": 1.0}},
         {"class_weight": {0: "much"}},
         {"class_weight": [1.0, 2.0]},
+        {"new_tokens": 2},  # any two points lie on a line
+        {"new_tokens": 8.0},
+        {"new_tokens": 0, "generate": len},
+        {"generate": "greedy"},
     ],
 )
 def test_what_a_scenario_says_of_itself_is_of_the_right_kind(wrong: dict[str, Any]) -> None:

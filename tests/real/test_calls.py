@@ -7,9 +7,12 @@ import pytest
 
 from kerasbench import backends
 from kerasbench.analysis import cases
+from kerasbench.analysis.generation import divergences, written
 from kerasbench.plan import catalog
 from kerasbench.protocol.columns import Column, Options
+from kerasbench.protocol.measurement import CALLS as WAYS
 from kerasbench.protocol.measurement import Measurement
+from tests import made
 from tests.real import trials
 
 pytestmark = [pytest.mark.real, pytest.mark.traced]
@@ -35,6 +38,30 @@ def test_every_way_to_predict_with_keras_and_without(backend: str) -> None:
         }
         assert all(one.calls_ns and one.slices.count for one in measurement.prediction)
     assert cases.judge_parity({column: ("cpu", one) for column, one in found.items()}) == {}
+
+
+WRITES = dataclasses.replace(
+    CALLS, sizes=dataclasses.replace(made.SIZES, left_out=["predict_one", "predict_all", *WAYS], warmup_calls=2)
+)
+
+
+@pytest.mark.parametrize(
+    "backend", [pytest.param(name, marks=[pytest.mark.weekly] * (name != "torch")) for name in backends.names()]
+)
+def test_a_language_model_and_its_twin_write_the_same(backend: str) -> None:
+    modes = [Options(native=native) for native in (False, True)]
+    file = TINY / "tiny_transformer.py"
+    found = {
+        Column(backend, "cpu", options): [trials.measured(trials.run(file, backend, options=options, protocol=WRITES))]
+        for options in modes
+    }
+    wrote = written(found)
+    assert {way for _, way in wrote} == ({"call"} if backend == "torch" else {"call", "compiled_call"})
+    assert {(len(texts), len(texts[0])) for texts in wrote.values()} == {(4, 32)}
+    assert divergences(wrote) == []
+    for measurement in (one for (one,) in found.values()):
+        assert measurement.compiler is None or measurement.compiler.while_measured == 0
+        assert all(one.counts == list(range(1, 33)) and one.batch == 4 for one in measurement.generations)
 
 
 @pytest.mark.weekly  # it compiles for a minute

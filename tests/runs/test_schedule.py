@@ -150,6 +150,16 @@ def test_calls_share_the_time_evenly(batch: int, stages: int) -> None:
     assert not {"train", "epoch"} & {*found}
 
 
+@pytest.mark.parametrize(
+    ("by_itself", "stages"), [(False, {"generate_call", "generate_compiled_call"}), (True, {"generate_own"})]
+)
+def test_a_model_that_writes_does_so_by_calls_or_by_a_function_of_its_own(by_itself: bool, stages: set[str]) -> None:
+    plain = made.workload()
+    writes = dataclasses.replace(plain, new_tokens=32, own_generate=by_itself)
+    assert {*schedule.shares(Protocol("calls"), writes)} - {*schedule.shares(Protocol("calls"), plain)} == stages
+    assert {*schedule.shares(Protocol(), writes)} == {*schedule.shares(Protocol(), plain)}
+
+
 def test_a_soak_gives_its_control_a_turn_now_and_then_and_goes_on_for_its_time() -> None:
     orders = schedule.soak_orders([True, False])
     assert list(next(orders(2))) == [0, *[1] * schedule.SOAKED]

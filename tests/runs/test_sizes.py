@@ -51,6 +51,13 @@ def test_slow_steps_are_fewer_and_stages_that_would_take_too_long_are_left_out()
     assert patient.left_out == ["epoch"]
 
 
+def test_many_slow_tokens_are_left_out() -> None:
+    writes = dataclasses.replace(PREDICTS, new_tokens=32)
+    for step_ns, left_out in ((S // 2, []), (5 * S, ["generate_call", "generate_compiled_call"])):
+        assert [one for one in found(step_ns, Protocol("calls"), writes).left_out if "generate" in one] == left_out
+    assert not [one for one in found(5 * S, Protocol("calls"), PREDICTS).left_out if "generate" in one]
+
+
 def test_only_stages_that_a_row_has_are_left_out() -> None:
     assert found(10 * S, SWEEP).left_out == []
     assert found(10 * S, workload=dataclasses.replace(WORKLOAD, steps=4)).left_out == ["predict_batch", "predict_all"]

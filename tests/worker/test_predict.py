@@ -1,7 +1,8 @@
 """Calls and passes in slices, with a model that only counts and a clock that the test moves."""
 
 import dataclasses
-from types import SimpleNamespace
+import sys
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from kerasbench.protocol.measurement import Turn
 from kerasbench.protocol.requests import Protocol
-from kerasbench.scenario import Workload
+from kerasbench.scenario import Scenario, ScenarioError, Workload
 from kerasbench.worker import predict, usage
 from kerasbench.worker.clock import Pace, granted
 from kerasbench.worker.feed import Feed, Rows
@@ -154,3 +155,89 @@ def test_a_column_that_compiles_nothing_has_no_compiled_call(
     model.compiles = False
     assert predict.time_way("compiled_call", model, model, fed(), 16, PACE, granted(1), 8) is None  # type: ignore[arg-type]
     assert compared == []
+
+
+WORDS, LENGTH = 10, 5
+
+
+class Writer(Called):
+    """Its next word is the last one and one more, which takes so long; texts are rows of five words."""
+
+    def predict_on_batch(self, x: Any) -> Any:
+        super().predict_on_batch(x)
+        _, texts = x
+        return np.eye(WORDS)[(texts + 1) % WORDS]
+
+    def generate(self, x: Any, new_tokens: int) -> Any:
+        """Write by its own, with a prompt that takes 40 ms."""
+        self.now_ns += 40 * MS + new_tokens * self.call_ns
+        self.seen.append(new_tokens)
+        return (x[:, -1:] + 1 + np.arange(new_tokens)) % WORDS
+
+
+def texts() -> Feed:
+    x: Any = np.resize(np.arange(WORDS, dtype=np.int32), (32, LENGTH))  # they end in 4 and in 9
+    rows = Rows(x, x)
+    return Feed(Workload(train=32, batch=2), rows, rows[:0], rows[:0])
+
+
+def writes(generate: Any = None, new_tokens: int = 8) -> Scenario:
+    workloads = (Workload(train=32, batch=2),)
+    return Scenario(build=len, data=texts, workloads=workloads, new_tokens=new_tokens, generate=generate)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A keras whose tensors are NumPy's arrays."""
+    keras: Any = ModuleType("keras")
+    keras.ops = SimpleNamespace(convert_to_numpy=np.asarray)
+    monkeypatch.setitem(sys.modules, "keras", keras)
+
+
+@pytest.mark.usefixtures("numbers")
+@pytest.mark.parametrize("way", ["call", "compiled_call"])
+def test_texts_grow_by_a_call_for_each_token_and_keep_their_length(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+    model: Any = Writer(monkeypatch, 30)
+    found = predict.time_texts(way, model, model, writes(), texts(), PACE, granted(2, Turn(5, 1)))
+    assert found is not None
+    assert (found.way, found.batch, found.counts) == (way, 2, list(range(1, 9)))
+    assert found.tokens == [[5, 6, 7, 8, 9, 0, 1, 2], [0, 1, 2, 3, 4, 5, 6, 7]]
+    assert found.times_ns == [[30 * MS * count for count in found.counts]] * 2
+    assert [(one.count, one.ns, one.cycle, one.position) for one in found.slices] == [(8, 240 * MS, 5, 1)] * 2
+    assert {x.shape for _, x in model.seen} == {(2, LENGTH)}
+    warm_up, discarded = 2, 2  # texts, tokens of each slice
+    assert len(model.seen) == warm_up * 8 + 2 * (discarded + 8)
+
+
+@pytest.mark.usefixtures("numbers")
+def test_a_scenario_s_own_function_is_called_anew_for_each_number_of_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    model: Any = Writer(monkeypatch, 5)
+    found = predict.time_texts("own", model, model, writes(Writer.generate), texts(), PACE, granted(1))
+    assert found is not None
+    assert (found.counts, found.times_ns) == ([1, 2, 4, 8], [[(40 + 5 * count) * MS for count in (1, 2, 4, 8)]])
+    assert found.tokens[0] == [5, 6, 7, 8, 9, 0, 1, 2]
+    assert [one.count for one in found.slices] == [15]
+    native: Any = NativeModel(stand_in_keras.Twin())  # type: ignore[arg-type]
+    assert predict.time_texts("own", native, model, writes(Writer.generate), texts(), PACE, granted(1)) is None
+
+
+@pytest.mark.usefixtures("numbers")
+def test_what_is_no_text_no_scores_or_no_tokens_is_the_scenario_s_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    model: Any = Writer(monkeypatch, 5)
+
+    def refused(complaint: str, way: str = "call", feed: Feed | None = None, generate: Any = None) -> None:
+        with pytest.raises(ScenarioError, match=complaint):
+            predict.time_texts(way, model, model, writes(generate), feed or texts(), PACE, granted(1))
+
+    refused("x must be one array of integers", feed=fed())
+    refused(r"integers of shape \(2, 1\), not float64", "own", generate=lambda model, x, tokens: np.zeros((2, tokens)))
+    refused(r"not int64 of shape \(2, 9\)", "own", generate=lambda model, x, tokens: np.zeros((2, 9), np.int64))
+    model.predict_on_batch = lambda x: np.zeros((2, WORDS))
+    refused(r"must return scores \(texts, length, words\), not of shape \(2, 10\)")
+
+
+@pytest.mark.usefixtures("numbers")
+def test_a_column_that_compiles_nothing_writes_nothing_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    model: Any = Writer(monkeypatch, 5)
+    model.compiles = False
+    assert predict.time_texts("compiled_call", model, model, writes(), texts(), PACE, granted(1)) is None

@@ -61,7 +61,7 @@ def test_each_protocol_has_its_phases(protocol: Protocol, workload: Workload, ph
 @pytest.mark.parametrize("trains", [True, False])
 def test_calls_train_nothing(trains: bool) -> None:
     found = phases_of(Protocol("calls", predicts=False), LONG, trains)
-    assert found == [trial.first_prediction, PREDICT, trial.calls, FINISH]
+    assert found == [trial.first_prediction, PREDICT, trial.calls, trial.texts, FINISH]
 
 
 def test_the_measurement_of_predictions_has_no_training() -> None:
