@@ -132,7 +132,7 @@ class Scenario:
     # two; None: not counted. ``list`` shows three times as many for each sample of a step.
     operations: int | None = None
     # How many tokens `--protocol calls` has the model write after each text; 0: it writes none. ``generate`` does that
-    # for a model with a cache; without it, each token is the likeliest by a call on the whole text.
+    # for a model with a cache. Without it each token is the likeliest by a call on the whole text.
     new_tokens: int = 0
     generate: Generating | None = None
 

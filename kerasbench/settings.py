@@ -94,7 +94,7 @@ class Settings:
         "--protocol",
         WHAT,
         "steady (seconds per trial), published (every published epoch, one round), or calls (no training: model(x), "
-        "eager and compiled, predict_on_batch and predict).",
+        "eager and compiled, predict_on_batch, predict, and new tokens of language models).",
         "KIND",
         commands=(RUN,),
         offers=("steady", "published", "calls"),
