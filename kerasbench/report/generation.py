@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.generation import Divergence, Tokens, Writer, divergences, written
-from kerasbench.analysis.metrics import BY_NAME, WRITES
+from kerasbench.analysis.metrics import BY_NAME, RATE, WRITES
 from kerasbench.protocol.columns import Column
 from kerasbench.report.figures import value
 from kerasbench.report.sections import EMPTY, Cell, Section, Table, texts
@@ -53,7 +53,8 @@ def _lines(row: Row, columns: list[Column]) -> Iterator[list[Cell]]:
             if figure == RESIDUAL:
                 values = [dataclasses.replace(cell, warned=_is_no_line(cell)) for cell in values]
             if any(cell != EMPTY for cell in values):
-                yield [*texts(row.label, f"{metric.title} ({metric.unit})"), *values]
+                unit = metric.unit if metric.unit == RATE else f" ({metric.unit})"
+                yield [*texts(row.label, metric.title + unit), *values]
 
 
 def _is_no_line(cell: Cell) -> bool:

@@ -40,11 +40,11 @@ def test_each_way_has_its_first_token_its_later_ones_their_rate_and_the_residual
     assert [line[1:] for line in lines] == [
         ["model(x), TTFT (ms)", "54.0 ±0.0 %"],
         ["model(x), TPOT (ms)", "4.00 ±0.0 %"],
-        ["model(x), tokens (/s)", "1,000 ±0.0 %"],
+        ["model(x), tokens/s", "1,000 ±0.0 %"],
         ["model(x), residual (%)", lines[3][2]],
         ["model(x) compiled, TTFT (ms)", "2.00 ±0.0 %"],
         ["model(x) compiled, TPOT (ms)", "2.00 ±0.0 %"],
-        ["model(x) compiled, tokens (/s)", "2,000 ±0.0 %"],
+        ["model(x) compiled, tokens/s", "2,000 ±0.0 %"],
         ["model(x) compiled, residual (%)", lines[7][2]],
     ]
     assert "⚠" not in lines[3][2] + lines[7][2]
