@@ -267,8 +267,8 @@ def _grown(way: str, read: Callable[[Growth], float]) -> Callable[[Measurement, 
         ours, theirs = of(a), of(b)
         if ours is None or theirs is None:
             return None
-        lines = [{cycle: read(line) for cycle, line in by_cycle(one).items()} for one in (ours, theirs)]
-        return _by_cycles(*lines, _disturbed(ours.slices, theirs.slices))
+        a_ns, b_ns = ({cycle: read(line) for cycle, line in by_cycle(one).items()} for one in (ours, theirs))
+        return _by_cycles(a_ns, b_ns, _disturbed(ours.slices, theirs.slices))
 
     return compare
 

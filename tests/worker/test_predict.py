@@ -217,7 +217,8 @@ def test_a_scenario_s_own_function_is_called_anew_for_each_number_of_tokens(monk
     assert (found.counts, found.times_ns) == ([1, 2, 4, 8], [[(40 + 5 * count) * MS for count in (1, 2, 4, 8)]])
     assert found.tokens[0] == [5, 6, 7, 8, 9, 0, 1, 2]
     assert [one.count for one in found.slices] == [15]
-    native: Any = NativeModel(stand_in_keras.Twin())  # type: ignore[arg-type]
+    twin: Any = stand_in_keras.Twin()
+    native = NativeModel(twin)
     assert predict.time_texts("own", native, model, writes(Writer.generate), texts(), PACE, granted(1)) is None
 
 
