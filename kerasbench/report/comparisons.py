@@ -192,8 +192,8 @@ def _unproven(found: Versus) -> Iterator[str]:
     """Yield what moved that the head cannot have changed: a negative control."""
     for one in found.moved:
         yield (
-            f"{_case(one.pair)}: unproven. Importing the backend takes {times(one.ratio)} as long with {found.head}, and "
-            "all but Keras has the same version: something else is at work."
+            f"{_case(one.pair)}: unproven. Importing the backend takes {times(one.ratio)} as long with {found.head}, "
+            "and all but Keras has the same version: something else is at work."
         )
 
 
