@@ -230,7 +230,7 @@ def _pandas() -> Any:
 
 
 Place = str | Path
-Function = TypeVar("Function", bound=Callable[..., Results])
+Function = TypeVar("Function", bound=Callable[..., Any])
 KINDS: dict[str, type[Results]] = {
     RUN: Results,
     SWEEP: Results,

@@ -83,8 +83,10 @@ def _of_versions(summary: Summary) -> Iterator[Found]:
 
 def _of_columns(summary: Summary, references: dict[str, Column]) -> Iterator[Found]:
     for row in summary.rows:
-        reference = references.get(row.label)
-        for column in _measured(row) if reference in _measured(row) and reference is not None else []:
+        reference, measured = references.get(row.label), _measured(row)
+        if reference is None or reference not in measured:
+            continue
+        for column in measured:
             ratio = in_row(row, column, reference, row.headline) if column != reference else None
             if ratio is not None:
                 yield row, column, reference, ratio

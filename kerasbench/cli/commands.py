@@ -429,11 +429,20 @@ def doctor(backends: "Sequence[str]", python: "Sequence[str]", as_json: bool) ->
     return EXIT_USAGE if any(finding.severity is Gravity.ERROR for finding in findings) else EXIT_OK
 
 
-@command("new", Argument(["file"], metavar="FILE.py", type=Path, text="The file to write. It must not exist yet."))
+@command(
+    "new", Argument(["file"], metavar="FILE.py|FILE.yml", type=Path, text="The file to write. It must not exist yet.")
+)
 def new(file: Path) -> int:
-    """Write a commented scenario file for a model of your own. It can be measured at once."""
+    """Write a commented scenario file for a model of your own. It can be measured at once.
+
+    FILE.yml: write two workflows for GitHub in its place. They measure pull requests, and comment on them.
+    """
     from kerasbench.plan import catalog
 
+    if file.suffix in (".yml", ".yaml"):
+        for one in catalog.begin_workflows(file):
+            print(f"{one}: put a repository and a commit in place of OWNER and COMMIT")
+        return EXIT_OK
     catalog.begin_file(file)
     print(f"{file}: put your model and data into it")
     print(f"python -m kerasbench --scenario {shlex.quote(str(file))} --quick  # measures it")

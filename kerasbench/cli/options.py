@@ -56,6 +56,7 @@ list        kerasbench list  # a table of all suites
 list        kerasbench list --suite tiny --json  # one suite, for a script
 new         kerasbench new my_model.py  # a scenario of 30 lines that can be measured at once
 new         kerasbench new models/first.py  # in an existing folder
+new         kerasbench new .github/workflows/speed.yml  # workflows for pull requests
 env         kerasbench env create  # one environment for each backend
 env         kerasbench env create --backend jax --cuda  # JAX with CUDA
 create      kerasbench env create --backend torch --name old --with 'keras==3.14.*'  # one more, with another Keras
