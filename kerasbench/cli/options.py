@@ -49,13 +49,12 @@ report      kerasbench report results --format html > results.html  # one page t
 compare     kerasbench compare results-old results-new  # what became faster or slower?
 compare     kerasbench compare old/ new/ --fail-on regression  # for a script: three runs in each, by turns
 history     kerasbench history results --plot ratios.svg  # did a ratio change over time?
-history     kerasbench history results --csv > ratios.csv  # for a tool that looks for change points
+history     kerasbench history results --over keras --csv  # for a tool that looks for change points
 doctor      kerasbench doctor  # every backend
 doctor      kerasbench doctor --backend torch --json  # one backend, for a script
 list        kerasbench list  # a table of all suites
 list        kerasbench list --suite tiny --json  # one suite, for a script
 new         kerasbench new my_model.py  # a scenario of 30 lines that can be measured at once
-new         kerasbench new models/first.py  # in an existing folder
 new         kerasbench new .github/workflows/speed.yml  # workflows for pull requests
 env         kerasbench env create  # one environment for each backend
 env         kerasbench env create --backend jax --cuda  # JAX with CUDA
