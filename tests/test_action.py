@@ -391,6 +391,7 @@ def test_the_workflow_that_measures_may_not_write_and_the_one_that_writes_runs_n
     assert "permissions:\n  contents: read\n\n" in measures and "secrets." not in measures
     assert "pull_request:\n" in measures and "pull_request_target" not in measures + comments
     assert "checkout" not in comments and "/versus@" not in comments
+    assert "contains('success failure', github.event.workflow_run.conclusion)" in comments
     assert "workflows: [speed]" in comments and "name: speed\n" in measures
     for text in (measures, comments):  # whatever a stranger may write comes through variables alone
         assert not re.search(r"run:.*\$\{\{", text)
