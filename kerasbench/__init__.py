@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kerasbench import datasets
-    from kerasbench.api import compare, explain, fastest, load, run, soak, sweep, versus
+    from kerasbench.api import bisect, compare, explain, fastest, history, load, run, soak, sweep, versus
     from kerasbench.scenario import Scenario, ScenarioError, Workload
 
 
@@ -17,17 +17,19 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "Workload",
+    "bisect",
     "compare",
     "datasets",
     "explain",
     "fastest",
+    "history",
     "load",
     "run",
     "soak",
     "sweep",
     "versus",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def __getattr__(name: str) -> Any:
@@ -39,7 +41,7 @@ def __getattr__(name: str) -> Any:
         from kerasbench import scenario
 
         return getattr(scenario, name)
-    if name in ("compare", "explain", "fastest", "load", "run", "soak", "sweep", "versus"):
+    if name in ("bisect", "compare", "explain", "fastest", "history", "load", "run", "soak", "sweep", "versus"):
         from kerasbench.errors import require_supported
 
         require_supported()

@@ -16,8 +16,12 @@ from typing import Any, TypeVar
 from kerasbench import settings
 from kerasbench.analysis import table
 from kerasbench.analysis import versus as versions
+from kerasbench.analysis.bisect import Bisection, Case, Outcome, Probe, case_of, followed, most, probe_of
+from kerasbench.analysis.bisect import bisect as bisection_of
 from kerasbench.analysis.breakdown import StepBreakdown
 from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.history import Series
+from kerasbench.analysis.history import history as ratios_over_time
 from kerasbench.analysis.race import Race
 from kerasbench.analysis.soak import Soak
 from kerasbench.analysis.summary import Summary, summarize
@@ -25,6 +29,7 @@ from kerasbench.analysis.versus import Change, RunComparison, Versus, require_de
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.report import charts, comparisons, explanation, figures, html, markdown, page, race, svg
 from kerasbench.report import comparisons as report_versus
+from kerasbench.report import history as report_history
 from kerasbench.report.pages import SavedReport
 from kerasbench.report.sections import Chart, Page
 from kerasbench.results import folder
@@ -225,7 +230,7 @@ def _pandas() -> Any:
 
 
 Place = str | Path
-Function = TypeVar("Function", bound=Callable[..., Results])
+Function = TypeVar("Function", bound=Callable[..., Any])
 KINDS: dict[str, type[Results]] = {
     RUN: Results,
     SWEEP: Results,
@@ -345,6 +350,75 @@ def versus(
     return results
 
 
+@dataclass(frozen=True, repr=False)
+class Bisected:
+    """How a search for a version ended: ``bisection`` has its probes, ``version`` the first slow one."""
+
+    bisection: Bisection
+    versions: list[str]
+    case: str  # the row and the column that were followed
+
+    @property
+    def version(self) -> str | None:
+        """The first slow version; None where none is slow, or where it is not decided."""
+        return self.versions[self.bisection.slow] if self.bisection.outcome is Outcome.FOUND else None
+
+    @property
+    def page(self) -> Page:
+        """What a terminal shows of it."""
+        return report_history.bisected(self.bisection, self.versions, self.case)
+
+    def __str__(self) -> str:
+        return markdown.rendered(self.page)
+
+    def __repr__(self) -> str:
+        return "\n".join(report_history.sentences(self.bisection, self.versions))
+
+
+def _quiet(line: str) -> None:
+    pass
+
+
+@_with_options(VERSUS)
+def bisect(
+    versions: Sequence[Place],
+    scenarios: Place | Sequence[Place] = (),
+    backends: str | Sequence[str] = (),
+    devices: str | Sequence[str] = (),
+    say: Callable[[str], None] = _quiet,
+    **options: Any,
+) -> Bisected:
+    """Find the first version that made a training step slower, as the command ``bisect`` does.
+
+    ``versions`` begin with GOOD and end with BAD, in the words of ``versus``. Of two, all releases or commits between
+    them are candidates. Of several rows, that one is followed which is slowest with BAD. ``say`` hears of each probe.
+
+    Raises:
+        KerasbenchError: as for ``versus``.
+    """
+    from kerasbench.environments import sides
+
+    words = [str(one) for one in versions]
+    if len(words) < 2:
+        raise UsageError("bisect takes two versions or more: GOOD BAD")
+    listed = sides.between(*words) if len(words) == 2 else words
+    own = {"scenarios": _files(scenarios), "backends": backends, "devices": devices} | options
+    case: Case | None = None
+
+    def probe(index: int) -> Probe:
+        nonlocal case
+        say(f"bisect: {listed[index]} beside {listed[0]}")
+        measured: Versions = _saved(measure(VERSUS, own, base=listed[0], head=listed[index]))
+        (compared,) = measured.versus
+        step = followed(compared, case)
+        case = case or (case_of(step) if step else None)
+        return probe_of(index, compared, case)
+
+    say(f"bisect: {len(listed)} versions, {most(len(listed))} probes at most")
+    search = bisection_of(len(listed), probe)
+    return Bisected(search, listed, " ".join(case or ()))
+
+
 @_with_options(FASTEST)
 def fastest(
     scenarios: Any, backends: str | Sequence[str] = (), devices: str | Sequence[str] = (), **options: Any
@@ -440,6 +514,18 @@ def load(*places: Place) -> Results:
         named, titles = ", ".join(map(str, chosen)), "; ".join(machines.values())
         raise UsageError(f"{named}: results of {len(machines)} machines ({titles}); name the files of one")
     return Results(records)
+
+
+def history(*places: Place) -> list[Series]:
+    """Return ratios within runs over all result files of these places: a series for each column of each row.
+
+    Raises:
+        ResultsError, UsageError: as for ``load``, or no ratio was measured twice.
+    """
+    found = ratios_over_time([record for place in places for _, record in folder.records(Path(place))])
+    if not found:
+        raise UsageError(f"{', '.join(map(str, places))}: no ratio was measured in two runs, so there is no history")
+    return found
 
 
 def compare(old: Results | Place, new: Results | Place) -> Compared:

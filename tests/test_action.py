@@ -1,17 +1,31 @@
-"""The action that compares two versions on GitHub: its steps, run as shell with a stand-in for python."""
+"""The actions that compare two versions on GitHub, and comment: their steps as shell, beside a stand-in for GitHub.
+
+A pull request is a branch of a fork of a bare repository. What is measured there answers in place of Keras.
+"""
 
 import dataclasses
+import json
 import os
 import re
 import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from kerasbench.analysis.findings import findings
+from kerasbench.errors import UsageError
+from kerasbench.plan import catalog
 from kerasbench.protocol.columns import Options
+from kerasbench.protocol.messages import Message
 from kerasbench.results.record import RunConfig
-from tests import made
+from kerasbench.results.store import Store
+from tests import made, stand_in
 from tests.report.table import brief
 
 ROOT = Path(__file__).parents[1]
@@ -138,14 +152,248 @@ def test_it_installs_the_kerasbench_that_it_is_a_part_of(job: Job) -> None:
     assert job.step("install.sh", BACKEND="torch", STAND_IN_CODE="1").returncode == 1
 
 
-def test_every_script_is_a_step_and_every_variable_of_it_is_given_there() -> None:
-    text = (ACTION / "action.yml").read_text()
-    steps = dict(re.findall(r"      env:\n((?:        .*\n)+)      run: bash \"\$GITHUB_ACTION_PATH/(\w+\.sh)\"", text))
+@pytest.mark.parametrize(("name", "suffix"), [("versus", "sh"), ("comment", "py")])
+def test_every_script_is_a_step_and_every_variable_of_it_is_given_there(name: str, suffix: str) -> None:
+    folder = ACTION.with_name(name)
+    text = (folder / "action.yml").read_text()
+    steps = dict(
+        re.findall(
+            r"      env:\n((?:        .*\n)+)      run: (?:bash|python -P) \"\$GITHUB_ACTION_PATH/(\w+\.\w+)\"", text
+        )
+    )
     given = {script: set(re.findall(r"^        (\w+):", slice_, re.M)) for slice_, script in steps.items()}
-    assert given.keys() == {file.name for file in ACTION.glob("*.sh")}
+    assert given.keys() == {file.name for file in folder.glob(f"*.{suffix}")}
     for script, names in given.items():
-        used = set(re.findall(r"\$\{?([A-Z]+)\b", (ACTION / script).read_text()))
+        pattern = r"\$\{?([A-Z]+)\b" if suffix == "sh" else r"environ\[[\"']([A-Z]+)[\"']\]"
+        used = set(re.findall(pattern, (folder / script).read_text()))
         assert used - {"GITHUB", "PIPESTATUS"} == names, script
     inputs = set(re.findall(r"^  (\w+):\n    description", text, re.M)) - {"code", "decided"}
     assert set(re.findall(r"inputs\.(\w+)", text)) == inputs
-    assert "shell: bash" in text and text.count("run: ") == text.count("shell: bash")
+    assert "shell: bash" in text and len(re.findall("run: ", text)) == text.count("shell: bash")
+
+
+def git(folder: Path, *words: str) -> str:
+    own = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main"]
+    asked = subprocess.run(["git", *own, *words], cwd=folder, capture_output=True, text=True, check=True)
+    return asked.stdout.strip()
+
+
+class GitHub:
+    """A bare repository with pull requests, and an address that answers as GitHub's."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.bare = folder, folder / "upstream.git"
+        self.pulls: list[dict[str, Any]] = []
+        self.comments: list[dict[str, Any]] = []
+        folder.mkdir()
+        git(folder, "init", "-q", "--bare", str(self.bare))
+        self.commit(folder / "upstream", step_ms=2.0)
+
+    def commit(self, clone: Path, step_ms: float, branch: str = "main", mention: str = "") -> str:
+        """Commit to a clone what takes that long for a step; push it, a fork's as a pull request; return the commit."""
+        if not clone.exists():
+            git(self.folder, "clone", "-q", str(self.bare), str(clone))
+        git(clone, "checkout", "-q", "-B", branch)
+        (clone / "bin").mkdir(exist_ok=True)
+        stand_in.furnish(clone / "bin")
+        found = dataclasses.replace(made.sliced([step_ms * (1 + cycle / 1000) for cycle in range(10)]), prediction=[])
+        stand_in.answer(
+            clone / "bin", "trial-torch", Message(begun="train"), stand_in.phase(), Message(measurement=found)
+        )
+        (clone / "note").write_text(mention + str(step_ms))
+        git(clone, "add", ".")
+        git(clone, "commit", "-q", "--allow-empty", "-m", f"a step of {step_ms} ms")
+        commit = git(clone, "rev-parse", "HEAD")
+        number = len(self.pulls) + 1
+        target = f"HEAD:refs/pull/{number}/head" if branch != "main" else "HEAD:refs/heads/main"
+        git(clone, "push", "-q", str(self.bare), target)
+        if branch != "main":
+            self.pulls.append({"number": number, "head": {"sha": commit, "label": f"{clone.name}:{branch}"}})
+        return commit
+
+    def answer(self, method: str, path: str, query: dict[str, list[str]], body: Any) -> Any:
+        parts = path.removeprefix("/repos/owner/project/").split("/")
+        if (method, parts) == ("GET", ["pulls"]):
+            return [one for one in self.pulls if one["head"]["label"] == query["head"][0]]
+        if parts[0] == "issues" and parts[-1] == "comments" and method == "GET":
+            own = [one for one in self.comments if str(one["pull"]) == parts[1]]
+            return own if query["page"] == ["1"] else []
+        if parts[0] == "issues" and parts[-1] == "comments" and method == "POST":
+            self.comments.append(
+                {"id": len(self.comments) + 1, "pull": int(parts[1]), "user": {"login": "github-actions[bot]"}, **body}
+            )
+            return self.comments[-1]
+        assert (method, parts[:2]) == ("PATCH", ["issues", "comments"])
+        (comment,) = (one for one in self.comments if str(one["id"]) == parts[2])
+        return comment.update(body)
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[tuple[GitHub, str]]:
+    """A GitHub and the address of its interface."""
+    hub = GitHub(tmp_path / "hub")
+
+    class Handler(BaseHTTPRequestHandler):
+        def handle_any(self) -> None:
+            address, length = urlsplit(self.path), int(self.headers["Content-Length"] or 0)
+            body = json.loads(self.rfile.read(length)) if length else None
+            assert self.headers["Authorization"] == "Bearer secret"
+            answer = json.dumps(hub.answer(self.command, address.path, parse_qs(address.query), body)).encode()
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(answer)
+
+        do_GET = do_POST = do_PATCH = handle_any  # noqa: N815
+
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield hub, f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+class Workflows:
+    """The two workflows of a pull request: the one that measures, and the one that comments."""
+
+    def __init__(self, folder: Path, hub: GitHub, api: str) -> None:
+        self.folder, self.hub, self.api, self.runs = folder, hub, api, 0
+
+    def measure(self, commit: str) -> tuple[Job, Path]:
+        """Run fetch.sh and compare.sh as the action does, with kerasbench beside the stand-in."""
+        self.runs += 1
+        job = Job(_made(self.folder / f"job{self.runs}"))
+        pull = next(one["number"] for one in self.hub.pulls if one["head"]["sha"] == commit)
+        checkouts = job.folder / "pull"
+        fetched = job.step(
+            "fetch.sh",
+            PULL=str(pull),
+            BASE="",
+            HEAD="",
+            COMMIT=commit,
+            BRANCH="main",
+            ADDRESS=str(self.hub.bare),
+            FOLDER=str(checkouts),
+        )
+        assert fetched.returncode == 0, fetched.stderr
+        outputs = dict(line.split("=", 1) for line in job.output.read_text().splitlines())
+        own = _made(job.folder / "own")
+        scenario = stand_in.furnish(own)
+        program = f'shift 2; cd "{ROOT}"; "{sys.executable}" -m tests.stand_in.command "{own}" 1 "$@"; code=$?\n'
+        job.folder.joinpath("bin", "python").write_text(f'#!/bin/sh\n{program}cat "{own}/out"; exit $code\n')
+        compared = job.step(
+            "compare.sh",
+            BASE=outputs["base"],
+            HEAD=outputs["head"],
+            BACKEND="torch",
+            THRESHOLD="10%",
+            SCENARIO=str(scenario),
+            ARGUMENTS="--rounds 3",
+            LET_IN="yes",
+            PYTHONPATH=str(ROOT),
+            XDG_CACHE_HOME=str(job.folder),
+        )
+        assert compared.returncode == 0, compared.stderr + (own / "err").read_text()
+        return job, job.folder / "results"
+
+    def comment(self, commit: str, results: Path, owner: str = "fork", branch: str = "faster") -> str:
+        """Run comment.py as the action does; return what it prints."""
+        variables = {
+            "TOKEN": "secret",
+            "API": self.api,
+            "REPOSITORY": "owner/project",
+            "OWNER": owner,
+            "BRANCH": branch,
+            "COMMIT": commit,
+            "ADDRESS": "https://github.example/run/1",
+            "LABEL": "benchmark",
+            "RESULTS": str(results),
+            "PYTHONPATH": str(ROOT),
+        }
+        command = [sys.executable, "-P", str(ACTION.with_name("comment") / "comment.py")]
+        ended = subprocess.run(command, env=variables, cwd=results, capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    return folder
+
+
+@pytest.mark.processes
+def test_a_fork_s_pull_request_is_measured_against_where_it_began_and_has_one_comment(
+    tmp_path: Path, hub: tuple[GitHub, str]
+) -> None:
+    github, api = hub
+    workflows = Workflows(tmp_path, github, api)
+    slow = github.commit(github.folder / "fork", step_ms=3.0, branch="faster")
+    github.commit(github.folder / "upstream", step_ms=9.0)  # what others did since is not the fork's fault
+    job, results = workflows.measure(slow)
+    assert job.output.read_text().splitlines()[-2:] == ["code=3", "decided=4"]
+    assert "comment written" in workflows.comment(slow, results)
+    (comment,) = github.comments
+    assert "slower in 1" in comment["body"] and f"measured {slow}" in comment["body"]
+    assert re.search(r"@\w", comment["body"]) is None  # labels call nobody
+
+    # The next push takes the slow-down back: the same comment says so.
+    github.pulls.clear()
+    github.comments.append({"id": 99, "pull": 1, "user": {"login": "somebody"}, "body": comment["body"]})
+    repaired = github.commit(github.folder / "fork", step_ms=2.0, branch="faster")
+    job, results = workflows.measure(repaired)
+    assert job.output.read_text().splitlines()[-2] == "code=0"
+    assert "another last commit" in workflows.comment(slow, results)  # the run of the first push was late
+    assert "slower in 1" in github.comments[0]["body"]
+    assert "comment updated" in workflows.comment(repaired, results)
+    assert "the same in 1" in github.comments[0]["body"] and len(github.comments) == 2
+
+
+@pytest.mark.processes
+def test_results_that_were_tampered_with_write_no_markup_and_choose_no_other_pull_request(
+    tmp_path: Path, hub: tuple[GitHub, str]
+) -> None:
+    github, api = hub
+    commit = github.commit(github.folder / "fork", step_ms=2.0, branch="faster")
+    workflows = Workflows(tmp_path, github, api)
+    results = _made(tmp_path / "artifact")
+    workflows.comment(commit, results)
+    assert "Nothing was measured." in github.comments[0]["body"]
+    # A module in the folder is not imported, and what is no result file is not shown.
+    (results / "kerasbench.py").write_text("raise SystemExit('imported')")
+    (results / "2026-01-01T000000.json").write_text("@everyone <img src=x> https://spam.example")
+    workflows.comment(commit, results)
+    assert "cannot be read" in github.comments[0]["body"] and "everyone" not in github.comments[0]["body"]
+    evil = "**x** @everyone [a](https://spam.example) <img src=x> www.spam.example"
+    kinds = [Options(environment="old"), Options(environment="new")]
+    trials = [
+        made.in_block(number, made.measurement(), options=options, name=evil)
+        for number in (1, 2, 3)
+        for options in kinds
+    ]
+    record = dataclasses.replace(made.record(*trials, rounds=3), config=RunConfig(versus=["old", "new"]))
+    store = Store.create(_made(tmp_path / "other"), record.started)
+    store.finish(record)
+    workflows.comment(commit, store.data.parent)
+    body = github.comments[0]["body"].partition("longer look.")[2]
+    assert "everyone" in body
+    for markup in ("@everyone", r"(?<!\\)<img", r"(?<!\\)\]", "://", r"www\.spam", r"(?<!\\)\*(?<!\\)\*x"):
+        assert re.search(markup, body) is None, markup
+    assert len(github.comments) == 1 and github.comments[0]["pull"] == 1
+
+
+def test_the_workflow_that_measures_may_not_write_and_the_one_that_writes_runs_nothing_of_a_pull_request(
+    tmp_path: Path,
+) -> None:
+    measures, comments = (file.read_text() for file in catalog.begin_workflows(tmp_path / "workflows" / "speed.yml"))
+    assert "permissions:\n  contents: read\n\n" in measures and "secrets." not in measures
+    assert "pull_request:\n" in measures and "pull_request_target" not in measures + comments
+    assert "checkout" not in comments and "/versus@" not in comments
+    assert "contains('success failure', github.event.workflow_run.conclusion)" in comments
+    assert "workflows: [speed]" in comments and "name: speed\n" in measures
+    for text in (measures, comments):  # whatever a stranger may write comes through variables alone
+        assert not re.search(r"run:.*\$\{\{", text)
+    with pytest.raises(UsageError, match="already exists"):
+        catalog.begin_workflows(tmp_path / "workflows" / "speed.yml")

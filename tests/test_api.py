@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import kerasbench
+from kerasbench.analysis.bisect import Bisection, Outcome, Probe
+from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.table import NAMES
-from kerasbench.api import Results, Versions
+from kerasbench.api import Bisected, Results, Versions
 from kerasbench.errors import ResultsError, Undecided, UsageError
 from kerasbench.plan import request
 from kerasbench.protocol.columns import Column
@@ -253,3 +255,15 @@ def test_versions_become_a_data_frame_of_pairs(data_frames: DataFrames) -> None:
     ((rows, columns),) = data_frames
     assert columns == list(comparisons.COLUMNS)
     assert {row[columns.index("figure")] for row in rows} >= {"train_step_ms", "first_step_ms", "peak_rss_mib"}
+
+
+def test_a_search_for_a_version_prints_its_answer_and_names_the_version() -> None:
+    probe = Probe(1, made.estimate(1.3, 1.4, trials=3), verdict=Verdict.SLOWER)
+    found = Bisected(Bisection(Outcome.FOUND, [probe], fast=0, slow=1), ["old", "new"], "dense torch cpu")
+    assert found.version == "new"
+    assert repr(found).startswith("new is the first slow version: a step takes 1.30× (1.21–1.40) as long as with old.")
+    assert str(found).startswith("## dense torch cpu: which version made it slower?")
+    none = Bisected(Bisection(Outcome.NONE, [probe], fast=0, slow=1), ["old", "new"], "dense torch cpu")
+    assert none.version is None
+    with pytest.raises(UsageError, match="bisect takes two versions or more"):
+        kerasbench.bisect(["keras==3.15.0"])

@@ -1,6 +1,7 @@
 """README.md and docs/: what they show is what is printed, and what they name is there. Links are checked by mkdocs."""
 
 import ast
+import dataclasses
 import importlib.util
 import inspect
 import os
@@ -19,6 +20,9 @@ import kerasbench
 from kerasbench.cli.main import app
 from kerasbench.cli.options import with_default_command
 from kerasbench.report import pages
+from kerasbench.results.record import RunConfig
+from kerasbench.results.store import Store
+from tests import made
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -142,3 +146,26 @@ def test_the_architecture_draws_every_room_and_names_files_and_functions_that_th
         for name in re.findall(r"`(\w+)`", names):
             definition = rf"^(?:def {name}\(|class {name}\b|{name}\b.*=)"
             assert re.search(definition, (ROOT / file).read_text("utf-8"), re.MULTILINE), (name, file)
+
+
+def test_the_site_has_a_page_for_each_machine_and_one_of_all_without_what_a_race_or_a_comparison_measured(
+    tmp_path: Path,
+) -> None:
+    for number, (chip, versus) in enumerate((("Chip 9", []), ("Chip 10", []), ("Chip 11", ["old", "new"])), start=1):
+        started = f"2026-01-0{number}T03:04:05Z"
+        found = [made.in_block(1, made.measurement(ms), backend=name) for name, ms in (("jax", 2.0), ("torch", 3.0))]
+        record = dataclasses.replace(
+            made.record(*found),
+            started=started,
+            config=RunConfig(versus=versus),
+            machine=dataclasses.replace(made.MACHINE, chip=chip),
+        )
+        Store.create(tmp_path, started).finish(record)
+    files = tool("machines").made(tmp_path)
+    together = files["machines/index.md"]
+    assert "Chip 9: jax cpu" in together and "Chip 10: torch cpu" in together and "Chip 11" not in together
+    linked = re.findall(r"\((chip-[^)]*)\.md\)", together)
+    assert len(linked) == 2
+    for name in linked:
+        assert f"]({name}.svg)" in files[f"machines/{name}.md"] and "<svg" in files[f"machines/{name}.svg"]
+        assert "## Answer" in files[f"machines/{name}.md"]

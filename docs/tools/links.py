@@ -52,8 +52,8 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Rewrite the links of a page that leave docs/; a page of results/ has none."""
-    if page.file.src_uri.startswith("results/"):
+    """Rewrite the links of a page that leave docs/; a page that is made of results has none."""
+    if page.file.src_uri.startswith(("results/", "machines/")):
         return markdown
     missing: list[str] = []
     text = rewritten(markdown, config.get("repo_url"), missing)

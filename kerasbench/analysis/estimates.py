@@ -220,6 +220,7 @@ def t_quantile(degrees: float, confidence: float = CONFIDENCE) -> float:
     return float(stdtrit(degrees, (1 + confidence) / 2))
 
 
+POWER = 0.9  # how often a difference is called that a run is said to be able to see
 MINIMAL_EFFECT = 0.03  # smaller differences do not survive a change of kernel, compiler or room temperature
 MINIMAL_EFFECT_ON_BATTERY = 0.05
 MAX_ROUNDS_CONSIDERED = 1000
@@ -314,12 +315,51 @@ def claim(a_over_b: LogEstimate | None, effect: float) -> Claim:
     return Claim(verdict, min(1.0, 2 * float(stdtr(a_over_b.degrees, -abs(abs(centre) - edge) / error))))
 
 
+def detectable(ratio: LogEstimate, effect: float) -> float | None:
+    """Return the difference, as a share, that a ratio of this error would have been called in nine of ten cases.
+
+    By the noncentral t distribution, at the confidence that the ratio was judged with. None without an interval.
+    """
+    if ratio.log_error is None:
+        return None
+    return math.expm1(math.log1p(effect) + errors_beyond(ratio.degrees, ratio.confidence) * ratio.log_error)
+
+
+@cache
+def errors_beyond(degrees: float, confidence: float) -> float:
+    """Return by how many standard errors a ratio must be beyond an effect for t to exceed its quantile with POWER."""
+    from scipy.special import nctdtrinc
+
+    return float(nctdtrinc(degrees, 1 - POWER, t_quantile(degrees, confidence)))
+
+
+def rounds_to_see(ratio: LogEstimate, effect: float, wanted: float) -> int | None:
+    """Return about how many rounds in all would see a difference of that share, if the scatter stayed.
+
+    None: no number up to MAX_ROUNDS_CONSIDERED, or too little is known.
+    """
+    if ratio.log_error is None or wanted <= effect:
+        return None
+    deviation, borrowed = _scatter(ratio)
+    room = math.log1p(wanted) - math.log1p(effect)
+    for rounds in range(MIN_TRIALS_FOR_INTERVAL, MAX_ROUNDS_CONSIDERED + 1):
+        if errors_beyond(borrowed + rounds - 1, ratio.confidence) * deviation / math.sqrt(rounds) <= room:
+            return rounds
+    return None
+
+
+def _scatter(ratio: LogEstimate) -> tuple[float, float]:
+    """Return by how much a ratio differs from round to round, and how many degrees of freedom it has of others."""
+    assert ratio.log_error is not None
+    borrowed = max(0.0, ratio.degrees - (ratio.trials - 1)) if ratio.basis == "trials" else 0.0
+    return ratio.log_error * math.sqrt(ratio.trials), borrowed
+
+
 def rounds_to_decide(a_over_b: LogEstimate, effect: float) -> int | None:
     """Return about how many rounds in all would decide, if the ratio and its scatter stayed; None: no number would."""
     if a_over_b.log_error is None:
         return None
-    deviation = a_over_b.log_error * math.sqrt(a_over_b.trials)
-    borrowed = max(0.0, a_over_b.degrees - (a_over_b.trials - 1)) if a_over_b.basis == "trials" else 0.0
+    deviation, borrowed = _scatter(a_over_b)
     distance = abs(abs(a_over_b.log_centre) - math.log1p(effect))
     for rounds in range(MIN_TRIALS_FOR_INTERVAL, MAX_ROUNDS_CONSIDERED + 1):
         if t_quantile(borrowed + rounds - 1) * deviation / math.sqrt(rounds) <= distance:

@@ -27,7 +27,8 @@ BYTES_PER_MIB = 1 << 20
 RATE = "/s"  # the unit of metrics that are better the larger they are
 ON_BATCH, MEDIAN = "predict_on_batch", 0.5
 MIN_CALLS_FOR_P99 = 1_000  # ten calls beyond it
-STARTUP_PHASES = ("spawn", "worker", "import", "device")
+IMPORT, KERAS = "import", "keras"  # of the backend, of Keras; older files have both in the first
+STARTUP_PHASES = ("spawn", "worker", IMPORT, KERAS, "device")
 Read = Callable[[TrialRecord, Measurement], float | None]
 
 
@@ -106,6 +107,11 @@ def _ms(ns: float | None) -> float | None:
 def _phases_ms(trial: TrialRecord, names: tuple[str, ...]) -> float | None:
     durations = [phase.duration_ns for phase in trial.phases if phase.name in names]
     return _ms(sum(durations)) if durations else None
+
+
+def _import_ms(trial: TrialRecord) -> float | None:
+    """Return what importing the backend took, where Keras was imported by itself."""
+    return _phases_ms(trial, (IMPORT,)) if any(phase.name == KERAS for phase in trial.phases) else None
 
 
 def _peak_after(title: str, name: str, phases: tuple[str, ...]) -> Metric:
@@ -259,6 +265,7 @@ METRICS = (
     ),
     Metric("predict_s", "s", "predict over the test set", lambda t, m: _predict_s(m)),
     Metric("startup_ms", "ms", "Start-up", _cold(lambda t, m: _phases_ms(t, STARTUP_PHASES))),
+    Metric("backend_import_ms", "ms", "Import of the backend", _cold(lambda t, m: _import_ms(t))),
     Metric("build_ms", "ms", "Build and compile()", _cold(lambda t, m: _phases_ms(t, ("load", "build")))),
     Metric("first_step_ms", "ms", "First step", _cold(lambda t, m: _ms(_first_step_ns(m)))),
     Metric(

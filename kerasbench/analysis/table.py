@@ -44,6 +44,9 @@ class Observation:
     ratio_high: float | None = None
     environment: str  # the label of the interpreter
     host: str  # tells machines of equal parts apart
+    keras: str = ""  # the versions of Keras and of the backend
+    backend_version: str = ""
+    commit: str = ""  # of the checkout that the run was started in
 
 
 NAMES = tuple(field.name for field in dataclasses.fields(Observation))
@@ -62,6 +65,7 @@ def observations(summaries: Iterable[Summary]) -> list[Observation]:
 
 def _of_case(record: Record, row: Row, column: Column, ranking: Ranking) -> Iterator[Observation]:
     case, size = row.cases[column], row.size or Size()
+    versions = case.trials[0][1].resolved.versions if case.trials else {}
     empty = Observation(
         machine=record.machine.chip,
         scenario=row.scenario.name,
@@ -76,6 +80,9 @@ def _of_case(record: Record, row: Row, column: Column, ranking: Ranking) -> Iter
         started=record.started,
         environment=column.options.environment,
         host=record.machine.identifier,
+        keras=versions.get("keras", ""),
+        backend_version=versions.get(column.backend, ""),
+        commit=record.commit,
     )
     if case.failure:
         yield empty

@@ -13,7 +13,16 @@ from itertools import groupby
 from typing import NamedTuple
 
 from kerasbench.analysis.cases import HEADLINE, Row
-from kerasbench.analysis.estimates import Estimate, Judgement, LogEstimate, Verdict, estimate, judge_all, welch
+from kerasbench.analysis.estimates import (
+    MINIMAL_EFFECT,
+    Estimate,
+    Judgement,
+    LogEstimate,
+    Verdict,
+    estimate,
+    judge_all,
+    welch,
+)
 from kerasbench.analysis.metrics import BY_NAME, RATE
 from kerasbench.analysis.rankings import Control
 from kerasbench.analysis.ratios import in_row
@@ -29,6 +38,8 @@ from kerasbench.text import count
 # The training step, then what else a new version may make worse. Of a rate, less is worse.
 FIRST_STEP, ONE, THROUGHPUT = "first_step_ms", "predict_p50_ms", "predict_samples_per_s"
 MEMORY, DEVICE_MEMORY = "peak_rss_mib", "peak_device_mib"
+# What another Keras cannot change where all else has the same versions: if it moved, something else is at work.
+UNTOUCHED, TOUCHES = "backend_import_ms", "keras"
 MEASURES = (HEADLINE, FIRST_STEP, ONE, THROUGHPUT, MEMORY, DEVICE_MEMORY)
 
 
@@ -59,6 +70,14 @@ class VersionPair:
     def baseless(self) -> Failure | None:
         """Why the base has no figures where the head has some, which then has nothing to be compared with."""
         return self.failure(self.base) if self._is_measured(self.head) else None
+
+    @property
+    def differ_in_keras_alone(self) -> bool:
+        """Whether base and head have the same version of all else that their first trials name."""
+        if not (self._is_measured(self.base) and self._is_measured(self.head)):
+            return False
+        base, head = (self.row.cases[one].trials[0][1].resolved.versions for one in (self.base, self.head))
+        return {**base, TOUCHES: ""} == {**head, TOUCHES: ""}
 
     def failure(self, column: Column) -> Failure | None:
         case = self.row.cases.get(column)
@@ -96,6 +115,7 @@ class Versus:
     effect: float  # the smallest difference that counts
     pairs: list[VersionPair]
     differences: list[Difference]
+    untouched: list[Difference] = field(default_factory=list)  # the negative control: what head cannot have changed
 
     def of(self, metric: str) -> list[Difference]:
         return [one for one in self.differences if one.metric == metric]
@@ -113,6 +133,11 @@ class Versus:
     @property
     def is_worse(self) -> bool:
         return bool(self.regressions or self.broken)
+
+    @property
+    def moved(self) -> list[Difference]:
+        """What is significantly different although the versions cannot have changed it."""
+        return [one for one in self.untouched if one.verdict in (Verdict.SLOWER, Verdict.FASTER)]
 
     @property
     def decided(self) -> list[Difference]:
@@ -167,7 +192,8 @@ def versus(summary: Summary) -> list[Versus]:
         pairs = [pair for row in compared for pair in _pairs(row, base, head)]
         # The verdicts on each kind of figure are judged together, because their number matters.
         differences = [one for metric in MEASURES for one in _differences(pairs, metric, effect)]
-        comparisons.append(Versus(base, head, effect, pairs, differences))
+        untouched = _differences([pair for pair in pairs if pair.differ_in_keras_alone], UNTOUCHED, effect)
+        comparisons.append(Versus(base, head, effect, pairs, differences, untouched))
     return comparisons
 
 
@@ -270,6 +296,7 @@ class RunComparison:
     added: list[CaseKey]
     vanished: list[CaseKey]
     failed: list[tuple[CaseKey, Failure]]  # they were measured before
+    effect: float = MINIMAL_EFFECT  # the smallest difference that counts
 
     @property
     def regressions(self) -> list[CaseKey]:
@@ -315,6 +342,7 @@ def compare(old: Sequence[Record], new: Sequence[Record]) -> RunComparison:
         added=[case for case in after.cases if case not in before.cases],
         vanished=[case for case in before.cases if case not in after.cases and case not in after.failed],
         failed=[(case, after.failed[case]) for case in before.cases if case in after.failed],
+        effect=effect,
     )
 
 

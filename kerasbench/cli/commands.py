@@ -32,6 +32,7 @@ from kerasbench.settings import (
     SWEEP,
     VERSUS,
     listed,
+    options_of,
 )
 from kerasbench.text import print_document
 
@@ -143,6 +144,31 @@ def versus(base: str, head: str, fail_on: str | None, **options: Any) -> int:
     return gated(versions.versus) if fail_on and code in (EXIT_OK, EXIT_FAILED_CASES) else code
 
 
+@command(
+    "bisect",
+    Argument(
+        ["versions"],
+        metavar="GOOD [BETWEEN]... BAD",
+        nargs=-1,
+        required=True,
+        text="As for versus, or a commit of a checkout: ./keras@v3.14.0. Two: all between them are candidates.",
+    ),
+    *map(setting, options_of(VERSUS)),
+)
+def bisect(versions: Sequence[str], **options: Any) -> int:
+    """Find the version of Keras or of a backend that made a model slower.
+
+    Each probe measures a version side by side with GOOD. The search stops where GOOD differs from itself.
+    """
+    from kerasbench import api
+    from kerasbench.analysis.bisect import Outcome
+    from kerasbench.report.console import print_page
+
+    found = api.bisect(versions, say=lambda line: print(line, file=sys.stderr), **options)
+    print_page(found.page)
+    return EXIT_USAGE if found.bisection.outcome is Outcome.UNDECIDED else EXIT_OK
+
+
 def gated(versions: "Sequence[Versus]") -> int:
     """Return the exit code of --fail-on: what fails with base and head alike is no difference between them."""
     from kerasbench.analysis.versus import require_decided
@@ -182,7 +208,7 @@ def _finish(drawn: "SavedReport | None") -> int:
     return EXIT_FAILED_CASES if drawn.found.summary.failures else EXIT_OK
 
 
-FORMATS = ("markdown", "csv", "json", "html")
+FORMATS = ("markdown", "csv", "json", "html", "bmf")
 
 
 @command(
@@ -227,7 +253,7 @@ def list_(suite: str, as_json: bool) -> int:
         ["--format", "form"],
         metavar="KIND",
         default="markdown",
-        help="markdown (files next to the data), or csv, json or html (printed).",
+        help="markdown (files next to the data), or csv, json, html or bmf (Bencher's metric format): printed.",
         group=SHOW,
         shell_complete=offering(FORMATS),
     ),
@@ -279,6 +305,11 @@ def _document(places: "Sequence[Path]", form: str, tell: "Tell") -> str:
 
     if form == "html":
         return html.document(pages.named(pages.machines(places, tell)))
+    if form == "bmf":
+        machines = list(pages.machines(places, tell).values())
+        if len(machines) > 1:
+            raise UsageError(f"--format bmf takes the results of one machine, not of {len(machines)}: name their files")
+        return pages.as_bmf(machines[0].summary)
     records = [record for _, record in pages.among(places, tell)]
     return pages.as_csv([summarize(record) for record in records]) if form == "csv" else store.as_json(records) + "\n"
 
@@ -331,6 +362,46 @@ def _names(places: "Sequence[Path]") -> list[str]:
     ]
 
 
+@command(
+    "history",
+    Argument(["folder"], metavar="DIR", type=Path, text="A folder of result files."),
+    Option(
+        ["--over"],
+        metavar="WHAT",
+        default="date",
+        help="date (default), keras, backend (its version) or commit.",
+        group=SHOW,
+        shell_complete=offering(("date", "keras", "backend", "commit")),
+    ),
+    Option(
+        ["--csv", "as_csv"], is_flag=True, help="Print CSV: a line for each run, a column for each ratio.", group=SHOW
+    ),
+    Option(["--plot"], metavar="FILE.svg", type=Path, help="Draw the ratios into this file.", group=FILES),
+)
+def history(folder: Path, over: str, as_csv: bool, plot: Path | None) -> int:
+    """Follow ratios within runs over many runs: by date, by version or by commit.
+
+    A step's time depends on the machine's hour. Its ratio to another column of the same run does not.
+    """
+    from kerasbench import api
+    from kerasbench.files import replace
+    from kerasbench.report import history as drawn
+    from kerasbench.report import svg
+    from kerasbench.report.console import print_page
+
+    if over not in drawn.OVER:
+        raise UsageError(f"--over takes {', '.join(drawn.OVER)}, not {over!r}")
+    series = api.history(folder)
+    if as_csv:
+        print_document(drawn.as_csv(series))
+    else:
+        print_page(drawn.page(series, over))
+    if plot is not None:
+        replace(plot, svg.file(drawn.chart(series, over)).encode())
+        print(f"plot: {plot}", file=sys.stderr)
+    return EXIT_OK
+
+
 @command("doctor", setting("backends"), setting("python"), as_json("Print JSON, with all details."))
 def doctor(backends: "Sequence[str]", python: "Sequence[str]", as_json: bool) -> int:
     """Check every backend: which devices it finds, what is wrong, and the command that fixes it."""
@@ -358,11 +429,20 @@ def doctor(backends: "Sequence[str]", python: "Sequence[str]", as_json: bool) ->
     return EXIT_USAGE if any(finding.severity is Gravity.ERROR for finding in findings) else EXIT_OK
 
 
-@command("new", Argument(["file"], metavar="FILE.py", type=Path, text="The file to write. It must not exist yet."))
+@command(
+    "new", Argument(["file"], metavar="FILE.py|FILE.yml", type=Path, text="The file to write. It must not exist yet.")
+)
 def new(file: Path) -> int:
-    """Write a commented scenario file for a model of your own. It can be measured at once."""
+    """Write a commented scenario file for a model of your own. It can be measured at once.
+
+    FILE.yml: write two workflows for GitHub in its place. They measure pull requests, and comment on them.
+    """
     from kerasbench.plan import catalog
 
+    if file.suffix in (".yml", ".yaml"):
+        for one in catalog.begin_workflows(file):
+            print(f"{one}: put a repository and a commit in place of OWNER and COMMIT")
+        return EXIT_OK
     catalog.begin_file(file)
     print(f"{file}: put your model and data into it")
     print(f"python -m kerasbench --scenario {shlex.quote(str(file))} --quick  # measures it")

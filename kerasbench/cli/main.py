@@ -37,8 +37,16 @@ environments = CommandGroup(
 app = CommandGroup(
     NAME,
     purposes={
-        "Measure": [commands.run, commands.sweep, commands.explain, commands.versus, commands.fastest, commands.soak],
-        "Read results": [commands.report, commands.compare],
+        "Measure": [
+            commands.run,
+            commands.sweep,
+            commands.explain,
+            commands.versus,
+            commands.bisect,
+            commands.fastest,
+            commands.soak,
+        ],
+        "Read results": [commands.report, commands.compare, commands.history],
         "Prepare": [commands.list_, commands.new, commands.doctor, environments],
     },
     help="Which Keras 3 backend is fastest for a model on this machine? Measure it.\n\n"

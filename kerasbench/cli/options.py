@@ -42,16 +42,20 @@ soak        kerasbench soak my_model.py --minutes 10  # does memory grow, does a
 soak        kerasbench soak mnist_dense --for predict --backend torch  # the same of predictions
 versus      kerasbench versus 'keras==3.14.*' 'keras==3.15.*'  # what became faster or slower?
 versus      kerasbench versus old ./keras --backend torch --fail-on regression  # a label and a checkout, for a script
+bisect      kerasbench bisect 'keras==3.12.0' 'keras==3.15.0' --scenario mnist_dense --backend torch  # which release?
+bisect      kerasbench bisect ./keras@v3.14.0 ./keras@master --scenario mine.py --backend jax  # which commit?
 report      kerasbench report --check  # are all pages up to date?
 report      kerasbench report results --format html > results.html  # one page to send to others
 compare     kerasbench compare results-old results-new  # what became faster or slower?
 compare     kerasbench compare old/ new/ --fail-on regression  # for a script: three runs in each, by turns
+history     kerasbench history results --plot ratios.svg  # did a ratio change over time?
+history     kerasbench history results --over keras --csv  # for a tool that looks for change points
 doctor      kerasbench doctor  # every backend
 doctor      kerasbench doctor --backend torch --json  # one backend, for a script
 list        kerasbench list  # a table of all suites
 list        kerasbench list --suite tiny --json  # one suite, for a script
 new         kerasbench new my_model.py  # a scenario of 30 lines that can be measured at once
-new         kerasbench new models/first.py  # in an existing folder
+new         kerasbench new .github/workflows/speed.yml  # workflows for pull requests
 env         kerasbench env create  # one environment for each backend
 env         kerasbench env create --backend jax --cuda  # JAX with CUDA
 create      kerasbench env create --backend torch --name old --with 'keras==3.14.*'  # one more, with another Keras

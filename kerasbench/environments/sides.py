@@ -7,14 +7,17 @@ shared. uv makes one in a second or two; it lies in the user's cache folder.
 
 import hashlib
 import platform
+import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import platformdirs
+from packaging.version import Version
 
 from kerasbench.environments import interpreters, venvs
 from kerasbench.environments.interpreters import LABEL, Interpreters
@@ -114,6 +117,8 @@ def parse_side(text: str, known: Sequence[str]) -> Side:
         return Side(_label(venvs.label([checkout])), wanted=(checkout,))
     if path.is_dir() or (path.is_file() and path.suffix != ".whl"):
         return _interpreter(text, path)
+    if commit := _commit(text):
+        return commit
     if words := venvs.split(text):
         wanted = tuple(venvs.parse(word) for word in words)
         return Side(_label(venvs.label(wanted)), wanted=wanted)
@@ -125,6 +130,71 @@ def parse_side(text: str, known: Sequence[str]) -> Side:
         f"{text!r} is neither a label, nor the path of an interpreter or a checkout, nor a requirement with a version, "
         "such as 'keras==3.14.*'"
     )
+
+
+def _commit(text: str) -> Side | None:
+    """Return the side that ``./keras@v3.14.0`` means, a commit of a checkout; None for another text."""
+    folder, at, revision = text.rpartition("@")
+    if not at or not (Path(folder).expanduser() / ".git").exists():
+        return None
+    path = Path(folder).expanduser().absolute()
+    commit = _git(path, "rev-parse", "--verify", f"{revision}^{{commit}}")
+    package = venvs.package(str(path)) or path.name
+    return Side(_label(f"{package}-{commit[:9]}"), wanted=(f"{package} @ git+{path.as_uri()}@{commit}",))
+
+
+def _git(path: Path, *words: str) -> str:
+    """Return what git says of a checkout; raise UsageError where it refuses."""
+    git = shutil.which("git")
+    if git is None:
+        raise UsageError(f"{path}: git, which knows its commits, is not here")
+    asked = subprocess.run([git, "-C", str(path), *words], capture_output=True, text=True, check=False)
+    if asked.returncode:
+        raise UsageError(f"{path}: git {' '.join(words)}: {' '.join(asked.stderr.split())}")
+    return asked.stdout.strip()
+
+
+EXACT = re.compile(r"(?P<package>[\w.-]+)==(?P<version>[\w.+!]+)")
+
+
+def between(good: str, bad: str) -> list[str]:
+    """Return all versions from GOOD to BAD, in the words of ``versus``: releases of a package, commits of a checkout.
+
+    Releases are those that pip finds for this Python, without pre-releases. Commits are those of the first parents.
+
+    Raises:
+        UsageError: nothing says what lies between the two, or BAD does not come after GOOD.
+    """
+    first, last = EXACT.fullmatch(good.strip()), EXACT.fullmatch(bad.strip())
+    if first and last and first["package"] == last["package"]:
+        ends = Version(first["version"]), Version(last["version"])
+        inner = sorted(one for one in _releases(first["package"]) if ends[0] < one < ends[1])
+        found = [good.strip(), *(f"{first['package']}=={one}" for one in inner), bad.strip()]
+        in_order = ends[0] < ends[1]
+    else:
+        (path, _, first_commit), (other, _, last_commit) = good.rpartition("@"), bad.rpartition("@")
+        if not path or path != other or _commit(good) is None:
+            raise UsageError(
+                f"what lies between {good!r} and {bad!r}? Give two exact versions ('keras==3.12.0' 'keras==3.15.0'), "
+                "two commits of one checkout (./keras@v3.14.0 ./keras@master), or name all: GOOD BETWEEN... BAD"
+            )
+        folder = Path(path).expanduser()
+        log = _git(folder, "rev-list", "--reverse", "--first-parent", f"{first_commit}..{last_commit}")
+        found = [good, *(f"{path}@{commit}" for commit in log.split())]
+        in_order = len(found) > 1
+    if not in_order:
+        raise UsageError(f"{bad} does not come after {good}: give the older one first")
+    return found
+
+
+def _releases(package: str) -> list[Version]:
+    """Return the releases of a package that pip finds for this Python, on the index that pip is configured for."""
+    asked = venvs.uv(
+        *("tool", "run", "--quiet", "--python", sys.executable, "pip", "index", "versions", package),
+        failure=f"{package}: no releases were found",
+    )
+    listed = re.search(r"^Available versions: (.*)$", asked, re.MULTILINE)
+    return [Version(one.strip()) for one in listed[1].split(",")] if listed else []
 
 
 def sides(base: str, head: str, chosen: Interpreters, backends: Sequence[str], say: Say) -> Sides:

@@ -4,6 +4,8 @@ import hashlib
 import os
 import platform
 import re
+import shutil
+import subprocess
 import sys
 from dataclasses import dataclass, field
 
@@ -14,6 +16,7 @@ from kerasbench.host import linux, macos, nvidia
 from kerasbench.protocol.columns import processors
 
 NAME = "KERASBENCH_MACHINE"  # the variable in which a user says which machine this is
+COMMIT = "KERASBENCH_COMMIT"  # the variable in which a user says which commit is measured
 FIT = re.compile(r"[A-Za-z0-9._-]{1,40}")
 SALT = "kerasbench "  # machine-id(5): it is confidential, to be hashed with something of the program's own
 UUID_SHOWN = 12  # GPU-8f2a1c3d
@@ -50,6 +53,21 @@ class Machine:
     def same_as(self, other: "Machine") -> bool:
         """Tell whether two are one machine, also after an update."""
         return self.identity == other.identity
+
+
+def commit() -> str:
+    """Return the commit of the checkout in this folder, or what the variable says; empty where there is none."""
+    own = os.environ.get(COMMIT, "")
+    if own and not FIT.fullmatch(own):
+        raise UsageError(f"{COMMIT} takes up to 40 letters, digits, dots, dashes and underscores, not {own!r}")
+    git = shutil.which("git")
+    if own or git is None:
+        return own
+    try:
+        asked = subprocess.run([git, "rev-parse", "HEAD"], capture_output=True, text=True, timeout=10, check=False)
+    except subprocess.TimeoutExpired:
+        return ""
+    return asked.stdout.strip() if asked.returncode == 0 else ""
 
 
 def fingerprint() -> Machine:

@@ -55,6 +55,25 @@ def begin_file(file: Path) -> None:
         raise UsageError(f"{file} cannot be written: {error.strerror}") from None
 
 
+def begin_workflows(file: Path) -> list[Path]:
+    """Write the two workflows that measure pull requests and comment on them; return their files."""
+    name = file.stem
+    comment = file.with_name(f"{name}-comment{file.suffix}")
+    if not NAME_OF_WORKFLOW.fullmatch(name):
+        raise UsageError(f"{file}: the name of a workflow has letters, digits, dashes and underscores alone")
+    for one in (file, comment):
+        if one.exists():
+            raise UsageError(f"{one} already exists, and was left as it is: choose another name")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        for one, template in ((file, "versus.yml"), (comment, "comment.yml")):
+            one.write_text((TEMPLATE.parent / template).read_text("utf-8").replace("NAME", name), "utf-8")
+    except OSError as error:
+        raise UsageError(f"{file} cannot be written: {error.strerror}") from None
+    return [file, comment]
+
+
+NAME_OF_WORKFLOW = re.compile(r"[A-Za-z0-9_-]+")
 PACKAGE_FOLDER = Path(__file__).parents[1]
 DEFAULT_SUITE = "published"
 TWINS_FOLDER = twin_file(Path("scenario.py"), "").parent.name

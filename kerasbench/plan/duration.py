@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from kerasbench.analysis.estimates import CONFIDENCE, MIN_TRIALS_FOR_INTERVAL, t_quantile
+from kerasbench.analysis.estimates import CONFIDENCE, MIN_TRIALS_FOR_INTERVAL, errors_beyond
 from kerasbench.analysis.metrics import NS_PER_S
 from kerasbench.analysis.ratios import TYPICAL_SCATTER
 from kerasbench.analysis.summary import Summary, summarize
@@ -21,7 +21,6 @@ from kerasbench.protocol.requests import Protocol
 from kerasbench.results.folder import records
 from kerasbench.results.record import Record, TrialRecord
 
-POWER = 0.9  # how often a difference that a plan calls detectable is called
 RECENT = 3  # trials of a case that tell how long another takes: its first ones measure more
 FILES = 3  # the newest ones: an old driver's or kernel's figures would mislead, and reading takes time
 
@@ -108,11 +107,7 @@ def minimum_detectable_effect(rounds: int, scatter: float, effect: float, togeth
 
     It is one of so many that are judged together, and called at the latest by a t test at the level over their number.
     """
-    from scipy.special import nctdtrinc
-
-    threshold = t_quantile(rounds - 1, 1 - (1 - CONFIDENCE) / together)
-    # In standard errors of the mean log ratio: with POWER, t then exceeds the threshold.
-    beyond = float(nctdtrinc(rounds - 1, 1 - POWER, threshold))
+    beyond = errors_beyond(rounds - 1, 1 - (1 - CONFIDENCE) / together)
     return math.expm1(math.log1p(effect) + beyond * scatter / math.sqrt(rounds))
 
 

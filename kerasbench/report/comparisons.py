@@ -26,6 +26,7 @@ from kerasbench.protocol.columns import AT
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.report.figures import (
     case_name,
+    could_have_seen,
     estimated,
     first_step,
     judged_together,
@@ -85,6 +86,8 @@ def _change_notes(found: RunComparison) -> Iterator[str]:
         yield "Without a verdict a ratio is that of two hours of the machine as much as that of two versions."
     if len(found.changes) > found.unjudged.total():
         yield "Verdicts: Welch's 95 % interval on logarithms, over the runs of each side, which were measured by turns."
+    judged = [(change.ratio, change.verdict) for change in found.changes if change.verdict is not None]
+    yield from could_have_seen(judged, found.effect)
     if any(change.beside for change in found.changes):
         yield f"{BESIDE}: the ratio to another column of the same run, new over old. The two shared the machine's hour."
     if any(change.source_changed for change in found.changes):
@@ -160,7 +163,7 @@ def _versions(found: Versus, summary: Summary, briefly: bool) -> Section:
 
 def sentences(found: Versus) -> list[str]:
     """Return one sentence for all, then one for each figure that is worse or cannot be had."""
-    return [blanked(sentence) for sentence in (_overall(found), *worse(found), *_undecided(found))]
+    return [blanked(one) for one in (_overall(found), *worse(found), *_undecided(found), *_unproven(found))]
 
 
 def worse(found: Versus) -> list[str]:
@@ -183,6 +186,15 @@ def _undecided(found: Versus) -> Iterator[str]:
         failure = pair.failure(pair.base)
         if failure is not None:
             yield f"{_case(pair)}: not compared, {found.base} has no figure: {failure.code}: {failure.cause}."
+
+
+def _unproven(found: Versus) -> Iterator[str]:
+    """Yield what moved that the head cannot have changed: a negative control."""
+    for one in found.moved:
+        yield (
+            f"{_case(one.pair)}: unproven. Importing the backend takes {times(one.ratio)} as long with {found.head}, "
+            "and all but Keras has the same version: something else is at work."
+        )
 
 
 def _case(pair: VersionPair) -> str:
@@ -222,8 +234,13 @@ def _notes(found: Versus) -> Iterator[str]:
         f"than its interval cannot be distinguished. If it lies wholly outside ±{CONTROL_BOUND:.0%}, there is no "
         "verdict."
     )
+    yield from _seen(found, steps)
     if any(one.ratio.trials < MIN_TRIALS_FOR_INTERVAL for one in steps):
         yield "Fewer than three rounds: intervals come from each round's slices, widened by what base / base shows."
+
+
+def _seen(found: Versus, shown: Sequence[Difference]) -> list[str]:
+    return could_have_seen([(one.ratio, one.verdict) for one in shown if not one.withheld], found.effect)
 
 
 def _others(found: Versus, summary: Summary, briefly: bool) -> Section | None:
@@ -235,6 +252,7 @@ def _others(found: Versus, summary: Summary, briefly: bool) -> Section | None:
     notes = [
         *([f"Not shown: {count(left, 'figure')} without a significant difference. The page has them."] if left else []),
         *first_step(summary),
+        *_seen(found, shown),
         "Verdicts on each kind of figure are corrected together. A first step and memory have no slices: they need "
         "three rounds.",
     ]

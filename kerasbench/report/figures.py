@@ -4,7 +4,14 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from kerasbench.analysis.cases import Row
-from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate
+from kerasbench.analysis.estimates import (
+    MIN_TRIALS_FOR_INTERVAL,
+    Estimate,
+    LogEstimate,
+    Verdict,
+    detectable,
+    rounds_to_see,
+)
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.summary import Summary, is_warned
@@ -119,6 +126,8 @@ def listed(parts: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
 
 
+WANTED = 0.05  # the difference that most people look for
+MANY_ROUNDS = 100  # more are no plan
 OVERHEAD_STEP_MS = 5  # below it a step is mostly Python and framework overhead (floors on a CPU: 0.2 to 1.5 ms)
 LEGEND = "Bold: significantly the fastest. ≈: not significantly slower than the fastest. ⚠: see Warnings."
 PREDICTED = (
@@ -186,6 +195,28 @@ def corrected(summary: Summary) -> str:
 
 def judged_together(verdicts: int) -> str:
     return f" ({verdicts} verdicts; of what is called different, 5 % may not be)" if verdicts > 1 else ""
+
+
+def could_have_seen(judged: Iterable[tuple[LogEstimate, Verdict]], effect: float) -> list[str]:
+    """Return which differences the inconclusive ratios of a table would have shown, and what WANTED would take."""
+    unclear = [one for one, verdict in judged if verdict is Verdict.INCONCLUSIVE and not one.disturbed]
+    seen = sorted(share for one in unclear if (share := detectable(one, effect)) is not None)
+    if not seen:
+        return []
+    least, most = (_rounded_up(share) for share in (seen[0], seen[-1]))
+    spread = f"; in the least precise row above {most}" if least != most else ""
+    text = f"Inconclusive: a difference above {least} would have been seen, nine times of ten{spread}."
+    if effect < WANTED < seen[-1]:
+        needed = [rounds_to_see(one, effect, WANTED) for one in unclear if one.has_interval]
+        rounds = sorted({MANY_ROUNDS if one is None else min(one, MANY_ROUNDS) for one in needed})
+        words = [f"more than {MANY_ROUNDS}" if one == MANY_ROUNDS else str(one) for one in (rounds[0], rounds[-1])]
+        about = "" if rounds[0] == MANY_ROUNDS else "about "
+        text += f" To see {100 * WANTED:.0f} %: {about}{' to '.join(dict.fromkeys(words))} rounds."
+    return [text]
+
+
+def _rounded_up(share: float) -> str:
+    return f"{math.ceil(100 * share)} %" if share < 1 else f"{math.ceil(1 + share):,}×"
 
 
 def moderated(summary: Summary) -> list[str]:

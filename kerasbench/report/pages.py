@@ -5,6 +5,7 @@ import dataclasses
 import gc
 import hashlib
 import io
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from kerasbench.analysis.table import NAMES, observations
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.files import replace, replace_page
 from kerasbench.host import Machine
+from kerasbench.protocol.columns import AT
 from kerasbench.report import charts, markdown, page, race, svg
 from kerasbench.report.answer import answer, in_brief
 from kerasbench.report.comparisons import side_by_side
@@ -270,6 +272,26 @@ def as_csv(summaries: Sequence[Summary]) -> str:
     writer.writerow(NAMES)
     writer.writerows(map(_csv_cell, dataclasses.astuple(one)) for one in observations(summaries))
     return text.getvalue()
+
+
+def as_bmf(summary: Summary) -> str:
+    """Return what the runs of a machine amount to in Bencher's metric format: names, measures, values with bounds.
+
+    A ratio to the fastest of its row is a measure of its own, ``train_step_ms_ratio``.
+    """
+    metrics: dict[str, dict[str, dict[str, float]]] = {}
+    for one in observations([summary]):
+        sizes = [f"{name}={size:g}" for name, size in (("batch", one.batch), ("width", one.width)) if size is not None]
+        environment = f"{AT}{one.environment}" if one.environment else ""
+        words = [label(one.scenario, one.workload), *sizes, one.backend, one.device, one.options, environment]
+        measures = metrics.setdefault(" ".join(filter(None, words)), {}) if one.metric else {}
+        found = {one.metric: (one.value, one.low, one.high)}
+        if one.ratio is not None:
+            found[f"{one.metric}_ratio"] = (one.ratio, one.ratio_low, one.ratio_high)
+        for measure, bounds in found.items():
+            named = zip(("value", "lower_value", "upper_value"), bounds, strict=True)
+            measures[measure] = {name: value for name, value in named if value is not None}
+    return json.dumps(metrics, indent=2) + "\n"
 
 
 def _csv_cell(value: str | float | None) -> str:

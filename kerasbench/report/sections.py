@@ -146,6 +146,7 @@ class Panel:
     crossovers: Sequence[Crossover] = ()
     unit: str = "ms"
     linear: bool = False  # both axes; else both are logarithmic
+    names: Sequence[str] = ()  # of the sizes 1, 2, 3 ..., where these are no numbers
 
     @property
     def sizes(self) -> list[float]:

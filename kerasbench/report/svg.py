@@ -216,14 +216,16 @@ def _panel(panel: Panel) -> Part:
     left = max(_width(text) for text in ticks.values()) + GAP
     first, last = panel.sizes[0], panel.sizes[-1]
     x = Axis(0, last, left, right, linear=True) if panel.linear else Axis(first / 1.2, last * 1.2, left, right)
+    if panel.names:
+        x = Axis(0.5, len(panel.names) + 0.5, left, right, linear=True)
     y = Axis(*panel.bounds, bottom, top, panel.linear)
     shapes = [_text(0, BASELINE, panel.label, "strong")]
     for tick, text in ticks.items():
         shapes.append(_line("grid", left, y.at(tick), right, y.at(tick)))
         shapes.append(_text(left - 6, y.at(tick) + 4, text, "soft right"))
-    for size in even_numbers(0, last) if panel.linear else _apart(panel.sizes, x):
+    for size, text in _sizes(panel, x).items():
         shapes.append(_line("grid", x.at(size), top, x.at(size), bottom))
-        shapes.append(_text(x.at(size), bottom + BASELINE, number(size), "soft middle"))
+        shapes.append(_text(x.at(size), bottom + BASELINE, text, "soft middle"))
     shapes.append(_text((left + right) / 2, bottom + ROW + BASELINE, panel.axis, "soft middle"))
     for index, crossover in enumerate(panel.crossovers):
         place = x.at(crossover.at)
@@ -238,6 +240,15 @@ def _panel(panel: Panel) -> Part:
         shapes += _series(line, x, y)
     shapes += _names(panel.lines, right + GAP, y)
     return Part(panel.label, bottom + 2 * ROW, shapes)
+
+
+def _sizes(panel: Panel, x: Axis) -> dict[float, str]:
+    """Return what is written below an axis of sizes, and where."""
+    if panel.names:
+        room = int((x.end - x.begin) / len(panel.names) / CHARACTER) - 1
+        return {float(at): _cut(name, max(3, room)) for at, name in enumerate(panel.names, start=1)}
+    sizes = even_numbers(0, panel.sizes[-1]) if panel.linear else _apart(panel.sizes, x)
+    return {size: number(size) for size in sizes}
 
 
 def _apart(sizes: Sequence[float], axis: Axis) -> list[float]:
@@ -284,8 +295,8 @@ def escaped(text: str) -> str:
     return escape(one_line(text))
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 1] + "…"
+def _cut(text: str, most: int = MOST_CHARACTERS) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _width(text: str) -> float:

@@ -17,6 +17,7 @@ from kerasbench.report.figures import (
     BELOW_ZERO,
     NOT_ABOVE_ZERO,
     corrected,
+    could_have_seen,
     estimated,
     first_step,
     judged_together,
@@ -72,6 +73,15 @@ def verdicts(found: Findings) -> Section | None:
         f"The fastest case's time over the other's, {paired(summary.rows)}, ±: the 95 % interval{corrected(summary)}.",
         f"Faster: significantly, by more than {found.effect:.0%}. Same: significantly within {found.effect:.0%}.",
         "Rounds: how many were made, and of an inconclusive verdict about how many this comparison alone would need.",
+        *could_have_seen(
+            [
+                (comparison.ratio, comparison.verdict)
+                for ranking in summary.rankings
+                if ranking.proven and not ranking.withheld
+                for comparison in ranking.comparisons
+            ],
+            found.effect,
+        ),
     ]
     return Section("Verdicts", table=table, notes=notes) if rows else None
 
@@ -186,7 +196,12 @@ def devices(found: Findings) -> Section | None:
     ]
     table = Table(["scenario", "CPU", "GPU", "CPU / GPU", "verdict"], rows)
     note = f"Time of a step on the CPU over that on the GPU, {paired(found.plain.rows)}: above 1 the GPU is faster."
-    return Section("CPU against GPU", table=table, notes=[note]) if rows else None
+    notes = [note, *_seen(found.speed_ups, found.effect)]
+    return Section("CPU against GPU", table=table, notes=notes) if rows else None
+
+
+def _seen(contrasts: Sequence[Contrast], effect: float) -> list[str]:
+    return could_have_seen([(one.ratio, one.verdict) for one in contrasts], effect)
 
 
 def noise(found: Findings) -> Section | None:
@@ -224,6 +239,7 @@ def what_keras_costs(found: Findings) -> Section | None:
         f"{agreeing}.",
         f"Ratio of times, {paired(found.plain.rows)}: above 1 Keras costs something.",
         _meaning(found.prices, found.effect),
+        *_seen(found.prices, found.effect),
         "docs/method.md says what is equal and what is not.",
     ]
     return Section("What Keras costs", table=Table(headers, rows), notes=notes) if rows else None
@@ -238,6 +254,7 @@ def what_busy_cores_cost(found: Findings) -> Section | None:
         "busy-cores=N: while the column has its turn, N processes of kerasbench do nothing but compute.",
         "The undisturbed column takes turns with it.",
         _meaning(found.busy_cores, found.effect),
+        *_seen(found.busy_cores, found.effect),
     ]
     return Section("What busy cores cost", table=Table(headers, rows), notes=notes) if rows else None
 

@@ -270,6 +270,7 @@ class Record:
     flops: list[Counted] = field(default_factory=list)
     resumed: list[str] = field(default_factory=list)  # when it went on after each interruption
     cases: int = 0  # how many were planned; 0: not known
+    commit: str = ""  # of the git checkout that the run was started in, or as KERASBENCH_COMMIT says
 
     @property
     def runs(self) -> int:

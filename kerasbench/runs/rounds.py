@@ -23,6 +23,7 @@ from kerasbench.events import (
     TrialEnded,
     Waiting,
 )
+from kerasbench.host import commit
 from kerasbench.host.noise import MachineState, booted_s, of_machine
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import History
@@ -65,6 +66,7 @@ def new_record(planned: Plan, state: MachineState) -> Record:
         trials=[trial_record(case, 0, Outcome([], 0, failure=failure)) for case, failure in planned.absent],
         noise=of_machine(state, processors()),
         flops=planned.flops,
+        commit=commit(),
     )
 
 

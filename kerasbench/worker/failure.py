@@ -61,7 +61,7 @@ def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure
     if isinstance(error, MemoryError) or any(word in cause.lower() for word in OOM_WORDS):
         code, remedy = Code.OOM, "a smaller batch or workload, or a machine with more memory"
     elif isinstance(error, ImportError):
-        if phase == "import":
+        if phase in ("import", "keras"):
             code, remedy = Code.UNAVAILABLE, "reinstall the backend in this environment"
         elif framework := missing_framework(error):
             return other_framework(place or "it ", framework, phase, detail)

@@ -176,6 +176,7 @@ def begin(request: TrialRequest, pipe: Pipe, turns: Turns, meter: Meter) -> Tria
     with pipe.phase("import"):
         backend = backends.get(request.backend)
         importlib.import_module(backend.PACKAGE)
+    with pipe.phase("keras"):  # apart: another Keras does not change how long the backend takes
         import keras
 
         models.remember_origins()

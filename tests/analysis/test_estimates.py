@@ -265,3 +265,32 @@ def test_verdicts_are_those_of_the_false_discovery_rate(seed: int, count: int, s
         claim(one, effect).verdict if sure else Verdict.INCONCLUSIVE for one, sure in zip(found, rejected, strict=True)
     ]
     assert [one.verdict for one in judge_all(found, effect)] == expected
+
+
+@pytest.mark.parametrize("effect", [0.03, 0.1])
+def test_a_difference_that_a_ratio_could_have_shown_is_called_in_nine_of_ten_cases(
+    effect: float, rng: random.Random
+) -> None:
+    # The error is what four ratios have on the average: that of one run is known only roughly.
+    scatter, rounds, runs = 0.02, 4, 2000
+    typical = LogEstimate(0.0, scatter / math.sqrt(rounds), rounds - 1, rounds)
+    found = estimates.detectable(typical, effect)
+    assert found is not None and found > effect
+    called = sum(
+        judge(estimate([math.exp(math.log1p(found) + rng.gauss(0, scatter)) for _ in range(rounds)]), effect)
+        is Verdict.SLOWER
+        for _ in range(runs)
+    )
+    deviation = math.sqrt(runs * 0.9 * 0.1)
+    assert called == pytest.approx(0.9 * runs, abs=5 * deviation)
+    needed = estimates.rounds_to_see(typical, effect, found * (1 + 1e-9))
+    assert needed == rounds  # it would take as many as it had
+
+
+def test_what_a_ratio_could_have_shown_is_not_known_without_an_interval() -> None:
+    unknown = LogEstimate(0.0, None, 0, 1)
+    assert estimates.detectable(unknown, 0.03) is None
+    assert estimates.rounds_to_see(unknown, 0.03, 0.05) is None
+    hopeless = LogEstimate(0.0, 10.0, 2, 3)
+    assert estimates.rounds_to_see(hopeless, 0.03, 0.05) is None
+    assert estimates.rounds_to_see(estimate([1.0, 1.01, 0.99]), 0.05, 0.05) is None  # nothing so small is called

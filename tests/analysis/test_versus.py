@@ -27,7 +27,7 @@ from kerasbench.errors import Undecided
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import CaseKey, Column, Options, Size
 from kerasbench.protocol.measurement import Measurement, Slices
-from kerasbench.protocol.messages import Code
+from kerasbench.protocol.messages import Code, Phase
 from kerasbench.report import comparisons
 from kerasbench.results.record import PUBLISHED, Record, RunConfig, ScenarioRecord, TrialRecord
 from tests import made
@@ -449,3 +449,37 @@ def test_a_control_is_no_case_of_its_own() -> None:
     twice = dataclasses.replace(OLD_RUNS[0], trials=[*OLD_RUNS[0].trials, *controls])
     (change,) = compare([twice], [twice]).changes
     assert (change.case, change.beside) == (TORCH, None)
+
+
+def test_what_another_keras_cannot_change_is_a_control_and_says_so_if_it_moved() -> None:
+    def imported(backend_ms: Mapping[Options, float], head: Mapping[str, str]) -> Versus:
+        found = []
+        for one in trials(ALIKE):
+            ms = backend_ms[one.options] * SCATTER[one.round % 3]
+            phases = [Phase("import", 0, int(ms * made.MS)), Phase("keras", 0, made.MS)]
+            assert one.measurement is not None
+            resolved = one.measurement.resolved
+            versions = resolved.versions | (head if one.options == NEW else {})
+            measurement = dataclasses.replace(
+                one.measurement, resolved=dataclasses.replace(resolved, versions=versions)
+            )
+            found.append(dataclasses.replace(one, phases=phases, measurement=measurement))
+        return only(*found)
+
+    still = dict.fromkeys((OLD, NEW, AGAIN), 500.0)
+    moved = still | {NEW: 600.0}
+    found = imported(moved, {"keras": "3.16.0"})
+    assert [one.verdict for one in found.moved] == [Verdict.SLOWER]
+    assert not found.is_worse and found.decided == found.of(HEADLINE) + [
+        one for one in found.differences if one.metric != HEADLINE and one.verdict is Verdict.SAME
+    ]
+    assert any("unproven. Importing the backend takes 1.2" in line for line in comparisons.sentences(found))
+    quiet = imported(still, {"keras": "3.16.0"})
+    assert len(quiet.untouched) == 1 and not quiet.moved
+    assert not any("unproven" in line for line in comparisons.sentences(quiet))
+    assert imported(moved, {}).moved  # two checkouts may have one version
+    assert not imported(moved, {"keras": "3.16.0", "torch": "2.14.0"}).untouched  # torch may take longer to import
+
+
+def test_files_that_do_not_tell_the_import_of_the_backend_alone_have_no_such_control() -> None:
+    assert not only(*trials(ALIKE)).untouched

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kerasbench.analysis.findings import findings
+from kerasbench.analysis.history import history
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.versus import versus
 from kerasbench.cli import commands, main
@@ -285,3 +286,35 @@ def test_a_comparison_of_versions_is_resumed_by_its_labels(command: Command) -> 
     resumed = load(data)
     assert Counter(trial.case for trial in resumed.trials) == Counter(trial.case for trial in whole.trials)
     assert "## new against old" in command.output()[0]
+
+
+def searched(command: Command, *steps_ms: float) -> tuple[int, str, str]:
+    """Search among interpreters v0, v1, ... in which a step takes so long."""
+    named = []
+    for number, step_ms in enumerate(steps_ms):
+        named += ["--python", f"torch@v{number}={other(command, step_ms, f'v{number}')}"]
+    names = [f"v{number}" for number in range(len(steps_ms))]
+    scenario = str(command.folder / "mine.py")
+    command.start("bisect", *names, *named, "--scenario", scenario, "--backend", "torch", "--rounds", "3")
+    return command.ended(), *command.output()
+
+
+def test_bisect_finds_the_first_slow_version_with_each_probe_beside_good(command: Command) -> None:
+    code, out, err = searched(command, 2.0, 2.0, 2.0, 2.0, 3.0, 3.0)
+    assert code == 0, err
+    assert "v4 is the first slow version: a step takes 1.4" in out
+    assert "It took 4 probes of 5 versions." in out
+    assert [line for line in err.splitlines() if line.startswith("bisect: v")] == [
+        f"bisect: v{number} beside v0" for number in (5, 2, 3, 4)
+    ]
+    records = [load(data) for data in command.results.glob("*.json")]
+    assert sorted(record.config.versus for record in records) == [["v0", f"v{number}"] for number in (2, 3, 4, 5)]
+    assert any(trial.options.control for trial in records[0].trials)
+    (series,) = history(records)  # of all versions over v0
+    assert (series.over, len(series.points)) == ("@v0", 4)
+
+
+def test_bisect_says_that_none_became_slower(command: Command) -> None:
+    code, out, err = searched(command, 2.0, 3.0, 2.0)
+    assert code == 0, err
+    assert "None became slower. v2 over v0 is 1.00" in out and "It took 1 probe of 2 versions." in out

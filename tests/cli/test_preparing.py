@@ -177,3 +177,14 @@ def test_what_the_doctor_says_is_not_changed_by_the_encoding_of_a_terminal(monke
     monkeypatch.setattr("kerasbench.report.listing.diagnosis_as_text", lambda facts, findings: "")
     assert main.main(["doctor", "--json"]) == 0
     assert json.loads(printed[0]) == {"chip": "模型"}
+
+
+def test_new_writes_two_workflows_where_a_yml_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "workflows" / "speed.yml"
+    assert main.main(["new", str(file)]) == 0
+    assert sorted(one.name for one in file.parent.iterdir()) == ["speed-comment.yml", "speed.yml"]
+    assert "name: speed\n" in file.read_text() and capsys.readouterr().out.count("OWNER") == 2
+    assert main.main(["new", str(file)]) == 1
+    assert "already exists" in capsys.readouterr().err
+    assert main.main(["new", str(tmp_path / "two words.yml")]) == 1
+    assert "letters, digits, dashes and underscores" in capsys.readouterr().err

@@ -122,3 +122,35 @@ def test_compare_refuses_what_it_cannot_compare(
     out, err = capsys.readouterr()
     assert complaint in err and err.count("\n") == 1
     assert not out
+
+
+def test_history_prints_a_page_or_csv_and_draws_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for day, torch_ms in ((1, 3.0), (2, 3.3)):
+        started = f"2026-01-{day:02d}T03:04:05Z"
+        found = [
+            made.trial(1, backend=name, found=made.measurement(ms)) for name, ms in (("jax", 2.0), ("torch", torch_ms))
+        ]
+        Store.create(tmp_path / "runs", started).finish(dataclasses.replace(made.record(*found), started=started))
+    picture = tmp_path / "ratios.svg"
+    assert main.main(["history", str(tmp_path / "runs"), "--over", "keras", "--plot", str(picture)]) == 0
+    assert "torch cpu over jax cpu" in capsys.readouterr().out and ">3.15.1</text>" in picture.read_text()
+    assert main.main(["history", str(tmp_path / "runs"), "--csv"]) == 0
+    header, *lines = capsys.readouterr().out.splitlines()
+    assert header == "time,commit,keras,torch,dense torch cpu over jax cpu" and len(lines) == 2
+    assert main.main(["history", str(tmp_path / "runs"), "--over", "moon"]) == 1
+    assert "--over takes date, keras, backend, commit, not 'moon'" in capsys.readouterr().err
+    stored(tmp_path / "one", 2.0)
+    assert main.main(["history", str(tmp_path / "one")]) == 1
+    assert "no ratio was measured in two runs" in capsys.readouterr().err
+
+
+def test_report_prints_bencher_s_format_of_one_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = stored(tmp_path / "runs", 2.0, 2.01, 1.99)
+    assert main.main(["report", str(place), "--format", "bmf"]) == 0
+    assert json.loads(capsys.readouterr().out)["dense torch cpu"]["train_step_ms"]["value"] == pytest.approx(
+        2.0, abs=0.1
+    )
+    other = dataclasses.replace(made.record(made.trial()), machine=dataclasses.replace(made.MACHINE, chip="M1"))
+    Store.create(place, "2026-02-02T03:04:05Z").finish(other)
+    assert main.main(["report", str(place), "--format", "bmf"]) == 1
+    assert "of one machine, not of 2" in capsys.readouterr().err

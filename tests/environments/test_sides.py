@@ -1,6 +1,7 @@
 """What the words for base and head mean."""
 
 import os
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -138,3 +139,49 @@ def test_two_things_of_one_name_are_not_said_to_be_the_same(built: list[tuple[st
         "keras>=3.14", "keras==3.14", Interpreters({Environment("torch"): "/one/python"}), ["torch"], print
     )
     assert found.labels == ["keras-3.14", "keras-3.14-head"]
+
+
+def checkout(folder: Path, commits: int) -> list[str]:
+    """Make a checkout of a package named keras with so many commits; return them, the oldest first."""
+    git = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    folder.mkdir()
+    subprocess.run([*git, "init", "-q", "-b", "master"], check=True)
+    found = []
+    for number in range(commits):
+        (folder / "pyproject.toml").write_text(f'[project]\nname = "keras"\nversion = "3.{number}"\n')
+        subprocess.run([*git, "add", "."], check=True)
+        subprocess.run([*git, "commit", "-q", "-m", f"commit {number}"], check=True)
+        asked = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
+        found.append(asked.stdout.strip())
+    return found
+
+
+@pytest.mark.processes
+def test_a_commit_of_a_checkout_is_a_side_and_commits_lie_between_two(here: Path) -> None:
+    commits = checkout(here / "fork", 4)
+    side = sides.parse_side("./fork@master", [])
+    assert side.wanted == (f"keras @ git+{(here / 'fork').as_uri()}@{commits[3]}",)
+    assert side.label == f"keras-{commits[3][:9]}"
+    assert sides.between(f"./fork@{commits[0]}", "./fork@master") == [
+        f"./fork@{commits[0]}", *(f"./fork@{commit}" for commit in commits[1:])
+    ]  # fmt: skip
+    with pytest.raises(UsageError, match="does not come after"):
+        sides.between("./fork@master", f"./fork@{commits[0]}")
+    with pytest.raises(UsageError, match="git rev-parse"):
+        sides.parse_side("./fork@nowhere", [])
+
+
+def test_releases_lie_between_two_exact_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = "keras (3.15.1)\nAvailable versions: 3.15.1, 3.15.0, 3.9.2, 3.12.0, 3.13.1, 3.13.0, 3.8.0\n"
+    monkeypatch.setattr(sides.venvs, "uv", lambda *words, failure: told)
+    assert sides.between("keras==3.9.2", "keras==3.15.0") == [
+        "keras==3.9.2", "keras==3.12.0", "keras==3.13.0", "keras==3.13.1", "keras==3.15.0"
+    ]  # fmt: skip
+    for good, bad, said in (
+        ("keras==3.15.0", "keras==3.9.2", "does not come after"),
+        ("keras==3.*", "keras==3.15.0", "what lies between"),
+        ("old", "new", "what lies between"),
+        ("keras==3.9.2", "torch==2.13.0", "what lies between"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            sides.between(good, bad)

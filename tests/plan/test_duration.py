@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import scipy.stats as reference
 
-from kerasbench.analysis.estimates import Verdict, estimate, judge_all
+from kerasbench.analysis.estimates import POWER, Verdict, estimate, judge_all
 from kerasbench.analysis.ratios import TYPICAL_SCATTER
 from kerasbench.analysis.summary import summarize
 from kerasbench.plan import duration
@@ -136,7 +136,7 @@ def test_the_difference_that_a_plan_calls_detectable_has_its_power(rounds: int) 
     beyond = math.log1p(duration.minimum_detectable_effect(rounds, scatter, effect)) - math.log1p(effect)
     threshold = reference.t.ppf(0.975, rounds - 1)
     off = beyond / (scatter / math.sqrt(rounds))
-    assert reference.nct.sf(threshold, rounds - 1, off) == pytest.approx(duration.POWER, abs=1e-6)
+    assert reference.nct.sf(threshold, rounds - 1, off) == pytest.approx(POWER, abs=1e-6)
 
 
 def test_among_many_that_are_judged_together_a_minimum_detectable_effect_has_its_power_too() -> None:
@@ -147,7 +147,7 @@ def test_among_many_that_are_judged_together_a_minimum_detectable_effect_has_its
         for _ in range(200)
     ]
     called = [verdict is Verdict.SLOWER for table in tables for _, verdict in judge_all(table, 0.03)]
-    assert sum(called) / len(called) >= duration.POWER
+    assert sum(called) / len(called) >= POWER
 
 
 def test_what_a_plan_judges_together_is_each_row_s_others_to_its_fastest() -> None:

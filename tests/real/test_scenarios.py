@@ -97,7 +97,7 @@ def ran_where_it_was_asked_to(found: Measurement, backend: str) -> None:
 def phases_come_in_order(ended: Outcome, found: Measurement) -> None:
     assert found.parity is not None
     assert [phase.name for phase in ended.phases] == [
-        "spawn", "worker", "import", "device", "scenario", "data", "build", "first step", "learn", "train",
+        "spawn", "worker", "import", "keras", "device", "scenario", "data", "build", "first step", "learn", "train",
         *["epoch"] * (made.trained(found).unit == "step"), "predict", "finish",
         *["parity"] * bool(found.parity.silenced), "exit",
     ]  # fmt: skip

@@ -39,9 +39,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fresh / "bin"
 
 
-def called(folder: Path, *command: str) -> str:
+def called(folder: Path, *command: str, **more: str) -> str:
     """Run a program in a folder, without anything that would lead to the checkout; return what it prints."""
-    variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")} | more
     ended = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout

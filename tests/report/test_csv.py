@@ -18,7 +18,7 @@ def rows(*trials: TrialRecord, rounds: int = 1) -> list[dict[str, str]]:
 def test_the_columns_are_the_contract() -> None:
     assert as_csv([]) == (
         "machine,scenario,workload,backend,device,status,metric,value,low,high,unit,trials,options,"
-        "device_name,batch,width,started,ratio,ratio_low,ratio_high,environment,host\n"
+        "device_name,batch,width,started,ratio,ratio_low,ratio_high,environment,host,keras,backend_version,commit\n"
     )
 
 

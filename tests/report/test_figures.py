@@ -1,11 +1,15 @@
 """Numbers and names as they stand in tables and sentences."""
 
+import dataclasses
+
 import pytest
 
+from kerasbench.analysis.estimates import Verdict
 from kerasbench.protocol.columns import CaseKey, Column, Options, Size
 from kerasbench.report.figures import (
     about,
     case_name,
+    could_have_seen,
     listed,
     names,
     percent,
@@ -90,3 +94,22 @@ def test_a_list_reads_as_a_sentence_has_it() -> None:
     assert listed([]) == ""
     assert listed(["JAX"]) == "JAX"
     assert listed(["JAX", "TensorFlow", "torch"]) == "JAX, TensorFlow and torch"
+
+
+def test_a_table_says_what_its_inconclusive_ratios_could_have_shown() -> None:
+    near, far = made.estimate(1.0, 1.04, trials=4), made.estimate(1.2, 1.5, trials=4)
+    inconclusive, same = Verdict.INCONCLUSIVE, Verdict.SAME
+    assert could_have_seen([(near, inconclusive)], 0.03) == [
+        "Inconclusive: a difference above 10 % would have been seen, nine times of ten. To see 5 %: about 20 rounds."
+    ]
+    (both,) = could_have_seen([(near, inconclusive), (far, inconclusive), (far, same)], 0.03)
+    assert "above 10 % would have been seen, nine times of ten; in the least precise row above 47 %." in both
+    assert both.endswith("To see 5 %: about 20 to more than 100 rounds.")
+    (alone,) = could_have_seen([(made.estimate(1.0, 3.0, trials=4), inconclusive)], 0.1)
+    assert "above 7× would" in alone and "5 %" not in alone  # with that threshold nothing of 5 % is called
+    for nothing in (
+        (near, same),
+        (dataclasses.replace(near, disturbed=True), inconclusive),
+        (made.estimate(1.0), inconclusive),
+    ):
+        assert could_have_seen([nothing], 0.03) == []

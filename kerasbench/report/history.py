@@ -1,0 +1,162 @@
+"""Ratios over time, as a page, a picture and a table that other tools read; and how a search for a version ended."""
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from packaging.version import InvalidVersion, Version
+
+from kerasbench.analysis.bisect import Bisection, Outcome, Probe
+from kerasbench.analysis.estimates import Verdict, detectable
+from kerasbench.analysis.history import Point, Series
+from kerasbench.report.charts import BACKEND_COLOURS, OTHER_COLOURS
+from kerasbench.report.figures import estimated, percent, times, with_interval
+from kerasbench.report.sections import EMPTY, Cell, Line, LineChart, Page, Panel, Section, Table, texts
+from kerasbench.text import count
+
+DATE, KERAS, BACKEND, COMMIT = "date", "keras", "backend", "commit"
+OVER = (DATE, KERAS, BACKEND, COMMIT)
+SHORT_COMMIT = 9  # characters
+DAY_S = 86_400
+CAPTION = "Ratios of times within a run: above 1 the first takes longer. Vertical lines: 95 % intervals."
+
+
+def page(found: Sequence[Series], over: str = DATE) -> Page:
+    """Return every ratio by run, and a picture of them over dates or versions."""
+    rows = [
+        [
+            *texts(one.label, _title(one), point.started, _of(point, one, KERAS), _of(point, one, BACKEND)),
+            *texts(point.commit[:SHORT_COMMIT]),
+            estimated(point.ratio),
+        ]
+        for one in found
+        for point in one.points
+    ]
+    columns = ["scenario", "ratio of", "run", "keras", "backend", "commit", "ratio"]
+    notes = [
+        "Each ratio is of one run, whose columns took turns: the machine's hour is in both of its times.",
+        "Two runs have no verdict between them. To decide, measure two versions side by side: versus, or bisect.",
+    ]
+    return Page("", [Section("Ratios over time", table=Table(columns, rows), notes=notes, chart=chart(found, over))])
+
+
+def chart(found: Sequence[Series], over: str = DATE) -> LineChart:
+    """Return a panel for each row, with its series as lines."""
+    panels = []
+    for label in dict.fromkeys(one.label for one in found):
+        own = [one for one in found if one.label == label]
+        names = (
+            [] if over == DATE else _ordered([(_of(point, one, over), point) for one in own for point in one.points])
+        )
+        start = min(point.started for one in own for point in one.points)
+        place = _days(start) if over == DATE else _place(names, over)
+        axis = f"days since {start[:10]}" if over == DATE else f"version of {over}" if over != COMMIT else COMMIT
+        colours = dict(zip([one for one in own if one.backend not in BACKEND_COLOURS], OTHER_COLOURS, strict=False))
+        lines = []
+        for one in own:
+            points = sorted(((place(point, one), point.ratio) for point in one.points), key=lambda each: each[0])
+            colour = BACKEND_COLOURS.get(one.backend) or colours.get(one, OTHER_COLOURS[0])
+            lines.append(Line(_title(one), colour, points, one.backend))
+        panels.append(Panel(label, axis, lines, unit="×", linear=True, names=names))
+    return LineChart(CAPTION, panels)
+
+
+def _title(one: Series) -> str:
+    return f"{one.column} over {one.over}"
+
+
+def _of(point: Point, one: Series, what: str) -> str:
+    """Return a point's version or commit."""
+    return (
+        point.commit[:SHORT_COMMIT]
+        if what == COMMIT
+        else point.versions.get(one.backend if what == BACKEND else what, "")
+    )
+
+
+def _ordered(found: Sequence[tuple[str, Point]]) -> list[str]:
+    """Return versions from the oldest; commits, which have no order of their own, by the run that is first."""
+    names = dict.fromkeys(name for name, _ in sorted(found, key=lambda each: each[1].started))
+    try:
+        return sorted(names, key=Version)
+    except InvalidVersion:
+        return list(names)
+
+
+def _days(start: str) -> Callable[[Point, Series], float]:
+    first = datetime.fromisoformat(start)
+    return lambda point, _: (datetime.fromisoformat(point.started) - first).total_seconds() / DAY_S
+
+
+def _place(names: Sequence[str], over: str) -> Callable[[Point, Series], float]:
+    return lambda point, one: 1.0 + names.index(_of(point, one, over))
+
+
+def as_csv(found: Sequence[Series]) -> str:
+    """Return a line for each run, with its time, commit and versions, and a column for each ratio.
+
+    Tools that look for change points, such as Apache Otava, read this form.
+    """
+    titles = [f"{one.label} {_title(one)}" for one in found]
+    backends = sorted({one.backend for one in found})
+    runs: dict[str, dict[str, str]] = {}
+    for title, one in zip(titles, found, strict=True):
+        for point in one.points:
+            line = runs.setdefault(point.started, {"time": point.started, "commit": point.commit})
+            line |= {name: point.versions[name] for name in (KERAS, one.backend) if name in point.versions}
+            line[title] = repr(point.ratio.value)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, ["time", "commit", KERAS, *backends, *titles], restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(runs[started] for started in sorted(runs))
+    return text.getvalue()
+
+
+def bisected(found: Bisection, versions: Sequence[str], case: str) -> Page:
+    """Return where a search ended, and each of its probes."""
+    rows = [
+        [
+            Cell(versions[one.index]),
+            EMPTY if one.ratio is None else estimated(one.ratio),
+            EMPTY if one.control is None else estimated(one.control),
+            EMPTY if one.why else Cell(one.verdict, strong=one.verdict in (Verdict.SLOWER, Verdict.FASTER)),
+        ]
+        for one in sorted(found.probes, key=lambda one: one.index)
+    ]
+    notes = [
+        f"Each probe measured a version in turns with {versions[0]}: the time of a training step over that with it, "
+        "with its 95 % interval.",
+        f"base / base: {versions[0]} over itself, in the same turns. It should be 1.",
+    ]
+    table = Table(["version", f"over {versions[0]}", "base / base", "verdict"], rows)
+    title = f"{case}: which version made it slower?" if case else "Which version made it slower?"
+    return Page("", [Section(title, sentences(found, versions), table, notes=notes)])
+
+
+def sentences(found: Bisection, versions: Sequence[str]) -> list[str]:
+    """Return the answer, what it rests on, and how many probes it took."""
+    probes = f"It took {count(len(found.probes), 'probe')} of {count(len(versions) - 1, 'version')}."
+    last = found.probes[-1]
+    if found.outcome is Outcome.FOUND:
+        change = f": a step takes {times(found.change)} as long as with {versions[found.fast]}" if found.change else ""
+        return [f"{versions[found.slow]} is the first slow version{change}.", probes]
+    if found.outcome is Outcome.NONE:
+        return [f"None became slower. {_of_last(last, versions)} {_could_see(last)}".strip(), probes]
+    if len(found.probes) == 1:
+        return [f"Not decided. {last.why or _of_last(last, versions)} {_could_see(last)}".strip(), probes]
+    between = f"The change is after {versions[found.fast]} and not after {versions[found.slow]}."
+    unclear = f"{versions[last.index]} cannot be placed: {last.why}." if last.why else _of_last(last, versions)
+    return [f"Not decided. {between} {unclear} More --rounds may decide.", probes]
+
+
+def _of_last(one: Probe, versions: Sequence[str]) -> str:
+    ratio = with_interval(one.ratio) if one.ratio else "unknown"
+    return f"{versions[one.index]} over {versions[0]} is {ratio}."
+
+
+def _could_see(one: Probe) -> str:
+    seen = detectable(one.ratio, one.effect) if one.ratio and not one.why else None
+    if seen is None or one.verdict is not Verdict.INCONCLUSIVE:
+        return ""
+    return f"A slow-down above {percent(seen)} would have been seen, nine times of ten."

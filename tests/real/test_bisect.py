@@ -1,0 +1,63 @@
+"""The search for a slow version among six copies of Keras, some with a sleep in each training step on torch."""
+
+import base64
+import hashlib
+import os
+import subprocess
+import zipfile
+from importlib.metadata import distribution
+from pathlib import Path
+
+import pytest
+
+from kerasbench.results.store import load
+from tests import whole_command
+
+pytestmark = [pytest.mark.real, pytest.mark.weekly]
+
+TRAINER = "keras/src/backend/torch/trainer.py"
+STEP = b"    def train_step(self, data):\n"
+SLEEP = b"        __import__('time').sleep(0.005)\n"
+
+
+def copied(folder: Path, number: int, is_slow: bool) -> str:
+    """Make a wheel of the Keras that is installed here, under a version of its own; return its path."""
+    keras = distribution("keras")
+    version = f"{keras.version}+v{number}"
+    contents: dict[str, bytes] = {}
+    for file in keras.files or []:
+        name, place = str(file), Path(str(file.locate()))
+        if name.startswith("keras/") and not name.endswith(".pyc"):
+            contents[name] = place.read_bytes()
+        elif place.name in ("METADATA", "WHEEL"):
+            old, new = (f"Version: {one}\n".encode() for one in (keras.version, version))
+            contents[f"keras-{version}.dist-info/{place.name}"] = place.read_bytes().replace(old, new)
+    assert contents[TRAINER].count(STEP) == 1
+    if is_slow:
+        contents[TRAINER] = contents[TRAINER].replace(STEP, STEP + SLEEP)
+    record = f"keras-{version}.dist-info/RECORD"
+    hashes = ((name, hashlib.sha256(content).digest(), len(content)) for name, content in contents.items())
+    lines = [f"{name},sha256={base64.urlsafe_b64encode(own).decode().rstrip('=')},{size}" for name, own, size in hashes]
+    wheel = folder / f"keras-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name, content in contents.items():
+            archive.writestr(name, content)
+        archive.writestr(record, "\n".join([*lines, f"{record},,", ""]))
+    return str(wheel)
+
+
+def test_it_finds_the_first_slow_copy_in_four_probes(tmp_path: Path) -> None:
+    versions = [copied(tmp_path, number, is_slow=number >= 4) for number in range(6)]
+    results = tmp_path / "results"
+    words = ["--scenario", "mnist_dense", "--backend", "torch", "--device", "cpu", "--quick", "--results", str(results)]
+    command = whole_command.command(tmp_path / "held", "bisect", *versions, *words)
+    variables = os.environ | {"UV_OFFLINE": "1"}
+    ended = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert f"{Path(versions[4]).name} is the first slow version" in ended.stdout.replace("\\", "")
+    measured = [load(data) for data in results.glob("*.json")]
+    assert len(measured) <= 4
+    heads = {
+        one.measurement.resolved.versions["keras"][-2:] for run in measured for one in run.trials if one.measurement
+    }
+    assert heads >= {"v0", "v3", "v4", "v5"}
