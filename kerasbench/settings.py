@@ -106,6 +106,13 @@ class Settings:
         "Also measure the model in plain TensorFlow, torch or JAX: what does Keras cost?",
         commands=(RUN,),
     )
+    warm_cache: bool = _one(
+        False,
+        "--warm-cache",
+        WHAT,
+        "Also measure in processes that find what earlier ones have compiled: how much sooner is the first step over?",
+        commands=(RUN,),
+    )
     busy_cores: list[str] = _many(
         "--busy-cores",
         WHAT,

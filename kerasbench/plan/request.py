@@ -223,10 +223,11 @@ def options_of(
     native: bool = False,
     busy_cores: Sequence[str] = (),
     steps_per_execution: Sequence[str] = (),
+    warm_cache: bool = False,
 ) -> list[Options]:
     """Cross what the options name; an empty list means the default; ``native`` adds the twin of each.
 
-    ``busy_cores`` adds each of them beside so many busy processors.
+    ``busy_cores`` adds each of them beside so many busy processors, ``warm_cache`` each with Keras once more.
     """
     _require_known("value of --jit", jit, JIT)
     _require_known("value of --dtype", dtype, DTYPES)
@@ -242,10 +243,11 @@ def options_of(
     plain = [Options(JIT[a], b, cast("Fp32", c), d) for a, b, c, d in combinations]
     executions: list[int | None] = [int(value) for value in steps_per_execution] or [None]
     options = [dataclasses.replace(one, steps_per_execution=steps) for one in plain for steps in executions]
+    warm = [dataclasses.replace(one, warm_cache=True) for one in options if warm_cache]
     if native:  # the loop of a twin is its own
         options += [dataclasses.replace(one, native=True) for one in plain]
     options += [dataclasses.replace(one, busy_cores=int(value)) for value in busy_cores for one in options]
-    return list(dict.fromkeys(options))
+    return list(dict.fromkeys(options + warm))
 
 
 def effort_of(
@@ -278,6 +280,9 @@ def run(settings: Settings) -> RunConfig:
     _require_known("protocol", [settings.protocol], RUN_PROTOCOLS)
     if settings.busy_cores and settings.protocol == "published":
         raise UsageError("--busy-cores keeps processors busy in turns, and --protocol published takes none")
+    if settings.warm_cache and (settings.quick or settings.protocol == "published"):
+        other = "--quick" if settings.quick else "--protocol published"
+        raise UsageError(f"--warm-cache is about the first step, which {other} does not measure: leave one of them out")
     return _configured(settings, cast("ProtocolKind", settings.protocol), _options(settings))
 
 
@@ -387,6 +392,7 @@ def _options(settings: Settings) -> list[Options]:
         settings.native,
         settings.busy_cores,
         settings.steps_per_execution,
+        settings.warm_cache,
     )
 
 

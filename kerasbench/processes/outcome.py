@@ -71,8 +71,9 @@ def task_of(
 ) -> Task:
     """Return what a trial's child is started with. ``kept`` are the variables of the shell that are passed through."""
     backend = backends.get(request.backend)
-    own = backend.ALWAYS | backend.environment(request.device, request.options, scratch)
-    variables = clean(python, kept) | for_scratch(scratch) | own
+    caches = request.caches or scratch
+    own = backend.ALWAYS | backend.environment(request.device, request.options, caches)
+    variables = clean(python, kept) | for_scratch(scratch, caches) | own
     if request.data == "real":
         share_datasets(scratch)
     return Task(python, variables, token + b" " + encode_request(request), limits.timeout_s, limits.memory_bytes)

@@ -231,6 +231,7 @@ class Resolved:
     recurrent: list[str] = field(default_factory=list)  # lstm: cudnn, backend (its own code), keras (a loop over time)
     busy_cores: float | None = None  # how many processors kerasbench kept busy beside it, on average; None: none
     steps_per_execution: int = 1  # training steps between two looks of `fit`
+    cached: int = 0  # files with compiled programs of earlier processes that were read
 
 
 @dataclass(frozen=True)
@@ -241,12 +242,19 @@ class Compiler:
     programs: int | None = None  # compiled: graphs of torch, programs of XLA
     seconds: float | None = None  # that tracing and compiling took
     breaks: dict[str, int] = field(default_factory=dict)  # of torch: why a graph ended early, and how often
-    while_measured: int = 0  # programs, or traces, that were made while slices were measured
+    while_measured: int = 0  # programs, or traces, that were made or given up while slices were measured
+    given_up: int = 0  # of torch: pieces of code that it runs eagerly, for it could not compile them
+    eager: str = ""  # why what was to be compiled ran eagerly in the end; empty: it did not, or nothing tells
 
     @property
     def made(self) -> int:
-        """Programs, or traces where these are not told."""
-        return self.programs if self.programs is not None else self.traces or 0
+        """Programs, or traces where these are not told, with those that were given up."""
+        return (self.programs if self.programs is not None else self.traces or 0) + self.given_up
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether what was measured is what it had compiled."""
+        return not self.while_measured and not self.eager
 
 
 @dataclass(frozen=True)

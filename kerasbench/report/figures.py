@@ -152,6 +152,8 @@ def training_notes(summary: Summary, step: str = STEP) -> Iterator[str]:
         yield "native=on: the same model in the plain framework, without Keras; see What Keras costs."
     if any(column.options.busy_cores for column in summary.columns):
         yield "busy-cores=N: kerasbench kept N processors busy beside it; see What busy cores cost."
+    if any(column.options.warm_cache for column in summary.columns):
+        yield "warm-cache=on: it found what an earlier process had compiled; see What a warm cache saves."
 
 
 def _verdict_notes(summary: Summary) -> Iterator[str]:

@@ -4,6 +4,7 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -14,6 +15,7 @@ from kerasbench.analysis.estimates import minimal_effect
 from kerasbench.errors import ResultsError
 from kerasbench.events import (
     BlockStarted,
+    Notice,
     OnEvent,
     RoundEnded,
     RowEnded,
@@ -23,6 +25,7 @@ from kerasbench.events import (
     TrialEnded,
     Waiting,
 )
+from kerasbench.files import scratch_folder
 from kerasbench.host.noise import MachineState, booted_s, of_machine
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import History
@@ -128,6 +131,19 @@ def trial_record(case: Case, index: int, outcome: Outcome, block: int = 0, besid
         ended=text.now(),
         crowded=beside_others and _may_be_crowded(outcome, case.device.kind),
     )
+
+
+def filling(request: TrialRequest) -> TrialRequest:
+    """Return a request that compiles what another one will, and hardly measures."""
+    short = dataclasses.replace(
+        request.protocol,
+        slice_ns=1,
+        warmup_min_ns=0,
+        warmup_max_ns=0,
+        predict_warmup_ns=0,
+        repeats=False,
+    )
+    return dataclasses.replace(request, protocol=short, fills_caches=True)
 
 
 def _may_be_crowded(outcome: Outcome, device_kind: str) -> bool:
@@ -284,7 +300,7 @@ class OpenRow:
         left = {case.column: summarize_case(trials[case.column]) for case in self.alive}
         compare = race.compare_by(race.metric_of(config, headline_of(self.trials)), left)
         found = race.look(
-            [case.column for case in self.alive if case.key not in self.outpaced],
+            [case.column for case in self.alive if case.key not in self.outpaced and left[case.column].is_ranked],
             compare,
             config.margin,
             looks,
@@ -366,6 +382,8 @@ class Run:
     rows: list[OpenRow] = field(init=False)
     _rest_s: float = field(init=False)  # nobody runs for so long before each turn
     _sitting: int = field(init=False)
+    _caches: dict[CaseKey, str] = field(default_factory=dict)  # folders that go with the run
+    _folders: ExitStack = field(default_factory=ExitStack)
 
     def __post_init__(self) -> None:
         quota_cores = self.state.quota_cores
@@ -391,7 +409,8 @@ class Run:
         self.store.begin(self.record)
         try:
             self.on_event(RunStarted(self.planned, self.record, self.history))
-            self._measure_rounds()
+            with self._folders:
+                self._measure_rounds()
         except KeyboardInterrupt:
             self.record.stopped_because = INTERRUPTED
         except ResultsError:
@@ -452,6 +471,8 @@ class Run:
         with one column that was measured already, so that ratios can be taken by way of it. Where a block had a single
         column, even two do not fit: the others follow one by one, as crowded ones do.
         """
+        for case in [one for one in row.alive if one.options.warm_cache and one.key not in self._caches]:
+            self._fill_caches(row, case, index)
         left, reference, together = list(row.alive), list[Case](), True
         while left:
             beside = [case for case in left if together and case.key not in row.crowded]
@@ -482,6 +503,24 @@ class Run:
         if self.planned.config.race is not None and row.stop in (None, StopReason.ROUNDS):
             is_won = row.leave_outpaced(so_far, self.planned.config.race, self.planned.effort.max_rounds)
             row.stop = StopReason.WON if is_won else row.stop
+
+    def _fill_caches(self, row: OpenRow, case: Case, index: int) -> None:
+        """Have a process of its own compile what the case's trials will find; where it fails, so has the case."""
+        self._caches[case.key] = self._folders.enter_context(scratch_folder())
+        self.on_event(Notice(f"{case.label}: a first process fills the caches"))
+        member, workload = self._member(row, case), case.selected.workload
+        member = dataclasses.replace(member, request=filling(member.request))
+        policy = BlockPolicy(
+            schedule.draw_orders(""),
+            lambda stage, slices: True,
+            partial(sizes.sizes_of, member.request.protocol, workload),
+            lambda: True,
+        )
+        (outcome,) = self.launch([member], policy, lambda event: None, True)
+        if outcome is not None and outcome.failure is not None:
+            trial = trial_record(case, index, outcome)
+            self._keep([(case, trial)])
+            row.take(trial)
 
     def _measure_block(self, row: OpenRow, cases: list[Case], index: int) -> list[tuple[Case, TrialRecord]]:
         """Measure cases side by side, keep the trials of those that were started, and return them."""
@@ -554,6 +593,7 @@ class Run:
             memory_bytes = int(SAVED_SHARE * self.planned.machine.memory_bytes)
         limits = trial_limits(config.timeout_s, memory_bytes, config.effort.protocol.kind, known.first_s)
         request = trial_request(case, row.asked(case), self.planned)
+        request = dataclasses.replace(request, caches=self._caches.get(case.key, ""))
         return BlockMember(self.interpreter(case.column.environment), request, limits, case.label)
 
     def _leave_out_odd(self, row: OpenRow, index: int) -> list[tuple[Case, TrialRecord]]:

@@ -43,7 +43,7 @@ from kerasbench.protocol.requests import Protocol, ProtocolKind, Sizes, TrialReq
 from kerasbench.scenario import Scenario, Workload, require_unchanged
 from kerasbench.worker import checks, predict
 from kerasbench.worker import model as models
-from kerasbench.worker.checks import RecurrentSpy
+from kerasbench.worker.checks import CacheReads, RecurrentSpy
 from kerasbench.worker.clock import Ask, Pace, SliceClock, settle_ns
 from kerasbench.worker.failure import TrialFailure, own_step, refuse_other_frameworks
 from kerasbench.worker.feed import Feed, prepare, prepare_sized, shuffle_ns
@@ -69,6 +69,7 @@ class Trial:
     model: Any
     callbacks: list[Any]
     meter: Meter
+    cache: CacheReads = field(default_factory=lambda: CacheReads("", ()))
     made: list[int] = field(default_factory=list)  # programs before the slices of each stage (below 0), and after them
 
     def _programs(self) -> int:
@@ -102,7 +103,9 @@ class Trial:
                 if turn.lead_ns:
                     from kerasbench.worker.train import keep_busy
 
+                    programs = self._programs()
                     keep_busy(turn.lead_ns)
+                    self.made.append(programs - self._programs())  # its own product is a program, too
                 self.meter.busy.resume()
             return turn
 
@@ -170,8 +173,9 @@ def begin(request: TrialRequest, pipe: Pipe, turns: Turns, meter: Meter) -> Tria
     refuse_other_frameworks(request.backend)
     if request.options.threads is not None:
         checks.limit_processors(request.options.threads)  # before a framework sizes its pools
+    backend = backends.get(request.backend)
+    cache = CacheReads(request.caches, backend.CACHED)
     with pipe.phase("import"):
-        backend = backends.get(request.backend)
         importlib.import_module(backend.PACKAGE)
         import keras
 
@@ -198,7 +202,7 @@ def begin(request: TrialRequest, pipe: Pipe, turns: Turns, meter: Meter) -> Tria
     with pipe.phase("build"):
         model = models.build(scenario, feed, backend, request)
         callbacks = scenario.callbacks(tempfile.mkdtemp()) if scenario.callbacks else []
-    return Trial(request, pipe, turns, backend, scenario, feed, model, callbacks, meter)
+    return Trial(request, pipe, turns, backend, scenario, feed, model, callbacks, meter, cache)
 
 
 def _feed(scenario: Scenario, workload: Workload, request: TrialRequest) -> Feed:
@@ -335,9 +339,12 @@ def finish(trial: Trial, findings: PartialMeasurement) -> None:
         findings.proof = checks.gather_proof(backend, request.device, model, output)
         checks.check_device(request.device, findings.proof)
         resolved = checks.configuration_in_force(model, backend, request.device)
-        busy_cores = trial.meter.busy.average
-        findings.resolved = dataclasses.replace(resolved, recurrent=findings.recurrent, busy_cores=busy_cores)
-        checks.check_options(request.options, findings.resolved, _usage(findings))
+        findings.resolved = dataclasses.replace(
+            resolved, recurrent=findings.recurrent, busy_cores=trial.meter.busy.average, cached=trial.cache.count
+        )
+        finds = request.options.warm_cache and not request.fills_caches
+        asked = dataclasses.replace(request.options, warm_cache=finds)
+        checks.check_options(asked, findings.resolved, _usage(findings))
         findings.peak_rss_bytes = peak_rss_bytes()
         findings.peak_device_bytes = backend.peak_device_bytes(request.device)
     if trial.scenario.trains and request.protocol.kind != "calls":

@@ -18,6 +18,7 @@ from kerasbench.report.tables import (
     calls,
     each_sitting,
     epochs,
+    what_a_warm_cache_saves,
     what_busy_cores_cost,
     what_keras_costs,
 )
@@ -368,6 +369,26 @@ def test_a_column_beside_busy_cores_is_compared_with_itself_without_them() -> No
     assert line[-2:] == ["3.00 ±0.0 %", "slower"]
     (ranking,) = found.summary.rankings
     assert ranking.fastest is None  # what was slowed on purpose competes with nobody
+
+
+def test_a_first_step_that_found_a_cache_stands_beside_the_cold_one() -> None:
+    trials = []
+    for options, first_ms, cached in ((Options(), 4100, 0), (Options(warm_cache=True), 1300, 13)):
+        for index in range(1, 4):
+            one = made.measurement()
+            first_ns = int(first_ms * made.MS * SCATTER[index - 1])
+            training = dataclasses.replace(made.trained(one), first_step_ns=first_ns)
+            one = dataclasses.replace(one, training=training, resolved=dataclasses.replace(one.resolved, cached=cached))
+            trials.append(made.trial(index, backend="jax", options=options, found=one))
+    found = findings(made.record(*trials, rounds=3))
+    text = table.section(drawn(what_a_warm_cache_saves(found)), "What a warm cache saves")
+    assert "dense: JAX: first step 4.10 s cold, 1.30 s warm." in text
+    _, line = table.rows(text)
+    assert line[:3] == ["dense", "jax cpu", "First step"]
+    assert line[-3:] == ["0.317 ±0.0 %", "faster", "13"]
+    (ranking,) = found.summary.rankings
+    assert ranking.fastest is None
+    assert what_a_warm_cache_saves(findings(made.record(made.trial()))) is None
 
 
 PUBLISHED = "Beside the published figures"

@@ -729,3 +729,38 @@ def test_a_race_without_a_winner_goes_on_with_those_that_are_left(store: Store) 
     record = execute(planned, store, worker)
     assert worker.blocks == [["torch", "jax", "tensorflow"]] * 3
     assert record.stopped_because == "all 3 rounds are done"
+
+
+WARM = made.case(backend="jax", options=Options(warm_cache=True))
+
+
+class Folders(FakeWorker):
+    """Notes which of the folders of caches are there when they are handed over."""
+
+    def answer(self, entrant: BlockMember) -> Outcome:
+        assert not entrant.request.caches or Path(entrant.request.caches).is_dir()
+        return super().answer(entrant)
+
+
+def test_a_first_process_fills_the_caches_that_a_case_s_trials_find_and_they_go_with_the_run(store: Store) -> None:
+    worker = Folders(jax=noisy(1), torch=noisy(2))
+    record = execute(made.plan(WARM, *CASES, effort=exactly(2)), store, worker)
+    assert worker.blocks[0] == ["jax"]
+    fills = [one.fills_caches for one in worker.requests]
+    assert fills == [True] + [False] * 6
+    assert worker.requests[0].protocol.warmup_max_ns == 0
+    folders = {one.caches for one in worker.requests if one.options.warm_cache}
+    assert len(folders) == 1
+    assert not any(map(Path.exists, map(Path, folders)))
+    assert {one.caches for one in worker.requests if not one.options.warm_cache} == {""}
+    assert len(record.trials) == 6
+
+
+def test_a_case_whose_caches_cannot_be_filled_has_failed_and_the_others_go_on(store: Store) -> None:
+    worker = FakeWorker(jax=[made.FAILURE], torch=noisy(1))
+    record = execute(made.plan(WARM, CASES[0], effort=exactly(2)), store, worker)
+    assert [(trial.backend, trial.failure is None) for trial in record.trials] == [
+        ("jax", False),
+        ("torch", True),
+        ("torch", True),
+    ]
