@@ -70,7 +70,6 @@ DEFAULT_BATCHES = ["1..4096"]
 MAX_BATCH = 1 << 20  # a million samples a step; a larger number is a slip of the finger
 MAX_WIDTH = 1024.0
 LEAST_MINUTES, MOST_MINUTES = 0.1, 24 * 60
-SOAK_START_S = 300.0  # what a column may need besides, at most
 MORE_SIZES = 2  # inside the bracket of a crossover (docs/method.md): thirds of an octave
 
 
@@ -353,7 +352,6 @@ def soak(settings: Settings) -> RunConfig:
         config,
         effort=Effort(1, 1, cold=False, protocol=protocol),
         control=True,
-        timeout_s=config.timeout_s or 2 * 60 * minutes + SOAK_START_S,
         soak=SoakConfig(cast("Purpose", settings.purpose), float(minutes)),
     )
 

@@ -26,7 +26,7 @@ from kerasbench.processes.process import Child, Listener
 from kerasbench.processes.variables import NOTHING
 from kerasbench.protocol.columns import CPU, GPU
 from kerasbench.protocol.measurement import CALLS, PILOT, STAGES, Slice, Turn, encode_turn
-from kerasbench.protocol.messages import Failure, Message, Phase
+from kerasbench.protocol.messages import COMPILES, Failure, Message, Phase
 from kerasbench.protocol.requests import Sizes, TrialRequest
 
 
@@ -237,7 +237,8 @@ class _Block:
         for index, member in enumerate(members):
             if index and not self.policy.fits():
                 continue
-            column = _Column(index, member, Received(partial(self._tell_phase, member.label)))
+            column = _Column(index, member, Received())
+            column.received.on_phase = partial(self._take_phase, column)
             column.received.on_turn = column.take_turn_message
             self.columns.append(column)
             self.on_event(TrialStarted(member.label))
@@ -255,7 +256,10 @@ class _Block:
                 self.on_event(StateChanged(column.member.label, state))
         self.on_event(Tick())
 
-    def _tell_phase(self, label: str, phase: str | Phase) -> None:
+    def _take_phase(self, column: _Column, phase: str | Phase) -> None:
+        label, begins = column.member.label, isinstance(phase, str)
+        if column.child is not None:
+            column.child.compiles(begins and phase in COMPILES)
         self.on_event(PhaseStarted(label, phase) if isinstance(phase, str) else PhaseEnded(label, phase))
 
     def run_pilot(self) -> None:

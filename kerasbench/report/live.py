@@ -10,7 +10,7 @@ from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.ratios import by_slices
 from kerasbench.plan.cases import Case
 from kerasbench.protocol.measurement import CALLS, STAGES, Slice, Slices
-from kerasbench.protocol.messages import Phase
+from kerasbench.protocol.messages import FIRST_STEP, Phase
 from kerasbench.protocol.requests import counts_epochs
 from kerasbench.report.figures import listed, names, three_digits, times
 from kerasbench.results.record import RaceConfig
@@ -27,7 +27,6 @@ UNITS = {  # what a slice counts
     **{stage: stage.replace("_", " ") for stage in CALLS},
 }
 MOST_NAMED = 4  # of those that are behind
-FIRST_STEP = "first step"  # of the phases of a trial, the one whose time is shown at once
 SHOWN = {"train": "warm-up"}  # what a phase is until its slices are measured
 
 

@@ -591,7 +591,8 @@ class Run:
         memory_bytes = config.memory_limit_bytes
         if memory_bytes is None and entry.is_saved and not entry.model_config.trust:
             memory_bytes = int(SAVED_SHARE * self.planned.machine.memory_bytes)
-        limits = trial_limits(config.timeout_s, memory_bytes, config.effort.protocol.kind, known.first_s)
+        minutes = config.soak.minutes if config.soak else 0.0
+        limits = trial_limits(config.timeout_s, memory_bytes, config.effort.protocol.kind, known.first_s, minutes)
         request = trial_request(case, row.asked(case), self.planned)
         request = dataclasses.replace(request, caches=self._caches.get(case.key, ""))
         return BlockMember(self.interpreter(case.column.environment), request, limits, case.label)

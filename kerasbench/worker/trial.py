@@ -38,7 +38,7 @@ from kerasbench.protocol.measurement import (
     Usage,
     largest,
 )
-from kerasbench.protocol.messages import Code, Failure, Message
+from kerasbench.protocol.messages import FIRST_CALL, FIRST_PREDICTION, FIRST_STEP, Code, Failure, Message
 from kerasbench.protocol.requests import Protocol, ProtocolKind, Sizes, TrialRequest, counts_epochs
 from kerasbench.scenario import Scenario, Workload, require_unchanged
 from kerasbench.worker import checks, predict
@@ -222,7 +222,7 @@ def first_prediction(trial: Trial, findings: PartialMeasurement) -> None:
     from kerasbench.worker.train import describe
 
     feed = trial.feed
-    with trial.pipe.phase("first prediction"):
+    with trial.pipe.phase(FIRST_PREDICTION):
         findings.batch = Batch(describe(feed.train[: feed.batch].x), "")
         if not feed.draws:
             findings.parity = Parity([], [], checks.sample_outputs(trial.model, feed))
@@ -238,7 +238,7 @@ def first_steps(trial: Trial, findings: PartialMeasurement) -> None:
     from kerasbench.worker import train
 
     model, feed, protocol = trial.model, trial.feed, trial.request.protocol
-    with trial.phase("first step"), RecurrentSpy(model) as spy:
+    with trial.phase(FIRST_STEP), RecurrentSpy(model) as spy:
         findings.first_step_ns, first_loss, findings.batch = train.first_step(model, feed)
     findings.recurrent = spy.notes
     if is_calibrated(protocol):
@@ -316,14 +316,16 @@ def calls(trial: Trial, findings: PartialMeasurement) -> None:
     """Measure slices of the other ways to predict, of one sample and of a batch."""
     model, feed, sizes = trial.model, trial.feed, findings.sizes
     assert sizes is not None  # the first prediction has found them
-    with trial.pipe.phase("calls"):
-        for stage in CALLS:
-            way, _, size = stage.rpartition("_")
-            batch = 1 if size == "one" else feed.predict_batch
-            if stage not in sizes.left_out and not (size == "batch" and batch == 1):
-                ask, count = trial.ask(stage), sizes.warmup_calls
-                latency = predict.time_way(way, model, trial.backend, feed, batch, trial.pace, ask, count)
-                findings.prediction += [latency] if latency else []
+    for stage in CALLS:
+        way, _, size = stage.rpartition("_")
+        batch = 1 if size == "one" else feed.predict_batch
+        if stage not in sizes.left_out and not (size == "batch" and batch == 1):
+            with trial.pipe.phase(FIRST_CALL):
+                called = predict.first_call(way, model, trial.backend, feed, batch)
+            if called is not None:
+                with trial.pipe.phase("calls"):
+                    latency = predict.time_way(called, trial.pace, trial.ask(stage), sizes.warmup_calls)
+                findings.prediction.append(latency)
 
 
 def finish(trial: Trial, findings: PartialMeasurement) -> None:

@@ -360,7 +360,7 @@ def test_a_soak_is_one_long_block_with_a_control() -> None:
     assert (protocol.kind, protocol.soaks, protocol.slices_max_ns) == ("steady", True, 600_000_000_000)
     assert found.control
     assert (found.effort.min_rounds, found.effort.max_rounds) == (1, 1)
-    assert found.timeout_s is not None and found.timeout_s > 600
+    assert found.timeout_s is None
     assert request.soak(Settings(scenarios=["dense"], purpose="predict")).effort.protocol.kind == "calls"
 
 

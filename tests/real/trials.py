@@ -36,6 +36,7 @@ def run(
     workload: str = "default",
     device: Device | None = None,
     timeout_s: float = 120,
+    compile_s: float | None = None,
     protocol: Protocol = SHORTEST,
     data: DataKind = "synthetic",
     options: Options = DEFAULT,
@@ -60,7 +61,7 @@ def run(
         twin_hash=catalog.twins(file)[backend] if options.native else "",
         model_config=said,
     )
-    limits = Limits(timeout_s, f"--timeout {timeout_s:g} s", memory_bytes)
+    limits = Limits(timeout_s, f"--timeout {timeout_s:g} s", memory_bytes, compile_s=compile_s)
     (outcome,) = together([BlockMember(python, request, limits)], kept=kept)
     return outcome
 
