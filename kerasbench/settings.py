@@ -26,6 +26,8 @@ WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, FILES, EXPERTS = (
     "For experts",
 )
 PURPOSES = ("train", "predict", "predict-one")
+BUILD, BUILD_CLEARED = "build", "build-cleared"
+SOAKED = ("train", "predict", BUILD, BUILD_CLEARED)
 DEFAULT_TRIES = ("backend", "device", "jit", "threads", "steps-per-execution")  # they change no result
 BATCH_SIZE = "batch-size"
 TRIES = (*DEFAULT_TRIES, "dtype", BATCH_SIZE)
@@ -124,10 +126,11 @@ class Settings:
         "train",
         "--for",
         WHAT,
-        "What the model does: train (default), predict (a batch) or, of `fastest`, predict-one (a sample).",
+        "What the model does: train (default), predict (a batch); of `fastest` predict-one (a sample); of `soak` build "
+        "(it is built again and again) or build-cleared (each time after clear_session()).",
         "PURPOSE",
         commands=(FASTEST, SOAK),
-        offers=PURPOSES,
+        offers=tuple(dict.fromkeys((*PURPOSES, *SOAKED))),
     )
     tries: list[str] = _many(
         "--try",

@@ -40,12 +40,14 @@ from kerasbench.results.record import (
 )
 from kerasbench.settings import (
     BATCH_SIZE,
+    BUILD_CLEARED,
     DEFAULT_TRIES,
     EXPLAIN,
     FASTEST,
     PURPOSES,
     RUN,
     SOAK,
+    SOAKED,
     TRIES,
     VERSUS,
     Settings,
@@ -262,7 +264,7 @@ def effort_of(
     standard = PUBLISHED if kind == "published" else QUICK if quick else DEFAULT
     if kind == "sweep":
         standard = dataclasses.replace(standard, protocol=SWEEP)
-    if kind == "calls":
+    if kind in ("calls", "builds"):
         standard = dataclasses.replace(standard, protocol=dataclasses.replace(standard.protocol, kind=kind))
     if rigorous or count is not None:
         standard = exactly(RIGOROUS_ROUNDS if count is None else count, standard.protocol)
@@ -333,17 +335,19 @@ def fastest(settings: Settings) -> RunConfig:
 
 def soak(settings: Settings) -> RunConfig:
     """Return the configuration of a soak: one long block for each case, with a control that mostly rests."""
-    _require_known("purpose", [settings.purpose], PURPOSES[:2])
+    _require_known("purpose", [settings.purpose], SOAKED)
     minutes = settings.minutes
     if not isinstance(minutes, int | float) or not LEAST_MINUTES <= minutes <= MOST_MINUTES:
         raise UsageError(f"--minutes takes a number from {LEAST_MINUTES:g} to {MOST_MINUTES:,}, not {minutes}")
-    config = _configured(settings, "steady" if settings.purpose == "train" else "calls", [DEFAULT_OPTIONS])
+    kinds: dict[str, ProtocolKind] = {"train": "steady", "predict": "calls"}
+    config = _configured(settings, kinds.get(settings.purpose, "builds"), [DEFAULT_OPTIONS])
     length_ns = int(60e9 * minutes)
     protocol = dataclasses.replace(
         config.effort.protocol,
         slices_max_ns=length_ns,
         column_max_ns=max(length_ns, config.effort.protocol.column_max_ns),
         soaks=True,
+        clears=settings.purpose == BUILD_CLEARED,
         repeats=False,
         epochs=False,
         predicts=False,

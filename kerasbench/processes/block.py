@@ -25,7 +25,7 @@ from kerasbench.processes.outcome import Limits, Outcome, Received, not_started,
 from kerasbench.processes.process import Child, Listener
 from kerasbench.processes.variables import NOTHING
 from kerasbench.protocol.columns import CPU, GPU
-from kerasbench.protocol.measurement import CALLS, PILOT, STAGES, Slice, Turn, encode_turn
+from kerasbench.protocol.measurement import MEASURED, PILOT, Slice, Turn, encode_turn
 from kerasbench.protocol.messages import COMPILES, Failure, Message, Phase
 from kerasbench.protocol.requests import Sizes, TrialRequest
 
@@ -124,7 +124,7 @@ def measure(
         block = _Block(policy, on_event, kept, stack, guard, alone)
         block.start(members)
         block.run_pilot()
-        for stage in (*STAGES, *CALLS):
+        for stage in MEASURED:
             block.run_stage(stage)
         started_alone = alone or len(block.columns) == 1
         outcomes = {column.index: column.outcome(started_alone) for column in block.columns}
@@ -134,7 +134,7 @@ def measure(
 # A GPU that has idled through the turns of other columns is back at its clocks after about so long.
 LEAD_IN_NS = 500_000_000
 
-_ORDER = (PILOT, *STAGES, *CALLS)
+_ORDER = (PILOT, *MEASURED)
 
 # A child that cannot be started for want of these may be when the others of its block have ended.
 _SCARCE = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)

@@ -8,6 +8,7 @@ import secrets
 import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import get_args
 
 import msgspec
 
@@ -44,7 +45,7 @@ class Limits:
     compile_s: float | None = None  # of a phase of which most is compiling
 
 
-DEFAULT_TIMEOUT_S: dict[ProtocolKind, float] = {"steady": 300.0, "published": 7200.0, "calls": 300.0, "sweep": 300.0}
+DEFAULT_TIMEOUT_S: dict[ProtocolKind, float] = dict.fromkeys(get_args(ProtocolKind), 300.0) | {"published": 7200.0}
 # A case's later trials do what its first did, with up to half as much warm-up again: one that takes ten times as long
 # hangs, even on a machine that has become busy. What takes seconds may still meet a cold disk.
 TIMES_THE_FIRST = 10.0

@@ -294,10 +294,13 @@ class Measurement:
     fallbacks: dict[str, int] = field(default_factory=dict)  # operations of a step that the GPU lacks and the CPU did
     sizes: Sizes | None = None  # None: by an earlier kerasbench, or after published epochs
     compiler: Compiler | None = None  # None: nothing was compiled, or not recorded
+    builds: Slices | None = None  # each counts models that were built; None: that was not measured
 
     @property
     def slices(self) -> Slices:
-        """The measured slices of what stands for a trial: training steps, or predictions of the largest batch."""
+        """The measured slices of what stands for a trial: steps, builds, or predictions of the largest batch."""
+        if self.builds is not None:
+            return self.builds
         if self.training is not None:
             return self.training.slices
         return largest(self.prediction)
@@ -365,6 +368,8 @@ WAYS = ("call", "compiled_call", "predict_call")
 CALLS = tuple(f"{way}_{size}" for way in WAYS for size in ("one", "batch"))
 # Before all of them, in a row's first block: a step after the first in each turn, at last answered with its sizes.
 PILOT = "pilot"
+BUILD = "build"  # of a soak: the model is built again and again
+MEASURED = (*STAGES, *CALLS, BUILD)  # all that is measured in slices, in its order
 
 
 @dataclass(frozen=True)

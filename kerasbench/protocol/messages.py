@@ -42,6 +42,7 @@ class Phase:
     end_ns: int
     waited_ns: int = 0  # what of it went by while other columns had their turns
     peak_rss_bytes: int | None = None  # the most memory that the process has held up to its end
+    peak_device_bytes: int | None = None  # the same of the device's, where the backend counts it
 
     @property
     def duration_ns(self) -> int:

@@ -81,6 +81,11 @@ def seconds(value: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
+def duration(ns: float) -> str:
+    """Return ``0.412 ms``, or ``12.3 s`` from a second on."""
+    return f"{three_digits(ns / 1e9)} s" if ns >= 1e9 else f"{three_digits(ns / 1e6)} ms"
+
+
 def whole_steps(steps: float) -> str:
     """Return ``78 steps`` for anything above 77, three digits of what is larger; the first step is always made."""
     return f"{three_digits(steps)} steps" if steps >= 100 else count(max(1, math.ceil(steps)), "step")

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.ratios import by_slices
 from kerasbench.plan.cases import Case
-from kerasbench.protocol.measurement import CALLS, STAGES, Slice, Slices
+from kerasbench.protocol.measurement import BUILD, CALLS, STAGES, Slice, Slices
 from kerasbench.protocol.messages import FIRST_STEP, Phase
 from kerasbench.protocol.requests import counts_epochs
-from kerasbench.report.figures import listed, names, three_digits, times
+from kerasbench.report.figures import duration, listed, names, times
 from kerasbench.results.record import RaceConfig
 from kerasbench.text import blanked, count
 
@@ -25,6 +25,7 @@ UNITS = {  # what a slice counts
     ALL: "pass of predict",
     PARTS: "step in three ways",
     **{stage: stage.replace("_", " ") for stage in CALLS},
+    BUILD: "build",
 }
 MOST_NAMED = 4  # of those that are behind
 SHOWN = {"train": "warm-up"}  # what a phase is until its slices are measured
@@ -171,8 +172,3 @@ class LiveBlock:
             *self.lines(),
             "There is no verdict. --resume measures this block again from its start.",
         ]
-
-
-def duration(ns: float) -> str:
-    """Return ``0.412 ms``, or ``12.3 s`` from a second on."""
-    return f"{three_digits(ns / 1e9)} s" if ns >= 1e9 else f"{three_digits(ns / 1e6)} ms"

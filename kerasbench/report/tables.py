@@ -165,7 +165,8 @@ def cold_start(found: Findings) -> Section | None:
         "Before the first result",
         (
             *("startup_ms", "build_ms", "first_step_ms", "compile_ms"),
-            *("rss_start_mib", "rss_build_mib", "rss_train_mib", "peak_rss_mib", "peak_device_mib"),
+            *("rss_start_mib", "rss_build_mib", "rss_train_mib", "peak_rss_mib"),
+            *("device_start_mib", "device_build_mib", "device_train_mib", "peak_device_mib"),
         ),
         [
             *start_up(found.plain),

@@ -2,11 +2,15 @@
 
 import dataclasses
 import math
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
+from types import FrameType
+from typing import Self
 
 from kerasbench import text
 from kerasbench.analysis import race, ratios
@@ -15,6 +19,8 @@ from kerasbench.analysis.estimates import minimal_effect
 from kerasbench.errors import ResultsError
 from kerasbench.events import (
     BlockStarted,
+    CycleEnded,
+    Event,
     Notice,
     OnEvent,
     RoundEnded,
@@ -352,6 +358,43 @@ def seconds(trials: Iterable[TrialRecord]) -> float:
     return by_themselves_s + sum(blocks.values())
 
 
+class Ending:
+    """Takes the first interruption of a soak for its end, once there is something to keep; later ones are raised."""
+
+    def __init__(self, on_event: OnEvent) -> None:
+        self.asked = False
+        self._on_event = on_event
+        self._has_measured = self._said = False
+        self._before: dict[int, Callable[[int, FrameType | None], object]] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+            self._before = {number: handler for number, handler in handlers.items() if callable(handler)}
+        for number in self._before:
+            signal.signal(number, self.take)
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def take(self, number: int, frame: FrameType | None) -> None:
+        """Heed a signal."""
+        if self._has_measured and not self.asked:
+            self.asked = True
+        else:
+            self._before[number](number, frame)
+
+    def hear(self, event: Event) -> None:
+        """Pass an event on; say that the end was asked for."""
+        self._has_measured |= isinstance(event, CycleEnded)
+        if self.asked and not self._said:
+            self._said = True
+            self._on_event(Notice("ending after this cycle, and keeping what was measured; Ctrl-C again keeps nothing"))
+        self._on_event(event)
+
+
 # Measures one block, as processes.block.measure does. None: a member was not started.
 Launch = Callable[[Sequence[BlockMember], BlockPolicy, OnBlockEvent, bool], Sequence[Outcome | None]]
 
@@ -525,17 +568,20 @@ class Run:
     def _measure_block(self, row: OpenRow, cases: list[Case], index: int) -> list[tuple[Case, TrialRecord]]:
         """Measure cases side by side, keep the trials of those that were started, and return them."""
         number = 1 + max((trial.block for trial in self.record.trials), default=0)
-        cpu_ns = time.process_time_ns()
-        trials = self._launch_block(row, cases, index, number)
+        cpu_ns, ending = time.process_time_ns(), Ending(self.on_event)
+        with ending if self.planned.config.soak else nullcontext():
+            trials = self._launch_block(row, cases, index, number, ending)
         self.record.parent_cpu_ns += time.process_time_ns() - cpu_ns
         self._keep(trials)
         for case, trial in trials:
             row.take(trial)
             self._end_series(case, trial)
+        if ending.asked:
+            raise KeyboardInterrupt
         return trials
 
     def _launch_block(
-        self, row: OpenRow, cases: Sequence[Case], index: int, number: int
+        self, row: OpenRow, cases: Sequence[Case], index: int, number: int, ending: Ending
     ) -> list[tuple[Case, TrialRecord]]:
         known = [row.known[case.key] for case in cases]
         devices = [case.device for case in cases]
@@ -545,9 +591,10 @@ class Run:
         alone = row.starts_alone(self.planned.effort.cold) or not can_start_at_once(peaks_bytes, parameters)
         budget = memory_budget(devices, peaks_bytes, [one.on_card_bytes for one in known])
         protocol, workload = cases[0].protocol, cases[0].selected.workload
+        enough = partial(schedule.enough, protocol, schedule.shares(protocol, workload), most=row.portion.cycles)
         policy = BlockPolicy(
             self._orders(cases, number),
-            partial(schedule.enough, protocol, schedule.shares(protocol, workload), most=row.portion.cycles),
+            lambda stage, slices: ending.asked or enough(stage, slices),
             partial(self._sizes, cases, self.clock_s()),
             budget,
             self._rest_s,
@@ -555,7 +602,7 @@ class Run:
         self.on_event(BlockStarted(cases, is_first=not any(trial.measurement for trial in row.trials)))
         outcomes, seen = self.monitor.watch(
             devices,
-            lambda: self.launch(members, policy, self.on_event, alone),
+            lambda: self.launch(members, policy, ending.hear, alone),
             lambda reason: self.on_event(Waiting(cases[0].row_label, reason)),
         )
         if alone:  # else several have started between two looks

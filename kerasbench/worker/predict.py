@@ -119,6 +119,13 @@ def time_passes(model: Any, feed: Feed, pace: Pace, ask: Ask, most_batches: int 
     return Throughput(samples, feed.predict_batch, calls.durations_ns, Slices.of(slices))
 
 
+def time_builds(build: Callable[[], object], pace: Pace, ask: Ask) -> Slices:
+    """Time a function that makes a model, which is dropped at once."""
+    calls = Calls(build, pace, least=1)
+    calls.warm_up(2)
+    return Slices.of(measure_slices(ask, calls.slice))
+
+
 @dataclass
 class Calls:
     """Times calls of one kind, each by itself."""

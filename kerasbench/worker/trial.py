@@ -17,6 +17,7 @@ from kerasbench import backends
 from kerasbench.backends import Backend
 from kerasbench.protocol.columns import GPU, Size
 from kerasbench.protocol.measurement import (
+    BUILD,
     CALLS,
     PILOT,
     STAGES,
@@ -150,6 +151,7 @@ class PartialMeasurement:
     fallbacks: dict[str, int] = field(default_factory=dict)
     parts: Parts | None = None
     compiler: Compiler | None = None
+    builds: Slices | None = None
 
 
 def run_trial(request: TrialRequest, pipe: Pipe, turns: Turns) -> None:
@@ -182,6 +184,7 @@ def begin(request: TrialRequest, pipe: Pipe, turns: Turns, meter: Meter) -> Tria
         models.remember_origins()
     with pipe.phase("device"):
         backend.configure(request.device, request.options)
+        pipe.peak_device_bytes = lambda: backend.peak_device_bytes(request.device)
         if request.options.dtype is not None:
             keras.config.set_dtype_policy(request.options.dtype)
         keras.ops.convert_to_numpy(keras.ops.sum(keras.ops.ones((2, 2))))
@@ -328,6 +331,17 @@ def calls(trial: Trial, findings: PartialMeasurement) -> None:
                 findings.prediction.append(latency)
 
 
+def builds(trial: Trial, findings: PartialMeasurement) -> None:
+    """Measure slices of building the model again."""
+    from kerasbench.worker.train import describe
+
+    feed, protocol = trial.feed, trial.request.protocol
+    findings.batch = Batch(describe(feed.train[: feed.batch].x), "")
+    with trial.pipe.phase("builds"):
+        build = models.builder(trial.scenario, feed, protocol.clears)
+        findings.builds = predict.time_builds(build, trial.pace, trial.ask(BUILD))
+
+
 def finish(trial: Trial, findings: PartialMeasurement) -> None:
     """Prove what it ran on and with which configuration; read the peaks of memory."""
     from kerasbench.worker.train import first_step
@@ -349,7 +363,7 @@ def finish(trial: Trial, findings: PartialMeasurement) -> None:
         checks.check_options(asked, findings.resolved, _usage(findings))
         findings.peak_rss_bytes = peak_rss_bytes()
         findings.peak_device_bytes = backend.peak_device_bytes(request.device)
-    if trial.scenario.trains and request.protocol.kind != "calls":
+    if trial.scenario.trains and request.protocol.kind not in ("calls", "builds"):
         findings.fallbacks = backend.fallbacks(lambda: first_step(model, trial.feed))
 
 
@@ -391,6 +405,7 @@ PHASES: dict[ProtocolKind, tuple[Phase, ...]] = {
     "published": (published_epochs, steps, short_epochs, predictions, finish),
     "sweep": (first_steps, steps, finish, silenced_parity),
     "calls": (first_prediction, predictions, calls, finish),
+    "builds": (builds, finish),
 }
 UNTRAINED: tuple[Phase, ...] = (first_prediction, predictions, finish)
 
@@ -405,8 +420,10 @@ def is_calibrated(protocol: Protocol) -> bool:
 
 def phases_of(protocol: Protocol, workload: Workload, trains: bool = True) -> list[Phase]:
     """Return what follows once the model is built, in its order."""
-    if protocol.kind == "calls" or not trains:
-        return list(PHASES["calls"] if protocol.kind == "calls" else UNTRAINED)
+    if protocol.kind in ("calls", "builds"):
+        return list(PHASES[protocol.kind])
+    if not trains:
+        return list(UNTRAINED)
     by_epoch = counts_epochs(workload.steps)
     left_out: dict[Phase, bool] = {
         short_epochs: by_epoch or not protocol.epochs,
@@ -454,12 +471,13 @@ def measurement_of(trial: Trial, findings: PartialMeasurement) -> Measurement:
         fallbacks=findings.fallbacks,
         sizes=findings.sizes,
         compiler=findings.compiler,
+        builds=findings.builds,
     )
 
 
 def _usage(findings: PartialMeasurement) -> Usage:
-    """Return what the slices of steps used, or of predictions."""
-    slices = largest(findings.prediction) if findings.steps is None else findings.steps.slices
+    """Return what the slices of steps used, of builds or of predictions."""
+    slices = findings.builds or largest(findings.prediction) if findings.steps is None else findings.steps.slices
     return Usage(
         cpu_ns=sum(slice_.cpu_ns or 0 for slice_ in slices),
         wall_ns=sum(slice_.ns for slice_ in slices),

@@ -364,6 +364,14 @@ def test_a_soak_is_one_long_block_with_a_control() -> None:
     assert request.soak(Settings(scenarios=["dense"], purpose="predict")).effort.protocol.kind == "calls"
 
 
+@pytest.mark.parametrize(("purpose", "clears"), [("build", False), ("build-cleared", True)])
+def test_a_soak_of_builds_says_whether_the_session_is_cleared(purpose: str, clears: bool) -> None:
+    protocol = request.soak(Settings(scenarios=["dense"], purpose=purpose)).effort.protocol
+    assert (protocol.kind, protocol.clears, protocol.soaks) == ("builds", clears, True)
+    with pytest.raises(UsageError, match="purpose 'build'"):
+        request.fastest(Settings(scenarios=["dense"], purpose="build"))
+
+
 @pytest.mark.parametrize(
     ("said", "complaint"),
     [

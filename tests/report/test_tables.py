@@ -391,6 +391,23 @@ def test_a_first_step_that_found_a_cache_stands_beside_the_cold_one() -> None:
     assert what_a_warm_cache_saves(findings(made.record(made.trial()))) is None
 
 
+def test_the_memory_of_a_device_stands_beside_that_of_the_process_phase_by_phase() -> None:
+    peaks = {"device": (100, None), "build": (120, 8), "train": (300, 64)}
+    phases = [
+        Phase(name, 0, made.MS, 0, rss << 20, None if card is None else card << 20)
+        for name, (rss, card) in peaks.items()
+    ]
+    trial = dataclasses.replace(made.trial(device=Device("cuda", 0, "NVIDIA H200")), phases=phases)
+    text = table.section(document(findings(made.record(trial))), "Before the first result")
+    found = {line[1]: line[2] for line in table.rows(text)[1:]}
+    assert found["Peak memory after building (MiB)"] == "120"
+    assert (found["Device memory after building (MiB)"], found["Device memory after training (MiB)"]) == (
+        "8.00",
+        "64.0",
+    )
+    assert "Device memory after start-up (MiB)" not in found
+
+
 PUBLISHED = "Beside the published figures"
 FIGURE = Figure(
     "dense", "default", "MacBook | M1", "TensorFlow 2.9", "somewhere", Side(step_ms=(3, 3)), Side(epoch_s=(0.5, 0.7))

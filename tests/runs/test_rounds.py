@@ -1,6 +1,7 @@
 """Runs by a worker that answers at once: rounds, blocks, memory, and what goes on after an interruption."""
 
 import dataclasses
+import signal
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import islice
@@ -13,6 +14,8 @@ from kerasbench.analysis.summary import summarize
 from kerasbench.errors import ResultsError
 from kerasbench.events import (
     BlockStarted,
+    CycleEnded,
+    Notice,
     PhaseStarted,
     RoundEnded,
     RowEnded,
@@ -40,6 +43,7 @@ from kerasbench.results.record import (
     Effort,
     RaceConfig,
     Record,
+    SoakConfig,
     TrialRecord,
     completed_rounds,
     exactly,
@@ -764,3 +768,49 @@ def test_a_case_whose_caches_cannot_be_filled_has_failed_and_the_others_go_on(st
         ("torch", True),
         ("torch", True),
     ]
+
+
+class Interrupted(FakeWorker):
+    """Somebody presses Ctrl-C so often once a cycle of the first block has been measured, or before."""
+
+    def __init__(self, times: int, first: bool = False, **answers: list[Measurement | Failure]) -> None:
+        super().__init__(**answers)
+        self.times, self.first = times, first
+
+    def __call__(
+        self, entrants: Sequence[BlockMember], rules: BlockPolicy, on_event: OnBlockEvent, alone: bool, /
+    ) -> list[Outcome | None]:
+        assert not rules.enough("train", [[Slice(1, 1)]] * 2)
+        if not self.first:
+            on_event(CycleEnded("train", {}, False))
+        for _ in range(self.times):
+            signal.raise_signal(signal.SIGINT)
+        assert rules.enough("train", [[Slice(1, 1)]] * 2)
+        return super().__call__(entrants, rules, on_event, alone)
+
+
+def soak(store: Store, worker: FakeWorker, events: Events | None = None) -> Record:
+    protocol = dataclasses.replace(Effort().protocol, soaks=True)
+    planned = made.plan(*CASES, made.case("conv"), effort=Effort(1, 1, cold=False, protocol=protocol))
+    config = dataclasses.replace(planned.config, soak=SoakConfig())
+    return execute(dataclasses.replace(planned, config=config), store, worker, events=events)
+
+
+def test_ctrl_c_ends_a_soak_with_what_its_column_has_measured(store: Store) -> None:
+    worker, events, before = Interrupted(1, torch=noisy(1), jax=noisy(2)), Events(), signal.getsignal(signal.SIGINT)
+    record = soak(store, worker, events)
+    assert record.stopped_because == "interrupted"
+    assert [trial.backend for trial in record.trials if trial.measurement] == ["torch", "jax"]
+    assert len(summarize(record).rows[0].cases) == 2
+    assert [one.text for one in events.of(Notice)] == [
+        "ending after this cycle, and keeping what was measured; Ctrl-C again keeps nothing"
+    ]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize(("times", "first"), [(2, False), (1, True)])
+def test_ctrl_c_again_or_before_anything_was_measured_ends_a_soak_at_once(
+    store: Store, times: int, first: bool
+) -> None:
+    record = soak(store, Interrupted(times, first, torch=noisy(1), jax=noisy(2)))
+    assert (record.stopped_because, record.trials) == ("interrupted", [])
