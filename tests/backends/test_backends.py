@@ -399,3 +399,17 @@ def test_tensorflow_tells_how_often_keras_functions_were_traced() -> None:
     model = types.SimpleNamespace(train_function=function(2), test_function=None, predict_function=function(1))
     assert tensorflow.compiler(model) == Compiler(traces=3)
     assert tensorflow.compiler(types.SimpleNamespace()) is None
+
+
+def test_each_backend_s_counter_of_a_card_s_memory_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    card = types.SimpleNamespace(memory_stats=lambda: {"peak_bytes_in_use": 7})
+    memory = types.SimpleNamespace(get_memory_info=lambda name: {"peak": 8})
+    stand_ins: dict[str, Any] = {
+        "jax": types.SimpleNamespace(devices=lambda: [card]),
+        "tensorflow": types.SimpleNamespace(config=types.SimpleNamespace(experimental=memory)),
+        "torch": types.SimpleNamespace(cuda=types.SimpleNamespace(max_memory_allocated=lambda: 9)),
+    }
+    for name, stand_in in stand_ins.items():
+        monkeypatch.setitem(sys.modules, name, stand_in)
+    assert [backends.get(name).peak_device_bytes(CUDA) for name in backends.names()] == [7, 8, 9]
+    assert [backends.get(name).peak_device_bytes(CPU) for name in backends.names()] == [None] * 3

@@ -9,6 +9,7 @@ from kerasbench.analysis.findings import Figure, Findings, Side, findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.measurement import Latency
+from kerasbench.protocol.messages import Phase
 from kerasbench.protocol.requests import Protocol
 from kerasbench.report import tables
 from kerasbench.report.figures import metric_section
