@@ -108,7 +108,7 @@ class RoundEnded:
 class RunEnded:
     """No further trial."""
 
-    interrupted: bool = False  # by Ctrl-C: of a block that had started, nothing is kept
+    interrupted: bool = False  # by Ctrl-C: of a block that had started nothing is kept, but of a soak
 
 
 Event = (

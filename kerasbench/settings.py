@@ -26,6 +26,8 @@ WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, FILES, EXPERTS = (
     "For experts",
 )
 PURPOSES = ("train", "predict", "predict-one")
+BUILD, BUILD_CLEARED = "build", "build-cleared"
+SOAKED = ("train", "predict", BUILD, BUILD_CLEARED)
 DEFAULT_TRIES = ("backend", "device", "jit", "threads", "steps-per-execution")  # they change no result
 BATCH_SIZE = "batch-size"
 TRIES = (*DEFAULT_TRIES, "dtype", BATCH_SIZE)
@@ -106,6 +108,13 @@ class Settings:
         "Also measure the model in plain TensorFlow, torch or JAX: what does Keras cost?",
         commands=(RUN,),
     )
+    warm_cache: bool = _one(
+        False,
+        "--warm-cache",
+        WHAT,
+        "Also measure in processes that find what earlier ones have compiled: how much sooner is the first step over?",
+        commands=(RUN,),
+    )
     busy_cores: list[str] = _many(
         "--busy-cores",
         WHAT,
@@ -117,10 +126,11 @@ class Settings:
         "train",
         "--for",
         WHAT,
-        "What the model does: train (default), predict (a batch) or, of `fastest`, predict-one (a sample).",
+        "What the model does: train (default), predict (a batch); of `fastest` predict-one (a sample); of `soak` build "
+        "(it is built again and again) or build-cleared (each time after clear_session()).",
         "PURPOSE",
         commands=(FASTEST, SOAK),
-        offers=PURPOSES,
+        offers=tuple(dict.fromkeys((*PURPOSES, *SOAKED))),
     )
     tries: list[str] = _many(
         "--try",

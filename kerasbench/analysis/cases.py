@@ -69,6 +69,11 @@ class CaseSummary:
         return all(learned(one.batch_loss_before, one.batch_loss_after) for one in learning)
 
     @property
+    def is_ranked(self) -> bool:
+        """Whether it may be the fastest: not what compiled while it was measured, or ran eagerly and was not to."""
+        return all(m.compiler is None or m.compiler.is_settled for _, m in self.trials)
+
+    @property
     def device_title(self) -> str:
         """The GPU's name as a trial found it, empty for a CPU and for a case without a trial that succeeded."""
         return next((trial.device.title for trial, _ in self.trials), "")

@@ -10,7 +10,15 @@ import msgspec
 from kerasbench.analysis import race
 from kerasbench.analysis.breakdown import StepBreakdown, breakdowns
 from kerasbench.analysis.estimates import Estimate
-from kerasbench.analysis.rankings import BreakEven, Contrast, break_evens, of_busy_cores, of_keras, speed_ups
+from kerasbench.analysis.rankings import (
+    BreakEven,
+    Contrast,
+    break_evens,
+    of_busy_cores,
+    of_keras,
+    of_warm_cache,
+    speed_ups,
+)
 from kerasbench.analysis.series import SizeSeries, swept
 from kerasbench.analysis.soak import Soak, soaks_of
 from kerasbench.analysis.summary import Summary, summarize
@@ -143,7 +151,7 @@ def _row(label: str, summaries: Sequence[tuple[str, Summary]]) -> MachineRow:
                 known = estimate or row.cases[column].failure
                 if known is not None:
                     cases[name, column] = known
-                if estimate is not None:
+                if estimate is not None and row.cases[column].is_ranked:
                     own[name, column] = estimate.value
         first = _fastest(own)
         firsts += [first] if first else []
@@ -218,6 +226,11 @@ class Findings:
     def busy_cores(self) -> list[Contrast]:
         """Columns beside busy processors against the same without."""
         return of_busy_cores(self.summary.rows, self.effect)
+
+    @cached_property
+    def warm_caches(self) -> list[Contrast]:
+        """Columns that found a cache against the same without."""
+        return of_warm_cache(self.plain.rows, self.effect)
 
     @cached_property
     def break_evens(self) -> list[BreakEven]:

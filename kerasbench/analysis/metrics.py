@@ -28,6 +28,7 @@ RATE = "/s"  # the unit of metrics that are better the larger they are
 ON_BATCH, MEDIAN = "predict_on_batch", 0.5
 MIN_CALLS_FOR_P99 = 1_000  # ten calls beyond it
 IMPORT, KERAS = "import", "keras"  # of the backend, of Keras; older files have both in the first
+TRAINING = ("published", "train", "epoch")  # phases
 STARTUP_PHASES = ("spawn", "worker", IMPORT, KERAS, "device")
 Read = Callable[[TrialRecord, Measurement], float | None]
 
@@ -114,14 +115,20 @@ def _import_ms(trial: TrialRecord) -> float | None:
     return _phases_ms(trial, (IMPORT,)) if any(phase.name == KERAS for phase in trial.phases) else None
 
 
-def _peak_after(title: str, name: str, phases: tuple[str, ...]) -> Metric:
-    """Return the metric of the most memory that a process has held up to the last of these phases."""
+def _peak_after(title: str, name: str, phases: tuple[str, ...], on_device: bool = False) -> Metric:
+    """Return the metric of the most memory that a process has held, or used of its device, up to the last of these."""
 
     def read(trial: TrialRecord, measurement: Measurement) -> float | None:
-        peaks = [phase.peak_rss_bytes for phase in trial.phases if phase.name in phases]
-        return peaks[-1] / BYTES_PER_MIB if peaks and peaks[-1] is not None else None
+        ended = [phase for phase in trial.phases if phase.name in phases]
+        if not ended:
+            return None
+        peak_bytes = ended[-1].peak_device_bytes if on_device else ended[-1].peak_rss_bytes
+        return peak_bytes / BYTES_PER_MIB if peak_bytes else None  # a plug-in that counts nothing says 0
 
     return Metric(name, "MiB", title, read)
+
+
+AFTER = {"start": ("start-up", ("device",)), "build": ("building", ("build",)), "train": ("training", TRAINING)}
 
 
 def _first_step_ns(measurement: Measurement) -> int | None:
@@ -276,9 +283,11 @@ METRICS = (
     _first_call("compiled_call", "First compiled call"),
     *(metric for way in GROWS for metric in _growing(way)),
     Metric("predict_samples_per_s", "/s", "predict, throughput", lambda t, m: _samples_per_s(m)),
-    _peak_after("Peak memory after start-up", "rss_start_mib", ("device",)),
-    _peak_after("Peak memory after building", "rss_build_mib", ("build",)),
-    _peak_after("Peak memory after training", "rss_train_mib", ("published", "train", "epoch")),
+    *(_peak_after(f"Peak memory after {what}", f"rss_{name}_mib", phases) for name, (what, phases) in AFTER.items()),
+    *(
+        _peak_after(f"Device memory after {what}", f"device_{name}_mib", phases, on_device=True)
+        for name, (what, phases) in AFTER.items()
+    ),
     Metric("peak_rss_mib", "MiB", "Peak memory of the process", _whole(lambda t, m: m.peak_rss_bytes / BYTES_PER_MIB)),
     Metric("peak_device_mib", "MiB", "Peak memory on the device", _whole(lambda t, m: _device_mib(m))),
     Metric("final_loss", "", "Loss after these steps", lambda t, m: m.learning.loss if m.learning else None, mean),

@@ -177,7 +177,8 @@ class Race:
     @property
     def equals(self) -> list[Column]:
         """The others that are within the margin of the leader, significantly; fewest settings first."""
-        within = [one for one in self.standings if one.ratio and (one.ratio.high or math.inf) <= 1 + self.margin]
+        ranked = [one for one in self.standings if self.row.cases[one.column].is_ranked]
+        within = [one for one in ranked if one.ratio and (one.ratio.high or math.inf) <= 1 + self.margin]
         return sorted((one.column for one in within), key=settings_of)
 
 
@@ -201,7 +202,8 @@ def race_of(row: Row, config: RaceConfig, looks: int) -> Race | None:
     cases = {column: case for column, case in row.cases.items() if case.failure is None and case.trials}
     rounds = {column: len({trial.round for trial, _ in case.trials}) for column, case in row.cases.items()}
     last = max((trial.round for case in cases.values() for trial, _ in case.trials), default=0)
-    stayed = [column for column, case in cases.items() if any(trial.round == last for trial, _ in case.trials)]
+    ranked = {column: case for column, case in cases.items() if case.is_ranked}
+    stayed = [column for column, case in ranked.items() if any(trial.round == last for trial, _ in case.trials)]
     baseline = baseline_of(cases, config)
     compare = compare_by(metric, cases)
     found = look(stayed, compare, config.margin, looks)
@@ -213,7 +215,8 @@ def race_of(row: Row, config: RaceConfig, looks: int) -> Race | None:
     others = []
     for column in cases:
         if column != choice:
-            others.append(Standing(column, rounds[column], compare(column, choice), column not in in_race))
+            has_left = column in ranked and column not in in_race
+            others.append(Standing(column, rounds[column], compare(column, choice), has_left))
     standings += sorted(others, key=lambda one: one.ratio.log_centre if one.ratio else math.inf)
     failed = {column: case.failure for column, case in row.cases.items() if case.failure is not None}
     standings += [Standing(column, rounds[column], failure=failure) for column, failure in failed.items()]

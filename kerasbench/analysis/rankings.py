@@ -158,10 +158,11 @@ def _over_others(row: Row) -> tuple[Column | None, dict[Column, LogEstimate]]:
     """Return the fastest column of a row and the ratio of its times to those of each other.
 
     The fastest is not slower than most others by these ratios, which know when the machine was slow; of several such
-    columns it is the one with the shortest times. Native twins do not compete, and neither does what was measured
-    beside busy processors, nor a control: they are compared with the column that they differ from.
+    columns it is the one with the shortest times. Columns that do not compete are compared with the one that they
+    differ from. A case that is not ranked is compared with none.
     """
-    estimates = {column: case.estimate(row.headline) for column, case in row.cases.items() if column.competes}
+    competing = {column: case for column, case in row.cases.items() if column.competes and case.is_ranked}
+    estimates = {column: case.estimate(row.headline) for column, case in competing.items()}
     values = {column: estimate.value for column, estimate in estimates.items() if estimate is not None}
     if len(values) < 2:
         return None, {}
@@ -213,7 +214,7 @@ def sittings(row: Row, ranking: Ranking) -> list[Sittings]:
 
 
 MEDIANS = tuple(f"{called}_p50_ms" for called in CALLED)
-STEP, EPOCH, FIRST = "steady_step_ms", "epoch_s", "first_step_ms"
+STEP, EPOCH, FIRST, FIRST_CALL = "steady_step_ms", "epoch_s", "first_step_ms", "compiled_call_first_ms"
 
 
 @dataclass(frozen=True)
@@ -248,6 +249,18 @@ def of_busy_cores(rows: Sequence[Row], effect: float) -> list[Contrast]:
             undisturbed = busy.with_options(busy_cores=0)
             if busy.options.busy_cores and undisturbed in row.cases:
                 pairs.append((row, busy, undisturbed, row.headline))
+    return _contrasts(pairs, effect)
+
+
+def of_warm_cache(rows: Sequence[Row], effect: float) -> list[Contrast]:
+    """Return the first step, or the first compiled call, of each case that found a cache and of the same without."""
+    pairs = []
+    for row in rows:
+        first = FIRST_CALL if row.origin.protocol == "calls" else FIRST
+        for warm in row.cases:
+            cold = warm.with_options(warm_cache=False)
+            if warm.options.warm_cache and cold in row.cases:
+                pairs.append((row, warm, cold, first))
     return _contrasts(pairs, effect)
 
 

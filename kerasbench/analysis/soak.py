@@ -111,10 +111,10 @@ def _soak(row: Row, column: Column, config: SoakConfig, own: Measurement, contro
     held = [float(one or 0) for one in slices.rss_bytes or ()]
     ratios = _ratios(slices, control.slices, minutes) if control else []
     logs = [math.log(ratio) for _, ratio in ratios]
-    along = [minute / config.minutes for minute, _ in ratios]
+    along = [minute / minutes[-1] for minute, _ in ratios]
     change = trend(along, logs)
     units = done[-1] - done[0] if done else sum(slices.count)
-    unit = "prediction" if own.training is None else own.training.unit
+    unit = own.training.unit if own.training else "prediction" if own.builds is None else "build"
     return Soak(
         row=row,
         column=column,

@@ -174,7 +174,13 @@ COMMON = ("keras", "python")  # what every column has, and what makes more than 
 IDLE_SHARE = 0.7  # of the processors that a slice of the column has in the median: see "TensorFlow's late epochs"
 OFTEN = 0.03  # of the slices: on JAX and torch it is at most 1.2 % in the published rows
 
-MARKED = (WarningKind.IDLE, WarningKind.DISTURBED, WarningKind.UNJUDGED, WarningKind.RECOMPILED)
+MARKED = (
+    WarningKind.IDLE,
+    WarningKind.DISTURBED,
+    WarningKind.UNJUDGED,
+    WarningKind.RECOMPILED,
+    WarningKind.EAGER,
+)
 
 
 @dataclass(frozen=True)
@@ -318,6 +324,10 @@ _CASES: tuple[tuple[WarningKind, Callable[[Row, Column], bool]], ...] = (
     (
         WarningKind.RECOMPILED,
         lambda row, column: any(m.compiler and m.compiler.while_measured for _, m in row.cases[column].trials),
+    ),
+    (
+        WarningKind.EAGER,
+        lambda row, column: any(m.compiler and m.compiler.eager for _, m in row.cases[column].trials),
     ),
     (WarningKind.SCATTERED, lambda row, column: (row.cases[column].scatter or 0) >= SCATTER_WARN),
 )

@@ -43,11 +43,14 @@ class Backend(Protocol):
     HEEDED: tuple[str, ...]  # those of them that environment() takes over from the shell: a user sets them on purpose
     OTHER_JIT: bool | None  # what explain tries besides the default; None: not worth the time
     SEVERAL_STEPS: bool  # whether Keras can run several training steps in one execution
+    CACHED: tuple[str, ...]  # patterns of the files with compiled programs that it keeps in its folder of caches
     # Takes a training step as a function and returns its floating-point operations; None: it cannot.
     count_operations: Callable[[Callable[[], object]], float] | None
 
     def environment(self, device: Device, options: Options, caches: str) -> dict[str, str]:
-        """Return the variables of a child: this device alone, these threads, its own compilation caches in a folder.
+        """Return the variables of a child: this device alone, these threads, its compilation caches in a folder.
+
+        The folder is empty unless the options say ``warm_cache``.
 
         The caches of what lies below all backends (CUDA, ROCm) are moved by ``processes/variables.py``.
         """

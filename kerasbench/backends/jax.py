@@ -19,6 +19,7 @@ VARIABLES = ("JAX_*", "NPROC", "PJRT_*")
 HEEDED = ()
 OTHER_JIT = False
 SEVERAL_STEPS = True
+CACHED = ("*-cache",)
 count_operations = None  # XLA's own analysis counts a loop's body once
 PRECISION = {"ieee": "float32", "tf32": "tensorfloat32"}
 MPS_MACOS = (14,)
@@ -37,6 +38,11 @@ def environment(device: Device, options: Options, caches: str) -> dict[str, str]
         PREALLOCATE: "false",  # the default takes three quarters of the card at the first operation
         "JAX_ENABLE_COMPILATION_CACHE": "false",  # the first step means a cold compilation, each time
     }
+    if options.warm_cache:
+        variables["JAX_ENABLE_COMPILATION_CACHE"] = "true"
+        variables["JAX_COMPILATION_CACHE_DIR"] = caches
+        variables["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"  # JAX would keep what takes a second or more
+        variables["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
     if options.threads is not None:
         variables["NPROC"] = str(options.threads)
     if options.dtype == "float64":

@@ -18,6 +18,7 @@ VARIABLES = ("TF_*", "TF2_*")
 HEEDED = ()
 OTHER_JIT = True
 SEVERAL_STEPS = True
+CACHED = ("*.pb",)
 count_operations = None  # its profiler counts a loop's body once
 GROWTH = "TF_FORCE_GPU_ALLOW_GROWTH"
 METAL_PLUGIN = "tensorflow-metal"
@@ -25,7 +26,10 @@ METAL_PLUGIN = "tensorflow-metal"
 
 def environment(device: Device, options: Options, caches: str) -> dict[str, str]:
     # TensorFlow's default takes the whole card from a display or a neighbour.
-    return cuda_visibility(device) | {GROWTH: "true"}
+    variables = cuda_visibility(device) | {GROWTH: "true"}
+    if options.warm_cache:
+        variables["TF_XLA_FLAGS"] = f"--tf_xla_persistent_cache_directory={caches}"
+    return variables
 
 
 def requirements(target: Target) -> list[str]:
@@ -40,6 +44,8 @@ def requirements(target: Target) -> list[str]:
 def unsupported(device: Device, options: Options) -> tuple[str, str] | None:
     if options.jit and device.platform == "metal":
         return "XLA does not compile for Metal", "--device cpu measures it compiled"
+    if options.warm_cache and not (jit_default(device) if options.jit is None else options.jit):
+        return "TensorFlow keeps only what XLA has compiled, and XLA is off here", "--jit on --warm-cache"
     return None
 
 

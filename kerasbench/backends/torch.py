@@ -21,7 +21,11 @@ FALLBACK = "PYTORCH_ENABLE_MPS_FALLBACK"
 HEEDED = (FALLBACK,)
 OTHER_JIT = None  # compiling takes 20 s a trial on two cores and a C++ compiler; --jit on has it where it is wanted
 SEVERAL_STEPS = False  # Keras 3.15 refuses more than one
+CACHED = ("aotautograd/*/*", "fxgraph/*/*/*")
 REASONS = 3  # of graph breaks: the most frequent ones
+# What torch counts where it compiles a function no further, and runs it eagerly from then on (torch 2.13, 2.6).
+OVER_LIMIT = re.compile(r"recompile limit exceeded|(recompile|cache_size)_limit reached")
+AT_LIMIT, NO_GRAPH = "it has hit its limit of recompilations", "none of it could be compiled"
 FELL_BACK = re.compile(r"operator '([^']+)' is not currently supported on the MPS backend and will fall back")
 
 
@@ -46,6 +50,8 @@ def requirements(target: Target) -> list[str]:
 
 
 def unsupported(device: Device, options: Options) -> tuple[str, str] | None:
+    if options.warm_cache and not options.jit:
+        return "torch compiles nothing without --jit on, so it leaves no cache", "--jit on --warm-cache"
     return None
 
 
@@ -109,13 +115,19 @@ def compiler(model: Any) -> "Compiler | None":
     from kerasbench.protocol.measurement import Compiler  # late: the parent lists backends without it
 
     dynamo = sys.modules.get("torch._dynamo.utils")
-    if dynamo is None or not dynamo.counters["stats"]["unique_graphs"]:
+    if dynamo is None or not dynamo.counters["frames"]["total"]:
         return None
-    breaks = Counter(dynamo.counters["graph_break"])
+    counters = dynamo.counters
+    graphs, breaks, frames = counters["stats"]["unique_graphs"], Counter(counters["graph_break"]), counters["frames"]
+    eager = "" if graphs else NO_GRAPH
+    if any(OVER_LIMIT.search(reason) for reason in counters["unimplemented"]):
+        eager = AT_LIMIT
     return Compiler(
-        programs=dynamo.counters["stats"]["unique_graphs"],
-        seconds=dynamo.calculate_time_spent()["total_wall_time"],
+        programs=graphs,
+        seconds=dynamo.calculate_time_spent().get("total_wall_time"),
         breaks={reason.splitlines()[0]: times for reason, times in breaks.most_common(REASONS)},
+        given_up=frames["total"] - frames["ok"],
+        eager=eager,
     )
 
 

@@ -225,6 +225,7 @@ class WarningKind(StrEnum):
     SLOW = "slow"
     FALLBACK = "fallback"
     RECOMPILED = "recompiled"
+    EAGER = "eager"
     WAITED = "waited"
     SLICES = "slices"
     FEW = "few"
@@ -275,7 +276,11 @@ WORDS: dict[WarningKind, Words] = {
         "the CPU ran operations that the GPU does not support", "avoid these operations in the model"
     ),
     WarningKind.RECOMPILED: Words(
-        "compiled again while it was measured", "look for shapes or Python values that change from step to step"
+        "not ranked: it compiled again while it was measured",
+        "look for shapes or Python values that change from step to step",
+    ),
+    WarningKind.EAGER: Words(
+        "not ranked: what was to be compiled ran eagerly", "TORCH_LOGS=recompiles,graph_breaks says where and why"
     ),
     WarningKind.SLOW: Words(
         "not all was measured, because steps are slow", "a smaller batch; more is measured without --quick"

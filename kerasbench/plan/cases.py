@@ -121,11 +121,21 @@ def make(
     cases = [case for case, failure in judged if failure is None]
     cases = with_controls(cases) if config.control else cases
     absent = [(case, failure) for case, failure in judged if failure is not None]
-    if config.race:  # what a backend does not have is a candidate less
-        absent = [(case, failure) for case, failure in absent if failure.code is not Code.UNSUPPORTED]
+    refused = [
+        (case, failure)
+        for case, failure in absent
+        if failure.code is Code.UNSUPPORTED and (config.race or case.options.warm_cache)
+    ]
+    absent = [one for one in absent if one not in refused]  # what a backend does not have is a candidate less
     if not cases and not any(failure.code is Code.UNSUPPORTED for _, failure in absent):
         raise MissingBackend(_nothing_there(probes, config.devices))
-    return Plan(config, here, cases, absent, differing_keras(probes))
+    return Plan(config, here, cases, absent, [*differing_keras(probes), *_without_cache(refused)])
+
+
+def _without_cache(refused: Sequence[tuple[Case, Failure]]) -> list[str]:
+    """Say which columns with a warm cache there are not, and why."""
+    found = [(case.column, failure) for case, failure in refused if case.options.warm_cache]
+    return list(dict.fromkeys(f"no column {column.label}: {why.cause}; {why.remedy}" for column, why in found))
 
 
 def untrained(scenarios: Sequence[Selected]) -> list[Selected]:

@@ -194,5 +194,6 @@ class Eta:
                 guess_s = self._foreseen_s.get(case.key, self._guess_s[case.key] * correction)
                 recent = spent[-RECENT:]
                 each_s = sum(recent) / len(recent) if recent else guess_s
-                total_s += each_s * max(0, rounds - self._rounds[case.key])
+                first = case.options.warm_cache and not spent  # a process before them fills the caches
+                total_s += each_s * (first + max(0, rounds - self._rounds[case.key]))
         return total_s

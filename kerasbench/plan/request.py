@@ -40,12 +40,14 @@ from kerasbench.results.record import (
 )
 from kerasbench.settings import (
     BATCH_SIZE,
+    BUILD_CLEARED,
     DEFAULT_TRIES,
     EXPLAIN,
     FASTEST,
     PURPOSES,
     RUN,
     SOAK,
+    SOAKED,
     TRIES,
     VERSUS,
     Settings,
@@ -70,7 +72,6 @@ DEFAULT_BATCHES = ["1..4096"]
 MAX_BATCH = 1 << 20  # a million samples a step; a larger number is a slip of the finger
 MAX_WIDTH = 1024.0
 LEAST_MINUTES, MOST_MINUTES = 0.1, 24 * 60
-SOAK_START_S = 300.0  # what a column may need besides, at most
 MORE_SIZES = 2  # inside the bracket of a crossover (docs/method.md): thirds of an octave
 
 
@@ -223,10 +224,11 @@ def options_of(
     native: bool = False,
     busy_cores: Sequence[str] = (),
     steps_per_execution: Sequence[str] = (),
+    warm_cache: bool = False,
 ) -> list[Options]:
     """Cross what the options name; an empty list means the default; ``native`` adds the twin of each.
 
-    ``busy_cores`` adds each of them beside so many busy processors.
+    ``busy_cores`` adds each of them beside so many busy processors, ``warm_cache`` each with Keras once more.
     """
     _require_known("value of --jit", jit, JIT)
     _require_known("value of --dtype", dtype, DTYPES)
@@ -242,10 +244,11 @@ def options_of(
     plain = [Options(JIT[a], b, cast("Fp32", c), d) for a, b, c, d in combinations]
     executions: list[int | None] = [int(value) for value in steps_per_execution] or [None]
     options = [dataclasses.replace(one, steps_per_execution=steps) for one in plain for steps in executions]
+    warm = [dataclasses.replace(one, warm_cache=True) for one in options if warm_cache]
     if native:  # the loop of a twin is its own
         options += [dataclasses.replace(one, native=True) for one in plain]
     options += [dataclasses.replace(one, busy_cores=int(value)) for value in busy_cores for one in options]
-    return list(dict.fromkeys(options))
+    return list(dict.fromkeys(options + warm))
 
 
 def effort_of(
@@ -261,7 +264,7 @@ def effort_of(
     standard = PUBLISHED if kind == "published" else QUICK if quick else DEFAULT
     if kind == "sweep":
         standard = dataclasses.replace(standard, protocol=SWEEP)
-    if kind == "calls":
+    if kind in ("calls", "builds"):
         standard = dataclasses.replace(standard, protocol=dataclasses.replace(standard.protocol, kind=kind))
     if rigorous or count is not None:
         standard = exactly(RIGOROUS_ROUNDS if count is None else count, standard.protocol)
@@ -278,6 +281,9 @@ def run(settings: Settings) -> RunConfig:
     _require_known("protocol", [settings.protocol], RUN_PROTOCOLS)
     if settings.busy_cores and settings.protocol == "published":
         raise UsageError("--busy-cores keeps processors busy in turns, and --protocol published takes none")
+    if settings.warm_cache and (settings.quick or settings.protocol == "published"):
+        other = "--quick" if settings.quick else "--protocol published"
+        raise UsageError(f"--warm-cache is about the first step, which {other} does not measure: leave one of them out")
     return _configured(settings, cast("ProtocolKind", settings.protocol), _options(settings))
 
 
@@ -329,17 +335,19 @@ def fastest(settings: Settings) -> RunConfig:
 
 def soak(settings: Settings) -> RunConfig:
     """Return the configuration of a soak: one long block for each case, with a control that mostly rests."""
-    _require_known("purpose", [settings.purpose], PURPOSES[:2])
+    _require_known("purpose", [settings.purpose], SOAKED)
     minutes = settings.minutes
     if not isinstance(minutes, int | float) or not LEAST_MINUTES <= minutes <= MOST_MINUTES:
         raise UsageError(f"--minutes takes a number from {LEAST_MINUTES:g} to {MOST_MINUTES:,}, not {minutes}")
-    config = _configured(settings, "steady" if settings.purpose == "train" else "calls", [DEFAULT_OPTIONS])
+    kinds: dict[str, ProtocolKind] = {"train": "steady", "predict": "calls"}
+    config = _configured(settings, kinds.get(settings.purpose, "builds"), [DEFAULT_OPTIONS])
     length_ns = int(60e9 * minutes)
     protocol = dataclasses.replace(
         config.effort.protocol,
         slices_max_ns=length_ns,
         column_max_ns=max(length_ns, config.effort.protocol.column_max_ns),
         soaks=True,
+        clears=settings.purpose == BUILD_CLEARED,
         repeats=False,
         epochs=False,
         predicts=False,
@@ -348,7 +356,6 @@ def soak(settings: Settings) -> RunConfig:
         config,
         effort=Effort(1, 1, cold=False, protocol=protocol),
         control=True,
-        timeout_s=config.timeout_s or 2 * 60 * minutes + SOAK_START_S,
         soak=SoakConfig(cast("Purpose", settings.purpose), float(minutes)),
     )
 
@@ -387,6 +394,7 @@ def _options(settings: Settings) -> list[Options]:
         settings.native,
         settings.busy_cores,
         settings.steps_per_execution,
+        settings.warm_cache,
     )
 
 

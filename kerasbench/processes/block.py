@@ -25,8 +25,8 @@ from kerasbench.processes.outcome import Limits, Outcome, Received, not_started,
 from kerasbench.processes.process import Child, Listener
 from kerasbench.processes.variables import NOTHING
 from kerasbench.protocol.columns import CPU, GPU
-from kerasbench.protocol.measurement import CALLS, GENERATIONS, PILOT, STAGES, Slice, Turn, encode_turn
-from kerasbench.protocol.messages import Failure, Message, Phase
+from kerasbench.protocol.measurement import MEASURED, PILOT, Slice, Turn, encode_turn
+from kerasbench.protocol.messages import COMPILES, Failure, Message, Phase
 from kerasbench.protocol.requests import Sizes, TrialRequest
 
 
@@ -124,7 +124,7 @@ def measure(
         block = _Block(policy, on_event, kept, stack, guard, alone)
         block.start(members)
         block.run_pilot()
-        for stage in (*STAGES, *CALLS, *GENERATIONS):
+        for stage in MEASURED:
             block.run_stage(stage)
         started_alone = alone or len(block.columns) == 1
         outcomes = {column.index: column.outcome(started_alone) for column in block.columns}
@@ -134,7 +134,7 @@ def measure(
 # A GPU that has idled through the turns of other columns is back at its clocks after about so long.
 LEAD_IN_NS = 500_000_000
 
-_ORDER = (PILOT, *STAGES, *CALLS, *GENERATIONS)
+_ORDER = (PILOT, *MEASURED)
 
 # A child that cannot be started for want of these may be when the others of its block have ended.
 _SCARCE = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
@@ -237,7 +237,8 @@ class _Block:
         for index, member in enumerate(members):
             if index and not self.policy.fits():
                 continue
-            column = _Column(index, member, Received(partial(self._tell_phase, member.label)))
+            column = _Column(index, member, Received())
+            column.received.on_phase = partial(self._take_phase, column)
             column.received.on_turn = column.take_turn_message
             self.columns.append(column)
             self.on_event(TrialStarted(member.label))
@@ -255,7 +256,10 @@ class _Block:
                 self.on_event(StateChanged(column.member.label, state))
         self.on_event(Tick())
 
-    def _tell_phase(self, label: str, phase: str | Phase) -> None:
+    def _take_phase(self, column: _Column, phase: str | Phase) -> None:
+        label, begins = column.member.label, isinstance(phase, str)
+        if column.child is not None:
+            column.child.compiles(begins and phase in COMPILES)
         self.on_event(PhaseStarted(label, phase) if isinstance(phase, str) else PhaseEnded(label, phase))
 
     def run_pilot(self) -> None:

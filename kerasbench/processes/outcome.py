@@ -8,6 +8,7 @@ import secrets
 import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import get_args
 
 import msgspec
 
@@ -41,29 +42,40 @@ class Limits:
     timeout: str  # how a message names this limit
     memory_bytes: int | None = None  # None: no limit
     remedy: str = "a longer --timeout, in seconds"
+    compile_s: float | None = None  # of a phase of which most is compiling
 
 
-DEFAULT_TIMEOUT_S: dict[ProtocolKind, float] = {"steady": 300.0, "published": 7200.0, "calls": 300.0, "sweep": 300.0}
+DEFAULT_TIMEOUT_S: dict[ProtocolKind, float] = dict.fromkeys(get_args(ProtocolKind), 300.0) | {"published": 7200.0}
 # A case's later trials do what its first did, with up to half as much warm-up again: one that takes ten times as long
 # hangs, even on a machine that has become busy. What takes seconds may still meet a cold disk.
 TIMES_THE_FIRST = 10.0
+# Of a first step, where no --timeout was given: torch takes up to a minute on two cores, and one that hangs for ever
+# shall not use up what a long trial may take.
+COMPILE_S = 240.0
 LEAST_TIMEOUT_S = 60.0
 LAST_LINES = 40  # of what a child printed: a traceback
 
 
 def trial_limits(
-    timeout_s: float | None, memory_bytes: int | None, kind: ProtocolKind, first_trial_s: float | None
+    timeout_s: float | None,
+    memory_bytes: int | None,
+    kind: ProtocolKind,
+    first_trial_s: float | None,
+    minutes: float = 0.0,
 ) -> Limits:
-    """Return a trial's limits. Unless a time was asked for, it follows from how long the case's first trial took."""
+    """Return a trial's limits. Unless a time was asked for, it follows from how long the case's first trial took.
+
+    ``minutes``: how long a soak goes on.
+    """
     if timeout_s is not None:
         return Limits(timeout_s, f"--timeout {timeout_s:g} s", memory_bytes)
-    standard_s = DEFAULT_TIMEOUT_S[kind]
+    standard_s = DEFAULT_TIMEOUT_S[kind] + 2 * 60 * minutes
     if first_trial_s is not None:
         follows_s = max(LEAST_TIMEOUT_S, TIMES_THE_FIRST * first_trial_s)
         if follows_s < standard_s:
             name = f"--timeout {follows_s:.0f} s, the default after a first trial of {first_trial_s:.1f} s"
-            return Limits(follows_s, name, memory_bytes)
-    return Limits(standard_s, f"--timeout {standard_s:g} s, the default", memory_bytes)
+            return Limits(follows_s, name, memory_bytes, compile_s=COMPILE_S)
+    return Limits(standard_s, f"--timeout {standard_s:g} s, the default", memory_bytes, compile_s=COMPILE_S)
 
 
 def task_of(
@@ -71,11 +83,13 @@ def task_of(
 ) -> Task:
     """Return what a trial's child is started with. ``kept`` are the variables of the shell that are passed through."""
     backend = backends.get(request.backend)
-    own = backend.ALWAYS | backend.environment(request.device, request.options, scratch)
-    variables = clean(python, kept) | for_scratch(scratch) | own
+    caches = request.caches or scratch
+    own = backend.ALWAYS | backend.environment(request.device, request.options, caches)
+    variables = clean(python, kept) | for_scratch(scratch, caches) | own
     if request.data == "real":
         share_datasets(scratch)
-    return Task(python, variables, token + b" " + encode_request(request), limits.timeout_s, limits.memory_bytes)
+    line = token + b" " + encode_request(request)
+    return Task(python, variables, line, limits.timeout_s, limits.memory_bytes, compile_s=limits.compile_s)
 
 
 @dataclass
@@ -152,6 +166,9 @@ def failure_of(ended: Exit, phase: str, limits: Limits) -> Failure:
         failure = Failure(Code.INVALID, cause, "the scenario must not write to inherited file descriptors")
     elif ended.exceeded_bytes is not None and limits.memory_bytes is not None:
         failure = _over_limit(ended.exceeded_bytes, limits.memory_bytes, where)
+    elif ended.compiled_long:
+        cause = f"stopped {where}: compiling took more than {limits.compile_s:g} s"
+        failure = Failure(Code.TIMEOUT, cause, "--timeout, in seconds: then it alone is the limit")
     elif ended.timed_out:
         failure = Failure(Code.TIMEOUT, f"stopped {where} by {limits.timeout}", limits.remedy)
     elif ended.status < 0:

@@ -107,6 +107,7 @@ class Task:
     timeout_s: float
     memory_bytes: int | None = None  # None: no limit
     worker: Path = WORKER
+    compile_s: float | None = None  # that a phase may take of which most is compiling; None: no limit of its own
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,7 @@ class Exit:
     wall_ns: int
     stdout: str
     stderr: str
+    compiled_long: bool = False  # it was stopped by the limit of compiling
 
 
 class Child:
@@ -151,6 +153,7 @@ class Child:
         self._gone_ns: int | None = None
         self._pause_s = PAUSE_S
         self._timed_out = self._broke_protocol = False
+        self._compiling_ns: int | None = None  # how long it had run when it began to compile
         self._partial = bytearray()
         self._mark = f"{os.getpid()}-{self._spawned_ns}"
         guard(f"+{self._mark}")
@@ -218,6 +221,10 @@ class Child:
         self._since_ns = time.monotonic_ns()
         group.resume(self.number)
 
+    def compiles(self, now: bool) -> None:
+        """Note whether it is in a phase of which most is compiling, from now on."""
+        self._compiling_ns = self._spent_ns() if now else None
+
     def forgive(self, ns: int) -> None:
         """Do not count so much towards its timeout: the parent was suspended and could not hear it."""
         if self._since_ns is not None:
@@ -225,7 +232,7 @@ class Child:
 
     def is_over(self) -> bool:
         """Tell whether to end it: nothing more can be heard of it, or it may not go on."""
-        self._timed_out = self._spent_ns() > self._task.timeout_s * 1e9
+        self._timed_out = self._left_s() < 0
         if self._timed_out or self._broke_protocol or self._memory.exceeds():
             return True
         now_ns = time.monotonic_ns()
@@ -238,7 +245,7 @@ class Child:
         """Return after how long to ask again whether it is over, if nothing is heard of it before."""
         if self._gone_ns is not None:
             return DRAIN_S
-        left_s = self._task.timeout_s - self._spent_ns() / 1e9 if self.runs else self._task.timeout_s
+        left_s = self._left_s() if self.runs else self._task.timeout_s
         if not self.open:
             left_s = min(left_s, self._pause_s)
             self._pause_s = min(2 * self._pause_s, QUICK_POLL_S)
@@ -252,6 +259,7 @@ class Child:
         self.exit = Exit(
             status=KILLED if self._process.returncode is None else self._process.returncode,
             timed_out=self._timed_out,
+            compiled_long=self._timed_out and self._spent_ns() <= self._task.timeout_s * 1e9,
             broke_protocol=self._broke_protocol,
             exceeded_bytes=self._memory.exceeded_bytes,
             shortage=self._memory.shortage(),
@@ -274,6 +282,14 @@ class Child:
     def _spent_ns(self) -> int:
         """Return how long it has run, without the time in which it was parked."""
         return self._ran_ns + (0 if self._since_ns is None else time.monotonic_ns() - self._since_ns)
+
+    def _left_s(self) -> float:
+        """Return how long it may go on, by the limit that comes first; below 0 if one is passed."""
+        spent_ns = self._spent_ns()
+        left_s = self._task.timeout_s - spent_ns / 1e9
+        if self._compiling_ns is None or self._task.compile_s is None:
+            return left_s
+        return min(left_s, self._task.compile_s - (spent_ns - self._compiling_ns) / 1e9)
 
     def _leave(self) -> None:
         """Kill its group and reap it, then what has left the group; close what leads to it."""

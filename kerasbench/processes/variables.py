@@ -112,11 +112,13 @@ def share_datasets(folder: str, inherited: Mapping[str, str] = os.environ) -> No
     Path(folder, "datasets").symlink_to(shared.resolve())
 
 
-def for_scratch(folder: str) -> dict[str, str]:
+def for_scratch(folder: str, caches: str = "") -> dict[str, str]:
     """Return the variables that make a child keep its files and caches in one folder and show where a crash happened.
+
+    ``caches``: another folder, for what CUDA and ROCm compile.
 
     A private KERAS_HOME, because an existing keras.json overrides floatx and the image data format even where
     KERAS_BACKEND is set.
     """
-    kept = dict.fromkeys(("KERAS_HOME", "TMPDIR", *CACHES), folder)
+    kept = dict.fromkeys(("KERAS_HOME", "TMPDIR"), folder) | dict.fromkeys(CACHES, caches or folder)
     return kept | {"PYTHONFAULTHANDLER": "1", "PYTHONUNBUFFERED": "1"}

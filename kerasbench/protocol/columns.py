@@ -137,6 +137,7 @@ class Options:
     busy_cores: int = 0  # how many processors kerasbench itself keeps busy in the case's turns
     steps_per_execution: int | None = None  # steps between two looks of `fit`; None: as the scenario has it
     batch_size: int | None = None  # of a race, where it is a column of its own; None: as the workload has it
+    warm_cache: bool = False  # it finds what earlier processes of the run have compiled
 
     @property
     def label(self) -> str:
@@ -151,6 +152,7 @@ class Options:
                 "batch-size": self.batch_size,
                 "native": "on" if self.native else None,
                 "busy-cores": self.busy_cores or None,
+                "warm-cache": "on" if self.warm_cache else None,
                 "control": "on" if self.control else None,
             }
         )
@@ -219,8 +221,9 @@ class Column:
 
     @property
     def competes(self) -> bool:
-        """Whether it is asked who is fastest: no twin, no control, nothing that was slowed down."""
-        return not (self.options.native or self.options.control or self.options.busy_cores)
+        """Whether it is asked who is fastest: no twin, nothing that repeats another column or was slowed down."""
+        options = self.options
+        return not (options.native or options.control or options.busy_cores or options.warm_cache)
 
     @property
     def paired(self) -> "Column":

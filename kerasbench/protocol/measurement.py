@@ -249,6 +249,7 @@ class Resolved:
     recurrent: list[str] = field(default_factory=list)  # lstm: cudnn, backend (its own code), keras (a loop over time)
     busy_cores: float | None = None  # how many processors kerasbench kept busy beside it, on average; None: none
     steps_per_execution: int = 1  # training steps between two looks of `fit`
+    cached: int = 0  # files with compiled programs of earlier processes that were read
 
 
 @dataclass(frozen=True)
@@ -259,12 +260,19 @@ class Compiler:
     programs: int | None = None  # compiled: graphs of torch, programs of XLA
     seconds: float | None = None  # that tracing and compiling took
     breaks: dict[str, int] = field(default_factory=dict)  # of torch: why a graph ended early, and how often
-    while_measured: int = 0  # programs, or traces, that were made while slices were measured
+    while_measured: int = 0  # programs, or traces, that were made or given up while slices were measured
+    given_up: int = 0  # of torch: pieces of code that it runs eagerly, for it could not compile them
+    eager: str = ""  # why what was to be compiled ran eagerly in the end; empty: it did not, or nothing tells
 
     @property
     def made(self) -> int:
-        """Programs, or traces where these are not told."""
-        return self.programs if self.programs is not None else self.traces or 0
+        """Programs, or traces where these are not told, with those that were given up."""
+        return (self.programs if self.programs is not None else self.traces or 0) + self.given_up
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether what was measured is what it had compiled."""
+        return not self.while_measured and not self.eager
 
 
 @dataclass(frozen=True)
@@ -305,10 +313,13 @@ class Measurement:
     sizes: Sizes | None = None  # None: by an earlier kerasbench, or after published epochs
     compiler: Compiler | None = None  # None: nothing was compiled, or not recorded
     generations: list[Generation] = field(default_factory=list)  # of models that write texts
+    builds: Slices | None = None  # each counts models that were built; None: that was not measured
 
     @property
     def slices(self) -> Slices:
-        """The measured slices of what stands for a trial: training steps, or predictions of the largest batch."""
+        """The measured slices of what stands for a trial: steps, builds, or predictions of the largest batch."""
+        if self.builds is not None:
+            return self.builds
         if self.training is not None:
             return self.training.slices
         return largest(self.prediction)
@@ -379,6 +390,8 @@ GROWS = ("call", "compiled_call", "own")
 GENERATIONS = tuple(f"generate_{way}" for way in GROWS)
 # Before all of them, in a row's first block: a step after the first in each turn, at last answered with its sizes.
 PILOT = "pilot"
+BUILD = "build"  # of a soak: the model is built again and again
+MEASURED = (*STAGES, *CALLS, *GENERATIONS, BUILD)  # all that is measured in slices, in its order
 
 
 @dataclass(frozen=True)

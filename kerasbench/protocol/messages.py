@@ -13,6 +13,8 @@ from kerasbench.protocol.descriptions import Description
 from kerasbench.protocol.measurement import Measurement, Slice
 
 EXIT_PIPE_LOST = 203  # a child's status when its pipe was taken from it; no program leaves with it by custom
+# Phases of which most is compiling.
+FIRST_STEP, FIRST_PREDICTION, FIRST_CALL = COMPILES = ("first step", "first prediction", "first call")
 FIND = "find"  # the phase of a probe in which it turns out whether a backend is installed at all
 
 
@@ -40,6 +42,7 @@ class Phase:
     end_ns: int
     waited_ns: int = 0  # what of it went by while other columns had their turns
     peak_rss_bytes: int | None = None  # the most memory that the process has held up to its end
+    peak_device_bytes: int | None = None  # the same of the device's, where the backend counts it
 
     @property
     def duration_ns(self) -> int:

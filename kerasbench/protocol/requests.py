@@ -61,7 +61,7 @@ def fitting(name: str, default: str = "model") -> str:
 
 
 DataKind = Literal["synthetic", "real"]
-ProtocolKind = Literal["steady", "published", "sweep", "calls"]
+ProtocolKind = Literal["steady", "published", "sweep", "calls", "builds"]
 MIN_STEPS_FOR_SLICES = 8  # in shorter epochs the epochs themselves are counted
 
 
@@ -100,7 +100,7 @@ class Protocol:
 
     ``steady`` measures steps and what an epoch costs beyond them; ``published`` first runs all published epochs;
     ``sweep`` measures steps alone, at the size that the options name; ``calls`` trains nothing, and predicts in every
-    way.
+    way; ``builds`` makes the model again and again.
     """
 
     kind: ProtocolKind = "steady"
@@ -116,6 +116,7 @@ class Protocol:
     sizes: Sizes | None = None
     parts: bool = False  # measure what a step is made of too
     soaks: bool = False  # measure for as long as slices_max_ns says, and what memory the process holds
+    clears: bool = False  # clear Keras' session before each build
     # What later trials of a case may leave out, because it is known well enough:
     repeats: bool = True  # the first step's call over again, which tells what of it was compiling; and all of learning
     epochs: bool = True  # short epochs
@@ -138,6 +139,8 @@ class TrialRequest:
     options: Options = DEFAULT_OPTIONS
     twin_hash: str = ""  # of the twin's file, if the twin is asked for
     model_config: ModelConfig = NOTHING
+    caches: str = ""  # a folder with what earlier processes have compiled; empty: its own, in which there is nothing
+    fills_caches: bool = False  # it is there to leave something in them, and its figures are not kept
     task: Literal["trial"] = "trial"
 
 

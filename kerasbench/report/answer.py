@@ -88,10 +88,11 @@ def _ratio(row: Row, column: Column, ranking: Ranking) -> Cell:
         return Cell(times(ratio), ratio.value, level=column in ranking.level, warned=warned)
     if column == ranking.fastest:
         return Cell("1×", 1.0, warned=warned)
-    if ranking.fastest is None and column in row.cases:  # nothing to compare it with: its time
-        found = row.cases[column].estimate(row.headline)
+    case = row.cases.get(column)
+    if case and (ranking.fastest is None or not case.is_ranked):  # nothing to compare it with: its time
+        found = case.estimate(row.headline)
         if found is not None:
-            return Cell(f"{three_digits(found.value)} {BY_NAME[row.headline].unit}", found.value)
+            return Cell(f"{three_digits(found.value)} {BY_NAME[row.headline].unit}", found.value, warned=warned)
     return failed(row, column)
 
 

@@ -75,6 +75,7 @@ def compilers(found: Findings) -> Section | None:
             broken, again = number(sum(done.breaks.values())), number(done.while_measured)
             rows.append([*texts(row.label, column.label), *counts, seconds, broken, again])
             lines += [f"{row.label} {column.label}: {why} ({times})" for why, times in done.breaks.items()]
+            lines += [f"{row.label} {column.label}: not compiled: {done.eager}"] if done.eager else []
     headers = ["scenario", "column", "traces", "programs", "time", "graph breaks", "while measured"]
     notes = [
         "Programs: graphs of torch, or programs of XLA. On JAX a single operation that is called is a program, too.",

@@ -88,6 +88,11 @@ def seconds(value: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
+def duration(ns: float) -> str:
+    """Return ``0.412 ms``, or ``12.3 s`` from a second on."""
+    return f"{three_digits(ns / 1e9)} s" if ns >= 1e9 else f"{three_digits(ns / 1e6)} ms"
+
+
 def whole_steps(steps: float) -> str:
     """Return ``78 steps`` for anything above 77, three digits of what is larger; the first step is always made."""
     return f"{three_digits(steps)} steps" if steps >= 100 else count(max(1, math.ceil(steps)), "step")
@@ -161,6 +166,8 @@ def training_notes(summary: Summary, step: str = STEP) -> Iterator[str]:
         yield "native=on: the same model in the plain framework, without Keras; see What Keras costs."
     if any(column.options.busy_cores for column in summary.columns):
         yield "busy-cores=N: kerasbench kept N processors busy beside it; see What busy cores cost."
+    if any(column.options.warm_cache for column in summary.columns):
+        yield "warm-cache=on: it found what an earlier process had compiled; see What a warm cache saves."
 
 
 def _verdict_notes(summary: Summary) -> Iterator[str]:

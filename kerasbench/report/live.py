@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.ratios import by_slices
 from kerasbench.plan.cases import Case
-from kerasbench.protocol.measurement import CALLS, GENERATIONS, STAGES, Slice, Slices
-from kerasbench.protocol.messages import Phase
+from kerasbench.protocol.measurement import BUILD, CALLS, GENERATIONS, STAGES, Slice, Slices
+from kerasbench.protocol.messages import FIRST_STEP, Phase
 from kerasbench.protocol.requests import counts_epochs
-from kerasbench.report.figures import listed, names, three_digits, times
+from kerasbench.report.figures import duration, listed, names, times
 from kerasbench.results.record import RaceConfig
 from kerasbench.text import blanked, count
 
@@ -26,9 +26,9 @@ UNITS = {  # what a slice counts
     PARTS: "step in three ways",
     **{stage: stage.replace("_", " ") for stage in CALLS},
     **dict.fromkeys(GENERATIONS, "new token"),
+    BUILD: "build",
 }
 MOST_NAMED = 4  # of those that are behind
-FIRST_STEP = "first step"  # of the phases of a trial, the one whose time is shown at once
 SHOWN = {"train": "warm-up"}  # what a phase is until its slices are measured
 
 
@@ -173,8 +173,3 @@ class LiveBlock:
             *self.lines(),
             "There is no verdict. --resume measures this block again from its start.",
         ]
-
-
-def duration(ns: float) -> str:
-    """Return ``0.412 ms``, or ``12.3 s`` from a second on."""
-    return f"{three_digits(ns / 1e9)} s" if ns >= 1e9 else f"{three_digits(ns / 1e6)} ms"

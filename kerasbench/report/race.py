@@ -141,7 +141,10 @@ def _ending(race: Race, standing: Standing) -> str:
         return f"failed: {standing.failure.cause}"
     if standing.column == race.leader:
         return "fastest" if race.is_over else "leads"
-    ending = "left: too slow" if standing.has_left else "as good" if standing.column in race.equals else "undecided"
+    if not race.row.cases[standing.column].is_ranked:
+        ending = "not ranked"
+    else:
+        ending = "left: too slow" if standing.has_left else "as good" if standing.column in race.equals else "undecided"
     return f"{ending} (Keras without settings)" if standing.column == race.baseline else ending
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from kerasbench.analysis.soak import Soak, Trend
 from kerasbench.report import charts
-from kerasbench.report.figures import names, percent, three_digits
+from kerasbench.report.figures import duration, names, percent, three_digits
 from kerasbench.report.sections import EMPTY, Cell, Section, Table, number
 from kerasbench.text import KIB, MIB
 
@@ -17,20 +17,21 @@ def section(soaks: Sequence[Soak]) -> Section:
             Cell(one.row.label),
             Cell(named[one.column]),
             number(one.units),
+            Cell(duration(one.unit_ns), one.unit_ns),
             _amount(one.by_minute, 1 / MIB, "MiB"),
             _amount(one.memory, 1 / KIB, "KiB"),
             _amount(one.slower, 100, "%"),
         ]
         for one in soaks
     ]
-    table = Table(["scenario", "column", "units", "memory a minute", "memory a unit", "slower over the run"], rows)
+    headers = ["scenario", "column", "units", "time of one", "memory a minute", "memory a unit", "slower over the run"]
     notes = [
-        "Unit: a training step, an epoch where these are shorter than eight steps, or a prediction.",
+        "Unit: a training step, an epoch where these are shorter than eight steps, a prediction, or a build.",
         "A line through the means of ten parts of the run, without its first tenth; in brackets its 95 % interval.",
         "Slower: by the time of a unit over that of a control in turn, a process of the same case that rests most of "
         "the time.",
     ]
-    return Section("Answer", lines, table, notes=notes, chart=charts.soaked(soaks))
+    return Section("Answer", lines, Table(headers, rows), notes=notes, chart=charts.soaked(soaks))
 
 
 def sentences(soaks: Sequence[Soak]) -> list[str]:

@@ -22,6 +22,7 @@ from kerasbench.report.figures import (
     first_step,
     judged_together,
     metric_section,
+    names,
     paired,
     percent,
     size_along,
@@ -174,7 +175,8 @@ def cold_start(found: Findings) -> Section | None:
         "Before the first result",
         (
             *("startup_ms", "build_ms", "first_step_ms", "compile_ms"),
-            *("rss_start_mib", "rss_build_mib", "rss_train_mib", "peak_rss_mib", "peak_device_mib"),
+            *("rss_start_mib", "rss_build_mib", "rss_train_mib", "peak_rss_mib"),
+            *("device_start_mib", "device_build_mib", "device_train_mib", "peak_device_mib"),
         ),
         [
             *start_up(found.plain),
@@ -257,6 +259,29 @@ def what_busy_cores_cost(found: Findings) -> Section | None:
         *_seen(found.busy_cores, found.effect),
     ]
     return Section("What busy cores cost", table=Table(headers, rows), notes=notes) if rows else None
+
+
+def what_a_warm_cache_saves(found: Findings) -> Section | None:
+    """Return the first step, or the first compiled call, cold and warm."""
+    rows, lines = [], []
+    called = names(one.other for one in found.warm_caches)
+    for one in found.warm_caches:
+        what, case = BY_NAME[one.metric].title, one.row.cases[one.column]
+        times_ms = [one.row.cases[column].estimate(one.metric) for column in (one.other, one.column)]
+        cold, warm = (f"{three_digits(time.value / 1000)} s" if time else "–" for time in times_ms)
+        lines.append(f"{one.row.label}: {called[one.other]}: {what.lower()} {cold} cold, {warm} warm.")
+        read = max(measurement.resolved.cached for _, measurement in case.trials)
+        cells = _overhead(one, one.other, one.column)
+        rows.append([*texts(one.row.label, one.other.label, what), *cells, number(read)])
+    headers = ["scenario", "column", "of", "cold", "warm", "warm / cold", "warm it is", "files read"]
+    notes = [
+        "Warm: a fresh process that finds what an earlier one of the same case has compiled. Cold: one that finds "
+        "nothing.",
+        "Files read: with compiled programs. A warm column that reads none is no row.",
+        "JAX keeps all that it compiles. torch and TensorFlow keep what --jit on compiles (TensorFlow: XLA).",
+        _meaning(found.warm_caches, found.effect),
+    ]
+    return Section("What a warm cache saves", lines=lines, table=Table(headers, rows), notes=notes) if rows else None
 
 
 def _overhead(one: Contrast, first: Column, second: Column) -> list[Cell]:

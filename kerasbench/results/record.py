@@ -70,7 +70,7 @@ def exactly(count: int, protocol: Protocol | None = None) -> Effort:
     return Effort(count, count, protocol=protocol or Protocol())
 
 
-Purpose = Literal["train", "predict", "predict-one"]
+Purpose = Literal["train", "predict", "predict-one", "build", "build-cleared"]
 
 
 @dataclass(frozen=True)

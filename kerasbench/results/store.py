@@ -272,7 +272,9 @@ def _out_of_range(value: Any, name: str = "") -> str:
 def _needed(measured: Measurement, measures_epochs: bool) -> Iterator[Sized]:
     """Yield the lists that figures are computed from: each has an entry at least."""
     training, throughput, published = measured.training, measured.throughput, measured.published
-    if training is None:
+    if measured.builds is not None:
+        yield measured.builds
+    elif training is None:
         yield measured.prediction
         for latency in measured.prediction:
             yield latency.slices

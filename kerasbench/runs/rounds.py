@@ -2,10 +2,15 @@
 
 import dataclasses
 import math
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
+from types import FrameType
+from typing import Self
 
 from kerasbench import text
 from kerasbench.analysis import race, ratios
@@ -14,6 +19,9 @@ from kerasbench.analysis.estimates import minimal_effect
 from kerasbench.errors import ResultsError
 from kerasbench.events import (
     BlockStarted,
+    CycleEnded,
+    Event,
+    Notice,
     OnEvent,
     RoundEnded,
     RowEnded,
@@ -23,6 +31,7 @@ from kerasbench.events import (
     TrialEnded,
     Waiting,
 )
+from kerasbench.files import scratch_folder
 from kerasbench.host import commit
 from kerasbench.host.noise import MachineState, booted_s, of_machine
 from kerasbench.plan.cases import Case, Plan
@@ -130,6 +139,19 @@ def trial_record(case: Case, index: int, outcome: Outcome, block: int = 0, besid
         ended=text.now(),
         crowded=beside_others and _may_be_crowded(outcome, case.device.kind),
     )
+
+
+def filling(request: TrialRequest) -> TrialRequest:
+    """Return a request that compiles what another one will, and hardly measures."""
+    short = dataclasses.replace(
+        request.protocol,
+        slice_ns=1,
+        warmup_min_ns=0,
+        warmup_max_ns=0,
+        predict_warmup_ns=0,
+        repeats=False,
+    )
+    return dataclasses.replace(request, protocol=short, fills_caches=True)
 
 
 def _may_be_crowded(outcome: Outcome, device_kind: str) -> bool:
@@ -286,7 +308,7 @@ class OpenRow:
         left = {case.column: summarize_case(trials[case.column]) for case in self.alive}
         compare = race.compare_by(race.metric_of(config, headline_of(self.trials)), left)
         found = race.look(
-            [case.column for case in self.alive if case.key not in self.outpaced],
+            [case.column for case in self.alive if case.key not in self.outpaced and left[case.column].is_ranked],
             compare,
             config.margin,
             looks,
@@ -338,6 +360,43 @@ def seconds(trials: Iterable[TrialRecord]) -> float:
     return by_themselves_s + sum(blocks.values())
 
 
+class Ending:
+    """Takes the first interruption of a soak for its end, once there is something to keep; later ones are raised."""
+
+    def __init__(self, on_event: OnEvent) -> None:
+        self.asked = False
+        self._on_event = on_event
+        self._has_measured = self._said = False
+        self._before: dict[int, Callable[[int, FrameType | None], object]] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+            self._before = {number: handler for number, handler in handlers.items() if callable(handler)}
+        for number in self._before:
+            signal.signal(number, self.take)
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def take(self, number: int, frame: FrameType | None) -> None:
+        """Heed a signal."""
+        if self._has_measured and not self.asked:
+            self.asked = True
+        else:
+            self._before[number](number, frame)
+
+    def hear(self, event: Event) -> None:
+        """Pass an event on; say that the end was asked for."""
+        self._has_measured |= isinstance(event, CycleEnded)
+        if self.asked and not self._said:
+            self._said = True
+            self._on_event(Notice("ending after this cycle, and keeping what was measured; Ctrl-C again keeps nothing"))
+        self._on_event(event)
+
+
 # Measures one block, as processes.block.measure does. None: a member was not started.
 Launch = Callable[[Sequence[BlockMember], BlockPolicy, OnBlockEvent, bool], Sequence[Outcome | None]]
 
@@ -368,6 +427,8 @@ class Run:
     rows: list[OpenRow] = field(init=False)
     _rest_s: float = field(init=False)  # nobody runs for so long before each turn
     _sitting: int = field(init=False)
+    _caches: dict[CaseKey, str] = field(default_factory=dict)  # folders that go with the run
+    _folders: ExitStack = field(default_factory=ExitStack)
 
     def __post_init__(self) -> None:
         quota_cores = self.state.quota_cores
@@ -393,7 +454,8 @@ class Run:
         self.store.begin(self.record)
         try:
             self.on_event(RunStarted(self.planned, self.record, self.history))
-            self._measure_rounds()
+            with self._folders:
+                self._measure_rounds()
         except KeyboardInterrupt:
             self.record.stopped_because = INTERRUPTED
         except ResultsError:
@@ -454,6 +516,8 @@ class Run:
         with one column that was measured already, so that ratios can be taken by way of it. Where a block had a single
         column, even two do not fit: the others follow one by one, as crowded ones do.
         """
+        for case in [one for one in row.alive if one.options.warm_cache and one.key not in self._caches]:
+            self._fill_caches(row, case, index)
         left, reference, together = list(row.alive), list[Case](), True
         while left:
             beside = [case for case in left if together and case.key not in row.crowded]
@@ -485,20 +549,41 @@ class Run:
             is_won = row.leave_outpaced(so_far, self.planned.config.race, self.planned.effort.max_rounds)
             row.stop = StopReason.WON if is_won else row.stop
 
+    def _fill_caches(self, row: OpenRow, case: Case, index: int) -> None:
+        """Have a process of its own compile what the case's trials will find; where it fails, so has the case."""
+        self._caches[case.key] = self._folders.enter_context(scratch_folder())
+        self.on_event(Notice(f"{case.label}: a first process fills the caches"))
+        member, workload = self._member(row, case), case.selected.workload
+        member = dataclasses.replace(member, request=filling(member.request))
+        policy = BlockPolicy(
+            schedule.draw_orders(""),
+            lambda stage, slices: True,
+            partial(sizes.sizes_of, member.request.protocol, workload),
+            lambda: True,
+        )
+        (outcome,) = self.launch([member], policy, lambda event: None, True)
+        if outcome is not None and outcome.failure is not None:
+            trial = trial_record(case, index, outcome)
+            self._keep([(case, trial)])
+            row.take(trial)
+
     def _measure_block(self, row: OpenRow, cases: list[Case], index: int) -> list[tuple[Case, TrialRecord]]:
         """Measure cases side by side, keep the trials of those that were started, and return them."""
         number = 1 + max((trial.block for trial in self.record.trials), default=0)
-        cpu_ns = time.process_time_ns()
-        trials = self._launch_block(row, cases, index, number)
+        cpu_ns, ending = time.process_time_ns(), Ending(self.on_event)
+        with ending if self.planned.config.soak else nullcontext():
+            trials = self._launch_block(row, cases, index, number, ending)
         self.record.parent_cpu_ns += time.process_time_ns() - cpu_ns
         self._keep(trials)
         for case, trial in trials:
             row.take(trial)
             self._end_series(case, trial)
+        if ending.asked:
+            raise KeyboardInterrupt
         return trials
 
     def _launch_block(
-        self, row: OpenRow, cases: Sequence[Case], index: int, number: int
+        self, row: OpenRow, cases: Sequence[Case], index: int, number: int, ending: Ending
     ) -> list[tuple[Case, TrialRecord]]:
         known = [row.known[case.key] for case in cases]
         devices = [case.device for case in cases]
@@ -508,9 +593,10 @@ class Run:
         alone = row.starts_alone(self.planned.effort.cold) or not can_start_at_once(peaks_bytes, parameters)
         budget = memory_budget(devices, peaks_bytes, [one.on_card_bytes for one in known])
         protocol, workload = cases[0].protocol, cases[0].selected.workload
+        enough = partial(schedule.enough, protocol, schedule.shares(protocol, workload), most=row.portion.cycles)
         policy = BlockPolicy(
             self._orders(cases, number),
-            partial(schedule.enough, protocol, schedule.shares(protocol, workload), most=row.portion.cycles),
+            lambda stage, slices: ending.asked or enough(stage, slices),
             partial(self._sizes, cases, self.clock_s()),
             budget,
             self._rest_s,
@@ -518,7 +604,7 @@ class Run:
         self.on_event(BlockStarted(cases, is_first=not any(trial.measurement for trial in row.trials)))
         outcomes, seen = self.monitor.watch(
             devices,
-            lambda: self.launch(members, policy, self.on_event, alone),
+            lambda: self.launch(members, policy, ending.hear, alone),
             lambda reason: self.on_event(Waiting(cases[0].row_label, reason)),
         )
         if alone:  # else several have started between two looks
@@ -554,8 +640,10 @@ class Run:
         memory_bytes = config.memory_limit_bytes
         if memory_bytes is None and entry.is_saved and not entry.model_config.trust:
             memory_bytes = int(SAVED_SHARE * self.planned.machine.memory_bytes)
-        limits = trial_limits(config.timeout_s, memory_bytes, config.effort.protocol.kind, known.first_s)
+        minutes = config.soak.minutes if config.soak else 0.0
+        limits = trial_limits(config.timeout_s, memory_bytes, config.effort.protocol.kind, known.first_s, minutes)
         request = trial_request(case, row.asked(case), self.planned)
+        request = dataclasses.replace(request, caches=self._caches.get(case.key, ""))
         return BlockMember(self.interpreter(case.column.environment), request, limits, case.label)
 
     def _leave_out_odd(self, row: OpenRow, index: int) -> list[tuple[Case, TrialRecord]]:

@@ -15,7 +15,7 @@ from kerasbench.analysis.moderation import Priors
 from kerasbench.plan.cases import Case, Shared
 from kerasbench.protocol.columns import CaseKey
 from kerasbench.protocol.descriptions import WorkloadDescription
-from kerasbench.protocol.measurement import CALLS, GENERATIONS, STAGES, Slice, disturbed_cycles
+from kerasbench.protocol.measurement import BUILD, CALLS, GENERATIONS, STAGES, Slice, disturbed_cycles
 from kerasbench.protocol.requests import Protocol, counts_epochs
 from kerasbench.results.record import BUDGET, Effort, TrialRecord
 from kerasbench.text import count
@@ -97,7 +97,7 @@ SLICE_PRECISION = 0.01  # half-width of a block's ratios: processes of a case di
 SHARES = {TRAIN: 0.5, EPOCH: 0.2, ONE: 0.1, BATCH: 0.1, ALL: 0.1}  # of a column's time in a block
 REPEATED_NS = 20_000_000_000  # how long a stage's slices may have taken for disturbed ones to be measured again
 # Units that cannot be made shorter, of which fewer will do: what an epoch costs once is a small part of it.
-SOAKED_STAGE: dict[str, str] = {"steady": TRAIN, "calls": BATCH}  # the others have one cycle
+SOAKED_STAGE: dict[str, str] = {"steady": TRAIN, "calls": BATCH, "builds": BUILD}  # the others have one cycle
 LONG, LEAST_CYCLES = (EPOCH, ALL, *GENERATIONS), 3
 PARTS_SHARE = 0.4  # of that time again, for the three ways in which a step is taken apart
 PREDICTED = {ONE: 0.3, BATCH: 0.4, ALL: 0.3}  # of a model that is not trained
@@ -105,8 +105,8 @@ PREDICTED = {ONE: 0.3, BATCH: 0.4, ALL: 0.3}  # of a model that is not trained
 
 def shares(protocol: Protocol, workload: WorkloadDescription) -> dict[str, float]:
     """Return each stage's share of the time; what a protocol or a workload does not have is left to the steps."""
-    if protocol.kind == "sweep":
-        return {TRAIN: 1.0}
+    if protocol.kind in ("sweep", "builds"):
+        return {TRAIN if protocol.kind == "sweep" else BUILD: 1.0}
     if protocol.kind == "calls":
         stages = [stage for stage in (ONE, BATCH, ALL, *CALLS) if workload.predicts_batches or "batch" not in stage]
         if workload.new_tokens:

@@ -13,7 +13,7 @@ import math
 import os
 import sys
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +155,8 @@ def differences(options: Options, actual: Resolved, usage: Usage) -> list[tuple[
     executed = actual.steps_per_execution
     if options.steps_per_execution not in (None, executed):
         different.append(("--steps-per-execution", str(options.steps_per_execution), str(executed)))
+    if options.warm_cache and not actual.cached:
+        different.append(("--warm-cache", "on", "nothing that an earlier process had compiled"))
     busy_cores = actual.busy_cores or 0
     if options.busy_cores and busy_cores < LEAST_BUSY * options.busy_cores:
         different.append(("--busy-cores", str(options.busy_cores), f"{busy_cores:.1f} kept busy"))
@@ -206,6 +208,24 @@ def check_device(device: Device, proof: Proof) -> None:
     if cause:
         remedy = f"--device {CPU} measures the CPU; no row is shown for a device that was not used"
         raise TrialFailure(Failure(Code.WRONG_DEVICE, cause, remedy, "finish"))
+
+
+class CacheReads:
+    """Count which of the files that earlier processes have left in a folder of caches are read from now on.
+
+    By the time of a file's last access, which the system keeps (Linux with ``relatime`` too, where it is older than the
+    last change). Where it keeps none, nothing is counted.
+    """
+
+    def __init__(self, folder: str, patterns: Sequence[str]) -> None:
+        found = (file for pattern in patterns for file in Path(folder).glob(pattern)) if folder else ()
+        self._files = [file for file in found if file.is_file()]
+        for file in self._files:
+            os.utime(file, ns=(0, file.stat().st_mtime_ns))
+
+    @property
+    def count(self) -> int:
+        return sum(file.exists() and file.stat().st_atime_ns > 0 for file in self._files)
 
 
 class RecurrentSpy:

@@ -134,6 +134,18 @@ def require_executions(model: Any, workload: Workload, request: TrialRequest) ->
     model.train_function = None  # made again by the first step, whose time it is part of
 
 
+def builder(scenario: Scenario, feed: Feed, clears: bool) -> Callable[[], None]:
+    """Return what builds the scenario's model as a user would, and drops it; ``clears`` Keras' session before that."""
+    import keras
+
+    def build() -> None:
+        if clears:
+            keras.backend.clear_session()
+        make_weights(scenario.build(feed.workload), feed)
+
+    return build
+
+
 def make_weights(model: Any, feed: Feed) -> None:
     """Call a model that has no weights yet on one row: `fit` would make them later, and none would be shared.
 

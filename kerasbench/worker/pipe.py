@@ -4,7 +4,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 
@@ -28,6 +28,7 @@ class Pipe:
         self._token = token
         self._identity = _identity(descriptor)
         self.current_phase = ""
+        self.peak_device_bytes: Callable[[], int | None] = lambda: None  # known once there is a device
         self._waited_ns = 0
 
     def send(self, message: Message) -> None:
@@ -45,13 +46,14 @@ class Pipe:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Report that a phase has begun; when it ends well also how long it took and waited, and the peak of memory."""
+        """Report that a phase has begun; at a good end how long it took and waited, and peaks of memory."""
         self.current_phase = name
         self.send(Message(begun=name))
         self._waited_ns, start_ns = 0, time.monotonic_ns()
         yield
         end_ns = time.monotonic_ns()
-        self.send(Message(phase=Phase(name, start_ns, end_ns, self._waited_ns, peak_rss_bytes())))
+        peaks = (peak_rss_bytes(), self.peak_device_bytes())
+        self.send(Message(phase=Phase(name, start_ns, end_ns, self._waited_ns, *peaks)))
 
     def waited(self, ns: int) -> None:
         """Count so much of the current phase as the turns of other columns."""

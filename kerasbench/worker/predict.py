@@ -46,10 +46,19 @@ def time_batches(
     return _time_calls(model.predict_on_batch, _rotated(feed, batch), batch, pace, ask, warmup_calls)
 
 
-def time_way(
-    way: str, model: Any, backend: Backend, feed: Feed, batch: int, pace: Pace, ask: Ask, warmup_calls: int
-) -> Latency | None:
-    """Time single calls of one of WAYS; None where the column has no such way.
+@dataclass(frozen=True)
+class Way:
+    """One of WAYS that has been called once."""
+
+    name: str
+    call: Callable[[Any], object]
+    inputs: Sequence[Any]
+    batch: int
+    first_ns: int  # the first call, which may have compiled
+
+
+def first_call(way: str, model: Any, backend: Backend, feed: Feed, batch: int) -> Way | None:
+    """Call a model in one of WAYS for the first time; None where the column has no such way.
 
     Raises:
         TrialFailure (parity): it predicts something else than `predict_on_batch`.
@@ -66,8 +75,13 @@ def time_way(
     outputs = call(inputs[0])
     first_ns = time.perf_counter_ns() - start_ns
     require_equal(way, outputs, expected)
-    latency = _time_calls(call, inputs, batch, pace, ask, warmup_calls)
-    return dataclasses.replace(latency, way=way, first_ns=first_ns)
+    return Way(way, call, inputs, batch, first_ns)
+
+
+def time_way(way: Way, pace: Pace, ask: Ask, warmup_calls: int) -> Latency:
+    """Time single calls."""
+    latency = _time_calls(way.call, way.inputs, way.batch, pace, ask, warmup_calls)
+    return dataclasses.replace(latency, way=way.name, first_ns=way.first_ns)
 
 
 def _caller(way: str, model: Any, backend: Backend, batch: int) -> Callable[[Any], Any] | None:
@@ -222,6 +236,13 @@ def time_passes(model: Any, feed: Feed, pace: Pace, ask: Ask, most_batches: int 
     calls.warm_up(2)  # the first compiles
     slices = measure_slices(ask, calls.slice)
     return Throughput(samples, feed.predict_batch, calls.durations_ns, Slices.of(slices))
+
+
+def time_builds(build: Callable[[], object], pace: Pace, ask: Ask) -> Slices:
+    """Time a function that makes a model, which is dropped at once."""
+    calls = Calls(build, pace, least=1)
+    calls.warm_up(2)
+    return Slices.of(measure_slices(ask, calls.slice))
 
 
 @dataclass

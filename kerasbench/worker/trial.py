@@ -17,6 +17,7 @@ from kerasbench import backends
 from kerasbench.backends import Backend
 from kerasbench.protocol.columns import GPU, Size
 from kerasbench.protocol.measurement import (
+    BUILD,
     CALLS,
     GENERATIONS,
     PILOT,
@@ -40,12 +41,12 @@ from kerasbench.protocol.measurement import (
     Usage,
     largest,
 )
-from kerasbench.protocol.messages import Code, Failure, Message
+from kerasbench.protocol.messages import FIRST_CALL, FIRST_PREDICTION, FIRST_STEP, Code, Failure, Message
 from kerasbench.protocol.requests import Protocol, ProtocolKind, Sizes, TrialRequest, counts_epochs
 from kerasbench.scenario import Scenario, Workload, require_unchanged
 from kerasbench.worker import checks, predict
 from kerasbench.worker import model as models
-from kerasbench.worker.checks import RecurrentSpy
+from kerasbench.worker.checks import CacheReads, RecurrentSpy
 from kerasbench.worker.clock import Ask, Pace, SliceClock, settle_ns
 from kerasbench.worker.failure import TrialFailure, own_step, refuse_other_frameworks
 from kerasbench.worker.feed import Feed, prepare, prepare_sized, shuffle_ns
@@ -71,6 +72,7 @@ class Trial:
     model: Any
     callbacks: list[Any]
     meter: Meter
+    cache: CacheReads = field(default_factory=lambda: CacheReads("", ()))
     made: list[int] = field(default_factory=list)  # programs before the slices of each stage (below 0), and after them
 
     def _programs(self) -> int:
@@ -104,7 +106,9 @@ class Trial:
                 if turn.lead_ns:
                     from kerasbench.worker.train import keep_busy
 
+                    programs = self._programs()
                     keep_busy(turn.lead_ns)
+                    self.made.append(programs - self._programs())  # its own product is a program, too
                 self.meter.busy.resume()
             return turn
 
@@ -150,6 +154,7 @@ class PartialMeasurement:
     fallbacks: dict[str, int] = field(default_factory=dict)
     parts: Parts | None = None
     compiler: Compiler | None = None
+    builds: Slices | None = None
 
 
 def run_trial(request: TrialRequest, pipe: Pipe, turns: Turns) -> None:
@@ -173,8 +178,9 @@ def begin(request: TrialRequest, pipe: Pipe, turns: Turns, meter: Meter) -> Tria
     refuse_other_frameworks(request.backend)
     if request.options.threads is not None:
         checks.limit_processors(request.options.threads)  # before a framework sizes its pools
+    backend = backends.get(request.backend)
+    cache = CacheReads(request.caches, backend.CACHED)
     with pipe.phase("import"):
-        backend = backends.get(request.backend)
         importlib.import_module(backend.PACKAGE)
     with pipe.phase("keras"):  # apart: another Keras does not change how long the backend takes
         import keras
@@ -182,6 +188,7 @@ def begin(request: TrialRequest, pipe: Pipe, turns: Turns, meter: Meter) -> Tria
         models.remember_origins()
     with pipe.phase("device"):
         backend.configure(request.device, request.options)
+        pipe.peak_device_bytes = lambda: backend.peak_device_bytes(request.device)
         if request.options.dtype is not None:
             keras.config.set_dtype_policy(request.options.dtype)
         keras.ops.convert_to_numpy(keras.ops.sum(keras.ops.ones((2, 2))))
@@ -202,7 +209,7 @@ def begin(request: TrialRequest, pipe: Pipe, turns: Turns, meter: Meter) -> Tria
     with pipe.phase("build"):
         model = models.build(scenario, feed, backend, request)
         callbacks = scenario.callbacks(tempfile.mkdtemp()) if scenario.callbacks else []
-    return Trial(request, pipe, turns, backend, scenario, feed, model, callbacks, meter)
+    return Trial(request, pipe, turns, backend, scenario, feed, model, callbacks, meter, cache)
 
 
 def _feed(scenario: Scenario, workload: Workload, request: TrialRequest) -> Feed:
@@ -222,7 +229,7 @@ def first_prediction(trial: Trial, findings: PartialMeasurement) -> None:
     from kerasbench.worker.train import describe
 
     feed = trial.feed
-    with trial.pipe.phase("first prediction"):
+    with trial.pipe.phase(FIRST_PREDICTION):
         findings.batch = Batch(describe(feed.train[: feed.batch].x), "")
         if not feed.draws:
             findings.parity = Parity([], [], checks.sample_outputs(trial.model, feed))
@@ -238,7 +245,7 @@ def first_steps(trial: Trial, findings: PartialMeasurement) -> None:
     from kerasbench.worker import train
 
     model, feed, protocol = trial.model, trial.feed, trial.request.protocol
-    with trial.phase("first step"), RecurrentSpy(model) as spy:
+    with trial.phase(FIRST_STEP), RecurrentSpy(model) as spy:
         findings.first_step_ns, first_loss, findings.batch = train.first_step(model, feed)
     findings.recurrent = spy.notes
     if is_calibrated(protocol):
@@ -316,14 +323,27 @@ def calls(trial: Trial, findings: PartialMeasurement) -> None:
     """Measure slices of the other ways to predict, of one sample and of a batch."""
     model, feed, sizes = trial.model, trial.feed, findings.sizes
     assert sizes is not None  # the first prediction has found them
-    with trial.pipe.phase("calls"):
-        for stage in CALLS:
-            way, _, size = stage.rpartition("_")
-            batch = 1 if size == "one" else feed.predict_batch
-            if stage not in sizes.left_out and not (size == "batch" and batch == 1):
-                ask, count = trial.ask(stage), sizes.warmup_calls
-                latency = predict.time_way(way, model, trial.backend, feed, batch, trial.pace, ask, count)
-                findings.prediction += [latency] if latency else []
+    for stage in CALLS:
+        way, _, size = stage.rpartition("_")
+        batch = 1 if size == "one" else feed.predict_batch
+        if stage not in sizes.left_out and not (size == "batch" and batch == 1):
+            with trial.pipe.phase(FIRST_CALL):
+                called = predict.first_call(way, model, trial.backend, feed, batch)
+            if called is not None:
+                with trial.pipe.phase("calls"):
+                    latency = predict.time_way(called, trial.pace, trial.ask(stage), sizes.warmup_calls)
+                findings.prediction.append(latency)
+
+
+def builds(trial: Trial, findings: PartialMeasurement) -> None:
+    """Measure slices of building the model again."""
+    from kerasbench.worker.train import describe
+
+    feed, protocol = trial.feed, trial.request.protocol
+    findings.batch = Batch(describe(feed.train[: feed.batch].x), "")
+    with trial.pipe.phase("builds"):
+        build = models.builder(trial.scenario, feed, protocol.clears)
+        findings.builds = predict.time_builds(build, trial.pace, trial.ask(BUILD))
 
 
 def texts(trial: Trial, findings: PartialMeasurement) -> None:
@@ -353,12 +373,15 @@ def finish(trial: Trial, findings: PartialMeasurement) -> None:
         findings.proof = checks.gather_proof(backend, request.device, model, output)
         checks.check_device(request.device, findings.proof)
         resolved = checks.configuration_in_force(model, backend, request.device)
-        busy_cores = trial.meter.busy.average
-        findings.resolved = dataclasses.replace(resolved, recurrent=findings.recurrent, busy_cores=busy_cores)
-        checks.check_options(request.options, findings.resolved, _usage(findings))
+        findings.resolved = dataclasses.replace(
+            resolved, recurrent=findings.recurrent, busy_cores=trial.meter.busy.average, cached=trial.cache.count
+        )
+        finds = request.options.warm_cache and not request.fills_caches
+        asked = dataclasses.replace(request.options, warm_cache=finds)
+        checks.check_options(asked, findings.resolved, _usage(findings))
         findings.peak_rss_bytes = peak_rss_bytes()
         findings.peak_device_bytes = backend.peak_device_bytes(request.device)
-    if trial.scenario.trains and request.protocol.kind != "calls":
+    if trial.scenario.trains and request.protocol.kind not in ("calls", "builds"):
         findings.fallbacks = backend.fallbacks(lambda: first_step(model, trial.feed))
 
 
@@ -400,6 +423,7 @@ PHASES: dict[ProtocolKind, tuple[Phase, ...]] = {
     "published": (published_epochs, steps, short_epochs, predictions, finish),
     "sweep": (first_steps, steps, finish, silenced_parity),
     "calls": (first_prediction, predictions, calls, texts, finish),
+    "builds": (builds, finish),
 }
 UNTRAINED: tuple[Phase, ...] = (first_prediction, predictions, finish)
 
@@ -414,8 +438,10 @@ def is_calibrated(protocol: Protocol) -> bool:
 
 def phases_of(protocol: Protocol, workload: Workload, trains: bool = True) -> list[Phase]:
     """Return what follows once the model is built, in its order."""
-    if protocol.kind == "calls" or not trains:
-        return list(PHASES["calls"] if protocol.kind == "calls" else UNTRAINED)
+    if protocol.kind in ("calls", "builds"):
+        return list(PHASES[protocol.kind])
+    if not trains:
+        return list(UNTRAINED)
     by_epoch = counts_epochs(workload.steps)
     left_out: dict[Phase, bool] = {
         short_epochs: by_epoch or not protocol.epochs,
@@ -464,12 +490,13 @@ def measurement_of(trial: Trial, findings: PartialMeasurement) -> Measurement:
         sizes=findings.sizes,
         compiler=findings.compiler,
         generations=findings.generations,
+        builds=findings.builds,
     )
 
 
 def _usage(findings: PartialMeasurement) -> Usage:
-    """Return what the slices of steps used, or of predictions."""
-    slices = largest(findings.prediction) if findings.steps is None else findings.steps.slices
+    """Return what the slices of steps used, of builds or of predictions."""
+    slices = findings.builds or largest(findings.prediction) if findings.steps is None else findings.steps.slices
     return Usage(
         cpu_ns=sum(slice_.cpu_ns or 0 for slice_ in slices),
         wall_ns=sum(slice_.ns for slice_ in slices),

@@ -7,10 +7,10 @@ import pytest
 from kerasbench.analysis.estimates import Verdict, estimate
 from kerasbench.analysis.findings import Findings, findings
 from kerasbench.analysis.rankings import Ranking, break_evens, of_keras, sittings, speed_ups
-from kerasbench.analysis.summary import Summary, concerns, summarize
+from kerasbench.analysis.summary import Summary, concerns, is_warned, summarize
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column, Device, Options
-from kerasbench.protocol.measurement import Measurement, Slice, Slices
+from kerasbench.protocol.measurement import Compiler, Measurement, Slice, Slices
 from kerasbench.report import page
 from kerasbench.report.answer import sentences
 from kerasbench.report.page import document
@@ -57,6 +57,20 @@ def test_the_others_stand_beside_the_fastest_by_their_ratio() -> None:
     assert ratio is not None and found.over_fastest(JAX) is None
     assert ratio.value == pytest.approx(1 / comparison.ratio.value)
     assert ratio.half_width == pytest.approx(comparison.ratio.half_width)
+
+
+@pytest.mark.parametrize("done", [Compiler(programs=9, while_measured=1), Compiler(programs=9, eager="at its limit")])
+def test_what_was_not_compiled_when_it_was_measured_is_not_ranked_and_is_marked(done: Compiler) -> None:
+    record = run(jax=1.0, torch=2.0, tensorflow=3.0)
+    for place, trial in enumerate(record.trials):
+        if trial.backend == "jax" and trial.block == 2 and trial.measurement:
+            spoiled = dataclasses.replace(trial.measurement, compiler=done)
+            record.trials[place] = dataclasses.replace(trial, measurement=spoiled)
+    summary = summarize(record)
+    (found,) = summary.rankings
+    assert (found.first, [one.rival.backend for one in found.comparisons]) == (TORCH, ["tensorflow"])
+    assert is_warned(summary.rows[0], JAX) and not is_warned(summary.rows[0], TORCH)
+    assert "⚠ JAX: see Warnings." in sentences(Findings(summary))[0]
 
 
 def test_a_control_is_compared_with_what_it_repeats_and_does_not_compete() -> None:

@@ -121,3 +121,17 @@ def test_without_its_control_a_column_has_memory_alone(rng: random.Random) -> No
     assert found.slower is None and found.memory is not None
     (line,) = sentences(findings(record))
     assert "nothing is known of whether steps become slower" in line
+
+
+def test_a_soak_of_builds_speaks_of_builds_and_of_its_own_length(rng: random.Random) -> None:
+    record = soaked(0.4, 0.0, rng)
+    config = dataclasses.replace(record.config, soak=SoakConfig("build", minutes=10.0))  # and was ended after one
+    trials = []
+    for trial in record.trials:
+        assert trial.measurement is not None
+        found = dataclasses.replace(trial.measurement, training=None, builds=trial.measurement.slices)
+        trials.append(dataclasses.replace(trial, measurement=found))
+    found_of = of(dataclasses.replace(record, config=config, trials=trials))
+    assert found_of.unit == "build"
+    assert found_of.slower is not None and found_of.slower.low < 0.4 < found_of.slower.high + 0.02
+    assert "builds became" in sentences(findings(dataclasses.replace(record, config=config, trials=trials)))[0]

@@ -105,6 +105,32 @@ def test_torch_compiles_into_the_trial_s_own_folder() -> None:
     assert dict.fromkeys(caches, "/caches").items() <= torch.environment(CPU, DEFAULT, "/caches").items()
 
 
+WARM = Options(warm_cache=True)
+
+
+def test_programs_are_kept_for_other_processes_only_where_a_warm_cache_was_asked_for() -> None:
+    assert backends.get("jax").environment(CPU, DEFAULT, "/caches")["JAX_ENABLE_COMPILATION_CACHE"] == "false"
+    assert "TF_XLA_FLAGS" not in tensorflow.environment(CPU, DEFAULT, "/caches")
+    jax = backends.get("jax").environment(CPU, WARM, "/caches")
+    assert (jax["JAX_ENABLE_COMPILATION_CACHE"], jax["JAX_COMPILATION_CACHE_DIR"]) == ("true", "/caches")
+    assert tensorflow.environment(CPU, WARM, "/caches")["TF_XLA_FLAGS"].endswith("=/caches")
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "jit", "can"),
+    [
+        ("jax", CPU, None, True),
+        *(("torch", CPU, jit, bool(jit)) for jit in (None, False, True)),
+        *(("tensorflow", device, jit, can) for device, jit, can in ((CPU, None, False), (CPU, True, True))),
+        *(("tensorflow", CUDA, jit, can) for jit, can in ((None, True), (False, False))),
+    ],
+)
+def test_what_is_not_compiled_leaves_no_cache(name: str, device: Device, jit: bool | None, can: bool) -> None:
+    found = backends.get(name).unsupported(device, Options(jit=jit, warm_cache=True))
+    assert (found is None) is can
+    assert found is None or found[1] == "--jit on --warm-cache"
+
+
 @pytest.mark.parametrize(("name", "variable"), [("torch", "OMP_NUM_THREADS"), ("jax", "NPROC")])
 def test_threads_are_limited_only_where_that_was_asked_for(name: str, variable: str) -> None:
     environment = backends.get(name).environment
@@ -326,15 +352,44 @@ def test_memory_always_grows_with_torch() -> None:
 
 def test_torch_tells_its_graphs_and_the_most_frequent_reasons_of_their_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
     breaks = {f"reason {times}\n  and where": times for times in (1, 5, 3, 2)}
-    dynamo: Any = types.SimpleNamespace(
-        counters={"stats": {"unique_graphs": 4}, "graph_break": breaks},
-        calculate_time_spent=lambda: {"total_wall_time": 21.5},
-    )
-    monkeypatch.setitem(sys.modules, "torch._dynamo.utils", dynamo)
+    counters = counted(monkeypatch, graphs=4, total=9, ok=7)
+    counters["graph_break"] = breaks
     found = torch.compiler(None)
-    assert found == Compiler(programs=4, seconds=21.5, breaks={"reason 5": 5, "reason 3": 3, "reason 2": 2})
-    dynamo.counters["stats"]["unique_graphs"] = 0
+    assert found == Compiler(programs=4, seconds=21.5, breaks={"reason 5": 5, "reason 3": 3, "reason 2": 2}, given_up=2)
+    counters["frames"]["total"] = 0
     assert torch.compiler(None) is None
+
+
+@pytest.mark.parametrize(
+    ("graphs", "reason", "eager"),
+    [
+        (3, "Attempt to trace generator", ""),
+        (3, "Dynamo recompile limit exceeded\n  Explanation: ...", torch.AT_LIMIT),
+        (3, "cache_size_limit reached", torch.AT_LIMIT),  # torch 2.6
+        (0, "Attempt to trace generator", torch.NO_GRAPH),
+    ],
+)
+def test_torch_tells_that_it_compiles_no_further(
+    monkeypatch: pytest.MonkeyPatch, graphs: int, reason: str, eager: str
+) -> None:
+    counted(monkeypatch, graphs, 3, 2)["unimplemented"] = {reason: 1}
+    found = torch.compiler(None)
+    assert found is not None
+    assert (found.eager, found.made, found.is_settled) == (eager, graphs + 1, not eager)
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, graphs: int, total: int, ok: int) -> dict[str, dict[str, int]]:
+    """Put counters in the place of torch's, and return them."""
+    counters: dict[str, dict[str, int]] = {
+        "stats": {"unique_graphs": graphs},
+        "frames": {"total": total, "ok": ok},
+        "graph_break": {},
+        "unimplemented": {},
+    }
+    times = {"total_wall_time": 21.5}
+    dynamo = types.SimpleNamespace(counters=counters, calculate_time_spent=lambda: times)
+    monkeypatch.setitem(sys.modules, "torch._dynamo.utils", dynamo)
+    return counters
 
 
 def test_tensorflow_tells_how_often_keras_functions_were_traced() -> None:
@@ -344,3 +399,17 @@ def test_tensorflow_tells_how_often_keras_functions_were_traced() -> None:
     model = types.SimpleNamespace(train_function=function(2), test_function=None, predict_function=function(1))
     assert tensorflow.compiler(model) == Compiler(traces=3)
     assert tensorflow.compiler(types.SimpleNamespace()) is None
+
+
+def test_each_backend_s_counter_of_a_card_s_memory_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    card = types.SimpleNamespace(memory_stats=lambda: {"peak_bytes_in_use": 7})
+    memory = types.SimpleNamespace(get_memory_info=lambda name: {"peak": 8})
+    stand_ins: dict[str, Any] = {
+        "jax": types.SimpleNamespace(devices=lambda: [card]),
+        "tensorflow": types.SimpleNamespace(config=types.SimpleNamespace(experimental=memory)),
+        "torch": types.SimpleNamespace(cuda=types.SimpleNamespace(max_memory_allocated=lambda: 9)),
+    }
+    for name, stand_in in stand_ins.items():
+        monkeypatch.setitem(sys.modules, name, stand_in)
+    assert [backends.get(name).peak_device_bytes(CUDA) for name in backends.names()] == [7, 8, 9]
+    assert [backends.get(name).peak_device_bytes(CPU) for name in backends.names()] == [None] * 3

@@ -47,6 +47,17 @@ def test_a_twin_that_there_is_not_is_missed_where_its_scenario_was_named(named: 
     assert labels([*found.cases, *(case for case, _ in found.absent)]) == expected
 
 
+def test_a_warm_cache_that_a_backend_does_not_have_is_a_column_less_and_said() -> None:
+    asked = RunConfig(devices=["cpu"], options=[Options(), Options(warm_cache=True)])
+    found = plan_cases.make(asked, [made.selected()], BOTH, made.MACHINE)
+    assert labels(found.cases) == ["dense torch cpu", "dense jax cpu", "dense jax cpu warm-cache=on"]
+    assert found.absent == []
+    assert found.warnings == [
+        "no column torch cpu warm-cache=on: torch compiles nothing without --jit on, so it leaves no cache; "
+        "--jit on --warm-cache"
+    ]
+
+
 def labels(cases: list[plan_cases.Case]) -> list[str]:
     return [case.label for case in cases]
 

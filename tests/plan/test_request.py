@@ -238,6 +238,14 @@ def test_twins_and_busy_cores_are_columns_beside_all_others_and_compete_with_non
     assert [one for one in found if Column("jax", "cpu", one).competes] == [DEFAULT]
 
 
+def test_each_column_with_keras_is_measured_once_more_with_a_warm_cache_and_that_one_competes_with_none() -> None:
+    found = request.options_of(["on"], [], [], [], native=True, steps_per_execution=["1", "8"], warm_cache=True)
+    warm = [one for one in found if one.warm_cache]
+    assert warm == [Options(jit=True, steps_per_execution=steps, warm_cache=True) for steps in (1, 8)]
+    assert len(found) == 5
+    assert not any(Column("jax", "cpu", one).competes for one in warm)
+
+
 @pytest.mark.parametrize(
     ("said", "complaint"),
     [
@@ -247,6 +255,8 @@ def test_twins_and_busy_cores_are_columns_beside_all_others_and_compete_with_non
         *((Settings(threads=[text]), "--threads takes whole numbers from 1 on") for text in ("0", "two")),
         *((Settings(busy_cores=[text]), "--busy-cores takes whole numbers from 1 on") for text in ("0", "-1", "all")),
         (Settings(busy_cores=["1"], protocol="published"), "--protocol published takes none"),
+        (Settings(warm_cache=True, quick=True), "--warm-cache is about the first step, which --quick does not measure"),
+        (Settings(warm_cache=True, protocol="published"), "which --protocol published does not measure"),
     ],
 )
 def test_an_option_that_means_nothing_is_refused(said: Settings, complaint: str) -> None:
@@ -350,8 +360,16 @@ def test_a_soak_is_one_long_block_with_a_control() -> None:
     assert (protocol.kind, protocol.soaks, protocol.slices_max_ns) == ("steady", True, 600_000_000_000)
     assert found.control
     assert (found.effort.min_rounds, found.effort.max_rounds) == (1, 1)
-    assert found.timeout_s is not None and found.timeout_s > 600
+    assert found.timeout_s is None
     assert request.soak(Settings(scenarios=["dense"], purpose="predict")).effort.protocol.kind == "calls"
+
+
+@pytest.mark.parametrize(("purpose", "clears"), [("build", False), ("build-cleared", True)])
+def test_a_soak_of_builds_says_whether_the_session_is_cleared(purpose: str, clears: bool) -> None:
+    protocol = request.soak(Settings(scenarios=["dense"], purpose=purpose)).effort.protocol
+    assert (protocol.kind, protocol.clears, protocol.soaks) == ("builds", clears, True)
+    with pytest.raises(UsageError, match="purpose 'build'"):
+        request.fastest(Settings(scenarios=["dense"], purpose="build"))
 
 
 @pytest.mark.parametrize(

@@ -258,6 +258,16 @@ def test_the_limit_of_time_is_for_what_a_column_has_run_in_all(columns: Columns,
     assert columns.codes(once + FINE, twice, once + FINE) == [None, Code.TIMEOUT, None]
 
 
+def test_a_compilation_has_a_limit_of_its_own(columns: Columns, clock: Clock) -> None:
+    columns.limits = Limits(900.0, "900 s", compile_s=240.0)
+    columns.on_phase = lambda index, name: clock.leap(300 * 10**9) if name in ("load", "first step") else None
+    long, compiles = "say(begun='load')\nsay(begun='train')\n" + FINE, "say(begun='first step')\nhang()"
+    first, second = columns.measure(long, compiles)
+    assert first is not None and first.failure is None
+    assert second is not None and second.failure is not None
+    assert second.failure.cause == "stopped in phase 'first step': compiling took more than 240 s"
+
+
 def test_side_by_side_the_start_counts_for_each(columns: Columns, clock: Clock) -> None:
     columns.on_phase = lambda index, name: clock.leap() if name == "long" else None
     assert columns.codes(MEET + "hang()", MEET + "say(begun='long')\nhang()", alone=False) == [Code.TIMEOUT] * 2

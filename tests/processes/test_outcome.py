@@ -16,7 +16,7 @@ from kerasbench.protocol.requests import ProtocolKind
 from tests import made
 
 FINE = Exit(0, False, False, None, "", 0.5, 100, 50, "", "")
-LIMITS = Limits(300.0, "--timeout 300 s, the default", 4 << 30)
+LIMITS = Limits(300.0, "--timeout 300 s, the default", 4 << 30, compile_s=240.0)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,13 @@ def test_a_limit_follows_the_first_trial_unless_one_was_asked_for(
     assert found.timeout.startswith(f"--timeout {timeout_s:g} s")
     assert ("the default" in found.timeout) is (asked_s is None)
     assert ("first trial" in found.timeout) is (asked_s is None and timeout_s not in (300, 7200))
+
+
+def test_a_soak_has_the_time_that_it_takes_besides_and_a_compilation_a_limit_of_its_own() -> None:
+    found = outcome.trial_limits(None, None, "steady", None, minutes=10)
+    assert found.timeout_s == 300 + 1200
+    assert found.compile_s == outcome.COMPILE_S
+    assert outcome.trial_limits(9000.0, None, "steady", None).compile_s is None
 
 
 def line(message: Message) -> bytes:
@@ -150,6 +157,11 @@ def of(**different: object) -> Failure:
         ({"status": -signal.SIGKILL}, Code.CRASH, "killed by SIGKILL from outside in phase 'train'"),
         ({"status": -9, "shortage": "it ran out"}, Code.OOM, "killed for want of memory in phase 'train': it ran out"),
         ({"status": -11, "shortage": "it ran out"}, Code.CRASH, "died from SIGSEGV in phase 'train'"),
+        (
+            {"status": -9, "timed_out": True, "compiled_long": True},
+            Code.TIMEOUT,
+            "stopped in phase 'train': compiling took more than 240 s",
+        ),
         ({"status": -9, "timed_out": True}, Code.TIMEOUT, "stopped in phase 'train' by --timeout 300 s, the default"),
         (
             {"status": -9, "exceeded_bytes": 4617089843, "shortage": "it ran out"},

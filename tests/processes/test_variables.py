@@ -91,3 +91,10 @@ def test_a_child_keeps_its_files_and_what_it_compiles_in_its_scratch_folder() ->
     own = ("KERAS_HOME", "TMPDIR", *variables.CACHES)
     found = variables.clean(inherited=dict.fromkeys(own, "/mine")) | variables.for_scratch("/scratch")
     assert {found[name] for name in own} == {"/scratch"}
+
+
+def test_what_was_compiled_for_a_card_lies_in_a_folder_of_caches_if_there_is_one() -> None:
+    assert {variables.for_scratch("/scratch")[name] for name in variables.CACHES} == {"/scratch"}
+    found = variables.for_scratch("/scratch", "/caches")
+    assert {found[name] for name in variables.CACHES} == {"/caches"}
+    assert found["TMPDIR"] == found["KERAS_HOME"] == "/scratch"

@@ -38,6 +38,7 @@ OPTIONS = Options(
     busy_cores=1,
     steps_per_execution=8,
     batch_size=128,
+    warm_cache=True,
 )
 MODEL = ModelConfig([Input("a", [1, 2], "int32")], 4, "layers.py", True, "rows.npz", 9)
 PROTOCOL = Protocol("published", parts=True, sizes=made.SIZES)

@@ -14,7 +14,7 @@ from tests import whole_command
 pytestmark = pytest.mark.real
 
 PACKAGE = Path(kerasbench.__file__).parent
-NAME = "newcomer"
+NAME, PEAK_BYTES = "newcomer", 5 << 20
 
 
 @pytest.fixture
@@ -23,7 +23,8 @@ def package(tmp_path: Path) -> Path:
     shutil.copytree(PACKAGE, tmp_path / "kerasbench", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(PACKAGE.parent / "results" / "published", tmp_path / "kerasbench" / "published")  # as in a wheel
     known = tmp_path / "kerasbench" / "backends"
-    shutil.copy(known / "jax.py", known / f"{NAME}.py")
+    counts = f"\n\ndef peak_device_bytes(device):\n    return {PEAK_BYTES}\n"  # as a card's counter would
+    (known / f"{NAME}.py").write_text((known / "jax.py").read_text() + counts)
     return tmp_path
 
 
@@ -38,3 +39,5 @@ def test_one_more_file_among_the_backends_is_one_more_column(package: Path, faul
     (trial,) = store.load(data).trials
     assert trial.backend == NAME
     assert trial.measurement is not None and trial.measurement.resolved.versions["jax"]
+    peaks = {phase.name: phase.peak_device_bytes for phase in trial.phases}
+    assert (peaks["import"], peaks["build"], peaks["train"]) == (None, PEAK_BYTES, PEAK_BYTES)

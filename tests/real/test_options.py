@@ -80,3 +80,20 @@ def test_a_scenario_that_names_its_own_dtype_cannot_be_measured_in_another(fault
     assert failure.cause == (
         "asked for --dtype mixed_bfloat16, but it ran with mixed_bfloat16, layers in float32, weights in float32"
     )
+
+
+def test_a_second_process_finds_what_the_first_has_compiled(faults: Path, tmp_path: Path) -> None:
+    cached = [
+        trials.measured(
+            trials.run(
+                faults / "fine.py",
+                "jax",
+                options=Options(warm_cache=True),
+                protocol=trials.STEPS_ALONE,
+                caches=str(tmp_path),
+                fills_caches=fills,
+            )
+        ).resolved.cached
+        for fills in (True, False)
+    ]
+    assert cached[0] == 0 < cached[1]

@@ -36,6 +36,7 @@ def run(
     workload: str = "default",
     device: Device | None = None,
     timeout_s: float = 120,
+    compile_s: float | None = None,
     protocol: Protocol = SHORTEST,
     data: DataKind = "synthetic",
     options: Options = DEFAULT,
@@ -43,6 +44,8 @@ def run(
     python: str = sys.executable,
     kept: Mapping[str, str] = NOTHING,
     model_config: ModelConfig | None = None,
+    caches: str = "",
+    fills_caches: bool = False,
 ) -> Outcome:
     """Run one trial: a block of a single column. ``model_config`` is said of a saved model, which has one workload."""
     said = model_config or ModelConfig()
@@ -59,8 +62,10 @@ def run(
         options=options,
         twin_hash=catalog.twins(file)[backend] if options.native else "",
         model_config=said,
+        caches=caches,
+        fills_caches=fills_caches,
     )
-    limits = Limits(timeout_s, f"--timeout {timeout_s:g} s", memory_bytes)
+    limits = Limits(timeout_s, f"--timeout {timeout_s:g} s", memory_bytes, compile_s=compile_s)
     (outcome,) = together([BlockMember(python, request, limits)], kept=kept)
     return outcome
 

@@ -259,7 +259,17 @@ def test_what_compilers_did_is_told_and_a_case_that_compiled_while_it_was_measur
     assert jax == ["dense", "jax cpu", "7", "6", "0.500 s", "0", "0"]
     assert torch == ["dense", "torch cpu", "–", "4", "21.3 s", "3", "2"]
     assert "dense torch cpu: call to item (3)" in text
-    assert table.rows(notes_of(*record.trials))[1][1:3] == ["torch cpu", "compiled again while it was measured"]
+    meaning = "not ranked: it compiled again while it was measured"
+    assert table.rows(notes_of(*record.trials))[1][1:3] == ["torch cpu", meaning]
+
+
+def test_what_ran_eagerly_though_it_was_to_be_compiled_is_marked_and_says_why() -> None:
+    done = Compiler(programs=8, eager="it has hit its limit of recompilations")
+    trials = [made.trial(found=dataclasses.replace(made.measurement(), compiler=done)), made.trial(backend="jax")]
+    meaning = "not ranked: what was to be compiled ran eagerly"
+    assert table.rows(notes_of(*trials))[1][1:3] == ["torch cpu", meaning]
+    text = document(findings(made.record(*trials)))
+    assert "dense torch cpu: not compiled: it has hit its limit of recompilations" in text
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from kerasbench.analysis.findings import Figure, Findings, Side, findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.measurement import Latency
+from kerasbench.protocol.messages import Phase
 from kerasbench.protocol.requests import Protocol
 from kerasbench.report import tables
 from kerasbench.report.figures import metric_section
@@ -18,6 +19,7 @@ from kerasbench.report.tables import (
     calls,
     each_sitting,
     epochs,
+    what_a_warm_cache_saves,
     what_busy_cores_cost,
     what_keras_costs,
 )
@@ -368,6 +370,43 @@ def test_a_column_beside_busy_cores_is_compared_with_itself_without_them() -> No
     assert line[-2:] == ["3.00 ±0.0 %", "slower"]
     (ranking,) = found.summary.rankings
     assert ranking.fastest is None  # what was slowed on purpose competes with nobody
+
+
+def test_a_first_step_that_found_a_cache_stands_beside_the_cold_one() -> None:
+    trials = []
+    for options, first_ms, cached in ((Options(), 4100, 0), (Options(warm_cache=True), 1300, 13)):
+        for index in range(1, 4):
+            one = made.measurement()
+            first_ns = int(first_ms * made.MS * SCATTER[index - 1])
+            training = dataclasses.replace(made.trained(one), first_step_ns=first_ns)
+            one = dataclasses.replace(one, training=training, resolved=dataclasses.replace(one.resolved, cached=cached))
+            trials.append(made.trial(index, backend="jax", options=options, found=one))
+    found = findings(made.record(*trials, rounds=3))
+    text = table.section(drawn(what_a_warm_cache_saves(found)), "What a warm cache saves")
+    assert "dense: JAX: first step 4.10 s cold, 1.30 s warm." in text
+    _, line = table.rows(text)
+    assert line[:3] == ["dense", "jax cpu", "First step"]
+    assert line[-3:] == ["0.317 ±0.0 %", "faster", "13"]
+    (ranking,) = found.summary.rankings
+    assert ranking.fastest is None
+    assert what_a_warm_cache_saves(findings(made.record(made.trial()))) is None
+
+
+def test_the_memory_of_a_device_stands_beside_that_of_the_process_phase_by_phase() -> None:
+    peaks = {"device": (100, None), "build": (120, 8), "train": (300, 64)}
+    phases = [
+        Phase(name, 0, made.MS, 0, rss << 20, None if card is None else card << 20)
+        for name, (rss, card) in peaks.items()
+    ]
+    trial = dataclasses.replace(made.trial(device=Device("cuda", 0, "NVIDIA H200")), phases=phases)
+    text = table.section(document(findings(made.record(trial))), "Before the first result")
+    found = {line[1]: line[2] for line in table.rows(text)[1:]}
+    assert found["Peak memory after building (MiB)"] == "120"
+    assert (found["Device memory after building (MiB)"], found["Device memory after training (MiB)"]) == (
+        "8.00",
+        "64.0",
+    )
+    assert "Device memory after start-up (MiB)" not in found
 
 
 PUBLISHED = "Beside the published figures"

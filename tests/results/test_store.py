@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from kerasbench.errors import ResultsError
+from kerasbench.protocol.measurement import Slice, Slices
 from kerasbench.results.record import TrialRecord
 from kerasbench.results.store import MAX_FILE_BYTES, Store, clear_leftovers, load, result_files
 from tests import made
@@ -270,6 +271,18 @@ def workload(content: Any) -> Any:
 def test_values_that_cannot_be_are_named(tmp_path: Path, edit: Edit, complaint: str) -> None:
     with pytest.raises(ResultsError, match=complaint):
         load(edited(tmp_path, edit))
+
+
+def test_a_trial_of_builds_has_nothing_else(store: Store) -> None:
+    builds = Slices.of([Slice(3, 30, done=3, rss_bytes=1 << 20)])
+    found = dataclasses.replace(made.measurement(), training=None, prediction=[], throughput=None, builds=builds)
+    store.finish(made.record(made.trial(found=found)))
+    assert load(store.data).trials[0].measurement == found
+    content = msgspec.json.decode(store.data.read_bytes())
+    of_first("builds", slices(count=[], ns=[]), "measurement")(content)
+    store.data.write_bytes(msgspec.json.encode(content))
+    with pytest.raises(ResultsError, match="a list is empty"):
+        load(store.data)
 
 
 def test_a_trial_without_training_has_predictions(store: Store) -> None:

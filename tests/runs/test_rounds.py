@@ -1,6 +1,7 @@
 """Runs by a worker that answers at once: rounds, blocks, memory, and what goes on after an interruption."""
 
 import dataclasses
+import signal
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import islice
@@ -13,6 +14,8 @@ from kerasbench.analysis.summary import summarize
 from kerasbench.errors import ResultsError
 from kerasbench.events import (
     BlockStarted,
+    CycleEnded,
+    Notice,
     PhaseStarted,
     RoundEnded,
     RowEnded,
@@ -40,6 +43,7 @@ from kerasbench.results.record import (
     Effort,
     RaceConfig,
     Record,
+    SoakConfig,
     TrialRecord,
     completed_rounds,
     exactly,
@@ -729,3 +733,84 @@ def test_a_race_without_a_winner_goes_on_with_those_that_are_left(store: Store) 
     record = execute(planned, store, worker)
     assert worker.blocks == [["torch", "jax", "tensorflow"]] * 3
     assert record.stopped_because == "all 3 rounds are done"
+
+
+WARM = made.case(backend="jax", options=Options(warm_cache=True))
+
+
+class Folders(FakeWorker):
+    """Notes which of the folders of caches are there when they are handed over."""
+
+    def answer(self, entrant: BlockMember) -> Outcome:
+        assert not entrant.request.caches or Path(entrant.request.caches).is_dir()
+        return super().answer(entrant)
+
+
+def test_a_first_process_fills_the_caches_that_a_case_s_trials_find_and_they_go_with_the_run(store: Store) -> None:
+    worker = Folders(jax=noisy(1), torch=noisy(2))
+    record = execute(made.plan(WARM, *CASES, effort=exactly(2)), store, worker)
+    assert worker.blocks[0] == ["jax"]
+    fills = [one.fills_caches for one in worker.requests]
+    assert fills == [True] + [False] * 6
+    assert worker.requests[0].protocol.warmup_max_ns == 0
+    folders = {one.caches for one in worker.requests if one.options.warm_cache}
+    assert len(folders) == 1
+    assert not any(map(Path.exists, map(Path, folders)))
+    assert {one.caches for one in worker.requests if not one.options.warm_cache} == {""}
+    assert len(record.trials) == 6
+
+
+def test_a_case_whose_caches_cannot_be_filled_has_failed_and_the_others_go_on(store: Store) -> None:
+    worker = FakeWorker(jax=[made.FAILURE], torch=noisy(1))
+    record = execute(made.plan(WARM, CASES[0], effort=exactly(2)), store, worker)
+    assert [(trial.backend, trial.failure is None) for trial in record.trials] == [
+        ("jax", False),
+        ("torch", True),
+        ("torch", True),
+    ]
+
+
+class Interrupted(FakeWorker):
+    """Somebody presses Ctrl-C so often once a cycle of the first block has been measured, or before."""
+
+    def __init__(self, times: int, first: bool = False, **answers: list[Measurement | Failure]) -> None:
+        super().__init__(**answers)
+        self.times, self.first = times, first
+
+    def __call__(
+        self, entrants: Sequence[BlockMember], rules: BlockPolicy, on_event: OnBlockEvent, alone: bool, /
+    ) -> list[Outcome | None]:
+        assert not rules.enough("train", [[Slice(1, 1)]] * 2)
+        if not self.first:
+            on_event(CycleEnded("train", {}, False))
+        for _ in range(self.times):
+            signal.raise_signal(signal.SIGINT)
+        assert rules.enough("train", [[Slice(1, 1)]] * 2)
+        return super().__call__(entrants, rules, on_event, alone)
+
+
+def soak(store: Store, worker: FakeWorker, events: Events | None = None) -> Record:
+    protocol = dataclasses.replace(Effort().protocol, soaks=True)
+    planned = made.plan(*CASES, made.case("conv"), effort=Effort(1, 1, cold=False, protocol=protocol))
+    config = dataclasses.replace(planned.config, soak=SoakConfig())
+    return execute(dataclasses.replace(planned, config=config), store, worker, events=events)
+
+
+def test_ctrl_c_ends_a_soak_with_what_its_column_has_measured(store: Store) -> None:
+    worker, events, before = Interrupted(1, torch=noisy(1), jax=noisy(2)), Events(), signal.getsignal(signal.SIGINT)
+    record = soak(store, worker, events)
+    assert record.stopped_because == "interrupted"
+    assert [trial.backend for trial in record.trials if trial.measurement] == ["torch", "jax"]
+    assert len(summarize(record).rows[0].cases) == 2
+    assert [one.text for one in events.of(Notice)] == [
+        "ending after this cycle, and keeping what was measured; Ctrl-C again keeps nothing"
+    ]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize(("times", "first"), [(2, False), (1, True)])
+def test_ctrl_c_again_or_before_anything_was_measured_ends_a_soak_at_once(
+    store: Store, times: int, first: bool
+) -> None:
+    record = soak(store, Interrupted(times, first, torch=noisy(1), jax=noisy(2)))
+    assert (record.stopped_because, record.trials) == ("interrupted", [])

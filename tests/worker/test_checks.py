@@ -179,6 +179,8 @@ TWO_BUSY = Usage(20, 10, 0)
         (Options(steps_per_execution=8), {}, ["--steps-per-execution"]),
         (Options(steps_per_execution=8), {"steps_per_execution": 8}, []),
         (DEFAULT, {"steps_per_execution": 8}, []),  # the scenario's own choice
+        (Options(warm_cache=True), {"cached": 3}, []),
+        (Options(warm_cache=True), {}, ["--warm-cache"]),
     ],
 )
 def test_what_was_asked_for_and_what_came(asked: Options, different: dict[str, Any], names: list[str]) -> None:
@@ -191,6 +193,22 @@ def test_a_difference_is_a_failure_that_names_both() -> None:
         checks.check_options(Options(jit=True), GOT, TWO_BUSY)
     assert raised.value.failure.code is Code.UNSUPPORTED
     assert raised.value.failure.cause == "asked for --jit on, but it ran with off"
+
+
+def test_those_files_count_that_earlier_processes_left_and_that_are_read(tmp_path: Path) -> None:
+    programs = [tmp_path / f"{name}-cache" for name in ("first", "second", "third")]
+    for file in [*programs[:2], tmp_path / "notes"]:
+        file.write_text("kept")
+    reads = checks.CacheReads(str(tmp_path), ["*-cache", "deeper/*"])
+    assert reads.count == 0
+    programs[0].read_text()
+    (tmp_path / "notes").read_text()
+    programs[2].write_text("its own")
+    programs[2].read_text()
+    assert reads.count == 1
+    programs[1].unlink()
+    assert reads.count == 1
+    assert checks.CacheReads("", ["*"]).count == 0
 
 
 # Placement.

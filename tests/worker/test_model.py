@@ -347,3 +347,17 @@ def test_where_layers_draw_random_numbers_there_is_nothing_to_compare(request_: 
     with pytest.raises(TrialFailure) as raised:
         build_twin(with_twin(request_, "build = print"), Workload(train=5), random)
     assert raised.value.failure.code is Code.UNSUPPORTED
+
+
+@pytest.mark.parametrize("clears", [True, False])
+def test_a_model_is_built_again_as_a_user_would_do_it(monkeypatch: pytest.MonkeyPatch, clears: bool) -> None:
+    done: list[str] = []
+    keras: Any = SimpleNamespace(backend=SimpleNamespace(clear_session=lambda: done.append("clear")))
+    monkeypatch.setitem(sys.modules, "keras", keras)
+    model = SimpleNamespace(built=True, _flatten_layers=list)
+    scenario: Any = SimpleNamespace(build=lambda workload: done.append(workload) or model)
+    feed: Any = SimpleNamespace(workload="a workload")
+    build = models.builder(scenario, feed, clears)
+    build()
+    build()
+    assert done == (["clear", "a workload"] if clears else ["a workload"]) * 2

@@ -69,6 +69,16 @@ def test_a_phase_is_reported_when_it_begins_and_when_it_has_ended_with_what_it_w
     assert 1 << 20 < build.peak_rss_bytes <= finish.peak_rss_bytes
 
 
+def test_a_phase_tells_the_peak_of_the_device_s_memory_once_there_is_one(ends: tuple[int, int]) -> None:
+    pipe = Pipe(ends[1], TOKEN)
+    for name in ("import", "device"):
+        with pipe.phase(name):
+            pipe.peak_device_bytes = lambda: 7 << 20 if name == "device" else None  # noqa: B023 - asked at its end
+    _, first, _, second = [message.phase for message in said(ends[0])]
+    assert first is not None and second is not None
+    assert (first.peak_device_bytes, second.peak_device_bytes) == (None, 7 << 20)
+
+
 def test_a_phase_that_fails_has_no_end_and_stays_the_current_one(ends: tuple[int, int]) -> None:
     pipe = Pipe(ends[1], TOKEN)
     with pytest.raises(ZeroDivisionError), pipe.phase("train"):

@@ -125,8 +125,9 @@ def test_every_way_is_compared_before_it_is_measured(
     monkeypatch: pytest.MonkeyPatch, compared: list[str], way: str, seen: object
 ) -> None:
     model = Called(monkeypatch, 3)
-    latency = predict.time_way(way, model, model, fed(), 16, PACE, granted(2), 8)  # type: ignore[arg-type]
-    assert latency is not None
+    called = predict.first_call(way, model, model, fed(), 16)  # type: ignore[arg-type]
+    assert called is not None
+    latency = predict.time_way(called, PACE, granted(2), 8)
     assert (latency.way, latency.batch, latency.first_ns) == (way, 16, 3 * MS)
     assert [slice_.count for slice_ in latency.slices] == [34, 34]
     assert compared == [way]
@@ -153,7 +154,7 @@ def test_a_column_that_compiles_nothing_has_no_compiled_call(
 ) -> None:
     model = Called(monkeypatch, 3)
     model.compiles = False
-    assert predict.time_way("compiled_call", model, model, fed(), 16, PACE, granted(1), 8) is None  # type: ignore[arg-type]
+    assert predict.first_call("compiled_call", model, model, fed(), 16) is None  # type: ignore[arg-type]
     assert compared == []
 
 
@@ -242,3 +243,12 @@ def test_a_column_that_compiles_nothing_writes_nothing_compiled(monkeypatch: pyt
     model: Any = Writer(monkeypatch, 5)
     model.compiles = False
     assert predict.time_texts("compiled_call", model, model, writes(), texts(), PACE, granted(1)) is None
+
+
+def test_builds_are_counted_as_calls_are_and_none_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, meter = Model(monkeypatch, 30), usage.Meter(soaks=True)
+    pace = dataclasses.replace(PACE, protocol=Protocol(soaks=True), meter=meter)
+    slices = predict.time_builds(lambda: model.predict_on_batch(1), pace, granted(3))
+    assert [slice_.count for slice_ in slices] == [4] * 3
+    assert [slice_.done for slice_ in slices] == [7, 12, 17]  # one is discarded before each
+    assert len(model.seen) == meter.done

@@ -64,6 +64,19 @@ def test_calls_train_nothing(trains: bool) -> None:
     assert found == [trial.first_prediction, PREDICT, trial.calls, trial.texts, FINISH]
 
 
+@pytest.mark.parametrize("trains", [True, False])
+def test_a_soak_of_builds_does_nothing_else(trains: bool) -> None:
+    assert phases_of(Protocol("builds", predicts=False), LONG, trains) == [trial.builds, FINISH]
+
+
+def test_the_slices_of_builds_stand_for_their_trial() -> None:
+    found = findings()
+    found.steps, found.builds = None, Slices.of([Slice(3, 30, 0, 0, 40)])
+    measurement = trial.measurement_of(subject(), found)
+    assert measurement.slices == found.builds
+    assert measurement.usage == Usage(40, 30, None)
+
+
 def test_the_measurement_of_predictions_has_no_training() -> None:
     found = PartialMeasurement()
     found.prediction = [
