@@ -3,7 +3,7 @@
 import dataclasses
 import signal
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -774,7 +774,7 @@ class Interrupted(FakeWorker):
     """Somebody presses Ctrl-C so often once a cycle of the first block has been measured, or before."""
 
     def __init__(self, times: int, first: bool = False, **answers: list[Measurement | Failure]) -> None:
-        super().__init__(**answers)
+        super().__init__(None, **answers)
         self.times, self.first = times, first
 
     def __call__(
@@ -796,6 +796,15 @@ def soak(store: Store, worker: FakeWorker, events: Events | None = None) -> Reco
     return execute(dataclasses.replace(planned, config=config), store, worker, events=events)
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Have Ctrl-C raise as it does in a process of one's own: pytest's helpers ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_a_soak_with_what_its_column_has_measured(store: Store) -> None:
     worker, events, before = Interrupted(1, torch=noisy(1), jax=noisy(2)), Events(), signal.getsignal(signal.SIGINT)
     record = soak(store, worker, events)
@@ -808,6 +817,7 @@ def test_ctrl_c_ends_a_soak_with_what_its_column_has_measured(store: Store) -> N
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize(("times", "first"), [(2, False), (1, True)])
 def test_ctrl_c_again_or_before_anything_was_measured_ends_a_soak_at_once(
     store: Store, times: int, first: bool

@@ -354,8 +354,12 @@ def test_a_model_is_built_again_as_a_user_would_do_it(monkeypatch: pytest.Monkey
     done: list[str] = []
     keras: Any = SimpleNamespace(backend=SimpleNamespace(clear_session=lambda: done.append("clear")))
     monkeypatch.setitem(sys.modules, "keras", keras)
-    model = SimpleNamespace(built=True, _flatten_layers=list)
-    scenario: Any = SimpleNamespace(build=lambda workload: done.append(workload) or model)
+
+    def built(workload: str) -> SimpleNamespace:
+        done.append(workload)
+        return SimpleNamespace(built=True, _flatten_layers=list)
+
+    scenario: Any = SimpleNamespace(build=built)
     feed: Any = SimpleNamespace(workload="a workload")
     build = models.builder(scenario, feed, clears)
     build()
