@@ -229,8 +229,11 @@ def split(text: str) -> list[str]:
 
 
 def refresh(requirements: Sequence[str]) -> list[str]:
-    """Return uv's options against old builds in its cache: a path or an address may be other code than yesterday."""
-    names = [package(one) for one in requirements if is_path(one) or "://" in one]
+    """Return uv's options against old builds in its cache: a path or an address may be other code than yesterday.
+
+    A wheel is known by the time at which it was changed. Offline, uv takes no such option.
+    """
+    names = [package(one) for one in requirements if (is_path(one) or "://" in one) and not one.endswith(".whl")]
     return [f"--refresh-package={name}" for name in names] if all(names) else ["--refresh"]
 
 

@@ -452,7 +452,7 @@ def test_a_control_is_no_case_of_its_own() -> None:
 
 
 def test_what_another_keras_cannot_change_is_a_control_and_says_so_if_it_moved() -> None:
-    def imported(backend_ms: Mapping[Options, float], head: Mapping[str, str]) -> Versus:
+    def imported(backend_ms: Mapping[Options, float], head: dict[str, str]) -> Versus:
         found = []
         for one in trials(ALIKE):
             ms = backend_ms[one.options] * SCATTER[one.round % 3]

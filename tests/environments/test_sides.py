@@ -173,7 +173,7 @@ def test_a_commit_of_a_checkout_is_a_side_and_commits_lie_between_two(here: Path
 
 def test_releases_lie_between_two_exact_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     told = "keras (3.15.1)\nAvailable versions: 3.15.1, 3.15.0, 3.9.2, 3.12.0, 3.13.1, 3.13.0, 3.8.0\n"
-    monkeypatch.setattr(sides.venvs, "uv", lambda *words, failure: told)
+    monkeypatch.setattr("kerasbench.environments.venvs.uv", lambda *words, failure: told)
     assert sides.between("keras==3.9.2", "keras==3.15.0") == [
         "keras==3.9.2", "keras==3.12.0", "keras==3.13.0", "keras==3.13.1", "keras==3.15.0"
     ]  # fmt: skip

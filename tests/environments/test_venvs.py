@@ -117,6 +117,7 @@ def test_a_label_makes_an_environment_beside_the_others_with_what_is_asked_for_a
         (["keras==3.15.1"], []),
         (["keras @ git+https://example.org/keras", "jax==0.9"], ["--refresh-package=keras"]),
         (["git+https://example.org/keras"], ["--refresh"]),
+        (["/x/keras-3.14-py3-none-any.whl", "optree==0.17"], []),
     ],
 )
 def test_a_lock_is_installed_and_nothing_else_and_no_old_build_of_an_address(
