@@ -372,7 +372,7 @@ class Bisected:
         return markdown.rendered(self.page)
 
     def __repr__(self) -> str:
-        return "\n".join(report_history.sentences(self.bisection, self.versions))
+        return "\n".join(report_history.sentences(self.bisection, report_history.brief(self.versions)))
 
 
 def _quiet(line: str) -> None:

@@ -115,6 +115,7 @@ def as_csv(found: Sequence[Series]) -> str:
 
 def bisected(found: Bisection, versions: Sequence[str], case: str) -> Page:
     """Return where a search ended, and each of its probes."""
+    versions = brief(versions)
     rows = [
         [
             Cell(versions[one.index]),
@@ -134,6 +135,12 @@ def bisected(found: Bisection, versions: Sequence[str], case: str) -> Page:
     return Page("", [Section(title, sentences(found, versions), table, notes=notes)])
 
 
+def brief(versions: Sequence[str]) -> list[str]:
+    """Return the ends of paths, where these still tell versions apart."""
+    ends = [one.rpartition("/")[2] or one for one in versions]
+    return ends if len(set(ends)) == len(ends) else list(versions)
+
+
 def sentences(found: Bisection, versions: Sequence[str]) -> list[str]:
     """Return the answer, what it rests on, and how many probes it took."""
     probes = f"It took {count(len(found.probes), 'probe')} of {count(len(versions) - 1, 'version')}."
@@ -144,7 +151,8 @@ def sentences(found: Bisection, versions: Sequence[str]) -> list[str]:
     if found.outcome is Outcome.NONE:
         return [f"None became slower. {_of_last(last, versions)} {_could_see(last)}".strip(), probes]
     if len(found.probes) == 1:
-        return [f"Not decided. {last.why or _of_last(last, versions)} {_could_see(last)}".strip(), probes]
+        why = f"{versions[last.index]} cannot be compared: {last.why}." if last.why else _of_last(last, versions)
+        return [f"Not decided. {why} {_could_see(last)}".strip(), probes]
     between = f"The change is after {versions[found.fast]} and not after {versions[found.slow]}."
     unclear = f"{versions[last.index]} cannot be placed: {last.why}." if last.why else _of_last(last, versions)
     return [f"Not decided. {between} {unclear} More --rounds may decide.", probes]
