@@ -98,7 +98,7 @@ SHARES = {TRAIN: 0.5, EPOCH: 0.2, ONE: 0.1, BATCH: 0.1, ALL: 0.1}  # of a column
 REPEATED_NS = 20_000_000_000  # how long a stage's slices may have taken for disturbed ones to be measured again
 # Units that cannot be made shorter, of which fewer will do: what an epoch costs once is a small part of it.
 SOAKED_STAGE: dict[str, str] = {"steady": TRAIN, "calls": BATCH, "builds": BUILD}  # the others have one cycle
-LONG, LEAST_CYCLES = (EPOCH, ALL, *GENERATIONS), 3
+LONG, LEAST_CYCLES = (EPOCH, ALL), 3
 PARTS_SHARE = 0.4  # of that time again, for the three ways in which a step is taken apart
 PREDICTED = {ONE: 0.3, BATCH: 0.4, ALL: 0.3}  # of a model that is not trained
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import CALLS, GENERATIONS, STAGES
 from kerasbench.protocol.requests import Protocol, Sizes, counts_epochs
-from kerasbench.runs.schedule import LEAST_CYCLES, shares
+from kerasbench.runs.schedule import shares
 
 TRAIN, EPOCH, ONE, BATCH, ALL, PARTS = STAGES
 NS_PER_S = 1e9
@@ -104,7 +104,7 @@ def _sizes(protocol: Protocol, workload: WorkloadDescription, step_ns: int) -> S
         PARTS: (TAKE_APART, PARTS_STEPS * cycles * units.step),
     }
     needed |= {stage: needed[BATCH if "batch" in stage else ONE] for stage in CALLS}
-    needed |= dict.fromkeys(GENERATIONS, (predict, (LEAD_TEXTS + LEAST_CYCLES) * units.text))
+    needed |= dict.fromkeys(GENERATIONS, (predict, (LEAD_TEXTS + cycles) * units.text))
     if workload.predicts_only:
         del needed[BATCH if workload.predicts_batches else ONE]  # which stands for the case
     present = stages_of(protocol, workload)

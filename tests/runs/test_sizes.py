@@ -53,7 +53,7 @@ def test_slow_steps_are_fewer_and_stages_that_would_take_too_long_are_left_out()
 
 def test_many_slow_tokens_are_left_out() -> None:
     writes = dataclasses.replace(PREDICTS, new_tokens=32)
-    for step_ns, left_out in ((S // 2, []), (5 * S, ["generate_call", "generate_compiled_call"])):
+    for step_ns, left_out in ((S // 4, []), (5 * S, ["generate_call", "generate_compiled_call"])):
         assert [one for one in found(step_ns, Protocol("calls"), writes).left_out if "generate" in one] == left_out
     assert not [one for one in found(5 * S, Protocol("calls"), PREDICTS).left_out if "generate" in one]
 
