@@ -16,6 +16,7 @@ from kerasbench.settings import (
     EXPERTS,
     FILES,
     LONG,
+    MACHINES,
     MODEL,
     SHOW,
     SUITES,
@@ -64,7 +65,7 @@ create      kerasbench env create --backend torch --locked --force  # rebuild it
 
 # What options are for, in the order of --help. What only an expert needs comes last.
 GENERAL = "Options"
-OPTIONS = ("Arguments", WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, FILES, EXPERTS, GENERAL)
+OPTIONS = ("Arguments", WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, MACHINES, FILES, EXPERTS, GENERAL)
 
 
 class Option(click.Option):

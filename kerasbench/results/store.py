@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Sequence, Sized
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
@@ -18,6 +18,7 @@ from kerasbench.protocol.columns import CaseKey
 from kerasbench.protocol.measurement import Measurement, leaves_out, step_ns
 from kerasbench.results.record import SCHEMA, Record, TrialRecord
 
+T = TypeVar("T")
 JOURNAL = ".jsonl"
 STAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{6}(-\d{1,2})?")  # a run's files are named after its start (_reserve)
 LEFT_S = 3600.0  # a file is written in seconds, and a run that has reserved its name begins in as many
@@ -139,6 +140,34 @@ def load(file: Path) -> Record:
     if problem:
         raise ResultsError(f"{file}: not what kerasbench has written: {problem}")
     return record
+
+
+def read_header(line: bytes) -> Record:
+    """Return a run without its trials, as another machine sends it; raise ResultsError for what cannot be one."""
+    record = _decoded(line, Record)
+    _refuse(next(_problems(record), None))
+    return record
+
+
+def read_trial(line: bytes, record: Record) -> TrialRecord:
+    """Return a trial of a run, as another machine sends it; raise ResultsError for what cannot be one."""
+    trial = _decoded(line, TrialRecord)
+    _refuse(next(_problems(dataclasses.replace(record, trials=[trial])), None))
+    return trial
+
+
+def _decoded(line: bytes, kind: type[T]) -> T:
+    try:
+        if kind is Record:
+            _require_schema(line, Path("it"))
+        return msgspec.json.decode(line, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ResultsError(f"not what kerasbench writes: {error}") from None
+
+
+def _refuse(problem: str | None) -> None:
+    if problem:
+        raise ResultsError(f"not what kerasbench writes: {problem}")
 
 
 def as_json(records: Sequence[Record]) -> str:
