@@ -34,7 +34,7 @@ from kerasbench.report.pages import SavedReport
 from kerasbench.report.sections import Chart, Page
 from kerasbench.results import folder
 from kerasbench.results.folder import merge
-from kerasbench.results.record import INTERRUPTED, Record
+from kerasbench.results.record import Record
 from kerasbench.results.store import load as load_record
 from kerasbench.settings import EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS, Settings
 
@@ -235,7 +235,7 @@ class Machines(Results):
     """The runs of several machines, each by its name: ``found["m1.local"]`` has all that the results of one have."""
 
     command: str = RUN
-    cluster: str = ""  # that they belong to; empty: they were named
+    asked: Settings = field(default_factory=Settings)
     data: Mapping[str, Path] = field(default_factory=dict)  # of each machine from which records came
     failed: Mapping[str, str] = field(default_factory=dict)  # the machines that were not done, and why
     interrupted: Sequence[str] = ()  # those of them with which --resume goes on
@@ -524,9 +524,9 @@ def _measure_on_machines(command: str, options: Settings) -> Machines:
         record = load_record(data[share.host])  # one at a time: those of a hundred machines do not fit into memory
         found = save_report(record, share.store).found if share.is_done else Findings(summarize(record))
         briefs.append(comparisons.brief(share.host, found))
-    failed = {share.host: share.cause or INTERRUPTED for share in shares if share.cause or share.is_unfinished}
+    failed = {share.host: share.failed for share in shares if share.failed}
     unfinished = [share.host for share in shares if share.is_unfinished]
-    return Machines([], None, command, options.cluster, data, failed, unfinished, briefs)
+    return Machines([], None, command, options, data, failed, unfinished, briefs)
 
 
 def _saved(results: Any) -> Any:

@@ -202,22 +202,30 @@ def _show(results: "Results") -> int:
 
 def _finish_machines(machines: "Machines") -> int:
     """Say where each machine's records are, and how to go on, and return the exit code."""
+    from kerasbench.results.record import INTERRUPTED
+
     for name, file in machines.data.items():
         print(f"{name}: {file}", file=sys.stderr)
     if machines.interrupted:
-        hosts, folder = ",".join(machines.interrupted), next(iter(machines.data.values())).parent
-        where = (
-            f"--hosts {shlex.quote(hosts)}" if not machines.cluster else f"--cluster {shlex.quote(machines.cluster)}"
-        )
-        record = machines.briefs[0].summary.record
         from kerasbench.runs.resume import to_name_again
 
-        words = f"run --resume --results {shlex.quote(str(folder))} {where} {to_name_again(record.config)}"
-        print(f"go on: python -m kerasbench {words.strip()}", file=sys.stderr)
-        if not machines.failed.keys() - {*machines.interrupted}:
-            return EXIT_INTERRUPTED
+        asked, folder = machines.asked, next(iter(machines.data.values())).parent
+        hosts = [] if asked.cluster else [f"--hosts={','.join(machines.interrupted)}"]
+        cluster = [f"--cluster={asked.cluster}", *(["--insecure"] if asked.insecure else [])] if asked.cluster else []
+        python = [f"--python={one}" for one in asked.python if _concerns(one, machines)]
+        words = ["run", "--resume", "--results", str(folder), *hosts, *cluster, *python]
+        own = to_name_again(machines.briefs[0].summary.record.config)
+        print(f"go on: python -m kerasbench {shlex.join(words)} {own}".rstrip(), file=sys.stderr)
+    if machines.failed and {*machines.failed.values()} == {INTERRUPTED}:
+        return EXIT_INTERRUPTED
     failures = any(one.summary.failures for one in machines.briefs)
     return EXIT_FAILED_CASES if machines.failed or failures else EXIT_OK
+
+
+def _concerns(python: str, machines: "Machines") -> bool:
+    """Tell whether ``--python`` names something of a machine with which --resume goes on, or of all."""
+    host = python.partition("=")[0].rpartition(":")[0]
+    return not host or host in machines.interrupted
 
 
 def _require_one(as_json: bool, options: dict[str, Any]) -> None:
@@ -484,7 +492,7 @@ def _diagnose(backends: "Sequence[str]", python: "Sequence[str]", as_json: bool,
     names = request.parse_backends(listed(backends), known.names()) or known.names()
     chosen = interpreters.find(listed(python), known.names())
     # The lock, because starting every framework would disturb a run.
-    with machine_lock(), events.step(ConsoleProgress(to or to_stderr()), events.asking(names)):
+    with machine_lock(), events.step(ConsoleProgress(to_stderr()), events.asking(names)):
         facts = gather(names, chosen)
     findings = diagnose(facts)
     if as_json:

@@ -30,7 +30,7 @@ from kerasbench.plan import catalog, request
 from kerasbench.processes import variables
 from kerasbench.results import store as results_store
 from kerasbench.results.folder import records
-from kerasbench.results.record import Carried, Record, RunConfig, TrialRecord, measuring_code
+from kerasbench.results.record import INTERRUPTED, Carried, Record, RunConfig, TrialRecord, measuring_code
 from kerasbench.results.store import JOURNAL, MAX_FILE_BYTES, Store, load
 from kerasbench.runs.share import MOST_LINE_BYTES, Ask, Hello, Line, Order, Word, carried, lines
 from kerasbench.settings import Settings
@@ -97,8 +97,12 @@ class ProcessCarrier:
     def send(self, line: bytes) -> None:
         self._outgoing.put(line)
 
-    def close(self) -> None:
+    def end_input(self) -> None:
+        """Have it hear that nothing more will come, after all that was sent."""
         self._outgoing.put(None)
+
+    def close(self) -> None:
+        self.end_input()
         if self._process is None:
             return
         try:
@@ -170,6 +174,11 @@ class Share:
     _bytes: int = 0
     _awaited: int = 0  # trials that it had when it began
     _known: list[TrialRecord] = field(default_factory=list)
+
+    @property
+    def failed(self) -> str:
+        """Why there is less of it than was asked for; empty if there is not."""
+        return self.cause or (self.header.stopped_because if self.header and self.header.unfinished else "")
 
     @property
     def is_unfinished(self) -> bool:
@@ -344,7 +353,7 @@ class Gathering:
             now_s = time.monotonic()
             if now_s >= self.deadline_s:
                 for share in left:
-                    share.leave("interrupted, and it did not answer any more")
+                    share.leave(f"{INTERRUPTED}, and it did not answer any more")
                 return
             if now_s - self.alive_s >= ALIVE_S:
                 self.alive_s = now_s
@@ -363,7 +372,7 @@ class Gathering:
                 raise ResultsError(f"the connection has ended: {share.carrier.why()}")
             share.take(line, self.say)
         except KerasbenchError as error:
-            share.leave("interrupted" if line is None and self.deadline_s < math.inf else str(error))
+            share.leave(INTERRUPTED if line is None and self.deadline_s < math.inf else str(error))
             self.say(share.host, share.cause or "done")
 
     def _tell(self, shares: Sequence[Share], word: Word) -> None:
@@ -423,12 +432,13 @@ def _connections(settings: Settings) -> Iterator[dict[str, Connect]]:
 def _python(host: str, hosts: Sequence[str], given: Sequence[str]) -> tuple[str, list[str]]:
     """Return what runs kerasbench on a machine (empty: python3), and what ``--python`` says of its backends."""
     own: dict[str, str] = {}
-    for text_ in given:
-        place, colon, named = text_.partition(":")
-        name, equals, path = (named if colon and place in hosts else text_).partition("=")
-        if not equals or not path:
-            raise UsageError(f"--python takes HOST:NAME=PATH, such as {host}:torch=.venvs/torch, not {text_!r}")
-        if place == host or not (colon and place in hosts):
+    for word in given:
+        names, equals, path = word.partition("=")
+        place, _, name = names.rpartition(":")
+        if not equals or not path.strip() or (place and place not in hosts):
+            example = f"such as {host}:torch=.venvs/torch, with a HOST that is measured on"
+            raise UsageError(f"--python takes [HOST:]NAME=PATH, {example}, not {word!r}")
+        if place in ("", host):
             own[name.strip()] = path.strip()
     runner = own.pop(RUNNER, "")
     return runner, [f"{name}={path}" for name, path in own.items()]

@@ -232,9 +232,9 @@ class Asker:
         return number
 
     def write(self, text: str) -> int:
-        """Take text as a stream does, and send each whole line of it."""
+        """Take text as a stream does, and send each whole line of it that is not empty."""
         *whole, self._said = (self._said + text).split("\n")
-        for line in whole:
+        for line in filter(str.strip, whole):
             self.send(say=line)
         return len(text)
 
