@@ -5,10 +5,11 @@ nothing again, and moves nothing to another worker.
 """
 
 import asyncio
+import logging
 import queue
 import secrets
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from ipaddress import ip_address
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 SETTINGS = Path(__file__).parents[1] / "data" / "dask.yaml"
 CONNECT_S = 20.0
-EXTENSION = "kerasbench-"  # before a share's name: where a worker finds what it has started
+LOOK_S = 5.0  # between two looks of a worker whether it is to end
+EXTENSION = "kerasbench-"  # before a share's name: by what a worker finds what it has started
 
 
 @contextmanager
@@ -43,8 +45,10 @@ def connected(address: str, insecure: bool = False) -> Iterator[dict[str, Connec
         from distributed import Client
     except ImportError:
         raise UsageError("--cluster needs Dask: pip install 'kerasbench[cluster]'") from None
+    for logger in ("distributed", "distributed.client"):  # what they say of lost workers is said in words here
+        logging.getLogger(logger).setLevel(logging.CRITICAL)
     wanted = yaml.safe_load(SETTINGS.read_text("utf-8"))
-    with dask.config.set(wanted):
+    with dask.config.set(dict(flat(wanted))):
         try:
             client = Client(address, timeout=CONNECT_S, set_as_default=False)
         except Exception as error:  # of the network, of certificates, of another version of Dask
@@ -116,7 +120,8 @@ class DaskCarrier:
 
     def __init__(self, client: "Client", worker: str, refusal: str, python: str) -> None:
         self._client, self._worker, self._refusal, self._python = client, worker, refusal, python
-        self._share = ""
+        self._share = self._lost = ""
+        self._end: Callable[[], None] = lambda: None
         self._in_order = asyncio.Lock()  # lines overtake each other on their way otherwise
         self._future: Future | None = None
 
@@ -125,12 +130,13 @@ class DaskCarrier:
             raise UsageError(self._refusal)
         self._share = share.order.share
         topic = f"{EXTENSION}{self._share}-{secrets.token_hex(4)}"
+        self._end = partial(inbox.put, (share, None))
         self._client.subscribe_topic(topic, lambda event: inbox.put((share, event[1])))
         self._future = self._client.submit(
             carry, self._python, self._share, topic,
             key=topic, workers=[self._worker], allow_other_workers=False, pure=False, retries=0,
         )  # fmt: skip
-        self._future.add_done_callback(lambda _: inbox.put((share, None)))
+        self._future.add_done_callback(lambda _: self._end())
 
     def send(self, line: bytes) -> None:
         self._client.loop.add_callback(self._hand_over, line)
@@ -140,9 +146,10 @@ class DaskCarrier:
             self.send(b"")
 
     def why(self) -> str:
-        assert self._future is not None
         if self._client.status != "running":
             return "the scheduler has gone"
+        if self._future is None or not self._future.done():
+            return self._lost
         try:
             return str(self._future.result(timeout=1))[:SHOWN]
         except Exception as error:  # of the worker, or of Dask
@@ -150,8 +157,11 @@ class DaskCarrier:
 
     async def _hand_over(self, line: bytes) -> None:
         async with self._in_order:
-            with suppress(Exception):  # the worker is gone, which is found out by what it does not send
+            try:
                 await self._client._run(hand_over, self._share, line, workers=[self._worker])
+            except Exception as error:  # of the network, or of Dask: the worker is gone, or the scheduler
+                self._lost = self._lost or _words(error)
+                self._end()
 
 
 def carry(python: str, share: str, topic: str) -> str:
@@ -160,24 +170,29 @@ def carry(python: str, share: str, topic: str) -> str:
     In a process of its own: so it is interrupted as a run on a command line is, and what the worker costs beside it can
     be told from what it costs itself.
     """
-    from distributed import get_worker
+    from distributed import Status, get_worker
 
     worker = get_worker()
     carrier, inbox = ProcessCarrier([python or sys.executable, "-m", "kerasbench", "share"]), queue.Queue(WAITING)
-    worker.extensions[EXTENSION + share] = carrier
+    setattr(worker, EXTENSION + share, carrier)
     try:
         carrier.start(None, inbox)
-        while (line := inbox.get()[1]) is not None:
-            worker.log_event(topic, line)
-        return carrier.why()
+        while True:
+            with suppress(queue.Empty):
+                line = inbox.get(timeout=LOOK_S)[1]
+                if line is None:
+                    return carrier.why()
+                worker.log_event(topic, line)
+            if worker.status not in (Status.running, Status.paused):  # the scheduler has gone, and it follows
+                carrier.end_input()
     finally:
-        del worker.extensions[EXTENSION + share]
+        delattr(worker, EXTENSION + share)
         carrier.close()
 
 
 def hand_over(share: str, line: bytes, dask_worker: "Worker") -> None:
     """Give a line to what was started, or tell it that there are no more. It is run there."""
-    carrier = dask_worker.extensions.get(EXTENSION + share)
+    carrier = getattr(dask_worker, EXTENSION + share, None)
     if carrier is not None:
         carrier.send(line) if line else carrier.end_input()
 

@@ -353,7 +353,7 @@ class Gathering:
             now_s = time.monotonic()
             if now_s >= self.deadline_s:
                 for share in left:
-                    share.leave(f"{INTERRUPTED}, and it did not answer any more")
+                    share.leave(INTERRUPTED)
                 return
             if now_s - self.alive_s >= ALIVE_S:
                 self.alive_s = now_s
