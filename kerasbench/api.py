@@ -245,7 +245,7 @@ class Machines(Results):
         return KINDS[self.command]([load_record(self.data[name])])
 
     @property
-    def findings(self) -> Findings:  # type: ignore[override]
+    def findings(self) -> Findings:
         """Of no machine: raises UsageError."""
         raise UsageError(f"these are results of several machines: take one of them, [{next(iter(self.data), '')!r}]")
 

@@ -470,7 +470,8 @@ def _examine(given: dict[str, Any]) -> int:
     from kerasbench.report.progress import MachinesProgress, to_stderr
     from kerasbench.runs import machines
 
-    own = settings.Settings(**{name: listed(one) if settings.is_list(name) else one for name, one in given.items()})
+    words: dict[str, Any] = {name: listed(one) if settings.is_list(name) else one for name, one in given.items()}
+    own = settings.Settings(**words)
     with MachinesProgress(to_stderr()) as progress:
         shares = machines.ask(machines.DOCTOR, own, progress)
     print("\n\n".join("\n".join([share.host, *(f"    {line}" for line in share.examined())]) for share in shares))

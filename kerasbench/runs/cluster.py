@@ -173,7 +173,8 @@ def carry(python: str, share: str, topic: str) -> str:
     from distributed import Status, get_worker
 
     worker = get_worker()
-    carrier, inbox = ProcessCarrier([python or sys.executable, "-m", "kerasbench", "share"]), queue.Queue(WAITING)
+    carrier = ProcessCarrier([python or sys.executable, "-m", "kerasbench", "share"])
+    inbox: Inbox = queue.Queue(WAITING)
     setattr(worker, EXTENSION + share, carrier)
     try:
         carrier.start(None, inbox)

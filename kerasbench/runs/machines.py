@@ -80,8 +80,9 @@ class ProcessCarrier:
         self._complaints: deque[str] = deque(maxlen=LAST_LINES)
         self._threads: list[threading.Thread] = []
         self._process: subprocess.Popen[bytes] | None = None
+        self._closed = False
 
-    def start(self, share: "Share", inbox: Inbox) -> None:
+    def start(self, share: "Share | None", inbox: Inbox) -> None:
         pipe = subprocess.PIPE
         try:
             # In a session of its own: Ctrl-C is for kerasbench, which has its machines end in order.
@@ -102,6 +103,7 @@ class ProcessCarrier:
         self._outgoing.put(None)
 
     def close(self) -> None:
+        self._closed = True
         self.end_input()
         if self._process is None:
             return
@@ -112,17 +114,27 @@ class ProcessCarrier:
             self._process.wait()
 
     def why(self) -> str:
-        status = self._process.wait() if self._process else None
+        status = None
+        if self._process is not None:
+            with suppress(subprocess.TimeoutExpired):  # it may have closed its output, and go on
+                status = self._process.wait(LEAVING_S)
         said = "; ".join(text.one_line(line) for line in self._complaints)
         return (said or f"its process ended with status {status}")[:SHOWN]
 
-    def _read(self, share: "Share", inbox: Inbox) -> None:
-        process = self._process
-        assert process is not None and process.stdout is not None
-        for line in lines(process.stdout.fileno(), MOST_LINE_BYTES):
-            inbox.put((share, line))
+    def _read(self, share: "Share | None", inbox: Inbox) -> None:
+        assert self._process is not None and self._process.stdout is not None
+        with self._process.stdout as stdout:
+            for line in lines(stdout.fileno(), MOST_LINE_BYTES):
+                self._put(share, line, inbox)
         self._threads[-1].join(1)  # what it has complained about, unless a process that it has left holds the pipe
-        inbox.put((share, None))
+        self._put(share, None, inbox)
+
+    def _put(self, share: "Share | None", line: bytes | None, inbox: Inbox) -> None:
+        """Put a line into the inbox when there is room; nowhere once nobody takes it any more."""
+        while not self._closed:
+            with suppress(queue.Full):
+                inbox.put((share, line), timeout=1.0)
+                return
 
     def _feed(self) -> None:
         assert self._process is not None and self._process.stdin is not None
@@ -134,8 +146,9 @@ class ProcessCarrier:
 
     def _overhear(self) -> None:
         assert self._process is not None and self._process.stderr is not None
-        for line in lines(self._process.stderr.fileno(), MOST_LINE_BYTES):
-            self._complaints.append(line.decode(errors="replace"))
+        with self._process.stderr as stderr:
+            for line in lines(stderr.fileno(), MOST_LINE_BYTES):
+                self._complaints.append(line.decode(errors="replace"))
 
 
 def over_ssh(host: str, python: str) -> ProcessCarrier:
@@ -359,12 +372,12 @@ class Gathering:
                 self.alive_s = now_s
                 self._tell(left, Word())
             with suppress(queue.Empty):
-                share, line = self.inbox.get(timeout=min(ALIVE_S, self.deadline_s - now_s))
-                if share is None:
+                who, line = self.inbox.get(timeout=min(ALIVE_S, self.deadline_s - now_s))
+                if who is None:
                     self.deadline_s = now_s + STOP_S if self.deadline_s == math.inf else now_s
                     self._tell(left, Word(stop=True))
-                elif share in left:
-                    self._take(share, line)
+                elif who in left:
+                    self._take(who, line)
 
     def _take(self, share: Share, line: bytes | None) -> None:
         try:
