@@ -91,7 +91,7 @@ class ProcessCarrier:
             )
         except OSError as error:
             raise UsageError(f"{self._command[0]} cannot be started: {error.strerror}") from None
-        for act, given in ((self._read, (share, inbox)), (self._feed, ()), (self._overhear, ())):
+        for act, given in ((self._overhear, ()), (self._feed, ()), (self._read, (share, inbox))):
             self._threads.append(threading.Thread(target=act, args=given, daemon=True))
             self._threads[-1].start()
 
@@ -119,14 +119,14 @@ class ProcessCarrier:
             with suppress(subprocess.TimeoutExpired):  # it may have closed its output, and go on
                 status = self._process.wait(LEAVING_S)
         said = "; ".join(text.one_line(line) for line in self._complaints)
-        return (said or f"its process ended with status {status}")[:SHOWN]
+        return (said or f"its process ended with status {status}")[-SHOWN:]
 
     def _read(self, share: "Share | None", inbox: Inbox) -> None:
         assert self._process is not None and self._process.stdout is not None
         with self._process.stdout as stdout:
             for line in lines(stdout.fileno(), MOST_LINE_BYTES):
                 self._put(share, line, inbox)
-        self._threads[-1].join(1)  # what it has complained about, unless a process that it has left holds the pipe
+        self._threads[0].join(1)  # what it has complained about, unless a process that it has left holds the pipe
         self._put(share, None, inbox)
 
     def _put(self, share: "Share | None", line: bytes | None, inbox: Inbox) -> None:
@@ -235,7 +235,7 @@ class Share:
             self._end(message)
             self.is_done = True
         else:
-            self.cause = text.one_line(message.refused)[: 4 * SHOWN] or "it said nothing"
+            self.cause = text.one_line(text.printable(message.refused))[: 4 * SHOWN] or "it said nothing"
 
     def _meet(self, hello: Hello) -> None:
         """Send the order, unless it is another kerasbench that would measure."""
@@ -341,7 +341,7 @@ class Gathering:
     say: Say
     inbox: Inbox
     deadline_s: float = math.inf  # after Ctrl-C
-    alive_s: float = 0.0  # when they were given the last sign of life
+    alive_s: float = field(default_factory=time.monotonic)  # when they were given the last sign of life
 
     def run(self) -> None:
         """Let them work. Ctrl-C ends each block, and waits for what there still is; the second one waits for nothing.

@@ -227,7 +227,9 @@ class Asker:
     def send(self, **parts: Any) -> int:
         """Send a line, and return its number; bytes are JSON already."""
         number, self._number = self._number, self._number + 1
-        raw: dict[str, Any] = {name: msgspec.Raw(part) if isinstance(part, bytes) else part for name, part in parts.items()}
+        raw: dict[str, Any] = {
+            name: msgspec.Raw(part) if isinstance(part, bytes) else part for name, part in parts.items()
+        }
         self._lines.put(msgspec.json.encode(Line(number, **raw)) + b"\n")
         return number
 
