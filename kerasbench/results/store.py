@@ -20,7 +20,7 @@ from kerasbench.results.record import SCHEMA, Record, TrialRecord
 
 T = TypeVar("T")
 JOURNAL = ".jsonl"
-STAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{6}(-\d{1,2})?")  # a run's files are named after its start (_reserve)
+STAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{6}(-\d{1,3})?")  # a run's files are named after its start (_reserve)
 LEFT_S = 3600.0  # a file is written in seconds, and a run that has reserved its name begins in as many
 MAX_FILE_BYTES = 256 << 20  # thirty times a long run over all built-in scenarios
 
@@ -222,7 +222,7 @@ def _complete_rounds(trials: list[TrialRecord], cases: int) -> int:
 
 def _reserve(folder: Path, stamp: str) -> Path:
     """Create the first free file of this second's name, so that two runs never share one."""
-    for suffix in ("", *(f"-{number}" for number in range(2, 100))):
+    for suffix in ("", *(f"-{number}" for number in range(2, 1000))):
         file = folder / f"{stamp}{suffix}{JOURNAL}"
         try:
             if not file.with_suffix(".json").exists():
@@ -230,7 +230,7 @@ def _reserve(folder: Path, stamp: str) -> Path:
                 return file
         except FileExistsError:
             continue
-    raise FileExistsError(17, "a hundred runs have begun in this second")
+    raise FileExistsError(17, "a thousand runs have begun in this second")
 
 
 # A file may have been edited. What its types cannot say is checked here, and not by constraints on the types, because
