@@ -430,6 +430,8 @@ def bisect(
     from kerasbench.environments import sides
 
     words = [str(one) for one in versions]
+    if options.get("hosts") or options.get("cluster"):
+        raise UsageError("bisect measures on this machine alone: leave out hosts and cluster")
     if len(words) < 2:
         raise UsageError("bisect takes two versions or more: GOOD BAD")
     listed = sides.between(*words) if len(words) == 2 else words
@@ -512,10 +514,10 @@ def _measure(command: str, options: Settings) -> Any:
 def _measure_on_machines(command: str, options: Settings) -> Machines:
     from kerasbench.report.pages import save_report
     from kerasbench.report.progress import MachinesProgress, to_stderr
-    from kerasbench.runs import machines
+    from kerasbench.runs import cluster, machines
 
     with MachinesProgress(to_stderr()) as progress:
-        shares = machines.ask(command, options, progress)
+        shares = machines.ask(command, options, progress, cluster.connections)
     data, briefs = {}, []
     for share in shares:
         if share.store is None:

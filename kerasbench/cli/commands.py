@@ -164,7 +164,7 @@ def versus(base: str, head: str, fail_on: str | None, **options: Any) -> int:
         required=True,
         text="As for versus, or a commit of a checkout: ./keras@v3.14.0. Two: all between them are candidates.",
     ),
-    *map(setting, options_of(VERSUS)),
+    *(setting(name) for name in options_of(VERSUS) if name not in ("hosts", "cluster", "insecure")),
 )
 def bisect(versions: Sequence[str], **options: Any) -> int:
     """Find the version of Keras or of a backend that made a model slower.
@@ -468,12 +468,12 @@ def _examine(given: dict[str, Any]) -> int:
     """Print what each of several machines has: its connection, Python, kerasbench, clock and backends."""
     from kerasbench import settings
     from kerasbench.report.progress import MachinesProgress, to_stderr
-    from kerasbench.runs import machines
+    from kerasbench.runs import cluster, machines
 
     words: dict[str, Any] = {name: listed(one) if settings.is_list(name) else one for name, one in given.items()}
     own = settings.Settings(**words)
     with MachinesProgress(to_stderr()) as progress:
-        shares = machines.ask(machines.DOCTOR, own, progress)
+        shares = machines.ask(machines.DOCTOR, own, progress, cluster.connections)
     print("\n\n".join("\n".join([share.host, *(f"    {line}" for line in share.examined())]) for share in shares))
     return EXIT_OK if all(share.is_fit for share in shares) else EXIT_USAGE
 

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from kerasbench import text
 from kerasbench.errors import UsageError
-from kerasbench.runs.machines import SHOWN, WAITING, Connect, Inbox, ProcessCarrier, Share
+from kerasbench.runs.machines import SHOWN, WAITING, Connect, Inbox, ProcessCarrier, Share, over_ssh
+from kerasbench.settings import Settings
 
 if TYPE_CHECKING:
     from distributed import Client, Future, Worker
@@ -27,6 +28,16 @@ SETTINGS = Path(__file__).parents[1] / "data" / "dask.yaml"
 CONNECT_S = 20.0
 LOOK_S = 5.0  # between two looks of a worker whether it is to end
 EXTENSION = "kerasbench-"  # before a share's name: by what a worker finds what it has started
+
+
+@contextmanager
+def connections(settings: Settings) -> Iterator[dict[str, Connect]]:
+    """Yield what makes a carrier for each machine of ``--hosts`` or ``--cluster``, by its name; ssh needs no Dask."""
+    if settings.cluster:
+        with connected(settings.cluster, settings.insecure) as workers:
+            yield workers
+    else:
+        yield {host: partial(over_ssh, host) for host in settings.hosts}
 
 
 @contextmanager

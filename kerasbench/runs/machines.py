@@ -14,11 +14,10 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -393,8 +392,14 @@ class Gathering:
             share.carrier.send(msgspec.json.encode(word) + b"\n")
 
 
-def ask(command: str, settings: Settings, say: Say) -> list[Share]:
+Connect = Callable[[str], Carrier]  # makes what carries the lines of one machine, by the interpreter that answers there
+Connections = Callable[[Settings], AbstractContextManager[dict[str, Connect]]]  # machines by their names
+
+
+def ask(command: str, settings: Settings, say: Say, connections: Connections) -> list[Share]:
     """Have the machines of ``--hosts`` or ``--cluster`` measure their shares, and return what became of each.
+
+    ``connections`` find these machines.
 
     Raises:
         KerasbenchError: a setting means nothing, or no machine can be asked.
@@ -409,7 +414,7 @@ def ask(command: str, settings: Settings, say: Say) -> list[Share]:
     files = [msgspec.json.encode(Ask(file=one)) + b"\n" for one in carried(for_all)]
     keep_env = variables.kept(settings.keep_env)
     folder = Path(settings.results)
-    with _connections(settings) as found:
+    with connections(settings) as found:
         hosts = list(found)
         python = {host: _python(host, hosts, settings.python) for host in hosts}
         earlier = _interrupted(folder, hosts, settings.budget is not None) if settings.resume else {}
@@ -426,20 +431,6 @@ def ask(command: str, settings: Settings, say: Say) -> list[Share]:
             shares.append(share)
         Gathering(shares, say, queue.Queue(0 if settings.cluster else WAITING)).run()
     return shares
-
-
-Connect = Callable[[str], Carrier]  # makes what carries the lines of one machine, by the interpreter that answers there
-
-
-@contextmanager
-def _connections(settings: Settings) -> Iterator[dict[str, Connect]]:
-    if settings.cluster:
-        from kerasbench.runs import cluster  # late: Dask is an extra
-
-        with cluster.connected(settings.cluster, settings.insecure) as workers:
-            yield workers
-    else:
-        yield {host: partial(over_ssh, host) for host in settings.hosts}
 
 
 def _python(host: str, hosts: Sequence[str], given: Sequence[str]) -> tuple[str, list[str]]:

@@ -25,7 +25,7 @@ from kerasbench.cli import main
 from kerasbench.errors import UsageError
 from kerasbench.results.record import Record, measuring_code
 from kerasbench.results.store import load
-from kerasbench.runs import machines, share
+from kerasbench.runs import cluster, machines, share
 from kerasbench.runs.share import Hello, Line
 from kerasbench.settings import Settings
 from tests import made, stand_in
@@ -307,7 +307,7 @@ def _peak(folder: Path, names: Sequence[str], monkeypatch: pytest.MonkeyPatch) -
     settings = Settings(hosts=list(names), python=given, results=str(folder / "results"))
     tracemalloc.start()
     try:
-        asked = machines.ask("run", settings, lambda host, line: None)
+        asked = machines.ask("run", settings, lambda host, line: None, cluster.connections)
         assert all(one.is_done for one in asked)
         return tracemalloc.get_traced_memory()[1]
     finally:
