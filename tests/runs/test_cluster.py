@@ -95,8 +95,8 @@ def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
         plain = ("--no-nanny", "--nthreads", "1", "--memory-limit", "0", "--no-dashboard")
         for name, variables in (("one", quiet), ("two", quiet), ("loud", {})):
             found[name] = start(name, "worker", *common, "--name", name, *plain, **variables)
-        for name in ("one", "two", "loud"):
-            stand_in.wait_for(lambda name=name: "Registered to" in (tmp_path / f"{name}.log").read_text())
+        logs = [tmp_path / f"{name}.log" for name in ("one", "two", "loud")]
+        stand_in.wait_for(lambda: all("Registered to" in log.read_text() for log in logs))
         yield found
 
 
