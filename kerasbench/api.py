@@ -8,7 +8,7 @@ DataFrame where pandas is.
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -34,7 +34,8 @@ from kerasbench.report.pages import SavedReport
 from kerasbench.report.sections import Chart, Page
 from kerasbench.results import folder
 from kerasbench.results.folder import merge
-from kerasbench.results.record import Record, ResumeConfig, RunConfig
+from kerasbench.results.record import Record
+from kerasbench.results.store import load as load_record
 from kerasbench.settings import EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS, Settings
 
 
@@ -229,6 +230,36 @@ def _pandas() -> Any:
     return pd
 
 
+@dataclass(frozen=True, repr=False)
+class Machines(Results):
+    """The runs of several machines, each by its name: ``found["m1.local"]`` has all that the results of one have."""
+
+    command: str = RUN
+    asked: Settings = field(default_factory=Settings)
+    data: Mapping[str, Path] = field(default_factory=dict)  # of each machine from which records came
+    failed: Mapping[str, str] = field(default_factory=dict)  # the machines that were not done, and why
+    interrupted: Sequence[str] = ()  # those of them with which --resume goes on
+    briefs: Sequence[comparisons.MachineBrief] = ()
+
+    def __getitem__(self, name: str) -> Results:
+        return KINDS[self.command]([load_record(self.data[name])])
+
+    @property
+    def findings(self) -> Findings:
+        """Of no machine: raises UsageError."""
+        raise UsageError(f"these are results of several machines: take one of them, [{next(iter(self.data), '')!r}]")
+
+    @property
+    def page(self) -> Page:
+        return comparisons.of_machines(self.briefs, self.failed)
+
+    def __repr__(self) -> str:
+        return html.text([line for section in self.page.sections[:1] for line in section.lines])
+
+    def _repr_html_(self) -> str:
+        return html.notebook(self.page)
+
+
 Place = str | Path
 Function = TypeVar("Function", bound=Callable[..., Any])
 KINDS: dict[str, type[Results]] = {
@@ -399,6 +430,8 @@ def bisect(
     from kerasbench.environments import sides
 
     words = [str(one) for one in versions]
+    if options.get("hosts") or options.get("cluster"):
+        raise UsageError("bisect measures on this machine alone: leave out hosts and cluster")
     if len(words) < 2:
         raise UsageError("bisect takes two versions or more: GOOD BAD")
     listed = sides.between(*words) if len(words) == 2 else words
@@ -465,27 +498,42 @@ def measure(command: str, given: Mapping[str, object], **own: Any) -> Any:
 
 
 def _measure(command: str, options: Settings) -> Any:
-    from kerasbench import backends  # late: to read results needs nothing that measures
-    from kerasbench.environments import interpreters
-    from kerasbench.plan import request
-    from kerasbench.report.pages import save_report
+    if options.hosts or options.cluster:
+        return _measure_on_machines(command, options)
+    from kerasbench.report.pages import save_report  # late: to read results needs nothing that measures
     from kerasbench.report.progress import ConsoleProgress, to_stderr
-    from kerasbench.runs import run
-    from kerasbench.runs.run import measured
+    from kerasbench.runs.run import configured, measured
 
     progress = ConsoleProgress(to_stderr())
-    config: RunConfig | ResumeConfig
-    chosen = interpreters.find(options.python, backends.names())
-    if command == VERSUS:
-        config, chosen = run.versus_config(options, chosen, progress)
-    else:
-        config = request.resumed(options) if options.resume else request.request(command, options)
+    config, chosen = configured(command, options, progress)
     with measured(config, Path(options.results), chosen, progress, options.wait) as finished:
         files = save_report(finished.record, finished.store, finished.unsaved)
     return KINDS[command]([finished.record], files)
 
 
+def _measure_on_machines(command: str, options: Settings) -> Machines:
+    from kerasbench.report.pages import save_report
+    from kerasbench.report.progress import MachinesProgress, to_stderr
+    from kerasbench.runs import cluster, machines
+
+    with MachinesProgress(to_stderr()) as progress:
+        shares = machines.ask(command, options, progress, cluster.connections)
+    data, briefs = {}, []
+    for share in shares:
+        if share.store is None:
+            continue
+        data[share.host] = share.store.data if share.is_done else share.store.journal
+        record = load_record(data[share.host])  # one at a time: those of a hundred machines do not fit into memory
+        found = save_report(record, share.store).found if share.is_done else Findings(summarize(record))
+        briefs.append(comparisons.brief(share.host, found))
+    failed = {share.host: share.failed for share in shares if share.failed}
+    unfinished = [share.host for share in shares if share.is_unfinished]
+    return Machines([], None, command, options, data, failed, unfinished, briefs)
+
+
 def _saved(results: Any) -> Any:
+    if results.files is None:
+        return results
     if results.files.unsaved:
         raise ResultsError(results.files.unsaved)
     return results

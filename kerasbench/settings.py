@@ -15,13 +15,14 @@ RUN, SWEEP, EXPLAIN, VERSUS, FASTEST, SOAK = "run", "sweep", "explain", "versus"
 TABLES = (RUN, SWEEP, EXPLAIN, VERSUS)  # what is asked for is measured to the end
 ALL = (*TABLES, FASTEST, SOAK)
 
-WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, FILES, EXPERTS = (
+WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, MACHINES, FILES, EXPERTS = (
     "What to measure",
     "A saved model, or one of keras.applications",
     "How long",
     "What to show",
     "Columns (every combination is measured)",
     "Environments",
+    "Other machines (docs/machines.md)",
     "Files",
     "For experts",
 )
@@ -232,6 +233,29 @@ class Settings:
         "Python interpreter of a backend; with a label, torch@LABEL=PATH, of a further column. "
         "Default: from kerasbench.toml, or this one.",
         "NAME=PATH",
+    )
+    hosts: list[str] = _many(
+        "--hosts",
+        MACHINES,
+        "Measure on these machines at the same time, by ssh. `here` is this one. With them, --python takes "
+        "[HOST:]NAME=PATH, and the name kerasbench is the Python that runs kerasbench there (default: python3).",
+        "NAME",
+        commands=(*TABLES, FASTEST),
+    )
+    cluster: str = _one(
+        "",
+        "--cluster",
+        MACHINES,
+        "Measure on the workers of a Dask cluster, one on each machine: tls://scheduler:8786.",
+        "ADDRESS",
+        commands=(*TABLES, FASTEST),
+    )
+    insecure: bool = _one(
+        False,
+        "--insecure",
+        MACHINES,
+        "Allow a cluster without encryption: whoever is on the network can then read, change and run what it runs.",
+        commands=(*TABLES, FASTEST),
     )
     results: str = _one("results", "--results", FILES, "Folder for the result file and the tables.", "DIR")
     resume: bool = _one(

@@ -33,7 +33,7 @@ CUDA = {
 }
 METAL = {"jax-mps": PYTHONS, "tensorflow-metal": ("3.11", "3.12")}  # the plug-ins, and for which Pythons there is one
 # Each is a part of another one: what can be installed with more besides can be installed.
-CONTAINED = {"tensorflow": "all", "torch": "all", "jax": "all", "env": "test"}
+CONTAINED = {"tensorflow": "all", "torch": "all", "jax": "all", "env": "test", "cluster": "test"}
 CASES = [*product([LINUX], EVERYWHERE | CUDA, PYTHONS), *product([MACOS], EVERYWHERE, PYTHONS)]
 
 

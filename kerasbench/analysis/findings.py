@@ -1,5 +1,6 @@
 """What follows from a run beyond its summary; several machines in one table; and what others have published."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -137,6 +138,18 @@ def abreast(summaries: Sequence[tuple[str, Summary]]) -> tuple[list[MachineColum
     columns = [(name, column) for name, summary in summaries for column in summary.columns]
     labels = dict.fromkeys(row.label for _, summary in summaries for row in summary.rows)
     return columns, [_row(label, summaries) for label in labels]
+
+
+def light(summary: Summary) -> Summary:
+    """Return a summary that ``abreast`` can use, without the trials: those of a hundred machines do not fit."""
+    rows = []
+    for row in summary.rows:
+        for case in row.cases.values():
+            case.estimate(row.headline)  # it remembers that
+        cases = {column: dataclasses.replace(case, trials=[]) for column, case in row.cases.items()}
+        rows.append(dataclasses.replace(row, cases=cases, priors=None))
+    record = dataclasses.replace(summary.record, trials=[])
+    return dataclasses.replace(summary, record=record, rows=rows, rankings=[])
 
 
 def _row(label: str, summaries: Sequence[tuple[str, Summary]]) -> MachineRow:

@@ -37,8 +37,12 @@ from kerasbench.settings import (
 from kerasbench.text import print_document
 
 if TYPE_CHECKING:
+    from typing import TextIO
+
+    from rich.console import Console
+
     from kerasbench.analysis.versus import Versus
-    from kerasbench.api import Explained, Fastest, Results, Versions
+    from kerasbench.api import Explained, Fastest, Machines, Results, Versions
     from kerasbench.report.pages import SavedReport
     from kerasbench.results.folder import Tell
 
@@ -74,6 +78,7 @@ def explain(scenario: Sequence[str], as_json: bool, **options: Any) -> int:
     """Show where the time of an epoch goes, and what would make it shorter."""
     from kerasbench import api
 
+    _require_one(as_json, options)
     explained: Explained = api.measure(EXPLAIN, options, scenarios=list(scenario))
     if not as_json:
         return _show(explained)
@@ -100,6 +105,7 @@ def fastest(scenario: Sequence[str], as_json: bool, **options: Any) -> int:
     """
     from kerasbench import api
 
+    _require_one(as_json, options)
     raced: Fastest = api.measure(FASTEST, options, scenarios=list(scenario))
     if not as_json:
         return _show(raced)
@@ -139,9 +145,14 @@ def versus(base: str, head: str, fail_on: str | None, **options: Any) -> int:
     from kerasbench import api
 
     require_regression(fail_on)
-    versions: Versions = api.measure(VERSUS, options, base=base, head=head)
+    versions: Versions | Machines = api.measure(VERSUS, options, base=base, head=head)
     code = _show(versions)
-    return gated(versions.versus) if fail_on and code in (EXIT_OK, EXIT_FAILED_CASES) else code
+    each = [versions[name] for name in versions.data] if isinstance(versions, api.Machines) else [versions]
+    return (
+        gated([one for versions in each for one in versions.findings.versus])
+        if fail_on and code in (EXIT_OK, EXIT_FAILED_CASES)
+        else code
+    )
 
 
 @command(
@@ -153,7 +164,7 @@ def versus(base: str, head: str, fail_on: str | None, **options: Any) -> int:
         required=True,
         text="As for versus, or a commit of a checkout: ./keras@v3.14.0. Two: all between them are candidates.",
     ),
-    *map(setting, options_of(VERSUS)),
+    *(setting(name) for name in options_of(VERSUS) if name not in ("hosts", "cluster", "insecure")),
 )
 def bisect(versions: Sequence[str], **options: Any) -> int:
     """Find the version of Keras or of a backend that made a model slower.
@@ -182,10 +193,44 @@ def gated(versions: "Sequence[Versus]") -> int:
 
 
 def _show(results: "Results") -> int:
+    from kerasbench.api import Machines
     from kerasbench.report.console import print_page
 
     print_page(results.page)
-    return _finish(results.files)
+    return _finish_machines(results) if isinstance(results, Machines) else _finish(results.files)
+
+
+def _finish_machines(machines: "Machines") -> int:
+    """Say where each machine's records are, and how to go on, and return the exit code."""
+    from kerasbench.results.record import INTERRUPTED
+
+    for name, file in machines.data.items():
+        print(f"{name}: {file}", file=sys.stderr)
+    if machines.interrupted:
+        from kerasbench.runs.resume import to_name_again
+
+        asked, folder = machines.asked, next(iter(machines.data.values())).parent
+        hosts = [] if asked.cluster else [f"--hosts={','.join(machines.interrupted)}"]
+        cluster = [f"--cluster={asked.cluster}", *(["--insecure"] if asked.insecure else [])] if asked.cluster else []
+        python = [f"--python={one}" for one in asked.python if _concerns(one, machines)]
+        words = ["run", "--resume", "--results", str(folder), *hosts, *cluster, *python]
+        own = to_name_again(machines.briefs[0].summary.record.config)
+        print(f"go on: python -m kerasbench {shlex.join(words)} {own}".rstrip(), file=sys.stderr)
+    if machines.failed and {*machines.failed.values()} == {INTERRUPTED}:
+        return EXIT_INTERRUPTED
+    failures = any(one.summary.failures for one in machines.briefs)
+    return EXIT_FAILED_CASES if machines.failed or failures else EXIT_OK
+
+
+def _concerns(python: str, machines: "Machines") -> bool:
+    """Tell whether ``--python`` names something of a machine with which --resume goes on, or of all."""
+    host = python.partition("=")[0].rpartition(":")[0]
+    return not host or host in machines.interrupted
+
+
+def _require_one(as_json: bool, options: dict[str, Any]) -> None:
+    if as_json and (options["hosts"] or options["cluster"]):
+        raise UsageError("--json is of one machine; the result file of each is JSON: leave out --json")
 
 
 def _finish(drawn: "SavedReport | None") -> int:
@@ -402,9 +447,38 @@ def history(folder: Path, over: str, as_csv: bool, plot: Path | None) -> int:
     return EXIT_OK
 
 
-@command("doctor", setting("backends"), setting("python"), as_json("Print JSON, with all details."))
-def doctor(backends: "Sequence[str]", python: "Sequence[str]", as_json: bool) -> int:
+@command(
+    "doctor",
+    setting("backends"),
+    setting("python"),
+    setting("hosts"),
+    setting("cluster"),
+    setting("insecure"),
+    as_json("Print JSON, with all details."),
+)
+def doctor(backends: "Sequence[str]", python: "Sequence[str]", as_json: bool, **machines: Any) -> int:
     """Check every backend: which devices it finds, what is wrong, and the command that fixes it."""
+    if any(machines.values()):
+        _require_one(as_json, machines)
+        return _examine(machines | {"backends": backends, "python": python})
+    return _diagnose(backends, python, as_json)
+
+
+def _examine(given: dict[str, Any]) -> int:
+    """Print what each of several machines has: its connection, Python, kerasbench, clock and backends."""
+    from kerasbench import settings
+    from kerasbench.report.progress import MachinesProgress, to_stderr
+    from kerasbench.runs import cluster, machines
+
+    words: dict[str, Any] = {name: listed(one) if settings.is_list(name) else one for name, one in given.items()}
+    own = settings.Settings(**words)
+    with MachinesProgress(to_stderr()) as progress:
+        shares = machines.ask(machines.DOCTOR, own, progress, cluster.connections)
+    print("\n\n".join("\n".join([share.host, *(f"    {line}" for line in share.examined())]) for share in shares))
+    return EXIT_OK if all(share.is_fit for share in shares) else EXIT_USAGE
+
+
+def _diagnose(backends: "Sequence[str]", python: "Sequence[str]", as_json: bool, to: "Console | None" = None) -> int:
     import json
 
     from kerasbench import backends as known
@@ -422,11 +496,38 @@ def doctor(backends: "Sequence[str]", python: "Sequence[str]", as_json: bool) ->
     with machine_lock(), events.step(ConsoleProgress(to_stderr()), events.asking(names)):
         facts = gather(names, chosen)
     findings = diagnose(facts)
-    data = diagnosis_as_data(facts, findings)
-    print_document(
-        (json.dumps(data, indent=2, ensure_ascii=False) if as_json else diagnosis_as_text(facts, findings)) + "\n"
-    )
+    if as_json:
+        text = json.dumps(diagnosis_as_data(facts, findings), indent=2, ensure_ascii=False)
+    else:
+        text = diagnosis_as_text(facts, findings)
+    to.print(text, soft_wrap=True, markup=False) if to else print_document(text + "\n")
     return EXIT_USAGE if any(finding.severity is Gravity.ERROR for finding in findings) else EXIT_OK
+
+
+@command("share")
+def share() -> int:
+    """Measure this machine's share of a run that another machine asks for, on standard input and output."""
+    import os
+    from typing import cast
+
+    from rich.console import Console
+
+    from kerasbench.report.progress import ConsoleProgress
+    from kerasbench.runs import machines
+    from kerasbench.runs import share as one
+
+    outgoing = os.dup(sys.stdout.fileno())
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever is printed is not part of the answer
+
+    def act(order: one.Order, asker: one.Asker) -> None:
+        console = Console(file=cast("TextIO", asker), width=machines.SHOWN, highlight=False)
+        if order.command == machines.DOCTOR:
+            _diagnose(order.settings.backends, order.settings.python, False, console)
+            asker.has_acknowledged(asker.send(end=b"{}"))
+        else:
+            one.measure(order, asker, ConsoleProgress(console))
+
+    return one.answer(act, sys.stdin.fileno(), outgoing)
 
 
 @command(

@@ -16,6 +16,7 @@ from kerasbench.settings import (
     EXPERTS,
     FILES,
     LONG,
+    MACHINES,
     MODEL,
     SHOW,
     SUITES,
@@ -50,6 +51,8 @@ compare     kerasbench compare results-old results-new  # what became faster or 
 compare     kerasbench compare old/ new/ --fail-on regression  # for a script: three runs in each, by turns
 history     kerasbench history results --plot ratios.svg  # did a ratio change over time?
 history     kerasbench history results --over keras --csv  # for a tool that looks for change points
+share       kerasbench share  # what `kerasbench run --hosts NAME` starts on each machine
+share       kerasbench share  # and what a worker of Dask starts for --cluster
 doctor      kerasbench doctor  # every backend
 doctor      kerasbench doctor --backend torch --json  # one backend, for a script
 list        kerasbench list  # a table of all suites
@@ -64,7 +67,7 @@ create      kerasbench env create --backend torch --locked --force  # rebuild it
 
 # What options are for, in the order of --help. What only an expert needs comes last.
 GENERAL = "Options"
-OPTIONS = ("Arguments", WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, FILES, EXPERTS, GENERAL)
+OPTIONS = ("Arguments", WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, MACHINES, FILES, EXPERTS, GENERAL)
 
 
 class Option(click.Option):

@@ -132,6 +132,7 @@ class Surroundings:
     gpu: list[Sample] | None  # one a second; None: the trial was not on an NVIDIA GPU
     gpu_neighbours: list[int]  # processes that were on the card before
     card: str = ""  # UUID of the NVIDIA card that was asked for; empty: not reported
+    carrier_cpu_s: float | None = None  # of the process that carries records to another machine; None: there is none
 
 
 def of_machine(state: MachineState, cores: int) -> list[Signal]:

@@ -2,11 +2,13 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 
 from kerasbench.analysis.cases import HEADLINE
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Verdict
-from kerasbench.analysis.findings import Findings, MachineColumn, MachineRow, abreast
+from kerasbench.analysis.findings import Findings, MachineColumn, MachineRow, abreast, light
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.rankings import CONTROL_BOUND
 from kerasbench.analysis.summary import Summary
@@ -24,6 +26,8 @@ from kerasbench.analysis.versus import (
 )
 from kerasbench.protocol.columns import AT
 from kerasbench.protocol.messages import Code, Failure
+from kerasbench.report.answer import answer
+from kerasbench.report.conditions import INSECURE
 from kerasbench.report.figures import (
     case_name,
     could_have_seen,
@@ -36,10 +40,11 @@ from kerasbench.report.figures import (
     with_interval,
 )
 from kerasbench.report.sections import EMPTY, Cell, Page, Section, Table, texts
-from kerasbench.text import blanked, count
+from kerasbench.text import NOTHING, blanked, count
 
 UNIT = BY_NAME[HEADLINE].unit
 BESIDE = "beside"
+NOBODY: Mapping[str, str] = MappingProxyType({})
 DECIDED = (Verdict.FASTER, Verdict.SLOWER)
 
 
@@ -108,6 +113,84 @@ def side_by_side(summaries: Sequence[tuple[str, Summary]]) -> Section:
         "These ratios are descriptive: machines and days differ in too many ways for a verdict.",
     ]
     return Section("Training step, side by side", table=Table(headers, body), notes=notes)
+
+
+@dataclass(frozen=True)
+class MachineBrief:
+    """What a page of several machines says of one: little, so that a hundred of them fit into memory."""
+
+    name: str
+    summary: Summary  # without its trials
+    answer: Section | None
+    versions: dict[str, str]  # of each package that its children ran
+    carrier: float | None  # what carried its records used of a core while something was measured, at most
+
+
+def brief(name: str, found: Findings) -> MachineBrief:
+    versions: dict[str, set[str]] = {"kerasbench": {found.record.kerasbench}}
+    carrier = []
+    for trial in found.record.trials:
+        for package, version in trial.measurement.resolved.versions.items() if trial.measurement else ():
+            versions.setdefault(package, set()).add(version)
+        around = trial.surroundings
+        if around is not None and around.carrier_cpu_s is not None and around.after.at_ns > around.before.at_ns:
+            carrier.append(around.carrier_cpu_s * 1e9 / (around.after.at_ns - around.before.at_ns))
+    named = {package: " and ".join(sorted(own)) for package, own in versions.items()}
+    return MachineBrief(name, light(found.summary), answer(found), named, max(carrier, default=None))
+
+
+def of_machines(found: Sequence[MachineBrief], failed: Mapping[str, str] = NOBODY) -> Page:
+    """Return the page of several machines, the answer first. ``failed``: those that were not done, and why."""
+    summaries = [(one.name, one.summary) for one in found]
+    sections = [_over_machines(summaries)] if len(found) > 1 else []
+    if failed:
+        rows = [texts(name, cause) for name, cause in failed.items()]
+        sections.append(Section("Machines that were not done", table=Table(["machine", "why"], rows)))
+    sections += [dataclasses.replace(one.answer, title=f"Answer of {one.name}") for one in found if one.answer]
+    sections += [side_by_side(summaries)] if len(found) > 1 else []
+    sections += [section for section in (_different(found), _carried(found)) if section]
+    carried = [one.summary.record.carried for one in found]
+    insecure = f" ({INSECURE})" if any(one is not None and one.insecure for one in carried) else ""
+    return Page(
+        f"kerasbench on {count(len(found) + len(failed.keys() - {*dict(summaries)}), 'machine')}{insecure}", sections
+    )
+
+
+def _over_machines(summaries: Sequence[tuple[str, Summary]]) -> Section:
+    """Return for each row which machine and column is fastest, and how long the fastest of each other takes."""
+    _, rows = abreast(summaries)
+    lines = []
+    for row in rows:
+        if row.fastest is None:
+            continue
+        name, column = row.fastest
+        others = [
+            f"on {other} {own.label} takes {three_digits(row.ratios[other, own])}× as long"
+            for other, own in sorted(row.firsts - {row.fastest}, key=row.ratios.__getitem__)
+        ]
+        rest = "; ".join(others) or "no other machine has measured it"
+        lines.append(blanked(f"{row.label}: {column.label} on {name} is fastest; {rest}."))
+    notes = ["The machines were not measured in turn with each other, so there are no verdicts between them."]
+    return Section("Answer", lines=lines, notes=notes)
+
+
+def _different(found: Sequence[MachineBrief]) -> Section | None:
+    packages = dict.fromkeys(package for one in found for package in one.versions)
+    body = []
+    for package in packages:
+        versions = [one.versions.get(package, NOTHING) for one in found]
+        if len(set(versions)) > 1:
+            body.append(texts(package, *versions))
+    if len(found) < 2 or not body:
+        return None
+    return Section("Versions that differ", table=Table(["package", *(one.name for one in found)], body))
+
+
+def _carried(found: Sequence[MachineBrief]) -> Section | None:
+    """Return what it cost each machine to have its records carried."""
+    rows = [texts(one.name, f"{100 * one.carrier:.2f} %") for one in found if one.carrier is not None]
+    table = Table(["machine", "of a core, at most"], rows)
+    return Section("What carrying the records cost while something was measured", table=table) if rows else None
 
 
 def _abreast(row: MachineRow, column: MachineColumn) -> Cell:

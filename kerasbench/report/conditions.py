@@ -12,7 +12,9 @@ from kerasbench.protocol.messages import Code
 from kerasbench.report.figures import listed, not_cold, three_digits
 from kerasbench.report.sections import EMPTY, Cell, Section, Table, number, texts
 from kerasbench.results.record import Record
-from kerasbench.text import count, printable, whole_gib
+from kerasbench.text import blanked, count, printable, whole_gib
+
+INSECURE = "⚠ over a network without encryption (--insecure): others could read it, and change it"
 
 
 def heading(found: Findings) -> Section:
@@ -25,6 +27,9 @@ def heading(found: Findings) -> Section:
 def _run(summary: Summary) -> Iterator[str]:
     record = summary.record
     yield f"{_machine(record.machine)}."
+    if record.carried is not None:
+        insecure = f", {INSECURE}" if record.carried.insecure else ""
+        yield f"Measured on {blanked(record.carried.host)}, and kept on the machine that asked for it{insecure}."
     times = f"{len(record.resumed)} times, last " if len(record.resumed) > 1 else ""
     resumed = f", resumed {times}{record.resumed[-1]}" if record.resumed else ""
     rounds = count(record.rounds_completed, "complete round")

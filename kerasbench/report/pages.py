@@ -19,8 +19,8 @@ from kerasbench.files import replace, replace_page
 from kerasbench.host import Machine
 from kerasbench.protocol.columns import AT
 from kerasbench.report import charts, markdown, page, race, svg
-from kerasbench.report.answer import answer, in_brief
-from kerasbench.report.comparisons import side_by_side
+from kerasbench.report.answer import in_brief
+from kerasbench.report.comparisons import brief, of_machines
 from kerasbench.report.figures import names
 from kerasbench.report.sections import Chart, Page
 from kerasbench.results.folder import Rank, Tell, merge_by_machine, rank, records, refuse_damaged
@@ -245,15 +245,9 @@ def draw(places: Sequence[Path], folder: Path, tell: Tell = refuse_damaged) -> l
 
 
 def together(places: Sequence[Path], tell: Tell = refuse_damaged) -> Page | None:
-    """Return one page of several machines: their steps in one table, then each machine's answer; None for one."""
+    """Return one page of several machines, the answer first; None for one."""
     found = named(machines(places, tell))
-    if len(found) < 2:
-        return None
-    sections = [side_by_side([(name, one.summary) for name, one in found])]
-    for name, one in found:
-        if (section := answer(one)) is not None:
-            sections.append(dataclasses.replace(section, title=name))
-    return Page(f"kerasbench on {len(found)} machines", sections)
+    return of_machines([brief(*one) for one in found]) if len(found) > 1 else None
 
 
 def named(found: dict[str, Findings]) -> list[tuple[str, Findings]]:

@@ -5,10 +5,10 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, TextIO, cast
+from typing import Any, Self, TextIO, cast
 
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Column
 from rich.text import Text
 
@@ -265,6 +265,36 @@ class ConsoleProgress:
         if self._console.options.ascii_only:
             return line.replace("×", "x").replace("±", "+/-").replace("–", "-")
         return line
+
+
+class MachinesProgress:
+    """A line for each machine. On a terminal the newest of each, redrawn; elsewhere all of them, one by one."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._is_live = console.is_terminal and not console.is_dumb_terminal
+        columns = (
+            TextColumn("{task.fields[host]}: {task.description}", markup=False, table_column=Column(no_wrap=True)),
+        )
+        self._display = Progress(*columns, console=console, auto_refresh=False)
+        self._lines: dict[str, TaskID] = {}
+
+    def __enter__(self) -> Self:
+        if self._is_live:
+            self._display.start()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._display.stop()
+
+    def __call__(self, host: str, line: str) -> None:
+        if not self._is_live:
+            self._console.print(Text(f"{host}: {line}"), soft_wrap=True)
+            return
+        if host not in self._lines:
+            self._lines[host] = self._display.add_task("", total=None, host=host)
+        self._display.update(self._lines[host], description=line)
+        self._display.refresh()
 
 
 def announce(planned: Plan, left: str, ahead: PowerEstimate) -> list[str]:

@@ -250,6 +250,15 @@ def completed_rounds(cases: Iterable[CaseKey], trials: Sequence[TrialRecord], is
         done += 1
 
 
+@dataclass(frozen=True)
+class Carried:
+    """How the records of another machine came here."""
+
+    host: str  # as it was asked for
+    share: str  # what its part of the run is called there
+    insecure: bool = False  # without encryption, as its user allowed
+
+
 @dataclass
 class Record:
     """A run: what was asked for, the machine, and every trial in the order in which it ran."""
@@ -271,6 +280,7 @@ class Record:
     resumed: list[str] = field(default_factory=list)  # when it went on after each interruption
     cases: int = 0  # how many were planned; 0: not known
     commit: str = ""  # of the git checkout that the run was started in, or as KERASBENCH_COMMIT says
+    carried: Carried | None = None  # from another machine; None: measured by the one that wrote it
 
     @property
     def runs(self) -> int:

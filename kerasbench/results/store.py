@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Sequence, Sized
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
@@ -18,8 +18,9 @@ from kerasbench.protocol.columns import CaseKey
 from kerasbench.protocol.measurement import Measurement, leaves_out, step_ns
 from kerasbench.results.record import SCHEMA, Record, TrialRecord
 
+T = TypeVar("T")
 JOURNAL = ".jsonl"
-STAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{6}(-\d{1,2})?")  # a run's files are named after its start (_reserve)
+STAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{6}(-\d{1,3})?")  # a run's files are named after its start (_reserve)
 LEFT_S = 3600.0  # a file is written in seconds, and a run that has reserved its name begins in as many
 MAX_FILE_BYTES = 256 << 20  # thirty times a long run over all built-in scenarios
 
@@ -141,6 +142,34 @@ def load(file: Path) -> Record:
     return record
 
 
+def read_header(line: bytes) -> Record:
+    """Return a run without its trials, as another machine sends it; raise ResultsError for what cannot be one."""
+    record = _decoded(line, Record)
+    _refuse(next(_problems(record), None))
+    return record
+
+
+def read_trial(line: bytes, record: Record) -> TrialRecord:
+    """Return a trial of a run, as another machine sends it; raise ResultsError for what cannot be one."""
+    trial = _decoded(line, TrialRecord)
+    _refuse(next(_problems(dataclasses.replace(record, trials=[trial])), None))
+    return trial
+
+
+def _decoded(line: bytes, kind: type[T]) -> T:
+    try:
+        if kind is Record:
+            _require_schema(line, Path("it"))
+        return msgspec.json.decode(line, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ResultsError(f"not what kerasbench writes: {error}") from None
+
+
+def _refuse(problem: str | None) -> None:
+    if problem:
+        raise ResultsError(f"not what kerasbench writes: {problem}")
+
+
 def as_json(records: Sequence[Record]) -> str:
     """Return runs as one JSON array, whatever they were stored in, in today's schema."""
     return msgspec.json.format(msgspec.json.encode(list(records)), indent=1).decode()
@@ -193,7 +222,7 @@ def _complete_rounds(trials: list[TrialRecord], cases: int) -> int:
 
 def _reserve(folder: Path, stamp: str) -> Path:
     """Create the first free file of this second's name, so that two runs never share one."""
-    for suffix in ("", *(f"-{number}" for number in range(2, 100))):
+    for suffix in ("", *(f"-{number}" for number in range(2, 1000))):
         file = folder / f"{stamp}{suffix}{JOURNAL}"
         try:
             if not file.with_suffix(".json").exists():
@@ -201,7 +230,7 @@ def _reserve(folder: Path, stamp: str) -> Path:
                 return file
         except FileExistsError:
             continue
-    raise FileExistsError(17, "a hundred runs have begun in this second")
+    raise FileExistsError(17, "a thousand runs have begun in this second")
 
 
 # A file may have been edited. What its types cannot say is checked here, and not by constraints on the types, because

@@ -123,6 +123,7 @@ class MachineMonitor:
 
     look: Callable[[float], MachineState] = observe
     cool: Callable[[Callable[[str], None]], float] = cool_down
+    carrier: psutil.Process | None = None  # what carries records to another machine
     _top_clocks_mhz: dict[str, int] = field(default_factory=dict)  # the highest that each card has shown
 
     def watch(
@@ -136,9 +137,9 @@ class MachineMonitor:
         names = [_card(device) for device in devices]
         with ExitStack() as watching:
             cards = {name: watching.enter_context(nvidia.watch(name)) for name in dict.fromkeys(names) if name}
-            before, cpu_s = self.look(0.0), _children_cpu_s()
+            before, cpu_s, carrier_s = self.look(0.0), _children_cpu_s(), self._carrier_cpu_s()
             outcomes = block()
-        after = self.look(0.0)
+        after, carried_s = self.look(0.0), self._carrier_cpu_s()
         left_cpu_s = sum(outcome.left_cpu_s for outcome in outcomes if outcome is not None)
         child_cpu_s = _children_cpu_s() - cpu_s + left_cpu_s
         checked: list[Outcome | None] = []
@@ -155,9 +156,18 @@ class MachineMonitor:
                     gpu=card.samples if card else None,
                     gpu_neighbours=card.neighbours if card else [],
                     card=card.uuid if card else "",
+                    carrier_cpu_s=None if carried_s is None or carrier_s is None else carried_s - carrier_s,
                 )
             )
         return checked, seen
+
+    def _carrier_cpu_s(self) -> float | None:
+        """Return the processor time that the carrier has used, in s; None where there is none, or it has gone."""
+        try:
+            used = self.carrier.cpu_times() if self.carrier else None
+        except psutil.Error:
+            return None
+        return used.user + used.system if used else None
 
     def judge(self, trial: TrialRecord, seen: Surroundings) -> TrialRecord:
         """Return a trial with what surrounded it, and the signals of noise in that."""

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import psutil
+
 from kerasbench import backends, events, files, host, text
 from kerasbench.environments import sides
-from kerasbench.environments.interpreters import Interpreters
+from kerasbench.environments.interpreters import Interpreters, find
 from kerasbench.errors import ResultsError, UnusableScenario, UsageError
 from kerasbench.events import Notice, OnEvent
 from kerasbench.host import Machine
@@ -33,9 +35,21 @@ from kerasbench.runs.machine import MachineMonitor
 from kerasbench.runs.resume import Interrupted
 from kerasbench.runs.rounds import Run, seconds
 from kerasbench.scenario import is_saved
-from kerasbench.settings import Settings
+from kerasbench.settings import VERSUS, Settings
 
 BEFORE_RUN_S = 2.0  # how long to look whether the machine is busy
+
+
+def configured(command: str, settings: Settings, on_event: OnEvent) -> tuple[RunConfig | ResumeConfig, Interpreters]:
+    """Return the configuration of a command that measures, and the interpreters that it names.
+
+    Raises:
+        KerasbenchError: a setting means nothing, or what ``versus`` needs could not be made.
+    """
+    chosen = find(settings.python, backends.names())
+    if command == VERSUS:
+        return versus_config(settings, chosen, on_event)
+    return request.resumed(settings) if settings.resume else request.request(command, settings), chosen
 
 
 def versus_config(settings: Settings, chosen: Interpreters, on_event: OnEvent) -> tuple[RunConfig, Interpreters]:
@@ -74,12 +88,18 @@ class FinishedRun:
 
 @contextmanager
 def measured(
-    config: RunConfig | ResumeConfig, folder: Path, interpreters: Interpreters, on_event: OnEvent, wait: bool = False
+    config: RunConfig | ResumeConfig,
+    folder: Path,
+    interpreters: Interpreters,
+    on_event: OnEvent,
+    wait: bool = False,
+    carrier: psutil.Process | None = None,
 ) -> Iterator[FinishedRun]:
     """Measure; then hold the machine until the block ends, because drawing would disturb others.
 
     ``ResumeConfig``: go on with the newest run of the folder that was begun on this machine and did not finish.
-    ``interpreters`` run the backends. ``wait``: begin when no other run holds the machine any more.
+    ``interpreters`` run the backends. ``wait``: begin when no other run holds the machine any more. ``carrier``: the
+    process that carries the records to another machine; what it costs meanwhile is recorded.
 
     Raises:
         KerasbenchError: something that was asked for does not exist, or another run holds the machine. Nothing has
@@ -90,11 +110,15 @@ def measured(
         _require_present(config, interpreters)  # before it waits
     with machine_lock(on_wait=(lambda line: on_event(Notice(line))) if wait else None):
         files.remove_abandoned()
-        yield _measure(config, folder, interpreters, on_event)
+        yield _measure(config, folder, interpreters, on_event, carrier)
 
 
 def _measure(
-    config: RunConfig | ResumeConfig, folder: Path, interpreters: Interpreters, on_event: OnEvent
+    config: RunConfig | ResumeConfig,
+    folder: Path,
+    interpreters: Interpreters,
+    on_event: OnEvent,
+    carrier: psutil.Process | None,
 ) -> FinishedRun:
     """Measure on a machine that is held. Each step may refuse; the file is reserved when none can any more."""
     here = host.fingerprint()
@@ -126,7 +150,7 @@ def _measure(
             planned, store, launch, monitor, on_event, inventory.state, earlier, history, interpreters.of
         ).execute()
 
-    monitor = MachineMonitor()
+    monitor = MachineMonitor(carrier=carrier)
     started_s = time.monotonic() - (seconds(earlier.trials) if earlier else 0.0)
     record = execute(planned, earlier)
     record = resume.refine(planned, record, time.monotonic() - started_s, execute)

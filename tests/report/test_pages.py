@@ -246,9 +246,9 @@ def test_several_places_of_several_machines_are_one_page_too(
     store(tmp_path / "b", dataclasses.replace(made.record(made.trial(found=made.measurement(1))), machine=OTHER))
     assert main(["report", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
     shown = capsys.readouterr().out
-    assert "# kerasbench on 2 machines\n\n## Training step, side by side\n" in shown
+    assert "# kerasbench on 2 machines\n\n## Answer\n" in shown and "\n## Training step, side by side\n" in shown
     assert "| dense      | Chip 10 \\<b\\>: torch cpu | **2.10 ms, 1.91×**" in shown
-    assert "## Chip 9\n\n- dense: torch takes 2.10 ms a step." in shown
+    assert "## Answer of Chip 9\n\n- dense: torch takes 2.10 ms a step." in shown
     assert main(["report", str(tmp_path / "a"), str(tmp_path / "a")]) == 0
     assert "machines" not in capsys.readouterr().out
 

@@ -136,6 +136,13 @@ def outcome(*cards: str) -> Outcome:
     return Outcome([], 1, measurement=replace(measured, proof=replace(measured.proof, cards=list(cards))))
 
 
+def test_what_carries_records_is_part_of_what_surrounds_a_trial() -> None:
+    for carrier, is_known in ((psutil.Process(), True), (None, False)):
+        monitor = MachineMonitor(look=lambda sample_s: made.state(), cool=lambda on_wait: 0.0, carrier=carrier)
+        _, (seen,) = monitor.watch([Device("cpu")], lambda: [None], lambda reason: None)
+        assert (seen.carrier_cpu_s is not None and seen.carrier_cpu_s >= 0) == is_known
+
+
 MONITOR = MachineMonitor(look=lambda sample_s: made.state())
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+import psutil
 import scipy.special  # noqa: F401 - before the fork, as all that a run imports late
 
 from kerasbench.cli.main import main
@@ -31,8 +32,8 @@ DISTURBED = 0.1  # of the blocks, so that some are marked
 class BusyNow(MachineMonitor):
     """In place of the machine's counters: a quiet machine, with a busy neighbour now and then."""
 
-    def __init__(self, rng: random.Random) -> None:
-        super().__init__()
+    def __init__(self, rng: random.Random, carrier: psutil.Process | None = None) -> None:
+        super().__init__(carrier=carrier)
         self._rng = rng
 
     def watch(

@@ -1,0 +1,465 @@
+"""Several machines at once: each measures its share of a run (``share.py``), and its records are kept here.
+
+A machine that fails, or vanishes, is a row with its cause; the others go on. What has arrived of it is a run that was
+interrupted, and ``--resume`` goes on with it.
+"""
+
+import dataclasses
+import math
+import queue
+import secrets
+import shlex
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from kerasbench import __version__, text
+from kerasbench.errors import KerasbenchError, ResultsError, UsageError
+from kerasbench.plan import catalog, request
+from kerasbench.processes import variables
+from kerasbench.results import store as results_store
+from kerasbench.results.folder import records
+from kerasbench.results.record import INTERRUPTED, Carried, Record, RunConfig, TrialRecord, measuring_code
+from kerasbench.results.store import JOURNAL, MAX_FILE_BYTES, Store, load
+from kerasbench.runs.share import MOST_LINE_BYTES, Ask, Hello, Line, Order, Word, carried, lines
+from kerasbench.settings import Settings
+
+DOCTOR = "doctor"  # in place of a command that measures: what is there is looked at
+HERE = "here"  # among --hosts: the machine that kerasbench was started on
+RUNNER = "kerasbench"  # --python HOST:kerasbench=PATH names what runs kerasbench there
+ALIVE_S = 20.0  # between two signs of life
+STOP_S = 60.0  # after Ctrl-C: what a machine has for ending its run and sending what is left
+LEAVING_S = 1.0  # what a process has for ending once its last line was read
+SKEW_S = 5.0  # clocks that differ by more are named
+LAST_LINES = 5  # of what a carrier has complained about
+SHOWN = 300  # characters of what a machine says
+WAITING = 4  # lines that are read ahead for all machines together, at MOST_LINE_BYTES each
+# No password is asked for, a dead connection is found out within a minute, and no connection is left for others.
+SSH = ("ssh", "-T", *(part for option in (
+    "BatchMode=yes", "ConnectTimeout=20", "ServerAliveInterval=15", "ServerAliveCountMax=3", "ControlMaster=no",
+) for part in ("-o", option)))  # fmt: skip
+
+# A line of a machine, or None: there are no more. Without a machine: Ctrl-C.
+Inbox = queue.Queue[tuple["Share | None", bytes | None]]
+Say = Callable[[str, str], None]  # a machine, and a line about it
+
+
+class Carrier(Protocol):
+    """What a machine's lines come and go by."""
+
+    def start(self, share: "Share", inbox: Inbox) -> None:
+        """Have the lines of a share put into the inbox, and None after the last one."""
+
+    def send(self, line: bytes) -> None:
+        """Send a line; nobody waits for it, and nothing happens where the machine is gone."""
+
+    def close(self) -> None:
+        """Leave nothing of it behind, here or there."""
+
+    def why(self) -> str:
+        """Return why there are no more lines."""
+
+
+class ProcessCarrier:
+    """A process here whose standard input and output are those of ``kerasbench share`` there: ssh, mostly."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._command = command
+        self._outgoing: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._complaints: deque[str] = deque(maxlen=LAST_LINES)
+        self._threads: list[threading.Thread] = []
+        self._process: subprocess.Popen[bytes] | None = None
+        self._closed = False
+
+    def start(self, share: "Share | None", inbox: Inbox) -> None:
+        pipe = subprocess.PIPE
+        try:
+            # In a session of its own: Ctrl-C is for kerasbench, which has its machines end in order.
+            self._process = subprocess.Popen(
+                self._command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, start_new_session=True
+            )
+        except OSError as error:
+            raise UsageError(f"{self._command[0]} cannot be started: {error.strerror}") from None
+        for act, given in ((self._overhear, ()), (self._feed, ()), (self._read, (share, inbox))):
+            self._threads.append(threading.Thread(target=act, args=given, daemon=True))
+            self._threads[-1].start()
+
+    def send(self, line: bytes) -> None:
+        self._outgoing.put(line)
+
+    def end_input(self) -> None:
+        """Have it hear that nothing more will come, after all that was sent."""
+        self._outgoing.put(None)
+
+    def close(self) -> None:
+        self._closed = True
+        self.end_input()
+        if self._process is None:
+            return
+        try:
+            self._process.wait(LEAVING_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()  # the other side hears of it as of the end of its input
+            self._process.wait()
+
+    def why(self) -> str:
+        status = None
+        if self._process is not None:
+            with suppress(subprocess.TimeoutExpired):  # it may have closed its output, and go on
+                status = self._process.wait(LEAVING_S)
+        said = "; ".join(text.one_line(line) for line in self._complaints)
+        return (said or f"its process ended with status {status}")[-SHOWN:]
+
+    def _read(self, share: "Share | None", inbox: Inbox) -> None:
+        assert self._process is not None and self._process.stdout is not None
+        with self._process.stdout as stdout:
+            for line in lines(stdout.fileno(), MOST_LINE_BYTES):
+                self._put(share, line, inbox)
+        self._threads[0].join(1)  # what it has complained about, unless a process that it has left holds the pipe
+        self._put(share, None, inbox)
+
+    def _put(self, share: "Share | None", line: bytes | None, inbox: Inbox) -> None:
+        """Put a line into the inbox when there is room; nowhere once nobody takes it any more."""
+        while not self._closed:
+            with suppress(queue.Full):
+                inbox.put((share, line), timeout=1.0)
+                return
+
+    def _feed(self) -> None:
+        assert self._process is not None and self._process.stdin is not None
+        with suppress(OSError), self._process.stdin as stdin:
+            while (line := self._outgoing.get()) is not None:
+                left = memoryview(line)
+                while left:
+                    left = left[stdin.write(left) or 0 :]
+
+    def _overhear(self) -> None:
+        assert self._process is not None and self._process.stderr is not None
+        with self._process.stderr as stderr:
+            for line in lines(stderr.fileno(), MOST_LINE_BYTES):
+                self._complaints.append(line.decode(errors="replace"))
+
+
+def over_ssh(host: str, python: str) -> ProcessCarrier:
+    """Return what carries a host's share by the user's own ssh, with its keys, agents and configuration."""
+    if host == HERE:
+        return ProcessCarrier([python or sys.executable, "-m", "kerasbench", "share"])
+    if host.startswith("-") or not host.isprintable() or " " in host:
+        raise UsageError(f"--hosts takes names as ssh does, me@box, not {host!r}")
+    home = python.startswith("~/")  # for the shell there to make out
+    there = f"~/{shlex.quote(python[2:])}" if home else shlex.quote(python or "python3")
+    return ProcessCarrier([*SSH, "--", host, f"exec {there} -m kerasbench share"])
+
+
+@dataclass(eq=False)
+class Share:
+    """One machine's share, as the asker sees it."""
+
+    host: str
+    carrier: Carrier
+    order: Order
+    folder: Path
+    files: Sequence[bytes] = ()  # lines, the same for all machines
+    earlier: Path | None = None  # the file of an interrupted run that it goes on with
+    update: str = ""  # what makes another kerasbench there
+    insecure: bool = False
+    hello: Hello | None = None
+    skew_s: float = 0.0  # how much its clock is ahead
+    store: Store | None = None
+    header: Record | None = None  # the run without its trials
+    trials: int = 0
+    cause: str = ""  # why it did not measure to its end
+    is_done: bool = False  # all of it is on the disk here
+    is_over: bool = False
+    said: list[str] = field(default_factory=list)  # where it was not asked to measure
+    _next: int = 0
+    _bytes: int = 0
+    _awaited: int = 0  # trials that it had when it began
+    _known: list[TrialRecord] = field(default_factory=list)
+
+    @property
+    def failed(self) -> str:
+        """Why there is less of it than was asked for; empty if there is not."""
+        return self.cause or (self.header.stopped_because if self.header and self.header.unfinished else "")
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether ``--resume`` can go on with it."""
+        return self.header is not None and (not self.is_done or self.header.unfinished)
+
+    def take(self, line: bytes, say: Say) -> None:
+        """Take in a line: put records onto the disk, then acknowledge them; raise KerasbenchError for an unfit one."""
+        self._bytes += len(line)
+        if len(line) > MOST_LINE_BYTES or self._bytes > MAX_FILE_BYTES:
+            raise ResultsError(f"it sent more than a run of kerasbench has ({self._bytes:,} bytes)")
+        try:
+            message = msgspec.json.decode(line, type=Line)
+        except (msgspec.DecodeError, RecursionError) as error:
+            shown = text.one_line(line[:80].decode(errors="replace"))
+            raise ResultsError(f"it answers what kerasbench does not: {shown!r} ({error})") from None
+        if message.number != self._next:
+            raise ResultsError(f"line {message.number} came in place of line {self._next}")
+        self._next += 1
+        if message.hello:
+            self._meet(message.hello)
+        elif message.say:
+            self._hear(text.blanked(message.say)[:SHOWN], say)
+        else:
+            self._record(message)
+            self._acknowledge(message.number)
+
+    def _hear(self, said: str, say: Say) -> None:
+        if self.order.command == DOCTOR:
+            self.said.append(said)
+        else:
+            say(self.host, said)
+
+    def _record(self, message: Line) -> None:
+        """Put what is acknowledged afterwards onto the disk."""
+        if message.begin:
+            self._begin(message)
+        elif message.trial:
+            self._keep(results_store.read_trial(message.trial, self._begun()))
+        elif message.end:
+            self._end(message)
+            self.is_done = True
+        else:
+            self.cause = text.one_line(text.printable(message.refused))[: 4 * SHOWN] or "it said nothing"
+
+    def _meet(self, hello: Hello) -> None:
+        """Send the order, unless it is another kerasbench that would measure."""
+        self.hello, self.skew_s = hello, hello.now_s - time.time()
+        if self.order.command != DOCTOR and (differs := self._differs(hello)):
+            raise UsageError(differs)
+        order = self.order
+        if self.earlier is not None:
+            order = msgspec.structs.replace(order, earlier=dataclasses.replace(load(self.earlier), carried=None))
+        for line in (*self.files, msgspec.json.encode(Ask(order=order)) + b"\n"):
+            self.carrier.send(line)
+
+    def _begin(self, message: Line) -> None:
+        header = results_store.read_header(message.begin)
+        self.header = dataclasses.replace(header, carried=Carried(self.host, self.order.share, self.insecure))
+        if self.store is None and self.earlier is not None:
+            self.store = Store(self.earlier.with_suffix(JOURNAL))
+        elif self.store is None:
+            self.store = Store.create(self.folder, header.started)
+        self._awaited, self._known = message.known, []
+        if not self._awaited:
+            self._restart()
+
+    def _restart(self) -> None:
+        """Begin the journal again with what the machine had; until all that is here, the old one stays."""
+        assert self.store is not None
+        self.store.begin(dataclasses.replace(self._begun(), trials=self._known))
+        self.trials, self._known, self._awaited = len(self._known), [], 0
+
+    def _keep(self, trial: TrialRecord) -> None:
+        assert self.store is not None
+        if self._awaited:
+            self._known.append(trial)
+            if len(self._known) == self._awaited:
+                self._restart()
+            return
+        self.store.add([trial])
+        self.trials += 1
+
+    def _begun(self) -> Record:
+        if self.header is None:
+            raise ResultsError("it sent a trial before its run")
+        return self.header
+
+    def _end(self, message: Line) -> None:
+        """Put the data file into the journal's place."""
+        if self.order.command == DOCTOR:
+            return
+        carried = self._begun().carried
+        ended = dataclasses.replace(results_store.read_header(message.end), carried=carried)
+        if message.known != self.trials or self.store is None:
+            raise ResultsError(f"it measured {message.known} trials, and {self.trials} have arrived")
+        whole = load(self.store.journal)
+        self.store.finish(dataclasses.replace(ended, trials=whole.trials))
+        self.header = ended
+
+    def examined(self) -> list[str]:
+        """Return what a doctor says of the machine."""
+        if self.hello is None:
+            return [f"error: {self.cause}"]
+        own, there = self.hello, f"{self.hello.kerasbench}, code {self.hello.code}"
+        found = [f"connected; Python {own.python}, {own.interpreter}; kerasbench {there}"]
+        if self._differs(own):
+            found.append(f"error: {self._differs(own)}")
+        if abs(self.skew_s) > SKEW_S:
+            found.append(f"warning: its clock is {self.skew_s:+.0f} s off this one: set both by NTP")
+        return [text.blanked(line) for line in [*found, *self.said, *([f"error: {self.cause}"] if self.cause else [])]]
+
+    @property
+    def is_fit(self) -> bool:
+        """Whether a run could begin there."""
+        errors = any(line.startswith("error:") for line in self.said)
+        return self.is_done and not errors and self.hello is not None and not self._differs(self.hello)
+
+    def _differs(self, hello: Hello) -> str:
+        """Return why another kerasbench is there, and what makes it the same; empty where it is the same."""
+        version, code = (text.one_line(one)[:SHOWN] for one in (hello.kerasbench, hello.code))
+        if version != __version__:
+            return f"kerasbench {version} there, {__version__} here: {self.update}=={__version__}"
+        if code != measuring_code():
+            return (
+                f"kerasbench {version} has other code there ({code}, and {measuring_code()} here): install the same "
+                "checkout or wheel there"
+            )
+        return ""
+
+    def _acknowledge(self, number: int) -> None:
+        self.carrier.send(msgspec.json.encode(Word(acknowledged=number)) + b"\n")
+
+    def leave(self, cause: str) -> None:
+        """End with the machine; the cause counts where it is not done."""
+        self.carrier.close()
+        self.is_over = True
+        if not self.is_done:
+            self.cause = self.cause or cause
+
+
+@dataclass
+class Gathering:
+    """All machines at work at the same time, until each is done or has failed."""
+
+    shares: Sequence[Share]
+    say: Say
+    inbox: Inbox
+    deadline_s: float = math.inf  # after Ctrl-C
+    alive_s: float = field(default_factory=time.monotonic)  # when they were given the last sign of life
+
+    def run(self) -> None:
+        """Let them work. Ctrl-C ends each block, and waits for what there still is; the second one waits for nothing.
+
+        What comes is taken in by another thread: Ctrl-C, which is raised in this one, breaks no record in two.
+        """
+        with ThreadPoolExecutor(1) as pool:
+            gathering = pool.submit(self._gather)
+            while True:
+                try:
+                    return gathering.result()
+                except KeyboardInterrupt:
+                    self.inbox.put((None, None))
+
+    def _gather(self) -> None:
+        for share in self.shares:
+            try:
+                share.carrier.start(share, self.inbox)
+            except KerasbenchError as error:
+                share.leave(str(error))
+        while left := [share for share in self.shares if not share.is_over]:
+            now_s = time.monotonic()
+            if now_s >= self.deadline_s:
+                for share in left:
+                    share.leave(INTERRUPTED)
+                return
+            if now_s - self.alive_s >= ALIVE_S:
+                self.alive_s = now_s
+                self._tell(left, Word())
+            with suppress(queue.Empty):
+                who, line = self.inbox.get(timeout=min(ALIVE_S, self.deadline_s - now_s))
+                if who is None:
+                    self.deadline_s = now_s + STOP_S if self.deadline_s == math.inf else now_s
+                    self._tell(left, Word(stop=True))
+                elif who in left:
+                    self._take(who, line)
+
+    def _take(self, share: Share, line: bytes | None) -> None:
+        try:
+            if line is None:
+                raise ResultsError(f"the connection has ended: {share.carrier.why()}")
+            share.take(line, self.say)
+        except KerasbenchError as error:
+            share.leave(INTERRUPTED if line is None and self.deadline_s < math.inf else str(error))
+            self.say(share.host, share.cause or "done")
+
+    def _tell(self, shares: Sequence[Share], word: Word) -> None:
+        for share in shares:
+            share.carrier.send(msgspec.json.encode(word) + b"\n")
+
+
+Connect = Callable[[str], Carrier]  # makes what carries the lines of one machine, by the interpreter that answers there
+Connections = Callable[[Settings], AbstractContextManager[dict[str, Connect]]]  # machines by their names
+
+
+def ask(command: str, settings: Settings, say: Say, connections: Connections) -> list[Share]:
+    """Have the machines of ``--hosts`` or ``--cluster`` measure their shares, and return what became of each.
+
+    ``connections`` find these machines.
+
+    Raises:
+        KerasbenchError: a setting means nothing, or no machine can be asked.
+    """
+    for_all = dataclasses.replace(settings, hosts=[], cluster="", insecure=False, python=[], results=Settings().results)
+    if settings.hosts and settings.cluster:
+        raise UsageError("--hosts and --cluster exclude each other: a cluster has its own machines")
+    if command != DOCTOR:
+        config = request.resumed(for_all) if settings.resume else request.request(command, for_all)
+        if isinstance(config, RunConfig):
+            catalog.require_known(config.scenarios, config.model_config, config.suite)
+    files = [msgspec.json.encode(Ask(file=one)) + b"\n" for one in carried(for_all)]
+    keep_env = variables.kept(settings.keep_env)
+    folder = Path(settings.results)
+    with connections(settings) as found:
+        hosts = list(found)
+        python = {host: _python(host, hosts, settings.python) for host in hosts}
+        earlier = _interrupted(folder, hosts, settings.budget is not None) if settings.resume else {}
+        shares = []
+        for host in [one for one in hosts if one in earlier or not settings.resume]:
+            runner, own = python[host]
+            order = Order(secrets.token_hex(6), command, dataclasses.replace(for_all, python=own), keep_env)
+            file, before = earlier.get(host, (None, None))
+            if before is not None and before.carried is not None:
+                variables.require_same(before.config.keep_env)
+                order = msgspec.structs.replace(order, share=before.carried.share, keep_env=before.config.keep_env)
+            update = f"on {host}, {runner or 'python3'} -m pip install kerasbench"
+            share = Share(host, found[host](runner), order, folder, files, file, update, settings.insecure)
+            shares.append(share)
+        Gathering(shares, say, queue.Queue(0 if settings.cluster else WAITING)).run()
+    return shares
+
+
+def _python(host: str, hosts: Sequence[str], given: Sequence[str]) -> tuple[str, list[str]]:
+    """Return what runs kerasbench on a machine (empty: python3), and what ``--python`` says of its backends."""
+    own: dict[str, str] = {}
+    for word in given:
+        names, equals, path = word.partition("=")
+        place, _, name = names.rpartition(":")
+        if not equals or not path.strip() or (place and place not in hosts):
+            example = f"such as {host}:torch=.venvs/torch, with a HOST that is measured on"
+            raise UsageError(f"--python takes [HOST:]NAME=PATH, {example}, not {word!r}")
+        if place in ("", host):
+            own[name.strip()] = path.strip()
+    runner = own.pop(RUNNER, "")
+    return runner, [f"{name}={path}" for name, path in own.items()]
+
+
+def _interrupted(folder: Path, hosts: Sequence[str], longer: bool) -> dict[str, tuple[Path, Record]]:
+    """Return the newest run of each of these machines, of those where it did not finish.
+
+    Raises:
+        ResultsError: there is none.
+    """
+    newest: dict[str, tuple[Path, Record]] = {}
+    for file, record in records(folder, newest_first=True) if folder.is_dir() else ():
+        if record.carried is not None and record.carried.host in hosts:
+            kept = dataclasses.replace(record, trials=[], scenarios=[])
+            newest.setdefault(record.carried.host, (file, kept))
+    found = {host: one for host, one in newest.items() if one[1].unfinished or (longer and one[1].out_of_time)}
+    if not found:
+        raise ResultsError(f"{folder}: no run on {', '.join(hosts)} was interrupted; leave out --resume to begin one")
+    return found

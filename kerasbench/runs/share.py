@@ -1,0 +1,438 @@
+"""One machine's share of a run: asked for by a line of JSON, and answered by numbered lines of JSON.
+
+``python -m kerasbench share`` speaks it on its standard input and output, so that whatever can start a process on a
+machine can carry it: ssh, or a worker of Dask (``machines.py``, ``cluster.py``). The run itself is one like any other,
+with this machine's own lock, interpreters and journal.
+
+::
+
+    there   {"number": 0, "hello": {...}}       who it is; the asker sends nothing to a kerasbench of other code
+    here    {"file": {...}}                      a file of the user's own, by content and hash
+    here    {"order": {"share": "3f2a...", "command": "run", "settings": {...}}}
+    there   {"number": 1, "say": "[1/8] mnist_dense torch cpu: 2.10 ms ..."}
+    there   {"number": 2, "begin": {...}, "known": 0}    the run without its trials, of which it has so many already
+    there   {"number": 3, "trial": {...}}
+    here    {"acknowledged": 3}                  it is on the disk here; {} is a sign of life, {"stop": true} is Ctrl-C
+    there   {"number": 9, "end": {...}}          the run without its trials; or "refused": why nothing was measured
+    here    {"acknowledged": 9}                  now it is forgotten there
+"""
+
+import dataclasses
+import hashlib
+import os
+import platform
+import queue
+import select
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import msgspec
+import platformdirs
+import psutil
+
+from kerasbench import __version__
+from kerasbench.errors import KerasbenchError, UsageError
+from kerasbench.events import Event, OnEvent, RunStarted, TrialEnded
+from kerasbench.plan import catalog
+from kerasbench.protocol.requests import ModelConfig
+from kerasbench.results.folder import records
+from kerasbench.results.record import Record, RunConfig, TrialRecord, measuring_code
+from kerasbench.results.store import Store
+from kerasbench.runs.run import configured, measured
+from kerasbench.scenario import twin_file
+from kerasbench.settings import Settings
+
+MOST_LINE_BYTES = 16 << 20  # of a record: a long trial has one
+MOST_FILES_BYTES = 256 << 20  # of all files that travel: larger models are copied by other means
+MOST_ORDER_BYTES = 2 * MOST_FILES_BYTES  # base64 takes a third more, and an interrupted run travels too
+SILENCE_S = 120.0  # the asker gives a sign of life every 20 s: after six it is gone, or its lid is closed
+ACKNOWLEDGE_S = 60.0  # how long the last records may take to be acknowledged
+KEPT_S = 30 * 24 * 3600.0  # what nobody has asked for after a month, nobody will
+BLOCK = 1 << 16  # bytes read at once: what a pipe holds
+EACH_S = 0.5  # a look whether the last record was acknowledged
+
+
+class Hello(msgspec.Struct, frozen=True):
+    """Who answers there."""
+
+    kerasbench: str
+    code: str  # the hash of the code that measures
+    python: str
+    interpreter: str
+    now_s: float  # its clock: seconds since 1970
+
+
+class Carriage(msgspec.Struct, frozen=True):
+    """A file of the user's own, as it travels."""
+
+    place: str  # what its user calls it
+    group: int  # files of one group lie in one folder
+    name: str  # in that folder
+    sha256: str
+    content: bytes
+
+
+class Order(msgspec.Struct, frozen=True):
+    """What a machine is asked for."""
+
+    share: str
+    command: str
+    settings: Settings  # as on a command line; files by what their user calls them
+    keep_env: dict[str, str] = {}
+    earlier: Record | None = None  # an interrupted run to go on with, as far as it has arrived
+
+
+class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is sent first: files of the user's own, then the order."""
+
+    file: Carriage | None = None
+    order: Order | None = None
+
+
+class Word(msgspec.Struct, frozen=True):
+    """What the asker says meanwhile; nothing is a sign of life."""
+
+    acknowledged: int = -1
+    stop: bool = False
+
+
+class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a machine answers."""
+
+    number: int
+    hello: Hello | None = None
+    say: str = ""
+    begin: msgspec.Raw = msgspec.Raw(b"")
+    known: int = 0
+    trial: msgspec.Raw = msgspec.Raw(b"")
+    end: msgspec.Raw = msgspec.Raw(b"")
+    refused: str = ""
+
+
+def lines(descriptor: int, most_bytes: int, silence_s: float | None = None) -> Iterator[bytes]:
+    """Yield whole lines until the other end is gone, is silent for so long, or sends a longer line than that."""
+    held = bytearray()
+    while True:
+        if silence_s is not None and not select.select([descriptor], [], [], silence_s)[0]:
+            return
+        block = os.read(descriptor, BLOCK)
+        if not block:
+            return
+        *ended, rest = block.split(b"\n")
+        for end in ended:
+            yield bytes(held + end)
+            held.clear()
+        held += rest
+        if len(held) > most_bytes:
+            yield bytes(held)  # the reader sees that it is too long
+            return
+
+
+# The asking side: what travels.
+
+
+def carried(settings: Settings) -> list[Carriage]:
+    """Return the files of one's own that these settings name, with the twins of scenarios.
+
+    Raises:
+        UsageError: they are too large, or cannot be read.
+    """
+    found: list[Carriage] = []
+    own = [*catalog.own_files(settings.scenarios), *filter(None, (settings.custom, settings.rows))]
+    for group, place in enumerate(own):
+        file = Path(place)
+        twins = [twin_file(file, backend) for backend in catalog.twins(file)] if file.suffix == ".py" else []
+        for one in (file, *twins):
+            name = one.relative_to(file.parent).as_posix()
+            try:
+                content = one.read_bytes()
+            except OSError as error:
+                raise UsageError(f"{one}: cannot be read: {error.strerror}") from None
+            found.append(Carriage(place, group, name, hashlib.sha256(content).hexdigest(), content))
+    if sum(len(one.content) for one in found) > MOST_FILES_BYTES:
+        raise UsageError(
+            f"files of more than {MOST_FILES_BYTES >> 20} MiB do not travel: copy them to each machine by other means, "
+            "and run kerasbench there"
+        )
+    return found
+
+
+def renamed(scenarios: list[str], config: ModelConfig, names: Mapping[str, str]) -> tuple[list[str], ModelConfig]:
+    """Return patterns and a model's configuration with other names of files."""
+
+    def of(pattern: str) -> str:
+        found = catalog.FILE_PATTERN.fullmatch(pattern)
+        if found is None or found["file"] not in names:
+            return pattern
+        return names[found["file"]] + (f"/{found['workload']}" if found["workload"] else "")
+
+    custom, rows = (names.get(one, one) for one in (config.custom, config.rows))
+    return [of(one) for one in scenarios], dataclasses.replace(config, custom=custom, rows=rows)
+
+
+def with_names(config: RunConfig, names: Mapping[str, str]) -> RunConfig:
+    scenarios, model_config = renamed(config.scenarios, config.model_config, names)
+    return dataclasses.replace(config, scenarios=scenarios, model_config=model_config)
+
+
+# The measuring side.
+
+
+@dataclass
+class Asker:
+    """Who has asked for this share. Lines are written and heard by threads of their own: no trial waits for a network.
+
+    When the asker is gone, or says stop, the run is interrupted as by Ctrl-C.
+    """
+
+    incoming: int
+    outgoing: int
+    silence_s: float = SILENCE_S
+    acknowledged: int = -1
+    is_gone: bool = False
+    files: list[Carriage] = field(default_factory=list)  # that came with the order
+    _number: int = 0
+    _is_measuring: bool = False
+    _stopped: bool = False
+    _lines: "queue.SimpleQueue[bytes]" = field(default_factory=queue.SimpleQueue)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _said: str = ""
+
+    def greet(self) -> Order:
+        """Say who this is, and return what is asked for; raise UsageError where that is not an order."""
+        threading.Thread(target=self._send_all, daemon=True).start()
+        python = platform.python_version()
+        own = Hello(__version__, measuring_code(), python, sys.executable, time.time())
+        self.send(hello=own)
+        heard = lines(self.incoming, MOST_ORDER_BYTES, self.silence_s)
+        try:
+            for line in heard:
+                asked = msgspec.json.decode(line, type=Ask)
+                if asked.order is not None:
+                    threading.Thread(target=self._listen, args=[heard], daemon=True).start()
+                    return asked.order
+                self.files += [asked.file] if asked.file else []
+        except msgspec.DecodeError as error:
+            raise UsageError(f"not an order: {error}") from None
+        raise UsageError("share takes an order on its standard input: `kerasbench run --hosts NAME` sends it")
+
+    def send(self, **parts: Any) -> int:
+        """Send a line, and return its number; bytes are JSON already."""
+        number, self._number = self._number, self._number + 1
+        raw: dict[str, Any] = {
+            name: msgspec.Raw(part) if isinstance(part, bytes) else part for name, part in parts.items()
+        }
+        self._lines.put(msgspec.json.encode(Line(number, **raw)) + b"\n")
+        return number
+
+    def write(self, text: str) -> int:
+        """Take text as a stream does, and send each whole line of it that is not empty."""
+        *whole, self._said = (self._said + text).split("\n")
+        for line in filter(str.strip, whole):
+            self.send(say=line)
+        return len(text)
+
+    def flush(self) -> None:
+        """Do nothing: lines are sent when they are whole."""
+
+    @contextmanager
+    def measuring(self) -> Iterator[None]:
+        """Heed meanwhile that the asker is gone, or says stop."""
+        with self._lock:
+            if self._stopped:
+                raise KeyboardInterrupt
+            self._is_measuring = True
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._is_measuring = False
+
+    def has_acknowledged(self, number: int) -> bool:
+        """Wait for a line to be acknowledged, and tell whether it was."""
+        deadline_s = time.monotonic() + ACKNOWLEDGE_S
+        while self.acknowledged < number and not self.is_gone and time.monotonic() < deadline_s:
+            time.sleep(EACH_S / 10)
+        return self.acknowledged >= number
+
+    def flushed(self) -> None:
+        """Wait until all has been sent that will be."""
+        deadline_s = time.monotonic() + ACKNOWLEDGE_S
+        while not self._lines.empty() and not self.is_gone and time.monotonic() < deadline_s:
+            time.sleep(EACH_S / 10)
+
+    def _send_all(self) -> None:
+        while True:
+            left = memoryview(self._lines.get())
+            try:
+                while left:
+                    left = left[os.write(self.outgoing, left) :]
+            except OSError:
+                self._lost()
+                return
+
+    def _listen(self, heard: Iterator[bytes]) -> None:
+        try:
+            for line in heard:
+                word = msgspec.json.decode(line, type=Word)
+                self.acknowledged = max(self.acknowledged, word.acknowledged)
+                if word.stop:
+                    self._stop()
+        except (OSError, msgspec.DecodeError):
+            pass  # as good as gone
+        self._lost()
+
+    def _lost(self) -> None:
+        self.is_gone = True
+        self._stop()
+
+    def _stop(self) -> None:
+        with self._lock:
+            if self._is_measuring and not self._stopped:
+                # Not SIGINT, which is ignored in what a shell has put into the background.
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+            self._stopped = True
+
+
+def shares() -> Path:
+    """Return the folder of what was measured for others and has not been acknowledged."""
+    return Path(platformdirs.user_state_dir("kerasbench")) / "shares"
+
+
+def measure(order: Order, asker: Asker, progress: OnEvent) -> None:
+    """Measure what was asked for, as a run like any other, and send its records.
+
+    Nothing is left here once all of it was acknowledged. What was not stays until the asker goes on with the run.
+
+    Raises:
+        KerasbenchError: it cannot be measured here.
+    """
+    _forget_old()
+    if not order.share.isalnum():
+        raise UsageError(f"not the name of a share: {order.share!r}")
+    folder = shares() / order.share
+    results, is_done = folder / "results", False
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        names = _write(asker.files, folder / "files")
+        sender = _Sender(asker, {there: place for place, there in names.items()})
+        record = _finished_before(results) if order.earlier else None
+        if record is None:
+            os.environ.update(order.keep_env)  # for --keep-env, which looks for them here
+            settings = _settings(order, names, results)
+
+            def on_event(event: Event) -> None:
+                progress(event)
+                sender(event)
+
+            with asker.measuring():
+                config, chosen = configured(order.command, settings, on_event)
+                carrier = psutil.Process().parent()
+                with measured(config, results, chosen, on_event, settings.wait, carrier) as finished:
+                    record = finished.record
+        else:
+            sender.begin(record)
+        is_done = asker.has_acknowledged(sender.end(record))
+    finally:
+        shutil.rmtree(folder / "files", ignore_errors=True)
+        if is_done or not any(file.stat().st_size for file in results.glob("*.json*")):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass
+class _Sender:
+    """Sends a run as its events tell it. A trial is in the journal here before it is sent."""
+
+    asker: Asker
+    names: Mapping[str, str]  # what the asker calls the files that travelled
+    sent: int = 0  # trials since the run began
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case RunStarted(record=record):
+                self.begin(record)
+            case TrialEnded(trial=trial):
+                self._trials([trial])
+
+    def begin(self, record: Record) -> None:
+        self.sent = 0
+        self.asker.send(begin=self._header(record), known=len(record.trials))
+        self._trials(record.trials)
+
+    def end(self, record: Record) -> int:
+        self._trials(record.trials[self.sent :])  # those that a full disk has refused
+        return self.asker.send(end=self._header(record), known=len(record.trials))
+
+    def _trials(self, trials: Sequence[TrialRecord]) -> None:
+        for trial in trials:
+            self.asker.send(trial=msgspec.json.encode(trial))
+        self.sent += len(trials)
+
+    def _header(self, record: Record) -> bytes:
+        return msgspec.json.encode(dataclasses.replace(record, trials=[], config=with_names(record.config, self.names)))
+
+
+def _finished_before(results: Path) -> Record | None:
+    """Return a run that was measured to its end when the asker was gone; None where there is more to measure."""
+    newest = next(records(results, newest_first=True), None) if any(results.glob("*.json*")) else None
+    return newest[1] if newest and not newest[1].unfinished else None
+
+
+def _settings(order: Order, names: Mapping[str, str], results: Path) -> Settings:
+    """Return what was asked for in the names that files have here; put an interrupted run in its place."""
+    own, config = renamed(
+        order.settings.scenarios, ModelConfig(custom=order.settings.custom, rows=order.settings.rows), names
+    )
+    if order.earlier is not None and not any(results.glob("*.json*")):
+        earlier = dataclasses.replace(order.earlier, config=with_names(order.earlier.config, names))
+        Store.create(results, earlier.started).finish(earlier)
+    return dataclasses.replace(
+        order.settings, scenarios=own, custom=config.custom, rows=config.rows, results=str(results)
+    )
+
+
+def _write(files: list[Carriage], folder: Path) -> dict[str, str]:
+    """Write files that have travelled into a private folder, and return what each is called here."""
+    names: dict[str, str] = {}
+    for one in files:
+        place = folder / str(one.group) / one.name
+        if PurePosixPath(one.name).is_absolute() or ".." in PurePosixPath(one.name).parts:
+            raise UsageError(f"not the name of a file: {one.name!r}")
+        if hashlib.sha256(one.content).hexdigest() != one.sha256:
+            raise UsageError(f"{one.place}: has changed on its way; run it again")
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(one.content)
+        except OSError as error:
+            raise UsageError(f"{place}: cannot be written: {error.strerror}") from None
+        if "/" not in one.name:  # a twin lies beside its scenario
+            names[one.place] = str(place)
+    return names
+
+
+def _forget_old() -> None:
+    for folder in shares().glob("*"):
+        with suppress(OSError):
+            if time.time() - folder.stat().st_mtime > KEPT_S:
+                shutil.rmtree(folder)
+
+
+def answer(act: Callable[[Order, Asker], None], incoming: int, outgoing: int) -> int:
+    """Answer one order by an act, and return the exit code: 1 where it was refused, which the asker hears of."""
+    asker = Asker(incoming, outgoing)
+    try:
+        act(asker.greet(), asker)
+    except KerasbenchError as error:
+        asker.has_acknowledged(asker.send(refused=str(error)))
+        return 1
+    finally:
+        asker.flushed()
+    return 0

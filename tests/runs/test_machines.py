@@ -1,0 +1,403 @@
+"""Several machines at once, whole: everything is real but ssh and the children."""
+
+import dataclasses
+import json
+import os
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import kerasbench
+from kerasbench import __version__
+from kerasbench.cli import main
+from kerasbench.errors import UsageError
+from kerasbench.results.record import Record, measuring_code
+from kerasbench.results.store import load
+from kerasbench.runs import cluster, machines, share
+from kerasbench.runs.share import Hello, Line
+from kerasbench.settings import Settings
+from tests import made, stand_in
+from tests.stand_in import Command
+from tests.stand_in.machines import answering, machine, running, script, shares, ssh
+
+pytestmark = pytest.mark.processes
+ROUNDS = 3
+HELLO = Hello(__version__, measuring_code(), "3.11.7", "/python", time.time())
+TRIALS = [made.trial(index, backend) for index in (1, 2, 3) for backend in ("jax", "torch")]
+
+
+@pytest.fixture
+def ssh_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return ssh(tmp_path, monkeypatch)
+
+
+def words(folder: Path, names: Sequence[str], *more: str, rounds: int = ROUNDS) -> list[str]:
+    """Return the command line that measures on these machines."""
+    python = [f"--python={name}:kerasbench={folder / name / 'kerasbench'}" for name in names]
+    own = ["--scenario", str(folder / "mine.py"), "--results", str(folder / "results"), *more]
+    rest = [] if "--resume" in more else ["--backend", "jax,torch", "--rounds", str(rounds)]
+    return ["run", f"--hosts={','.join(names)}", *python, *own, *rest]
+
+
+def records(folder: Path) -> dict[str, Record]:
+    """Return what has come from each machine, by its name."""
+    found = [load(file) for file in (folder / "results").glob("*.json*")]
+    return {record.carried.host: record for record in found if record.carried}
+
+
+def arrived(folder: Path) -> int:
+    """Return how many lines the journals here have."""
+    lines = 0
+    for file in (folder / "results").glob("*.jsonl"):
+        with suppress(OSError):  # its run has just ended
+            lines += len(file.read_bytes().splitlines())
+    return lines
+
+
+def tried(record: Record) -> list[tuple[int, str]]:
+    return sorted((trial.round, trial.backend) for trial in record.trials)
+
+
+@contextmanager
+def killed_when_it_hangs(own: Path, before: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Kill what measures on a machine once a child of it hangs; children hang no more afterwards."""
+
+    def kill() -> None:
+        before()
+        stand_in.wait_for(lambda: stand_in.hung(own) != [])
+        for line in running(own).splitlines():
+            os.kill(int(line.split()[0]), signal.SIGKILL)
+
+    killing = threading.Thread(target=kill)
+    killing.start()
+    yield
+    killing.join()
+    for file in own.glob("*.hangs"):
+        file.unlink()
+
+
+ALL = sorted((index, backend) for index in range(1, ROUNDS + 1) for backend in ("jax", "torch"))
+
+
+@pytest.fixture
+def two(tmp_path: Path, ssh_log: Path) -> Path:
+    stand_in.furnish(tmp_path)
+    for name in ("one", "two"):
+        machine(tmp_path, name)
+    return tmp_path
+
+
+def test_each_machine_measures_its_share_and_nothing_is_left_there(
+    two: Path, ssh_log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.main(words(two, ["one", "two"])) == 0
+    out, err = capsys.readouterr()
+    answer = out.split("## ")[1]
+    assert answer.startswith("Answer\n") and "mine: jax cpu on " in answer and "is fastest; on " in answer
+    assert "no verdicts between them" in answer
+    found = records(two)
+    assert {name: tried(record) for name, record in found.items()} == {"one": ALL, "two": ALL}
+    assert {record.machine.identifier for record in found.values()} == {"one", "two"}
+    assert found["one"].config.scenarios == [str(two / "mine.py")]
+    carried = [trial.surroundings for trial in found["one"].trials]
+    assert all(around is not None for around in carried)
+    for name in ("one", "two"):
+        assert f"{name}: [{2 * ROUNDS}/{2 * ROUNDS}] " in err
+        assert shares(two / name) == [] and running(two / name) == ""
+    for line in ssh_log.read_text().splitlines():
+        assert line.startswith("-T -o BatchMode=yes") and " ControlMaster=no -- " in line
+    assert (two / "results" / next((two / "results").glob("*.json")).with_suffix(".md").name).is_file()
+
+
+def test_python_has_each_machine_s_results_by_its_name(two: Path) -> None:
+    options: dict[str, Any] = {"hosts": ["one", "two"], "rounds": 1, "results": two / "results"}
+    found = kerasbench.run(
+        two / "mine.py",
+        python={f"{name}:kerasbench": two / name / "kerasbench" for name in ("one", "two")},
+        backends="jax,torch",
+        **options,
+    )
+    assert "jax cpu on" in repr(found) and "Answer of two" in str(found)
+    assert len(found["two"].records[0].trials) == 2  # type: ignore[index]
+    with pytest.raises(UsageError, match=r"several machines: take one of them, \['one'\]"):
+        print(found.summary)
+
+
+def test_a_machine_that_vanishes_is_a_row_and_the_others_go_on(two: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stand_in.hang(two / "one", "trial-jax")
+    with killed_when_it_hangs(two / "one"):
+        assert main.main(words(two, ["one", "two"])) == 2
+    out, err = capsys.readouterr()
+    assert [line for line in out.splitlines() if line.startswith("| one") and "the connection has ended" in line]
+    assert tried(records(two)["two"]) == ALL
+    assert "go on: python -m kerasbench run --resume" in err and "--hosts=one --python=one:" in err
+    assert main.main(words(two, ["one"], "--resume")) == 0
+    assert tried(records(two)["one"]) == ALL
+    assert shares(two / "one") == []
+
+
+def test_what_was_measured_and_has_not_arrived_comes_when_the_run_goes_on(
+    two: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The journal there has more than the one here: its trials are sent, and not measured again."""
+
+    def hang_later() -> None:
+        stand_in.wait_for(lambda: arrived(two) > 2)
+        stand_in.hang(two / "one", "trial-jax")
+
+    with killed_when_it_hangs(two / "one", hang_later):
+        assert main.main(words(two, ["one"], rounds=12)) == 2
+    (journal,) = (two / "results").glob("*.jsonl")
+    before = load(journal).trials
+    header = journal.read_bytes().splitlines(keepends=True)[0]
+    journal.write_bytes(header)
+    assert main.main(words(two, ["one"], "--resume")) == 0
+    again = records(two)["one"].trials
+    assert again[: len(before) // 2 * 2] == before[: len(before) // 2 * 2]  # in whole rounds of both
+
+
+def test_ctrl_c_ends_all_of_them_and_leaves_nothing_there(command: Command) -> None:
+    own = command.folder / "one"
+    machine(command.folder, "one")
+    stand_in.hang(own, "trial-jax")
+    command.start(
+        *("--hosts", "here", "--python", f"kerasbench={own / 'kerasbench'}", "--backend", "jax,torch"),
+        *("--scenario", str(command.folder / "mine.py")),
+    )
+    stand_in.wait_for(lambda: stand_in.hung(own) != [])
+    children = stand_in.hung(own)
+    assert command.ended(signal.SIGINT) == 130
+    assert all(stand_in.is_gone(child) for child in children)
+    assert shares(own) == [] and running(own) == ""
+    assert "Traceback" not in command.output()[1]
+    (file,) = command.results.glob("*.json")
+    assert load(file).stopped_because == "interrupted"
+
+
+# What another machine must not do.
+
+
+def lines_of(*messages: dict[str, Any], hello: Hello = HELLO) -> str:
+    encoded = [Line(0, hello=hello), *(Line(number, **one) for number, one in enumerate(messages, start=1))]
+    return "".join(msgspec.json.encode(one).decode() + "\n" for one in encoded)
+
+
+def raw(data: object) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(data))
+
+
+BEGUN = dataclasses.replace(made.record(*TRIALS), trials=[])
+BEGIN = {"begin": raw(BEGUN)}
+NEGATIVE = dataclasses.replace(made.trial(), wall_ns=-5)
+OTHER = dataclasses.replace(made.trial(), scenario="another")
+
+
+@pytest.mark.parametrize(
+    ("said", "cause"),
+    [
+        ("Welcome to this machine!\n", "it answers what kerasbench does not: 'Welcome to this machine!'"),
+        (
+            lines_of(BEGIN, {"trial": raw(NEGATIVE)}),
+            "not what kerasbench writes: trial 1 (dense, torch): wall_ns is out",
+        ),
+        (lines_of(BEGIN, {"trial": raw(OTHER)}), "not what kerasbench writes: trials of another"),
+        (lines_of(BEGIN, {"trial": raw([1])}), "not what kerasbench writes: "),
+        (lines_of({"trial": raw(made.trial())}), "it sent a trial before its run"),
+        (lines_of(BEGIN, {"end": raw(BEGUN), "known": 7}), "it measured 7 trials, and 0 have arrived"),
+        (lines_of().replace('"number":0', '"number":4'), "line 4 came in place of line 0"),
+        (lines_of({"begin": raw(dataclasses.replace(BEGUN, schema=4))}), "written by an older kerasbench"),
+        (lines_of({"say": "\x1b]0;owned\x07"}, {"refused": "no \x1b[2J room"}), "no room"),
+        (lines_of({"say": "x" * 200_000}), "it sent more than a run of kerasbench has"),
+        (lines_of({"begin": raw({"a": "[" * 5000})}), "not what kerasbench writes"),
+        (lines_of(hello=Hello("0.0.1", "", "3.11", "/p", 0)), f"kerasbench 0.0.1 there, {__version__} here: on odd, "),
+        (lines_of(hello=Hello(__version__, "other", "3.11", "/p", 0)), "has other code there (other, and "),
+    ],
+)
+def test_what_no_kerasbench_sends_is_refused_and_the_others_go_on(
+    two: Path, said: str, cause: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machines, "MOST_LINE_BYTES", 100_000)
+    monkeypatch.setattr(machines, "LEAVING_S", 0.1)
+    answering(two, "odd", said)
+    assert main.main(words(two, ["odd", "one"], rounds=1)) == 2
+    out, err = capsys.readouterr()
+    (row,) = [
+        line for line in out.splitlines() if line.startswith("| odd ") and " | " in line and "Answer" not in line
+    ][:1]
+    assert cause in row
+    assert "\x1b" not in out + err and "Traceback" not in err
+    assert tried(records(two)["one"]) == [(1, "jax"), (1, "torch")]
+
+
+def test_another_kerasbench_is_sent_nothing(two: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answering(two, "odd", lines_of(hello=Hello("0.0.1", "", "3.11", "/p", 0)))
+    assert main.main(words(two, ["odd"])) == 2
+    assert (two / "odd" / "heard").read_text() == ""
+
+
+def test_a_doctor_names_what_differs(two: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answering(two, "odd", lines_of({"end": raw({})}, hello=Hello("0.0.1", "x", "3.9.1", "/p", time.time() + 3600)))
+    names = ["one", "odd", "none"]
+    python = [f"--python={name}:kerasbench={two / name / 'kerasbench'}" for name in names]
+    assert main.main(["doctor", f"--hosts={','.join(names)}", *python]) == 1
+    out, _ = capsys.readouterr()
+    one, odd, none = out.split("\n\n")
+    assert "kerasbench " + __version__ in one and "jax" in one
+    assert "kerasbench 0.0.1 there" in odd and "warning: its clock is +36" in odd
+    assert none.splitlines()[1].startswith("    error: the connection has ended: ")
+
+
+# What is refused before any machine is asked.
+
+
+@pytest.mark.parametrize(
+    ("more", "complaint"),
+    [
+        (["--cluster", "tls://x:1"], "--hosts and --cluster exclude each other"),
+        (["--python", "three:torch=x"], "--python takes [HOST:]NAME=PATH, such as one:torch="),
+        (["--backend", "pytorch"], "unknown backend"),
+        (["--resume"], "no run on one was interrupted"),
+    ],
+)
+def test_bad_settings_are_refused_before_any_machine_is_asked(
+    two: Path, ssh_log: Path, more: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["run", "--hosts", "one", "--results", str(two / "results"), *more]
+    assert main.main(command) == 1
+    assert complaint in capsys.readouterr().err
+    assert not ssh_log.exists()
+
+
+def test_a_host_is_no_option_of_ssh() -> None:
+    with pytest.raises(UsageError, match="--hosts takes names as ssh does"):
+        machines.over_ssh("-oProxyCommand=touch /tmp/x", "")
+
+
+def test_interpreters_are_of_one_machine_or_of_all() -> None:
+    given = ["torch=.venvs/torch", "one:jax=/jax", "two:jax=/other", "one:kerasbench=~/kb"]
+    assert machines._python("one", ["one", "two"], given) == ("~/kb", ["torch=.venvs/torch", "jax=/jax"])
+    assert machines._python("two", ["one", "two"], given) == ("", ["torch=.venvs/torch", "jax=/other"])
+
+
+def test_json_is_of_one_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["fastest", "mnist_dense", "--hosts", "one", "--json"]) == 1
+    assert "--json is of one machine" in capsys.readouterr().err
+
+
+def _peak(folder: Path, names: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> int:
+    """Return the most memory that was in use while so many machines sent a run each, in bytes."""
+    said = lines_of(BEGIN, *({"trial": raw(one)} for one in TRIALS), {"end": raw(BEGUN), "known": len(TRIALS)})
+    for name in names:
+        answering(folder, name, said)
+        program = folder / name / "kerasbench"
+        program.write_text(f"#!/bin/sh\nsed 1q {folder / name}/said\nread order\nsed 1d {folder / name}/said\n")
+    given = [f"{name}:kerasbench={folder / name / 'kerasbench'}" for name in names]
+    settings = Settings(hosts=list(names), python=given, results=str(folder / "results"))
+    tracemalloc.start()
+    try:
+        asked = machines.ask("run", settings, lambda host, line: None, cluster.connections)
+        assert all(one.is_done for one in asked)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_records_of_many_machines_are_not_held_in_memory(
+    tmp_path: Path, ssh_log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = _peak(tmp_path, [f"short{number}" for number in range(12)], monkeypatch)
+    monkeypatch.setitem(globals(), "TRIALS", TRIALS * 8)
+    long = _peak(tmp_path, [f"long{number}" for number in range(12)], monkeypatch)
+    one_run = len(msgspec.json.encode(TRIALS))
+    assert long - short < 12 * one_run, (short, long, one_run)  # decoded, a run takes several times that
+
+
+def test_a_share_in_words_is_json() -> None:
+    order = share.Order("a", "run", Settings(scenarios=["x"], budget=3.0, margin=0.05))
+    assert msgspec.json.decode(msgspec.json.encode(order), type=share.Order) == order
+    assert json.loads(msgspec.json.encode(order))["settings"]["scenarios"] == ["x"]
+
+
+SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
+SERVER = """\
+Port {port}
+ListenAddress 127.0.0.1
+HostKey {folder}/host
+AuthorizedKeysFile {folder}/user.pub
+PidFile none
+StrictModes no
+UsePAM no
+PasswordAuthentication no
+"""
+CLIENT = """\
+Host good stranger
+  HostName 127.0.0.1
+  Port {port}
+  IdentityFile {folder}/user
+  IdentitiesOnly yes
+  GlobalKnownHostsFile /dev/null
+Host good
+  UserKnownHostsFile {folder}/known
+Host stranger
+  UserKnownHostsFile {folder}/known_wrongly
+"""
+
+
+@pytest.fixture
+def sshd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Run a real sshd on the loopback, which the ssh of this test knows as ``good``, and with another key as stranger.
+
+    Skipped where there is none: install openssh-server.
+    """
+    if SSHD is None:
+        pytest.skip("there is no sshd here: the real ssh is not tested; install openssh-server")
+    keys = tmp_path / "ssh"
+    keys.mkdir(mode=0o700)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    for name in ("host", "user", "other"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(keys / name)], check=True)
+    for file, name in (("known", "host"), ("known_wrongly", "other")):
+        key = " ".join((keys / f"{name}.pub").read_text().split()[:2])
+        (keys / file).write_text(f"[127.0.0.1]:{port} {key}\n")
+    (keys / "server").write_text(SERVER.format(port=port, folder=keys))
+    (keys / "client").write_text(CLIENT.format(port=port, folder=keys))
+    real = shutil.which("ssh")
+    program = script(tmp_path / "bin" / "ssh", f'#!/bin/sh\nexec {real} -F {shlex.quote(str(keys / "client"))} "$@"\n')
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    with subprocess.Popen([SSHD, "-D", "-e", "-f", str(keys / "server")], stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        said = server.stderr.readline()
+        try:
+            if "listening" not in said:
+                pytest.skip(f"sshd does not start here, so the real ssh is not tested: {said.strip()}")
+            yield
+        finally:
+            server.terminate()
+
+
+def test_the_user_s_own_ssh_carries_it_and_a_host_with_another_key_is_a_row(
+    tmp_path: Path, sshd: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stand_in.furnish(tmp_path)
+    for name in ("good", "stranger"):
+        machine(tmp_path, name)
+    assert main.main(words(tmp_path, ["good", "stranger"])) == 2
+    out, _ = capsys.readouterr()
+    (row,) = [line for line in out.splitlines() if line.startswith("| stranger")]
+    assert "Host key verification failed" in row
+    assert {name: tried(record) for name, record in records(tmp_path).items()} == {"good": ALL}
+    assert shares(tmp_path / "good") == [] and running(tmp_path / "good") == ""

@@ -1,0 +1,66 @@
+"""Machines that are none: this one under several names, each with a lock, a home folder and children of its own.
+
+``ssh`` is a stand-in that starts on this machine what it is to start on another one.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import stand_in
+
+PROJECT = Path(__file__).parents[2]
+SSH = """#!/bin/sh
+echo "$*" >>"$(dirname "$0")/log"
+while [ "$1" != "--" ]; do shift; done
+shift 2
+exec sh -c "$*"
+"""
+
+
+def script(file: Path, text: str) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    file.chmod(0o755)
+    return file
+
+
+def machine(folder: Path, name: str) -> Path:
+    """Put a machine into a folder, and return what runs kerasbench there."""
+    own = folder / name
+    own.mkdir()
+    stand_in.furnish(own)
+    return script(
+        own / "kerasbench",
+        f"#!/bin/sh\nexport HOME={own} KERASBENCH_MACHINE={name}\nunset XDG_STATE_HOME\ncd {PROJECT}\n"
+        f"exec {sys.executable} -m tests.stand_in.command {own} 1 share\n",
+    )
+
+
+def answering(folder: Path, name: str, text: str) -> Path:
+    """Put a machine into a folder that answers with a text, whatever it is told, until nothing more is told."""
+    (folder / name).mkdir()
+    said = folder / name / "said"
+    said.write_text(text)
+    return script(folder / name / "kerasbench", f"#!/bin/sh\ncat {said}\nexec cat >{folder / name / 'heard'}\n")
+
+
+def ssh(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Put the stand-in of ssh before the real one; return the file in which each of its command lines is a line."""
+    program = script(folder / "bin" / "ssh", SSH)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    return program.with_name("log")
+
+
+def shares(own: Path) -> list[Path]:
+    """Return what is left on a machine of shares."""
+    return [file for place in own.rglob("shares") for file in place.iterdir()]
+
+
+def running(own: Path) -> str:
+    """Return the processes that have a machine's folder in their command line; nothing where they have ended."""
+    command = ["pgrep", "-af", f"command {own} "]
+    return subprocess.run(command, check=False, capture_output=True, text=True).stdout
