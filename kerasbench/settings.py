@@ -22,7 +22,7 @@ WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, MACHINES, FILES, EXPERTS = (
     "What to show",
     "Columns (every combination is measured)",
     "Environments",
-    "Other machines (docs/machines.md)",
+    "Other machines (docs/several-machines.md)",
     "Files",
     "For experts",
 )

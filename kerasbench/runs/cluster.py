@@ -67,7 +67,9 @@ def connected(address: str, insecure: bool = False) -> Iterator[dict[str, Connec
         with client:
             workers = client.scheduler_info(n_workers=-1)["workers"]
             if not workers:
-                raise UsageError(f"{address}: this cluster has no workers: docs/machines.md says how they are started")
+                raise UsageError(
+                    f"{address}: this cluster has no workers: docs/several-machines.md says how they are started"
+                )
             there = client.run(running, [name for name, _ in flat(wanted)], on_error="return")
             found: dict[str, Connect] = {}
             for place, facts in workers.items():
@@ -90,7 +92,7 @@ def require_encryption(address: str, insecure: bool) -> None:
     if not is_own and not insecure:
         raise UsageError(
             f"{address} has no encryption: whoever is on the network could run code on every machine of this cluster. "
-            "Start it with TLS (docs/machines.md), or add --insecure"
+            "Start it with TLS (docs/several-machines.md), or add --insecure"
         )
 
 
@@ -121,8 +123,8 @@ def differing(there: object, wanted: Mapping[str, Any]) -> str:
         return ""
     shown = ", ".join(others[:3]) + (", ..." if len(others) > 3 else "")
     return (
-        f"its worker runs with other settings, which disturb what is measured ({shown}): start it as docs/machines.md "
-        f"says, with DASK_CONFIG={SETTINGS}"
+        f"its worker runs with other settings, which disturb what is measured ({shown}): start it as "
+        f"docs/several-machines.md says, with DASK_CONFIG={SETTINGS}"
     )
 
 
