@@ -349,7 +349,7 @@ def rounds_to_see(ratio: LogEstimate, effect: float, wanted: float) -> int | Non
 
 
 def _scatter(ratio: LogEstimate) -> tuple[float, float]:
-    """Return by how much a ratio differs from round to round, and how many degrees of freedom it has of others."""
+    """Return a ratio's standard deviation over rounds, and the degrees of freedom that the other ratios lend it."""
     assert ratio.log_error is not None
     borrowed = max(0.0, ratio.degrees - (ratio.trials - 1)) if ratio.basis == "trials" else 0.0
     return ratio.log_error * math.sqrt(ratio.trials), borrowed

@@ -168,9 +168,10 @@ def between(good: str, bad: str) -> list[str]:
     first, last = EXACT.fullmatch(good.strip()), EXACT.fullmatch(bad.strip())
     if first and last and first["package"] == last["package"]:
         ends = Version(first["version"]), Version(last["version"])
-        inner = sorted(one for one in _releases(first["package"]) if ends[0] < one < ends[1])
-        found = [good.strip(), *(f"{first['package']}=={one}" for one in inner), bad.strip()]
         in_order = ends[0] < ends[1]
+        released = _releases(first["package"]) if in_order else []
+        inner = sorted(one for one in released if ends[0] < one < ends[1])
+        found = [good.strip(), *(f"{first['package']}=={one}" for one in inner), bad.strip()]
     else:
         (path, _, first_commit), (other, _, last_commit) = good.rpartition("@"), bad.rpartition("@")
         if not path or path != other or _commit(good) is None:

@@ -44,7 +44,7 @@ def connections(settings: Settings) -> Iterator[dict[str, Connect]]:
 def connected(address: str, insecure: bool = False) -> Iterator[dict[str, Connect]]:
     """Yield what makes a carrier for each worker of a cluster, by the worker's name.
 
-    Certificates are those of Dask's own configuration (``distributed.comm.tls``): no key stands in a command line.
+    Dask reads the certificates from its own configuration (``distributed.comm.tls``). No command line shows a key.
 
     Raises:
         UsageError: it cannot be reached, has no workers, or has no encryption and may be reached by others.

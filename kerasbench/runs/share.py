@@ -57,7 +57,7 @@ SILENCE_S = 120.0  # the asker gives a sign of life every 20 s: after six it is 
 ACKNOWLEDGE_S = 60.0  # how long the last records may take to be acknowledged
 KEPT_S = 30 * 24 * 3600.0  # what nobody has asked for after a month, nobody will
 BLOCK = 1 << 16  # bytes read at once: what a pipe holds
-EACH_S = 0.5  # a look whether the last record was acknowledged
+EACH_S = 0.05  # a look whether the last record was acknowledged
 
 
 class Hello(msgspec.Struct, frozen=True):
@@ -206,9 +206,12 @@ class Asker:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _said: str = ""
 
+    def __post_init__(self) -> None:
+        self._sender = threading.Thread(target=self._send_all, daemon=True)
+
     def greet(self) -> Order:
         """Say who this is, and return what is asked for; raise UsageError where that is not an order."""
-        threading.Thread(target=self._send_all, daemon=True).start()
+        self._sender.start()
         python = platform.python_version()
         own = Hello(__version__, measuring_code(), python, sys.executable, time.time())
         self.send(hello=own)
@@ -217,11 +220,12 @@ class Asker:
             for line in heard:
                 asked = msgspec.json.decode(line, type=Ask)
                 if asked.order is not None:
-                    threading.Thread(target=self._listen, args=[heard], daemon=True).start()
                     return asked.order
                 self.files += [asked.file] if asked.file else []
         except msgspec.DecodeError as error:
             raise UsageError(f"not an order: {error}") from None
+        finally:
+            threading.Thread(target=self._listen, args=[heard], daemon=True).start()
         raise UsageError("share takes an order on its standard input: `kerasbench run --hosts NAME` sends it")
 
     def send(self, **parts: Any) -> int:
@@ -260,18 +264,17 @@ class Asker:
         """Wait for a line to be acknowledged, and tell whether it was."""
         deadline_s = time.monotonic() + ACKNOWLEDGE_S
         while self.acknowledged < number and not self.is_gone and time.monotonic() < deadline_s:
-            time.sleep(EACH_S / 10)
+            time.sleep(EACH_S)
         return self.acknowledged >= number
 
     def flushed(self) -> None:
-        """Wait until all has been sent that will be."""
-        deadline_s = time.monotonic() + ACKNOWLEDGE_S
-        while not self._lines.empty() and not self.is_gone and time.monotonic() < deadline_s:
-            time.sleep(EACH_S / 10)
+        """Wait until all has been sent."""
+        self._lines.put(b"")
+        self._sender.join(ACKNOWLEDGE_S)
 
     def _send_all(self) -> None:
-        while True:
-            left = memoryview(self._lines.get())
+        while line := self._lines.get():
+            left = memoryview(line)
             try:
                 while left:
                     left = left[os.write(self.outgoing, left) :]

@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 import tracemalloc
@@ -401,3 +402,11 @@ def test_the_user_s_own_ssh_carries_it_and_a_host_with_another_key_is_a_row(
     assert "Host key verification failed" in row
     assert {name: tried(record) for name, record in records(tmp_path).items()} == {"good": ALL}
     assert shares(tmp_path / "good") == [] and running(tmp_path / "good") == ""
+
+
+@pytest.mark.parametrize(("given", "said"), [("", "takes an order"), ("no order\n", "not an order")])
+def test_a_share_that_nobody_asks_for_says_so_and_ends(given: str, said: str) -> None:
+    command = [sys.executable, "-m", "kerasbench", "share"]
+    ended = subprocess.run(command, input=given, capture_output=True, text=True, timeout=30, check=False)
+    *_, refused = map(json.loads, ended.stdout.splitlines())
+    assert ended.returncode == 1 and said in refused["refused"]
