@@ -59,7 +59,7 @@ def test_it_finds_the_first_slow_copy_in_four_probes(tmp_path: Path) -> None:
     print(said)
     if "disturbed" in said:  # others used the machine: then it stops, and has told no version that is wrong
         assert ended.returncode == 1 and "is the first slow version" not in said
-        return
+        pytest.skip("other processes disturbed a probe, so nothing was found: run it on a quiet machine")
     assert ended.returncode == 0, ended.stderr
     assert f"{slow} is the first slow version" in said and before in said and bad in said
     measured = [load(data) for data in results.glob("*.json")]
