@@ -340,7 +340,7 @@ def rounds_to_see(ratio: LogEstimate, effect: float, wanted: float) -> int | Non
     """
     if ratio.log_error is None or wanted <= effect:
         return None
-    deviation, borrowed = _scatter(ratio)
+    deviation, borrowed = scatter(ratio)
     room = math.log1p(wanted) - math.log1p(effect)
     for rounds in range(MIN_TRIALS_FOR_INTERVAL, MAX_ROUNDS_CONSIDERED + 1):
         if errors_beyond(borrowed + rounds - 1, ratio.confidence) * deviation / math.sqrt(rounds) <= room:
@@ -348,8 +348,11 @@ def rounds_to_see(ratio: LogEstimate, effect: float, wanted: float) -> int | Non
     return None
 
 
-def _scatter(ratio: LogEstimate) -> tuple[float, float]:
-    """Return a ratio's standard deviation over rounds, and the degrees of freedom that the other ratios lend it."""
+def scatter(ratio: LogEstimate) -> tuple[float, float]:
+    """Return a ratio's standard deviation over rounds, and the degrees of freedom that the other ratios lend it.
+
+    It must have an interval.
+    """
     assert ratio.log_error is not None
     borrowed = max(0.0, ratio.degrees - (ratio.trials - 1)) if ratio.basis == "trials" else 0.0
     return ratio.log_error * math.sqrt(ratio.trials), borrowed
@@ -359,7 +362,7 @@ def rounds_to_decide(a_over_b: LogEstimate, effect: float) -> int | None:
     """Return about how many rounds in all would decide, if the ratio and its scatter stayed; None: no number would."""
     if a_over_b.log_error is None:
         return None
-    deviation, borrowed = _scatter(a_over_b)
+    deviation, borrowed = scatter(a_over_b)
     distance = abs(abs(a_over_b.log_centre) - math.log1p(effect))
     for rounds in range(MIN_TRIALS_FOR_INTERVAL, MAX_ROUNDS_CONSIDERED + 1):
         if t_quantile(borrowed + rounds - 1) * deviation / math.sqrt(rounds) <= distance:

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+from kerasbench.analysis import estimates
 from kerasbench.analysis.estimates import CONFIDENCE, MIN_TRIALS_FOR_INTERVAL, errors_beyond
 from kerasbench.analysis.metrics import NS_PER_S
+from kerasbench.analysis.moderation import MIN_RATIOS
 from kerasbench.analysis.ratios import TYPICAL_SCATTER
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import ResultsError
@@ -23,6 +25,16 @@ from kerasbench.results.record import Record, TrialRecord
 
 RECENT = 3  # trials of a case that tell how long another takes: its first ones measure more
 FILES = 3  # the newest ones: an old driver's or kernel's figures would mislead, and reading takes time
+TYPICAL_BORROWED = 2.2  # degrees of freedom, in committed results (benchmarks/moderated.py)
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """How the ratios of a run scatter."""
+
+    between: float = TYPICAL_SCATTER  # blocks: the standard deviation of a ratio's logarithm
+    borrowed: float = 0.0  # degrees of freedom that they lend each other; 0 where they are too few
+    source: str = ""  # the file that tells it; empty for a guess
 
 
 @dataclass(frozen=True)
@@ -30,14 +42,13 @@ class History:
     """What earlier runs on this machine tell."""
 
     trial_s: dict[CaseKey, float] = field(default_factory=dict)  # a case's median trial, without others' turns
-    scatter: float | None = None  # how much the ratio of two cases differs from block to block
-    source: str = ""  # the file that tells the scatter
+    scatter: Scatter = Scatter()
 
 
 def recall(folder: Path, machine: Machine, planned: Plan) -> History:
     """Read the newest results of the same machine and protocol; files that cannot be read are passed over."""
     durations: dict[CaseKey, list[float]] = {}
-    scatter, source = None, ""
+    scatter = None
     for file, record in _newest(folder):
         if not record.machine.same_as(machine) or record.config.effort.protocol.kind != planned.effort.protocol.kind:
             continue
@@ -45,23 +56,20 @@ def recall(folder: Path, machine: Machine, planned: Plan) -> History:
             if trial.measurement is not None:
                 durations.setdefault(trial.case, []).append(trial.own_ns / NS_PER_S)
         in_turn = any(trial.block for trial in record.trials)  # older ones did not, and scatter more
-        if scatter is None and in_turn and (found := scatter_of(summarize(record))) is not None:
-            scatter, source = found, file.name
-    return History({case: statistics.median(spent) for case, spent in durations.items()}, scatter, source)
+        if scatter is None and in_turn:
+            scatter = scatter_of(summarize(record), file.name)
+    return History({case: statistics.median(spent) for case, spent in durations.items()}, scatter or Scatter())
 
 
-def scatter_of(summary: Summary) -> float | None:
-    """Return c, the typical standard deviation between blocks of the logarithm of a ratio.
-
-    The median over all pairs of cases that are compared; None for fewer than three blocks.
-    """
+def scatter_of(summary: Summary, source: str = "") -> Scatter | None:
+    """Return how ratios scatter: the medians over all pairs of cases that are compared; None before three blocks."""
     ratios = [comparison.ratio for ranking in summary.rankings for comparison in ranking.comparisons]
     found = [
-        one.log_error * math.sqrt(one.trials)
+        estimates.scatter(one)
         for one in ratios
-        if one.log_error is not None and one.basis != "slices"  # those of one block say nothing of another
+        if one.has_interval and one.basis != "slices"  # those of one block say nothing of another
     ]
-    return statistics.median(found) if found else None
+    return Scatter(*map(statistics.median, zip(*found, strict=True)), source) if found else None
 
 
 def _newest(folder: Path) -> Iterator[tuple[Path, Record]]:
@@ -70,27 +78,17 @@ def _newest(folder: Path) -> Iterator[tuple[Path, Record]]:
         yield from islice(records(folder, lambda unread: None, newest_first=True), FILES)
 
 
-@dataclass(frozen=True)
-class PowerEstimate:
-    """Which differences a run will be able to detect."""
+def detectable(planned: Plan, effect: float, scatter: Scatter) -> dict[int, float]:
+    """Return the minimum detectable effect of a run after its fewest rounds, and after its most.
 
-    scatter: float  # of ratios from block to block
-    source: str  # the file whose ratios scattered so; empty for a guess
-    comparisons: int  # that are judged together
-    detectable: dict[int, float]  # the minimum detectable effect by rounds; empty before there are enough for intervals
-
-
-def power(planned: Plan, effect: float, history: History) -> PowerEstimate:
-    """Return what a run of the fewest and of the most rounds will detect, at the scatter of this machine's ratios."""
-    scatter = TYPICAL_SCATTER if history.scatter is None else history.scatter
-    source = "" if history.scatter is None else history.source
+    It is empty where there will be too few rounds for intervals.
+    """
     together = comparisons(planned.cases)
     least, most = planned.effort.min_rounds, planned.effort.max_rounds
-    detectable = {}
-    if most >= MIN_TRIALS_FOR_INTERVAL:
-        for rounds in (max(least, MIN_TRIALS_FOR_INTERVAL), most):  # a race begins with one
-            detectable[rounds] = minimum_detectable_effect(rounds, scatter, effect, together)
-    return PowerEstimate(scatter, source, together, detectable)
+    if most < MIN_TRIALS_FOR_INTERVAL:
+        return {}
+    after = (max(least, MIN_TRIALS_FOR_INTERVAL), most)  # a race begins with one
+    return {rounds: minimum_detectable_effect(rounds, scatter, effect, together) for rounds in after}
 
 
 def comparisons(cases: Sequence[Case]) -> int:
@@ -102,13 +100,15 @@ def comparisons(cases: Sequence[Case]) -> int:
     return max([1, *tables.values()])
 
 
-def minimum_detectable_effect(rounds: int, scatter: float, effect: float, together: int = 1) -> float:
+def minimum_detectable_effect(rounds: int, scatter: Scatter, effect: float, together: int = 1) -> float:
     """Return the difference, as a share, that will be called in nine of ten cases, by the noncentral t distribution.
 
     It is one of so many that are judged together, and called at the latest by a t test at the level over their number.
+    Where there are enough of them, they lend each other degrees of freedom.
     """
-    beyond = errors_beyond(rounds - 1, 1 - (1 - CONFIDENCE) / together)
-    return math.expm1(math.log1p(effect) + beyond * scatter / math.sqrt(rounds))
+    borrowed = (scatter.borrowed or TYPICAL_BORROWED) if together >= MIN_RATIOS else 0.0
+    beyond = errors_beyond(borrowed + rounds - 1, 1 - (1 - CONFIDENCE) / together)
+    return math.expm1(math.log1p(effect) + beyond * scatter.between / math.sqrt(rounds))
 
 
 # On 2 cores; only until the first trials have been timed. The first: of all but the slices and published epochs.

@@ -18,7 +18,7 @@ from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.findings import findings
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.plan.cases import Case, Plan
-from kerasbench.plan.duration import Eta, History, PowerEstimate, power, scatter_of
+from kerasbench.plan.duration import Eta, History, Scatter, detectable, scatter_of
 from kerasbench.protocol.measurement import Slice
 from kerasbench.report import answer, comparisons
 from kerasbench.report.figures import percent, seconds, three_digits
@@ -183,8 +183,7 @@ class ConsoleProgress:
         self._planned, self._effect = planned, record.minimal_effect
         self._eta = Eta(planned, history.trial_s)
         self._done = self._eta.carried(record)
-        ahead = power(planned, record.minimal_effect, history)
-        for line in announce(planned, self._left, ahead):
+        for line in announce(planned, self._left, record.minimal_effect, history.scatter):
             self._say(line)
         for signal in record.noise:
             self._say(f"noise: {signal.reason}")
@@ -231,10 +230,10 @@ class ConsoleProgress:
         scatter = scatter_of(found.summary)
         if scatter is None:
             return
-        ahead = power(self._planned, record.minimal_effect, History(scatter=scatter))
-        if ahead.detectable:
-            difference = percent(min(ahead.detectable.values()))
-            self._say(f"ratios scatter by {percent(scatter)}: this run can detect differences of about {difference}")
+        found_after = detectable(self._planned, record.minimal_effect, scatter)
+        if found_after:
+            difference, between = percent(min(found_after.values())), percent(scatter.between)
+            self._say(f"ratios scatter by {between}: this run can find differences of about {difference}")
 
     @property
     def _left(self) -> str:
@@ -297,7 +296,7 @@ class MachinesProgress:
         self._display.refresh()
 
 
-def announce(planned: Plan, left: str, ahead: PowerEstimate) -> list[str]:
+def announce(planned: Plan, left: str, effect: float, scatter: Scatter) -> list[str]:
     """Return what a run says before it starts: how long it will take, and which differences it will be able to see."""
     most, least = planned.effort.max_rounds, planned.effort.min_rounds
     rounds = count(most, "round") if least == most else f"{least} to {most} rounds"
@@ -311,7 +310,7 @@ def announce(planned: Plan, left: str, ahead: PowerEstimate) -> list[str]:
     if planned.effort.budget_s is not None:
         limit = seconds(planned.effort.budget_s)
         lines.append(f"no round will start that would exceed {limit} in all; the first always completes")
-    return lines if race or planned.config.soak else [*lines, _detectable(ahead)]
+    return lines if race or planned.config.soak else [*lines, _sight(detectable(planned, effect, scatter), scatter)]
 
 
 LONG_S, AT_EASE_S = 120.0, 60.0  # what is told how it would take about so long
@@ -335,17 +334,14 @@ def foresight(steps_ns: Sequence[tuple[Case, int]], spent_s: float, left_s: floa
     return f"{line}; --batch-size {batch} takes about {seconds(smaller_s)}"
 
 
-def _detectable(ahead: PowerEstimate) -> str:
-    """Return the minimum detectable effect in words."""
-    if not ahead.detectable:
+def _sight(found_after: Mapping[int, float], scatter: Scatter) -> str:
+    """Say which differences a run will find after so many rounds."""
+    if not found_after:
         return f"fewer than {MIN_TRIALS_FOR_INTERVAL} rounds: intervals come from each round's slices and are wider"
-    basis = f"as in {ahead.source}" if ahead.source else "a guess: no earlier results of this machine"
-    seen = " and ".join(f"{percent(effect)} after {rounds} rounds" for rounds, effect in ahead.detectable.items())
-    of = f" in each of {ahead.comparisons} comparisons" if ahead.comparisons > 1 else ""
-    return (
-        f"smallest difference detected with 90 % probability{of}: {seen}; ratios scatter by {percent(ahead.scatter)}, "
-        f"{basis}"
-    )
+    basis = f"as in {scatter.source}" if scatter.source else "a guess: no earlier results of this machine"
+    seen = " and ".join(f"{percent(effect)} after {rounds} rounds" for rounds, effect in found_after.items())
+    between = percent(scatter.between)
+    return f"it finds differences of about {seen}, in nine of ten cases; ratios scatter by {between}, {basis}"
 
 
 def _outcome(trial: TrialRecord) -> str:
