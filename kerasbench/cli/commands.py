@@ -16,7 +16,6 @@ from kerasbench.cli.options import (
     measuring,
     offering,
     require_regression,
-    setting,
 )
 from kerasbench.errors import UsageError
 from kerasbench.settings import (
@@ -72,7 +71,7 @@ def sweep(scenario: str, **options: Any) -> int:
 @measuring(
     EXPLAIN,
     Argument(["scenario"], metavar="SCENARIO...", nargs=-1, required=True, text="Scenarios: name, pattern or file."),
-    more=[as_json()],
+    as_json(),
 )
 def explain(scenario: Sequence[str], as_json: bool, **options: Any) -> int:
     """Show where the time of an epoch goes, and what would make it shorter."""
@@ -96,7 +95,7 @@ def explain(scenario: Sequence[str], as_json: bool, **options: Any) -> int:
 @measuring(
     FASTEST,
     Argument(["scenario"], metavar="SCENARIO...", nargs=-1, required=True, text="Scenarios: name, pattern or file."),
-    more=[as_json()],
+    as_json(),
 )
 def fastest(scenario: Sequence[str], as_json: bool, **options: Any) -> int:
     """Find the quickest way to run a model here: which backend, and with which settings?
@@ -134,7 +133,7 @@ def soak(scenario: Sequence[str], **options: Any) -> int:
     VERSUS,
     Argument(["base"], metavar="BASE", text="A label, an interpreter, a checkout, or requirements: 'keras==3.14.*'."),
     Argument(["head"], metavar="HEAD", text="What to compare with BASE; same forms."),
-    more=[FAIL_ON],
+    FAIL_ON,
 )
 def versus(base: str, head: str, fail_on: str | None, **options: Any) -> int:
     """Compare two versions of Keras or of a backend side by side: what became faster or slower?
@@ -164,7 +163,7 @@ def versus(base: str, head: str, fail_on: str | None, **options: Any) -> int:
         required=True,
         text="As for versus, or a commit of a checkout: ./keras@v3.14.0. Two: all between them are candidates.",
     ),
-    *(setting(name) for name in options_of(VERSUS) if name not in ("hosts", "cluster", "insecure")),
+    takes=[name for name in options_of(VERSUS) if name not in ("hosts", "cluster", "insecure")],
 )
 def bisect(versions: Sequence[str], **options: Any) -> int:
     """Find the version of Keras or of a backend that made a model slower.
@@ -449,12 +448,8 @@ def history(folder: Path, over: str, as_csv: bool, plot: Path | None) -> int:
 
 @command(
     "doctor",
-    setting("backends"),
-    setting("python"),
-    setting("hosts"),
-    setting("cluster"),
-    setting("insecure"),
     as_json("Print JSON, with all details."),
+    takes=("backends", "python", "hosts", "cluster", "insecure"),
 )
 def doctor(backends: "Sequence[str]", python: "Sequence[str]", as_json: bool, **machines: Any) -> int:
     """Check every backend: which devices it finds, what is wrong, and the command that fixes it."""
@@ -556,7 +551,6 @@ def _of_environments(*names: str, text: str, **more: Any) -> Option:
 
 @command(
     "create",
-    setting("backends"),
     _of_environments(
         "--name",
         metavar="LABEL",
@@ -584,6 +578,7 @@ def _of_environments(*names: str, text: str, **more: Any) -> Option:
     ),
     _of_environments("--locked", is_flag=True, text="Install exactly the versions in the existing .lock file."),
     _of_environments("--force", is_flag=True, text="Replace an existing environment."),
+    takes=("backends",),
 )
 def create(
     backends: "Sequence[str]",

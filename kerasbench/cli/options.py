@@ -90,7 +90,19 @@ class Argument(click.Argument):
 
 
 class ByPurpose(click.Command):
-    """What has its options by purpose in ``--help``, and examples."""
+    """What has its options by purpose in ``--help``, and examples.
+
+    It ``takes`` these settings. They are made into options once they are used: a start needs those of one command.
+    """
+
+    def __init__(self, *given: Any, takes: Iterable[str] = (), **more: Any) -> None:
+        super().__init__(*given, **more)
+        self.takes = takes
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        names, self.takes = self.takes, ()
+        self.params.extend(map(setting, names))
+        return super().get_params(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, rows in options_of(self, ctx).items():
@@ -103,10 +115,12 @@ class ByPurpose(click.Command):
                 formatter.write(f"  {line}\n")
 
 
-def command(name: str, *parameters: click.Parameter) -> Callable[[Callable[..., int]], ByPurpose]:
-    """Make a command of a function, whose docstring is its help."""
+def command(
+    name: str, *parameters: click.Parameter, takes: Iterable[str] = ()
+) -> Callable[[Callable[..., int]], ByPurpose]:
+    """Make a command of a function, whose docstring is its help; ``takes`` are settings."""
     return lambda act: ByPurpose(
-        name, params=list(parameters), callback=act, help=inspect.getdoc(act), context_settings=CONTEXT
+        name, params=list(parameters), takes=takes, callback=act, help=inspect.getdoc(act), context_settings=CONTEXT
     )
 
 
@@ -200,10 +214,9 @@ def setting(name: str) -> Option:
     return Option([option.flag, name], help=option.help, group=option.group, shell_complete=complete, **more)
 
 
-def measuring(name: str, *arguments: click.Argument, more: Iterable[Option] = ()) -> Callable[[Any], ByPurpose]:
-    """Make a command of all settings that it takes, of its arguments and of further options."""
-    parameters = [*arguments, *map(setting, settings.options_of(name)), *more]
-    return command(name, *parameters)
+def measuring(name: str, *parameters: click.Parameter) -> Callable[[Callable[..., int]], ByPurpose]:
+    """Make a command of all settings that it takes, and of its own arguments and options."""
+    return command(name, *parameters, takes=settings.options_of(name))
 
 
 FAIL_ON = Option(
