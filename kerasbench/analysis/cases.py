@@ -9,8 +9,9 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, learned, mean_interval
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, LogEstimate, learned, mean_interval
 from kerasbench.analysis.metrics import BY_NAME, Metric
 from kerasbench.analysis.moderation import Priors
 from kerasbench.protocol.columns import CPU, IEEE, CaseKey, Column, Size
@@ -113,6 +114,10 @@ class Row:
     size: Size | None = None
     own: bool = False  # the scenario is the user's own, not a built-in one of the same name
     priors: Priors | None = field(default=None, compare=False, repr=False)  # how the ratios of its run scatter
+    # Those of two columns that were computed already (ratios.in_row).
+    ratios: dict[tuple[Column, Column, str], LogEstimate | None] = field(
+        init=False, default_factory=dict, compare=False, repr=False
+    )
 
     @property
     def run(self) -> str:
@@ -151,6 +156,11 @@ class Row:
     def idle(self) -> list[Column]:
         """The columns in which a model that has something to learn did not change its loss."""
         return [column for column, case in self.cases.items() if self.scenario.learnable and not case.learned]
+
+    @cached_property
+    def deviating(self) -> "dict[Column, Deviation]":
+        """The columns whose losses lie beyond their bounds, and not so far that they have failed."""
+        return deviations(_first_trials(self.cases))
 
 
 def summarize_case(trials: Iterable[TrialRecord]) -> CaseSummary:
@@ -254,11 +264,6 @@ def judge_cases(cases: Mapping[Column, CaseSummary]) -> dict[Column, Failure]:
     was found to differ is judged with them again, so that the verdict stays the same.
     """
     return judge_parity(_first_trials(cases))
-
-
-def deviating(cases: Mapping[Column, CaseSummary]) -> dict[Column, Deviation]:
-    """Return those of a row's cases whose losses lie beyond their bounds, and not so far that they have failed."""
-    return deviations(_first_trials(cases))
 
 
 def _first_trials(cases: Mapping[Column, CaseSummary]) -> dict[Column, tuple[str, Measurement]]:

@@ -204,7 +204,8 @@ class Sittings:
 def sittings(row: Row, ranking: Ranking) -> list[Sittings]:
     """Return what each sitting found of a row's columns; nothing for a row that had one."""
     fastest = ranking.fastest
-    if fastest is None:
+    had = {trial.sitting for case in row.cases.values() for trial, _ in case.trials}
+    if fastest is None or len(had) < 2:
         return []
     all_of_row = [
         Sittings(row, one.rival, fastest, in_sittings(row, one.rival, fastest, row.headline))

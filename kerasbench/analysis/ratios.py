@@ -300,7 +300,10 @@ class Spread:
 
 def in_row(row: Row, a: Column, b: Column, metric: str) -> LogEstimate | None:
     """Return the ratio a/b of a metric in a row; None where nothing can be divided."""
-    return ratio_of(row.cases[a], row.cases[b], metric, row.cases.values(), row.priors)
+    key = (a, b, metric)
+    if key not in row.ratios:  # a page asks for each several times
+        row.ratios[key] = ratio_of(row.cases[a], row.cases[b], metric, row.cases.values(), row.priors)
+    return row.ratios[key]
 
 
 def ratio_of(

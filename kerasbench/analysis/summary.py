@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain, compress
 from typing import TypeVar
 
-from kerasbench.analysis.cases import CaseSummary, Deviation, Row, deviating, judge_cases, summarize_case
+from kerasbench.analysis.cases import CaseSummary, Deviation, Row, judge_cases, summarize_case
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.rankings import Ranking, rank, sittings
 from kerasbench.analysis.ratios import priors_of
@@ -205,7 +205,7 @@ def concerns(summary: Summary) -> list[Concern]:
 def is_warned(row: Row, column: Column) -> bool:
     """Tell whether a case is marked: not for what its interval shows already."""
     marked = any(applies(row, column) for what, applies in _CASES if what in MARKED)
-    return marked or bool(_fallbacks(row.cases[column])) or column in deviating(row.cases)
+    return marked or bool(_fallbacks(row.cases[column])) or column in row.deviating
 
 
 def _of_cases(row: Row) -> Iterator[Concern]:
@@ -213,7 +213,7 @@ def _of_cases(row: Row) -> Iterator[Concern]:
         columns = [column for column in row.cases if applies(row, column)]
         if columns:
             yield Concern(what, row.label, columns)
-    for column, deviation in deviating(row.cases).items():
+    for column, deviation in row.deviating.items():
         yield Concern(WarningKind.DEVIATES, row.label, [column], _deviation(row, column, deviation))
     for column, case in row.cases.items():
         waited, slices = idle_slices(case)

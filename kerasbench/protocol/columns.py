@@ -162,7 +162,7 @@ class Options:
     @property
     def unsized(self) -> "Options":
         """The same outside of a sweep: what the cases of a series have in common."""
-        return dataclasses.replace(self, batch=None, width=None)
+        return dataclasses.replace(self, batch=None, width=None) if self.size else self  # nearly always itself
 
     @property
     def size(self) -> Size | None:

@@ -5,7 +5,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -237,6 +237,7 @@ def _reserve(folder: Path, stamp: str) -> Path:
 # those are the child's too, which has no msgspec. Numbers in lists are checked like the field that has the list.
 MAX_WHOLE = 10**18  # of ns (thirty years), samples or bytes: what a float still tells from its neighbours, by and large
 MAX_REAL = 1e100  # of a loss or a rate: sums and products are still numbers
+NUMBERS = (int, float)
 LEAST = {
     **dict.fromkeys(("ns", "calls_ns", "passes_ns", "times_ns", "counts"), 1),
     **dict.fromkeys(("first_step_ns", "again_ns", "total_ns", "epochs_ns"), 1),
@@ -282,20 +283,25 @@ def _problems_of_trial(trial: TrialRecord) -> Iterator[str]:
 
 def _out_of_range(value: Any, name: str = "") -> str:
     """Return the name of the first field that has a number out of range; empty if all are in range."""
-    if isinstance(value, int | float):
+    if isinstance(value, NUMBERS):
         most = MAX_WHOLE if isinstance(value, int) else MAX_REAL
         return "" if LEAST.get(name, -most) <= value <= most else name
+    if isinstance(value, str) or value is None:
+        return ""
     if isinstance(value, list):
         if None in value:
             value = [each for each in value if each is not None]
-        if value and isinstance(value[0], int | float):  # a trial has thousands of them, and a report a million
+        if value and isinstance(value[0], NUMBERS):  # a trial has thousands of them, and a report a million
             value = (min(value), max(value))
-        parts = [(name, each) for each in value]
+        parts: Iterable[tuple[str, Any]] = [(name, each) for each in value]
     elif isinstance(value, dict):
         parts = [(name, each) for each in value.values()]
     else:
-        parts = list(vars(value).items()) if dataclasses.is_dataclass(value) else []
-    return next(filter(None, (_out_of_range(part, of) for of, part in parts)), "")
+        parts = vars(value).items() if dataclasses.is_dataclass(value) else ()
+    for of, part in parts:
+        if field := _out_of_range(part, of):
+            return field
+    return ""
 
 
 def _needed(measured: Measurement, measures_epochs: bool) -> Iterator[Sized]:
