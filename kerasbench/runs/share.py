@@ -39,7 +39,7 @@ import platformdirs
 import psutil
 
 from kerasbench import __version__
-from kerasbench.errors import KerasbenchError, UsageError
+from kerasbench.errors import KerasbenchError, ResultsError, UsageError
 from kerasbench.events import Event, OnEvent, RunStarted, TrialEnded
 from kerasbench.plan import catalog
 from kerasbench.protocol.requests import ModelConfig
@@ -322,7 +322,7 @@ def measure(order: Order, asker: Asker, progress: OnEvent) -> None:
     if not order.share.isalnum():
         raise UsageError(f"not the name of a share: {order.share!r}")
     folder = shares() / order.share
-    results, is_done = folder / "results", False
+    results, is_done, unsaved = folder / "results", False, ""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         names = _write(asker.files, folder / "files")
@@ -340,10 +340,12 @@ def measure(order: Order, asker: Asker, progress: OnEvent) -> None:
                 config, chosen = configured(order.command, settings, on_event)
                 carrier = psutil.Process().parent()
                 with measured(config, results, chosen, on_event, settings.wait, carrier) as finished:
-                    record = finished.record
+                    record, unsaved = finished.record, finished.unsaved
         else:
             sender.begin(record)
         is_done = asker.has_acknowledged(sender.end(record))
+        if unsaved:
+            raise ResultsError(f"it stopped, and all that it had measured is here: {unsaved}")
     finally:
         shutil.rmtree(folder / "files", ignore_errors=True)
         if is_done or not any(file.stat().st_size for file in results.glob("*.json*")):

@@ -149,6 +149,20 @@ def test_a_machine_that_vanishes_is_a_row_and_the_others_go_on(two: Path, capsys
     assert shares(two / "one") == []
 
 
+def test_a_disk_that_fills_up_there_ends_the_share_with_all_that_was_measured(
+    two: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = two / "one" / "kerasbench"
+    program.write_text(program.read_text().replace("exec", "ulimit -f 10\nexec"))  # blocks of 512 bytes in a file
+    assert main.main(words(two, ["one", "two"])) == 2
+    out, _ = capsys.readouterr()
+    found = records(two)
+    (row,) = [line for line in out.splitlines() if line.startswith("| one")]
+    assert "it stopped, and all that it had measured is here: " in row and "File too large" in row
+    assert tried(found["two"]) == ALL and 0 < len(found["one"].trials) < len(ALL)
+    assert shares(two / "one") == []
+
+
 def test_what_was_measured_and_has_not_arrived_comes_when_the_run_goes_on(
     two: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
