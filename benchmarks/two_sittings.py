@@ -1,0 +1,50 @@
+"""Do two sittings agree? Each ratio of one run next to the same ratio of another.
+
+    python benchmarks/two_sittings.py ONE.json OTHER.json
+
+Ratios are those of a row's columns to the fastest of ONE, with their 95 % intervals. They agree where they are apart by
+no more than both intervals reach (half of each, added). *Jointly*: by no more than the interval of their difference
+does, which is narrower: if the two differed by chance alone, 95 % would agree so.
+"""
+
+import math
+import sys
+from pathlib import Path
+
+from kerasbench.analysis.ratios import in_row
+from kerasbench.analysis.summary import Summary, summarize
+from kerasbench.report.figures import times
+from kerasbench.results.store import load
+
+
+def read(file: str) -> Summary:
+    return summarize(load(Path(file)))
+
+
+def main() -> int:
+    one, other = map(read, sys.argv[1:])
+    rows = {row.label: row for row in other.rows}
+    both = agree = jointly = 0
+    print("| row | column | one | other | other / one | agree | jointly |")
+    print("|---|---|---|---|---|---|---|")
+    for row, ranking in one.ranked:
+        for compared in ranking.comparisons:
+            assert ranking.fastest is not None
+            pair = (compared.rival, ranking.fastest, row.headline)
+            first = in_row(row, *pair)
+            second = in_row(rows[row.label], *pair) if row.label in rows else None
+            if first is None or second is None or first.half_width is None or second.half_width is None:
+                continue
+            apart = abs(second.log_centre - first.log_centre)
+            reach = [math.log1p(width) for width in (first.half_width, second.half_width)]
+            both, agrees, agrees_jointly = both + 1, apart <= sum(reach), apart <= math.hypot(*reach)
+            agree, jointly = agree + agrees, jointly + agrees_jointly
+            words = ["yes" if fits else "no" for fits in (agrees, agrees_jointly)]
+            apart_by = f"{second.value / first.value:.2f}"
+            print(f"| {' | '.join([row.label, compared.rival.label, times(first), times(second), apart_by, *words])} |")
+    print(f"\n{agree} of {both} agree, {jointly} jointly.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
