@@ -1,6 +1,6 @@
 """Does the interval of a single block (--quick) hold what the others found? For each metric, out of a result file.
 
-    python benchmarks/one_block.py results/2026-11-24T140039.json
+    python benchmarks/one_block.py results/2026-11-25T070400.json
     python benchmarks/one_block.py FILE --from-round 4     without its first rounds
 
 Each block of each two columns of a row is taken alone, as a quick run has it, and its interval is compared with the

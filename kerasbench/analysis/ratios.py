@@ -4,7 +4,6 @@ Everything that is said of two cases comes from here (docs/method.md, "The ratio
 """
 
 import dataclasses
-import itertools
 import math
 import statistics
 from collections import Counter
@@ -146,15 +145,12 @@ def mean_by_cycle(slices: Slices) -> dict[int, float]:
 
 
 def _medians(latency: Latency) -> dict[int, float]:
-    """Return by cycle the median of a slice's calls, in ns; the mean where a file does not hold all of them."""
-    ends = list(itertools.accumulate(latency.slices.count))
-    if not ends or ends[-1] != len(latency.calls_ns):
+    """Return by cycle the median of a slice's calls, in ns; the mean where a file does not hold them."""
+    calls_ns = latency.calls_of_slices
+    if not calls_ns:
         return mean_by_cycle(latency.slices)
-    return {
-        cycle: statistics.median(latency.calls_ns[end - count : end])
-        for cycle, count, end in zip(latency.slices.cycle or (), latency.slices.count, ends, strict=False)
-        if cycle is not None
-    }
+    cycles = zip(latency.slices.cycle or (), calls_ns, strict=False)
+    return {cycle: statistics.median(of_slice_ns) for cycle, of_slice_ns in cycles if cycle is not None}
 
 
 def _steps(a: Measurement, b: Measurement) -> BlockRatio | None:

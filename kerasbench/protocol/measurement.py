@@ -4,6 +4,7 @@ And the turns that a parent gives the children of a block: a child that has said
 a line on its standard input. Imported by the worker: standard library only.
 """
 
+import itertools
 import json
 import statistics
 from collections.abc import Iterable, Iterator
@@ -130,12 +131,21 @@ class Training:
         return statistics.median(self.slices.units_ns)
 
 
+KEPT_CALLS = 167  # of a slice, at most: six slices have 1,000. A prime, so that inputs in turn are all met
+
+
+def kept_calls(count: int) -> list[int]:
+    """Return which of a slice's calls a file keeps, spread evenly: all of them would nearly double it."""
+    kept = min(count, KEPT_CALLS)
+    return [index * count // kept for index in range(kept)]
+
+
 @dataclass(frozen=True)
 class Latency:
     """Single calls of one way to predict, at one batch size."""
 
     batch: int
-    calls_ns: list[int]  # in the order of the calls
+    calls_ns: list[int]  # in the order of the calls; of a slice 167 at most, spread evenly
     slices: Slices = field(default_factory=lambda: Slices([], []))  # each counts the calls of one turn
     way: str = "predict_on_batch"  # or one of WAYS
     first_ns: int | None = None  # the first call, which may compile; None: not measured
@@ -144,6 +154,15 @@ class Latency:
     def ordered_ns(self) -> list[int]:
         """The calls from the shortest to the longest: every percentile is read off them."""
         return sorted(self.calls_ns)
+
+    @property
+    def calls_of_slices(self) -> list[list[int]]:
+        """The calls that are kept of each slice, in ns; empty where the file does not hold them (of a soak)."""
+        kept = [min(count, KEPT_CALLS) for count in self.slices.count]
+        ends = list(itertools.accumulate(kept))
+        if not ends or ends[-1] != len(self.calls_ns):
+            return []
+        return [self.calls_ns[end - count : end] for count, end in zip(kept, ends, strict=True)]
 
 
 def largest(prediction: Iterable[Latency]) -> Slices:

@@ -12,7 +12,17 @@ from typing import Any
 import numpy as np
 
 from kerasbench.backends import Backend
-from kerasbench.protocol.measurement import GROWS, WAYS, Generation, Latency, Slice, Slices, Throughput, Turn
+from kerasbench.protocol.measurement import (
+    GROWS,
+    WAYS,
+    Generation,
+    Latency,
+    Slice,
+    Slices,
+    Throughput,
+    Turn,
+    kept_calls,
+)
 from kerasbench.scenario import Scenario, ScenarioError
 from kerasbench.worker.checks import require_equal
 from kerasbench.worker.clock import Ask, Pace, measure_slices
@@ -275,7 +285,7 @@ class Calls:
         measured = self.pace.meter.with_card(self.pace.meter.read().since(began, len(calls_ns), turn))
         measured = dataclasses.replace(measured, ns=sum(calls_ns))  # without what lies between the calls
         if not self.pace.protocol.soaks or not self.durations_ns:  # a soak's calls would be a leak of our own
-            self.durations_ns += calls_ns
+            self.durations_ns += [calls_ns[index] for index in kept_calls(len(calls_ns))]
         self._typical_ns = measured.unit_ns
         return measured
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kerasbench.protocol.measurement import Turn
+from kerasbench.protocol.measurement import KEPT_CALLS, Turn, kept_calls
 from kerasbench.protocol.requests import Protocol
 from kerasbench.scenario import Scenario, ScenarioError, Workload
 from kerasbench.worker import predict, usage
 from kerasbench.worker.clock import Pace, granted
 from kerasbench.worker.feed import Feed, Rows
 from kerasbench.worker.model import NativeModel
-from kerasbench.worker.predict import Calls, time_batches, time_passes
+from kerasbench.worker.predict import ROTATED_INPUTS, Calls, time_batches, time_passes
 from kerasbench.worker.usage import UNKNOWN, Meter
 from tests.worker import stand_in_keras
 
@@ -59,6 +59,15 @@ def test_each_slice_discards_some_calls_and_has_as_many_as_fill_it(monkeypatch: 
     assert latency.calls_ns == [3 * MS] * 68
     warm_up, discarded = 8, 7  # which take 1,021 and 21 ms
     assert len(model.seen) == warm_up + 2 * (discarded + 34)
+
+
+def test_of_many_calls_a_slice_keeps_some_of_all_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Model(monkeypatch, call_ms=0.1)
+    latency = time_batches(model, fed(), 16, PACE, granted(2))
+    assert [slice_.count for slice_ in latency.slices] == [1_000] * 2
+    assert [len(calls) for calls in latency.calls_of_slices] == [KEPT_CALLS] * 2
+    for count in (400, 700, 1_000):
+        assert {index % ROTATED_INPUTS for index in kept_calls(count)} == set(range(ROTATED_INPUTS))
 
 
 def test_the_inputs_go_round_in_batches_no_larger_than_the_rows_that_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
