@@ -136,8 +136,8 @@ MANY_ROUNDS = 100  # more are no plan
 OVERHEAD_STEP_MS = 5  # below it a step is mostly Python and framework overhead (floors on a CPU: 0.2 to 1.5 ms)
 LEGEND = "Bold: significantly the fastest. ≈: not significantly slower than the fastest. ⚠: see Warnings."
 PREDICTED = (
-    "(predict): a model that is not trained, because it was saved without compile(); its figure is predict_on_batch "
-    "of one batch, median."
+    "(predict): a model that was not trained (trains=False, or saved without compile()); its figure is "
+    "predict_on_batch of one batch, median."
 )
 STEP = (
     "A typical step of fit, without its progress bar: the time of an epoch over its steps, by medians. It contains "

@@ -130,7 +130,7 @@ def test_the_page_of_a_model_that_is_not_trained_says_so() -> None:
     drawn = markdown.rendered(page.whole(findings(not_trained(jax=(1.0,) * 20, torch=(2.0,) * 20))))
     assert "## Time of a prediction\n" in drawn and "raining step" not in drawn
     assert "| dense (predict) |" in drawn
-    assert "(predict): a model that is not trained, because it was saved without compile()" in drawn
+    assert "(predict): a model that was not trained (trains=False, or saved without compile())" in drawn
 
 
 def test_what_fails_everywhere_for_one_cause_is_said_once() -> None:
