@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, Verdict, estimate, judge, judge_all
 from kerasbench.analysis.ratios import TYPICAL_SCATTER, by_slices, over_blocks
-from kerasbench.plan.duration import minimum_detectable_effect
+from kerasbench.plan.duration import RunScatter, minimum_detectable_effect
 from kerasbench.protocol.measurement import Slice, Slices
 
 RUNS = 4_000
@@ -83,7 +83,7 @@ def main(scatters: Sequence[float] = (0.01, 0.03, 0.10)) -> None:
         # Of both columns; the median of the slices' ratios scatters too: 1.25 / sqrt(20) of their own spread.
         seen = math.sqrt(2) * math.hypot(scatter, 1.25 * SLICE_SPREAD / math.sqrt(SLICES))
         for blocks in (3, 5, 10):
-            visible = minimum_detectable_effect(blocks, seen, MINIMAL_EFFECT)
+            visible = minimum_detectable_effect(blocks, RunScatter(seen), MINIMAL_EFFECT)
             same = [ratio(rng, blocks, scatter) for _ in range(RUNS)]
             drifting = [ratio(rng, blocks, scatter, drift=DRIFT) for _ in range(RUNS)]
             slower = [ratio(rng, blocks, scatter, 1 + visible) for _ in range(RUNS)]

@@ -21,7 +21,7 @@ from kerasbench.analysis.cases import STEADY, CaseSummary
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, Verdict, estimate, judge
 from kerasbench.analysis.ratios import ratio_of
 from kerasbench.host.lock import machine_lock
-from kerasbench.plan.duration import minimum_detectable_effect
+from kerasbench.plan.duration import RunScatter, minimum_detectable_effect
 
 VARIANTS = ("same_1", "same_2", "slow_5", "slow_10")
 PAIRS = (("same_1", "same_2"), ("slow_5", "same_1"), ("slow_5", "same_2"), ("slow_10", "same_1"), ("slow_10", "same_2"))
@@ -56,7 +56,7 @@ def say(backend: str, pair: str, ratios: list[float]) -> None:
     seen = ", ".join(f"{count} blocks {share:.0%}" for count, share in called.items())
     print(
         f"{backend:<10} {pair:<16} {whole.value:.3f} ±{whole.half_width:.1%}, blocks scatter by {scatter:.1%}; called "
-        f"slower in {seen}; 12 blocks see {minimum_detectable_effect(12, scatter, MINIMAL_EFFECT):.1%}",
+        f"slower in {seen}; 12 blocks see {minimum_detectable_effect(12, RunScatter(scatter), MINIMAL_EFFECT):.1%}",
         flush=True,
     )
 

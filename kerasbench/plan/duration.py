@@ -29,10 +29,10 @@ TYPICAL_BORROWED = 2.2  # degrees of freedom, in committed results (benchmarks/m
 
 
 @dataclass(frozen=True)
-class Scatter:
+class RunScatter:
     """How the ratios of a run scatter."""
 
-    between: float = TYPICAL_SCATTER  # blocks: the standard deviation of a ratio's logarithm
+    between: float = TYPICAL_SCATTER  # from block to block: the standard deviation of a ratio's logarithm
     borrowed: float = 0.0  # degrees of freedom that they lend each other; 0 where they are too few
     source: str = ""  # the file that tells it; empty for a guess
 
@@ -42,7 +42,7 @@ class History:
     """What earlier runs on this machine tell."""
 
     trial_s: dict[CaseKey, float] = field(default_factory=dict)  # a case's median trial, without others' turns
-    scatter: Scatter = Scatter()
+    scatter: RunScatter = RunScatter()
 
 
 def recall(folder: Path, machine: Machine, planned: Plan) -> History:
@@ -57,11 +57,11 @@ def recall(folder: Path, machine: Machine, planned: Plan) -> History:
                 durations.setdefault(trial.case, []).append(trial.own_ns / NS_PER_S)
         in_turn = any(trial.block for trial in record.trials)  # older ones did not, and scatter more
         if scatter is None and in_turn:
-            scatter = scatter_of(summarize(record), file.name)
-    return History({case: statistics.median(spent) for case, spent in durations.items()}, scatter or Scatter())
+            scatter = run_scatter(summarize(record), file.name)
+    return History({case: statistics.median(spent) for case, spent in durations.items()}, scatter or RunScatter())
 
 
-def scatter_of(summary: Summary, source: str = "") -> Scatter | None:
+def run_scatter(summary: Summary, source: str = "") -> RunScatter | None:
     """Return how ratios scatter: the medians over all pairs of cases that are compared; None before three blocks."""
     ratios = [comparison.ratio for ranking in summary.rankings for comparison in ranking.comparisons]
     found = [
@@ -69,7 +69,10 @@ def scatter_of(summary: Summary, source: str = "") -> Scatter | None:
         for one in ratios
         if one.has_interval and one.basis != "slices"  # those of one block say nothing of another
     ]
-    return Scatter(*map(statistics.median, zip(*found, strict=True)), source) if found else None
+    if not found:
+        return None
+    between, borrowed = (statistics.median(of_each) for of_each in zip(*found, strict=True))
+    return RunScatter(between, borrowed, source)
 
 
 def _newest(folder: Path) -> Iterator[tuple[Path, Record]]:
@@ -78,7 +81,7 @@ def _newest(folder: Path) -> Iterator[tuple[Path, Record]]:
         yield from islice(records(folder, lambda unread: None, newest_first=True), FILES)
 
 
-def detectable(planned: Plan, effect: float, scatter: Scatter) -> dict[int, float]:
+def detectable(planned: Plan, effect: float, scatter: RunScatter) -> dict[int, float]:
     """Return the minimum detectable effect of a run after its fewest rounds, and after its most.
 
     It is empty where there will be too few rounds for intervals.
@@ -100,7 +103,7 @@ def comparisons(cases: Sequence[Case]) -> int:
     return max([1, *tables.values()])
 
 
-def minimum_detectable_effect(rounds: int, scatter: Scatter, effect: float, together: int = 1) -> float:
+def minimum_detectable_effect(rounds: int, scatter: RunScatter, effect: float, together: int = 1) -> float:
     """Return the difference, as a share, that will be called in nine of ten cases, by the noncentral t distribution.
 
     It is one of so many that are judged together, and called at the latest by a t test at the level over their number.

@@ -18,7 +18,7 @@ from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.findings import findings
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.plan.cases import Case, Plan
-from kerasbench.plan.duration import Eta, History, Scatter, detectable, scatter_of
+from kerasbench.plan.duration import Eta, History, RunScatter, detectable, run_scatter
 from kerasbench.protocol.measurement import Slice
 from kerasbench.report import answer, comparisons
 from kerasbench.report.figures import percent, seconds, three_digits
@@ -227,7 +227,7 @@ class ConsoleProgress:
         of_versions = [line for one in found.versus for line in comparisons.sentences(one)]
         for line in of_versions or answer.sentences(found):
             self._say(f"  {line}")
-        scatter = scatter_of(found.summary)
+        scatter = run_scatter(found.summary)
         if scatter is None:
             return
         found_after = detectable(self._planned, record.minimal_effect, scatter)
@@ -296,7 +296,7 @@ class MachinesProgress:
         self._display.refresh()
 
 
-def announce(planned: Plan, left: str, effect: float, scatter: Scatter) -> list[str]:
+def announce(planned: Plan, left: str, effect: float, scatter: RunScatter) -> list[str]:
     """Return what a run says before it starts: how long it will take, and which differences it will be able to see."""
     most, least = planned.effort.max_rounds, planned.effort.min_rounds
     rounds = count(most, "round") if least == most else f"{least} to {most} rounds"
@@ -334,7 +334,7 @@ def foresight(steps_ns: Sequence[tuple[Case, int]], spent_s: float, left_s: floa
     return f"{line}; --batch-size {batch} takes about {seconds(smaller_s)}"
 
 
-def _sight(found_after: Mapping[int, float], scatter: Scatter) -> str:
+def _sight(found_after: Mapping[int, float], scatter: RunScatter) -> str:
     """Say which differences a run will find after so many rounds."""
     if not found_after:
         return f"fewer than {MIN_TRIALS_FOR_INTERVAL} rounds: intervals come from each round's slices and are wider"

@@ -10,10 +10,10 @@ import pytest
 import scipy.stats as reference
 
 from kerasbench.analysis.estimates import POWER, LogEstimate, Verdict, judge_all, variance
-from kerasbench.analysis.moderation import prior_of
+from kerasbench.analysis.moderation import MIN_RATIOS, prior_of
 from kerasbench.analysis.summary import summarize
 from kerasbench.plan import duration
-from kerasbench.plan.duration import Scatter
+from kerasbench.plan.duration import RunScatter
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Phase
 from kerasbench.protocol.requests import Protocol
@@ -48,11 +48,11 @@ def three_rounds(*, scatter: float) -> Record:
 
 
 def test_scatter_is_that_of_a_ratio_between_blocks() -> None:
-    found = duration.scatter_of(summarize(three_rounds(scatter=0.1)))
+    found = duration.run_scatter(summarize(three_rounds(scatter=0.1)))
     assert found is not None
     assert 0.09 < found.between < 0.11
     assert found.borrowed == 0  # of a single ratio
-    assert duration.scatter_of(summarize(made.record(made.trial(), made.trial(backend="jax")))) is None
+    assert duration.run_scatter(summarize(made.record(made.trial(), made.trial(backend="jax")))) is None
 
 
 def test_slices_of_one_block_say_nothing_of_how_blocks_scatter() -> None:
@@ -61,7 +61,7 @@ def test_slices_of_one_block_say_nothing_of_how_blocks_scatter() -> None:
     (one,) = ranking.comparisons
     sliced = dataclasses.replace(one, ratio=dataclasses.replace(one.ratio, basis="slices"))
     rankings = [dataclasses.replace(ranking, comparisons=[sliced])]
-    assert duration.scatter_of(dataclasses.replace(summary, rankings=rankings)) is None
+    assert duration.run_scatter(dataclasses.replace(summary, rankings=rankings)) is None
 
 
 def test_a_plan_recalls_the_machine_s_own_trials(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_what_was_measured_one_after_another_says_nothing_of_blocks(tmp_path: Pa
     older = [dataclasses.replace(trial, block=0) for trial in record.trials]
     Store.create(tmp_path, "2026-01-02T03:04:05Z").finish(dataclasses.replace(record, trials=older))
     found = duration.recall(tmp_path, made.MACHINE, PLANNED)
-    assert (found.scatter, len(found.trial_s)) == (duration.Scatter(), 2)
+    assert (found.scatter, len(found.trial_s)) == (duration.RunScatter(), 2)
 
 
 def test_the_newest_run_says_how_much_trials_scatter(tmp_path: Path) -> None:
@@ -126,15 +126,15 @@ def test_what_failed_and_what_is_decided_is_not_waited_for() -> None:
 
 
 def test_more_rounds_detect_more_but_never_what_is_below_the_minimal_effect() -> None:
-    assert duration.minimum_detectable_effect(12, Scatter(0.0), 0.03) == pytest.approx(0.03)
-    few, many = (duration.minimum_detectable_effect(rounds, Scatter(0.05), 0.03) for rounds in (3, 12))
+    assert duration.minimum_detectable_effect(12, RunScatter(0.0), 0.03) == pytest.approx(0.03)
+    few, many = (duration.minimum_detectable_effect(rounds, RunScatter(0.05), 0.03) for rounds in (3, 12))
     assert few > many > 0.03
 
 
 @pytest.mark.parametrize("rounds", [3, 5, 10])
 def test_the_difference_that_a_plan_calls_detectable_has_its_power(rounds: int) -> None:
     scatter, effect = 0.02, 0.03
-    beyond = math.log1p(duration.minimum_detectable_effect(rounds, Scatter(scatter), effect)) - math.log1p(effect)
+    beyond = math.log1p(duration.minimum_detectable_effect(rounds, RunScatter(scatter), effect)) - math.log1p(effect)
     threshold = reference.t.ppf(0.975, rounds - 1)
     off = beyond / (scatter / math.sqrt(rounds))
     assert reference.nct.sf(threshold, rounds - 1, off) == pytest.approx(POWER, abs=1e-6)
@@ -142,7 +142,7 @@ def test_the_difference_that_a_plan_calls_detectable_has_its_power(rounds: int) 
 
 def test_among_many_that_are_judged_together_a_minimum_detectable_effect_has_its_power_too() -> None:
     rng, together, rounds, scatter = random.Random(3), 10, 5, 0.02
-    shifts = [math.log1p(duration.minimum_detectable_effect(rounds, Scatter(scatter), 0.03, together))]
+    shifts = [math.log1p(duration.minimum_detectable_effect(rounds, RunScatter(scatter), 0.03, together))]
     shifts += [0.0] * (together - 1)
 
     def table() -> list[LogEstimate]:
@@ -160,10 +160,10 @@ def test_among_many_that_are_judged_together_a_minimum_detectable_effect_has_its
 
 
 def test_ratios_that_lend_each_other_degrees_of_freedom_see_smaller_differences() -> None:
-    least = duration.MIN_RATIOS
-    apart = duration.minimum_detectable_effect(3, Scatter(0.05), 0.03, least - 1)
+    least = MIN_RATIOS
+    apart = duration.minimum_detectable_effect(3, RunScatter(0.05), 0.03, least - 1)
     typical, known = (
-        duration.minimum_detectable_effect(3, Scatter(0.05, borrowed), 0.03, least) for borrowed in (0.0, 9.0)
+        duration.minimum_detectable_effect(3, RunScatter(0.05, borrowed), 0.03, least) for borrowed in (0.0, 9.0)
     )
     assert apart > typical > known
 
@@ -174,9 +174,9 @@ def test_what_a_plan_judges_together_is_each_row_s_others_to_its_fastest() -> No
     sized = [made.case("a", backend, options=Options(batch=8)) for backend in ("torch", "jax")]
     assert duration.comparisons([*columns, *beside, *sized]) == 4
     assert duration.comparisons(sized) == duration.comparisons(columns[:1]) == duration.comparisons([]) == 1
-    assert list(duration.detectable(made.plan(*columns), 0.03, Scatter())) == [3, 12]
+    assert list(duration.detectable(made.plan(*columns), 0.03, RunScatter())) == [3, 12]
     race = made.plan(*columns, effort=record.RACE)  # a single round has no interval
-    assert list(duration.detectable(race, 0.03, Scatter())) == [3, 4]
+    assert list(duration.detectable(race, 0.03, RunScatter())) == [3, 4]
 
 
 def test_a_run_is_over_soonest_when_every_row_is_decided_after_its_fewest_rounds() -> None:

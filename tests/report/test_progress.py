@@ -15,7 +15,7 @@ from kerasbench.events import RoundEnded, RowEnded, RunEnded, RunStarted, StepsK
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.plan.cases import Case
 from kerasbench.plan.catalog import Selected
-from kerasbench.plan.duration import Eta, History, Scatter
+from kerasbench.plan.duration import Eta, History, RunScatter
 from kerasbench.processes.block import TrialState
 from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.messages import Code, Phase
@@ -81,13 +81,13 @@ def test_a_run_that_ends_before_it_has_begun_leaves_no_display(terminal: bool) -
 
 def test_a_plan_says_how_long_it_takes_and_what_it_will_be_able_to_see() -> None:
     planned = made.plan(TORCH, JAX)
-    size, sight = announce(planned, "about 20 s to 1 min 30 s", 0.03, Scatter(0.01, source="old.json"))
+    size, sight = announce(planned, "about 20 s to 1 min 30 s", 0.03, RunScatter(0.01, source="old.json"))
     assert size == "2 cases, 3 to 12 rounds: about 20 s to 1 min 30 s"
     assert sight == (
         "it finds differences of about 7.1 % after 3 rounds and 4.1 % after 12 rounds, in nine of ten cases; "
         "ratios scatter by 1.0 %, as in old.json"
     )
-    (_, sight) = announce(planned, "about 9 s", 0.03, Scatter())
+    (_, sight) = announce(planned, "about 9 s", 0.03, RunScatter())
     assert "a guess: no earlier results of this machine" in sight
 
 
