@@ -2,7 +2,7 @@
 
     python benchmarks/soaks.py [MINUTES]
 
-The three are in tests/faults: a leak of 64 KiB a step, steps that become 20 % slower in a minute, and neither.
+The three are in tests/faults: a leak of 64 KiB a step, steps that become 20 % slower in three minutes, and neither.
 """
 
 import sys
@@ -15,7 +15,7 @@ FAULTS = Path(__file__).parents[1] / "tests" / "faults"
 
 
 def main() -> None:
-    minutes = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
+    minutes = float(sys.argv[1]) if len(sys.argv) > 1 else 3.0
     with tempfile.TemporaryDirectory() as results:
         for name in ("leaks", "slows_down", "fine"):
             print(
