@@ -36,6 +36,8 @@ LARGER_BATCH = 4  # times the workload's: far enough to tell overhead from work,
 Probes = Mapping[Environment, ProbeReport | Failure]  # what each interpreter said of its backend
 Shared = tuple[str, str, Size | None, Column | None]  # scenario, workload, size; of versions what a pair has in common
 
+SOAKED = 9  # turns of a soak's column for one of its control, which is to stay as fresh as it was
+
 
 @dataclass(frozen=True)
 class Case:
@@ -62,6 +64,12 @@ class Case:
         """What it has in common with the cases that it is compared with."""
         key = self.key
         return (key.scenario, key.workload, key.size, key.column.paired if self.paired else None)
+
+    @property
+    def slices_ns(self) -> int:
+        """How long its slices last in a block, at most: the control of a soak rests most of the time."""
+        rests = self.protocol.soaks and self.options.control
+        return self.protocol.slices_max_ns // (SOAKED if rests else 1)
 
     @property
     def row_label(self) -> str:

@@ -19,7 +19,6 @@ from kerasbench.errors import ResultsError
 from kerasbench.host import Machine
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.protocol.columns import CaseKey
-from kerasbench.protocol.requests import Protocol
 from kerasbench.results.folder import records
 from kerasbench.results.record import Record, TrialRecord
 
@@ -118,14 +117,14 @@ def minimum_detectable_effect(rounds: int, scatter: RunScatter, effect: float, t
 TYPICAL_START_S, TYPICAL_STEP_S, TYPICAL_EPOCH_S = 15.0, 0.002, 0.01
 
 
-def typical_trial_s(case: Case, protocol: Protocol) -> float:
+def typical_trial_s(case: Case) -> float:
     """Guess a trial's duration, without the turns of others, before any has been timed: as long as it may take."""
     workload = case.selected.workload
     each_epoch_s = TYPICAL_EPOCH_S + TYPICAL_STEP_S * workload.steps
     if workload.predicts_only:
         each_epoch_s = 0.0
-    published_s = workload.epochs * each_epoch_s if protocol.kind == "published" else 0.0
-    return TYPICAL_START_S + protocol.slices_max_ns / NS_PER_S + published_s
+    published_s = workload.epochs * each_epoch_s if case.protocol.kind == "published" else 0.0
+    return TYPICAL_START_S + case.slices_ns / NS_PER_S + published_s
 
 
 class Eta:
@@ -137,9 +136,7 @@ class Eta:
     def __init__(self, planned: Plan, known_s: Mapping[CaseKey, float] | None = None) -> None:
         self._cases = planned.cases
         self._min_rounds, self._max_rounds = planned.effort.min_rounds, planned.effort.max_rounds
-        self._guess_s = {
-            case.key: (known_s or {}).get(case.key) or typical_trial_s(case, case.protocol) for case in planned.cases
-        }
+        self._guess_s = {case.key: (known_s or {}).get(case.key) or typical_trial_s(case) for case in planned.cases}
         self._foreseen_s: dict[CaseKey, float] = {}  # by first steps
         self._spent_s: dict[CaseKey, list[float]] = {}
         self._rounds: Counter[CaseKey] = Counter()

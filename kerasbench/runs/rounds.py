@@ -631,7 +631,10 @@ class Run:
         if found is not None:
             columns = [(cases[index], min(of_column)) for index, of_column in steps_ns.items()]
             learnable = cases[0].selected.entry.description.learnable
-            left_s = sum(sizes.column_s(protocol, workload, found, step_ns, learnable) for _, step_ns in columns)
+            left_s = 0.0
+            for case, step_ns in columns:
+                own = dataclasses.replace(protocol, slices_max_ns=case.slices_ns)
+                left_s += sizes.column_s(own, workload, found, step_ns, learnable)
             self.on_event(StepsKnown(columns, self.clock_s() - began_s, left_s))
         return found
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from kerasbench.analysis.cases import CaseSummary, headline_of, summarize_case
 from kerasbench.analysis.estimates import LogEstimate, median_error, minimal_effect, t_quantile
 from kerasbench.analysis.moderation import Priors
-from kerasbench.plan.cases import Case, Shared
+from kerasbench.plan.cases import SOAKED, Case, Shared
 from kerasbench.protocol.columns import CaseKey
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import BUILD, CALLS, GENERATIONS, STAGES, Slice, disturbed_cycles
@@ -87,8 +87,6 @@ def larger_in_series(case: Case, cases: Sequence[Case]) -> list[Case]:
         and dataclasses.replace(other.key, size=None) == dataclasses.replace(case.key, size=None)
     ]
 
-
-SOAKED = 9  # turns for one of the control, which is to stay as fresh as it was
 
 # When a stage of a block has enough slices.
 

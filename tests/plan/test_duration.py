@@ -24,7 +24,7 @@ from tests import made
 
 TORCH, JAX = made.case(backend="torch"), made.case(backend="jax")
 PLANNED = made.plan(JAX, TORCH)
-TYPICAL_S = duration.typical_trial_s(TORCH, Protocol())
+TYPICAL_S = duration.typical_trial_s(TORCH)
 
 
 def trial(own_s: float, failed: bool = False) -> TrialRecord:
@@ -105,8 +105,17 @@ def test_the_eta_takes_each_case_s_own_trials_where_it_has_some() -> None:
 
 def test_published_epochs_are_guessed_by_their_number() -> None:
     protocol = Protocol(kind="published")
-    assert duration.typical_trial_s(TORCH, protocol) > TYPICAL_S
-    assert duration.typical_trial_s(TORCH, record.QUICK.protocol) < TYPICAL_S
+    assert duration.typical_trial_s(dataclasses.replace(TORCH, protocol=protocol)) > TYPICAL_S
+    assert duration.typical_trial_s(dataclasses.replace(TORCH, protocol=record.QUICK.protocol)) < TYPICAL_S
+
+
+def test_the_control_of_a_soak_rests_most_of_the_time() -> None:
+    protocol = Protocol(soaks=True, slices_max_ns=90 * 10**9)
+    own, control = (
+        duration.typical_trial_s(dataclasses.replace(TORCH, options=Options(control=control), protocol=protocol))
+        for control in (False, True)
+    )
+    assert own - control == pytest.approx(80.0)
 
 
 def test_a_first_column_that_is_measured_again_is_one_more_and_takes_no_round_off() -> None:

@@ -9,7 +9,7 @@ from itertools import islice, pairwise
 
 import pytest
 
-from kerasbench.plan.cases import Case
+from kerasbench.plan.cases import SOAKED, Case
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.measurement import STAGES, Slice
 from kerasbench.protocol.requests import Protocol
@@ -162,7 +162,7 @@ def test_a_model_that_writes_does_so_by_calls_or_by_a_function_of_its_own(by_its
 
 def test_a_soak_gives_its_control_a_turn_now_and_then_and_goes_on_for_its_time() -> None:
     orders = schedule.soak_orders([True, False])
-    assert list(next(orders(2))) == [0, *[1] * schedule.SOAKED]
+    assert list(next(orders(2))) == [0, *[1] * SOAKED]
     assert list(next(orders(1))) == [0]  # the other has failed
     protocol = Protocol(soaks=True, slices_max_ns=1_000)
     column = [Slice(1, 100, cycle) for cycle in range(9)]
