@@ -38,7 +38,7 @@ class Trend:
 
 
 def trend(places: Sequence[float], values: Sequence[float]) -> Trend | None:
-    """Return the slope by least squares over the means of SEGMENTS parts; None for fewer values than that.
+    """Return the slope by least squares over the medians of SEGMENTS parts; None for fewer values than that.
 
     A settling part is left out. The interval is Student's t of the segments' deviations from the line.
     """
@@ -47,7 +47,7 @@ def trend(places: Sequence[float], values: Sequence[float]) -> Trend | None:
     if len(places) < SEGMENTS:
         return None
     ends = [round(part * len(places) / SEGMENTS) for part in range(SEGMENTS + 1)]
-    x, y = ([statistics.fmean(each[begin:end]) for begin, end in pairwise(ends)] for each in (places, values))
+    x, y = ([statistics.median(each[begin:end]) for begin, end in pairwise(ends)] for each in (places, values))
     slope, start = statistics.linear_regression(x, y)
     middle = statistics.fmean(x)
     left = sum((b - start - slope * a) ** 2 for a, b in zip(x, y, strict=True))

@@ -16,13 +16,13 @@ NO_LINE = 10  # % of what the line rises by; of times that grow with each token 
 FIGURES = ("ttft_ms", "tpot_ms", "tokens_per_s", RESIDUAL := "residual")
 NOTES = (
     "t(k): the time until each text of the batch has k new tokens. TTFT (time to first token) = t(1). TPOT (time per "
-    "output token) = the slope of t(k) by least squares. tokens/s = batch / TPOT. Residual: the largest distance of a "
-    "t(k) from that line, as a share of what it rises by.",
+    "output token) = the slope of t(k) by least squares.",
+    "tokens/s = batch / TPOT. Residual: the largest distance of a t(k) from that line, as a share of its rise.",
     f"⚠: a residual above {NO_LINE} %. Those times are no line, and TPOT is only its average slope.",
 )
 BY_CALLS = (
-    "model(x): a call on the whole text for each token, without a cache. The likeliest word goes to the end of the "
-    "text, and the first one drops out, so its length stays. A token counts once the host knows it."
+    "model(x): a call on the whole text for each token, without a cache. The likeliest word goes to its end, and the "
+    "first one drops out. A token counts once the host knows it."
 )
 BY_ITS_OWN = "generate: the scenario's own function, called anew for some numbers of new tokens from one on."
 

@@ -27,7 +27,7 @@ def section(soaks: Sequence[Soak]) -> Section:
     headers = ["scenario", "column", "units", "time of one", "memory a minute", "memory a unit", "slower over the run"]
     notes = [
         "Unit: a training step, an epoch where these are shorter than eight steps, a prediction, or a build.",
-        "A line through the means of ten parts of the run, without its first tenth; in brackets its 95 % interval.",
+        "A line through the medians of ten parts of the run, without its first tenth; in brackets its 95 % interval.",
         "Slower: by the time of a unit over that of a control in turn, a process of the same case that rests most of "
         "the time.",
     ]

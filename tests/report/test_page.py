@@ -37,6 +37,9 @@ def test_the_first_40_lines_tell_the_winner_and_the_ratio_of_each_row(file: Path
     begin = brief(found).splitlines()[:40]
     for row, ranking in found.plain.ranked:
         line = next(line for line in begin if row.label in line)
+        ranked = [column for column, case in row.cases.items() if column.competes and case.is_ranked]
+        if len(ranked) < 2:
+            continue  # nothing to be compared with: the others ran eagerly
         assert ranking.fastest is not None
         assert ranking.fastest.backend in line.lower()
         assert line.count("×") >= (1 if found.races else len(ranking.comparisons))
