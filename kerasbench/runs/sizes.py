@@ -163,6 +163,7 @@ def column_s(
     for stage in stages_of(protocol, workload):
         if stage not in sizes.left_out:
             lead, unit_ns = unit_of[stage]
-            slices_ns = FILLED * of_stage.get(stage, 0.2) * protocol.slices_max_ns
+            filled = 1.0 if protocol.soaks else FILLED
+            slices_ns = filled * of_stage.get(stage, 0.2) * protocol.slices_max_ns
             ns += lead * unit_ns + max(cycles * max(unit_ns, protocol.slice_ns), slices_ns) + STAGE_S * NS_PER_S
     return ns / NS_PER_S
