@@ -33,6 +33,7 @@ ROW = 20  # height of a line of text, and of a bar with the room around it
 BASELINE = 14  # of a text below the top of its row
 GAP = 10  # between parts, and between a text and what it belongs to
 CHARACTER = 6.8  # average width: no font is known here
+STRONG = 1.15  # how many times as wide bold text is
 MOST_CHARACTERS = 34  # of a name or a number beside a bar; a longer one is cut
 CAP = 4  # half the height of an interval's ends
 PANEL_HEIGHT = 280  # of the area within the axes
@@ -130,7 +131,8 @@ def _parts(chart: Chart) -> Iterator[Part]:
     if chart.legend:
         yield _legend(chart)
     bars = [bar for group in chart.groups for bar in group.bars]
-    track = Track(max(_width(bar.name) for bar in bars) + GAP, WIDTH - max(_width(bar.text) for bar in bars) - GAP)
+    ends = max(_width(bar.text) * (STRONG if bar.strong else 1.0) for bar in bars)
+    track = Track(max(_width(bar.name) for bar in bars) + GAP, WIDTH - ends - GAP)
     for group in chart.groups:
         yield _group(chart, group, track)
     if chart.ticks:
