@@ -153,7 +153,7 @@ def test_a_disk_that_fills_up_there_ends_the_share_with_all_that_was_measured(
     two: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program = two / "one" / "kerasbench"
-    program.write_text(program.read_text().replace("exec", "ulimit -f 10\nexec"))  # blocks of 512 bytes in a file
+    program.write_text(program.read_text().replace("exec", "ulimit -f 16\nexec"))  # blocks of 512 bytes in a file
     assert main.main(words(two, ["one", "two"])) == 2
     out, _ = capsys.readouterr()
     found = records(two)
