@@ -38,7 +38,7 @@ class Dataset:
     load: Load | None = None  # None: there are no other rows than those that are drawn
     prepare: Prepare = lambda x: x  # applied to x, drawn or real
     encode: Prepare = lambda y: y  # the same for y
-    random: bool = False  # nothing can be learned from the rows
+    random: bool = False  # made up for a model that brings no rows: it learns no further than parity needs
 
     def rows(self, kind: str, samples: int, rng: Any) -> tuple[Any, ...]:
         """Return that many rows, ``synthetic`` or ``real``: real ones from the first, training before test."""
@@ -48,11 +48,13 @@ class Dataset:
         return self.prepare(rows[0]), self.encode(rows[1]), *rows[2:]
 
     def _first(self, samples: int, x: Any, y: Any) -> tuple[Any, Any]:
-        if x.shape[1:] != self.shape or len(x) != len(y) or len(x) < samples:
+        if x.shape[1:] != self.shape or len(x) != len(y):
             raise DataError(
-                f"{self.title}: {samples:,} rows of shape {self.shape} are needed, the file has {len(x):,} of "
-                f"shape {x.shape[1:]}: delete a damaged file, and it is downloaded again"
+                f"{self.title}: rows of shape {self.shape} and as many targets are needed, the file has {len(x):,} of "
+                f"shape {x.shape[1:]} and {len(y):,}: delete the damaged file, and it is downloaded again"
             )
+        if len(x) < samples:
+            raise DataError(f"{self.title} has {len(x):,} rows, {samples:,} are needed: use fewer, or synthetic data")
         return x[:samples], y[:samples]
 
 

@@ -76,9 +76,10 @@ class Workload:
             if getattr(self, attribute) is not None:
                 _require_count(of_it(attribute), getattr(self, attribute), least)
         _require_kind(of_it("large"), self.large, bool)
-        for attribute in ("data", "feed"):
-            if getattr(self, attribute) is not None:
-                _require_function(of_it(attribute), getattr(self, attribute))
+        if self.data is not None:
+            _require_data(of_it("data"), self.data)
+        if self.feed is not None:
+            _require_function(of_it("feed"), self.feed)
         if not isinstance(self.width, int | float) or not self.width > 0:
             raise ScenarioError(f"{of_it('width')} must be a number above 0, not {self.width!r}")
 
@@ -138,7 +139,7 @@ class Scenario:
 
     def __post_init__(self) -> None:
         _require_function("build", self.build)
-        _require_function("data", self.data)
+        _require_data("data", self.data)
         for attribute in ("callbacks", "generate"):
             if getattr(self, attribute) is not None:
                 _require_function(attribute, getattr(self, attribute))
@@ -181,7 +182,8 @@ class Scenario:
         for workload in self.workloads:
             if workload.name == name:
                 return workload
-        raise ScenarioError(f"there is no workload {name!r}; it has {', '.join(r.name for r in self.workloads)}")
+        names = ", ".join(workload.name for workload in self.workloads)
+        raise ScenarioError(f"this scenario has no workload {name!r}; there are: {names}")
 
 
 def content_hash(file: Path) -> str:
@@ -286,8 +288,13 @@ def _require_kind(what: str, value: object, kind: type) -> None:
 
 
 def _require_function(what: str, value: object) -> None:
-    if not (callable(value) or isinstance(value, Dataset)):
+    if not callable(value):
         raise ScenarioError(f"{what} must be a function, not {value!r}")
+
+
+def _require_data(what: str, value: object) -> None:
+    if not isinstance(value, Dataset):
+        _require_function(what, value)
 
 
 def _require_class_weight(value: object) -> None:

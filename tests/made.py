@@ -153,7 +153,7 @@ def measurement(
         full_steps_per_epoch=steps,
         peak_rss_bytes=512 << 20,
         peak_device_bytes=None,
-        usage=Usage(19 * MS, 10 * MS, 0),
+        usage=Usage(19 * MS, 10 * MS),
     )
 
 

@@ -79,11 +79,19 @@ def test_real_rows_come_in_the_order_of_their_files_so_that_splits_are_the_publi
 
 
 @pytest.mark.parametrize(
-    ("shape", "targets"), [((100, 3), 100), ((100, 2), 99), ((10, 2), 10)], ids=["other shape", "no pairs", "too few"]
+    ("shape", "targets", "complaint"),
+    [
+        ((100, 3), 100, r"rows of shape \(2,\) and as many targets are needed, .*: delete the damaged file"),
+        ((100, 2), 99, "the file has 100 of shape .* and 99: delete the damaged file"),
+        ((10, 2), 10, "Mine has 10 rows, 50 are needed: use fewer"),
+    ],
+    ids=["other shape", "no pairs", "too few"],
 )
-def test_real_rows_that_are_not_what_they_should_be_are_refused(shape: tuple[int, int], targets: int) -> None:
+def test_real_rows_that_are_not_what_they_should_be_are_refused(
+    shape: tuple[int, int], targets: int, complaint: str
+) -> None:
     dataset = real(np.zeros(shape, np.uint8), np.zeros(targets))
-    with pytest.raises(DataError, match=r"Mine: 50 rows of shape \(2,\) are needed, the file has"):
+    with pytest.raises(DataError, match=complaint):
         dataset.rows("real", 50, np.random.default_rng(0))
     with pytest.raises(DataError, match=r"must return \(x, y\) or"):
         Dataset("own", (), lambda samples, rng: [1]).rows("synthetic", 1, None)  # type: ignore[arg-type, return-value]

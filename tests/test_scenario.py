@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from kerasbench import datasets
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.scenario import (
     MAX_FILE_BYTES,
@@ -80,7 +81,7 @@ def test_a_scenario_needs_workloads_that_can_be_told_apart(workloads: Any, compl
     with pytest.raises(ScenarioError, match=complaint):
         Scenario(build=build, data=data, workloads=workloads)
     assert scenario(SMALL, LARGE).workloads == (SMALL, LARGE)
-    with pytest.raises(ScenarioError, match="it has small, large"):
+    with pytest.raises(ScenarioError, match="there are: small, large"):
         scenario(SMALL, LARGE).workload("base")
 
 
@@ -94,6 +95,7 @@ def test_a_scenario_needs_workloads_that_can_be_told_apart(workloads: Any, compl
         {"parameters": True},
         {"operations": -1},
         {"build": "model"},
+        {"build": datasets.mnist(), "data": build},  # the two mixed up
         {"class_weight": {"a": 1.0}},
         {"class_weight": {0: "much"}},
         {"class_weight": [1.0, 2.0]},

@@ -92,7 +92,10 @@ class Backend(Protocol):
         """Return the devices that this process's runtime would put a new tensor on."""
 
     def peak_device_bytes(self, device: Device) -> int | None:
-        """Return the peak of live bytes on the device by the backend's own counter; None if it has none."""
+        """Return the peak of live bytes on the device by the backend's own counter; None if it has none.
+
+        On MPS, which counts no peak, it is what the driver holds at the end.
+        """
 
     def on_device(self, arrays: Any) -> Any:
         """Return NumPy arrays, in tuples and dictionaries however nested, as the backend's tensors, on the device."""
@@ -105,9 +108,6 @@ class Backend(Protocol):
 
         The step is Keras' own, compiled as ``fit`` compiles it. It trains the model.
         """
-
-    def memory_grows(self, device: Device) -> bool | None:
-        """Return whether the device's memory is taken as it is needed, not all at the start; None on the CPU."""
 
     def fallbacks(self, step: Callable[[], object]) -> dict[str, int]:
         """Return the operations of a training step that the device lacks and the CPU did instead, with their numbers.

@@ -23,8 +23,8 @@ CACHED = ("*-cache",)
 count_operations = None  # XLA's own analysis counts a loop's body once
 PRECISION = {"ieee": "float32", "tf32": "tensorfloat32"}
 MPS_MACOS = (14,)
-PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"
-TRACED, COMPILED = "/jax/core/compile/jaxpr_trace_duration", "/jax/core/compile/backend_compile_duration"
+COMPILING = "/jax/core/compile/"  # how its events begin, but those of its cache, which say what that has saved
+TRACED, COMPILED = f"{COMPILING}jaxpr_trace_duration", f"{COMPILING}backend_compile_duration"
 _spent_s: dict[str, list[float]] = defaultdict(list)  # by what JAX calls the event
 PLUGINS = ("jax-mps", "jax-metal", "jax-cuda12-plugin", "jax-cuda13-plugin", "jax-rocm7-plugin")
 
@@ -35,7 +35,7 @@ def environment(device: Device, options: Options, caches: str) -> dict[str, str]
     platforms = CPU if device.platform == CPU else f"{device.platform},{CPU}"
     variables = cuda_visibility(device) | {
         "JAX_PLATFORMS": platforms,
-        PREALLOCATE: "false",  # the default takes three quarters of the card at the first operation
+        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",  # the default takes three quarters of the card at the first operation
         "JAX_ENABLE_COMPILATION_CACHE": "false",  # the first step means a cold compilation, each time
     }
     if options.warm_cache:
@@ -71,12 +71,17 @@ def configure(device: Device, options: Options) -> None:
     """
     import jax
 
-    jax.monitoring.register_event_duration_secs_listener(lambda event, seconds, **_: _spent_s[event].append(seconds))
+    jax.monitoring.register_event_duration_secs_listener(_note)
     jax.devices()
     if device.platform != CPU and jax.default_backend() == CPU:
         raise RuntimeError(f"JAX finds no {device.platform} device here, and would use the CPU")
     if device.platform != CPU and options.fp32 in PRECISION:
         jax.config.update("jax_default_matmul_precision", PRECISION[options.fp32])
+
+
+def _note(event: str, seconds: float, **_: object) -> None:
+    if event.startswith(COMPILING):
+        _spent_s[event].append(seconds)
 
 
 def devices() -> list[Device]:
@@ -194,10 +199,6 @@ def bare_steps(model: Any, batch: Any) -> Callable[[int], None]:
                 variable.assign(array)
 
     return run
-
-
-def memory_grows(device: Device) -> bool | None:
-    return None if device.platform == CPU else os.environ.get(PREALLOCATE) == "false"
 
 
 def fallbacks(step: Callable[[], object]) -> dict[str, int]:

@@ -1,6 +1,5 @@
 """TensorFlow: CPU, CUDA, and the Apple GPU by tensorflow-metal."""
 
-import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,13 +19,12 @@ OTHER_JIT = True
 SEVERAL_STEPS = True
 CACHED = ("*.pb",)
 count_operations = None  # its profiler counts a loop's body once
-GROWTH = "TF_FORCE_GPU_ALLOW_GROWTH"
 METAL_PLUGIN = "tensorflow-metal"
 
 
 def environment(device: Device, options: Options, caches: str) -> dict[str, str]:
     # TensorFlow's default takes the whole card from a display or a neighbour.
-    variables = cuda_visibility(device) | {GROWTH: "true"}
+    variables = cuda_visibility(device) | {"TF_FORCE_GPU_ALLOW_GROWTH": "true"}
     if options.warm_cache:
         variables["TF_XLA_FLAGS"] = f"--tf_xla_persistent_cache_directory={caches}"
     return variables
@@ -170,17 +168,6 @@ def bare_steps(model: Any, batch: Any) -> Callable[[int], None]:
         synchronize(model)
 
     return run
-
-
-def memory_grows(device: Device) -> bool | None:
-    import tensorflow as tf
-
-    gpus = tf.config.get_visible_devices("GPU")
-    if device.kind == CPU or not gpus:
-        return None
-    # The variable that environment() sets counts where nothing was said by the configuration.
-    asked = tf.config.experimental.get_memory_growth(gpus[0])
-    return bool(os.environ.get(GROWTH) == "true" if asked is None else asked)
 
 
 def fallbacks(step: Callable[[], object]) -> dict[str, int]:

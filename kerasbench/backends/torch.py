@@ -180,10 +180,6 @@ def bare_steps(model: Any, batch: Any) -> Callable[[int], None]:
     return run
 
 
-def memory_grows(device: Device) -> bool | None:
-    return None if device.platform == CPU else True  # torch knows no other way
-
-
 def fallbacks(step: Callable[[], object]) -> dict[str, int]:
     """Count torch's warnings of MPS, which it gives once in a process unless it is told to warn each time."""
     import torch

@@ -112,7 +112,9 @@ class Loop(BaseLoop):
         def call(x: Any) -> Any:
             with torch.inference_mode():
                 outputs = self._outputs(module(x))
-            if self._device.type != "cpu":
+            if self._device.type == "mps":
+                torch.mps.synchronize()  # as in backends/torch.py
+            elif self._device.type != "cpu":
                 torch.accelerator.synchronize()
             return outputs
 

@@ -26,7 +26,7 @@ class Slice:
     cpu_ns: int | None = None  # processor time of the process and its helpers
     others_ns: int | None = None  # processor time of all other processes, on the processors that this one may use
     steal_ns: int | None = None  # what a hypervisor kept of these processors
-    throttled: int | None = None  # how often heat slowed them down
+    throttled: int | None = None  # how often heat slowed the machine's first processor down
     disturbed: bool = False  # others took so much that it does not count if enough slices are left
     card_share: float | None = None  # the most that other processes used of an NVIDIA card
     done: int | None = None  # of a soak: how many units the process has done by its end, also between slices
@@ -263,12 +263,11 @@ class Resolved:
     image_data_format: str
     threads: int | None
     versions: dict[str, str]
-    memory_grows: bool | None = None  # whether the GPU's memory was taken as it was needed; None on the CPU
     processors: str = ""  # the logical ones that the process might run on, as Linux writes lists: 0,2 or 0-3
     recurrent: list[str] = field(default_factory=list)  # lstm: cudnn, backend (its own code), keras (a loop over time)
     busy_cores: float | None = None  # how many processors kerasbench kept busy beside it, on average; None: none
     steps_per_execution: int = 1  # training steps between two looks of `fit`
-    cached: int = 0  # files with compiled programs of earlier processes that were read
+    cached: int | None = 0  # files with compiled programs of earlier processes that were read; None: nobody knows
 
 
 @dataclass(frozen=True)
@@ -300,7 +299,6 @@ class Usage:
 
     cpu_ns: int
     wall_ns: int
-    involuntary_switches: int | None  # how often the kernel took a processor away from it; None: not counted
 
     @property
     def processors(self) -> float:
@@ -407,7 +405,7 @@ CALLS = tuple(f"{way}_{size}" for way in WAYS for size in ("one", "batch"))
 # How texts grow: by a call of the whole text for each new token, eager and compiled, or by the scenario's own function.
 GROWS = ("call", "compiled_call", "own")
 GENERATIONS = tuple(f"generate_{way}" for way in GROWS)
-# Before all of them, in a row's first block: a step after the first in each turn, at last answered with its sizes.
+# Before all of them, in a row's first block: each turn is one more step, until the parent answers with the row's sizes.
 PILOT = "pilot"
 BUILD = "build"  # of a soak: the model is built again and again
 MEASURED = (*STAGES, *CALLS, *GENERATIONS, BUILD)  # all that is measured in slices, in its order

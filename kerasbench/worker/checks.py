@@ -12,6 +12,7 @@ import itertools
 import math
 import os
 import sys
+import tempfile
 import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,12 +22,12 @@ import numpy as np
 
 from kerasbench.backends import Backend
 from kerasbench.protocol.columns import CPU, CUDA, Device, Options
-from kerasbench.protocol.measurement import Parity, Proof, Resolved, Usage
+from kerasbench.protocol.measurement import Proof, Resolved, Usage
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.text import format_ranges, parse_ranges
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.feed import Feed
-from kerasbench.worker.inputs import leaves
+from kerasbench.worker.inputs import dtype_name, leaves
 
 CUDA_LIBRARY = "libcuda.so.1"  # of the driver; a framework that uses CUDA has loaded it
 CPUS = Path("/sys/devices/system/cpu")
@@ -105,24 +106,21 @@ def siblings(cpu: int, root: Path = CPUS) -> set[int]:
         return {cpu}
 
 
-def configuration_in_force(model: Any, backend: Backend, device: Device) -> Resolved:
+def configuration_in_force(model: Any, backend: Backend) -> Resolved:
     """Read back what was in force while the model was trained."""
     import keras
-    import numpy as np
 
     own = {"python": sys.version.split()[0], "keras": keras.__version__, "numpy": np.__version__}
     arrays = [variable.value for variable in model.weights if "float" in variable.dtype]
-    weight_dtypes = {str(getattr(array.dtype, "name", array.dtype)).removeprefix("torch.") for array in arrays}
     return Resolved(
         jit=bool(model.jit_compile),
         dtype_policy=keras.config.dtype_policy().name,
         compute_dtypes=sorted({layer.compute_dtype for layer in _layers(model) if layer.weights}),
-        weight_dtypes=sorted(weight_dtypes),
+        weight_dtypes=sorted({dtype_name(array) for array in arrays}),
         fp32=backend.fp32(),
         image_data_format=keras.config.image_data_format(),
         threads=backend.threads(),
         versions=own | backend.versions(),
-        memory_grows=backend.memory_grows(device),
         steps_per_execution=model.steps_per_execution,
         processors=processors_in_use(),
     )
@@ -133,7 +131,7 @@ def check_options(options: Options, actual: Resolved, usage: Usage) -> None:
     for option, wanted, used in differences(options, actual, usage):
         cause = f"asked for {option} {wanted}, but it ran with {used}"
         remedy = f"leave {option} out, or choose another value for this case"
-        raise TrialFailure(Failure(Code.UNSUPPORTED, cause, remedy, "finish"))
+        raise TrialFailure(Failure(Code.UNSUPPORTED, cause, remedy))
 
 
 def differences(options: Options, actual: Resolved, usage: Usage) -> list[tuple[str, str, str]]:
@@ -155,7 +153,7 @@ def differences(options: Options, actual: Resolved, usage: Usage) -> list[tuple[
     executed = actual.steps_per_execution
     if options.steps_per_execution not in (None, executed):
         different.append(("--steps-per-execution", str(options.steps_per_execution), str(executed)))
-    if options.warm_cache and not actual.cached:
+    if options.warm_cache and actual.cached == 0:
         different.append(("--warm-cache", "on", "nothing that an earlier process had compiled"))
     busy_cores = actual.busy_cores or 0
     if options.busy_cores and busy_cores < LEAST_BUSY * options.busy_cores:
@@ -207,14 +205,14 @@ def check_device(device: Device, proof: Proof) -> None:
             cause = f"asked for {wanted} alone, but CUDA shows {', '.join(proof.cards)}"
     if cause:
         remedy = f"--device {CPU} measures the CPU; no row is shown for a device that was not used"
-        raise TrialFailure(Failure(Code.WRONG_DEVICE, cause, remedy, "finish"))
+        raise TrialFailure(Failure(Code.WRONG_DEVICE, cause, remedy))
 
 
 class CacheReads:
     """Count which of the files that earlier processes have left in a folder of caches are read from now on.
 
     By the time of a file's last access, which the system keeps (Linux with ``relatime`` too, where it is older than the
-    last change). Where it keeps none, nothing is counted.
+    last change). Where it keeps none, the count is unknown (None).
     """
 
     def __init__(self, folder: str, patterns: Sequence[str]) -> None:
@@ -222,10 +220,24 @@ class CacheReads:
         self._files = [file for file in found if file.is_file()]
         for file in self._files:
             os.utime(file, ns=(0, file.stat().st_mtime_ns))
+        self._known = not self._files or keeps_access_times(folder)
 
     @property
-    def count(self) -> int:
+    def count(self) -> int | None:
+        if not self._known:
+            return None
         return sum(file.exists() and file.stat().st_atime_ns > 0 for file in self._files)
+
+
+def keeps_access_times(folder: str) -> bool:
+    """Tell, by a file of its own, whether the system notes in this folder that a file is read (not with noatime)."""
+    with tempfile.NamedTemporaryFile(dir=folder) as own:
+        own.write(b"x")
+        own.flush()
+        file = Path(own.name)
+        os.utime(file, ns=(0, file.stat().st_mtime_ns))
+        file.read_bytes()
+        return file.stat().st_atime_ns > 0
 
 
 class RecurrentSpy:
@@ -315,20 +327,17 @@ def can_be_silenced(model: Any) -> bool:
     return all(_amounts(layer) for layer in random_layers(model))
 
 
-def silenced_parity(model: Any, feed: Feed, steps: int) -> Parity:
-    """Train so many steps of a fresh model without its random numbers.
+def silence(model: Any) -> list[str]:
+    """Switch a fresh model's random numbers off; return the layers that had some.
 
     Every backend draws its own: with dropout on, the very first losses differ.
     """
-    from kerasbench.worker.train import single_steps
-
     silenced = random_layers(model)
     for layer in silenced:
         for name, value in _amounts(layer).items():
             if value > 0:
                 setattr(layer, name, 0.0)
-    losses = single_steps(model, feed, steps).losses
-    return Parity(losses, [layer.name for layer in silenced], sensitive=sensitive_layers(model))
+    return [layer.name for layer in silenced]
 
 
 def require_equal(way: str, outputs: Any, expected: Any) -> None:
@@ -341,9 +350,7 @@ def require_equal(way: str, outputs: Any, expected: Any) -> None:
         apart = float(np.max(np.abs(np.asarray(ops.convert_to_numpy(tensor), np.float64) - numbers), initial=0.0))
         if not apart <= bound * max(float(np.max(np.abs(numbers), initial=0.0)), TINY):
             cause = f"{name} of {way} lies {apart:.2g} from that of predict_on_batch, with the same weights and rows"
-            raise TrialFailure(
-                Failure(Code.PARITY, cause, "look for a layer that behaves otherwise in a call", "calls")
-            )
+            raise TrialFailure(Failure(Code.PARITY, cause, "look for a layer that behaves otherwise in a call"))
 
 
 def sample_outputs(model: Any, feed: Feed) -> list[list[float]]:

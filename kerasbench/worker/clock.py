@@ -72,7 +72,7 @@ class WarmUpClock:
              |
            warm
 
-    Others may warm up meanwhile, whose steps then take longer than in a turn: ``correct`` K by the slices there.
+    While others warm up, this one's steps take longer than in its own turns; ``correct`` adapts K to the slices there.
 
     ``sync_ns`` is what a reading with its synchronisation costs on an idle device. On an ``asynchronous`` device a
     synchronisation drains a queue; refilling it, too, is to be a small part of a slice. `fit` tells of the first
@@ -236,9 +236,9 @@ class SliceClock:
                                    v
                                  OVER
 
-    How much a slice discards follows from the slice before it. The first one discards K steps: others may have run
-    during the warm-up, whose steps then took longer than they do in a turn. ``alone``: nothing else ran during this
-    one's. ``least`` is how many steps are discarded however quick they are.
+    How much a slice discards follows from the slice before it. The first one discards K steps: while others warm up,
+    this one's steps take longer than in its own turns; ``correct`` adapts K to the slices there. ``alone``: nothing
+    else ran during the warm-up. ``least`` is how many steps are discarded however quick they are.
     """
 
     def __init__(self, warmup: WarmUpClock, pace: Pace, least: int = LEAST_STEPS, alone: bool = False) -> None:
@@ -252,7 +252,6 @@ class SliceClock:
         self.warmup = warmup
         self.state = State.WARMING
         self.slices: list[Slice] = []
-        self.switches = 0
 
     @property
     def waiting(self) -> bool:
@@ -309,7 +308,6 @@ class SliceClock:
                 slice_ = self._pace.meter.with_card(slice_)
                 self.slices.append(slice_)
                 self.warmup.correct(slice_.unit_ns)
-                self.switches += now.switches - self._began.switches
                 self._discard = self._pace.discarded(slice_.unit_ns, self._least)
                 self.state, self._next = State.WAITING, None
             case _:

@@ -112,10 +112,11 @@ def fetch(request: FetchRequest) -> str:
 
 def count(request: CountRequest) -> float:
     """Return the operations that a training step takes for each sample, by the backend that can count."""
-    refuse_other_frameworks(backends.counting())
+    backend = backends.counting()
+    refuse_other_frameworks(backend)
     from kerasbench.worker.feed import Feed, draw
 
-    count_operations = backends.get(backends.counting()).count_operations
+    count_operations = backends.get(backend).count_operations
     assert count_operations is not None  # by this it was chosen
     file = Path(request.file)
     require_unchanged(file, request.file_hash, request.model_config)

@@ -15,15 +15,11 @@ from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES
 from kerasbench.scenario import Scenario, ScenarioError, Workload
 from kerasbench.text import size as in_words
 from kerasbench.worker.failure import TrialFailure
-from kerasbench.worker.inputs import first, in_tuples, is_nested, leaves, mapped
+from kerasbench.worker.inputs import LEAST_STEPS, POOL_BYTES, first, in_tuples, is_nested, leaves, mapped
 
-# Enough for 170 steps of 32 CIFAR images; a published epoch of them would be 614 MB and a second of drawing.
-POOL_BYTES = 64 << 20
 POOL_MIN_STEPS = 64
 EVALUATED_SAMPLES = 1000  # accuracy to within 3 points (95 %), in a fraction of a second
 ALLOWED_DTYPES = ("float32", "int32", "uint8")
-# Of an epoch of a sweep, whose first step is in no slice: slices of eight fit.
-ENOUGH_STEPS = 16
 MAX_BYTES = 1 << 30  # of rows in a sweep; TensorFlow holds them twice
 SHUFFLES = 5
 ITERATORS = {"tensorflow": "get_tf_dataset", "torch": "get_torch_dataloader", "jax": "get_jax_iterator"}  # of Keras
@@ -183,11 +179,11 @@ def prepare_sized(scenario: Scenario, workload: Workload, size: Size, seed: int,
 def steps_at(batch: int, row_bytes: int) -> int:
     """Return how many steps of a batch an epoch has: as many as a pool of rows holds, or at least enough of them."""
     batch_bytes = batch * row_bytes
-    count = min(max(ENOUGH_STEPS, POOL_BYTES // batch_bytes), MAX_BYTES // batch_bytes)
+    count = min(max(LEAST_STEPS, POOL_BYTES // batch_bytes), MAX_BYTES // batch_bytes)
     if count < MIN_STEPS_FOR_SLICES:
         needed, allowed = in_words(MIN_STEPS_FOR_SLICES * batch_bytes), in_words(MAX_BYTES)
         cause = f"the rows of {MIN_STEPS_FOR_SLICES} steps of batch {batch:,} take {needed}, more than {allowed}"
-        raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "sweep smaller batches", "data"))
+        raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "sweep smaller batches"))
     return count
 
 

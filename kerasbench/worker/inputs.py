@@ -12,8 +12,10 @@ from kerasbench.scenario import ModelError
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 NUMBERS = (*FLOATS, "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 DEFAULT_BELOW = 2  # what integers are drawn below where no layer says how many there are
-# Of an epoch: enough for a slice of steps, few enough for the memory; a pool of rows holds those in between.
+# Of an epoch: enough for slices of eight steps, which do not have its first one; few enough for the memory. A pool of
+# rows holds those in between.
 LEAST_STEPS, MOST_STEPS = 16, 1024
+# Enough for 170 steps of 32 CIFAR images; a published epoch of them would be 614 MB and a second of drawing.
 POOL_BYTES = 64 << 20
 DEFAULT_BATCH = 32
 UNNAMED = "x"  # the only input of a model that has no name for it
@@ -46,6 +48,11 @@ def mapped(change: Callable[[Any], Any], structure: Any) -> Any:
 def first(structure: Any) -> Any:
     """Return the first array, None if there is none."""
     return next((array for _, array in leaves(structure)), None)
+
+
+def dtype_name(array: Any) -> str:
+    """Return the name of an array's dtype, the same for every backend's: ``float32``."""
+    return str(getattr(array.dtype, "name", array.dtype)).removeprefix("torch.")
 
 
 def is_nested(value: Any) -> bool:

@@ -23,6 +23,7 @@ from kerasbench.scenario import Scenario, ScenarioError, Workload, execute, requ
 from kerasbench.worker.checks import random_layers
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.feed import Feed
+from kerasbench.worker.inputs import dtype_name
 
 Origin = Literal["random", "given", "unknown"]  # where a weight's first value comes from
 
@@ -98,7 +99,11 @@ def build(scenario: Scenario, feed: Feed, backend: Backend, request: TrialReques
 
 
 def build_keras(scenario: Scenario, feed: Feed, backend: Backend, request: TrialRequest) -> Any:
-    """Return the scenario's model, compiled as the options say, with the shared weights; raise ScenarioError."""
+    """Return the scenario's model, compiled as the options say, with the shared weights.
+
+    Raises:
+        ScenarioError: it cannot be measured. TrialFailure: not by these options.
+    """
     workload = feed.workload
     model = scenario.build(workload)
     if scenario.trains and not getattr(model, "compiled", False):
@@ -120,7 +125,11 @@ def build_keras(scenario: Scenario, feed: Feed, backend: Backend, request: Trial
 
 
 def require_executions(model: Any, workload: Workload, request: TrialRequest) -> None:
-    """Raise TrialFailure (unsupported) where Keras cannot run several steps in one execution on this backend."""
+    """Refuse several steps in one execution where they cannot be had.
+
+    Raises:
+        ScenarioError: an epoch has too few steps. TrialFailure (unsupported): Keras cannot do it on this backend.
+    """
     if cause := too_few_executions(workload.steps, model.steps_per_execution):
         raise ScenarioError(f"{cause}: compile the model with fewer, or give --steps-per-execution 1")
     if model.steps_per_execution == 1:
@@ -130,7 +139,7 @@ def require_executions(model: Any, workload: Workload, request: TrialRequest) ->
     except ValueError as error:
         cause = f"Keras cannot run {model.steps_per_execution} steps in one execution on {request.backend}: {error}"
         remedy = f"leave --steps-per-execution out for {request.backend}, or give it 1"
-        raise TrialFailure(Failure(Code.UNSUPPORTED, cause, remedy, "build")) from error
+        raise TrialFailure(Failure(Code.UNSUPPORTED, cause, remedy)) from error
     model.train_function = None  # made again by the first step, whose time it is part of
 
 
@@ -165,7 +174,7 @@ def build_twin(request: TrialRequest, workload: Workload, model: Any) -> "Native
     """Return the scenario's twin with the weights of its Keras model, which the caller then lets go."""
     if random_layers(model):
         cause = "its layers draw random numbers: a twin's losses could not be compared with Keras'"
-        raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "leave --native out for this scenario", "build"))
+        raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "leave --native out for this scenario"))
     file = twin_file(Path(request.file), request.backend)
     require_unchanged(file, request.twin_hash)
     build = getattr(execute(f"kerasbench_twin_{file.stem}", file), "build", None)
@@ -191,7 +200,7 @@ class Array:
 
     @property
     def dtype(self) -> str:
-        return str(getattr(self.value.dtype, "name", self.value.dtype)).removeprefix("torch.")
+        return dtype_name(self.value)
 
 
 class NativeModel:

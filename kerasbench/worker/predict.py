@@ -26,7 +26,8 @@ from kerasbench.protocol.measurement import (
 from kerasbench.scenario import Scenario, ScenarioError
 from kerasbench.worker.checks import require_equal
 from kerasbench.worker.clock import Ask, Pace, measure_slices
-from kerasbench.worker.feed import POOL_BYTES, Feed
+from kerasbench.worker.feed import Feed
+from kerasbench.worker.inputs import POOL_BYTES
 from kerasbench.worker.model import NativeModel
 
 CALL, COMPILED_CALL, PREDICT_CALL = WAYS

@@ -43,6 +43,18 @@ LOADING_TIMES, LOADING_BYTES = 4, 2 * GIB  # a model's weights, its optimizer's 
 STATM_DATA = 5  # the field of /proc/self/statm with the pages of data and stack
 CUSTOM = "kerasbench_custom"  # the module that a file of a model's own layers becomes
 
+# What says that a card's memory ran out, to which no limit of this process applies. XLA is out of memory "while trying
+# to allocate" on a card, and "allocating" on a CPU.
+CARD_WORDS = (
+    "cuda",
+    "gpu",
+    "hip out of memory",
+    "mps backend",
+    "alloc_failed",
+    "while trying to allocate",
+    "on device ordinal",
+)
+
 # What Keras says when it cannot load a file.
 UNSAFE = ("safe_mode", "unsafe_deserialization", "arbitrary code")
 REFUSED = re.compile(r"Not allowed: (?P<what>[^.;]*(?:\.\d[^.;]*)*)")
@@ -99,7 +111,7 @@ def resolve(file: Path, config: ModelConfig) -> ResolvedScenario:
     return ResolvedScenario(scenario, fitting(file.stem), text, source.look)
 
 
-def outline(file: Path, trusted: bool = True, custom: bool = True) -> Outline:
+def outline(file: Path, *, trusted: bool, custom: bool) -> Outline:
     """Read what a saved model's file says of itself.
 
     ``trusted``: code in it may be run. ``custom``: there is a file that defines its own layers.
@@ -238,10 +250,12 @@ def load(file: Path, config: ModelConfig, model_outline: Outline) -> Any:
     try:
         with limited_memory(limit):
             model = keras.saving.load_model(file, custom_objects=custom, safe_mode=not config.trust, compile=True)
-    except MemoryError:
-        raise _too_large(file, limit) from None
     except Exception as error:
-        if any(word in str(error).lower() for word in OOM_WORDS):  # Keras collects what its layers raise
+        # By its words too: Keras collects what its layers raise.
+        if isinstance(error, MemoryError) or any(word in str(error).lower() for word in OOM_WORDS):
+            text = shortened(" ".join(str(error).split()))
+            if limit is None or any(word in text.lower() for word in CARD_WORDS):
+                raise MemoryError(text) from error
             raise _too_large(file, limit) from error
         raise explained(error, file, model_outline, keras.__version__) from error
     if model_outline.compiled and not model.compiled:
@@ -300,9 +314,9 @@ def _own_classes(config: ModelConfig) -> dict[str, Any]:
 
 @contextmanager
 def limited_memory(more_bytes: int | None) -> Iterator[None]:
-    """Let this process take so much more memory meanwhile, and no more; Linux alone counts what is asked for at once.
+    """Let this process take so much more memory meanwhile, and no more.
 
-    Elsewhere the parent's limit stands alone, which looks once a second.
+    Only Linux refuses memory when it is asked for; elsewhere the parent's look once a second is the only limit.
     """
     if more_bytes is None or sys.platform != "linux":
         yield
@@ -317,9 +331,9 @@ def limited_memory(more_bytes: int | None) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
-def _too_large(file: Path, limit: int | None) -> TrialFailure:
+def _too_large(file: Path, limit: int) -> TrialFailure:
     size = in_words(file.stat().st_size)
-    cause = f"{file.name}: a file of {size}, and loading it asks for more than {in_words(limit or 0)}"
+    cause = f"{file.name}: a file of {size}, and loading it asks for more than {in_words(limit)}"
     remedy = "--trust lifts this limit, for a file of your own"
     return TrialFailure(Failure(Code.OOM, cause, remedy, own_limit=True))
 

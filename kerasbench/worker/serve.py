@@ -4,6 +4,7 @@ The two questions that need no scenario are answered here: what is installed (``
 so that what is broken can still be listed), and which devices a backend sees (``probe``). Imports no numpy.
 """
 
+import dataclasses
 import importlib
 import os
 import platform
@@ -43,7 +44,8 @@ def serve(descriptor: int, started_ns: int) -> NoReturn:
     try:
         _dispatch(request, pipe, turns)
     except TrialFailure as known:
-        pipe.send(Message(failure=known.failure))
+        phase = known.failure.phase or pipe.current_phase
+        pipe.send(Message(failure=dataclasses.replace(known.failure, phase=phase)))
     except ScenarioError as error:
         pipe.send(Message(failure=Failure(Code.INVALID, str(error), error.remedy, pipe.current_phase)))
     except DataError as error:

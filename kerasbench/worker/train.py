@@ -24,15 +24,15 @@ from kerasbench.scenario import ScenarioError, Workload
 from kerasbench.worker.clock import Ask, Pace, SliceClock, WarmUpClock, granted, measure_slices
 from kerasbench.worker.failure import TrialFailure, is_own
 from kerasbench.worker.feed import Feed, Rows
-from kerasbench.worker.inputs import is_nested, leaves
+from kerasbench.worker.inputs import dtype_name, is_nested, leaves
+from kerasbench.worker.model import NativeModel
 
 ENDLESS = 1_000_000  # epochs; a window ends the fit when there are no more turns
 SHORT_EPOCH_STEPS = 2  # the fewer steps, the larger the share of the cost per epoch in an epoch
 BUSY_SIDE = 2048  # 17 billion operations: some tenths of a millisecond on a large card, 16 MiB
 
-LEARN_BYTES = (
-    64 << 20
-)  # of rows in the steps of learning: a network that takes pictures of 224 pixels needs seconds for each step
+# Of rows in the steps of learning: a network that takes pictures of 224 pixels needs seconds for each step.
+LEARN_BYTES = 64 << 20
 SHARES_TOLERANCE = 1e-3  # float32 targets that were smoothed over a thousand classes sum to one within a ten-thousandth
 NO_LOSS = "No loss to compute"  # Keras of a model that was compiled without one
 NOT_EVALUATED = (
@@ -164,7 +164,9 @@ class BatchSpy:
     """
 
     def __init__(self, model: Any, feed: Feed) -> None:
-        self._model = getattr(model, "twin", model)  # a twin's own code computes its loss
+        self._model: Any = (
+            model.twin if isinstance(model, NativeModel) else model
+        )  # a twin's own code computes its loss
         # A step of the model's own may compute no loss by Keras' method: then the rows as they are fed.
         rows = feed.train[: feed.batch]
         self.batch = Batch(describe(rows.x), describe(rows.y))
@@ -187,10 +189,9 @@ def describe(structure: Any) -> str:
     """Return ``float32[32, 28, 28]`` for an array, ``['a'] int32[32, 128], ['b'] float32[32, 5]`` for several."""
     texts = []
     for name, array in leaves(structure):
-        dtype = str(getattr(array.dtype, "name", array.dtype)).removeprefix("torch.")
         # A compiled step leaves dimensions open.
         sizes = ", ".join("?" if size is None else str(size) for size in array.shape)
-        texts.append(f"{name} {dtype}[{sizes}]".strip())
+        texts.append(f"{name} {dtype_name(array)}[{sizes}]".strip())
     return ", ".join(texts)
 
 

@@ -73,7 +73,9 @@ class Trial:
     callbacks: list[Any]
     meter: Meter
     cache: CacheReads = field(default_factory=lambda: CacheReads("", ()))
-    made: list[int] = field(default_factory=list)  # programs before the slices of each stage (below 0), and after them
+    # Their sum is how many programs were made during slices: counts before a stage are negative, those after it
+    # positive.
+    made: list[int] = field(default_factory=list)
 
     def _programs(self) -> int:
         found = self.backend.compiler(self.model)
@@ -100,9 +102,8 @@ class Trial:
             turn = self.turns.next(stage, measured)
             if turn is None:
                 self.made.append(self._programs())
-            if measured is None:
-                self.meter.look_for_helpers()  # those of a feed have been started by then
-            if turn is not None:
+            else:
+                self.meter.look_for_helpers()  # each time: Keras makes a new pool for a feed in each epoch
                 if turn.lead_ns:
                     from kerasbench.worker.train import keep_busy
 
@@ -124,6 +125,8 @@ class Trial:
             slice_ = Slice(1, measure())
             self.meter.busy.pause()
             sizes = self.turns.pilot(slice_)
+            if not isinstance(sizes, Sizes):
+                self.meter.busy.resume()
         return sizes
 
 
@@ -165,6 +168,8 @@ def run_trial(request: TrialRequest, pipe: Pipe, turns: Turns) -> None:
         ScenarioError: the scenario cannot be used. DataError: its rows cannot be had.
     """
     with BusyCores(request.options.busy_cores) as busy:  # before this process limits itself to some processors
+        if request.options.threads is not None:
+            checks.limit_processors(request.options.threads)  # before a framework sizes its pools, and a meter counts
         meter = Meter(busy=busy, card=card_share_reader(request.device), soaks=request.protocol.soaks)
         trial, findings = begin(request, pipe, turns, meter), PartialMeasurement(sizes=request.protocol.sizes)
         for phase in phases_of(request.protocol, trial.feed.workload, trial.scenario.trains):
@@ -176,8 +181,6 @@ def run_trial(request: TrialRequest, pipe: Pipe, turns: Turns) -> None:
 def begin(request: TrialRequest, pipe: Pipe, turns: Turns, meter: Meter) -> Trial:
     """Import the backend, take the device, load the scenario, draw its rows, build its model."""
     refuse_other_frameworks(request.backend)
-    if request.options.threads is not None:
-        checks.limit_processors(request.options.threads)  # before a framework sizes its pools
     backend = backends.get(request.backend)
     cache = CacheReads(request.caches, backend.CACHED)
     with pipe.phase("import"):
@@ -199,7 +202,7 @@ def begin(request: TrialRequest, pipe: Pipe, turns: Turns, meter: Meter) -> Tria
         scenario = resolved.scenario
         if not scenario.trains and request.protocol.kind == "sweep":
             cause = f"{request.scenario} is not trained, and a sweep measures training steps"
-            raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "compile the model, and save it again", "scenario"))
+            raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "compile the model, and save it again"))
         workload = scenario.workload(request.workload)
     if resolved.look is not None:
         with pipe.phase("load"):  # what a model takes is known once it is loaded
@@ -220,7 +223,7 @@ def _feed(scenario: Scenario, workload: Workload, request: TrialRequest) -> Feed
     rows = feed.train
     if request.options.native and (is_nested(rows.x) or is_nested(rows.y) or rows.weights is not None):
         cause = "a twin without Keras takes one array for x and one for y"
-        raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "leave --native out for this scenario", "data"))
+        raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "leave --native out for this scenario"))
     return feed
 
 
@@ -281,7 +284,8 @@ def steps(trial: Trial, findings: PartialMeasurement) -> None:
     with trial.pipe.phase("train"):
         pace = trial.pace
         if findings.step_ns is not None and findings.step_ns >= SLOW_TIMES * pace.protocol.slice_ns:
-            each = trial.model.steps_per_execution  # nothing is left to calibrate
+            # Nothing is left to calibrate.
+            each = 1 if counts_epochs(trial.feed.workload.steps) else trial.model.steps_per_execution
             pace = dataclasses.replace(pace, protocol=dataclasses.replace(pace.protocol, steps_per_slice=each))
         findings.steps = measure_steps(trial.model, trial.feed, trial.callbacks, pace, trial.ask(TRAIN))
 
@@ -372,7 +376,7 @@ def finish(trial: Trial, findings: PartialMeasurement) -> None:
         output = model.forward(x) if request.options.native else backend.forward(model, x)
         findings.proof = checks.gather_proof(backend, request.device, model, output)
         checks.check_device(request.device, findings.proof)
-        resolved = checks.configuration_in_force(model, backend, request.device)
+        resolved = checks.configuration_in_force(model, backend)
         findings.resolved = dataclasses.replace(
             resolved, recurrent=findings.recurrent, busy_cores=trial.meter.busy.average, cached=trial.cache.count
         )
@@ -400,7 +404,10 @@ def silenced_parity(trial: Trial, findings: PartialMeasurement) -> None:
             fresh = models.build_keras(trial.scenario, trial.feed, trial.backend, trial.request)
             outputs = checks.sample_outputs(fresh, trial.feed) if brings_weights else []
             if silences:
-                findings.parity = checks.silenced_parity(fresh, trial.feed, steps)
+                from kerasbench.worker.train import single_steps
+
+                silenced, losses = checks.silence(fresh), single_steps(fresh, trial.feed, steps).losses
+                findings.parity = Parity(losses, silenced, sensitive=checks.sensitive_layers(fresh))
             findings.parity = dataclasses.replace(findings.parity or Parity([], []), outputs=outputs)
         except Exception:  # a second model that does not fit into memory, or cannot be built
             return  # what has been measured stands, and the page says that it was not compared
@@ -432,7 +439,7 @@ STAGE_OF: dict[Phase, str] = {short_epochs: EPOCH, parts: PARTS}  # of phases th
 
 
 def is_calibrated(protocol: Protocol) -> bool:
-    """Tell whether the case had a trial before, which was compared with the others': all begin alike."""
+    """Tell whether an earlier trial of this case has found K; that trial's losses were compared."""
     return protocol.steps_per_slice is not None
 
 
@@ -500,5 +507,4 @@ def _usage(findings: PartialMeasurement) -> Usage:
     return Usage(
         cpu_ns=sum(slice_.cpu_ns or 0 for slice_ in slices),
         wall_ns=sum(slice_.ns for slice_ in slices),
-        involuntary_switches=None if findings.steps is None else findings.steps.switches,
     )

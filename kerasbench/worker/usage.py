@@ -26,7 +26,9 @@ NS_PER_S = 1_000_000_000
 PROC = Path("/proc")
 STAT_BYTES = 1 << 20  # of /proc/stat: more than a thousand processors need
 FREE, STEAL = (4, 5), 8  # the fields of a line there: idle and waiting for a disk; kept by a hypervisor
-CPU_TIMES = slice(11, 13)  # of /proc/PID/stat behind the program's name, which may have blanks: utime and stime
+# Of /proc/PID/stat behind the program's name, which may have blanks: user and system time, and those of its children
+# that are gone.
+CPU_TIMES = slice(11, 15)
 PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)  # in /proc/PID/status
 HEAT = Path("/sys/devices/system/cpu/cpu0/thermal_throttle")
 HOST_CPU_LOAD_INFO, IDLE_STATE, STATES = 3, 2, 4  # macOS: mach/host_info.h, mach/machine.h
@@ -67,7 +69,7 @@ class Counters:
     processors: int = 0
     free_ns: int | None = None  # in which none of the machine's processes ran, summed over the processors
     steal_ns: int | None = None  # kept by a hypervisor
-    throttled: int | None = None  # how often heat slowed the first processor down
+    throttled: int | None = None  # how often heat slowed the machine's first processor down
 
     def taken(self, began: "Counters", ns: int, cpu_ns: int) -> Taken:
         """Return what others took since ``began``, in ``ns`` of which this process used ``cpu_ns``."""
@@ -324,7 +326,7 @@ class Reading:
     """The clock, and what this process and the machine have used so far."""
 
     ns: int
-    cpu_ns: int  # of all threads and helpers, without those that only keep processors busy
+    cpu_ns: int  # of all threads, of helpers and of those that are gone; without those that only keep processors busy
     switches: int  # how often the kernel took a processor away from this process
     machine: Counters = UNKNOWN
     busy_ns: int = 0  # processor time of ``BusyCores``
@@ -346,7 +348,7 @@ class Meter:
     """Reads the clock and the counters."""
 
     machine: Callable[[], Counters] = field(default_factory=counters_reader)
-    helpers: list[str] = field(default_factory=list)  # processes that this one has started, but those of ``busy``
+    helpers: list[str] = field(default_factory=list)  # processes that this one has started, except those of ``busy``
     busy: BusyCores = field(default_factory=BusyCores)
     card: CardShare | None = None
     soaks: bool = False
@@ -359,8 +361,8 @@ class Meter:
     def read(self) -> Reading:
         """Read the clock and the counters, now."""
         now_ns, cpu_ns = time.perf_counter_ns(), time.process_time_ns()
-        own_ns = cpu_ns + cpu_ns_of(self.helpers)
-        used = resource.getrusage(resource.RUSAGE_SELF)
+        used, gone = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+        own_ns = cpu_ns + cpu_ns_of(self.helpers) + round((gone.ru_utime + gone.ru_stime) * NS_PER_S)
         held = (self.done, rss_bytes()) if self.soaks else (None, None)
         return Reading(now_ns, own_ns, used.ru_nivcsw, self.machine(), self.busy.used_ns(), used.ru_nvcsw, *held)
 

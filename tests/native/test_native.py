@@ -1,15 +1,21 @@
 """What all loops share: which rows a batch takes, means, predictions, and what they may import."""
 
 import ast
+import contextlib
+import importlib
+import sys
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 from kerasbench import backends, native
-from kerasbench.native import BaseLoop, batches, take
+from kerasbench.native import BaseLoop, Start, batches, take
 from kerasbench.plan import catalog
+from kerasbench.scenario import Workload
 
 FILES = [*catalog.builtin_folder().glob("native/*.py"), *Path(native.__file__).parent.glob("*.py")]
 
@@ -83,3 +89,34 @@ def test_a_batch_is_gathered_from_both_unless_it_is_all_there_is() -> None:
     some_x, some_y = take(x, y, np.array([4, 1]), lambda rows, chosen: rows[chosen])
     assert (some_x.tolist(), some_y.tolist()) == ([4, 1], [1, 1])
     assert take(x, y, None, lambda rows, chosen: None) == (x, y)
+
+
+class Module:
+    """A module of torch's that returns what it is given."""
+
+    def to(self, device: object) -> "Module":
+        return self
+
+    def parameters(self) -> list[object]:
+        return []
+
+    def eval(self) -> None: ...
+
+    def __call__(self, x: object) -> object:
+        return x
+
+
+@pytest.mark.parametrize(("place", "waits"), [("cpu", []), ("cuda", ["accelerator"]), ("mps", ["mps"])])
+def test_a_call_on_torch_waits_for_its_device(place: str, waits: list[str]) -> None:
+    waited: list[str] = []
+    torch: Any = ModuleType("torch")
+    torch.nn, torch.device, torch.inference_mode = None, lambda name: SimpleNamespace(type=name), contextlib.nullcontext
+    torch.mps = SimpleNamespace(synchronize=lambda: waited.append("mps"))
+    torch.accelerator = SimpleNamespace(synchronize=lambda: waited.append("accelerator"))
+    with patch.dict(sys.modules, {"torch": torch}):
+        sys.modules.pop("kerasbench.native.torch", None)
+        module = importlib.import_module("kerasbench.native.torch")
+        loop = module.Loop(Start([], Workload(train=8), place, False), Module(), list, accuracy=False)
+        assert loop.caller(compiled=False)(3) == 3
+    vars(native).pop("torch", None)
+    assert waited == waits

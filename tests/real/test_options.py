@@ -96,4 +96,5 @@ def test_a_second_process_finds_what_the_first_has_compiled(faults: Path, tmp_pa
         ).resolved.cached
         for fills in (True, False)
     ]
-    assert cached[0] == 0 < cached[1]
+    assert cached[0] == 0
+    assert cached[1] is None or cached[1] > 0  # None: the disk keeps no times of access

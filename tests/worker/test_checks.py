@@ -149,7 +149,7 @@ def test_what_a_process_may_run_on_is_read_back(monkeypatch: pytest.MonkeyPatch)
 
 
 GOT = Resolved(False, "float32", ["float32"], ["float32"], "ieee", "channels_last", 2, {})
-TWO_BUSY = Usage(20, 10, 0)
+TWO_BUSY = Usage(20, 10)
 
 
 @pytest.mark.parametrize(
@@ -181,6 +181,7 @@ TWO_BUSY = Usage(20, 10, 0)
         (DEFAULT, {"steps_per_execution": 8}, []),  # the scenario's own choice
         (Options(warm_cache=True), {"cached": 3}, []),
         (Options(warm_cache=True), {}, ["--warm-cache"]),
+        (Options(warm_cache=True), {"cached": None}, []),
     ],
 )
 def test_what_was_asked_for_and_what_came(asked: Options, different: dict[str, Any], names: list[str]) -> None:
@@ -209,6 +210,29 @@ def test_those_files_count_that_earlier_processes_left_and_that_are_read(tmp_pat
     programs[1].unlink()
     assert reads.count == 1
     assert checks.CacheReads("", ["*"]).count == 0
+
+
+def test_how_many_files_are_read_is_unknown_where_no_access_times_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, "keeps_access_times", lambda folder: False)
+    assert checks.CacheReads(str(tmp_path), ["*-cache"]).count == 0  # there is none
+    (tmp_path / "first-cache").write_text("kept")
+    assert checks.CacheReads(str(tmp_path), ["*-cache"]).count is None
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_whether_access_times_are_kept_is_found_out_with_a_file_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keeps: bool
+) -> None:
+    def read_bytes(file: Path) -> bytes:
+        if keeps:
+            os.utime(file)
+        return b"x"
+
+    monkeypatch.setattr(Path, "read_bytes", read_bytes)
+    assert checks.keeps_access_times(str(tmp_path)) is keeps
+    assert list(tmp_path.iterdir()) == []
 
 
 # Placement.
@@ -363,6 +387,13 @@ SEED = SeedGenerator()
 def test_random_layers(layer: Any, random: bool, can: bool) -> None:
     assert bool(checks.random_layers(model(DENSE, layer))) is random
     assert checks.can_be_silenced(model(DENSE, layer)) is can
+
+
+def test_what_is_silenced_draws_no_more() -> None:
+    layer = SimpleNamespace(name="dropout", seed_generator=SEED, rate=0.5, recurrent_dropout=0.0)
+    assert checks.silence(model(DENSE, layer)) == ["dropout"]
+    assert layer.rate == 0.0
+    assert checks.random_layers(model(DENSE, layer)) == []
 
 
 def test_outputs_are_some_numbers_of_each() -> None:

@@ -17,9 +17,7 @@ from kerasbench.scenario import Scenario, ScenarioError, Workload
 from kerasbench.worker import feed
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.feed import (
-    ENOUGH_STEPS,
     MAX_BYTES,
-    POOL_BYTES,
     Feed,
     Rows,
     pool_samples,
@@ -28,6 +26,7 @@ from kerasbench.worker.feed import (
     steps_at,
     weights_of,
 )
+from kerasbench.worker.inputs import LEAST_STEPS, POOL_BYTES
 
 IMAGES = datasets.images((8, 8), classes=3)
 
@@ -268,7 +267,7 @@ def test_an_epoch_has_whole_steps_of_any_batch(batch: int) -> None:
     feed = at(Size(batch=batch))
     assert feed.batch == batch
     assert len(feed.train) == feed.workload.train == batch * feed.workload.full_steps
-    assert feed.workload.steps == feed.workload.full_steps >= ENOUGH_STEPS
+    assert feed.workload.steps == feed.workload.full_steps >= LEAST_STEPS
 
 
 def test_rows_come_over_again_for_steps_alone() -> None:
@@ -305,8 +304,8 @@ def test_what_a_run_refuses_of_a_pipeline_a_sweep_does_too() -> None:
 
 def test_small_batches_fill_a_pool_and_large_ones_make_enough_steps_within_a_bound() -> None:
     assert steps_at(1, 1024) == POOL_BYTES // 1024
-    assert steps_at(4096, 3136) == ENOUGH_STEPS
-    assert 8 <= steps_at(MAX_BYTES // 3136 // 10, 3136) < ENOUGH_STEPS
+    assert steps_at(4096, 3136) == LEAST_STEPS
+    assert 8 <= steps_at(MAX_BYTES // 3136 // 10, 3136) < LEAST_STEPS
 
 
 def test_a_batch_of_which_too_few_steps_can_be_held_is_unsupported() -> None:

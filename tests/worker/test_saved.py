@@ -4,7 +4,7 @@ import json
 import sys
 import zipfile
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import h5py
@@ -15,7 +15,7 @@ from kerasbench.protocol.messages import Code
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.scenario import ModelError
 from kerasbench.worker import saved
-from kerasbench.worker.failure import TrialFailure
+from kerasbench.worker.failure import TrialFailure, failure_of
 from kerasbench.worker.inputs import Spec
 from kerasbench.worker.saved import Outline, outline
 
@@ -49,10 +49,14 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "mine.keras"
 
 
+def read(file: Path, trusted: bool = True, custom: bool = True) -> Outline:
+    return outline(file, trusted=trusted, custom=custom)
+
+
 def test_a_file_says_its_inputs_and_whether_it_was_compiled(file: Path) -> None:
     specs = [Spec("tokens", (None,), "int32"), Spec("numbers", (5,))]
-    assert outline(written(file, TWO)) == Outline("Functional", "3.15.1", specs, True)
-    assert outline(written(file, ONE)) == Outline("Sequential", "3.15.1", [Spec("input_layer", (28, 28))], False)
+    assert read(written(file, TWO)) == Outline("Functional", "3.15.1", specs, True)
+    assert read(written(file, ONE)) == Outline("Sequential", "3.15.1", [Spec("input_layer", (28, 28))], False)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +69,7 @@ def test_a_file_says_its_inputs_and_whether_it_was_compiled(file: Path) -> None:
     ],
 )
 def test_inputs_are_named_in_several_forms(file: Path, config: object, inputs: object) -> None:
-    assert outline(written(file, config)).inputs == inputs
+    assert read(written(file, config)).inputs == inputs
 
 
 def test_an_older_file_says_the_same(tmp_path: Path) -> None:
@@ -75,14 +79,14 @@ def test_an_older_file_says_the_same(tmp_path: Path) -> None:
         content.attrs["model_config"] = json.dumps({"class_name": "Sequential", "config": {"layers": [inputs]}})
         content.attrs["keras_version"] = "2.15.0"
         content.attrs["training_config"] = "{}"
-    assert outline(file) == Outline("Sequential", "2.15.0", [Spec("a", (3,))], True)
+    assert read(file) == Outline("Sequential", "2.15.0", [Spec("a", (3,))], True)
 
 
 def test_weights_alone_are_no_model(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "weights.h5", "w") as content:
         content["a"] = [1.0]
     with pytest.raises(ModelError, match="weights without a model: save the whole model"):
-        outline(tmp_path / "weights.h5")
+        read(tmp_path / "weights.h5")
 
 
 @pytest.mark.parametrize("name", ["mine.keras", "mine.h5"])
@@ -90,7 +94,7 @@ def test_weights_alone_are_no_model(tmp_path: Path) -> None:
 def test_what_is_no_model_is_said_to_be_none(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ModelError, match="not a model that Keras 3 has saved, or damaged"):
-        outline(tmp_path / name)
+        read(tmp_path / name)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +104,7 @@ def test_a_configuration_that_is_none_is_damaged(file: Path, config: str) -> Non
     with zipfile.ZipFile(file, "w") as content:
         content.writestr("config.json", config)
     with pytest.raises(ModelError, match="damaged"):
-        outline(file)
+        read(file)
 
 
 def test_many_members_that_are_harmless_one_by_one_are_no_bomb_together(file: Path) -> None:
@@ -109,13 +113,13 @@ def test_many_members_that_are_harmless_one_by_one_are_no_bomb_together(file: Pa
         for number in range(3):
             content.writestr(f"assets/{number}", bytes(30 << 20))
     with pytest.raises(ModelError, match=r"it claims 90 MiB in all, and has 0.*: refused"):
-        outline(file)
+        read(file)
 
 
 @pytest.mark.parametrize("name", ["../../evil.txt", "/etc/evil", "assets/../../evil", "..\\evil"])
 def test_what_would_be_written_outside_is_refused(file: Path, name: str) -> None:
     with pytest.raises(ModelError, match="would be written outside: refused"):
-        outline(written(file, ONE, **{name: b"x"}))
+        read(written(file, ONE, **{name: b"x"}))
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked(file: Path) -> None:
@@ -125,13 +129,13 @@ def test_a_bomb_is_refused_before_it_is_unpacked(file: Path) -> None:
             for _ in range(70):
                 member.write(bytes(1 << 20))
     with pytest.raises(ModelError, match=r"'model.weights.h5' in it claims 70 MiB, and has 0.0.* MiB: refused"):
-        outline(file)
+        read(file)
 
 
 def test_a_configuration_that_is_too_large_is_not_read_to_its_end(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(saved, "MAX_JSON_BYTES", 1000)
     with pytest.raises(ModelError, match="its configuration is larger than"):
-        outline(written(file, {"class_name": "x" * 1001}))
+        read(written(file, {"class_name": "x" * 1001}))
 
 
 def test_a_file_with_a_damaged_member_is_damaged(file: Path) -> None:
@@ -143,11 +147,11 @@ def test_a_file_with_a_damaged_member_is_damaged(file: Path) -> None:
     inside[begin : begin + member.compress_size] = b"\xff" * member.compress_size  # no deflate stream begins so
     file.write_bytes(inside)
     with pytest.raises(ModelError, match="not a model that Keras 3 has saved, or damaged"):
-        outline(file)
+        read(file)
 
 
 def test_what_a_file_says_of_itself_is_as_long_as_a_word(file: Path) -> None:
-    assert outline(written(file, {"class_name": "x" * 1_000_000, "config": {}})).kind == "x" * saved.MAX_WORD
+    assert read(written(file, {"class_name": "x" * 1_000_000, "config": {}})).kind == "x" * saved.MAX_WORD
 
 
 def with_layer(**layer: object) -> dict[str, Any]:
@@ -158,29 +162,29 @@ def test_code_in_a_file_is_refused_before_anything_is_started(file: Path) -> Non
     code = {"class_name": "__lambda__", "config": {"value": "4wEA"}}
     written(file, with_layer(class_name="Lambda", module="keras.layers", function=code))
     with pytest.raises(ModelError, match=r"it has a Lambda layer that would run code from the file$") as caught:
-        outline(file, trusted=False)
+        read(file, trusted=False)
     assert "--trust (trust=True)" in caught.value.remedy
-    assert outline(file, trusted=True).kind == "Sequential"
+    assert read(file, trusted=True).kind == "Sequential"
     named = {"module": "builtins", "class_name": "function", "config": "relu", "registered_name": "function"}
     written(file, with_layer(class_name="Lambda", module="keras.layers", function=named))
-    assert outline(file, trusted=False).kind == "Sequential"
+    assert read(file, trusted=False).kind == "Sequential"
 
 
 def test_a_layer_of_one_s_own_is_refused_without_the_file_that_defines_it(file: Path) -> None:
     written(file, with_layer(class_name="Gate", module=None, registered_name="mine>Gate"))
     with pytest.raises(ModelError, match=r"Keras does not know its Gate$") as caught:
-        outline(file, trusted=False, custom=False)
+        read(file, trusted=False, custom=False)
     assert "--custom layers.py" in caught.value.remedy
-    assert outline(file, trusted=False, custom=True).kind == "Sequential"
+    assert read(file, trusted=False, custom=True).kind == "Sequential"
     written(file, with_layer(class_name="Dense", module="keras.layers", registered_name=None))
-    assert outline(file, trusted=False, custom=False).kind == "Sequential"
+    assert read(file, trusted=False, custom=False).kind == "Sequential"
 
 
 def test_what_asks_for_something_of_python_s_own_is_refused(file: Path) -> None:
     evil = {"module": "os", "class_name": "function", "config": "system", "registered_name": "system"}
     written(file, with_layer(class_name="Dense", module="keras.layers", activation=evil))
     with pytest.raises(ModelError, match=r"it asks for system of os, which is no layer"):
-        outline(file, trusted=False)
+        read(file, trusted=False)
 
 
 # Why a file cannot be loaded, and loading it.
@@ -268,6 +272,37 @@ def test_what_asks_for_more_memory_than_allowed_gets_none() -> None:
             np.empty(1 << 30, np.uint8)
     with saved.limited_memory(None):  # of a trusted file
         assert len(np.empty(1 << 30, np.uint8)) == 1 << 30  # never touched, so never taken
+
+
+@pytest.mark.parametrize(
+    ("trust", "error", "own_limit"),
+    [
+        (False, MemoryError(), True),
+        (False, ValueError(f"{FULL} Exception encountered: Unable to allocate 3.00 GiB for an array"), True),
+        (False, RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 4294967296 bytes."), True),  # XLA on a CPU
+        (False, RuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4294967296 bytes."), False),
+        (False, RuntimeError("CUDA out of memory. Tried to allocate 4.00 GiB."), False),
+        (True, MemoryError(), False),
+        (True, ValueError(f"{FULL} Exception encountered: Unable to allocate 3.00 GiB for an array"), False),
+    ],
+)
+def test_a_limit_is_named_only_where_it_is_the_one_that_was_passed(
+    file: Path, monkeypatch: pytest.MonkeyPatch, trust: bool, error: Exception, own_limit: bool
+) -> None:
+    def load_model(*given: object, **named: object) -> None:
+        raise error
+
+    keras: Any = ModuleType("keras")
+    optimizers, saving = SimpleNamespace(), SimpleNamespace(load_model=load_model)
+    vars(keras).update(__version__="3.15.1", optimizers=optimizers, saving=saving)
+    monkeypatch.setitem(sys.modules, "keras", keras)
+    written(file, ONE)
+    with pytest.raises(TrialFailure if own_limit else MemoryError) as raised:
+        saved.load(file, ModelConfig(trust=trust), HERE)
+    if isinstance(raised.value, TrialFailure):
+        assert (raised.value.failure.code, raised.value.failure.own_limit) == (Code.OOM, True)
+    else:
+        assert failure_of(raised.value, "load").code is Code.OOM
 
 
 class Optimizer:

@@ -130,6 +130,13 @@ os.read(pipes[0], 1)
 """
 
 
+KNOWN = """
+from kerasbench.protocol.messages import Code, Failure
+from kerasbench.worker.failure import TrialFailure
+raise TrialFailure(Failure(Code.UNSUPPORTED, "known, in a phase of which it does not tell", "none"))
+"""
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "mine.py"
@@ -170,7 +177,12 @@ def test_an_answer_comes_last_after_the_phases_that_led_to_it(file: Path) -> Non
 
 @pytest.mark.processes
 @pytest.mark.parametrize(
-    ("text", "code", "cause"), [("", Code.INVALID, "mine.py"), ("1 / 0\n", Code.ERROR, "ZeroDivisionError")]
+    ("text", "code", "cause"),
+    [
+        ("", Code.INVALID, "mine.py"),
+        ("1 / 0\n", Code.ERROR, "ZeroDivisionError"),
+        (KNOWN, Code.UNSUPPORTED, "known, in a phase"),
+    ],
 )
 def test_what_is_wrong_with_a_file_is_told(file: Path, text: str, code: Code, cause: str) -> None:
     file.write_text(text)

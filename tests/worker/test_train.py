@@ -225,6 +225,13 @@ def test_the_spy_goes_where_the_step_fails_too(train: Any) -> None:
     assert "compute_loss" not in vars(twin)
 
 
+def test_what_a_user_s_model_calls_its_twin_is_not_spied_on(train: Any) -> None:
+    model: Any = SimpleNamespace(twin="its own", compute_loss=lambda x, y: 0.0)
+    with train.BatchSpy(model, fed()) as spy:
+        model.compute_loss(np.zeros(3, np.float32), np.zeros(3, np.int32))
+    assert spy.batch == Batch("float32[3]", "int32[3]")
+
+
 @pytest.mark.parametrize(
     ("dtype", "shape", "text"), [("torch.int64", (None, 3), "int64[?, 3]"), ("bool", (), "bool[]")]
 )

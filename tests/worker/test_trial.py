@@ -74,7 +74,7 @@ def test_the_slices_of_builds_stand_for_their_trial() -> None:
     found.steps, found.builds = None, Slices.of([Slice(3, 30, 0, 0, 40)])
     measurement = trial.measurement_of(subject(), found)
     assert measurement.slices == found.builds
-    assert measurement.usage == Usage(40, 30, None)
+    assert measurement.usage == Usage(40, 30)
 
 
 def test_the_measurement_of_predictions_has_no_training() -> None:
@@ -88,7 +88,7 @@ def test_the_measurement_of_predictions_has_no_training() -> None:
     found.peak_rss_bytes = 1
     measurement = trial.measurement_of(subject(), found)
     assert (measurement.training, measurement.learning, step_ns(measurement)) == (None, None, 8)
-    assert measurement.usage == Usage(30, 16, None)
+    assert measurement.usage == Usage(30, 16)
 
 
 @pytest.mark.parametrize("draws", [True, False])
@@ -119,17 +119,23 @@ def test_what_a_pipeline_draws_is_compared_with_nothing(draws: bool, monkeypatch
 def test_steps_are_measured_in_turns_until_the_sizes_of_the_row_are_known() -> None:
     steps = iter([7, 5])
     said: list[object] = []
+    heard: list[str] = []
+
+    def measure() -> int:
+        heard.append("step")
+        return next(steps)
 
     def pilot(slice_: Slice) -> Turn | Sizes:
         said.append(slice_)
         return Turn(1, 0) if len(said) == 1 else made.SIZES
 
     turns: Any = SimpleNamespace(next=lambda stage, measured: Turn(0, 0), pilot=pilot)
-    one = dataclasses.replace(subject(), turns=turns)
-    assert one.sized(lambda: next(steps)) is made.SIZES
+    one = dataclasses.replace(subject(), turns=turns, meter=Meter(busy=busy_cores(heard)))
+    assert one.sized(measure) is made.SIZES
     assert said == [Slice(1, 7), Slice(1, 5)]
+    assert heard == ["pause", "resume", "step", "pause", "resume", "step", "pause"]  # cores are busy in each step
     known = dataclasses.replace(one.request, protocol=Protocol(sizes=made.SIZES))
-    assert dataclasses.replace(one, request=known).sized(lambda: next(steps)) is made.SIZES
+    assert dataclasses.replace(one, request=known).sized(measure) is made.SIZES
 
 
 @pytest.mark.parametrize(
@@ -179,7 +185,7 @@ def test_the_measurement_has_what_the_phases_found() -> None:
     assert training is not None and found.steps is not None
     assert (training.unit, training.steps_per_slice, [*training.slices]) == ("step", 4, found.steps.slices)
     assert (measurement.steps_per_epoch, measurement.full_steps_per_epoch, measurement.parameters) == (20, 20, 7)
-    assert measurement.usage == Usage(cpu_ns=24 * MS, wall_ns=16 * MS, involuntary_switches=3)
+    assert measurement.usage == Usage(cpu_ns=24 * MS, wall_ns=16 * MS)
     assert step_ns(measurement) == 2 * MS
 
 
@@ -208,11 +214,15 @@ def test_a_short_epoch_has_the_order_of_the_published_rows_in_it(monkeypatch: py
     assert [slice_.ns for slice_ in found.epochs] == [100 if native else 114] * 3
 
 
-def test_cores_are_kept_busy_in_turns_alone() -> None:
+def busy_cores(heard: list[str]) -> Any:
+    return SimpleNamespace(processes=[], pause=lambda: heard.append("pause"), resume=lambda: heard.append("resume"))
+
+
+def test_helpers_are_looked_for_in_each_turn_and_cores_kept_busy_in_turns_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     heard: list[str] = []
-    busy: Any = SimpleNamespace(
-        processes=[], pause=lambda: heard.append("pause"), resume=lambda: heard.append("resume")
-    )
+    monkeypatch.setattr(Meter, "look_for_helpers", lambda meter: heard.append("look"))
     granted = iter([Turn(0, 0), Turn(1, 0), None])
 
     def wait(stage: str, measured: Slice | None) -> Turn | None:
@@ -220,10 +230,43 @@ def test_cores_are_kept_busy_in_turns_alone() -> None:
         return next(granted)
 
     turns: Any = SimpleNamespace(next=wait)
-    ask = dataclasses.replace(subject(), turns=turns, meter=Meter(busy=busy)).ask("train")
+    ask = dataclasses.replace(subject(), turns=turns, meter=Meter(busy=busy_cores(heard))).ask("train")
     while ask(Slice(1, 1)) is not None:
         heard.append("measure")
-    assert heard == ["pause", "wait", "resume", "measure"] * 2 + ["pause", "wait"]
+    assert heard == ["pause", "wait", "look", "resume", "measure"] * 2 + ["pause", "wait"]
+
+
+def test_a_meter_counts_the_processors_that_a_trial_has_been_limited_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[object] = []
+
+    def begin(*given: object) -> None:
+        raise InterruptedError
+
+    monkeypatch.setattr(checks, "limit_processors", done.append)
+    monkeypatch.setattr(trial, "Meter", lambda **given: done.append("meter"))
+    monkeypatch.setattr(trial, "begin", begin)
+    nothing: Any = SimpleNamespace()
+    with pytest.raises(InterruptedError):
+        trial.run_trial(dataclasses.replace(REQUEST, options=Options(threads=3)), nothing, nothing)
+    assert done == [3, "meter"]
+
+
+@pytest.mark.parametrize(
+    ("workload", "step_ms", "each"), [(LONG, 200, 4), (SHORT, 200, 1), (LONG, 199, None), (SHORT, 199, None)]
+)
+def test_where_one_execution_or_epoch_fills_a_slice_nothing_is_calibrated(
+    workload: Workload, step_ms: int, each: int | None
+) -> None:
+    paces: list[Pace] = []
+    pipe: Any = SimpleNamespace(phase=lambda name: contextlib.nullcontext())
+    backend: Any = SimpleNamespace(synchronize=lambda model: None)
+    model: Any = SimpleNamespace(steps_per_execution=4)
+    feed = dataclasses.replace(subject().feed, workload=workload)
+    one = dataclasses.replace(subject(), pipe=pipe, backend=backend, model=model, feed=feed)
+    with stand_in_keras.train_module() as train:
+        vars(train).update(measure_steps=lambda model, feed, callbacks, pace, ask: paces.append(pace))
+        trial.steps(one, PartialMeasurement(step_ns=step_ms * MS))
+    assert [pace.protocol.steps_per_slice for pace in paces] == [each]
 
 
 def test_what_is_compiled_while_slices_are_measured_is_counted() -> None:
@@ -244,7 +287,6 @@ def findings() -> PartialMeasurement:
     protocol = Protocol(steps_per_slice=4, warmup_slices=1)
     found.steps = clock = SliceClock(WarmUpClock(protocol, 20, 0), Pace(protocol, lambda model: None, 0))
     clock.slices += [Slice(4, 8 * MS, cycle, 0, 12 * MS) for cycle in range(2)]
-    clock.switches = 3
     found.learning, found.batch = Learning(65, 2.0, 2.0, 1.0, 1.0, None), Batch("float32[16, 1]", "int32[16]")
     found.proof = Proof([], [], [], [])
     found.resolved = Resolved(False, "float32", [], [], "ieee", "channels_last", None, {})

@@ -215,6 +215,22 @@ def test_helpers_are_found_and_their_processors_counted() -> None:
             os.killpg(child.pid, 9)
 
 
+@linux
+@pytest.mark.processes
+def test_what_a_helper_has_used_is_counted_when_it_is_gone_too() -> None:
+    meter = Meter(machine=lambda: UNKNOWN)
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as child:
+        try:
+            while cpu_ns_of([str(child.pid)]) < 200 * MS:
+                time.sleep(0.01)
+            meter.look_for_helpers()
+            assert str(child.pid) in meter.helpers
+            began = meter.read()
+        finally:
+            child.kill()
+    assert meter.read().cpu_ns >= began.cpu_ns
+
+
 def test_helpers_that_are_gone_have_used_nothing(tmp_path: Path) -> None:
     assert usage.cpu_ns_of([], tmp_path) == 0
     assert usage.cpu_ns_of(["1", "2"], tmp_path) == 0
