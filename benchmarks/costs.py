@@ -15,6 +15,7 @@ from kerasbench.plan import request
 from kerasbench.report.progress import ConsoleProgress, to_stderr
 from kerasbench.results.record import SWEEP, RunConfig, exactly
 from kerasbench.runs import run
+from kerasbench.settings import Settings
 
 FILE = Path(__file__).with_name("paced.py")
 OVERHEAD_MS, PER_SAMPLE_MS = 40.0, 0.4  # as in paced.py, which imports keras
@@ -22,7 +23,7 @@ BATCHES = [1, 4, 16, 64, 256]
 
 
 def main(folder: Path) -> None:
-    options = request.crossed(request.options_of([], [], [], []), BATCHES, [])
+    options = request.crossed(request.options_of(Settings()), BATCHES, [])
     asked = RunConfig([str(FILE)], devices=["cpu"], options=options, effort=exactly(1, SWEEP))
     with run.measured(asked, folder, Interpreters(), ConsoleProgress(to_stderr())) as ended:
         (found,) = swept(summarize(ended.record))

@@ -108,7 +108,7 @@ class RoundEnded:
 class RunEnded:
     """No further trial."""
 
-    interrupted: bool = False  # by Ctrl-C: of a block that had started nothing is kept, but of a soak
+    interrupted: bool = False  # by Ctrl-C: the block in flight is lost, except a soak's, which keeps what it has
 
 
 Event = (

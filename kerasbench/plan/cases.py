@@ -242,7 +242,8 @@ def candidates(
     """Return the settings of a backend that are tried on a device.
 
     Each with all the others, but half of the threads and larger batches by themselves. ``steps`` are those of an
-    epoch, 0 where none are trained, and ``batch`` is the workload's: no execution and no batch is larger than an epoch.
+    epoch, 0 where none are trained, and ``batch`` is the workload's. The largest execution is the first that holds a
+    whole epoch; no batch is larger than one.
     """
     module = backends.get(backend)
     compiled = [None, True] if "jit" in race.tries and module.OTHER_JIT else [None]
@@ -269,14 +270,14 @@ def _options(config: RunConfig, backend: str, device: Device, selected: Selected
             return []
         steps = selected.workload.steps if config.race.purpose == "train" else 0
         return candidates(config.race, backend, device, steps, processors, selected.workload.batch)
-    found = dict.fromkeys(config.options)
+    found = list(config.options)
     for each in config.options if config.explain and not refusal(selected) else []:
         other_jit = backends.get(backend).OTHER_JIT
         if each.jit is None and other_jit is not None:
-            found[dataclasses.replace(each, jit=other_jit)] = None
+            found.append(dataclasses.replace(each, jit=other_jit))
         if each.batch is None:
-            found[dataclasses.replace(each, batch=LARGER_BATCH * selected.workload.batch)] = None
-    return list(found)
+            found.append(dataclasses.replace(each, batch=LARGER_BATCH * selected.workload.batch))
+    return list(dict.fromkeys(found))
 
 
 def _protocol(config: RunConfig, options: Options) -> Protocol:

@@ -335,11 +335,11 @@ def describe_all(
     new = _described([file for file in hashes if file not in known], python, backend, ask)
     for file in new.keys() & cached.keys():
         _write_cached(cached[file], new[file])
-    names, entries = backends.names(), []
+    entries = []
     for file in files:
         own_config = resolved(model_config) if _is_model(file) else NOTHING
         description = known[file] if file in known else new[file]
-        entries.append(Entry(file, hashes[file], description, twins(file, names), own_config, of_file[file]))
+        entries.append(Entry(file, hashes[file], description, twins(file), own_config, of_file[file]))
     return entries
 
 
@@ -371,9 +371,9 @@ def _ask_child(
     return questions.describe(files, python, backend, kept or {}, model_config)
 
 
-def twins(file: Path, names: Sequence[str] = ()) -> dict[str, str]:
-    """Return the hash of each twin next to a scenario's file, by its backend: of these, or of all."""
-    beside = {backend: twin_file(file, backend) for backend in names or backends.names()}
+def twins(file: Path) -> dict[str, str]:
+    """Return the hash of each twin next to a scenario's file, by its backend."""
+    beside = {backend: twin_file(file, backend) for backend in backends.names()}
     return {backend: _hash(twin) for backend, twin in beside.items() if twin.is_file()}
 
 

@@ -19,11 +19,13 @@ from kerasbench.errors import ResultsError
 from kerasbench.host import Machine
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.protocol.columns import CaseKey
+from kerasbench.protocol.requests import ProtocolKind
 from kerasbench.results.folder import records
 from kerasbench.results.record import Record, TrialRecord
 
 RECENT = 3  # trials of a case that tell how long another takes: its first ones measure more
 FILES = 3  # the newest ones: an old driver's or kernel's figures would mislead, and reading takes time
+LOOKED_AT = 12  # for these: others may have been measured since
 TYPICAL_BORROWED = 2.2  # degrees of freedom, in committed results (benchmarks/moderated.py)
 
 
@@ -48,9 +50,7 @@ def recall(folder: Path, machine: Machine, planned: Plan) -> History:
     """Read the newest results of the same machine and protocol; files that cannot be read are passed over."""
     durations: dict[CaseKey, list[float]] = {}
     scatter = None
-    for file, record in _newest(folder):
-        if not record.machine.same_as(machine) or record.config.effort.protocol.kind != planned.effort.protocol.kind:
-            continue
+    for file, record in _newest(folder, machine, planned.effort.protocol.kind):
         for trial in record.trials:
             if trial.measurement is not None:
                 durations.setdefault(trial.case, []).append(trial.own_ns / NS_PER_S)
@@ -66,7 +66,7 @@ def run_scatter(summary: Summary, source: str = "") -> RunScatter | None:
     found = [
         estimates.scatter(one)
         for one in ratios
-        if one.has_interval and one.basis != "slices"  # those of one block say nothing of another
+        if one.has_interval and one.basis == "trials"  # those of one block, or over days, say nothing of another block
     ]
     if not found:
         return None
@@ -74,10 +74,16 @@ def run_scatter(summary: Summary, source: str = "") -> RunScatter | None:
     return RunScatter(between, borrowed, source)
 
 
-def _newest(folder: Path) -> Iterator[tuple[Path, Record]]:
-    """Read the newest result files of a folder, the newest first."""
+def _newest(folder: Path, machine: Machine, kind: ProtocolKind) -> Iterator[tuple[Path, Record]]:
+    """Read the newest result files of a folder that are of this machine and protocol, the newest first."""
     with suppress(ResultsError):  # there are none
-        yield from islice(records(folder, lambda unread: None, newest_first=True), FILES)
+        newest = islice(records(folder, lambda unread: None, newest_first=True), LOOKED_AT)
+        fitting = (
+            (file, record)
+            for file, record in newest
+            if record.machine.identity == machine.identity and record.config.effort.protocol.kind == kind
+        )
+        yield from islice(fitting, FILES)
 
 
 def detectable(planned: Plan, effect: float, scatter: RunScatter) -> dict[int, float]:
@@ -139,6 +145,7 @@ class Eta:
         self._guess_s = {case.key: (known_s or {}).get(case.key) or typical_trial_s(case) for case in planned.cases}
         self._foreseen_s: dict[CaseKey, float] = {}  # by first steps
         self._spent_s: dict[CaseKey, list[float]] = {}
+        self._had: Counter[CaseKey] = Counter()  # trials
         self._rounds: Counter[CaseKey] = Counter()
         self._over: set[CaseKey] = set()
 
@@ -158,7 +165,9 @@ class Eta:
         own_ns = trial.own_ns
         if trial.block and not trial.started_alone:  # its start and warm-ups are those of the others, too
             own_ns = min(own_ns, trial.wall_ns // sum(other.row == case.row for other in self._cases))
-        self._spent_s.setdefault(case.key, []).append(own_ns / NS_PER_S)
+        if trial.wall_ns:  # else it was given up without a trial
+            self._spent_s.setdefault(case.key, []).append(own_ns / NS_PER_S)
+        self._had[case.key] += 1
         self._rounds[case.key] = trial.round
         if trial.ends_case:
             self._over.add(case.key)
@@ -171,7 +180,7 @@ class Eta:
     def trials(self) -> int:
         """Trials that the whole run comes to, at most; a row's first column has more where not all fit into memory."""
         fewer = sum(self._max_rounds - self._rounds[key] for key in self._over)
-        more = sum(len(spent) - self._rounds[key] for key, spent in self._spent_s.items())
+        more = sum(had - self._rounds[key] for key, had in self._had.items())
         return len(self._cases) * self._max_rounds - fewer + more
 
     @property

@@ -20,7 +20,7 @@ from kerasbench.plan import catalog
 from kerasbench.plan.catalog import Selected
 from kerasbench.processes import variables
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
-from kerasbench.protocol.columns import DTYPES, Fp32, Options, Size, parse_label
+from kerasbench.protocol.columns import DTYPES, Device, Fp32, Options, Size, parse_label
 from kerasbench.protocol.requests import STRUCTURE, DataKind, Input, ModelConfig, ProtocolKind, fitting
 from kerasbench.results.record import (
     DEFAULT,
@@ -194,20 +194,21 @@ def parse_inputs(given: Sequence[str]) -> list[Input]:
     return inputs
 
 
-def parse_backends(given: Sequence[str], known: Sequence[str]) -> list[str]:
+def parse_backends(given: Sequence[str]) -> list[str]:
     """Return the backends that were named, without repeats; raise UsageError for an unknown one."""
-    _require_known("backend", given, known)
+    _require_known("backend", given, backends.names())
     return list(dict.fromkeys(given))
 
 
 def parse_devices(given: Sequence[str]) -> list[str]:
     """Return the device labels that were named, without repeats; raise UsageError for an unknown one."""
+    labels = []
     for name in given:
         try:
-            parse_label(name)
+            labels.append(Device(*parse_label(name)).label)
         except ValueError:
             raise unknown("device", name, ["cpu", "gpu", "gpu:1"]) from None
-    return list(dict.fromkeys("gpu" if name == "gpu:0" else "cpu" if name == "cpu:0" else name for name in given))
+    return list(dict.fromkeys(labels))
 
 
 def _require_known(what: str, given: Sequence[str], known: Collection[str]) -> None:
@@ -216,38 +217,33 @@ def _require_known(what: str, given: Sequence[str], known: Collection[str]) -> N
             raise unknown(what, name, list(known))
 
 
-def options_of(
-    jit: Sequence[str],
-    dtype: Sequence[str],
-    fp32: Sequence[str],
-    threads: Sequence[str],
-    native: bool = False,
-    busy_cores: Sequence[str] = (),
-    steps_per_execution: Sequence[str] = (),
-    warm_cache: bool = False,
-) -> list[Options]:
-    """Cross what the options name; an empty list means the default; ``native`` adds the twin of each.
+def options_of(settings: Settings) -> list[Options]:
+    """Cross what the settings name; an empty list means the default; ``native`` adds the twin of each.
 
     ``busy_cores`` adds each of them beside so many busy processors, ``warm_cache`` each with Keras once more.
     """
-    _require_known("value of --jit", jit, JIT)
-    _require_known("value of --dtype", dtype, DTYPES)
-    _require_known("value of --fp32", fp32, get_args(Fp32))
-    whole = {"--threads": threads, "--busy-cores": busy_cores, "--steps-per-execution": steps_per_execution}
+    _require_known("value of --jit", settings.jit, JIT)
+    _require_known("value of --dtype", settings.dtype, DTYPES)
+    _require_known("value of --fp32", settings.fp32, get_args(Fp32))
+    whole = {
+        "--threads": settings.threads,
+        "--busy-cores": settings.busy_cores,
+        "--steps-per-execution": settings.steps_per_execution,
+    }
     for option, numbers in whole.items():
         for value in numbers:
             if not value.isdecimal() or int(value) < 1:
                 raise UsageError(f"{option} takes whole numbers from 1 on, not {value!r}")
-    policies: list[str | None] = [*dtype] or [None]
-    counts: list[int | None] = [int(value) for value in threads] or [None]
-    combinations = itertools.product(jit or ["default"], policies, fp32 or ["ieee"], counts)
+    policies: list[str | None] = [*settings.dtype] or [None]
+    counts: list[int | None] = [int(value) for value in settings.threads] or [None]
+    combinations = itertools.product(settings.jit or ["default"], policies, settings.fp32 or ["ieee"], counts)
     plain = [Options(JIT[a], b, cast("Fp32", c), d) for a, b, c, d in combinations]
-    executions: list[int | None] = [int(value) for value in steps_per_execution] or [None]
+    executions: list[int | None] = [int(value) for value in settings.steps_per_execution] or [None]
     options = [dataclasses.replace(one, steps_per_execution=steps) for one in plain for steps in executions]
-    warm = [dataclasses.replace(one, warm_cache=True) for one in options if warm_cache]
-    if native:  # the loop of a twin is its own
+    warm = [dataclasses.replace(one, warm_cache=True) for one in options if settings.warm_cache]
+    if settings.native:  # the loop of a twin is its own
         options += [dataclasses.replace(one, native=True) for one in plain]
-    options += [dataclasses.replace(one, busy_cores=int(value)) for value in busy_cores for one in options]
+    options += [dataclasses.replace(one, busy_cores=int(value)) for value in settings.busy_cores for one in options]
     return list(dict.fromkeys(options + warm))
 
 
@@ -284,25 +280,25 @@ def run(settings: Settings) -> RunConfig:
     if settings.warm_cache and (settings.quick or settings.protocol == "published"):
         other = "--quick" if settings.quick else "--protocol published"
         raise UsageError(f"--warm-cache is about the first step, which {other} does not measure: leave one of them out")
-    return _configured(settings, cast("ProtocolKind", settings.protocol), _options(settings))
+    return _configured(settings, cast("ProtocolKind", settings.protocol), options_of(settings))
 
 
 def sweep(settings: Settings) -> RunConfig:
     """Return the configuration of a sweep: all options at each size, and at more of them where series cross."""
     batches = parse_batches(settings.batch_sizes or ([] if settings.widths else DEFAULT_BATCHES))
-    options = crossed(_options(settings), batches, parse_widths(settings.widths))
+    options = crossed(options_of(settings), batches, parse_widths(settings.widths))
     return dataclasses.replace(_configured(settings, "sweep", options), refine=True)
 
 
 def explanation(settings: Settings) -> RunConfig:
-    return dataclasses.replace(_configured(settings, "steady", _options(settings)), explain=True)
+    return dataclasses.replace(_configured(settings, "steady", options_of(settings)), explain=True)
 
 
 def versus(settings: Settings) -> RunConfig:
     """Return the configuration of a comparison of versions, but for the interpreters, which may have to be made."""
     from kerasbench.analysis.estimates import MINIMAL_EFFECT  # late: most commands judge nothing
 
-    config, threshold = _configured(settings, "steady", _options(settings)), parse_share(settings.threshold)
+    config, threshold = _configured(settings, "steady", options_of(settings)), parse_share(settings.threshold)
     if threshold < MINIMAL_EFFECT:
         raise UsageError(f"--threshold takes {MINIMAL_EFFECT:.0%} or more, not {threshold:.2%}")
     return dataclasses.replace(config, control=True, threshold=threshold)
@@ -385,19 +381,6 @@ def resumed(settings: Settings) -> ResumeConfig:
     return ResumeConfig(config.effort.budget_s, own, config.model_config)
 
 
-def _options(settings: Settings) -> list[Options]:
-    return options_of(
-        settings.jit,
-        settings.dtype,
-        settings.fp32,
-        settings.threads,
-        settings.native,
-        settings.busy_cores,
-        settings.steps_per_execution,
-        settings.warm_cache,
-    )
-
-
 def _configured(settings: Settings, kind: ProtocolKind, options: list[Options]) -> RunConfig:
     if settings.suite and settings.scenarios:
         raise UsageError(
@@ -443,7 +426,7 @@ def validated(config: RunConfig) -> RunConfig:
         raise UsageError(f"--seed takes a whole number from 0 on, not {config.seed}")
     return dataclasses.replace(
         config,
-        backends=parse_backends(config.backends, backends.names()),
+        backends=parse_backends(config.backends),
         devices=parse_devices(config.devices),
     )
 
@@ -479,7 +462,7 @@ def with_live_model(settings: Settings, scenarios: Any, data: Any) -> Iterator[S
 
 
 def is_model(given: object) -> bool:
-    """Tell whether it is a model: of it only ``save`` and ``name`` are used, so that nothing here imports Keras."""
+    """Tell whether it is a model: of it ``save``, ``name`` and ``built`` alone are used: nothing here imports Keras."""
     return callable(getattr(given, "save", None)) and hasattr(given, "predict")
 
 

@@ -45,6 +45,9 @@ CHANGE_FIGURES = (
     *("PYTHONOPTIMIZE", "PYTHONTRACEMALLOC", "PYTHON_GIL", "PYTHON_JIT", "ROCBLAS_*", "ROCR_*", "TCMALLOC_*"),
     *("TRITON_*", "VECLIB_*", "XLA_*"),
 )
+# These begin like others that matter. Terraform's may hold its tokens and passwords, which nobody wants to publish;
+# images of containers say by *_VERSION what is in them; and KERAS_HOME is heeded, for data sets.
+HARMLESS = ("TF_CLI_*", "TF_TOKEN_*", "TF_VAR_*", "*_VERSION", "KERAS_HOME")
 KEEP = "--keep-env"
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -61,8 +64,8 @@ def clean(
 def held_back(inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the inherited variables that change figures, and therefore do not reach a child."""
     known = (*CHANGE_FIGURES, *(variable for name in backends.names() for variable in backends.get(name).VARIABLES))
-    passed_on = clean(inherited=inherited)
-    return {name: value for name, value in inherited.items() if _is_one(name, known) and name not in passed_on}
+    kept_out = sorted(inherited.keys() - clean(inherited=inherited).keys())
+    return {name: inherited[name] for name in kept_out if _is_one(name, known) and not _is_one(name, HARMLESS)}
 
 
 def kept(names: Sequence[str], inherited: Mapping[str, str] = os.environ) -> dict[str, str]:

@@ -8,7 +8,6 @@ import asyncio
 import logging
 import queue
 import secrets
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from kerasbench import text
 from kerasbench.errors import UsageError
-from kerasbench.runs.machines import SHOWN, WAITING, Connect, Inbox, ProcessCarrier, Share, over_ssh
+from kerasbench.runs.machines import SHOWN, WAITING, Connect, Inbox, Share, on_this_machine, over_ssh
 from kerasbench.settings import Settings
 
 if TYPE_CHECKING:
@@ -58,23 +57,26 @@ def connected(address: str, insecure: bool = False) -> Iterator[dict[str, Connec
         raise UsageError("--cluster needs Dask: pip install 'kerasbench[cluster]'") from None
     for logger in ("distributed", "distributed.client"):  # what they say of lost workers is said in words here
         logging.getLogger(logger).setLevel(logging.CRITICAL)
-    wanted = yaml.safe_load(SETTINGS.read_text("utf-8"))
-    with dask.config.set(dict(flat(wanted))):
+    wanted = dict(flat(yaml.safe_load(SETTINGS.read_text("utf-8"))))
+    with dask.config.set(wanted):
         try:
             client = Client(address, timeout=CONNECT_S, set_as_default=False)
         except Exception as error:  # of the network, of certificates, of another version of Dask
             raise UsageError(f"{address}: no scheduler answers: {_words(error)}") from None
         with client:
+            if refusal := differing("scheduler", of_scheduler(client, list(wanted)), wanted):
+                raise UsageError(f"{address}: {refusal}")
             workers = client.scheduler_info(n_workers=-1)["workers"]
             if not workers:
                 raise UsageError(
                     f"{address}: this cluster has no workers: docs/several-machines.md says how they are started"
                 )
-            there = client.run(running, [name for name, _ in flat(wanted)], on_error="return")
+            there = client.run(running, list(wanted), on_error="return")
+            wanted |= {"--nthreads": 1, "--nanny": False}
             found: dict[str, Connect] = {}
             for place, facts in workers.items():
                 name = str(facts["name"]) if str(facts["name"]) not in found else place
-                found[name] = partial(DaskCarrier, client, place, differing(there.get(place), dict(flat(wanted))))
+                found[name] = partial(DaskCarrier, client, place, differing("worker", there.get(place), wanted))
             yield found
 
 
@@ -105,25 +107,37 @@ def flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
             yield f"{prefix}{name}", value
 
 
-def running(names: list[str], dask_worker: "Worker") -> dict[str, Any]:
-    """Return with which settings a worker runs. It is run there."""
+def of_scheduler(client: "Client", names: list[str]) -> object:
+    """Return Dask's settings of these names in the scheduler, or why it does not say them."""
+    try:
+        return client.run_on_scheduler(configured, names)
+    except Exception as error:  # it has no kerasbench, or another Dask
+        return error
+
+
+def configured(names: list[str]) -> dict[str, Any]:
+    """Return Dask's settings of these names. It is run there."""
     import dask
 
+    return {name: dask.config.get(name, None) for name in names}
+
+
+def running(names: list[str], dask_worker: "Worker") -> dict[str, Any]:
+    """Return with which settings a worker runs. It is run there."""
     own = {"--nthreads": dask_worker.state.nthreads, "--nanny": bool(dask_worker.nanny)}
-    return own | {name: dask.config.get(name, None) for name in names}
+    return own | configured(names)
 
 
-def differing(there: object, wanted: Mapping[str, Any]) -> str:
-    """Return why a worker is refused: it would disturb what it measures; empty if it would not."""
+def differing(which: str, there: object, wanted: Mapping[str, Any]) -> str:
+    """Return why a worker or a scheduler is refused: it would disturb what is measured; empty if it would not."""
     if not isinstance(there, Mapping):
-        return f"its worker has no kerasbench that answers: {_words(there)}"
-    wanted = {"--nthreads": 1, "--nanny": False, **wanted}
+        return f"its {which} has no kerasbench that answers: {_words(there)}"
     others = [f"{name}: {there.get(name)}" for name, value in wanted.items() if there.get(name) != value]
     if not others:
         return ""
     shown = ", ".join(others[:3]) + (", ..." if len(others) > 3 else "")
     return (
-        f"its worker runs with other settings, which disturb what is measured ({shown}): start it as "
+        f"its {which} runs with other settings, which disturb what is measured ({shown}): start it as "
         f"docs/several-machines.md says, with DASK_CONFIG={SETTINGS}"
     )
 
@@ -186,7 +200,7 @@ def carry(python: str, share: str, topic: str) -> str:
     from distributed import Status, get_worker
 
     worker = get_worker()
-    carrier = ProcessCarrier([python or sys.executable, "-m", "kerasbench", "share"])
+    carrier = on_this_machine(python)
     inbox: Inbox = queue.Queue(WAITING)
     setattr(worker, EXTENSION + share, carrier)
     try:

@@ -96,10 +96,7 @@ class MemoryBudget:
 def can_start_at_once(peaks_bytes: Sequence[int], parameters: int | None) -> bool:
     """Tell whether children may start without a look at what the one before takes; the peaks are known, or 0."""
     guess_bytes = CHILD_BYTES + PARAMETER_BYTES * (parameters or 0)
-    free_bytes = available_bytes()
-    return (
-        all(peaks_bytes) or free_bytes is None or sum(peak or guess_bytes for peak in peaks_bytes) <= SHARE * free_bytes
-    )
+    return all(peaks_bytes) or sum(peak or guess_bytes for peak in peaks_bytes) <= SHARE * available_bytes()
 
 
 def memory_budget(devices: Sequence[Device], peaks_bytes: Sequence[int], on_card_bytes: Sequence[int]) -> MemoryBudget:

@@ -6,7 +6,9 @@ interrupted, and ``--resume`` goes on with it.
 
 import dataclasses
 import math
+import os
 import queue
+import re
 import secrets
 import shlex
 import subprocess
@@ -45,9 +47,9 @@ LAST_LINES = 5  # of what a carrier has complained about
 SHOWN = 300  # characters of what a machine says
 WAITING = 4  # lines that are read ahead for all machines together, at MOST_LINE_BYTES each
 # No password is asked for, a dead connection is found out within a minute, and no connection is left for others.
-SSH = ("ssh", "-T", *(part for option in (
-    "BatchMode=yes", "ConnectTimeout=20", "ServerAliveInterval=15", "ServerAliveCountMax=3", "ControlMaster=no",
-) for part in ("-o", option)))  # fmt: skip
+SSH = ("ssh", "-T", "-oBatchMode=yes", "-oConnectTimeout=20", "-oServerAliveInterval=15", "-oServerAliveCountMax=3",
+       "-oControlMaster=no")  # fmt: skip
+STARTED = re.compile(r"[0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}Z")  # as text.now has it: files are named after it
 
 # A line of a machine, or None: there are no more. Without a machine: Ctrl-C.
 Inbox = queue.Queue[tuple["Share | None", bytes | None]]
@@ -150,10 +152,15 @@ class ProcessCarrier:
                 self._complaints.append(line.decode(errors="replace"))
 
 
+def on_this_machine(python: str) -> ProcessCarrier:
+    """Return what carries the share of the machine that this runs on."""
+    return ProcessCarrier([os.path.expanduser(python) or sys.executable, "-m", "kerasbench", "share"])
+
+
 def over_ssh(host: str, python: str) -> ProcessCarrier:
     """Return what carries a host's share by the user's own ssh, with its keys, agents and configuration."""
     if host == HERE:
-        return ProcessCarrier([python or sys.executable, "-m", "kerasbench", "share"])
+        return on_this_machine(python)
     if host.startswith("-") or not host.isprintable() or " " in host:
         raise UsageError(f"--hosts takes names as ssh does, me@box, not {host!r}")
     home = python.startswith("~/")  # for the shell there to make out
@@ -204,7 +211,7 @@ class Share:
             raise ResultsError(f"it sent more than a run of kerasbench has ({self._bytes:,} bytes)")
         try:
             message = msgspec.json.decode(line, type=Line)
-        except (msgspec.DecodeError, RecursionError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             shown = text.one_line(line[:80].decode(errors="replace"))
             raise ResultsError(f"it answers what kerasbench does not: {shown!r} ({error})") from None
         if message.number != self._next:
@@ -225,7 +232,7 @@ class Share:
             say(self.host, said)
 
     def _record(self, message: Line) -> None:
-        """Put what is acknowledged afterwards onto the disk."""
+        """Put what is acknowledged afterwards onto the disk; what it had before, when all of that is here."""
         if message.begin:
             self._begin(message)
         elif message.trial:
@@ -249,6 +256,8 @@ class Share:
 
     def _begin(self, message: Line) -> None:
         header = results_store.read_header(message.begin)
+        if not STARTED.fullmatch(header.started):
+            raise ResultsError(f"not what kerasbench writes: it began at {header.started[:SHOWN]!r}")
         self.header = dataclasses.replace(header, carried=Carried(self.host, self.order.share, self.insecure))
         if self.store is None and self.earlier is not None:
             self.store = Store(self.earlier.with_suffix(JOURNAL))
@@ -374,7 +383,7 @@ class Gathering:
                 who, line = self.inbox.get(timeout=min(ALIVE_S, self.deadline_s - now_s))
                 if who is None:
                     self.deadline_s = now_s + STOP_S if self.deadline_s == math.inf else now_s
-                    self._tell(left, Word(stop=True))
+                    self._stop(left)
                 elif who in left:
                     self._take(who, line)
 
@@ -386,6 +395,13 @@ class Gathering:
         except KerasbenchError as error:
             share.leave(INTERRUPTED if line is None and self.deadline_s < math.inf else str(error))
             self.say(share.host, share.cause or "done")
+
+    def _stop(self, shares: Sequence[Share]) -> None:
+        """Have them end what they measure; those that have not been asked yet are not asked any more."""
+        for share in shares:
+            if share.hello is None:
+                share.leave(INTERRUPTED)
+        self._tell([share for share in shares if not share.is_over], Word(stop=True))
 
     def _tell(self, shares: Sequence[Share], word: Word) -> None:
         for share in shares:

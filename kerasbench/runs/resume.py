@@ -60,7 +60,7 @@ def find(folder: Path, here: Machine, longer: bool = False) -> Interrupted:
         if record.carried is not None:
             host = shlex.quote(record.carried.host)
             passed_over.append((f"{file}: measured on {host}", f"; go on there: add --hosts {host}, or --cluster"))
-        elif not here.same_as(record.machine):  # trials of two machines must not be paired by round
+        elif here.identity != record.machine.identity:  # trials of two machines must not be paired by round
             advice = f", and this is {here.title}; resume it there, or leave out --resume to begin a new run here"
             passed_over.append((f"{file}: begun on another machine ({record.machine.title})", advice))
         elif request.is_gone(record.config.scenarios):

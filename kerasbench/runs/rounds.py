@@ -5,16 +5,18 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from types import FrameType
 from typing import Self
 
+import psutil
+
 from kerasbench import text
 from kerasbench.analysis import race, ratios
-from kerasbench.analysis.cases import headline_of, judge_cases, summarize_case
+from kerasbench.analysis.cases import headline_of, judge_cases
 from kerasbench.analysis.estimates import minimal_effect
 from kerasbench.errors import ResultsError
 from kerasbench.events import (
@@ -33,12 +35,12 @@ from kerasbench.events import (
 )
 from kerasbench.files import scratch_folder
 from kerasbench.host import commit
-from kerasbench.host.noise import MachineState, booted_s, of_machine
+from kerasbench.host.noise import MachineState, of_machine
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import History
 from kerasbench.processes.block import BlockMember, BlockPolicy, OnBlockEvent
 from kerasbench.processes.outcome import Outcome, trial_limits
-from kerasbench.protocol.columns import GPU, CaseKey, Column, Environment
+from kerasbench.protocol.columns import GPU, CaseKey, Environment
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest
@@ -55,8 +57,7 @@ from kerasbench.results.record import (
 from kerasbench.results.store import Store
 from kerasbench.runs import schedule, sizes
 from kerasbench.runs.machine import MachineMonitor, can_start_at_once, memory_budget, processors
-from kerasbench.runs.schedule import Between, StopReason
-from kerasbench.runs.worth import EVERY, Portion, first_portion, next_portion
+from kerasbench.runs.schedule import EVERY, Between, Portion, StopReason, first_portion, next_portion
 
 SITTING_ENDS_S = 3_600.0  # after so long the machine may be another: what else it does, how warm it is
 
@@ -274,10 +275,7 @@ class OpenRow:
         It is drawn for each round, so that no column always starts first, with the coldest disk. Once a round could not
         have all of them alive together its order stays, so that the same ones meet in each round.
         """
-        blocks: dict[int, set[int]] = {}
-        for trial in self.trials:
-            if trial.block:
-                blocks.setdefault(trial.round, set()).add(trial.block)
+        blocks = schedule.blocks_by_round(self.trials)
         split = next((index for index, numbers in blocks.items() if len(numbers) > 1), None)
         keys = [trial.case for trial in self.trials if trial.round == split] or [case.key for case in drawn]
         place = {key: number for number, key in reversed(list(enumerate(keys)))}
@@ -302,10 +300,8 @@ class OpenRow:
 
         Keras as it is without settings is measured to the end: the answer says how much faster the winner is.
         """
-        trials: dict[Column, list[TrialRecord]] = {}
-        for trial in so_far:
-            trials.setdefault(trial.column, []).append(trial)
-        left = {case.column: summarize_case(trials[case.column]) for case in self.alive}
+        summaries = schedule.summaries(so_far)
+        left = {case.column: summaries[case.key] for case in self.alive}
         compare = race.compare_by(race.metric_of(config, headline_of(self.trials)), left)
         found = race.look(
             [case.column for case in self.alive if case.key not in self.outpaced and left[case.column].is_ranked],
@@ -322,10 +318,7 @@ class OpenRow:
 
     def odd(self) -> list[tuple[Case, Failure]]:
         """Return the cases that compute something else than the others of those that are still measured."""
-        trials: dict[Column, list[TrialRecord]] = {}
-        for trial in self.trials:
-            trials.setdefault(trial.column, []).append(trial)
-        failures = judge_cases({column: summarize_case(own) for column, own in trials.items()})
+        failures = judge_cases({key.column: case for key, case in schedule.summaries(self.trials).items()})
         return [(case, failures[case.column]) for case in self.alive if case.column in failures]
 
 
@@ -340,7 +333,7 @@ def rows_of(planned: Plan) -> list[OpenRow]:
 
 def ordered(rows: Iterable[OpenRow], cases: Sequence[Case]) -> list[OpenRow]:
     """Return the rows in the order in which their first cases come."""
-    place = {case.key: number for number, case in reversed(list(enumerate(cases)))}
+    place = {case.key: number for number, case in enumerate(cases)}
     return sorted(rows, key=lambda row: min(place[case.key] for case in row.cases))
 
 
@@ -361,12 +354,17 @@ def seconds(trials: Iterable[TrialRecord]) -> float:
 
 
 class Ending:
-    """Takes the first interruption of a soak for its end, once there is something to keep; later ones are raised."""
+    """Takes the first interruption of a soak for its end, once there is something to keep; later ones are raised.
 
-    def __init__(self, on_event: OnEvent) -> None:
+    It is over too when none of the columns that are ``needed`` is left: a control is there for them alone.
+    """
+
+    def __init__(self, on_event: OnEvent, needed: Collection[str]) -> None:
         self.asked = False
         self._on_event = on_event
-        self._has_measured = self._said = False
+        self._needed = needed  # by their labels
+        self._left: Collection[str] | None = None  # the columns of the newest cycle; None: there was none
+        self._said = False
         self._before: dict[int, Callable[[int, FrameType | None], object]] = {}
 
     def __enter__(self) -> Self:
@@ -381,16 +379,21 @@ class Ending:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
+    @property
+    def is_over(self) -> bool:
+        return self.asked or (self._left is not None and not any(label in self._left for label in self._needed))
+
     def take(self, number: int, frame: FrameType | None) -> None:
         """Heed a signal."""
-        if self._has_measured and not self.asked:
+        if self._left is not None and not self.asked:
             self.asked = True
         else:
             self._before[number](number, frame)
 
     def hear(self, event: Event) -> None:
         """Pass an event on; say that the end was asked for."""
-        self._has_measured |= isinstance(event, CycleEnded)
+        if isinstance(event, CycleEnded):
+            self._left = event.slices.keys()
         if self.asked and not self._said:
             self._said = True
             self._on_event(Notice("ending after this cycle, and keeping what was measured; Ctrl-C again keeps nothing"))
@@ -433,7 +436,7 @@ class Run:
     def __post_init__(self) -> None:
         quota_cores = self.state.quota_cores
         self._rest_s = QUOTA_PERIOD_S if quota_cores is not None and quota_cores < processors() else 0.0
-        self._sitting = sitting(self.earlier, time.time(), booted_s())
+        self._sitting = sitting(self.earlier, time.time(), psutil.boot_time())
         self.record = new_record(self.planned, self.state)
         self.rows = rows_of(self.planned)
         for row in self.rows:
@@ -540,7 +543,7 @@ class Run:
         """Decide whether a row goes on after a round, which later ones may have followed already."""
         row.had = index
         so_far = [trial for trial in row.trials if trial.round <= index]
-        priors = ratios.priors_of([schedule.summaries(one.trials) for one in self.rows])
+        priors = ratios.priors_of([schedule.summaries(one.trials).values() for one in self.rows])
         row.widths.append(schedule.half_widths(so_far, self.between, priors))
         enough = schedule.stop_reason(self.planned.effort, row.widths, self._precision)
         row.stop = StopReason.BROKEN if row.is_broken and not self.planned.config.soak else enough
@@ -570,8 +573,10 @@ class Run:
     def _measure_block(self, row: OpenRow, cases: list[Case], index: int) -> list[tuple[Case, TrialRecord]]:
         """Measure cases side by side, keep the trials of those that were started, and return them."""
         number = 1 + max((trial.block for trial in self.record.trials), default=0)
-        cpu_ns, ending = time.process_time_ns(), Ending(self.on_event)
-        with ending if self.planned.config.soak else nullcontext():
+        soaks = self.planned.config.soak is not None
+        needed = [case.label for case in cases if not (soaks and case.options.control)]
+        cpu_ns, ending = time.process_time_ns(), Ending(self.on_event, needed)
+        with ending if soaks else nullcontext():
             trials = self._launch_block(row, cases, index, number, ending)
         self.record.parent_cpu_ns += time.process_time_ns() - cpu_ns
         self._keep(trials)
@@ -596,7 +601,7 @@ class Run:
         enough = partial(schedule.enough, protocol, schedule.shares(protocol, workload), most=row.portion.cycles)
         policy = BlockPolicy(
             self._orders(cases, number),
-            lambda stage, slices: ending.asked or enough(stage, slices),
+            lambda stage, slices: ending.is_over or enough(stage, slices),
             partial(self._sizes, cases, self.clock_s()),
             budget,
             self._rest_s,
@@ -614,7 +619,9 @@ class Run:
         trials: list[tuple[Case, TrialRecord]] = []
         for case, outcome, around in zip(cases, outcomes, seen, strict=True):
             if outcome is not None:
-                trial = self.monitor.judge(trial_record(case, index, outcome, number, several), around)
+                grew = self.planned.config.soak is not None and outcome.had_turn  # a soak's memory runs out by itself
+                trial = trial_record(case, index, outcome, number, several and not grew)
+                trial = self.monitor.judge(trial, around)
                 trials.append((case, dataclasses.replace(trial, sitting=self._sitting)))
         return trials
 

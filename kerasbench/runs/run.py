@@ -38,6 +38,7 @@ from kerasbench.scenario import is_saved
 from kerasbench.settings import VERSUS, Settings
 
 BEFORE_RUN_S = 2.0  # how long to look whether the machine is busy
+SUPERSEDED = "superseded when it was resumed"  # why a file ends that holds trials which no longer count
 
 
 def configured(command: str, settings: Settings, on_event: OnEvent) -> tuple[RunConfig | ResumeConfig, Interpreters]:
@@ -67,7 +68,7 @@ def versus_config(settings: Settings, chosen: Interpreters, on_event: OnEvent) -
         on_event(Notice(line))
 
     config, base, head = request.versus(settings), settings.base, settings.head
-    catalog.require_known(config.scenarios)
+    catalog.require_known(config.scenarios, config.model_config, config.suite)
     packages = {backends.get(name).PACKAGE: name for name in backends.names()}
     named = [packages[package] for package in sides.about(base, head, list(packages), chosen.labels())]
     with machine_lock(on_wait=say if settings.wait else None):
@@ -297,7 +298,7 @@ def _carry_over(interrupted: Interrupted, planned: Plan, probes: Probes, folder:
 def keep_superseded(folder: Path, left: Record) -> None:
     """Keep trials that no longer count in a file of their own, and say so."""
     store = Store.create(folder, text.now())
-    store.finish(dataclasses.replace(left, stopped_because="superseded when it was resumed"))
+    store.finish(dataclasses.replace(left, stopped_because=SUPERSEDED))
     other = sum(trial.code != measuring_code() for trial in left.trials)
     why = f"; other code of kerasbench measured {other} of them" if other else ""
     trials = text.count(len(left.trials), "trial")

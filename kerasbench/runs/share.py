@@ -12,7 +12,8 @@ with this machine's own lock, interpreters and journal.
     there   {"number": 1, "say": "[1/8] mnist_dense torch cpu: 2.10 ms ..."}
     there   {"number": 2, "begin": {...}, "known": 0}    the run without its trials, of which it has so many already
     there   {"number": 3, "trial": {...}}
-    here    {"acknowledged": 3}                  it is on the disk here; {} is a sign of life, {"stop": true} is Ctrl-C
+    here    {"acknowledged": 3}                  it is on the disk here, or held until all that were known have come
+    here    {}                                   a sign of life; {"stop": true} is Ctrl-C
     there   {"number": 9, "end": {...}}          the run without its trials; or "refused": why nothing was measured
     here    {"acknowledged": 9}                  now it is forgotten there
 """
@@ -29,10 +30,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TextIO, cast
 
 import msgspec
 import platformdirs
@@ -46,13 +47,14 @@ from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.folder import records
 from kerasbench.results.record import Record, RunConfig, TrialRecord, measuring_code
 from kerasbench.results.store import Store
-from kerasbench.runs.run import configured, measured
+from kerasbench.runs.run import SUPERSEDED, configured, measured
 from kerasbench.scenario import twin_file
 from kerasbench.settings import Settings
 
 MOST_LINE_BYTES = 16 << 20  # of a record: a long trial has one
 MOST_FILES_BYTES = 256 << 20  # of all files that travel: larger models are copied by other means
 MOST_ORDER_BYTES = 2 * MOST_FILES_BYTES  # base64 takes a third more, and an interrupted run travels too
+GROUP_LENGTH = 12  # hexadecimal digits
 SILENCE_S = 120.0  # the asker gives a sign of life every 20 s: after six it is gone, or its lid is closed
 ACKNOWLEDGE_S = 60.0  # how long the last records may take to be acknowledged
 KEPT_S = 30 * 24 * 3600.0  # what nobody has asked for after a month, nobody will
@@ -74,7 +76,7 @@ class Carriage(msgspec.Struct, frozen=True):
     """A file of the user's own, as it travels."""
 
     place: str  # what its user calls it
-    group: int  # files of one group lie in one folder
+    group: str  # files of one group lie in one folder: letters and digits, the same however often it travels
     name: str  # in that folder
     sha256: str
     content: bytes
@@ -97,7 +99,7 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     order: Order | None = None
 
 
-class Word(msgspec.Struct, frozen=True):
+class Word(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the asker says meanwhile; nothing is a sign of life."""
 
     acknowledged: int = -1
@@ -147,8 +149,8 @@ def carried(settings: Settings) -> list[Carriage]:
     """
     found: list[Carriage] = []
     own = [*catalog.own_files(settings.scenarios), *filter(None, (settings.custom, settings.rows))]
-    for group, place in enumerate(own):
-        file = Path(place)
+    for place in own:
+        file, group = Path(place), hashlib.sha256(place.encode()).hexdigest()[:GROUP_LENGTH]
         twins = [twin_file(file, backend) for backend in catalog.twins(file)] if file.suffix == ".py" else []
         for one in (file, *twins):
             name = one.relative_to(file.parent).as_posix()
@@ -222,7 +224,7 @@ class Asker:
                 if asked.order is not None:
                     return asked.order
                 self.files += [asked.file] if asked.file else []
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise UsageError(f"not an order: {error}") from None
         finally:
             threading.Thread(target=self._listen, args=[heard], daemon=True).start()
@@ -289,7 +291,7 @@ class Asker:
                 self.acknowledged = max(self.acknowledged, word.acknowledged)
                 if word.stop:
                     self._stop()
-        except (OSError, msgspec.DecodeError):
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             pass  # as good as gone
         self._lost()
 
@@ -313,7 +315,8 @@ def shares() -> Path:
 def measure(order: Order, asker: Asker, progress: OnEvent) -> None:
     """Measure what was asked for, as a run like any other, and send its records.
 
-    Nothing is left here once all of it was acknowledged. What was not stays until the asker goes on with the run.
+    What was not acknowledged stays here until the asker goes on with the run, and what no longer counted when it was
+    resumed for a month; nothing else does.
 
     Raises:
         KerasbenchError: it cannot be measured here.
@@ -322,13 +325,19 @@ def measure(order: Order, asker: Asker, progress: OnEvent) -> None:
     if not order.share.isalnum():
         raise UsageError(f"not the name of a share: {order.share!r}")
     folder = shares() / order.share
-    results, is_done, unsaved = folder / "results", False, ""
+    results, own, is_done, unsaved = folder / "results", "", False, ""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         names = _write(asker.files, folder / "files")
         sender = _Sender(asker, {there: place for place, there in names.items()})
-        record = _finished_before(results) if order.earlier else None
-        if record is None:
+        before = _before(results) if order.earlier else None
+        if before is not None and not before[1].unfinished:
+            own, record = before[0].stem, before[1]
+            sender.begin(record)
+        else:
+            if order.earlier is not None and before is None:
+                earlier = dataclasses.replace(order.earlier, config=with_names(order.earlier.config, names))
+                Store.create(results, earlier.started).finish(earlier)
             os.environ.update(order.keep_env)  # for --keep-env, which looks for them here
             settings = _settings(order, names, results)
 
@@ -336,19 +345,19 @@ def measure(order: Order, asker: Asker, progress: OnEvent) -> None:
                 progress(event)
                 sender(event)
 
-            with asker.measuring():
+            with asker.measuring(), redirect_stderr(cast("TextIO", asker)):  # the asker is to hear of complaints
                 config, chosen = configured(order.command, settings, on_event)
                 carrier = psutil.Process().parent()
                 with measured(config, results, chosen, on_event, settings.wait, carrier) as finished:
-                    record, unsaved = finished.record, finished.unsaved
-        else:
-            sender.begin(record)
+                    own, record, unsaved = finished.store.data.stem, finished.record, finished.unsaved
         is_done = asker.has_acknowledged(sender.end(record))
         if unsaved:
             raise ResultsError(f"it stopped, and all that it had measured is here: {unsaved}")
     finally:
         shutil.rmtree(folder / "files", ignore_errors=True)
-        if is_done or not any(file.stat().st_size for file in results.glob("*.json*")):
+        for file in results.glob(f"{own}.*") if is_done else ():
+            file.unlink()
+        if not _has_files(results):
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -385,20 +394,22 @@ class _Sender:
         return msgspec.json.encode(dataclasses.replace(record, trials=[], config=with_names(record.config, self.names)))
 
 
-def _finished_before(results: Path) -> Record | None:
-    """Return a run that was measured to its end when the asker was gone; None where there is more to measure."""
-    newest = next(records(results, newest_first=True), None) if any(results.glob("*.json*")) else None
-    return newest[1] if newest and not newest[1].unfinished else None
+def _before(results: Path) -> tuple[Path, Record] | None:
+    """Return what is here of a share's run, and its file; beside it may lie what no longer counted."""
+    if not _has_files(results):
+        return None
+    return next((one for one in records(results) if one[1].stopped_because != SUPERSEDED), None)
+
+
+def _has_files(results: Path) -> bool:
+    return any(file.stat().st_size for file in results.glob("*.json*"))  # an empty one is of a run that never began
 
 
 def _settings(order: Order, names: Mapping[str, str], results: Path) -> Settings:
-    """Return what was asked for in the names that files have here; put an interrupted run in its place."""
+    """Return what was asked for in the names that files have here."""
     own, config = renamed(
         order.settings.scenarios, ModelConfig(custom=order.settings.custom, rows=order.settings.rows), names
     )
-    if order.earlier is not None and not any(results.glob("*.json*")):
-        earlier = dataclasses.replace(order.earlier, config=with_names(order.earlier.config, names))
-        Store.create(results, earlier.started).finish(earlier)
     return dataclasses.replace(
         order.settings, scenarios=own, custom=config.custom, rows=config.rows, results=str(results)
     )
@@ -408,9 +419,9 @@ def _write(files: list[Carriage], folder: Path) -> dict[str, str]:
     """Write files that have travelled into a private folder, and return what each is called here."""
     names: dict[str, str] = {}
     for one in files:
-        place = folder / str(one.group) / one.name
-        if PurePosixPath(one.name).is_absolute() or ".." in PurePosixPath(one.name).parts:
-            raise UsageError(f"not the name of a file: {one.name!r}")
+        place, name = folder / one.group / one.name, PurePosixPath(one.name)
+        if not one.group.isalnum() or name.is_absolute() or ".." in name.parts:
+            raise UsageError(f"not the name of a file: {one.group}/{one.name!r}")
         if hashlib.sha256(one.content).hexdigest() != one.sha256:
             raise UsageError(f"{one.place}: has changed on its way; run it again")
         try:

@@ -12,10 +12,9 @@ import pytest
 from kerasbench import backends
 from kerasbench.errors import UnusableScenario, UsageError
 from kerasbench.plan import catalog
-from kerasbench.processes import questions
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.protocol.requests import DescribeRequest, Input, ModelConfig
+from kerasbench.protocol.requests import Input, ModelConfig
 from kerasbench.scenario import content_hash, twin_file
 
 pytestmark = pytest.mark.processes
@@ -172,11 +171,14 @@ def test_a_cache_that_cannot_be_written_does_no_harm(mine: Path, monkeypatch: py
 )
 def test_a_damaged_cache_is_not_believed(mine: Path, damaged: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "builtin_folder", lambda: mine.parent)
-    catalog.describe(mine, sys.executable)
+    mine.write_text(SOURCE + f"# remembered as {damaged!a}")
+    ask = Children()
+    catalog.describe(mine, "", ask=ask)
     (cached,) = catalog._cache_files({mine: content_hash(mine)}).values()
     assert cached.is_file()
     cached.write_text(damaged)
-    assert catalog.describe(mine, sys.executable).name == "mine"
+    assert catalog.describe(mine, "", ask=ask).name == "mine"
+    assert len(ask.asked) == 2
 
 
 def test_patterns_choose_scenarios_and_workloads(mine: Path) -> None:
@@ -264,14 +266,6 @@ def test_a_file_that_cannot_be_used_is_named_with_the_reason(tmp_path: Path, con
     with pytest.raises(UnusableScenario, match=complaint) as caught:
         catalog.describe(file, sys.executable)
     assert str(file) in str(caught.value)
-
-
-def test_a_file_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(questions.TIMES, DescribeRequest, (1.5, "describing"))
-    file = tmp_path / "mine.py"
-    file.write_text("while True: pass")
-    with pytest.raises(UnusableScenario, match=r"stopped in phase 'describe' by the limit of 1\.5 s"):
-        catalog.describe(file, sys.executable)
 
 
 def test_a_missing_file_and_a_missing_answer_are_told_apart(tmp_path: Path) -> None:

@@ -92,6 +92,18 @@ def test_the_newest_run_says_how_much_trials_scatter(tmp_path: Path) -> None:
     assert found.scatter.between < 0.2
 
 
+def test_newer_results_of_other_machines_and_protocols_hide_none_of_its_own(tmp_path: Path) -> None:
+    own = three_rounds(scatter=0.1)
+    others = [
+        dataclasses.replace(own, machine=dataclasses.replace(made.MACHINE, chip="Chip 10")),
+        dataclasses.replace(own, config=dataclasses.replace(own.config, effort=record.PUBLISHED)),
+    ]
+    for day, one in enumerate((own, *others * duration.FILES), start=1):
+        Store.create(tmp_path, f"2026-01-0{day}T00:00:00Z").finish(one)
+    found = duration.recall(tmp_path, made.MACHINE, PLANNED)
+    assert (found.scatter.source, len(found.trial_s)) == ("2026-01-01T000000.json", 2)
+
+
 def test_the_eta_takes_each_case_s_own_trials_where_it_has_some() -> None:
     eta = duration.Eta(made.plan(TORCH, JAX, effort=record.exactly(3)))
     assert eta.most_s == 6 * TYPICAL_S
@@ -132,6 +144,13 @@ def test_what_failed_and_what_is_decided_is_not_waited_for() -> None:
         if not failed:
             eta.decided([TORCH])
         assert (eta.trials, eta.most_s) == (4, 3 * 4.0)
+
+
+def test_what_was_given_up_without_a_trial_took_no_time() -> None:
+    eta = duration.Eta(made.plan(TORCH, JAX, made.case(backend="tensorflow"), effort=record.exactly(3)))
+    eta.ended(TORCH, trial(4.0))
+    eta.ended(JAX, dataclasses.replace(trial(0.0, failed=True), wall_ns=0, phases=[]))
+    assert (eta.trials, eta.most_s) == (7, 2 * 4.0 + 3 * 4.0)
 
 
 def test_more_rounds_detect_more_but_never_what_is_below_the_minimal_effect() -> None:

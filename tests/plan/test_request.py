@@ -33,8 +33,9 @@ def test_a_control_is_asked_for_by_itself_or_with_rigour() -> None:
 
 
 def test_backends_and_devices_are_parsed_with_all_the_rest() -> None:
-    asked = request.run(Settings(backends=["torch", "jax", "torch"], devices=["gpu:0", "gpu"], protocol="published"))
-    assert (asked.backends, asked.devices, asked.effort) == (["torch", "jax"], ["gpu"], PUBLISHED)
+    devices = ["gpu:0", "gpu", "gpu:00", "gpu:01", "cpu:0"]
+    asked = request.run(Settings(backends=["torch", "jax", "torch"], devices=devices, protocol="published"))
+    assert (asked.backends, asked.devices, asked.effort) == (["torch", "jax"], ["gpu", "gpu:1", "cpu"], PUBLISHED)
 
 
 @pytest.mark.parametrize("request_of", [request.run, request.sweep, request.explanation])
@@ -213,20 +214,20 @@ def test_a_sweep_is_of_one_workload_and_by_widths_of_one_that_scales() -> None:
 
 
 def test_options_are_crossed_and_taken_once() -> None:
-    assert request.options_of([], [], [], []) == [DEFAULT]
-    assert request.options_of(["on", "off"], ["float32", "float32"], [], ["1"]) == [
+    assert request.options_of(Settings()) == [DEFAULT]
+    assert request.options_of(Settings(jit=["on", "off"], dtype=["float32", "float32"], threads=["1"])) == [
         Options(jit=True, dtype="float32", threads=1),
         Options(jit=False, dtype="float32", threads=1),
     ]
 
 
 def test_steps_in_an_execution_make_columns_and_a_twin_has_a_loop_of_its_own() -> None:
-    found = request.options_of([], [], [], [], native=True, steps_per_execution=["1", "8"])
+    found = request.options_of(Settings(native=True, steps_per_execution=["1", "8"]))
     assert found == [Options(steps_per_execution=1), Options(steps_per_execution=8), Options(native=True)]
 
 
 def test_twins_and_busy_cores_are_columns_beside_all_others_and_compete_with_none() -> None:
-    found = request.options_of([], [], [], [], native=True, busy_cores=["1", "2"])
+    found = request.options_of(Settings(native=True, busy_cores=["1", "2"]))
     assert [one.label for one in found] == [
         "",
         "native=on",
@@ -239,7 +240,8 @@ def test_twins_and_busy_cores_are_columns_beside_all_others_and_compete_with_non
 
 
 def test_each_column_with_keras_is_measured_once_more_with_a_warm_cache_and_that_one_competes_with_none() -> None:
-    found = request.options_of(["on"], [], [], [], native=True, steps_per_execution=["1", "8"], warm_cache=True)
+    settings = Settings(jit=["on"], native=True, steps_per_execution=["1", "8"], warm_cache=True)
+    found = request.options_of(settings)
     warm = [one for one in found if one.warm_cache]
     assert warm == [Options(jit=True, steps_per_execution=steps, warm_cache=True) for steps in (1, 8)]
     assert len(found) == 5

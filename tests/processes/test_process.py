@@ -230,14 +230,6 @@ def test_ctrl_c_stops_the_child(run: Run) -> None:
     assert not psutil.pid_exists(int(run.lines[0]))
 
 
-def test_children_leave_no_descriptor_and_no_thread_behind(run: Run) -> None:
-    run("pass")
-    before = (psutil.Process().num_fds(), threading.active_count())
-    for _ in range(20):
-        run("os.write(fd, b'1\\n')")
-    assert (psutil.Process().num_fds(), threading.active_count()) == before
-
-
 ECHO = "\nfor line in sys.stdin: os.write(fd, line.encode())"
 
 

@@ -48,6 +48,14 @@ def test_what_is_known_to_change_figures_is_told_from_what_is_merely_not_needed(
     assert variables.held_back({name: "1", "SSH_AUTH_SOCK": "/tmp/agent"} | NEEDED) == {name: "1"}
 
 
+def test_what_only_begins_like_it_is_not_told() -> None:
+    set_here = {"PATH": "/bin", "HOME": "/home/user", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "0"}
+    set_here |= {"GITHUB_TOKEN": "secret", "NCCL_VERSION": "2.27", "KERAS_HOME": "/data"}
+    # Of a program whose variables begin as TensorFlow's do:
+    set_here |= dict.fromkeys(("TF_VAR_password", "TF_TOKEN_app_terraform_io", "TF_CLI_CONFIG_FILE"), "secret")
+    assert variables.held_back(set_here) == {"CUDA_VISIBLE_DEVICES": "0", "OMP_NUM_THREADS": "1"}
+
+
 @pytest.mark.parametrize("name", variables.OF_THIS_INTERPRETER)
 def test_what_leads_this_interpreter_to_its_packages_does_not_reach_another(name: str) -> None:
     assert variables.clean(inherited={name: "/here"}) == {name: "/here"}

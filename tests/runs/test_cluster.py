@@ -1,5 +1,6 @@
 """Workers of Dask on this machine, over TLS whose certificates the test makes; children are a stand-in."""
 
+import json
 import os
 import signal
 import subprocess
@@ -41,21 +42,42 @@ def test_another_protocol_is_refused() -> None:
         cluster.require_encryption("ws://scheduler:8786", insecure=True)
 
 
-WANTED = {"distributed.worker.profile.enabled": False}
-RIGHT = {"--nthreads": 1, "--nanny": False, **WANTED}
+WANTED = {"distributed.worker.profile.enabled": False, "--nanny": False}
 
 
 def test_a_worker_with_other_settings_is_named() -> None:
-    assert cluster.differing(RIGHT, WANTED) == ""
-    assert "(--nanny: True)" in cluster.differing(RIGHT | {"--nanny": True}, WANTED)
-    assert "profile.enabled: True" in cluster.differing(dict.fromkeys(RIGHT, True), WANTED)
-    assert "no kerasbench that answers: ModuleNotFoundError" in cluster.differing(ModuleNotFoundError("x"), WANTED)
+    assert cluster.differing("worker", WANTED, WANTED) == ""
+    assert "its worker runs with other settings" in cluster.differing("worker", WANTED | {"--nanny": True}, WANTED)
+    assert "(--nanny: True)" in cluster.differing("worker", WANTED | {"--nanny": True}, WANTED)
+    assert "profile.enabled: True" in cluster.differing("scheduler", dict.fromkeys(WANTED, True), WANTED)
+    why = cluster.differing("scheduler", ModuleNotFoundError("x"), WANTED)
+    assert "its scheduler has no kerasbench that answers: ModuleNotFoundError" in why
 
 
 def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     assert main.main(["run", "--cluster", "tcp://127.0.0.1:1"]) == 1
     assert "pip install 'kerasbench[cluster]'" in capsys.readouterr().err
+
+
+def test_a_scheduler_with_other_settings_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("distributed", reason="Dask is not installed: --cluster is not tested")
+    place = tmp_path / "scheduler.json"
+    own = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(place))
+    with (
+        untraced(),
+        subprocess.Popen([sys.executable, "-m", "dask", "scheduler", *own], stderr=subprocess.DEVNULL) as scheduler,
+    ):
+        try:
+            stand_in.wait_for(place.exists)
+            assert main.main(["run", "--cluster", address_of(place)]) == 1
+        finally:
+            scheduler.kill()
+    assert "its scheduler runs with other settings" in capsys.readouterr().err
+
+
+def address_of(place: Path) -> str:
+    return str(json.loads(place.read_text())["address"])
 
 
 @pytest.fixture
@@ -101,12 +123,9 @@ def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
 
 
 def words(folder: Path, *more: str) -> list[str]:
-    import json
-
-    address = json.loads((folder / "scheduler.json").read_text())["address"]
     python = [f"--python={name}:kerasbench={folder / name / 'kerasbench'}" for name in ("one", "two")]
     own = ["--scenario", str(folder / "mine.py"), "--results", str(folder / "results")]
-    return ["run", "--cluster", address, *python, *own, *more]
+    return ["run", "--cluster", address_of(folder / "scheduler.json"), *python, *own, *more]
 
 
 def test_dask_carries_shares_and_a_lost_worker_is_a_row_with_which_the_run_goes_on(

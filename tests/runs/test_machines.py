@@ -118,7 +118,7 @@ def test_each_machine_measures_its_share_and_nothing_is_left_there(
         assert f"{name}: [{2 * ROUNDS}/{2 * ROUNDS}] " in err
         assert shares(two / name) == [] and running(two / name) == ""
     for line in ssh_log.read_text().splitlines():
-        assert line.startswith("-T -o BatchMode=yes") and " ControlMaster=no -- " in line
+        assert line.startswith("-T -oBatchMode=yes ") and " -oControlMaster=no -- " in line
     assert (two / "results" / next((two / "results").glob("*.json")).with_suffix(".md").name).is_file()
 
 
@@ -236,6 +236,9 @@ OTHER = dataclasses.replace(made.trial(), scenario="another")
         (lines_of({"say": "\x1b]0;owned\x07"}, {"refused": "no \x1b[2J room"}), "no room"),
         (lines_of({"say": "x" * 200_000}), "it sent more than a run of kerasbench has"),
         (lines_of({"begin": raw({"a": "[" * 5000})}), "not what kerasbench writes"),
+        ('{"number":0,"say":"\udcff"}\n', "it answers what kerasbench does not"),
+        (lines_of({"begin": raw(dataclasses.replace(BEGUN, started="../../x"))}), "it began at '../../x'"),
+        (lines_of({"begin": raw(dataclasses.replace(BEGUN, started="\0"))}), "not what kerasbench writes"),
         (lines_of(hello=Hello("0.0.1", "", "3.11", "/p", 0)), f"kerasbench 0.0.1 there, {__version__} here: on odd, "),
         (lines_of(hello=Hello(__version__, "other", "3.11", "/p", 0)), "has other code there (other, and "),
     ],
@@ -245,7 +248,8 @@ def test_what_no_kerasbench_sends_is_refused_and_the_others_go_on(
 ) -> None:
     monkeypatch.setattr(machines, "MOST_LINE_BYTES", 100_000)
     monkeypatch.setattr(machines, "LEAVING_S", 0.1)
-    answering(two, "odd", said)
+    answering(two, "odd", "")
+    (two / "odd" / "said").write_bytes(said.encode(errors="surrogateescape"))
     assert main.main(words(two, ["odd", "one"], rounds=1)) == 2
     out, err = capsys.readouterr()
     (row,) = [
@@ -298,6 +302,49 @@ def test_bad_settings_are_refused_before_any_machine_is_asked(
 def test_a_host_is_no_option_of_ssh() -> None:
     with pytest.raises(UsageError, match="--hosts takes names as ssh does"):
         machines.over_ssh("-oProxyCommand=touch /tmp/x", "")
+
+
+def test_a_path_there_is_one_word_and_a_home_folder_is_the_one_there() -> None:
+    def said(python: str) -> str:
+        return machines.over_ssh("box", python)._command[-1]
+
+    assert said("~/my kb; ls/python") == "exec ~/'my kb; ls/python' -m kerasbench share"
+    assert said("/my kb; ls/python") == "exec '/my kb; ls/python' -m kerasbench share"
+    assert said("") == "exec python3 -m kerasbench share"
+
+
+def test_a_home_folder_here_is_made_out_without_a_shell(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    assert machines.over_ssh("here", "~/kb/python")._command[0] == "/home/me/kb/python"
+    assert machines.over_ssh("here", "")._command[0] == sys.executable
+
+
+class Slow:
+    """A machine that says who it is after Ctrl-C."""
+
+    def __init__(self) -> None:
+        self.sent: list[bytes] = []
+
+    def start(self, share: machines.Share, inbox: machines.Inbox) -> None:
+        inbox.put((None, None))
+        inbox.put((share, lines_of().encode()))
+        inbox.put((share, None))
+
+    def send(self, line: bytes) -> None:
+        self.sent.append(line)
+
+    def close(self) -> None:
+        self.sent.append(b"")
+
+    def why(self) -> str:
+        return "it was slow"
+
+
+def test_a_machine_that_has_not_been_asked_at_ctrl_c_is_not_asked_any_more(tmp_path: Path) -> None:
+    carrier, inbox = Slow(), machines.Inbox()
+    one = machines.Share("box", carrier, share.Order("a", "run", Settings()), tmp_path)
+    machines.Gathering([one], lambda host, line: None, inbox).run()
+    assert (carrier.sent, one.cause) == ([b""], "interrupted")
 
 
 def test_interpreters_are_of_one_machine_or_of_all() -> None:

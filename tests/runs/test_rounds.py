@@ -96,6 +96,7 @@ def test_the_columns_of_a_row_are_alive_together_and_rows_one_after_another(stor
     record = execute(made.plan(*CASES, other, effort=exactly(2)), store, worker)
     assert sorted(worker.blocks) == [["torch"], ["torch"], ["torch", "jax"], ["torch", "jax"]]
     assert sorted({trial.block for trial in record.trials}) == [1, 2, 3, 4]
+    assert {trial.wall_ns for trial in record.trials} == {10**9}
     assert all(
         len({(one.scenario, one.round) for one in record.trials if one.block == block}) == 1 for block in (1, 2, 3)
     )
@@ -429,12 +430,10 @@ def test_a_series_is_not_tried_at_larger_sizes_than_it_ran_out_of_memory_at(stor
     record = sweep(store, worker, ascending, *SERIES, other)
     tried = [(request.scenario, request.options.batch) for request in worker.requests]
     assert sorted(tried) == [("conv", 1), ("conv", 1), ("dense", 1), ("dense", 1), ("dense", 2)]
+    not_tried = dataclasses.replace(OOM, cause="not tried: out of memory at batch 2")
     failures = {one.options.batch: one.failure for one in record.trials if one.failure}
-    assert {batch: (failure.code, failure.cause) for batch, failure in failures.items()} == {
-        2: (Code.OOM, "no memory"),
-        4: (Code.OOM, "not tried: out of memory at batch 2"),
-        8: (Code.OOM, "not tried: out of memory at batch 2"),
-    }
+    assert failures == {2: OOM, 4: not_tried, 8: not_tried}
+    assert {one.options.batch for one in record.trials if not one.block} == {4, 8}
     assert load(store.journal).trials == record.trials
 
 
@@ -782,16 +781,16 @@ class Interrupted(FakeWorker):
     ) -> list[Outcome | None]:
         assert not rules.enough("train", [[Slice(1, 1)]] * 2)
         if not self.first:
-            on_event(CycleEnded("train", {}, False))
+            on_event(CycleEnded("train", {one.label: [] for one in entrants}, False))
         for _ in range(self.times):
             signal.raise_signal(signal.SIGINT)
         assert rules.enough("train", [[Slice(1, 1)]] * 2)
         return super().__call__(entrants, rules, on_event, alone)
 
 
-def soak(store: Store, worker: FakeWorker, events: Events | None = None) -> Record:
+def soak(store: Store, worker: FakeWorker, *cases: Case, events: Events | None = None) -> Record:
     protocol = dataclasses.replace(Effort().protocol, soaks=True)
-    planned = made.plan(*CASES, made.case("conv"), effort=Effort(1, 1, cold=False, protocol=protocol))
+    planned = made.plan(*cases, effort=Effort(1, 1, cold=False, protocol=protocol))
     config = dataclasses.replace(planned.config, soak=SoakConfig())
     return execute(dataclasses.replace(planned, config=config), store, worker, events=events)
 
@@ -807,7 +806,7 @@ def ctrl_c() -> Iterator[None]:
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_a_soak_with_what_its_column_has_measured(store: Store) -> None:
     worker, events, before = Interrupted(1, torch=noisy(1), jax=noisy(2)), Events(), signal.getsignal(signal.SIGINT)
-    record = soak(store, worker, events)
+    record = soak(store, worker, *CASES, made.case("conv"), events=events)
     assert record.stopped_because == "interrupted"
     assert [trial.backend for trial in record.trials if trial.measurement] == ["torch", "jax"]
     assert len(summarize(record).rows[0].cases) == 2
@@ -822,5 +821,36 @@ def test_ctrl_c_ends_a_soak_with_what_its_column_has_measured(store: Store) -> N
 def test_ctrl_c_again_or_before_anything_was_measured_ends_a_soak_at_once(
     store: Store, times: int, first: bool
 ) -> None:
-    record = soak(store, Interrupted(times, first, torch=noisy(1), jax=noisy(2)))
+    record = soak(store, Interrupted(times, first, torch=noisy(1), jax=noisy(2)), *CASES, made.case("conv"))
     assert (record.stopped_because, record.trials) == ("interrupted", [])
+
+
+class Leaving(FakeWorker):
+    """Of a soak's block both columns are left after a cycle, then the one that goes on, then its control."""
+
+    def __call__(
+        self, entrants: Sequence[BlockMember], rules: BlockPolicy, on_event: OnBlockEvent, alone: bool, /
+    ) -> list[Outcome | None]:
+        own, control = (one.label for one in entrants)
+        for left, is_over in (([own, control], False), ([own], False), ([control], True)):
+            on_event(CycleEnded("train", {label: [] for label in left}, False))
+            assert rules.enough("train", [[Slice(1, 1)]] * len(left)) is is_over
+        return super().__call__(entrants, rules, on_event, alone)
+
+
+def test_a_soak_ends_once_its_control_is_left_alone(store: Store) -> None:
+    worker = Leaving(torch=noisy(1))
+    soak(store, worker, CASES[0], made.case(options=Options(control=True)))
+    assert worker.blocks == [["torch", "torch"]]
+
+
+@pytest.mark.parametrize("had_turn", [True, False])
+def test_memory_that_a_soak_has_used_up_was_taken_by_no_other(store: Store, had_turn: bool) -> None:
+    class Leaking(FakeWorker):
+        def answer(self, entrant: BlockMember) -> Outcome:
+            return dataclasses.replace(super().answer(entrant), had_turn=had_turn)
+
+    worker = Leaking(torch=noisy(1), jax=[OOM])
+    record = soak(store, worker, *CASES)
+    assert worker.blocks == [["torch", "jax"]] + ([] if had_turn else [["jax"]])
+    assert any(one.crowded for one in record.trials) is not had_turn

@@ -84,13 +84,6 @@ def test_what_a_block_waited_for_heat_is_time_too() -> None:
 CARD = Device("cuda", 0, "NVIDIA H200")
 
 
-def test_a_trial_s_record_says_in_which_block_it_was_and_how_it_was_started() -> None:
-    outcome = dataclasses.replace(Outcome([], 7, measurement=made.measurement()), started_alone=False)
-    found = rounds.trial_record(made.case(), 2, outcome, 5)
-    assert (found.round, found.block, found.started_alone, found.wall_ns) == (2, 5, False, 7)
-    assert found.case == made.case().key
-
-
 @pytest.mark.parametrize(
     ("code", "device", "had_turn", "beside", "crowded"),
     [
@@ -109,25 +102,6 @@ def test_what_fails_on_a_card_beside_others_before_it_was_measured_may_not_by_it
     outcome = Outcome([], 7, failure=Failure(code, "busy", "none"), had_turn=had_turn)
     case = dataclasses.replace(made.case(), device=device)
     assert rounds.trial_record(case, 1, outcome, 1, beside).crowded is crowded
-
-
-def test_a_limit_of_its_own_is_no_crowd() -> None:
-    failure = Failure(Code.OOM, "over its limit", "none", own_limit=True)
-    assert not rounds.trial_record(made.case(), 1, Outcome([], 7, failure=failure), 1, True).crowded
-
-
-def test_what_is_not_tried_says_at_which_size_memory_ran_out() -> None:
-    smaller, larger = (made.case(options=Options(batch=batch)) for batch in (8, 16))
-    found = rounds.not_tried(smaller, larger, Failure(Code.OOM, "no memory", "less"), 1)
-    assert found.failure == Failure(Code.OOM, "not tried: out of memory at batch 8", "less")
-    assert (found.case, found.block) == (larger.key, 0)
-
-
-def test_a_control_is_asked_for_as_such() -> None:
-    planned = made.plan(made.case(options=Options(control=True)))
-    (case,) = planned.cases
-    request = rounds.trial_request(case, case.protocol, planned)
-    assert request.options == Options(control=True)
 
 
 NOON = "2026-01-02T12:00:00Z"

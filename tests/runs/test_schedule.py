@@ -163,12 +163,20 @@ def test_a_model_that_writes_does_so_by_calls_or_by_a_function_of_its_own(by_its
 def test_a_soak_gives_its_control_a_turn_now_and_then_and_goes_on_for_its_time() -> None:
     orders = schedule.soak_orders([True, False])
     assert list(next(orders(2))) == [0, *[1] * SOAKED]
-    assert list(next(orders(1))) == [0]  # the other has failed
+    for controls in ([True, False], [False, True]):
+        assert list(next(schedule.soak_orders(controls)(1))) == [0]  # the other has failed, whichever that was
     protocol = Protocol(soaks=True, slices_max_ns=1_000)
     column = [Slice(1, 100, cycle) for cycle in range(9)]
     assert not schedule.enough(protocol, {}, "train", [column, column[:1]])
     assert schedule.enough(protocol, {}, "train", [[*column, Slice(1, 100, 9)], column[:1]])
     assert schedule.enough(protocol, {}, "predict_one", [column[:1], column[:1]])
+
+
+@pytest.mark.parametrize(("batch", "stage"), [(32, "predict_batch"), (1, "predict_one")])
+def test_a_soak_of_predictions_goes_on_with_the_largest_batch_that_there_is(batch: int, stage: str) -> None:
+    protocol, workload = Protocol("calls", soaks=True), dataclasses.replace(made.workload(), batch=batch)
+    of_stage, column = schedule.shares(protocol, workload), [Slice(1, 100)]
+    assert [one for one in of_stage if not schedule.enough(protocol, of_stage, one, [column])] == [stage]
 
 
 BATCHED, ONE_BY_ONE = ["predict_one", "predict_batch", "predict_all"], ["predict_one", "predict_all"]

@@ -9,12 +9,12 @@ import pytest
 
 from kerasbench.analysis.cases import STEADY
 from kerasbench.analysis.ratios import ratio_of
-from kerasbench.protocol.measurement import Measurement, Slices
+from kerasbench.protocol.measurement import Latency, Measurement, Slices
 from kerasbench.protocol.messages import Phase
 from kerasbench.protocol.requests import Protocol
 from kerasbench.results.record import SWEEP, Effort, RaceConfig, RunConfig, TrialRecord, exactly
-from kerasbench.runs import schedule, worth
-from kerasbench.runs.worth import Portion, best_cycles
+from kerasbench.runs import schedule
+from kerasbench.runs.schedule import Portion, best_cycles
 from tests import made
 
 PROTOCOL = Protocol()
@@ -60,7 +60,7 @@ def trial(block: int, found: Measurement, start_s: float, backend: str) -> Trial
 
 
 def cycles(trials: Sequence[TrialRecord], metric: str = STEADY) -> dict[str, int]:
-    return worth.cycles_of(PROTOCOL, schedule.summaries(trials), metric, None)
+    return schedule.cycles_of(PROTOCOL, list(schedule.summaries(trials).values()), metric, None)
 
 
 def test_a_block_has_the_cycles_that_its_scatter_and_its_start_ask_for() -> None:
@@ -88,13 +88,13 @@ def test_the_first_block_is_followed_by_what_is_assumed_of_all_ratios() -> None:
 def test_a_first_block_is_as_long_as_those_of_others_if_further_ones_follow(
     effort: Effort, backends: Sequence[str], bounded: bool
 ) -> None:
-    found = worth.first_portion(RunConfig(effort=effort), [made.case(backend=backend) for backend in backends])
-    assert found == Portion({"train": worth.FIRST_CYCLES} if bounded else {})
+    found = schedule.first_portion(RunConfig(effort=effort), [made.case(backend=backend) for backend in backends])
+    assert found == Portion({"train": schedule.FIRST_CYCLES} if bounded else {})
 
 
 def test_the_first_look_of_a_race_is_short() -> None:
     config = RunConfig(race=RaceConfig(), effort=exactly(1))
-    assert worth.first_portion(config, [made.case()]) == Portion({"train": worth.RACE_CYCLES})
+    assert schedule.first_portion(config, [made.case()]) == Portion({"train": schedule.RACE_CYCLES})
 
 
 def test_the_ratio_that_scatters_most_decides() -> None:
@@ -125,8 +125,17 @@ def test_predictions_stand_for_a_model_that_is_not_trained() -> None:
     assert list(cycles(trials, "predict_batch_p50_ms")) == ["predict_batch"]
 
 
+def test_turns_of_every_way_to_predict_are_no_start() -> None:
+    found = made.predicting([2.0] * 6)
+    found = dataclasses.replace(found, prediction=[*found.prediction, Latency(1, [S], found.slices, "call")])
+    phases = [Phase("predict", 0, 10 * S), Phase("calls", 10 * S, 24 * S), Phase("generate", 24 * S, 30 * S)]
+    one = dataclasses.replace(made.in_block(1, found), phases=phases, wall_ns=50 * S)
+    assert schedule._start_s([(one, found)]) == pytest.approx(20)
+    assert schedule._turn_s(one, "predict_batch") == pytest.approx(24 / (2 + 6 + 6))
+
+
 def portion(trials: Sequence[TrialRecord], protocol: Protocol = PROTOCOL, paired: bool = False) -> Portion:
-    return worth.next_portion(protocol, trials, paired, ratio_of, None)
+    return schedule.next_portion(protocol, trials, paired, ratio_of, None)
 
 
 def test_what_no_row_waits_for_is_measured_in_its_first_rounds_and_then_in_every_third() -> None:
