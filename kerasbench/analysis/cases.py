@@ -21,7 +21,8 @@ from kerasbench.protocol.messages import Code, Failure
 from kerasbench.results.record import Origin, TrialRecord
 from kerasbench.text import label
 
-HEADLINE, STEADY = "train_step_ms", "steady_step_ms"
+HEADLINE, STEADY, FIRST_STEP = "train_step_ms", "steady_step_ms", "first_step_ms"
+TRAINED_RATE, PREDICTED_RATE = "train_samples_per_s", "predict_samples_per_s"
 PREDICTS = " (predict)"  # behind the name of a row whose model is not trained
 PREDICTED, PREDICTED_ONE = "predict_batch_p50_ms", "predict_p50_ms"
 
@@ -48,6 +49,7 @@ class CaseSummary:
     trials: list[tuple[TrialRecord, Measurement]]
     failure: Failure | None  # the last one; a case that failed may hold earlier trials
     _known: dict[str, Estimate | None] = field(default_factory=dict, compare=False, repr=False)
+    was_ranked: bool | None = None  # what its trials said, where they were dropped (findings.light)
 
     def by_round(self, metric: Metric) -> dict[int, float]:
         """Return the metric's value in each round that has one; the mean where a round had several blocks."""
@@ -72,6 +74,8 @@ class CaseSummary:
     @property
     def is_ranked(self) -> bool:
         """Whether it may be the fastest: not what compiled while it was measured, or ran eagerly and was not to."""
+        if self.was_ranked is not None:
+            return self.was_ranked
         return all(m.compiler is None or m.compiler.is_settled for _, m in self.trials)
 
     @property
@@ -89,7 +93,7 @@ class CaseSummary:
 
     def sign(self, name: str) -> int:
         """Return 1 for a difference of readings above zero, -1 for one below, 0 where the interval holds zero."""
-        return mean_interval(self.values(BY_NAME[name])).sign
+        return mean_interval(BY_NAME[name].counted(self.trials)).sign
 
     @property
     def steps_ms(self) -> list[float]:
@@ -201,7 +205,8 @@ REMEDY = "--backend NAME measures one column by itself; or look for the layer th
 
 @dataclass(frozen=True)
 class Bounds:
-    """How far a loss may lie from the others', as a share of it (of 1 for smaller losses): the first, the next five.
+    """The largest allowed distance between a loss and the reference, divided by the reference or by 1 if that is
+    larger: for the first step, and for the five after it.
 
     A later one may lie GROWTH times as far off as the one before, where that is more. ``outputs`` may lie as far apart,
     as a share of the largest number of an output.
@@ -238,6 +243,7 @@ class Deviation:
     loss: float
     reference: float
     bound: float
+    beside: Column | None = None  # whose loss the reference is; None: the median of several columns'
 
     @property
     def share(self) -> float:
@@ -288,33 +294,33 @@ def judge_parity(cases: Mapping[Column, tuple[str, Measurement]]) -> dict[Column
 
 
 def deviations(cases: Mapping[Column, tuple[str, Measurement]]) -> dict[Column, Deviation]:
-    """Return the cases whose losses lie beyond their bounds, by FAILS at most; ``judge`` has the others."""
+    """Return the cases whose losses lie beyond their bounds, by FAILS at most; ``judge_parity`` has the others."""
     found = {column: _deviation(*compared) for column, compared in _comparisons(cases).items()}
     return {column: one for column, one in found.items() if one is not None and one.share <= FAILS}
 
 
 def _comparisons(
     cases: Mapping[Column, tuple[str, Measurement]],
-) -> dict[Column, tuple[Parity, list[Parity], Bounds]]:
+) -> dict[Column, tuple[Parity, dict[Column, Parity], Bounds]]:
     """Return for each column what it computed, which others it is held against, and how far it may lie from them."""
     parities = {column: m.parity for column, (_, m) in cases.items() if m.parity is not None}
     sensitive = {kind for one in parities.values() for kind in one.sensitive}  # a twin's code does not tell its own
     allowed = {column: bounds(cases[column][0], cases[column][1].resolved, sensitive) for column in parities}
     referring = [column for column in parities if not column.options.native] or list(parities)
-    least = min((allowed[column] for column in referring), key=lambda one: one.first, default=None)
+    least = min((allowed[column] for column in referring), key=dataclasses.astuple, default=None)
     finest = [column for column in referring if allowed[column] == least]
     comparisons = {}
     for column, own in parities.items():
         alike = [one for one in finest if one.options.batch_size == column.options.batch_size]  # on the same batches
-        others = [parities[one] for one in alike if one != column or len(alike) > 2]
+        others = {one: parities[one] for one in alike if one != column or len(alike) > 2}
         if others:
             comparisons[column] = (own, others, allowed[column])
     return comparisons
 
 
-def _failure(own: Parity, others: list[Parity], allowed: Bounds) -> Failure | None:
+def _failure(own: Parity, others: Mapping[Column, Parity], allowed: Bounds) -> Failure | None:
     """Return why a column's losses or outputs are not those of the others, None where they are, or nearly."""
-    predicting = [one.outputs for one in others if one.outputs]
+    predicting = [one.outputs for one in others.values() if one.outputs]
     cause = ""
     if own.outputs and predicting:
         references = [_medians(list(of_one)) for of_one in zip(*predicting, strict=False)]
@@ -323,7 +329,7 @@ def _failure(own: Parity, others: list[Parity], allowed: Bounds) -> Failure | No
         found = _deviation(own, others, allowed)
         if found is None or found.share <= FAILS:
             return None
-        reference = "that of the other column" if len(others) == 1 else "the median of all"
+        reference = "that of the other column" if found.beside else "the median of all"
         cause = (
             f"the loss of step {found.step} is {found.loss:.7g}, {reference} {found.reference:.7g}, "
             f"from the same weights and batches (bound: {found.bound:.2g})"
@@ -348,12 +354,13 @@ def _medians(losses: list[list[float]]) -> list[float]:
     return [statistics.median(step) for step in zip(*losses, strict=False)]
 
 
-def _deviation(own: Parity, others: list[Parity], allowed: Bounds) -> Deviation | None:
+def _deviation(own: Parity, others: Mapping[Column, Parity], allowed: Bounds) -> Deviation | None:
     """Return the first step whose loss lies beyond its bound, None where all lie within."""
     bound = allowed.first
-    reference = _medians([one.losses for one in others if one.losses])
+    compared = {column: one.losses for column, one in others.items() if one.losses}
+    reference, beside = _medians([*compared.values()]), next(iter(compared)) if len(compared) == 1 else None
     for step, (loss, wanted) in enumerate(zip(own.losses, reference, strict=False), start=1):
-        found = Deviation(step, loss, wanted, bound)
+        found = Deviation(step, loss, wanted, bound, beside)
         if found.share > bound:
             return found
         bound = max(allowed.later, GROWTH * found.share)

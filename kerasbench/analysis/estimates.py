@@ -2,7 +2,7 @@
 
 The process is the unit of replication. A case's value is the geometric mean of its trials' values, its interval
 Student's t on their logarithms: pooling the slices of all trials would cover 43-55 % where 95 % is promised
-(found by simulation; benchmarks/coverage.py and docs/method.md have that of the interval used here).
+(found by simulation; benchmarks/coverage.py and docs/studies.md have that of the interval used here).
 """
 
 import dataclasses
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, get_args
 
 from kerasbench.analysis.moderation import confidence_of
 
@@ -20,7 +20,19 @@ CONFIDENCE = 0.95
 MIN_TRIALS_FOR_INTERVAL = 3
 # The standard error of a median: that of a mean of normal values times the root of pi/2; MAD times 1.4826 is their sd.
 MEDIAN_ERROR = math.sqrt(math.pi / 2) * 1.4826
-Basis = Literal["trials", "slices"]
+Basis = Literal["trials", "sittings", "slices"]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def times(self, factor: float) -> "Interval":
+        return Interval(self.value * factor, self.low * factor, self.high * factor)
 
 
 class Estimate(Protocol):
@@ -48,8 +60,8 @@ class LogEstimate:
     log_centre: float
     log_error: float | None  # the standard error; None where there is no interval
     degrees: float  # of freedom
-    trials: int  # of a ratio: its blocks, rounds or sittings
-    basis: Basis = "trials"  # the interval is over these, or over the slices in which two columns took turns
+    trials: int  # of a ratio: its blocks or rounds
+    basis: Basis = "trials"  # the interval is over these, over the sittings of a run, or over slices taken in turns
     disturbed: bool = False  # other processes used so much of the machine that it decides nothing
     confidence: float = CONFIDENCE  # of its interval: more where it is one of many that are judged together
 
@@ -91,7 +103,7 @@ class LogEstimate:
         The degrees of freedom of its error are those of Welch and Satterthwaite.
         """
         centre, trials = self.log_centre + other.log_centre, min(self.trials, other.trials)
-        basis: Basis = "trials" if self.basis == other.basis == "trials" else "slices"
+        basis: Basis = max(self.basis, other.basis, key=get_args(Basis).index)
         disturbed = self.disturbed or other.disturbed
         if self.log_error is None or other.log_error is None:
             return LogEstimate(centre, None, trials - 1, trials, basis, disturbed)
@@ -266,7 +278,7 @@ def judge(a_over_b: LogEstimate | None, effect: float = MINIMAL_EFFECT) -> Verdi
 def judge_all(
     ratios: Sequence[LogEstimate | None], effect: float = MINIMAL_EFFECT, runs: Sequence[object] = ()
 ) -> list[Judgement]:
-    """Judge ratios of one kind together: of what is called a difference, 5 % is none at most.
+    """Judge ratios of one kind together: of the verdicts that say something, 5 % are wrong at most.
 
     ``runs`` tells which run measured each: those of a run are judged together, so that no verdict depends on what else
     a page shows. Where fewer are called, all intervals of the run are wider (see ``confidence_of``).
@@ -336,9 +348,9 @@ def errors_beyond(degrees: float, confidence: float) -> float:
 def rounds_to_see(ratio: LogEstimate, effect: float, wanted: float) -> int | None:
     """Return about how many rounds in all would see a difference of that share, if the scatter stayed.
 
-    None: no number up to MAX_ROUNDS_CONSIDERED, or too little is known.
+    None: no number up to MAX_ROUNDS_CONSIDERED, or too little is known, as of an interval over sittings.
     """
-    if ratio.log_error is None or wanted <= effect:
+    if ratio.log_error is None or ratio.basis == "sittings" or wanted <= effect:
         return None
     deviation, borrowed = scatter(ratio)
     room = math.log1p(wanted) - math.log1p(effect)
@@ -351,7 +363,7 @@ def rounds_to_see(ratio: LogEstimate, effect: float, wanted: float) -> int | Non
 def scatter(ratio: LogEstimate) -> tuple[float, float]:
     """Return a ratio's standard deviation over rounds, and the degrees of freedom that the other ratios lend it.
 
-    It must have an interval.
+    It must have an interval, but not one over sittings.
     """
     assert ratio.log_error is not None
     borrowed = max(0.0, ratio.degrees - (ratio.trials - 1)) if ratio.basis == "trials" else 0.0
@@ -359,8 +371,11 @@ def scatter(ratio: LogEstimate) -> tuple[float, float]:
 
 
 def rounds_to_decide(a_over_b: LogEstimate, effect: float) -> int | None:
-    """Return about how many rounds in all would decide, if the ratio and its scatter stayed; None: no number would."""
-    if a_over_b.log_error is None:
+    """Return about how many rounds in all would decide, if the ratio and its scatter stayed; None: no number would.
+
+    Of an interval over sittings nothing is promised: more rounds of the same days do not make it narrower.
+    """
+    if a_over_b.log_error is None or a_over_b.basis == "sittings":
         return None
     deviation, borrowed = scatter(a_over_b)
     distance = abs(abs(a_over_b.log_centre) - math.log1p(effect))

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -146,7 +147,10 @@ def light(summary: Summary) -> Summary:
     for row in summary.rows:
         for case in row.cases.values():
             case.estimate(row.headline)  # it remembers that
-        cases = {column: dataclasses.replace(case, trials=[]) for column, case in row.cases.items()}
+        cases = {
+            column: dataclasses.replace(case, trials=[], was_ranked=case.is_ranked)
+            for column, case in row.cases.items()
+        }
         rows.append(dataclasses.replace(row, cases=cases, priors=None))
     record = dataclasses.replace(summary.record, trials=[])
     return dataclasses.replace(summary, record=record, rows=rows, rankings=[])
@@ -203,22 +207,22 @@ class Findings:
 
     @property
     def is_versus(self) -> bool:
-        """Whether it is of a comparison of versions, and of nothing else."""
-        return bool(self.summary.record.config.versus)
+        """Whether it is of comparisons of versions, and of nothing else."""
+        return all([row.origin.versus for row in self.summary.rows] or [self.record.config.versus])
 
     @cached_property
     def races(self) -> list[race.Race]:
-        """How each workload's candidates came out, where a race was run."""
-        config = self.record.config.race
-        looks = self.record.config.effort.max_rounds
-        raced = [race.race_of(row, config, looks) for row in self.plain.rows] if config else []
-        return [one for one in raced if one is not None]
+        """How each workload's candidates came out, if it is of races and of nothing else: else they are plain rows."""
+        rows = self.summary.rows
+        raced = [race.race_of(row, row.origin.race, row.origin.max_rounds) for row in rows if row.origin.race]
+        return [one for one in raced if one is not None] if len(raced) == len(rows) else []
 
     @cached_property
     def soaks(self) -> list[Soak]:
-        """What became of each case that went on for minutes."""
-        config = self.record.config.soak
-        return [one for row in self.plain.rows for one in soaks_of(row, config)] if config else []
+        """What became of each case that went on for minutes, if it is of soaks and of nothing else."""
+        rows = self.summary.rows
+        soaked = [soaks_of(row, row.origin.soak) for row in rows if row.origin.soak]
+        return list(chain.from_iterable(soaked)) if len(soaked) == len(rows) else []
 
     @cached_property
     def sweeps(self) -> list[SizeSeries]:

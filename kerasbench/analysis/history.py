@@ -14,6 +14,7 @@ from kerasbench.analysis.ratios import in_row
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.versus import versus
 from kerasbench.protocol.columns import Column
+from kerasbench.results.folder import distinct
 from kerasbench.results.record import Record
 
 
@@ -50,7 +51,7 @@ def history(records: Sequence[Record]) -> list[Series]:
     the head that is compared, with the base.
     """
     machines: dict[object, list[Record]] = {}
-    for record in records:
+    for record in distinct(records):
         machines.setdefault(record.machine.identity, []).append(record)
     return [
         dataclasses.replace(one, machine=own[0].machine.title if len(machines) > 1 else "")

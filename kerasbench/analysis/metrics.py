@@ -4,6 +4,7 @@ import dataclasses
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, estimate, mean, percentile
 from kerasbench.analysis.generation import Growth, typical
@@ -45,27 +46,29 @@ class Metric:
     difference: bool = False  # of two readings, which noise can make negative
 
     def estimate(self, trials: Sequence[tuple[TrialRecord, Measurement]]) -> Estimate | None:
-        """Sum up a case's trials; None where none has a value. One trial has no interval.
+        """Sum up a case's trials; None where none has a value. One trial has no interval."""
+        values = self.counted(trials)
+        return self._mean(values) if values else None
 
-        Where a run had three sittings or more, each of them counts as one value.
-        """
+    def counted(self, trials: Sequence[tuple[TrialRecord, Measurement]]) -> list[float]:
+        """Return the values of a case: its trials', or one for each sitting where a run had three or more."""
         sittings: dict[int, list[float]] = {}
         for trial, measurement in trials:
             if (value := self.read(trial, measurement)) is not None:
                 sittings.setdefault(trial.sitting, []).append(value)
-        if not sittings:
-            return None
         if len(sittings) >= MIN_TRIALS_FOR_INTERVAL:
-            values = [statistics.fmean(of_sitting) for of_sitting in sittings.values()]
-        else:
-            values = [value for of_sitting in sittings.values() for value in of_sitting]
+            return [self._mean(of_sitting).value for of_sitting in sittings.values()]
+        return list(chain.from_iterable(sittings.values()))
+
+    def _mean(self, values: list[float]) -> Estimate:
         return self.sum_up(values) if min(values) > 0 else mean(values)  # a duration of 0 has no logarithm
 
 
 def _later_epoch_ns(measurement: Measurement) -> float | None:
     """Return the mean of the epochs that were run in full, without the first, which compiles.
 
-    The mean, because a slice of steps is one too: of epochs under a millisecond the median leaves out what some cost.
+    The mean, because a slice's time is a mean as well: of epochs under a millisecond the median leaves out what some
+    cost.
     """
     published = measurement.published
     return statistics.fmean(published.epochs_ns[1:] or published.epochs_ns) if published else None
@@ -258,12 +261,7 @@ METRICS = (
     Metric("train_samples_per_s", "/s", "Training throughput", lambda t, m: _trained_per_s(m)),
     Metric("total_s", "s", "All published epochs", lambda t, m: _total_s(m)),
     Metric("later_epoch_s", "s", "Mean epoch after the first", lambda t, m: _seconds(_later_epoch_ns(m))),
-    Metric(
-        "predicted_epoch_s",
-        "s",
-        "The same by a + b · steps",
-        lambda t, m: _predicted_s(m),
-    ),
+    Metric("predicted_epoch_s", "s", "The same by a + b · steps", lambda t, m: _predicted_s(m)),
     Metric("prediction_ratio", "", "Prediction / truth", lambda t, m: _prediction(m)),
     Metric("train_loss", "", "Training loss of the last epoch", lambda t, m: _last_log(m, "loss"), mean),
     Metric("train_accuracy", "", "Training accuracy of the last epoch", lambda t, m: _last_log(m, "accuracy"), mean),

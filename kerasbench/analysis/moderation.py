@@ -58,31 +58,15 @@ def prior_of(samples: Sequence[tuple[float, float]]) -> Prior | None:
     return Prior(math.exp(middle + float(digamma(degrees / 2)) - math.log(degrees / 2)), degrees, len(samples))
 
 
-class Priors:
-    """How the ratios of one run scatter, by metric: each kind is estimated when it is first asked for.
-
-    Ratios of columns of one backend and device (a control, a version, a twin) scatter less than those of two: they are
-    apart. ``sample`` returns the variances and degrees of freedom of a metric's ratios of either kind.
-    """
-
-    def __init__(self, sample: Callable[[str, bool], Sequence[tuple[float, float]]]) -> None:
-        self._sample = sample
-        self._known: dict[tuple[str, bool], Prior | None] = {}
-
-    def of(self, metric: str, is_one_backend: bool) -> Prior | None:
-        """Return how such ratios scatter; None for too few of them."""
-        kind = (metric, is_one_backend)
-        if kind not in self._known:
-            self._known[kind] = prior_of(self._sample(*kind))
-        return self._known[kind]
+# How the ratios of one run scatter, by their metric, and by whether they are of columns of one backend and device (a
+# control, a version, a twin), which scatter less than those of two. None for too few of them.
+Priors = Callable[[str, bool], Prior | None]
 
 
 def inverse_trigamma(value: float) -> float:
     """Return x with trigamma(x) = value, for a value above 0 (Newton's method, as in Smyth's appendix)."""
     from scipy.special import polygamma
 
-    if value > 1e7:
-        return 1 / math.sqrt(value)
     if value < 1e-6:
         return 1 / value
     x = 0.5 + 1 / value

@@ -7,7 +7,8 @@ conditions for the multi-armed bandit and reinforcement learning problems", Jour
 
 Who looks after each round errs more often than who looks once. So each look ends the race with the confidence by which
 all of them together err in 5 % of races (S. J. Pocock, "Group sequential methods in the design and analysis of clinical
-trials", Biometrika 64, 1977). benchmarks/race.py shows by simulation how often the choice is right.
+trials", Biometrika 64, 1977). That holds for the end: a candidate leaves at 95 % (one-sided) in each look, uncorrected
+for how many there are. benchmarks/race.py shows by simulation how often the choice is right.
 """
 
 import dataclasses
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from kerasbench.analysis import ratios
-from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, CaseSummary, Row
+from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, TRAINED_RATE, CaseSummary, Row
 from kerasbench.analysis.estimates import LogEstimate, variance
 from kerasbench.analysis.metrics import BY_NAME, NS_PER_MS, RATE
 from kerasbench.analysis.moderation import Prior
@@ -30,7 +31,6 @@ from kerasbench.settings import BATCH_SIZE
 # By the number of looks: how many standard errors a one-sided claim takes, so that all looks together err in 5 %.
 POCOCK = (1.645, 1.875, 1.992, 2.067, 2.122, 2.164, 2.197, 2.225, 2.249, 2.270, 2.289, 2.306)
 MAX_LOOKS = len(POCOCK)
-THROUGHPUT = "train_samples_per_s"
 # What earlier runs know of the scatter between blocks is worth so many degrees of freedom. One block has none.
 PRIOR_DEGREES = 4.0
 LEAVING = 0.90  # confidence of the interval beyond the margin by which one leaves: 95 % one-sided, as it can be one way
@@ -109,7 +109,7 @@ def compare_by(metric: str, cases: Mapping[Column, CaseSummary]) -> Compare[Colu
 def metric_of(config: RaceConfig, headline: str) -> str:
     """Return the metric that a race is about: a time, or where batch sizes are tried samples a second."""
     if BATCH_SIZE in config.tries:
-        return THROUGHPUT
+        return TRAINED_RATE
     return {"train": headline, "predict": PREDICTED, "predict-one": PREDICTED_ONE}[config.purpose]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
 
-from kerasbench.analysis.cases import HEADLINE, Row
+from kerasbench.analysis.cases import FIRST_STEP, HEADLINE, STEADY, Row
 from kerasbench.analysis.estimates import (
     MIN_TRIALS_FOR_INTERVAL,
     Claim,
@@ -143,9 +143,10 @@ def believed(row: Row) -> bool:
 def control(row: Row) -> Control | None:
     """Return the ratio of a row's control to the column that it repeats; None where none was measured.
 
-    Where versions are compared, each backend has one, and none speaks for the others (analysis/versus.py).
+    Where versions are compared, each backend has one, and none speaks for the others (analysis/versus.py). That of a
+    soak is there to differ where a column becomes slower (analysis/soak.py).
     """
-    for column in row.cases if not row.origin.versus else ():
+    for column in row.cases if not row.origin.in_pairs else ():
         original = column.with_options(control=False)
         if column.options.control and original in row.cases:
             ratio = in_row(row, column, original, row.headline)
@@ -158,8 +159,7 @@ def _over_others(row: Row) -> tuple[Column | None, dict[Column, LogEstimate]]:
     """Return the fastest column of a row and the ratio of its times to those of each other.
 
     The fastest is not slower than most others by these ratios, which know when the machine was slow; of several such
-    columns it is the one with the shortest times. Columns that do not compete are compared with the one that they
-    differ from. A case that is not ranked is compared with none.
+    columns it is the one with the shortest times. A case that is not ranked is compared with none.
     """
     competing = {column: case for column, case in row.cases.items() if column.competes and case.is_ranked}
     estimates = {column: case.estimate(row.headline) for column, case in competing.items()}
@@ -215,12 +215,15 @@ def sittings(row: Row, ranking: Ranking) -> list[Sittings]:
 
 
 MEDIANS = tuple(f"{called}_p50_ms" for called in CALLED)
-STEP, EPOCH, FIRST, FIRST_CALL = "steady_step_ms", "epoch_s", "first_step_ms", "compiled_call_first_ms"
+EPOCH, FIRST_CALL = "epoch_s", "compiled_call_first_ms"
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """Two columns that differ in one thing: the time of a step or an epoch of the one over that of the other."""
+    """Two columns that differ in one thing: the time of a step or an epoch of the one over that of the other.
+
+    So columns that do not compete are compared: each with the one that it differs from.
+    """
 
     row: Row
     column: Column
@@ -237,7 +240,7 @@ def of_keras(rows: Sequence[Row], effect: float) -> list[Contrast]:
         for native in row.cases:
             keras = native.with_options(native=False)
             if native.options.native and keras in row.cases:
-                metrics = (*MEDIANS, *PER_TOKEN) if row.origin.protocol == "calls" else (STEP, EPOCH)
+                metrics = (*MEDIANS, *PER_TOKEN) if row.origin.protocol == "calls" else (STEADY, EPOCH)
                 pairs += [(row, keras, native, metric) for metric in metrics]
     return _contrasts(pairs, effect)
 
@@ -257,7 +260,7 @@ def of_warm_cache(rows: Sequence[Row], effect: float) -> list[Contrast]:
     """Return the first step, or the first compiled call, of each case that found a cache and of the same without."""
     pairs = []
     for row in rows:
-        first = FIRST_CALL if row.origin.protocol == "calls" else FIRST
+        first = FIRST_CALL if row.origin.protocol == "calls" else FIRST_STEP
         for warm in row.cases:
             cold = warm.with_options(warm_cache=False)
             if warm.options.warm_cache and cold in row.cases:
@@ -306,7 +309,7 @@ def break_evens(rows: Sequence[Row], effect: float) -> list[BreakEven]:
     (1982)).
     """
     pairs = [
-        (row, a, b, in_row(row, a, b, FIRST), in_row(row, a, b, HEADLINE))
+        (row, a, b, in_row(row, a, b, FIRST_STEP), in_row(row, a, b, HEADLINE))
         for row in rows
         for a, b in combinations(_measured(row), 2)
     ]
@@ -314,7 +317,7 @@ def break_evens(rows: Sequence[Row], effect: float) -> list[BreakEven]:
     are_significant = significant(claims, [row.run for row, *_ in pairs])
     found = []
     for (row, a, b, first, later), trade, is_sure in zip(pairs, claims, are_significant, strict=True):
-        b_first, b_later = row.cases[b].estimate(FIRST), row.cases[b].estimate(HEADLINE)
+        b_first, b_later = row.cases[b].estimate(FIRST_STEP), row.cases[b].estimate(HEADLINE)
         if is_sure and first and later and b_first and b_later:
             extra_ms = b_first.value * (first.value - 1)
             steps = extra_ms / (b_later.value * (1 - later.value))

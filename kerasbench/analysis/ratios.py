@@ -9,12 +9,13 @@ import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import cache
 
 from kerasbench.analysis.cases import CaseSummary, Row
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate, estimate, median_error, variance
 from kerasbench.analysis.generation import Growth, by_cycle
 from kerasbench.analysis.metrics import BY_NAME, CALLED, PER_TOKEN, Metric, generation_of
-from kerasbench.analysis.moderation import Prior, Priors
+from kerasbench.analysis.moderation import Prior, Priors, prior_of
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import (
     GROWS,
@@ -319,7 +320,7 @@ def ratio_of(
     pairs, known = in_common(a, b), BY_NAME[metric]
     direct = None
     if pairs:
-        prior = priors.of(metric, is_one_backend(pairs[0])) if priors else None
+        prior = priors(metric, is_one_backend(pairs[0])) if priors else None
         direct = _over_sittings(list(_by_sitting(pairs, known).values()), assumed_scatter(pairs[0], metric), prior)
     if _is_enough(direct) or len(pairs) >= MIN_TRIALS_FOR_INTERVAL:
         return direct
@@ -445,7 +446,8 @@ def _over_sittings(sittings: Sequence[Sequence[BlockRatio]], scatter: float, pri
     undisturbed = [[one.log for one in blocks if not one.disturbed] for blocks in sittings]
     means = [statistics.fmean(logs) for logs in undisturbed if logs]
     if len(means) >= MIN_TRIALS_FOR_INTERVAL:
-        return estimate([math.exp(mean) for mean in means])
+        over = _moderated(means, None, disturbed=False)
+        return dataclasses.replace(over, trials=sum(map(len, undisturbed)), basis="sittings")
     return over_blocks([one for blocks in sittings for one in blocks], scatter, prior)
 
 
@@ -470,17 +472,17 @@ def is_one_backend(pair: tuple[MeasuredTrial, MeasuredTrial]) -> bool:
 def priors_of(rows: Sequence[Iterable[CaseSummary]]) -> Priors:
     """Return how the ratios of a run's rows scatter from block to block."""
 
-    def sample(metric: str, is_one_backend: bool) -> list[tuple[float, float]]:
-        """Return variance and degrees of freedom of each row's ratios, to its first column or its backend's first."""
-        samples = []
+    @cache
+    def prior(metric: str, is_one_backend: bool) -> Prior | None:
+        samples = []  # variance and degrees of freedom of each row's ratios, to its first column or its backend's first
         for cases in rows:
             for pair in neighbours(cases, is_one_backend):
                 logs = [one.log for one in of_blocks(pair, metric) if not one.disturbed]
                 if len(logs) >= MIN_TRIALS_FOR_INTERVAL:
                     samples.append((variance(logs), len(logs) - 1.0))
-        return samples
+        return prior_of(samples)
 
-    return Priors(sample)
+    return prior
 
 
 def of_blocks(pair: tuple[CaseSummary, CaseSummary], metric: str) -> list[BlockRatio]:

@@ -11,7 +11,7 @@ from itertools import combinations, islice, pairwise
 from typing import NamedTuple
 
 from kerasbench.analysis.cases import STEADY, Row
-from kerasbench.analysis.estimates import CONFIDENCE, Estimate, LogEstimate, Verdict, judge_all, t_quantile
+from kerasbench.analysis.estimates import CONFIDENCE, Estimate, Interval, LogEstimate, Verdict, judge_all, t_quantile
 from kerasbench.analysis.rankings import believed
 from kerasbench.analysis.ratios import in_row
 from kerasbench.analysis.summary import Summary
@@ -25,20 +25,11 @@ UNKNOWN_ERROR = 0.05  # of a size without an interval; all alike, so that only t
 
 
 @dataclass(frozen=True)
-class Parameter:
-    """A coefficient with its 95 % interval, in ms."""
-
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
 class CostModel:
     """Step = ``overhead`` + ``per_sample`` x batch, in ms."""
 
-    overhead: Parameter
-    per_sample: Parameter
+    overhead: Interval
+    per_sample: Interval
     deviation: float  # the largest of the model from what was measured, as a share of that
     worst: int  # the batch where it is
     fits: bool  # every size lies within FIT_TOLERANCE, or within its own interval
@@ -66,7 +57,7 @@ def fit(steps_ms: Sequence[tuple[int, Estimate]]) -> CostModel | None:
     are_errors_known = any(_log_error(step) for step in steps)
     reach = t_quantile(degrees) * math.sqrt(max(1.0 if are_errors_known else 0.0, misfit))
     per_sample, overhead = (
-        Parameter(float(value), float(value - reach * error), float(value + reach * error))
+        Interval(float(value), float(value - reach * error), float(value + reach * error))
         for value, error in zip((slope, intercept), np.sqrt(np.diag(covariance)), strict=True)
     )
     deviations = np.abs(model / times - 1)
@@ -137,8 +128,11 @@ class SizeSeries:
     @property
     def pairs(self) -> "list[SeriesPair]":
         """The columns that are compared, with the ratio at each size at which both were measured."""
-        pairs = [SeriesPair(a, b, self._ratios(a, b)) for a, b in combinations(self.columns, 2) if _comparable(a, b)]
-        return [pair for pair in pairs if pair.ratios]
+        pairs = []
+        for a, b in combinations(self.columns, 2):
+            if _comparable(a, b) and (ratios := self._ratios(a, b)):
+                pairs.append(SeriesPair(a, b, ratios, [self.rows[size].run for size, _ in ratios]))
+        return pairs
 
     def _ratios(self, a: Column, b: Column) -> "Ratios":
         """Leave out a size that was interrupted before it had enough rounds for an interval, where others have one."""
@@ -159,6 +153,7 @@ class SeriesPair(NamedTuple):
     a: Column
     b: Column
     ratios: Ratios
+    runs: Sequence[str] = ()  # the run that measured each; empty: all are of one
 
 
 @dataclass(frozen=True)
@@ -194,7 +189,7 @@ class SeriesComparison:
 
 
 def swept(summary: Summary) -> list[SizeSeries]:
-    """Return every workload and axis along which there are two sizes or more; their duels are judged together."""
+    """Return every workload and axis along which there are two sizes or more; a run's duels are judged together."""
     grouped: dict[tuple[str, Axis], dict[float, Row]] = {}
     for row in summary.rows:
         for axis in AXES:
@@ -224,8 +219,9 @@ def _comparable(a: Column, b: Column) -> bool:
 
 
 def duels(pairs: Sequence[SeriesPair], effect: float) -> list[SeriesComparison]:
-    """Return who is slower at which size, of all pairs judged together, and where they cross."""
-    all_signs = iter(signs([ratio for pair in pairs for _, ratio in pair.ratios], effect))
+    """Return who is slower at which size, all pairs of a run judged together, and where they cross."""
+    ratios, runs = [ratio for pair in pairs for _, ratio in pair.ratios], [run for pair in pairs for run in pair.runs]
+    all_signs = iter(signs(ratios, effect, runs))
     comparisons = []
     for pair in pairs:
         of_pair = list(islice(all_signs, len(pair.ratios)))
@@ -235,20 +231,20 @@ def duels(pairs: Sequence[SeriesPair], effect: float) -> list[SeriesComparison]:
             if of_pair[first] != of_pair[last]:
                 winner, loser = (pair.a, pair.b) if of_pair[first] > 0 else (pair.b, pair.a)
                 crossings.append(crossing(winner, loser, pair.ratios[first : last + 1]))
-        comparisons.append(SeriesComparison(*pair, of_pair, crossings))
+        comparisons.append(SeriesComparison(pair.a, pair.b, pair.ratios, of_pair, crossings))
     return comparisons
 
 
-def signs(ratios: Sequence[LogEstimate], effect: float) -> list[int]:
+def signs(ratios: Sequence[LogEstimate], effect: float, runs: Sequence[str] = ()) -> list[int]:
     """Return 1 where a is significantly slower by more than the minimal effect, -1 where it is faster, else 0.
 
     Ratios of 1.5 (1.4 to 1.6), 1.0 (0.9 to 1.1) and 0.7 (0.6 to 0.8) are 1, 0 and -1. Without an interval nothing is
-    proven: what was measured is taken as it is, so that 1.01 is 1.
+    proven: what was measured is taken as it is, so that 1.01 is 1. Those of a run are judged together.
     """
     by_verdict = {Verdict.SLOWER: 1, Verdict.FASTER: -1}
     return [
         by_verdict.get(verdict, 0) if ratio.has_interval else (ratio.value > 1) - (ratio.value < 1)
-        for ratio, (_, verdict) in zip(ratios, judge_all(ratios, effect), strict=True)
+        for ratio, (_, verdict) in zip(ratios, judge_all(ratios, effect, runs), strict=True)
     ]
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from kerasbench.analysis.cases import Row
-from kerasbench.analysis.estimates import t_quantile
+from kerasbench.analysis.estimates import Interval, t_quantile
 from kerasbench.analysis.ratios import mean_by_cycle
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import Measurement, Slices
@@ -25,19 +25,7 @@ LEAST_UNIT_BYTES = 512  # a unit: Keras' history of an epoch and our slices take
 LEAST_SLOWER = 0.03  # over the run
 
 
-@dataclass(frozen=True)
-class Trend:
-    """The slope of a line with its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-    def times(self, factor: float) -> "Trend":
-        return Trend(self.value * factor, self.low * factor, self.high * factor)
-
-
-def trend(places: Sequence[float], values: Sequence[float]) -> Trend | None:
+def trend(places: Sequence[float], values: Sequence[float]) -> Interval | None:
     """Return the slope by least squares over the medians of SEGMENTS parts; None for fewer values than that.
 
     A settling part is left out. The interval is Student's t of the segments' deviations from the line.
@@ -53,7 +41,7 @@ def trend(places: Sequence[float], values: Sequence[float]) -> Trend | None:
     left = sum((b - start - slope * a) ** 2 for a, b in zip(x, y, strict=True))
     error = math.sqrt(left / (SEGMENTS - 2) / sum((a - middle) ** 2 for a in x))
     reach = t_quantile(SEGMENTS - 2) * error
-    return Trend(slope, slope - reach, slope + reach)
+    return Interval(slope, slope - reach, slope + reach)
 
 
 @dataclass(frozen=True)
@@ -67,13 +55,13 @@ class Soak:
     units: int  # steps, epochs or predictions that it did, also between slices
     unit: str
     unit_ns: float  # the median over slices
-    memory: Trend | None  # bytes a unit
-    slower: Trend | None  # the change of a unit's time over the run, as a share; None without a control
+    memory: Interval | None  # bytes a unit
+    slower: Interval | None  # the change of a unit's time over the run, as a share; None without a control
     held_bytes: list[tuple[float, float]]  # by minutes
     ratios: list[tuple[float, float]]  # of its time over the control's, by minutes
 
     @property
-    def by_minute(self) -> Trend | None:
+    def by_minute(self) -> Interval | None:
         """How many bytes memory grows by in a minute that is all units, without the turns of the control."""
         return self.memory and self.memory.times(MINUTE_NS / self.unit_ns)
 
@@ -124,7 +112,7 @@ def _soak(row: Row, column: Column, config: SoakConfig, own: Measurement, contro
         unit=unit,
         unit_ns=statistics.median(slices.units_ns),
         memory=trend([float(one) for one in done], held) if done else None,
-        slower=change and Trend(*(math.expm1(one) for one in (change.value, change.low, change.high))),
+        slower=change and Interval(*(math.expm1(one) for one in (change.value, change.low, change.high))),
         held_bytes=list(zip(minutes, held, strict=False)),
         ratios=ratios,
     )

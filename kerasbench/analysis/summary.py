@@ -107,7 +107,7 @@ def _without_open_round(record: Record) -> Record:
     for trial in record.trials:
         rows.setdefault(_row_of(record, trial), []).append(trial)
     completed = {
-        key: completed_rounds({trial.case for trial in trials}, trials, record.config.race is not None)
+        key: completed_rounds({one.case for one in trials}, trials, record.origin(trials[0].group).race is not None)
         for key, trials in rows.items()
     }
     counting = []
@@ -120,7 +120,7 @@ def _without_open_round(record: Record) -> Record:
 
 
 def _row_of(record: Record, trial: TrialRecord) -> tuple[object, ...]:
-    pair = trial.column.paired if record.origin(trial.group).versus or record.config.soak else None
+    pair = trial.column.paired if record.origin(trial.group).in_pairs else None
     return (trial.scenario, trial.workload, trial.options.size, pair)
 
 
@@ -198,7 +198,7 @@ def concerns(summary: Summary) -> list[Concern]:
     found: list[Concern] = []
     for row, ranking in summary.ranked:
         found += _of_cases(row)
-        found += _of_row(row, ranking, summary.record.config.race is not None)
+        found += _of_row(row, ranking)
     return [*found, *_versions(summary)]
 
 
@@ -225,7 +225,7 @@ def _of_cases(row: Row) -> Iterator[Concern]:
             yield Concern(WarningKind.FALLBACK, row.label, [column], named)
 
 
-def _of_row(row: Row, ranking: Ranking, is_race: bool) -> Iterator[Concern]:
+def _of_row(row: Row, ranking: Ranking) -> Iterator[Concern]:
     if ranking.withheld:
         yield Concern(WarningKind.CONTROL, row.label, [])
     if ranking.disturbed:
@@ -233,10 +233,14 @@ def _of_row(row: Row, ranking: Ranking, is_race: bool) -> Iterator[Concern]:
     for one in sittings(row, ranking):
         if one.differ and one.apart:
             yield Concern(WarningKind.SITTINGS, row.label, [one.column], f"by {one.apart.value - 1:.0%}")
-    if not row.origin.versus and not is_race:  # a race has intervals of its own, and of versions none is the fastest
-        if ranking.by_slices:
+    if not row.origin.race and not row.origin.in_pairs:  # these have intervals of their own, or none is the fastest
+        few = row.rounds < MIN_TRIALS_FOR_INTERVAL
+        if ranking.by_slices and not few:  # of enough rounds: most were disturbed
+            detail = f"fewer than {MIN_TRIALS_FOR_INTERVAL} were not: interval from their slices"
+            yield Concern(WarningKind.DISTURBED, row.label, [], detail)
+        elif ranking.by_slices:
             yield Concern(WarningKind.SLICES, row.label, [])
-        elif ranking.comparisons and row.rounds < MIN_TRIALS_FOR_INTERVAL and not ranking.tentative:
+        elif ranking.comparisons and few and not ranking.tentative:
             yield Concern(WarningKind.FEW, row.label, [])
     yield from _left_out(row)
     yield from (Concern(WarningKind.APART, row.label, columns) for columns in _apart(row))
@@ -268,7 +272,7 @@ def _apart(row: Row) -> list[list[Column]]:
     for column, case in row.cases.items():
         for trial, _ in case.trials:
             if trial.block and row.origin.protocol != "published":
-                pair = column.paired if row.origin.versus else None
+                pair = column.paired if row.origin.in_pairs else None
                 groups.setdefault((trial.round, pair), {}).setdefault(trial.block, []).append(column)
     split = next((blocks for blocks in groups.values() if len(blocks) > 1), {})
     return list(split.values())
@@ -290,8 +294,7 @@ def _versions(summary: Summary) -> Iterator[Concern]:
 
 def _deviation(row: Row, column: Column, deviation: Deviation) -> str:
     """Return by how much a column's losses differ, from whose, and what does that."""
-    others = [other for other in row.cases if other != column and row.cases[other].trials]
-    reference = others[0].label if len(others) == 1 else "the median of all columns"
+    reference = deviation.beside.label if deviation.beside else "the median of all columns"
     kinds = {kind for _, m in row.cases[column].trials if m.parity for kind in m.parity.sensitive}
     why = "; batch normalisation in small batches does that" if "BatchNormalization" in kinds else ""
     return f"by {100 * deviation.share:.2g} % from {reference} in step {deviation.step}{why}"

@@ -108,9 +108,9 @@ def _of_case(record: Record, row: Row, column: Column, ranking: Ranking) -> Iter
 def _over_fastest(
     row: Row, column: Column, ranking: Ranking, metric: Metric
 ) -> tuple[float | None, float | None, float | None]:
-    """Return the ratio with its interval; losses and accuracies, which have no unit, have none."""
+    """Return the ratio with its interval; losses and accuracies, which have no unit, and differences have none."""
     fastest = ranking.fastest
-    if fastest is None or not metric.unit:
+    if fastest is None or not metric.unit or metric.difference:
         return None, None, None
     if column == fastest:
         return 1.0, None, None

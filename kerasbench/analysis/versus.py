@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
 
-from kerasbench.analysis.cases import HEADLINE, Row
+from kerasbench.analysis.cases import FIRST_STEP, HEADLINE, PREDICTED_ONE, PREDICTED_RATE, Row
 from kerasbench.analysis.estimates import (
     MINIMAL_EFFECT,
     Estimate,
@@ -31,16 +31,15 @@ from kerasbench.errors import Undecided
 from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import DataKind, ProtocolKind
-from kerasbench.results.folder import merge
+from kerasbench.results.folder import distinct, merge
 from kerasbench.results.record import Record
 from kerasbench.text import count
 
-# The training step, then what else a new version may make worse. Of a rate, less is worse.
-FIRST_STEP, ONE, THROUGHPUT = "first_step_ms", "predict_p50_ms", "predict_samples_per_s"
 MEMORY, DEVICE_MEMORY = "peak_rss_mib", "peak_device_mib"
 # What another Keras cannot change where all else has the same versions: if it moved, something else is at work.
 UNTOUCHED, TOUCHES = "backend_import_ms", "keras"
-MEASURES = (HEADLINE, FIRST_STEP, ONE, THROUGHPUT, MEMORY, DEVICE_MEMORY)
+# The training step, then what else a new version may make worse. Of a rate, less is worse.
+MEASURES = (HEADLINE, FIRST_STEP, PREDICTED_ONE, PREDICTED_RATE, MEMORY, DEVICE_MEMORY)
 
 
 @dataclass(frozen=True)
@@ -373,6 +372,7 @@ class _Side:
 
 
 def _side(records: Sequence[Record]) -> _Side:
+    records = distinct(records)
     shown = merge(records)
     side = _Side(shown.minimal_effect)
     runs: dict[CaseKey, dict[str, _Measured]] = {}
@@ -403,7 +403,8 @@ def _measured(record: Record) -> Iterator[tuple[CaseKey, _Measured]]:
             manner = Manner(origin.protocol, origin.data, kept, row.in_turn, code)
             source = scenarios[row.scenario.name].source(column.backend, column.options.native)
             versions = sorted({item for _, one in case.trials for item in one.resolved.versions.items()})
-            likeness = (manner, source, versions, origin.versus, record.config.explain)
+            aim = (origin.versus, origin.race, origin.soak, record.config.explain)
+            likeness = (manner, source, versions, *aim)
             yield row.key(column), _Measured(origin.started, row, column, case.steps_ms, manner, source, likeness)
 
 

@@ -64,19 +64,29 @@ def records(place: Path, tell: Tell = refuse_damaged, newest_first: bool = False
         )
 
 
+def distinct(records: Iterable[Record]) -> list[Record]:
+    """Return each run once: of its copies, and of what was superseded when it was resumed, what went furthest."""
+    furthest: dict[object, Record] = {}
+    for record in records:
+        run = (record.machine.identity, record.started, *record.config.versus)
+        furthest[run] = max(furthest.get(run, record), record, key=lambda one: (len(one.resumed), len(one.trials)))
+    return list(furthest.values())
+
+
 Rank = tuple[bool, bool, bool, str]
 
 
 def rank(record: Record, group: Group) -> Rank:
     """Return the rank of a run among those that measured a group: the group is taken from the one with the highest.
 
-    What counts is, in this order: the group's own protocol, a run of its own (not an explanation or a comparison of
-    versions), default columns, and the date.
+    What counts is, in this order: the group's own protocol, a run of its own (not an explanation, a comparison of
+    versions, a race or a soak), default columns, and the date.
     """
     config = record.config
+    has_another_aim = config.explain or config.versus or config.race or config.soak
     fits = config.effort.protocol.kind == ("sweep" if group.sized else "steady")
     has_defaults = any(trial.options.unsized == DEFAULT for trial in record.trials if trial.group == group)
-    return (fits, not (config.explain or config.versus or config.race), has_defaults, record.started)
+    return (fits, not has_another_aim, has_defaults, record.started)
 
 
 @dataclass

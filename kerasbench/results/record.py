@@ -174,7 +174,15 @@ class Origin:
     keep_env: dict[str, str] = field(default_factory=dict)
     versus: tuple[str, ...] = ()
     threshold: float = 0.0
+    race: RaceConfig | None = None
+    soak: SoakConfig | None = None
+    max_rounds: int = MAX_ROUNDS  # of its effort
     started: str = ""  # tells runs of one machine apart
+
+    @property
+    def in_pairs(self) -> bool:
+        """Whether a column was measured beside its pair, not all: the other version, or the control of a soak."""
+        return bool(self.versus or self.soak)
 
 
 @dataclass(frozen=True)
@@ -307,6 +315,9 @@ class Record:
             config.keep_env,
             tuple(config.versus),
             config.threshold,
+            config.race,
+            config.soak,
+            config.effort.max_rounds,
             self.started,
         )
 

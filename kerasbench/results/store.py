@@ -171,7 +171,7 @@ def _refuse(problem: str | None) -> None:
 
 
 def as_json(records: Sequence[Record]) -> str:
-    """Return runs as one JSON array, whatever they were stored in, in today's schema."""
+    """Return runs as one JSON array."""
     return msgspec.json.format(msgspec.json.encode(list(records)), indent=1).decode()
 
 
@@ -238,14 +238,12 @@ def _reserve(folder: Path, stamp: str) -> Path:
 MAX_WHOLE = 10**18  # of ns (thirty years), samples or bytes: what a float still tells from its neighbours, by and large
 MAX_REAL = 1e100  # of a loss or a rate: sums and products are still numbers
 NUMBERS = (int, float)
-LEAST = {
-    **dict.fromkeys(("ns", "calls_ns", "passes_ns", "times_ns", "counts"), 1),
-    **dict.fromkeys(("first_step_ns", "again_ns", "total_ns", "epochs_ns"), 1),
-    **dict.fromkeys(("predict_ns", "count", "batch", "samples", "steps", "steps_per_epoch", "train_samples"), 1),
-    "peak_flops": 1,
-    **dict.fromkeys(("wall_ns", "epoch_steps", "full_steps_per_epoch", "operations"), 0),
-    **dict.fromkeys(("peak_rss_bytes", "peak_device_bytes", "memory_bytes"), 0),
-}
+ONE_OR_MORE = """
+    ns calls_ns passes_ns times_ns counts first_step_ns again_ns total_ns epochs_ns predict_ns count batch samples steps
+    steps_per_epoch train_samples peak_flops
+"""
+ZERO_OR_MORE = "wall_ns epoch_steps full_steps_per_epoch operations peak_rss_bytes peak_device_bytes memory_bytes"
+LEAST = dict.fromkeys(ONE_OR_MORE.split(), 1) | dict.fromkeys(ZERO_OR_MORE.split(), 0)
 
 
 def _problems(record: Record) -> Iterator[str]:

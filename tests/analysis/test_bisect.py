@@ -86,7 +86,7 @@ def test_it_stops_where_a_probe_cannot_be_placed_or_its_control_is_off() -> None
         (unclear, "after keras==3.0 and not after keras==3.5. keras==3.2 over keras==3.0 is 1.12 ±5.0 %."),
         (off, "after keras==3.2 and not after keras==3.5. keras==3.3 cannot be placed: base differs from itself."),
         (at_once, "Not decided. keras==3.5 cannot be compared: base differs from itself."),
-        (rough, "would have been seen, nine times of ten."),
+        (rough, "would have been seen, nine times out of ten."),
     ):
         assert said in " ".join(history.sentences(one, names))
 
@@ -97,13 +97,13 @@ def test_its_page_says_the_change_and_how_many_probes_it_took() -> None:
     text = markdown.rendered(history.bisected(found, names, "dense torch cpu"))
     assert "keras==3.4 is the first slow version: a step takes 1.25× (" in text
     assert "as long as with keras==3.3." in text
-    assert "It took 4 probes of 5 versions." in text
+    assert "It took 4 probes to search 5 versions." in text
     assert history.brief(["/a/k-1.whl", "./k@v2"]) == ["k-1.whl", "k@v2"]
     assert history.brief(["/a/k.whl", "/b/k.whl"]) == ["/a/k.whl", "/b/k.whl"]
     none = bisect(6, exactly([1.0] * 6))
     assert history.sentences(none, names) == [
         "None became slower. keras==3.5 over keras==3.0 is 1.00 ±1.0 %.",
-        "It took 1 probe of 5 versions.",
+        "It took 1 probe to search 5 versions.",
     ]
 
 

@@ -210,4 +210,6 @@ def test_all_pairs_of_what_may_be_missing_are_drawn() -> None:
         training = dataclasses.replace(made.trained(found), again_ns=made.trained(found).again_ns if compile_ else [])
         trials = [made.trial(i, found=dataclasses.replace(found, training=training)) for i in ROUNDS]
         one = breakdown(trials, flops)
-        assert any("tracing and compiling" in sentence for sentence in sentences(one)) is compile_
+        said = list(sentences(one))
+        assert any("tracing and compiling" in sentence for sentence in said) is compile_
+        assert any("GFLOP/s" in sentence for sentence in said) is bool(flops)

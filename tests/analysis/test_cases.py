@@ -45,6 +45,17 @@ def test_a_trial_that_left_out_short_epochs_has_those_before_it_for_the_step_alo
     assert summarize_case([made.in_block(1, made.partial(first))]).values(BY_NAME[HEADLINE]) == []
 
 
+def test_a_difference_of_several_days_is_above_zero_where_days_say_so() -> None:
+    overheads = {1: [1.0] * 4, 2: [1.1] * 4, 3: [-0.2]}
+    trials = [
+        dataclasses.replace(made.trial(found=made.measurement(overhead_ms=ms)), sitting=sitting)
+        for sitting, of_sitting in overheads.items()
+        for ms in of_sitting
+    ]
+    assert summarize_case(trials).sign("epoch_overhead_ms") == 0
+    assert summarize_case(dataclasses.replace(one, sitting=1) for one in trials).sign("epoch_overhead_ms") == 1
+
+
 def test_what_disturbed_the_short_epochs_of_an_earlier_block_does_not_disturb_a_later_one() -> None:
     first = made.measurement(2.0, overhead_ms=10)
     epochs = Slices.of(dataclasses.replace(one, disturbed=True) for one in made.trained(first).epochs)
@@ -214,6 +225,11 @@ def test_layers_by_which_backends_differ_more_are_allowed_more(
     assert judged(jax=good, tensorflow=good, torch=odd) == ["torch"] * fails
 
 
+def test_a_case_on_the_cpu_is_the_reference_of_one_on_a_gpu_with_such_layers_too() -> None:
+    gpu = sensitive(predicting([1.0005], kind="gpu"), "BatchNormalization")
+    assert judged(a=gpu, b=sensitive(predicting([1.0]), "BatchNormalization")) == []
+
+
 def test_what_the_layers_add_holds_for_the_whole_row_and_never_allows_less() -> None:
     known = sensitive(case(), "Embedding")
     assert native(torch=known, torch_native=case(*shifted(5e-3, 1))) == []  # a twin's code does not tell its layers
@@ -262,3 +278,14 @@ def test_of_two_columns_each_is_named_by_the_other_and_none_is_blamed() -> None:
     )
     details = [one.detail for one in concerns(found.summary) if one.what is WarningKind.DEVIATES]
     assert [detail.split(" in ")[0] for detail in details] == ["by 0.2 % from torch cpu", "by 0.2 % from jax cpu"]
+
+
+def test_the_one_other_column_of_keras_is_named_beside_twins_too() -> None:
+    trials = [made.trial(backend=name, found=made.measurement(losses=shifted(share, 0))) for name, share in PAIR]
+    found = findings(made.record(*trials, made.trial(backend="jax", options=Options(native=True))))
+    details = [one.detail for one in concerns(found.summary) if one.what is WarningKind.DEVIATES]
+    assert {detail.split(" in ")[0] for detail in details} == {
+        "by 0.2 % from torch cpu",
+        "by 0.2 % from jax cpu",
+        "by 0.1 % from the median of all columns",
+    }

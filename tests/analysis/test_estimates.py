@@ -171,6 +171,13 @@ def test_more_rounds_decide_unless_the_ratio_lies_on_the_edge() -> None:
     assert estimates.rounds_to_decide(estimate([1.0, 2.0]), 0.03) is None
 
 
+def test_of_an_interval_over_sittings_no_number_of_rounds_is_promised() -> None:
+    over_days = dataclasses.replace(measured(0.93, 0.06), basis="sittings")
+    assert estimates.rounds_to_decide(over_days, 0.03) is None
+    assert estimates.rounds_to_see(over_days, 0.03, 0.5) is None
+    assert measured(2.0, 0.1).and_then(over_days).basis == "sittings"
+
+
 def test_on_battery_a_difference_must_be_larger() -> None:
     assert estimates.minimal_effect(on_battery=True) > estimates.minimal_effect(on_battery=False)
 

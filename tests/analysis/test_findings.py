@@ -1,20 +1,23 @@
 """What follows from a run is computed once, however many sections tell it."""
 
+import dataclasses
 import sys
+from typing import Any
 
 import pytest
 
 from kerasbench.analysis import series
-from kerasbench.analysis.findings import Side, abreast, figures, findings
+from kerasbench.analysis.findings import Side, abreast, figures, findings, light
 from kerasbench.analysis.summary import summarize
 from kerasbench.plan import catalog
 from kerasbench.protocol.columns import Column, Options
-from kerasbench.report import charts, html, page
+from kerasbench.protocol.measurement import Compiler
+from kerasbench.report import answer, charts, html, page
+from kerasbench.results.folder import merge
+from kerasbench.results.record import RaceConfig, SoakConfig
 from tests import made
 from tests.report.table import brief
 from tests.report.test_sweep import CROSSING, swept
-
-STATEMENTS = ("sweeps", "speed_ups", "prices", "break_evens", "breakdowns")
 
 
 def test_a_sweep_s_bootstrap_runs_once_for_tables_terminal_and_figures(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,10 +36,25 @@ def test_a_sweep_s_bootstrap_runs_once_for_tables_terminal_and_figures(monkeypat
     assert len(calls) == 1
 
 
-@pytest.mark.parametrize("name", STATEMENTS)
-def test_every_statement_is_computed_once(name: str) -> None:
-    found = findings(swept(**CROSSING))
-    assert getattr(found, name) is getattr(found, name)
+@pytest.mark.parametrize("aim", [{"versus": ["old", "new"]}, {"race": RaceConfig()}, {"soak": SoakConfig()}])
+def test_a_newer_run_of_another_kind_takes_nothing_from_the_page_of_what_others_measured(aim: dict[str, Any]) -> None:
+    older, newer = (
+        made.record(
+            *(
+                made.in_block(block, made.sliced([ms * (1 + block / 1000)] * 6), name=name, backend=backend)
+                for block in (1, 2, 3)
+                for backend, ms in (("jax", 1.0), ("torch", 2.0))
+            ),
+            rounds=3,
+        )
+        for name in ("dense", "conv")
+    )
+    newer = dataclasses.replace(newer, started="2026-02", config=dataclasses.replace(newer.config, **aim))
+    alone, found = findings(newer), findings(merge([older, newer]))
+    assert [alone.is_versus, bool(alone.races), bool(alone.soaks)] == [one in aim for one in ("versus", "race", "soak")]
+    assert (found.is_versus, found.races, found.soaks) == (False, [], [])
+    assert {one.title for one in page.whole(found).sections} >= {"Answer", "Training step", "Verdicts"}
+    assert any(line.startswith("dense: JAX is fastest") for line in answer.sentences(found))
 
 
 def test_the_fastest_of_each_machine_and_of_all_and_every_ratio() -> None:
@@ -52,6 +70,14 @@ def test_the_fastest_of_each_machine_and_of_all_and_every_ratio() -> None:
     _, (dense, conv) = abreast([("mac", failed), ("box", other)])
     assert (dense.fastest, dense.ratios, len(dense.cases)) == (None, {}, 1)
     assert conv.fastest == ("box", torch)
+
+
+def test_what_is_not_ranked_is_not_the_fastest_either_where_trials_were_dropped() -> None:
+    odd = dataclasses.replace(made.measurement(1, 0), compiler=Compiler(programs=9, while_measured=1))
+    box = summarize(made.record(made.trial(backend="jax", found=odd), made.trial(found=made.measurement(2, 0))))
+    for summary in (box, light(box)):
+        _, (row,) = abreast([("box", summary)])
+        assert row.fastest == ("box", Column("torch", "cpu"))
 
 
 def test_a_native_twin_is_not_the_fastest() -> None:

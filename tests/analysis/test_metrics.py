@@ -81,6 +81,16 @@ def test_one_trial_s_percentile_has_no_interval_and_three_have_that_of_their_val
     assert of_three.half_width == pytest.approx(0)
 
 
+def test_of_three_sittings_each_is_the_mean_of_its_trials_of_times_the_geometric_one() -> None:
+    found = [made.measurement(1.0, overhead_ms=-1.0), made.measurement(4.0, overhead_ms=3.0)]
+    trials = [
+        (dataclasses.replace(made.trial(found=one), sitting=sitting), one) for sitting in (1, 2, 3) for one in found
+    ]
+    step, overhead = (BY_NAME[name].estimate(trials) for name in ("steady_step_ms", "epoch_overhead_ms"))
+    assert step is not None and overhead is not None
+    assert [step.value, overhead.value] == pytest.approx([2.0, 1.0])
+
+
 def test_throughput_is_the_median_pass_and_compiling_is_what_a_warm_call_does_not_take() -> None:
     assert read("predict_samples_per_s", made.measurement()) == pytest.approx(1_000 / 0.050)
     assert read("compile_ms", made.measurement()) == pytest.approx(300 - 20)

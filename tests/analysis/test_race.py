@@ -11,6 +11,7 @@ from kerasbench.analysis.findings import findings
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Code, Failure
+from kerasbench.report import html
 from kerasbench.report import race as report
 from kerasbench.results.record import RACE, RaceConfig, Record
 from tests import made
@@ -106,6 +107,14 @@ def test_how_the_candidates_of_a_race_came_out() -> None:
     ]
     assert (found.leader, found.baseline, found.is_over) == (fast, TENSORFLOW, True)
     assert found.gain is not None and found.gain.value == pytest.approx(4.05, rel=0.1)
+
+
+def test_two_races_are_told_by_a_sentence_each_and_none_for_all() -> None:
+    one = raced({JAX: 1.0, TENSORFLOW: 4.0})
+    trials = [dataclasses.replace(trial, scenario=name) for name in ("dense", "conv") for trial in one.trials]
+    found = findings(dataclasses.replace(made.record(*trials), config=one.config))
+    assert html.of_results(found) == [report.sentence(each) for each in found.races]
+    assert len(found.races) == 2
 
 
 def test_a_candidate_that_failed_is_in_the_race_as_a_failure() -> None:

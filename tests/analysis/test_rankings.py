@@ -11,9 +11,10 @@ from kerasbench.analysis.summary import Summary, concerns, is_warned, summarize
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column, Device, Options
 from kerasbench.protocol.measurement import Compiler, Measurement, Slice, Slices
-from kerasbench.report import page
+from kerasbench.report import page, tables
 from kerasbench.report.answer import sentences
 from kerasbench.report.page import document
+from kerasbench.report.sections import EMPTY
 from kerasbench.results.record import Record, TrialRecord
 from tests import made
 
@@ -348,7 +349,7 @@ def test_of_three_the_interval_is_over_sittings() -> None:
     mean = math.exp(sum(map(math.log, BLOCKS)) / 3)
     wanted = estimate([2.0 * mean, 2.5 * mean, 2.2 * mean])
     found = comparison.ratio.inverse
-    assert found.trials == 3
+    assert (found.trials, found.basis, found.degrees) == (9, "sittings", 2)
     assert found.log_centre == pytest.approx(wanted.log_centre)
     assert found.log_error == pytest.approx(wanted.log_error)
     (times,) = sittings(summary.rows[0], summary.rankings[0])
@@ -356,11 +357,21 @@ def test_of_three_the_interval_is_over_sittings() -> None:
     assert summary.rows[0].cases[Column("torch", "cpu")].estimate("steady_step_ms").trials == 3  # type: ignore[union-attr]
 
 
+def test_nobody_promises_that_more_rounds_of_the_same_days_decide() -> None:
+    found = findings(in_sittings([0.8, 1.4, 1.0]))
+    (comparison,) = found.plain.rankings[0].comparisons
+    assert (comparison.verdict, comparison.decides) == (Verdict.INCONCLUSIVE, None)
+    section = tables.verdicts(found)
+    assert section is not None and section.table is not None
+    assert section.table.rows[0][-1] == EMPTY
+    assert not any("To see" in note for note in section.notes)
+
+
 def test_a_disturbed_sitting_does_not_count_where_three_others_do() -> None:
     record = in_sittings([2.0, 2.5, 2.2, 9.0])
     trials = [_disturbed(one) if one.sitting == 4 else one for one in record.trials]
     (comparison,) = summarize(dataclasses.replace(record, trials=trials)).rankings[0].comparisons
-    assert comparison.ratio.trials == 3
+    assert comparison.ratio.trials == 9
     assert comparison.ratio.inverse.value < 2.5
 
 

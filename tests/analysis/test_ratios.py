@@ -429,7 +429,7 @@ def scattered(*scales: float) -> list[list[CaseSummary]]:
 def test_a_ratio_borrows_from_those_of_its_run_what_its_few_blocks_do_not_know() -> None:
     rows = scattered(0.02, 0.05, 0.06, 0.07, 0.05, 0.12)
     priors = priors_of(rows)
-    prior = priors.of(STEP, False)
+    prior = priors(STEP, False)
     assert prior is not None and 0.02 < math.sqrt(prior.variance) < 0.1
     own = [known(ratio_of(a, b, STEP)) for a, b in rows]
     moderated = [known(ratio_of(a, b, STEP, (), priors)) for a, b in rows]
@@ -441,10 +441,10 @@ def test_a_ratio_borrows_from_those_of_its_run_what_its_few_blocks_do_not_know()
 
 
 def test_fewer_than_six_ratios_and_the_other_family_borrow_nothing() -> None:
-    assert priors_of(scattered(*[0.05] * 5)).of(STEP, False) is None
-    assert priors_of(scattered(*[0.05] * 6)).of(STEP, True) is None
+    assert priors_of(scattered(*[0.05] * 5))(STEP, False) is None
+    assert priors_of(scattered(*[0.05] * 6))(STEP, True) is None
     own = [[case(*[made.sliced([1.0] * 6)] * 3) for _ in range(2)] for _ in range(6)]  # a column and its control
-    assert priors_of(own).of(STEP, True) is not None and priors_of(own).of(STEP, False) is None
+    assert priors_of(own)(STEP, True) is not None and priors_of(own)(STEP, False) is None
 
 
 def test_two_blocks_borrow_nothing() -> None:

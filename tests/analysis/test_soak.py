@@ -2,17 +2,21 @@
 
 import dataclasses
 import random
+from pathlib import Path
 
 import pytest
 
 from kerasbench.analysis.findings import findings
 from kerasbench.analysis.soak import Soak, trend
+from kerasbench.analysis.summary import concerns, summarize
+from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.measurement import Measurement, Slice, Slices
 from kerasbench.protocol.requests import Protocol
-from kerasbench.report import svg
+from kerasbench.report import pages, svg
 from kerasbench.report.answer import answer, sentences
 from kerasbench.results.record import Record, SoakConfig
+from kerasbench.results.store import Store
 from tests import made
 
 MS, MIB = 1_000_000, 1 << 20
@@ -121,6 +125,20 @@ def test_without_its_control_a_column_has_memory_alone(rng: random.Random) -> No
     assert found.slower is None and found.memory is not None
     (line,) = sentences(findings(record))
     assert "nothing is known of whether steps become slower" in line
+
+
+def test_columns_of_a_soak_do_not_lack_memory_and_may_differ_from_their_controls(rng: random.Random) -> None:
+    record = soaked(0.3, 0, rng)
+    others = [dataclasses.replace(trial, backend="jax", block=2) for trial in record.trials]
+    both = dataclasses.replace(record, trials=[*record.trials, *others])
+    assert len(findings(both).soaks) == 2
+    assert not {one.what for one in concerns(summarize(both))} & {WarningKind.APART, WarningKind.CONTROL}
+
+
+def test_an_index_tells_a_soak_from_a_run(tmp_path: Path, rng: random.Random) -> None:
+    record = soaked(0, 0, rng)
+    Store.create(tmp_path, record.started).finish(record)
+    assert "dense (soak)" in pages.made_from([tmp_path])[tmp_path / pages.INDEX]
 
 
 def test_a_soak_of_builds_speaks_of_builds_and_of_its_own_length(rng: random.Random) -> None:

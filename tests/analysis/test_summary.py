@@ -286,6 +286,18 @@ def test_blocks_without_disturbance_decide_alone() -> None:
     assert ranking.comparisons[0].ratio.inverse.value == pytest.approx(3.0)
 
 
+def test_where_most_of_enough_rounds_were_disturbed_the_remedy_is_a_quieter_machine() -> None:
+    trials = [
+        trial(block, backend, measured(step_ms, factor, range(12) if block < 4 else ()))
+        for block in range(1, 6)
+        for backend, step_ms, factor in (("jax", 1.0, 1.0), ("torch", 3.0, 6.0))
+    ]
+    summary = summarize(made.record(*trials, rounds=5))
+    assert summary.rankings[0].by_slices
+    kinds = {one.what for one in concerns(summary)}
+    assert kinds & {WarningKind.SLICES, WarningKind.DISTURBED} == {WarningKind.DISTURBED}
+
+
 def test_who_suffers_most_is_said_only_where_it_was_measured() -> None:
     (all_hit,) = found_in(range(12)).plain.rows
     assert disturbance(all_hit, CORES) == Disturbance(1 / CORES)

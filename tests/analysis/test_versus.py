@@ -7,16 +7,13 @@ from typing import Any
 
 import pytest
 
-from kerasbench.analysis.cases import HEADLINE
+from kerasbench.analysis.cases import FIRST_STEP, HEADLINE, PREDICTED_ONE, PREDICTED_RATE
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.summary import concerns, summarize
 from kerasbench.analysis.versus import (
     DIFFERENT_MACHINES,
-    FIRST_STEP,
     MEMORY,
     NO_CODE,
-    ONE,
-    THROUGHPUT,
     TOO_FEW,
     Versus,
     compare,
@@ -29,7 +26,7 @@ from kerasbench.protocol.columns import CaseKey, Column, Options, Size
 from kerasbench.protocol.measurement import Measurement, Slices
 from kerasbench.protocol.messages import Code, Phase
 from kerasbench.report import comparisons
-from kerasbench.results.record import PUBLISHED, Record, RunConfig, ScenarioRecord, TrialRecord
+from kerasbench.results.record import PUBLISHED, RaceConfig, Record, RunConfig, ScenarioRecord, SoakConfig, TrialRecord
 from tests import made
 from tests.report.table import drawn
 
@@ -114,9 +111,9 @@ def test_a_threshold_hides_smaller_differences() -> None:
 def test_first_step_memory_and_prediction_are_compared_too() -> None:
     worse = {"step_ms": 2.0, "first_ms": 600, "mib": 1024, "rate": 0.5}
     found = only(*trials({OLD: {"step_ms": 2.0}, NEW: worse}))
-    assert {one.metric for one in found.regressions} == {FIRST_STEP, MEMORY, THROUGHPUT}
-    assert verdicts(found, ONE) == {"dense torch cpu": Verdict.SAME}
-    (rate,) = found.of(THROUGHPUT)
+    assert {one.metric for one in found.regressions} == {FIRST_STEP, MEMORY, PREDICTED_RATE}
+    assert verdicts(found, PREDICTED_ONE) == {"dense torch cpu": Verdict.SAME}
+    (rate,) = found.of(PREDICTED_RATE)
     assert rate.ratio.value == pytest.approx(0.5, rel=1e-3)  # of a rate, less is worse
 
 
@@ -392,6 +389,9 @@ def test_of_a_side_s_runs_those_count_together_that_are_alike() -> None:
     published = dataclasses.replace(run(9.0, 9.1, 9.2, started="000"), config=RunConfig(effort=PUBLISHED))
     (change,) = compare([published, *OLD_RUNS], side(2.0, 2.01, 1.99, first=2)).changes
     assert (change.verdict, change.old.trials) == (Verdict.SAME, 3)
+    for aim in (RunConfig(race=RaceConfig()), RunConfig(soak=SoakConfig())):
+        aimed = [dataclasses.replace(one, config=aim) for one in side(9.0, first=0)]
+        assert compare([*aimed, *OLD_RUNS], OLD_RUNS).changes[0].old.value == pytest.approx(2.0, rel=0.01)
     other_source = [dataclasses.replace(one, scenarios=_changed(one)) for one in side(9.0, first=0)]
     assert compare([*other_source, *OLD_RUNS], OLD_RUNS).changes[0].old.value == pytest.approx(2.0, rel=0.01)
     found = compare(OLD_RUNS[:1], [dataclasses.replace(OLD_RUNS[0], scenarios=_changed(OLD_RUNS[0]))])

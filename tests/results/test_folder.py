@@ -5,6 +5,7 @@ import gc
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from kerasbench.protocol.columns import Column, Options
 from kerasbench.report import tables
 from kerasbench.report.conditions import heading, measured, warnings
 from kerasbench.results import record as run_records
-from kerasbench.results.folder import UnreadableFile, merge, merge_by_machine, records, refuse_damaged
+from kerasbench.results.folder import UnreadableFile, distinct, merge, merge_by_machine, records, refuse_damaged
 from kerasbench.results.record import Counted, Record
 from kerasbench.results.store import Store
 from tests import made
@@ -57,10 +58,10 @@ def step_ms(row: Row) -> float:
     return round(found.value, 1)
 
 
-def comparison(step_ms: float) -> Record:
-    """Return a newer comparison of versions."""
+def aimed(step_ms: float, **aim: Any) -> Record:
+    """Return a newer run that was asked for something else."""
     record = run(step_ms, day=2)
-    return dataclasses.replace(record, config=dataclasses.replace(record.config, versus=["old", "new"]))
+    return dataclasses.replace(record, config=dataclasses.replace(record.config, **aim))
 
 
 SWEPT = run(9.0, options=BATCH, effort=SWEEP)
@@ -72,7 +73,9 @@ PUBLISHED = run(5.0, "conv", 1, effort=run_records.PUBLISHED, day=3)
     ("runs", "steps_ms"),
     [
         ([run(1.0), run(2.0, day=2)], {"dense": 2.0}),  # the newer
-        ([run(1.0), comparison(2.0)], {"dense": 1.0}),
+        ([run(1.0), aimed(2.0, versus=["old", "new"])], {"dense": 1.0}),
+        ([run(1.0), aimed(2.0, race=run_records.RaceConfig())], {"dense": 1.0}),
+        ([run(1.0), aimed(2.0, soak=run_records.SoakConfig())], {"dense": 1.0}),
         ([run(1.0), run(2.0, explain=True, day=2)], {"dense": 1.0}),
         ([run(1.0), PUBLISHED], {"dense": 1.0, "conv": 5.0}),
         ([run(1.0), SWEPT], {"dense": 1.0, "dense batch=128": 9.0}),
@@ -92,7 +95,7 @@ def test_default_columns_go_before_newer_options() -> None:
 def test_a_row_tells_the_run_that_it_comes_from() -> None:
     found = rows(run(1.0), PUBLISHED)
     assert {label: row.origin.protocol for label, row in found.items()} == {"dense": "steady", "conv": "published"}
-    assert rows(comparison(2.0))["dense"].origin.versus == ("old", "new")
+    assert rows(aimed(2.0, versus=["old", "new"]))["dense"].origin.versus == ("old", "new")
 
 
 def test_what_was_counted_of_a_workload_is_kept_with_its_row() -> None:
@@ -118,6 +121,12 @@ def test_each_machine_has_a_record_of_its_own_and_a_run_that_is_outranked_is_let
 
     merged = merge_by_machine(one_by_one())
     assert [record.started for record in merged] == ["2026-01-02", "2026-01-03"]
+
+
+def test_a_copy_of_a_run_and_what_was_superseded_when_it_was_resumed_are_that_run() -> None:
+    superseded, other = run(1.0), run(1.0, day=2)
+    resumed = dataclasses.replace(superseded, resumed=["2026-01-03"], trials=superseded.trials[:2])
+    assert [id(one) for one in distinct([superseded, resumed, superseded, other])] == [id(resumed), id(other)]
 
 
 def test_of_runs_without_trials_the_newest_stands() -> None:
