@@ -28,7 +28,6 @@ from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.versus import Change, RunComparison, Versus, require_decided
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.report import charts, comparisons, explanation, figures, html, markdown, page, race, svg
-from kerasbench.report import comparisons as report_versus
 from kerasbench.report import history as report_history
 from kerasbench.report.pages import SavedReport
 from kerasbench.report.sections import Chart, Page
@@ -167,12 +166,12 @@ class Versions(Results):
             Undecided: nothing could be judged.
         """
         require_decided(self.versus)
-        return [line for one in self.versus for line in report_versus.worse(one)]
+        return [line for one in self.versus for line in comparisons.worse(one)]
 
     def to_dataframe(self) -> Any:
         """Return a pandas DataFrame: a row for each figure that base and head have, with its ratio and verdict."""
-        rows = [row for one in self.versus for row in report_versus.rows(one)]
-        return _pandas().DataFrame(rows, columns=list(report_versus.COLUMNS))
+        rows = [row for one in self.versus for row in comparisons.rows(one)]
+        return _pandas().DataFrame(rows, columns=list(comparisons.COLUMNS))
 
 
 @dataclass(frozen=True, repr=False)
@@ -245,9 +244,14 @@ class Machines(Results):
         return KINDS[self.command]([load_record(self.data[name])])
 
     @property
+    def _refusal(self) -> UsageError:
+        """What is said where the results of one machine are asked for."""
+        return UsageError(f"these are results of several machines: take one of them, [{next(iter(self.data), '')!r}]")
+
+    @property
     def findings(self) -> Findings:
         """Of no machine: raises UsageError."""
-        raise UsageError(f"these are results of several machines: take one of them, [{next(iter(self.data), '')!r}]")
+        raise self._refusal
 
     @property
     def page(self) -> Page:
@@ -272,12 +276,13 @@ KINDS: dict[str, type[Results]] = {
 }
 
 
-def _with_options(command: str) -> Callable[[Function], Function]:
-    """Give a function the signature and the description of the options that its command takes."""
+def _with_options(command: str, without: Sequence[str] = ()) -> Callable[[Function], Function]:
+    """Give a function the signature and the description of the options that its command takes, but for some."""
 
     def add(function: Function) -> Function:
         own = [one for one in inspect.signature(function).parameters.values() if one.kind is not one.VAR_KEYWORD]
-        options = {name: one for name, one in settings.options_of(command).items() if name not in {o.name for o in own}}
+        left_out = {*without, *(one.name for one in own)}
+        options = {name: one for name, one in settings.options_of(command).items() if name not in left_out}
         shown = [
             inspect.Parameter(
                 name,
@@ -309,12 +314,7 @@ def run(
     Raises:
         KerasbenchError: something that was asked for does not exist, or another run holds the machine.
     """
-    from kerasbench.plan import request
-
-    data = options.pop("data", "synthetic")
-    own = settings.settings(RUN, {"backends": backends, "devices": devices, **options})
-    with request.with_live_model(own, scenarios, data) as whole:
-        results: Results = _saved(_measure(RUN, whole))
+    results: Results = _measure_model(RUN, scenarios, {"backends": backends, "devices": devices} | options)
     return results
 
 
@@ -410,7 +410,7 @@ def _quiet(line: str) -> None:
     pass
 
 
-@_with_options(VERSUS)
+@_with_options(VERSUS, without=settings.OF_MACHINES)
 def bisect(
     versions: Sequence[Place],
     scenarios: Place | Sequence[Place] = (),
@@ -426,6 +426,7 @@ def bisect(
 
     Raises:
         KerasbenchError: as for ``versus``.
+        KeyboardInterrupt: a probe was interrupted.
     """
     from kerasbench.environments import sides
 
@@ -442,6 +443,8 @@ def bisect(
         nonlocal case
         say(f"bisect: {listed[index]} beside {listed[0]}")
         measured: Versions = _saved(measure(VERSUS, own, base=listed[0], head=listed[index]))
+        if measured.files is not None and measured.files.interrupted:
+            raise KeyboardInterrupt
         (compared,) = measured.versus
         step = followed(compared, case)
         case = case or (case_of(step) if step else None)
@@ -463,12 +466,7 @@ def fastest(
     Raises:
         KerasbenchError: something that was asked for does not exist, or another run holds the machine.
     """
-    from kerasbench.plan import request
-
-    data = options.pop("data", "synthetic")
-    own = settings.settings(FASTEST, {"backends": backends, "devices": devices, **options})
-    with request.with_live_model(own, scenarios, data) as whole:
-        results: Fastest = _saved(_measure(FASTEST, whole))
+    results: Fastest = _measure_model(FASTEST, scenarios, {"backends": backends, "devices": devices} | options)
     return results
 
 
@@ -497,6 +495,15 @@ def measure(command: str, given: Mapping[str, object], **own: Any) -> Any:
     return _measure(command, dataclasses.replace(settings.settings(command, given), **own))
 
 
+def _measure_model(command: str, scenarios: Any, given: dict[str, Any]) -> Any:
+    """Measure names and files, or one live model, whose rows are ``data``."""
+    from kerasbench.plan import request
+
+    data = given.pop("data", "synthetic")
+    with request.with_live_model(settings.settings(command, given), scenarios, data) as whole:
+        return _saved(_measure(command, whole))
+
+
 def _measure(command: str, options: Settings) -> Any:
     if options.hosts or options.cluster:
         return _measure_on_machines(command, options)
@@ -519,14 +526,20 @@ def _measure_on_machines(command: str, options: Settings) -> Machines:
     with MachinesProgress(to_stderr()) as progress:
         shares = machines.ask(command, options, progress, cluster.connections)
     data, briefs = {}, []
+    failed = {share.host: share.failed for share in shares if share.failed}
     for share in shares:
         if share.store is None:
             continue
         data[share.host] = share.store.data if share.is_done else share.store.journal
         record = load_record(data[share.host])  # one at a time: those of a hundred machines do not fit into memory
-        found = save_report(record, share.store).found if share.is_done else Findings(summarize(record))
+        if share.is_done:
+            saved = save_report(record, share.store)
+            found = saved.found
+            if saved.unsaved:
+                failed[share.host] = "; ".join(filter(None, [share.failed, saved.unsaved]))
+        else:
+            found = Findings(summarize(record))
         briefs.append(comparisons.brief(share.host, found))
-    failed = {share.host: share.failed for share in shares if share.failed}
     unfinished = [share.host for share in shares if share.is_unfinished]
     return Machines([], None, command, options, data, failed, unfinished, briefs)
 
@@ -540,11 +553,13 @@ def _saved(results: Any) -> Any:
 
 
 def _files(scenarios: Any) -> list[str]:
-    """Return the names and files of scenarios; raise UsageError for a live model, which only ``run`` takes."""
+    """Return the names and files of scenarios; raise UsageError for a live model: ``run`` and ``fastest`` take one."""
     from kerasbench.plan import request
 
     if request.is_model(scenarios):
-        raise UsageError("only run() takes a model object: save it, model.save('mine.keras'), and name the file here")
+        raise UsageError(
+            "only run() and fastest() take a model object: save it, model.save('mine.keras'), and name the file here"
+        )
     return settings.listed(scenarios)
 
 
@@ -555,24 +570,30 @@ def load(*places: Place) -> Results:
         ResultsError: there are none, or one cannot be read (but what a folder holds besides is passed over, and said).
         UsageError: they are of several machines.
     """
-    chosen = [Path(place) for place in places] or [Path("results")]
-    records = [record for place in chosen for _, record in folder.records(place)]
+    named, records = _records(places)
     machines = {record.machine.identity: record.machine.title for record in records}
     if len(machines) > 1:
-        named, titles = ", ".join(map(str, chosen)), "; ".join(machines.values())
+        titles = "; ".join(machines.values())
         raise UsageError(f"{named}: results of {len(machines)} machines ({titles}); name the files of one")
     return Results(records)
 
 
+def _records(places: Sequence[Place]) -> tuple[str, list[Record]]:
+    """Return the places in words, and their records; without any, those in ``results``."""
+    chosen = [Path(place) for place in places] or [Path("results")]
+    return ", ".join(map(str, chosen)), [record for place in chosen for _, record in folder.records(place)]
+
+
 def history(*places: Place) -> list[Series]:
-    """Return ratios within runs over all result files of these places: a series for each column of each row.
+    """Return ratios within runs: a series for each column of each row; without places, of those in ``results``.
 
     Raises:
         ResultsError, UsageError: as for ``load``, or no ratio was measured twice.
     """
-    found = ratios_over_time([record for place in places for _, record in folder.records(Path(place))])
+    named, records = _records(places)
+    found = ratios_over_time(records)
     if not found:
-        raise UsageError(f"{', '.join(map(str, places))}: no ratio was measured in two runs, so there is no history")
+        raise UsageError(f"{named}: no ratio was measured in two runs, so there is no history")
     return found
 
 
@@ -580,8 +601,11 @@ def compare(old: Results | Place, new: Results | Place) -> Compared:
     """Compare two sets of results, loaded or by their place, case by case.
 
     Raises:
-        ResultsError, UsageError: as for ``load``.
+        ResultsError, UsageError: as for ``load``, or one is of several machines.
     """
     sides = [side if isinstance(side, Results) else load(side) for side in (old, new)]
+    for side in sides:
+        if isinstance(side, Machines):
+            raise side._refusal
     names = [str(side) if not isinstance(side, Results) else name for side, name in ((old, "old"), (new, "new"))]
     return Compared(versions.compare(sides[0].records, sides[1].records), *names)

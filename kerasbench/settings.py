@@ -32,6 +32,7 @@ SOAKED = ("train", "predict", BUILD, BUILD_CLEARED)
 DEFAULT_TRIES = ("backend", "device", "jit", "threads", "steps-per-execution")  # they change no result
 BATCH_SIZE = "batch-size"
 TRIES = (*DEFAULT_TRIES, "dtype", BATCH_SIZE)
+OF_MACHINES = ("hosts", "cluster", "insecure")  # options of a command that measures on others, too
 CHOICE = "Name, pattern, scenario file (.py), saved model (.keras), or keras.applications.NAME."
 BACKENDS, SUITES = "backends", "suites"  # names that a shell is offered, looked up when it asks
 
@@ -88,7 +89,7 @@ class Settings:
         "synthetic",
         "--data",
         WHAT,
-        "synthetic (no download) or real (from keras.datasets).",
+        "synthetic (no download; default) or real (from keras.datasets).",
         "KIND",
         offers=("synthetic", "real"),
     )
@@ -96,8 +97,8 @@ class Settings:
         "steady",
         "--protocol",
         WHAT,
-        "steady (seconds per trial), published (every published epoch, one round), or calls (no training: model(x), "
-        "eager and compiled, predict_on_batch, predict, and new tokens of language models).",
+        "steady (seconds per trial; default), published (every published epoch, one round), or calls (no training: "
+        "model(x), eager and compiled, predict_on_batch, predict, and new tokens of language models).",
         "KIND",
         commands=(RUN,),
         offers=("steady", "published", "calls"),
@@ -142,7 +143,12 @@ class Settings:
         offers=TRIES,
     )
     margin: str | float = _one(
-        "5%", "--within", WHAT, "What is slower by no more than this is as good.", "PERCENT", commands=(FASTEST,)
+        "5%",
+        "--within",
+        WHAT,
+        "Treat what is slower by no more than this as equally fast. Default: 5%.",
+        "PERCENT",
+        commands=(FASTEST,),
     )
     inputs: list[str] = _many(
         "--input",
@@ -189,7 +195,7 @@ class Settings:
         "3%",
         "--threshold",
         SHOW,
-        "The smallest difference that counts as faster or slower. At least 3%.",
+        "The smallest difference that counts as faster or slower. At least 3%, the default.",
         "PERCENT",
         commands=(VERSUS,),
     )
@@ -257,7 +263,9 @@ class Settings:
         "Allow a cluster without encryption: whoever is on the network can then read, change and run what it runs.",
         commands=(*TABLES, FASTEST),
     )
-    results: str = _one("results", "--results", FILES, "Folder for the result file and the tables.", "DIR")
+    results: str = _one(
+        "results", "--results", FILES, "Folder for the result file and the tables. Default: results.", "DIR"
+    )
     resume: bool = _one(
         False,
         "--resume",

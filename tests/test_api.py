@@ -1,9 +1,12 @@
 import dataclasses
+import inspect
+import random
 import sys
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,18 +14,22 @@ import pytest
 import kerasbench
 from kerasbench.analysis.bisect import Bisection, Outcome, Probe
 from kerasbench.analysis.estimates import Verdict
+from kerasbench.analysis.findings import findings
 from kerasbench.analysis.table import NAMES
-from kerasbench.api import Bisected, Results, Versions
+from kerasbench.api import Bisected, Machines, Results, Versions
 from kerasbench.errors import ResultsError, Undecided, UsageError
 from kerasbench.plan import request
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.requests import Input, ModelConfig
 from kerasbench.report import comparisons
-from kerasbench.results.record import DEFAULT, PUBLISHED, SWEEP, Record, RunConfig, exactly
+from kerasbench.report.pages import SavedReport
+from kerasbench.results.record import DEFAULT, INTERRUPTED, PUBLISHED, SWEEP, Record, RunConfig, SoakConfig, exactly
 from kerasbench.results.store import Store
 from kerasbench.runs.run import FinishedRun
+from kerasbench.settings import Settings
 from tests import made
 from tests.analysis.test_race import JAX, TENSORFLOW, raced
+from tests.analysis.test_soak import soaked
 from tests.analysis.test_versus import ALIKE, SLOWER, record, trials
 from tests.cli.test_reading import stored_by_turns
 
@@ -110,9 +117,15 @@ def test_dataframes_are_made_by_pandas_where_it_is(tmp_path: Path, data_frames: 
     assert len(changed[0]) == len(names)
 
 
-def test_bad_input_is_an_error_of_kerasbench(tmp_path: Path) -> None:
+def test_bad_input_is_an_error_of_kerasbench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ResultsError, match="no result files"):
         kerasbench.load(tmp_path)
+    with pytest.raises(UsageError, match=r"several machines: take one of them, \['m1'\]"):
+        kerasbench.compare(Results([]), Machines([], data={"m1": tmp_path}))
+    stored(tmp_path / "results", 2.0)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=r"^results: no ratio was measured in two runs"):
+        kerasbench.history()
     with pytest.raises(UsageError, match="exclude each other"):
         kerasbench.run(quick=True, rounds=3, results=tmp_path)
     with pytest.raises(UsageError, match="unknown backend"):
@@ -155,9 +168,10 @@ def test_a_run_is_asked_for_in_the_words_of_the_command_line(runs: Runs, monkeyp
     assert (first.scenarios, first.backends) == (["dense"], ["jax"])
     assert (first.keep_env, second.keep_env) == ({}, {"OMP_PROC_BIND": "true"})
     assert runs.waits == [False, True]
-    assert first.options == request.options_of(["on"], ["float32", "float64"], [], ["1"], native=True)
+    asked = Settings(jit=["on"], dtype=["float32", "float64"], threads=["1"], native=True)
+    assert first.options == request.options_of(asked)
     assert (first.effort, first.data) == (PUBLISHED, "synthetic")
-    assert second.options == request.options_of([], [], [], ["1", "2"])
+    assert second.options == request.options_of(Settings(threads=["1", "2"]))
     assert (second.effort, second.data) == (DEFAULT, "real")
     assert found.records == [runs.record]
     assert "## Training step" in (runs.folder / "2026-01-02T030405.md").read_text()
@@ -211,10 +225,34 @@ def test_a_race_is_text_data_and_a_picture(runs: Runs) -> None:
     found = kerasbench.fastest("dense", tries="jit", margin=0.1)
     (asked,) = runs.config
     assert asked.race is not None and (asked.race.tries, asked.race.margin) == (["jit"], 0.1)
-    assert repr(found) == "JAX trains dense fastest here: what Keras does without settings."
+    assert repr(found) == "JAX trains dense fastest here: it is what Keras does without settings."
     (one,), (data,) = found.races, found.to_data()
     assert data["winner"] == one.leader.label == "jax cpu"
     assert found.plot().svg.startswith("<svg")
+
+
+def test_a_soak_is_text_and_a_picture(runs: Runs, rng: random.Random) -> None:
+    runs.record = soaked(0, 64 << 10, rng)
+    found = kerasbench.soak("dense", minutes=1)
+    assert runs.config[0].soak == SoakConfig("train", 1.0)
+    (one,) = found.soaks
+    assert one.grows
+    assert repr(found).startswith("dense: torch: memory grows by ")
+    assert "## Answer" in str(found) and "## Training step" not in str(found)
+    assert "dense: memory" in found.plot().svg
+
+
+def test_a_page_that_a_machine_s_run_lacks_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise ResultsError("no space left")
+
+    store = Store.create(tmp_path, "2026-01-02T03:04:05Z")
+    store.finish(made.record(made.trial()))
+    share = SimpleNamespace(host="m1", store=store, is_done=True, is_unfinished=False, failed="")
+    monkeypatch.setattr("kerasbench.runs.machines.ask", lambda *asked: [share])
+    monkeypatch.setattr("kerasbench.report.pages.replace", refuse)
+    found: Any = kerasbench.run("dense", hosts="m1")
+    assert found.failed == {"m1": "no space left"}
 
 
 def test_what_could_not_be_saved_is_an_error(runs: Runs) -> None:
@@ -224,7 +262,7 @@ def test_what_could_not_be_saved_is_an_error(runs: Runs) -> None:
             ask("dense")
 
 
-def test_a_file_may_be_a_path_and_a_model_object_is_for_run_alone(runs: Runs) -> None:
+def test_a_file_may_be_a_path_and_a_model_object_is_for_run_and_fastest(runs: Runs) -> None:
     file = Path("mine.py")
     kerasbench.explain(file)
     kerasbench.sweep(file, [1, 8])
@@ -232,7 +270,7 @@ def test_a_file_may_be_a_path_and_a_model_object_is_for_run_alone(runs: Runs) ->
     assert [one.scenarios for one in runs.config] == [["mine.py"], ["mine.py"], ["mine.py", "dense"]]
     model = SimpleNamespace(save=print, predict=print)
     for call in (kerasbench.explain, kerasbench.sweep, partial(kerasbench.versus, "keras==3.14", "keras==3.15")):
-        with pytest.raises(UsageError, match=r"only run\(\) takes a model object: save it"):
+        with pytest.raises(UsageError, match=r"only run\(\) and fastest\(\) take a model object: save it"):
             call(model)  # type: ignore[arg-type]
 
 
@@ -267,3 +305,12 @@ def test_a_search_for_a_version_prints_its_answer_and_names_the_version() -> Non
     assert none.version is None
     with pytest.raises(UsageError, match="bisect takes two versions or more"):
         kerasbench.bisect(["keras==3.15.0"])
+    assert "hosts" not in inspect.signature(kerasbench.bisect).parameters
+
+
+def test_ctrl_c_ends_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = dataclasses.replace(record(), stopped_because=INTERRUPTED)  # before a trial was kept
+    files = SavedReport(findings(run), Path("run.json"), Path("run.md"))
+    monkeypatch.setattr("kerasbench.api.measure", lambda *asked, **own: Versions([run], files))
+    with pytest.raises(KeyboardInterrupt):
+        kerasbench.bisect(["old", "between", "new"])

@@ -1,6 +1,13 @@
+import dataclasses
 from pathlib import Path
 
-from kerasbench.settings import listed
+from kerasbench.settings import Settings, listed, option
+
+
+def test_every_default_is_said() -> None:
+    for one in dataclasses.fields(Settings):
+        if "option" in one.metadata and one.default not in (dataclasses.MISSING, None, "", False):
+            assert "default" in option(one.name).help.lower(), one.name
 
 
 def test_lists_are_repeated_or_separated_by_commas_but_a_path_with_a_comma_is_one(tmp_path: Path) -> None:

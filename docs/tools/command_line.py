@@ -35,7 +35,7 @@ BEGINNING = """\
 | 130 | interrupted, by Ctrl-C, SIGTERM or a closed terminal |
 
 After the first Ctrl-C kerasbench ends in order: it saves and prints everything that complete rounds have measured.
-A second Ctrl-C ends it at once, and loses nothing either."""
+A second Ctrl-C ends it at once. Only what was being measured is lost."""
 
 
 def written(command: Any, name: str, parent: click.Context | None) -> Iterator[str]:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from kerasbench.cli import EXIT_FAILED_CASES, EXIT_INTERRUPTED, EXIT_OK, EXIT_REGRESSION, EXIT_USAGE
 from kerasbench.cli.options import (
     FAIL_ON,
@@ -15,7 +17,6 @@ from kerasbench.cli.options import (
     command,
     measuring,
     offering,
-    require_regression,
 )
 from kerasbench.errors import UsageError
 from kerasbench.settings import (
@@ -24,6 +25,7 @@ from kerasbench.settings import (
     EXPLAIN,
     FASTEST,
     FILES,
+    OF_MACHINES,
     RUN,
     SHOW,
     SOAK,
@@ -44,6 +46,10 @@ if TYPE_CHECKING:
     from kerasbench.api import Explained, Fastest, Machines, Results, Versions
     from kerasbench.report.pages import SavedReport
     from kerasbench.results.folder import Tell
+
+SCENARIOS = Argument(
+    ["scenario"], metavar="SCENARIO...", nargs=-1, required=True, text="Scenarios: name, pattern or file."
+)
 
 
 @measuring(RUN)
@@ -68,56 +74,31 @@ def sweep(scenario: str, **options: Any) -> int:
     return _show(api.measure(SWEEP, options, scenarios=[scenario]))
 
 
-@measuring(
-    EXPLAIN,
-    Argument(["scenario"], metavar="SCENARIO...", nargs=-1, required=True, text="Scenarios: name, pattern or file."),
-    as_json(),
-)
+@measuring(EXPLAIN, SCENARIOS, as_json())
 def explain(scenario: Sequence[str], as_json: bool, **options: Any) -> int:
     """Show where the time of an epoch goes, and what would make it shorter."""
     from kerasbench import api
 
     _require_one(as_json, options)
     explained: Explained = api.measure(EXPLAIN, options, scenarios=list(scenario))
-    if not as_json:
-        return _show(explained)
-    import json
-
-    from kerasbench.report import markdown, page
-
-    rest = page.beside(explained.findings)
-    if rest.sections:
-        print(markdown.rendered(rest), file=sys.stderr)
-    print(json.dumps(explained.to_data(), indent=2))
-    return _finish(explained.files)
+    return _show_data(explained) if as_json else _show(explained)
 
 
-@measuring(
-    FASTEST,
-    Argument(["scenario"], metavar="SCENARIO...", nargs=-1, required=True, text="Scenarios: name, pattern or file."),
-    as_json(),
-)
+@measuring(FASTEST, SCENARIOS, as_json())
 def fastest(scenario: Sequence[str], as_json: bool, **options: Any) -> int:
     """Find the quickest way to run a model here: which backend, and with which settings?
 
-    Settings race side by side, and leave the race once they are too slow. Those that are tried change no result.
+    Settings race side by side, and leave the race once they are too slow. By default only settings that change no
+    result are tried.
     """
     from kerasbench import api
 
     _require_one(as_json, options)
     raced: Fastest = api.measure(FASTEST, options, scenarios=list(scenario))
-    if not as_json:
-        return _show(raced)
-    import json
-
-    print(json.dumps(raced.to_data(), indent=2))
-    return _finish(raced.files)
+    return _show_data(raced) if as_json else _show(raced)
 
 
-@measuring(
-    SOAK,
-    Argument(["scenario"], metavar="SCENARIO...", nargs=-1, required=True, text="Scenarios: name, pattern or file."),
-)
+@measuring(SOAK, SCENARIOS)
 def soak(scenario: Sequence[str], **options: Any) -> int:
     """Let a model go on for minutes: does memory grow, and do steps become slower?
 
@@ -139,19 +120,18 @@ def versus(base: str, head: str, fail_on: str | None, **options: Any) -> int:
     """Compare two versions of Keras or of a backend side by side: what became faster or slower?
 
     Each is measured in the same blocks as the other, on every backend that has both. What has to be installed is put on
-    top of the backend's interpreter, and kept for the next time.
+    top of the backend's interpreter; it is made again each time.
     """
     from kerasbench import api
 
-    require_regression(fail_on)
     versions: Versions | Machines = api.measure(VERSUS, options, base=base, head=head)
     code = _show(versions)
-    each = [versions[name] for name in versions.data] if isinstance(versions, api.Machines) else [versions]
-    return (
-        gated([one for versions in each for one in versions.findings.versus])
-        if fail_on and code in (EXIT_OK, EXIT_FAILED_CASES)
-        else code
-    )
+    if fail_on is None or code not in (EXIT_OK, EXIT_FAILED_CASES):
+        return code
+    if not isinstance(versions, api.Machines):
+        return gated(versions.findings.versus)
+    found = gated([one for name in versions.data for one in versions[name].findings.versus])
+    return found or (code if versions.failed else EXIT_OK)
 
 
 @command(
@@ -163,7 +143,7 @@ def versus(base: str, head: str, fail_on: str | None, **options: Any) -> int:
         required=True,
         text="As for versus, or a commit of a checkout: ./keras@v3.14.0. Two: all between them are candidates.",
     ),
-    takes=[name for name in options_of(VERSUS) if name not in ("hosts", "cluster", "insecure")],
+    takes=[name for name in options_of(VERSUS) if name not in OF_MACHINES],
 )
 def bisect(versions: Sequence[str], **options: Any) -> int:
     """Find the version of Keras or of a backend that made a model slower.
@@ -199,13 +179,24 @@ def _show(results: "Results") -> int:
     return _finish_machines(results) if isinstance(results, Machines) else _finish(results.files)
 
 
+def _show_data(results: "Explained | Fastest") -> int:
+    """Print JSON, and on stderr what to know of the run beside it."""
+    import json
+
+    from kerasbench.report import markdown, page
+
+    print(markdown.rendered(page.beside(results.findings)), file=sys.stderr)
+    print(json.dumps(results.to_data(), indent=2))
+    return _finish(results.files)
+
+
 def _finish_machines(machines: "Machines") -> int:
     """Say where each machine's records are, and how to go on, and return the exit code."""
     from kerasbench.results.record import INTERRUPTED
 
     for name, file in machines.data.items():
         print(f"{name}: {file}", file=sys.stderr)
-    if machines.interrupted:
+    if machines.interrupted and machines.data:
         from kerasbench.runs.resume import to_name_again
 
         asked, folder = machines.asked, next(iter(machines.data.values())).parent
@@ -271,8 +262,8 @@ def list_(suite: str, as_json: bool) -> int:
     """List the scenarios of each suite: what each is, and its size."""
     import json
 
+    from kerasbench.cli import listing
     from kerasbench.plan import catalog
-    from kerasbench.report import listing
 
     files = catalog.suite_files(suite) if suite else catalog.builtin_files()
     entries = catalog.describe_all(files, sys.executable)
@@ -296,10 +287,10 @@ def list_(suite: str, as_json: bool) -> int:
     Option(
         ["--format", "form"],
         metavar="KIND",
+        type=click.Choice(FORMATS),
         default="markdown",
         help="markdown (files next to the data), or csv, json, html or bmf (Bencher's metric format): printed.",
         group=SHOW,
-        shell_complete=offering(FORMATS),
     ),
     Option(
         ["--plot", "plots"],
@@ -316,8 +307,6 @@ def report(places: "Sequence[Path]", check: bool, form: str, plots: Path | None)
     from kerasbench.results.folder import UnreadableFile, say_passed_over
 
     chosen = places or pages.default_places(Path())
-    if form not in FORMATS:
-        raise UsageError(f"--format takes {', '.join(FORMATS)}, not {form!r}")
     if check and (form != "markdown" or plots is not None):
         raise UsageError("--check compares pages with their data: give it neither --plot nor another --format")
     if plots is not None and form != "markdown":
@@ -328,17 +317,20 @@ def report(places: "Sequence[Path]", check: bool, form: str, plots: Path | None)
         damaged.extend([unread.file] if unread.is_damaged else [])
         say_passed_over(unread)
 
+    code = EXIT_OK
     if plots is not None:
-        code = _written(pages.draw(chosen, plots, tell))
+        _say(pages.draw(chosen, plots, tell), "nothing to draw: no two columns were compared")
     elif form == "markdown":
         made = pages.made_from(chosen, tell)
-        code = _check(pages.stale(made)) if check else _written(pages.write(made))
+        if check:
+            code = _check(pages.stale(made))
+        else:
+            _say(pages.write(made), "all pages are up to date")
         several = not check and len([place for place in chosen if place.suffix != ".md"]) > 1
-        if several and (abreast := pages.together(chosen, lambda unread: None)) is not None:  # it was told above
+        if several and (abreast := pages.together(chosen)) is not None:
             print_page(abreast)
     else:
         print_document(_document(chosen, form, tell))
-        code = EXIT_OK
     return EXIT_USAGE if damaged else code
 
 
@@ -351,16 +343,15 @@ def _document(places: "Sequence[Path]", form: str, tell: "Tell") -> str:
         return html.document(pages.named(pages.machines(places, tell)))
     if form == "bmf":
         machines = list(pages.machines(places, tell).values())
-        if len(machines) > 1:
+        if len(machines) != 1:
             raise UsageError(f"--format bmf takes the results of one machine, not of {len(machines)}: name their files")
         return pages.as_bmf(machines[0].summary)
     records = [record for _, record in pages.among(places, tell)]
     return pages.as_csv([summarize(record) for record in records]) if form == "csv" else store.as_json(records) + "\n"
 
 
-def _written(made: list[Path]) -> int:
-    print("\n".join(map(str, made)) or "all pages are up to date")
-    return EXIT_OK
+def _say(written: list[Path], if_none: str) -> None:
+    print("\n".join(map(str, written)) or if_none)
 
 
 def _check(differing: list[Path]) -> int:
@@ -383,7 +374,6 @@ def compare(places: "Sequence[Path]", fail_on: str | None) -> int:
     from kerasbench.report.console import print_page
     from kerasbench.report.sections import Page
 
-    require_regression(fail_on)
     if len(places) < 2:
         raise UsageError("compare takes two or more result files or folders: OLD NEW")
     if len(places) == 2:
@@ -412,10 +402,10 @@ def _names(places: "Sequence[Path]") -> list[str]:
     Option(
         ["--over"],
         metavar="WHAT",
+        type=click.Choice(("date", "keras", "backend", "commit")),
         default="date",
         help="date (default), keras, backend (its version) or commit.",
         group=SHOW,
-        shell_complete=offering(("date", "keras", "backend", "commit")),
     ),
     Option(
         ["--csv", "as_csv"], is_flag=True, help="Print CSV: a line for each run, a column for each ratio.", group=SHOW
@@ -433,13 +423,11 @@ def history(folder: Path, over: str, as_csv: bool, plot: Path | None) -> int:
     from kerasbench.report import svg
     from kerasbench.report.console import print_page
 
-    if over not in drawn.OVER:
-        raise UsageError(f"--over takes {', '.join(drawn.OVER)}, not {over!r}")
     series = api.history(folder)
     if as_csv:
         print_document(drawn.as_csv(series))
     else:
-        print_page(drawn.page(series, over))
+        print_page(drawn.page(series))
     if plot is not None:
         replace(plot, svg.file(drawn.chart(series, over)).encode())
         print(f"plot: {plot}", file=sys.stderr)
@@ -449,11 +437,11 @@ def history(folder: Path, over: str, as_csv: bool, plot: Path | None) -> int:
 @command(
     "doctor",
     as_json("Print JSON, with all details."),
-    takes=("backends", "python", "hosts", "cluster", "insecure"),
+    takes=("backends", "python", *OF_MACHINES),
 )
 def doctor(backends: "Sequence[str]", python: "Sequence[str]", as_json: bool, **machines: Any) -> int:
     """Check every backend: which devices it finds, what is wrong, and the command that fixes it."""
-    if any(machines.values()):
+    if machines["hosts"] or machines["cluster"]:
         _require_one(as_json, machines)
         return _examine(machines | {"backends": backends, "python": python})
     return _diagnose(backends, python, as_json)
@@ -478,14 +466,14 @@ def _diagnose(backends: "Sequence[str]", python: "Sequence[str]", as_json: bool,
 
     from kerasbench import backends as known
     from kerasbench import events
+    from kerasbench.cli.listing import diagnosis_as_data, diagnosis_as_text
     from kerasbench.environments import interpreters
     from kerasbench.environments.doctor import Gravity, diagnose, gather
     from kerasbench.host.lock import machine_lock
     from kerasbench.plan import request
-    from kerasbench.report.listing import diagnosis_as_data, diagnosis_as_text
     from kerasbench.report.progress import ConsoleProgress, to_stderr
 
-    names = request.parse_backends(listed(backends), known.names()) or known.names()
+    names = request.parse_backends(listed(backends)) or known.names()
     chosen = interpreters.find(listed(python), known.names())
     # The lock, because starting every framework would disturb a run.
     with machine_lock(), events.step(ConsoleProgress(to_stderr()), events.asking(names)):
@@ -531,7 +519,7 @@ def share() -> int:
 def new(file: Path) -> int:
     """Write a commented scenario file for a model of your own. It can be measured at once.
 
-    FILE.yml: write two workflows for GitHub in its place. They measure pull requests, and comment on them.
+    FILE.yml: write two workflows for GitHub instead. They measure pull requests, and comment on them.
     """
     from kerasbench.plan import catalog
 
@@ -611,13 +599,13 @@ def create(
     wanted = tuple(venvs.parse(one) for one in extra)
     spec = venvs.EnvironmentSpec(interpreter, gpu, constraint, index, locked, force, name, wanted)
     code = EXIT_OK
-    for one in request.parse_backends(listed(backends), known.names()) or known.names():
+    for one in request.parse_backends(listed(backends)) or known.names():
         environment = str(Environment(one, name))
         if (venvs.FOLDER / environment).exists() and not force:
             print(f"{environment}: {venvs.FOLDER / environment} already exists, skipped; use --force to rebuild it")
             continue
         python = venvs.create(one, spec)
-        file = venvs.remember({environment: python})
+        file = venvs.remember(environment, python)
         report = questions.probe(one, python)
         if isinstance(report, ProbeReport):
             labelled = f" @{name}" if name else ""

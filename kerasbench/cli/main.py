@@ -52,7 +52,6 @@ app = CommandGroup(
     help="Which Keras 3 backend is fastest for a model on this machine? Measure it.\n\n"
     "Options without a command are those of `run`: `kerasbench --quick` is `kerasbench run --quick`. "
     "`kerasbench run --help` shows them.",
-    no_args_is_help=False,
     invoke_without_command=True,
     callback=lambda: None,
 )
@@ -81,6 +80,9 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:  # `kerasbench | head`: the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_OK
+    except click.exceptions.NoArgsIsHelpError as error:  # `kerasbench env`
+        print(error.format_message(), file=sys.stderr)
+        code = EXIT_USAGE
     except click.ClickException as error:
         return _refused(error.format_message())
     return code if isinstance(code, int) else EXIT_OK

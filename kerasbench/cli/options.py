@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from kerasbench import settings
-from kerasbench.errors import UsageError
 from kerasbench.settings import (
     BACKENDS,
     COLUMNS,
@@ -208,7 +207,7 @@ def setting(name: str) -> Option:
         more["multiple"] = True
     else:
         more["default"] = default
-    if name in ("rounds", "batch_size", "seed"):
+    if name in ("rounds", "batch_size"):
         more["type"] = int
     complete = offering(option.offers) if option.offers else None
     return Option([option.flag, name], help=option.help, group=option.group, shell_complete=complete, **more)
@@ -222,17 +221,11 @@ def measuring(name: str, *parameters: click.Parameter) -> Callable[[Callable[...
 FAIL_ON = Option(
     ["--fail-on"],
     metavar="regression",
+    type=click.Choice(("regression",)),
     help="Exit with 3 if something became significantly worse or fails now, and with 1 if nothing could be judged.",
     group=SHOW,
-    shell_complete=offering(("regression",)),
 )
 
 
 def as_json(text: str = "Print JSON.") -> Option:
     return Option(["--json", "as_json"], is_flag=True, help=text, group=SHOW)
-
-
-def require_regression(fail_on: str | None) -> None:
-    """Raise UsageError for anything else that a command cannot fail on."""
-    if fail_on not in (None, "regression"):
-        raise UsageError(f"--fail-on takes regression, not {fail_on!r}")

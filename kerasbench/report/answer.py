@@ -114,9 +114,7 @@ def sentences(found: Findings) -> list[str]:
 
 
 def overall(found: Findings) -> str:
-    """Return one sentence for many rows, ``JAX is the fastest in 10 of 12 rows.``; empty for a sweep alone."""
-    if not found.plain.rows:
-        return ""
+    """Return one sentence for many rows, ``JAX is the fastest in 10 of 12 rows.``"""
     column_names = names(found.summary.columns)
     rankings = [ranking for _, ranking in charts.compared(found)]
     if not rankings:

@@ -10,13 +10,13 @@ from kerasbench.analysis.breakdown import StepBreakdown
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.estimates import Estimate, mean
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.metrics import BY_NAME
+from kerasbench.analysis.metrics import BY_NAME, NS_PER_MS
 from kerasbench.analysis.race import Race
 from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.series import SizeSeries
 from kerasbench.analysis.soak import Soak
 from kerasbench.protocol.columns import Column
-from kerasbench.report.figures import about, failed, names, percent, three_digits, timed_in, times
+from kerasbench.report.figures import about, duration, failed, names, percent, three_digits, timed_in, times
 from kerasbench.report.sections import (
     LEVEL,
     LINEAR_UP_TO,
@@ -52,7 +52,6 @@ PIECE_COLOURS = {
     "once an epoch": "#999999",
 }
 WORTH_A_LABEL = 0.12  # of the width: a narrower piece has no room for its percentage
-MS_PER_S = 1000.0
 
 CURVE_CAPTION = "Time of a step inside an epoch, in ms, over size. Both axes are logarithmic."
 CURVE_INTERVALS = " Vertical lines: 95 % intervals."
@@ -66,14 +65,19 @@ class Look(NamedTuple):
 def looks(columns: Iterable[Column]) -> dict[Column, Look]:
     """Return how each column looks beside the others."""
     unique = list(dict.fromkeys(columns))
+    return dict(zip(unique, looks_of([column.backend for column in unique]), strict=True))
+
+
+def looks_of(backends: Sequence[str]) -> list[Look]:
+    """Return how columns of these backends look beside each other."""
     colours = dict(BACKEND_COLOURS)
-    others = sorted({column.backend for column in unique} - set(colours))
+    others = sorted(set(backends) - set(colours))
     colours |= zip(others, itertools.cycle(OTHER_COLOURS), strict=False)
     seen: Counter[str] = Counter()
-    result: dict[Column, Look] = {}
-    for column in unique:
-        colour = colours[column.backend]
-        result[column] = Look(colour, max(PALEST, PALER ** seen[colour]))
+    result = []
+    for backend in backends:
+        colour = colours[backend]
+        result.append(Look(colour, max(PALEST, PALER ** seen[colour])))
         seen[colour] += 1
     return result
 
@@ -89,12 +93,17 @@ def ratios(found: Findings) -> BarChart | None:
         [_bar(row, ranking, column, named[column], seen[column]) for column in columns if column in row.cases]
         for row, ranking in rows
     ]
+    return _on_one_scale([row for row, _ in rows], bars)
+
+
+def _on_one_scale(rows: Sequence[Row], bars: Sequence[Sequence[Bar]]) -> BarChart:
+    """Return the ratios of each row."""
     longest = max(bar.size for group in bars for bar in group)
     highest = max(bar.high or 0.0 for group in bars for bar in group)
     end = min(max(longest, highest), longest * LONGEST_INTERVAL) * ROOM
     logarithmic = end > LINEAR_UP_TO
-    caption = RATIO_CAPTION.format(timed_in([row for row, _ in rows])) + (LOGARITHMIC if logarithmic else "")
-    groups = [BarGroup(row.label, group, end) for (row, _), group in zip(rows, bars, strict=True)]
+    caption = RATIO_CAPTION.format(timed_in(rows)) + (LOGARITHMIC if logarithmic else "")
+    groups = [BarGroup(row.label, group, end) for row, group in zip(rows, bars, strict=True)]
     return BarChart(caption, groups, reference=FASTEST, logarithmic=logarithmic)
 
 
@@ -113,10 +122,8 @@ def ladder(races: Sequence[Race]) -> BarChart:
             shown = times(ratio) if ratio else "1×"
             is_first = column == one.leader
             bars.append(Bar(named[column], shown, [piece], column.backend, *interval, is_first, seen[column].opacity))
-        groups.append(BarGroup(one.row.label, bars, max(bar.size for bar in bars) * ROOM))
-    logarithmic = max(group.end for group in groups) > LINEAR_UP_TO
-    caption = RATIO_CAPTION.format(timed_in([one.row for one in races])) + (LOGARITHMIC if logarithmic else "")
-    return BarChart(caption, groups, reference=FASTEST, logarithmic=logarithmic)
+        groups.append(bars)
+    return _on_one_scale([one.row for one in races], groups)
 
 
 def compared(found: Findings) -> list[tuple[Row, Ranking]]:
@@ -169,9 +176,7 @@ def _epoch_bar(one: StepBreakdown, name: str, end: float) -> Bar:
         for part, ms in _sizes_ms(one).items()
         if ms > 0
     ]
-    ms = one.epoch_ms.value
-    text = f"{three_digits(ms)} ms" if ms < MS_PER_S else f"{three_digits(ms / MS_PER_S)} s"
-    return Bar(name, text, pieces, backend=one.column.backend)
+    return Bar(name, duration(one.epoch_ms.value * NS_PER_MS), pieces, backend=one.column.backend)
 
 
 def _sizes_ms(one: StepBreakdown) -> dict[str, float]:
@@ -221,17 +226,17 @@ def soaked(found: Sequence[Soak]) -> LineChart | None:
     for label in dict.fromkeys(one.row.label for one in found):
         own = [one for one in found if one.row.label == label]
         memory = [(one, [(minute, held / MIB) for minute, held in one.held_bytes]) for one in own]
-        for title, unit, series in (
-            (f"{label}: memory", "MiB", memory),
-            (f"{label}: time over the control's", "×", [(one, one.ratios) for one in own]),
+        for what, unit, series in (
+            ("memory", "MiB", memory),
+            ("time over the control's", "×", [(one, one.ratios) for one in own]),
         ):
-            lines = [
-                Line(named[one.column], styles[one.column].colour, _thinned(points), one.column.backend)
-                for one, points in series
-                if points
-            ]
+            lines = []
+            for one, points in series:
+                colour, opacity = styles[one.column]
+                if points:
+                    lines.append(Line(named[one.column], colour, _thinned(points), one.column.backend, opacity))
             if lines:
-                panels.append(Panel(title, "minutes", lines, unit=unit, linear=True))
+                panels.append(Panel(label, "minutes", lines, unit=unit, linear=True, what=what))
     return LineChart(SOAK_CAPTION, panels) if panels else None
 
 

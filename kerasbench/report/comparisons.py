@@ -4,9 +4,8 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
-from kerasbench.analysis.cases import HEADLINE
+from kerasbench.analysis.cases import FIRST_STEP, HEADLINE, PREDICTED_ONE, PREDICTED_RATE
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Verdict
 from kerasbench.analysis.findings import Findings, MachineColumn, MachineRow, abreast, light
 from kerasbench.analysis.metrics import BY_NAME
@@ -14,10 +13,7 @@ from kerasbench.analysis.rankings import CONTROL_BOUND
 from kerasbench.analysis.summary import Summary
 from kerasbench.analysis.versus import (
     DEVICE_MEMORY,
-    FIRST_STEP,
     MEMORY,
-    ONE,
-    THROUGHPUT,
     Change,
     Difference,
     RunComparison,
@@ -29,6 +25,7 @@ from kerasbench.protocol.messages import Code, Failure
 from kerasbench.report.answer import answer
 from kerasbench.report.conditions import INSECURE
 from kerasbench.report.figures import (
+    as_given,
     case_name,
     could_have_seen,
     estimated,
@@ -44,7 +41,6 @@ from kerasbench.text import NOTHING, blanked, count
 
 UNIT = BY_NAME[HEADLINE].unit
 BESIDE = "beside"
-NOBODY: Mapping[str, str] = MappingProxyType({})
 DECIDED = (Verdict.FASTER, Verdict.SLOWER)
 
 
@@ -139,7 +135,7 @@ def brief(name: str, found: Findings) -> MachineBrief:
     return MachineBrief(name, light(found.summary), answer(found), named, max(carrier, default=None))
 
 
-def of_machines(found: Sequence[MachineBrief], failed: Mapping[str, str] = NOBODY) -> Page:
+def of_machines(found: Sequence[MachineBrief], failed: Mapping[str, str]) -> Page:
     """Return the page of several machines, the answer first. ``failed``: those that were not done, and why."""
     summaries = [(one.name, one.summary) for one in found]
     sections = [_over_machines(summaries)] if len(found) > 1 else []
@@ -203,13 +199,13 @@ def _abreast(row: MachineRow, column: MachineColumn) -> Cell:
     return Cell(f"{with_interval(found, UNIT)}{over}", found.value, strong=column in row.firsts)
 
 
-OTHERS = (FIRST_STEP, ONE, THROUGHPUT, MEMORY, DEVICE_MEMORY)
+OTHERS = (FIRST_STEP, PREDICTED_ONE, PREDICTED_RATE, MEMORY, DEVICE_MEMORY)
 MANY = 12  # figures: more are too many for a terminal
 SAYING = {
     HEADLINE: "a training step takes {} as long",
     FIRST_STEP: "the first step takes {} as long",
-    ONE: "predicting one sample takes {} as long",
-    THROUGHPUT: "predict does {} as many samples a second",
+    PREDICTED_ONE: "predicting one sample takes {} as long",
+    PREDICTED_RATE: "predict does {} as many samples a second",
     MEMORY: "the process takes {} the memory",
     DEVICE_MEMORY: "the device holds {} as much",
 }
@@ -310,11 +306,11 @@ def _notes(found: Versus) -> Iterator[str]:
         f"head / base: the time with {AT}{found.head} over that with {AT}{found.base}, "
         f"{paired([one.pair.row for one in steps])}, with its 95 % interval."
     )
-    least, many = f"{100 * found.effect:.3g} %", judged_together(len(steps))
+    least, many = as_given(found.effect), judged_together(len(steps))
     yield f"Slower or faster: significantly, by more than {least}. Same: significantly within {least}{many}."
     yield (
         f"base / base: {AT}{found.base} was measured twice in every block. The ratio should be 1; smaller differences "
-        f"than its interval cannot be distinguished. If it lies wholly outside ±{CONTROL_BOUND:.0%}, there is no "
+        f"than its interval cannot be distinguished. If it lies wholly outside ±{as_given(CONTROL_BOUND)}, there is no "
         "verdict."
     )
     yield from _seen(found, steps)

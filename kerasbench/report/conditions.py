@@ -35,7 +35,7 @@ def _run(summary: Summary) -> Iterator[str]:
     rounds = count(record.rounds_completed, "complete round")
     yield f"Started {record.started}{resumed}, {rounds}, seed {record.config.seed}."
     if record.stopped_because:
-        yield f"Stopped because {record.stopped_because}."
+        yield f"Stopped: {record.stopped_because}."
     if record.runs > 1:
         yield f"The rows come from {record.runs} runs, of which this is one."
     yield from not_cold(summary)

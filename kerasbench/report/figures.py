@@ -39,6 +39,11 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %" if abs(share) < 0.0995 else f"{100 * share:.0f} %"
 
 
+def as_given(share: float) -> str:
+    """Return ``3 %`` or ``2.5 %``: a share that somebody has chosen, in no more digits than it has."""
+    return f"{100 * share:.3g} %"
+
+
 def with_interval(estimate: Estimate, unit: str = "") -> str:
     """Return ``12.3 ms ±1.8 %``, without the interval if there is none."""
     value = f"{three_digits(estimate.value)} {unit}".strip()
@@ -176,7 +181,7 @@ def _verdict_notes(summary: Summary) -> Iterator[str]:
     ):
         yield LEGEND
         yield f"×: the time over that of the fastest of the row. ±: the 95 % interval of it, {paired(summary.rows)}."
-        yield f"Significant: by more than {summary.record.minimal_effect:.0%}{corrected(summary)}."
+        yield f"Significant: by more than {as_given(summary.record.minimal_effect)}{corrected(summary)}."
         yield from moderated(summary)
         return
     rounds = max((row.rounds for row in summary.rows), default=summary.record.rounds_completed)
@@ -201,7 +206,7 @@ def corrected(summary: Summary) -> str:
 
 
 def judged_together(verdicts: int) -> str:
-    return f" ({verdicts} verdicts; of what is called different, 5 % may not be)" if verdicts > 1 else ""
+    return f" ({verdicts} verdicts; about 5 % of them may be wrong)" if verdicts > 1 else ""
 
 
 def could_have_seen(judged: Iterable[tuple[LogEstimate, Verdict]], effect: float) -> list[str]:
@@ -212,9 +217,10 @@ def could_have_seen(judged: Iterable[tuple[LogEstimate, Verdict]], effect: float
         return []
     least, most = (_rounded_up(share) for share in (seen[0], seen[-1]))
     spread = f"; in the least precise row above {most}" if least != most else ""
-    text = f"Inconclusive: a difference above {least} would have been seen, nine times of ten{spread}."
-    if effect < WANTED < seen[-1]:
-        needed = [rounds_to_see(one, effect, WANTED) for one in unclear if one.has_interval]
+    text = f"Inconclusive: a difference above {least} would have been seen, nine times out of ten{spread}."
+    of_rounds = [one for one in unclear if one.has_interval and one.basis != "sittings"]
+    if of_rounds and effect < WANTED < seen[-1]:
+        needed = [rounds_to_see(one, effect, WANTED) for one in of_rounds]
         rounds = sorted({MANY_ROUNDS if one is None else min(one, MANY_ROUNDS) for one in needed})
         words = [f"more than {MANY_ROUNDS}" if one == MANY_ROUNDS else str(one) for one in (rounds[0], rounds[-1])]
         about = "" if rounds[0] == MANY_ROUNDS else "about "
@@ -229,7 +235,7 @@ def _rounded_up(share: float) -> str:
 def moderated(summary: Summary) -> list[str]:
     """Return how the ratios of the run scatter, where intervals borrow from that."""
     row = next(iter(summary.rows), None)
-    prior = row.priors.of(row.headline, is_one_backend=False) if row is not None and row.priors else None
+    prior = row.priors(row.headline, False) if row is not None and row.priors else None
     if prior is None:
         return []
     scatter = percent(math.sqrt(prior.variance))
@@ -249,8 +255,8 @@ def not_cold(summary: Summary) -> list[str]:
     if not rows:
         return []
     of_some = "" if len(rows) == len(summary.rows) else f" of {listed(rows)}"
-    config = summary.record.config
-    how = "kerasbench run, without --quick" if config.race or config.soak else "run without --quick"
+    is_run = not any(row.origin.race or row.origin.soak for row in summary.rows)
+    how = "run without --quick" if is_run else "kerasbench run, without --quick"
     return [
         f"Start-up, build, first step and compiling{of_some} were not measured: columns started together. To measure "
         f"them: {how}."

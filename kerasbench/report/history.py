@@ -10,20 +10,19 @@ from packaging.version import InvalidVersion, Version
 from kerasbench.analysis.bisect import Bisection, Outcome, Probe
 from kerasbench.analysis.estimates import Verdict, detectable
 from kerasbench.analysis.history import Point, Series
-from kerasbench.report.charts import BACKEND_COLOURS, OTHER_COLOURS
+from kerasbench.report.charts import looks_of
 from kerasbench.report.figures import estimated, percent, times, with_interval
 from kerasbench.report.sections import EMPTY, Cell, Line, LineChart, Page, Panel, Section, Table, texts
 from kerasbench.text import count
 
 DATE, KERAS, BACKEND, COMMIT = "date", "keras", "backend", "commit"
-OVER = (DATE, KERAS, BACKEND, COMMIT)
 SHORT_COMMIT = 9  # characters
 DAY_S = 86_400
 CAPTION = "Ratios of times within a run: above 1 the first takes longer. Vertical lines: 95 % intervals."
 
 
-def page(found: Sequence[Series], over: str = DATE) -> Page:
-    """Return every ratio by run, and a picture of them over dates or versions."""
+def page(found: Sequence[Series]) -> Page:
+    """Return every ratio by run."""
     rows = [
         [
             *texts(one.label, _title(one), point.started, _of(point, one, KERAS), _of(point, one, BACKEND)),
@@ -38,7 +37,7 @@ def page(found: Sequence[Series], over: str = DATE) -> Page:
         "Each ratio is of one run, whose columns took turns: the machine's hour is in both of its times.",
         "Two runs have no verdict between them. To decide, measure two versions side by side: versus, or bisect.",
     ]
-    return Page("", [Section("Ratios over time", table=Table(columns, rows), notes=notes, chart=chart(found, over))])
+    return Page("", [Section("Ratios over time", table=Table(columns, rows), notes=notes)])
 
 
 def chart(found: Sequence[Series], over: str = DATE) -> LineChart:
@@ -52,12 +51,10 @@ def chart(found: Sequence[Series], over: str = DATE) -> LineChart:
         start = min(point.started for one in own for point in one.points)
         place = _days(start) if over == DATE else _place(names, over)
         axis = f"days since {start[:10]}" if over == DATE else f"version of {over}" if over != COMMIT else COMMIT
-        colours = dict(zip([one for one in own if one.backend not in BACKEND_COLOURS], OTHER_COLOURS, strict=False))
         lines = []
-        for one in own:
+        for one, (colour, opacity) in zip(own, looks_of([one.backend for one in own]), strict=True):
             points = sorted(((place(point, one), point.ratio) for point in one.points), key=lambda each: each[0])
-            colour = BACKEND_COLOURS.get(one.backend) or colours.get(one, OTHER_COLOURS[0])
-            lines.append(Line(_title(one), colour, points, one.backend))
+            lines.append(Line(_title(one), colour, points, one.backend, opacity))
         panels.append(Panel(label, axis, lines, unit="×", linear=True, names=names))
     return LineChart(CAPTION, panels)
 
@@ -143,7 +140,7 @@ def brief(versions: Sequence[str]) -> list[str]:
 
 def sentences(found: Bisection, versions: Sequence[str]) -> list[str]:
     """Return the answer, what it rests on, and how many probes it took."""
-    probes = f"It took {count(len(found.probes), 'probe')} of {count(len(versions) - 1, 'version')}."
+    probes = f"It took {count(len(found.probes), 'probe')} to search {count(len(versions) - 1, 'version')}."
     last = found.probes[-1]
     if found.outcome is Outcome.FOUND:
         change = f": a step takes {times(found.change)} as long as with {versions[found.fast]}" if found.change else ""
@@ -167,4 +164,4 @@ def _could_see(one: Probe) -> str:
     seen = detectable(one.ratio, one.effect) if one.ratio and not one.why else None
     if seen is None or one.verdict is not Verdict.INCONCLUSIVE:
         return ""
-    return f"A slow-down above {percent(seen)} would have been seen, nine times of ten."
+    return f"A slow-down above {percent(seen)} would have been seen, nine times out of ten."

@@ -150,20 +150,12 @@ def _row(cells: Sequence[Cell], numeric: Sequence[bool]) -> str:
     return f"<tr>{row}</tr>"
 
 
-def rendered(found: Page) -> str:
-    """Return a page as HTML for use inside another page, such as a notebook."""
-    title = [f"<h3>{escaped(found.title)}</h3>"] if found.title else []
-    plain = (dataclasses.replace(one, chart=None) for one in found.sections)  # charts need the style sheet of a page
-    parts = (_section(one, f"section-{number}", 4) for number, one in enumerate(plain, start=1))
-    return "\n".join([*title, *parts])
-
-
 def of_results(found: Findings) -> list[str]:
     """Return a sentence for each row; where there are many, first one for all of them."""
     if found.is_versus:
         return [line for one in found.versus for line in comparisons.sentences(one)]
-    rows = len(found.plain.rows)
-    return [*([answer.overall(found)] if rows > 1 else []), *answer.sentences(found)]
+    are_many = len(found.plain.rows) > 1 and not found.races and not found.soaks
+    return [*([answer.overall(found)] if are_many else []), *answer.sentences(found)]
 
 
 def of_explanation(found: Sequence[StepBreakdown]) -> list[str]:
@@ -200,7 +192,9 @@ def text(lines: Sequence[str]) -> str:
 def notebook(page: Page, answers: Sequence[str] = ()) -> str:
     """Return a page as HTML: answers, where the page has none itself, what follows up to a table, the rest folded."""
     sections = [*([Section("Answer", lines=answers)] if answers else []), *page.sections]
-    tables = [index for index, one in enumerate(sections) if one.table is not None]
-    shown = tables[0] + 1 if tables else 1
-    folded = [dataclasses.replace(one, folded=True) for one in sections[shown:]]
-    return rendered(Page("", [*sections[:shown], *folded]))
+    shown = next((number for number, one in enumerate(sections, start=1) if one.table is not None), 1)
+    parts = []
+    for number, one in enumerate(sections, start=1):
+        plain = dataclasses.replace(one, chart=None, folded=one.folded or number > shown)  # charts need a style sheet
+        parts.append(_section(plain, f"section-{number}", 4))
+    return "\n".join(parts)

@@ -78,8 +78,9 @@ def explained(found: Findings) -> Page:
 
 
 def beside(found: Findings) -> Page:
-    """Return what to know of a run beside an explanation; all that a terminal shows where nothing was explained."""
-    return _page(found, [BY_NAME[name] for name in CONDITIONS]) if found.breakdowns else screen(found)
+    """Return what to know of a run beside an explanation or a race; all that a terminal shows where there is none."""
+    has_any = found.breakdowns or found.races
+    return _page(found, [BY_NAME[name] for name in CONDITIONS]) if has_any else screen(found)
 
 
 def document(found: Findings, curves: str = "") -> str:

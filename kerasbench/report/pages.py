@@ -137,11 +137,12 @@ class _MachineIndex:
         column_names = names(found.summary.columns)
         races = {one.row.label: race.in_brief(one) for one in found.races}
         for row, ranking in found.summary.ranked:
-            swept, raced = row.size is not None, races.get(row.label)
-            key = label(row.scenario.name, row.workload.name) + (" (sizes)" if swept else " (race)" if raced else "")
+            swept, raced, soaked = row.size is not None, races.get(row.label), row.origin.soak is not None
+            aim = " (sizes)" if swept else " (race)" if raced else " (soak)" if soaked else ""
+            key = label(row.scenario.name, row.workload.name) + aim
             own = rank(found.record, Group(row.scenario.name, row.workload.name, swept))
             if key not in self.lines or own > self.lines[key][0]:
-                answer = [NOTHING, NOTHING] if swept else raced or in_brief(ranking, column_names)
+                answer = [NOTHING, NOTHING] if swept or soaked else raced or in_brief(ranking, column_names)
                 self.lines[key] = (own, [*map(markdown.escape, [key, *answer]), link])
 
     def drawn(self) -> str:
@@ -244,10 +245,10 @@ def draw(places: Sequence[Path], folder: Path, tell: Tell = refuse_damaged) -> l
     return list(drawn)
 
 
-def together(places: Sequence[Path], tell: Tell = refuse_damaged) -> Page | None:
-    """Return one page of several machines, the answer first; None for one."""
-    found = named(machines(places, tell))
-    return of_machines([brief(*one) for one in found]) if len(found) > 1 else None
+def together(places: Sequence[Path]) -> Page | None:
+    """Return one page of several machines, the answer first; None for one. What cannot be read is passed over."""
+    found = named(machines(places, lambda unread: None))
+    return of_machines([brief(*one) for one in found], {}) if len(found) > 1 else None
 
 
 def named(found: dict[str, Findings]) -> list[tuple[str, Findings]]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from kerasbench.analysis.metrics import BY_NAME, RATE
 from kerasbench.analysis.race import Race, Standing
-from kerasbench.protocol.columns import CPU, Column
+from kerasbench.protocol.columns import APPLE, CPU, Column
 from kerasbench.report import charts
 from kerasbench.report.figures import listed, names, percent, three_digits, times, whole_steps
 from kerasbench.report.sections import Cell, Section, Table
@@ -16,8 +16,16 @@ MORE = 1.5  # times the memory or the first step of the baseline: from there on 
 LONG_MS = 2e3  # a first step that is worth a word
 # What some settings change besides time.
 CHANGES = {
-    "batch_size": "A larger batch learns otherwise: compare accuracy after as many epochs before you take it.",
-    "dtype": "A dtype of fewer digits computes otherwise: compare accuracy before you take it.",
+    "batch_size": "A larger batch changes how the model learns: compare accuracy after as many epochs before you take "
+    "it.",
+    "dtype": "A dtype of fewer digits changes the results: compare accuracy before you take it.",
+}
+# What keeps a script on the CPU beside a GPU: CUDA's variable says nothing to an Apple GPU (docs/macs.md).
+ON_CPU = "export CUDA_VISIBLE_DEVICES=-1"
+BESIDE_APPLE = {
+    "jax": "export JAX_PLATFORMS=cpu",
+    "tensorflow": 'tf.config.set_visible_devices([], "GPU")',
+    "torch": "export KERAS_TORCH_DEVICE=cpu",
 }
 
 
@@ -41,7 +49,7 @@ def sentence(race: Race) -> str:
     what = f"{named[race.leader]} {VERBS[race.purpose]} {race.row.label}"
     doubt = "" if race.is_over else f" This is not proven: another may be faster by more than {percent(race.margin)}."
     if race.leader == race.baseline:
-        return f"{what} fastest here{unit or ':'} what Keras does without settings.{doubt}"
+        return f"{what} fastest here{unit.rstrip(',')}: it is what Keras does without settings.{doubt}"
     gain = f"{times(race.gain)} as fast{unit} as" if race.gain else f"faster{unit} than"
     against = f" ({named[race.baseline]})" if race.baseline else ""
     return f"{what} {gain} Keras does here without settings{against}.{doubt}"
@@ -72,8 +80,13 @@ def to_write(column: Column, race: Race) -> list[str]:
     lines, options = [], column.options
     if race.baseline is None or column.backend != race.baseline.backend:
         lines.append(f"export KERAS_BACKEND={column.backend}")
+    index = column.device.partition(":")[2]
     if column.device == CPU and any(one.column.device != CPU for one in race.standings):
-        lines.append("export CUDA_VISIBLE_DEVICES=-1")
+        platforms = {trial.device.platform for case in race.row.cases.values() for trial, _ in case.trials}
+        is_apple = not platforms.isdisjoint(APPLE)
+        lines.append(BESIDE_APPLE.get(column.backend, ON_CPU) if is_apple else ON_CPU)
+    elif index:  # as nvidia-smi and kerasbench count
+        lines.append(f"export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={index}")
     if options.threads is not None:
         lines.append(f"taskset --cpu-list 0-{options.threads - 1} python your_script.py")
     if options.dtype is not None:
@@ -110,7 +123,7 @@ def _others(race: Race, named: dict[Column, str]) -> str:
     failed = [named[one.column] for one in race.standings if one.failure is not None]
     parts = [f"{count(len(race.standings), 'candidate')}, {count(race.rounds, 'round')}"]
     if gone:
-        parts.append(f"{len(gone)} of them left after the first")
+        parts.append(f"{len(gone)} of them dropped out after the first")
     if failed:
         parts.append(f"{listed(failed)} failed")
     return f"{'; '.join(parts)}."

@@ -138,7 +138,7 @@ LEAST_MARGIN = 1.25  # a factor between what is drawn and the end of the axis
 
 @dataclass(frozen=True)
 class Panel:
-    """The lines of one workload over one axis of its size."""
+    """The lines of one workload over one axis of its size. ``what``: what they are of, where it has several panels."""
 
     label: str
     axis: str
@@ -147,6 +147,7 @@ class Panel:
     unit: str = "ms"
     linear: bool = False  # both axes; else both are logarithmic
     names: Sequence[str] = ()  # of the sizes 1, 2, 3 ..., where these are no numbers
+    what: str = ""
 
     @property
     def sizes(self) -> list[float]:

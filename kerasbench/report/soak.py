@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from kerasbench.analysis.soak import Soak, Trend
+from kerasbench.analysis.estimates import Interval
+from kerasbench.analysis.soak import Soak
 from kerasbench.report import charts
 from kerasbench.report.figures import duration, names, percent, three_digits
 from kerasbench.report.sections import EMPTY, Cell, Section, Table, number
@@ -62,11 +63,11 @@ def _parts(one: Soak) -> Iterator[str]:
         yield f"{one.unit}s did not become slower{by if slower.high > 0 else ''}"
 
 
-def _amount(trend: Trend | None, factor: float, unit: str) -> Cell:
+def _amount(trend: Interval | None, factor: float, unit: str) -> Cell:
     return EMPTY if trend is None else Cell(_interval(trend, factor, unit), trend.value * factor)
 
 
-def _interval(trend: Trend, factor: float, unit: str) -> str:
+def _interval(trend: Interval, factor: float, unit: str) -> str:
     numbers = [one * factor for one in (trend.value, trend.low, trend.high)]
     value, low, high = (f"{one:,.0f}" if abs(one) >= 100 else f"{one:.3g}" for one in numbers)
     return f"{value} {unit} ({low} to {high})"

@@ -221,7 +221,7 @@ def _panel(panel: Panel) -> Part:
     if panel.names:
         x = Axis(0.5, len(panel.names) + 0.5, left, right, linear=True)
     y = Axis(*panel.bounds, bottom, top, panel.linear)
-    shapes = [_text(0, BASELINE, panel.label, "strong")]
+    shapes = [_text(0, BASELINE, f"{panel.label}: {panel.what}" if panel.what else panel.label, "strong")]
     for tick, text in ticks.items():
         shapes.append(_line("grid", left, y.at(tick), right, y.at(tick)))
         shapes.append(_text(left - 6, y.at(tick) + 4, text, "soft right"))

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 
 from kerasbench.analysis.cases import HEADLINE, Row
-from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Verdict, sign
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Interval, Verdict, sign
 from kerasbench.analysis.findings import Figure, Findings, Side, figures
 from kerasbench.analysis.metrics import BY_NAME, CALLED
 from kerasbench.analysis.rankings import CONTROL_BOUND, Comparison, Contrast, sittings
-from kerasbench.analysis.series import FIT_TOLERANCE, Parameter
+from kerasbench.analysis.series import FIT_TOLERANCE
 from kerasbench.analysis.summary import Summary
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.protocol.columns import AXES, Axis, Column
@@ -16,6 +16,7 @@ from kerasbench.report.conditions import advice
 from kerasbench.report.figures import (
     BELOW_ZERO,
     NOT_ABOVE_ZERO,
+    as_given,
     corrected,
     could_have_seen,
     estimated,
@@ -62,7 +63,7 @@ def training(found: Findings) -> Section | None:
 
 def verdicts(found: Findings) -> Section | None:
     """Return the fastest of each row against each of the others: ratio, verdict, and what would decide."""
-    summary = found.plain
+    summary, least = found.plain, as_given(found.effect)
     rows = [
         [*texts(row.label, ranking.fastest.label), *_compared(comparison)]
         for row, ranking in summary.ranked
@@ -72,7 +73,7 @@ def verdicts(found: Findings) -> Section | None:
     table = Table(["scenario", "fastest", "against", "ratio of times", "verdict", "rounds"], rows)
     notes = [
         f"The fastest case's time over the other's, {paired(summary.rows)}, ±: the 95 % interval{corrected(summary)}.",
-        f"Faster: significantly, by more than {found.effect:.0%}. Same: significantly within {found.effect:.0%}.",
+        f"Faster: significantly, by more than {least}. Same: significantly within {least}.",
         "Rounds: how many were made, and of an inconclusive verdict about how many this comparison alone would need.",
         *could_have_seen(
             [
@@ -91,6 +92,8 @@ def _compared(one: Comparison) -> list[Cell]:
     made, decides = one.ratio.trials, one.decides
     if one.verdict is not Verdict.INCONCLUSIVE:
         rounds = number(made)
+    elif one.ratio.basis == "sittings":
+        rounds = EMPTY  # more rounds of the same days would not decide it
     elif decides is None or decides > SCARCE_ROUNDS:
         rounds = Cell(f"over {SCARCE_ROUNDS}", SCARCE_ROUNDS)
     else:
@@ -109,7 +112,7 @@ def controls(found: Findings) -> Section | None:
     notes = [
         "One column of each row was measured twice in every block. The ratio of the two should be 1; smaller "
         "differences than its interval cannot be distinguished here.",
-        f"Where the interval lies wholly outside ±{CONTROL_BOUND:.0%}, the row has no verdicts.",
+        f"Where the interval lies wholly outside ±{as_given(CONTROL_BOUND)}, the row has no verdicts.",
     ]
     return Section("A/A control: what this machine cannot distinguish", lines=lines, notes=notes) if lines else None
 
@@ -220,7 +223,7 @@ def noise(found: Findings) -> Section | None:
         case = f"{label(trial.scenario, trial.workload)} {trial.column.label}"
         example = f"{signal.reason} ({case}, round {trial.round})"
         rows.append([Cell(name), number(len(disturbed)), number(len(badly)), Cell(example)])
-    table = Table(["what disturbed", "trials", "of these badly", "for example"], rows)
+    table = Table(["disturbance", "trials", "badly", "for example"], rows)
     notes = [
         f"Of {len(trials)} trials. The data file has the signals of each.",
         "No trial is repeated or left out for its noise: the others of its block had it too.",
@@ -233,7 +236,7 @@ def what_keras_costs(found: Findings) -> Section | None:
     for one in found.prices:
         what = OF_TRAINING.get(one.metric, BY_NAME[one.metric].title)
         rows.append([*texts(one.row.label, one.column.label, what), *_overhead(one, one.column, one.other)])
-    headers = ["scenario", "backend", "of", "with Keras", "without", "Keras / native", "Keras is"]
+    headers = ["scenario", "column", "of", "with Keras", "without", "Keras / native", "Keras is"]
     steady = all(row.origin.protocol == "steady" for row in found.plain.rows)
     agreeing = "; their first six losses agree" if steady else ""
     notes = [
@@ -270,9 +273,9 @@ def what_a_warm_cache_saves(found: Findings) -> Section | None:
         times_ms = [one.row.cases[column].estimate(one.metric) for column in (one.other, one.column)]
         cold, warm = (f"{three_digits(time.value / 1000)} s" if time else "–" for time in times_ms)
         lines.append(f"{one.row.label}: {called[one.other]}: {what.lower()} {cold} cold, {warm} warm.")
-        read = max(measurement.resolved.cached for _, measurement in case.trials)
+        read = [m.resolved.cached for _, m in case.trials if m.resolved.cached is not None]
         cells = _overhead(one, one.other, one.column)
-        rows.append([*texts(one.row.label, one.other.label, what), *cells, number(read)])
+        rows.append([*texts(one.row.label, one.other.label, what), *cells, number(max(read)) if read else EMPTY])
     headers = ["scenario", "column", "of", "cold", "warm", "warm / cold", "warm it is", "files read"]
     notes = [
         "Warm: a fresh process that finds what an earlier one of the same case has compiled. Cold: one that finds "
@@ -293,7 +296,7 @@ def _overhead(one: Contrast, first: Column, second: Column) -> list[Cell]:
 def _meaning(overheads: Sequence[Contrast], effect: float) -> str:
     if not any(one.ratio.has_interval for one in overheads):
         return f"Fewer than {MIN_TRIALS_FOR_INTERVAL} rounds: no interval, no verdict."
-    least, many = f"{effect:.0%}", judged_together(len(overheads))
+    least, many = as_given(effect), judged_together(len(overheads))
     return f"Slower or faster: significantly, by more than {least}. Same: significantly within {least}{many}."
 
 
@@ -344,7 +347,7 @@ def each_sitting(found: Findings) -> Section | None:
     for one in compared:
         apart = EMPTY
         if one.apart is not None:
-            apart = Cell(f"{one.apart.value - 1:.0%}", one.apart.value - 1, warned=one.differ)
+            apart = Cell(percent(one.apart.value - 1), one.apart.value - 1, warned=one.differ)
         ratios = [one.ratios.get(number) for number in numbers]
         cells = [EMPTY if ratio is None else Cell(times(ratio), ratio.value) for ratio in ratios]
         rows.append([*texts(one.row.label, one.column.label, one.fastest.label), *cells, apart])
@@ -380,7 +383,7 @@ def sweep(found: Findings) -> Section | None:
     notes = list(training_notes(found.sized, step))
     if any(len(pair.ratios) > 1 for series in found.sweeps for pair in series.duels):
         notes += [
-            f"Crossovers: who is slower by more than {found.effect:.0%} is judged at each size, "
+            f"Crossovers: who is slower by more than {as_given(found.effect)} is judged at each size, "
             f"{paired(found.sized.rows)}, all sizes and pairs together.",
             "A crossover lies between two sizes at which different columns are significantly faster. Its place: the "
             "ratio's logarithm, interpolated over log2 of the size.",
@@ -421,13 +424,13 @@ def costs(found: Findings) -> Section | None:
     notes = [
         "Step = overhead + cost per sample · batch: a line by least squares, weighted by the sizes' intervals; in "
         "brackets 95 % intervals.",
-        f"yes: every size is within {FIT_TOLERANCE:.0%} of the line or within its own interval.",
+        f"yes: every size is within {as_given(FIT_TOLERANCE)} of the line or within its own interval.",
     ]
     table = Table(["scenario", "column", *figures], rows)
     return Section("Overhead and cost per sample", table=table, notes=notes) if rows else None
 
 
-def _parameter(found: Parameter, factor: float = 1.0) -> Cell:
+def _parameter(found: Interval, factor: float = 1.0) -> Cell:
     value, low, high = (three_digits(one * factor) for one in (found.value, found.low, found.high))
     above = sign(found.value, found.low, found.high)
     if above == 1:

@@ -52,6 +52,12 @@ def test_a_wrong_command_line_is_one_clear_line_and_exit_code_1(
     assert not out
 
 
+def test_a_group_without_a_command_shows_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["env"]) == 1
+    out, err = capsys.readouterr()
+    assert err.startswith("Usage: kerasbench env") and "create" in err and not out
+
+
 def test_what_a_file_holds_moves_no_cursor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record = made.record(made.trial(name="\x1b[2J\u202e"))
     store = Store.create(tmp_path, record.started)

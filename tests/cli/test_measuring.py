@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import random
 from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
@@ -12,6 +13,7 @@ from kerasbench.analysis.findings import findings
 from kerasbench.analysis.history import history
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.versus import versus
+from kerasbench.api import Machines
 from kerasbench.cli import commands, main
 from kerasbench.errors import Undecided
 from kerasbench.plan import cases
@@ -19,6 +21,7 @@ from kerasbench.plan.catalog import Selected
 from kerasbench.protocol.columns import Environment, Options
 from kerasbench.protocol.messages import Message, ProbeReport
 from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES
+from kerasbench.report.comparisons import brief
 from kerasbench.report.explanation import sentences
 from kerasbench.report.markdown import escape
 from kerasbench.results import record
@@ -26,6 +29,7 @@ from kerasbench.results.record import TrialRecord
 from kerasbench.results.store import Store, load
 from kerasbench.runs.run import FinishedRun
 from tests import made, stand_in
+from tests.analysis.test_soak import went_on
 from tests.analysis.test_versus import AGAIN, ALIKE, NEW, OLD, SLOWER, trials
 from tests.analysis.test_versus import record as record_of
 from tests.stand_in import Command
@@ -101,13 +105,31 @@ def test_a_race_says_what_is_fastest_to_a_reader_and_to_a_script(command: Comman
     command.start(*asked)
     code, (out, err) = command.ended(), command.output()
     assert code == 0, err
-    assert "mine fastest here: what Keras does without settings." in out
-    assert "candidates, 1 round: " in err and "leaves after a round" in err
+    assert "mine fastest here: it is what Keras does without settings." in out
+    assert "candidates, 1 round: " in err and "leave after a round" in err
     command.start(*asked, "--json")
     code, (out, _) = command.ended(), command.output()
     (found,) = json.loads(out)
     assert (code, found["winner"]) == (0, "jax cpu")
     assert {"jax cpu steps-per-execution=8", "torch cpu"} <= {one["column"] for one in found["candidates"]}
+    for backend in ("jax", "torch"):
+        stand_in.answer(command.folder, f"trial-{backend}", Message(failure=made.FAILURE))
+    command.start(*asked, "--json")
+    code, (out, err) = command.ended(), command.output()
+    assert (code, json.loads(out)) == (2, [])
+    assert "died from SIGSEGV" in err
+
+
+def test_a_soak_says_whether_memory_grows_and_steps_become_slower(command: Command, rng: random.Random) -> None:
+    said = dataclasses.replace(went_on(0, 64 << 10, 60, rng), prediction=[])
+    stand_in.answer(command.folder, "trial-torch", Message(begun="train"), stand_in.phase(), Message(measurement=said))
+    command.start("soak", str(command.folder / "mine.py"), "--backend", "torch", "--minutes", "0.1")
+    code, (out, err) = command.ended(), command.output()
+    assert code == 0, err
+    assert "mine: torch: memory grows by " in out and "steps did not become slower" in out
+    (data,) = command.results.glob("*.json")
+    assert load(data).config.soak == record.SoakConfig("train", 0.1)
+    assert "| mine" in data.with_suffix(".md").read_text()
 
 
 def test_a_disk_that_takes_no_file_takes_no_explanation_away(
@@ -202,6 +224,28 @@ def test_what_a_gate_fails_on(found: list[TrialRecord], code: int) -> None:
         commands.gated(versus(summarize(record_of(*failing(OLD, NEW)))))
 
 
+@pytest.mark.parametrize(("failed", "code"), [({}, 0), ({"m2": "the connection has ended"}, 2)])
+def test_a_gate_lets_nothing_pass_that_was_not_measured_on_every_machine(
+    failed: dict[str, str], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = record_of(*trials(ALIKE))
+    store = Store.create(tmp_path, run.started)
+    store.finish(run)
+    found = Machines([], command="versus", data={"m1": store.data}, failed=failed, briefs=[brief("m1", findings(run))])
+    monkeypatch.setattr("kerasbench.api.measure", lambda *asked, **own: found)
+    assert main.main(["versus", "old", "new", "--hosts", "m1,m2", "--fail-on", "regression"]) == code
+
+
+def test_machines_of_which_nothing_could_be_kept_are_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = Machines([], failed={"m1": "no space left"}, interrupted=["m1"])
+    monkeypatch.setattr("kerasbench.api.measure", lambda *asked, **own: found)
+    assert main.main(["run", "--hosts", "m1"]) == 2
+    out, err = capsys.readouterr()
+    assert "no space left" in out and not err
+
+
 def test_two_interpreters_need_no_label(command: Command) -> None:
     code, out, err = compare(command, str(command.folder / "python"), str(other(command, 2.2)), "--quick")
     assert (code, out) == (1, "")
@@ -215,7 +259,7 @@ def test_two_interpreters_need_no_label(command: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["keras==3.14", "keras==3.15", "--fail-on", "noise"], "--fail-on takes regression, not 'noise'"),
+        (["keras==3.14", "keras==3.15", "--fail-on", "noise"], "'--fail-on': 'noise' is not 'regression'"),
         (["keras==3.14", "keras==3.15", "--scenario", "no_such"], "no_such"),
     ],
 )
@@ -303,7 +347,7 @@ def test_bisect_finds_the_first_slow_version_with_each_probe_beside_good(command
     code, out, err = searched(command, 2.0, 2.0, 2.0, 2.0, 3.0, 3.0)
     assert code == 0, err
     assert "v4 is the first slow version: a step takes 1.4" in out
-    assert "It took 4 probes of 5 versions." in out
+    assert "It took 4 probes to search 5 versions." in out
     assert [line for line in err.splitlines() if line.startswith("bisect: v")] == [
         f"bisect: v{number} beside v0" for number in (5, 2, 3, 4)
     ]
@@ -317,4 +361,4 @@ def test_bisect_finds_the_first_slow_version_with_each_probe_beside_good(command
 def test_bisect_says_that_none_became_slower(command: Command) -> None:
     code, out, err = searched(command, 2.0, 3.0, 2.0)
     assert code == 0, err
-    assert "None became slower. v2 over v0 is 1.00" in out and "It took 1 probe of 2 versions." in out
+    assert "None became slower. v2 over v0 is 1.00" in out and "It took 1 probe to search 2 versions." in out

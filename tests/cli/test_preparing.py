@@ -128,7 +128,9 @@ def test_the_doctor_s_exit_code_is_that_of_an_error_alone(
     assert ("Nothing is wrong." in capsys.readouterr().out) is not bool(lacks)
 
 
-def test_the_doctor_looks_at_the_backends_and_interpreters_that_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_looks_at_the_backends_and_interpreters_that_are_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     seen: list[tuple[list[str], str]] = []
 
     def gather(names: list[str], chosen: Interpreters) -> Facts:
@@ -138,6 +140,9 @@ def test_the_doctor_looks_at_the_backends_and_interpreters_that_are_named(monkey
     monkeypatch.setattr("kerasbench.environments.doctor.gather", gather)
     assert main.main(["doctor", "--backend", "torch", "--python", f"torch={sys.executable}"]) == 0
     assert seen == [(["torch"], sys.executable)]
+    said = capsys.readouterr().out
+    assert main.main(["doctor", "--backend", "torch", "--insecure"]) == 0  # of no other machine
+    assert capsys.readouterr().out == said
 
 
 def test_the_doctor_waits_for_no_run_and_disturbs_none(
@@ -173,8 +178,8 @@ def test_what_the_doctor_says_is_not_changed_by_the_encoding_of_a_terminal(monke
     monkeypatch.setattr("kerasbench.cli.commands.print_document", printed.append)
     monkeypatch.setattr("kerasbench.environments.doctor.gather", lambda names, chosen: None)
     monkeypatch.setattr("kerasbench.environments.doctor.diagnose", lambda facts: [])
-    monkeypatch.setattr("kerasbench.report.listing.diagnosis_as_data", lambda facts, findings: {"chip": "模型"})
-    monkeypatch.setattr("kerasbench.report.listing.diagnosis_as_text", lambda facts, findings: "")
+    monkeypatch.setattr("kerasbench.cli.listing.diagnosis_as_data", lambda facts, findings: {"chip": "模型"})
+    monkeypatch.setattr("kerasbench.cli.listing.diagnosis_as_text", lambda facts, findings: "")
     assert main.main(["doctor", "--json"]) == 0
     assert json.loads(printed[0]) == {"chip": "模型"}
 

@@ -110,7 +110,7 @@ def test_a_side_of_two_machines_is_refused(
     ("arguments", "complaint"),
     [
         (["old"], "compare takes two or more"),
-        (["old", "old", "--fail-on", "anything"], "--fail-on takes regression, not 'anything'"),
+        (["old", "old", "--fail-on", "anything"], "'--fail-on': 'anything' is not 'regression'"),
         (["old", "old", "old", "--fail-on", "regression"], "--fail-on needs two sets of results"),
     ],
 )
@@ -138,7 +138,7 @@ def test_history_prints_a_page_or_csv_and_draws_a_picture(tmp_path: Path, capsys
     header, *lines = capsys.readouterr().out.splitlines()
     assert header == "time,commit,keras,torch,dense torch cpu over jax cpu" and len(lines) == 2
     assert main.main(["history", str(tmp_path / "runs"), "--over", "moon"]) == 1
-    assert "--over takes date, keras, backend, commit, not 'moon'" in capsys.readouterr().err
+    assert "'--over': 'moon' is not one of 'date', 'keras', 'backend', 'commit'" in capsys.readouterr().err
     stored(tmp_path / "one", 2.0)
     assert main.main(["history", str(tmp_path / "one")]) == 1
     assert "no ratio was measured in two runs" in capsys.readouterr().err
@@ -154,3 +154,7 @@ def test_report_prints_bencher_s_format_of_one_machine(tmp_path: Path, capsys: p
     Store.create(place, "2026-02-02T03:04:05Z").finish(other)
     assert main.main(["report", str(place), "--format", "bmf"]) == 1
     assert "of one machine, not of 2" in capsys.readouterr().err
+    page = tmp_path / "README.md"
+    page.touch()
+    assert main.main(["report", str(page), "--format", "bmf"]) == 1
+    assert "of one machine, not of 0" in capsys.readouterr().err

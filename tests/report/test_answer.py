@@ -49,6 +49,20 @@ def test_rows_that_failed_or_have_one_column_are_not_without_a_clear_winner() ->
     assert overall(findings(record)) == expected
 
 
+def test_rows_without_a_clear_winner_are_counted() -> None:
+    def of_rows(**torch_ms: float) -> str:
+        trials = [
+            made.trial(index, name, backend, found=made.measurement(step + index / 1000, overhead_ms=0.001))
+            for name, torch in torch_ms.items()
+            for backend, step in (("jax", 1.0), ("torch", torch))
+            for index in (1, 2, 3)
+        ]
+        return overall(findings(made.record(*trials, rounds=3)))
+
+    assert of_rows(a=1.0, b=1.001) == "No column is significantly faster than all others in any of 2 rows."
+    assert of_rows(a=3.0, b=1.001) == "JAX is the fastest in 1 of 2 rows; 1 without a clear winner."
+
+
 def test_a_single_column_has_its_time_and_a_failure_its_cause() -> None:
     oom = dataclasses.replace(made.FAILURE, code=Code.OOM)
     record = made.record(made.trial(backend="jax"), made.trial(failure=oom))

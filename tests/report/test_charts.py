@@ -1,15 +1,17 @@
 """Which charts there are, as data: bars of ratios, the parts of an epoch, and the curves of a sweep."""
 
 import dataclasses
+import random
 
 import pytest
 
 from kerasbench.analysis.breakdown import StepBreakdown
 from kerasbench.analysis.findings import Findings, findings
 from kerasbench.protocol.columns import Column, Options
-from kerasbench.report import charts
+from kerasbench.report import charts, svg
 from kerasbench.report.sections import MOST_TICKS, Bar, BarChart, BarGroup, Piece
 from tests import made
+from tests.analysis.test_soak import soaked
 from tests.report.test_explanation import BREAKDOWN
 from tests.report.test_sweep import CROSSING, swept
 
@@ -133,6 +135,21 @@ def test_each_axis_that_was_varied_has_a_panel_and_a_series_that_failed_has_none
     }  # fmt: skip
     failed = [made.trial(1, failure=made.FAILURE, options=Options(batch=batch)) for batch in (1, 2)]
     assert charts.curves(findings(made.record(*failed))) is None
+
+
+def test_a_soak_has_panels_of_its_scenario_in_which_each_line_differs() -> None:
+    (one,) = findings(soaked(0, 64 << 10, random.Random(1))).soaks
+    chart = charts.soaked([one, dataclasses.replace(one, column=Column("torch", "gpu"))])
+    assert chart is not None
+    assert [(panel.label, panel.what) for panel in chart.panels] == [
+        ("dense", "memory"), ("dense", "time over the control's")
+    ]  # fmt: skip
+    for panel in chart.panels:
+        cpu, gpu = panel.lines
+        assert cpu.colour == gpu.colour and cpu.opacity > gpu.opacity
+    drawn = svg.figure(chart)
+    assert drawn.count('data-scenario="dense"') == 2 and ">dense: memory</text>" in drawn
+    assert charts.soaked([]) is None
 
 
 def test_a_backend_has_its_colour_whatever_stands_beside_it() -> None:

@@ -6,6 +6,7 @@ import io
 import pytest
 from rich.console import Console
 
+from kerasbench import __version__
 from kerasbench.analysis.findings import findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.versus import compare
@@ -13,8 +14,9 @@ from kerasbench.events import RoundEnded, RunStarted
 from kerasbench.plan.duration import History
 from kerasbench.protocol.columns import DEFAULT, Options
 from kerasbench.report import comparisons, html, page
+from kerasbench.report.conditions import INSECURE
 from kerasbench.report.progress import ConsoleProgress
-from kerasbench.results.record import Record
+from kerasbench.results.record import Carried, Record
 from kerasbench.text import NOTHING
 from tests import made
 from tests.analysis.test_versus import AGAIN, ALIKE, NEW, OLD, SLOWER, record, trials
@@ -98,6 +100,15 @@ def test_what_one_machine_has_not_measured_is_left_open_and_what_failed_is_named
     }
     assert found["dense"] == ["m1: torch cpu", "**2.00 ms ±0.2 %**", "*crash*"]
     assert found["conv"] == ["box: torch cpu", NOTHING, "**2.10 ms**"]
+
+
+def test_a_page_of_machines_says_which_versions_differ_and_whether_others_could_read_it() -> None:
+    other = dataclasses.replace(run(), kerasbench="0.0.1", carried=Carried("box", "a", insecure=True))
+    found = [comparisons.brief(name, findings(one)) for name, one in (("m1", run()), ("box", other))]
+    text = drawn(comparisons.of_machines(found, {}))
+    assert text.startswith(f"# kerasbench on 2 machines ({INSECURE})\n")
+    assert rows(section(text, "Versions that differ"))[1:] == [["kerasbench", __version__, "0.0.1"]]
+    assert "Versions that differ" not in drawn(comparisons.of_machines(found[:1], {}))
 
 
 WORSE = SLOWER | {NEW: {"step_ms": 2.2, "first_ms": 600, "mib": 1024, "rate": 0.5}}

@@ -62,8 +62,8 @@ def test_a_run_that_was_resumed_says_when(times: list[str], text: str) -> None:
 
 def test_a_run_says_when_it_began_and_why_it_ended() -> None:
     text = headed(made.trial(), started="2026-01-02T03:04:05Z", rounds_completed=1)
-    assert "Started 2026-01-02T03:04:05Z, 1 complete round, seed 0.\n\nStopped because the test is over." in text
-    assert "Stopped because" not in headed(made.trial(), stopped_because="")
+    assert "Started 2026-01-02T03:04:05Z, 1 complete round, seed 0.\n\nStopped: the test is over." in text
+    assert "Stopped:" not in headed(made.trial(), stopped_because="")
 
 
 def test_each_package_is_named_once_with_every_version_that_ran() -> None:

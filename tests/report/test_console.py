@@ -3,27 +3,14 @@
 import dataclasses
 import io
 import re
-from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from kerasbench.analysis.findings import findings
-from kerasbench.report import console, page
+from kerasbench.report import console
 from kerasbench.report.sections import Bar, BarChart, BarGroup, Cell, Page, Piece, Section, Table
-from kerasbench.results import store
 from tests.report.table import on_terminal
 from tests.report.test_charts import parts, ratios, run
-
-COMMITTED = sorted((Path(__file__).parents[2] / "results").glob("*.json"))
-
-
-@pytest.mark.parametrize("file", COMMITTED, ids=lambda file: file.stem)
-def test_a_page_fits_into_a_terminal(file: Path) -> None:
-    found = findings(store.load(file))
-    shown = on_terminal(page.screen(found))
-    assert max(map(len, shown.splitlines())) <= 100
-    assert (" against " if found.is_versus else "Answer") in shown and "\x1b" not in shown
 
 
 def test_every_part_of_a_section_is_shown_and_no_text_moves_the_cursor() -> None:

@@ -100,10 +100,11 @@ def test_a_table_says_what_its_inconclusive_ratios_could_have_shown() -> None:
     near, far = made.estimate(1.0, 1.04, trials=4), made.estimate(1.2, 1.5, trials=4)
     inconclusive, same = Verdict.INCONCLUSIVE, Verdict.SAME
     assert could_have_seen([(near, inconclusive)], 0.03) == [
-        "Inconclusive: a difference above 10 % would have been seen, nine times of ten. To see 5 %: about 20 rounds."
+        "Inconclusive: a difference above 10 % would have been seen, nine times out of ten. "
+        "To see 5 %: about 20 rounds."
     ]
     (both,) = could_have_seen([(near, inconclusive), (far, inconclusive), (far, same)], 0.03)
-    assert "above 10 % would have been seen, nine times of ten; in the least precise row above 47 %." in both
+    assert "above 10 % would have been seen, nine times out of ten; in the least precise row above 47 %." in both
     assert both.endswith("To see 5 %: about 20 to more than 100 rounds.")
     (alone,) = could_have_seen([(made.estimate(1.0, 3.0, trials=4), inconclusive)], 0.1)
     assert "above 7× would" in alone and "5 %" not in alone  # with that threshold nothing of 5 % is called

@@ -50,8 +50,15 @@ def test_a_ratio_within_runs_is_followed_over_dates_and_versions() -> None:
     assert by_date.axis == "days since 2026-01-01"
     picture = svg.file(drawn.chart([one], drawn.KERAS))
     assert all(f">{name}</text>" in picture for name in panel.names)
-    text = markdown.rendered(drawn.page([one], drawn.COMMIT))
+    text = markdown.rendered(drawn.page([one]))
     assert "| 2026-01-03T03:00:00Z | 3.15.0  | 2.1       | 000000000 |" in text
+
+
+def test_every_line_looks_otherwise() -> None:
+    (one,) = history(RUNS)
+    own = [dataclasses.replace(one, backend=name) for name in ("torch", "torch", "jax", *"abcde")]
+    (panel,) = drawn.chart(own).panels
+    assert len({(line.colour, line.opacity) for line in panel.lines}) == len(own)
 
 
 def test_comparisons_of_versions_are_followed_by_head_and_each_machine_by_itself() -> None:
@@ -64,7 +71,9 @@ def test_comparisons_of_versions_are_followed_by_head_and_each_machine_by_itself
 
     other = dataclasses.replace(RUNS[0], machine=dataclasses.replace(made.MACHINE, chip="Chip 10"))
     assert history([RUNS[0], other]) == []  # one point each
-    assert {each.machine.split(",")[0] for each in history([*RUNS, other, other])} == {"Chip 9", "Chip 10"}
+    later = dataclasses.replace(other, started="2026-01-04T03:00:00Z")
+    assert {each.machine.split(",")[0] for each in history([*RUNS, other, later])} == {"Chip 9", "Chip 10"}
+    assert history([other, dataclasses.replace(other)]) == []  # a copy is the same point
 
 
 def test_its_csv_has_a_line_for_each_run_and_a_column_for_each_ratio() -> None:

@@ -14,8 +14,9 @@ from markdown_it import MarkdownIt
 from kerasbench.analysis import versus
 from kerasbench.analysis.findings import findings
 from kerasbench.analysis.summary import summarize
+from kerasbench.cli import listing
 from kerasbench.plan.catalog import Entry
-from kerasbench.report import comparisons, html, listing
+from kerasbench.report import comparisons, html
 from kerasbench.report.page import document
 from kerasbench.report.pages import as_csv
 from kerasbench.results.record import Record

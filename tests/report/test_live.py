@@ -6,7 +6,7 @@ import pytest
 
 from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.requests import Protocol
-from kerasbench.report.live import LiveBlock, LogRatios, log_ratios, standing
+from kerasbench.report.progress import LiveBlock, LogRatios, log_ratios, standing
 from kerasbench.results.record import Purpose, RaceConfig
 from tests import made
 

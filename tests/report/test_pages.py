@@ -165,7 +165,7 @@ def test_a_result_file_that_is_named_must_be_one(tmp_path: Path, capsys: pytest.
         assert main(["report", str(place)]) == 1
     assert "no result files here that can be read" in capsys.readouterr().err
     assert main(["report", str(tmp_path), "--format", "pdf"]) == 1
-    assert "--format takes markdown, csv" in capsys.readouterr().err
+    assert "'--format': 'pdf' is not one of 'markdown', 'csv'" in capsys.readouterr().err
     assert main(["report", str(tmp_path), "--format", "csv", "--plot", str(tmp_path)]) == 1
     assert "ask for one after the other" in capsys.readouterr().err
     assert [file.name for file in tmp_path.iterdir()] == ["x.json"]
@@ -309,3 +309,9 @@ def test_report_draws_into_a_folder(tmp_path: Path) -> None:
     store(tmp_path, swept(**CROSSING))
     (file,) = draw([tmp_path], tmp_path / "plots")
     assert file.name.startswith("chip-9-") and file.name.endswith("-sweep.svg")
+
+
+def test_where_there_is_nothing_to_draw_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store(tmp_path)
+    assert main(["report", str(tmp_path), "--plot", str(tmp_path / "plots")]) == 0
+    assert capsys.readouterr().out == "nothing to draw: no two columns were compared\n"

@@ -84,7 +84,7 @@ def test_a_plan_says_how_long_it_takes_and_what_it_will_be_able_to_see() -> None
     size, sight = announce(planned, "about 20 s to 1 min 30 s", 0.03, RunScatter(0.01, source="old.json"))
     assert size == "2 cases, 3 to 12 rounds: about 20 s to 1 min 30 s"
     assert sight == (
-        "it finds differences of about 7.1 % after 3 rounds and 4.1 % after 12 rounds, in nine of ten cases; "
+        "it finds differences of about 7.1 % after 3 rounds and 4.1 % after 12 rounds, in nine cases out of ten; "
         "ratios scatter by 1.0 %, as in old.json"
     )
     (_, sight) = announce(planned, "about 9 s", 0.03, RunScatter())

@@ -3,10 +3,12 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis.findings import findings
-from kerasbench.protocol.columns import Column, Options
+from kerasbench.protocol.columns import Column, Device, Options
 from kerasbench.report import markdown, page, race, svg
 from kerasbench.report.answer import sentences
-from tests.analysis.test_race import EIGHT, JAX, TENSORFLOW, TORCH, raced
+from kerasbench.report.sections import BarChart
+from tests import made
+from tests.analysis.test_race import EIGHT, JAX, TENSORFLOW, TORCH, measured, raced
 
 FAST = Column("jax", "cpu", EIGHT)
 RECORD = raced({JAX: 1.04, FAST: 1.0, TENSORFLOW: 4.0, TORCH: 9.0}, {JAX: 1.04, FAST: 1.0, TENSORFLOW: 4.1})
@@ -18,7 +20,7 @@ def test_the_answer_says_what_is_fastest_what_to_write_what_is_as_good_and_what_
     assert "as fast as Keras does here without settings (TensorFlow)." in text
     assert "To use it: export KERAS_BACKEND=jax; model.compile(..., steps_per_execution=8)." in text
     assert "| undecided " in text
-    assert "4 candidates, 2 rounds; 1 of them left after the first." in text
+    assert "4 candidates, 2 rounds; 1 of them dropped out after the first." in text
     assert "## Training step" not in text
     assert "left: too slow (Keras without settings)" in text
 
@@ -40,7 +42,7 @@ def test_what_is_as_good_is_named() -> None:
 
 def test_where_keras_is_fastest_as_it_is_there_is_nothing_to_write() -> None:
     (found,) = findings(raced({JAX: 2.0, TENSORFLOW: 1.0})).races
-    assert race.sentence(found) == "TensorFlow trains dense fastest here: what Keras does without settings."
+    assert race.sentence(found) == "TensorFlow trains dense fastest here: it is what Keras does without settings."
     assert not any(line.startswith("To use it") for line in race.details(found))
 
 
@@ -55,7 +57,14 @@ def test_a_larger_batch_is_told_by_its_samples_and_with_what_it_changes() -> Non
     larger = Column("jax", "cpu", Options(batch_size=320))
     (found,) = findings(raced({JAX: 1.0, larger: 5.0, TENSORFLOW: 2.0}, tries="batch-size")).races
     assert "as fast, in samples a second, as Keras does here without settings (TensorFlow)." in race.sentence(found)
-    assert any("A larger batch learns otherwise" in line for line in race.details(found))
+    assert any("A larger batch changes how the model learns" in line for line in race.details(found))
+    samples = dataclasses.replace(found, baseline=found.leader)
+    assert "fastest here, in samples a second: it is what Keras does without settings." in race.sentence(samples)
+
+
+def test_fewer_digits_are_told_with_what_they_change() -> None:
+    (found,) = findings(raced({Column("jax", "cpu", Options(dtype="mixed_bfloat16")): 1.0, TENSORFLOW: 4.0})).races
+    assert any("A dtype of fewer digits changes the results" in line for line in race.details(found))
 
 
 def test_more_memory_is_told() -> None:
@@ -95,17 +104,30 @@ def test_the_lines_that_choose_a_candidate(column: Column, lines: list[str]) -> 
     assert race.to_write(column, found) == lines
 
 
-def test_on_a_machine_with_a_gpu_the_cpu_has_to_be_chosen() -> None:
-    (found,) = findings(raced({TENSORFLOW: 1.0, JAX: 3.0})).races
-    gpu = dataclasses.replace(found.standings[-1], column=Column("jax", "gpu"))
-    beside = dataclasses.replace(found, standings=[*found.standings, gpu])
-    assert race.to_write(TENSORFLOW, beside) == ["export CUDA_VISIBLE_DEVICES=-1"]
+@pytest.mark.parametrize(
+    ("platform", "column", "line"),
+    [
+        ("cuda", JAX, "export CUDA_VISIBLE_DEVICES=-1"),
+        ("mps", JAX, "export JAX_PLATFORMS=cpu"),
+        ("mps", TORCH, "export KERAS_TORCH_DEVICE=cpu"),
+        ("mps", TENSORFLOW, 'tf.config.set_visible_devices([], "GPU")'),
+        ("cuda", Column("jax", "gpu:1"), "export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1"),
+    ],
+)
+def test_what_is_not_the_first_device_has_to_be_chosen(platform: str, column: Column, line: str) -> None:
+    record = raced({TENSORFLOW: 1.0, JAX: 3.0})
+    record.trials.append(made.in_block(1, measured(JAX, 5.0), backend="jax", device=Device(platform)))
+    (found,) = findings(record).races
+    assert race.to_write(column, found)[-1] == line
 
 
-def test_the_ladder_has_a_bar_for_each_candidate_that_was_measured() -> None:
-    section = race.section(findings(RECORD).races)
-    assert section.chart is not None
+def test_the_ladder_has_a_bar_for_each_candidate_that_was_measured_and_one_scale() -> None:
+    (near,), (far,) = (findings(one).races for one in (RECORD, raced({JAX: 1.0, TENSORFLOW: 90.0})))
+    section = race.section([near, far])
+    assert isinstance(section.chart, BarChart) and section.chart.logarithmic
     assert svg.file(section.chart).count("with steps-per-execution=8") >= 1
+    (end,) = {group.end for group in section.chart.groups}
+    assert end > max(bar.size for group in section.chart.groups for bar in group.bars) > 80
 
 
 def test_data_has_all_candidates_and_the_lines_to_write() -> None:

@@ -2,12 +2,13 @@ import dataclasses
 
 import pytest
 
+from kerasbench.analysis.estimates import Interval
 from kerasbench.analysis.findings import findings
-from kerasbench.analysis.series import CostModel, Parameter
+from kerasbench.analysis.series import CostModel
 from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.report import tables
-from kerasbench.report.answer import overall, sentences
+from kerasbench.report.answer import sentences
 from kerasbench.report.page import document
 from kerasbench.results.record import Record
 from tests import made
@@ -55,7 +56,6 @@ def test_the_table_has_a_line_for_each_size() -> None:
 def test_who_overtakes_whom_is_said_within_what_was_measured(torch: tuple[float, ...], sentence: str) -> None:
     found = findings(swept(jax=CROSSING["jax"], torch=torch))
     assert sentences(found) == [f"dense: {sentence}"]
-    assert overall(found) == ""
     assert "A crossover lies between two sizes" in drawn(tables.sweep(found))
 
 
@@ -81,15 +81,15 @@ def test_overhead_and_cost_per_sample_are_those_of_the_line() -> None:
 @pytest.mark.parametrize(
     ("amount", "said"),
     [
-        (Parameter(0.05, 0.04, 0.06), "0.0500 (0.0400 to 0.0600)"),
-        (Parameter(0.05, -1.0, 1.1), "not significantly above zero (-1.00 to 1.10)"),
-        (Parameter(-0.5, -0.8, -0.2), "below zero (-0.800 to -0.200)"),
+        (Interval(0.05, 0.04, 0.06), "0.0500 (0.0400 to 0.0600)"),
+        (Interval(0.05, -1.0, 1.1), "not significantly above zero (-1.00 to 1.10)"),
+        (Interval(-0.5, -0.8, -0.2), "below zero (-0.800 to -0.200)"),
     ],
 )
 def test_an_overhead_is_a_number_only_where_it_is_above_zero(
-    amount: Parameter, said: str, monkeypatch: pytest.MonkeyPatch
+    amount: Interval, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = CostModel(amount, Parameter(0.01, 0.009, 0.011), 0.01, 8, fits=True)
+    model = CostModel(amount, Interval(0.01, 0.009, 0.011), 0.01, 8, fits=True)
     monkeypatch.setattr("kerasbench.analysis.series.fit", lambda steps_ms: model)
     assert cells_of(drawn(tables.costs(findings(swept(jax=CROSSING["jax"])))), "dense      | jax")[2] == said
 

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
+from kerasbench.cli import listing
 from kerasbench.environments.doctor import Facts, diagnose
 from kerasbench.plan.catalog import Entry
-from kerasbench.report import listing
 from tests import made
 from tests.environments import cases
 
