@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from kerasbench.analysis.cases import CaseSummary
 from kerasbench.plan import catalog
@@ -140,6 +139,3 @@ def alone(column: Column, count: int, protocol: Protocol = STEPS) -> list[float]
 def shorter(protocol: Protocol, slices_s: float) -> Protocol:
     """Return the protocol with slices that take so long in all."""
     return dataclasses.replace(protocol, slices_max_ns=int(slices_s * 1e9))
-
-
-SLOWED = Path(__file__).with_name("slowed.py")

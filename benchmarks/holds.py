@@ -3,7 +3,7 @@
     python benchmarks/holds.py measure results-of-holds --hours 1.5      goes on with what the folder has
     python benchmarks/holds.py judge results-of-holds
 
-Each answer is one ``python -m kerasbench run`` of one scenario, by ``--quick`` or, one time in five, at default effort,
+Each answer is one ``python -m kerasbench run`` of one scenario, by ``--quick`` or, now and then, in three rounds,
 while a disturbance that was drawn at random goes on. At the beginning and whenever QUIET_S have gone by, each
 scenario is measured on the quiet machine too: an answer is compared with the quiet ones nearest to it in time. It is
 wrong where the interval of a ratio that it gives misses the quiet ratio by more than MISS. What must not happen is that
@@ -34,7 +34,7 @@ HERE = Path(__file__).parent
 SCENARIOS = ("mnist_dense", "cifar10_cnn", "iris_mlp", str(HERE / "convnet.py"))
 NONE = "none"
 DRAWN = (NONE, *KINDS)
-DEFAULT_EFFORT = 0.2  # of the answers
+DEFAULT_EFFORT = 0.08  # of the answers: one in three rounds takes as long as six quick ones
 QUIET_S = 3_600
 MISS = math.log(1.05)
 Pair = tuple[Column, Column]

@@ -13,8 +13,9 @@ import argparse
 import math
 import random
 import statistics
+from pathlib import Path
 
-from columns import SLOWED, Column, blocks, chosen
+from columns import Column, blocks, chosen
 
 from kerasbench import backends
 from kerasbench.analysis.cases import STEADY, CaseSummary
@@ -23,6 +24,7 @@ from kerasbench.analysis.ratios import ratio_of
 from kerasbench.host.lock import machine_lock
 from kerasbench.plan.duration import RunScatter, minimum_detectable_effect
 
+SLOWED = Path(__file__).with_name("slowed.py")
 VARIANTS = ("same_1", "same_2", "slow_5", "slow_10")
 PAIRS = (("same_1", "same_2"), ("slow_5", "same_1"), ("slow_5", "same_2"), ("slow_10", "same_1"), ("slow_10", "same_2"))
 DRAWS = 2_000

@@ -10,7 +10,7 @@ import keras
 
 from kerasbench import Scenario, Workload, datasets
 
-SLOW_DOWN = {"same_1": 0.0, "same_2": 0.0, "same_3": 0.0, "same_4": 0.0, "same_5": 0.0, "slow_5": 0.05, "slow_10": 0.1}
+SLOW_DOWN = {"same_1": 0.0, "same_2": 0.0, "slow_5": 0.05, "slow_10": 0.1}
 
 
 class Prolong(keras.callbacks.Callback):

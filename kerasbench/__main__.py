@@ -3,9 +3,8 @@
 import signal
 import sys
 
+from kerasbench.cli import EXIT_USAGE
 from kerasbench.errors import UnsupportedSystem, require_supported
-
-EXIT_USAGE = 1  # as in kerasbench/cli, which is not loaded here: it comes with all else
 
 
 def main() -> int:
@@ -17,9 +16,9 @@ def main() -> int:
     except UnsupportedSystem as error:
         print(f"kerasbench: {error}", file=sys.stderr)
         return EXIT_USAGE
-    from kerasbench.cli import main
+    from kerasbench.cli.main import main as command
 
-    return main.main()
+    return command()
 
 
 if __name__ == "__main__":

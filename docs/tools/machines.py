@@ -32,7 +32,7 @@ def made(results: Path = ROOT / "results") -> dict[str, str]:
     """Return the files of this part of the site, by their path in it."""
     found = {pages.slug(record.machine): findings(record) for record in merge_by_machine(_plain(results))}
     files = {f"{FOLDER}/{name}.svg": _bars(one) for name, one in found.items()}
-    files |= {f"{FOLDER}/{name}.md": _page(name, one) for name, one in found.items()}
+    files |= {f"{FOLDER}/{name}.md": _page(name, one, files[f"{FOLDER}/{name}.svg"]) for name, one in found.items()}
     named = pages.named(found)
     links = [f"- [{markdown.escape(one.record.machine.title)}]({name}.md)" for name, one in found.items()]
     together = markdown.section(side_by_side([(name, one.summary) for name, one in named]))
@@ -54,9 +54,9 @@ def _plain(results: Path) -> Iterator[Record]:
             yield dataclasses.replace(record, trials=trials)
 
 
-def _page(name: str, found: Findings) -> str:
+def _page(name: str, found: Findings, picture: str) -> str:
     title = f"# {markdown.escape(found.record.machine.title)}"
-    bars = f"![How many times as long each column takes as the fastest of its row]({name}.svg)" if _bars(found) else ""
+    bars = f"![How many times as long each column takes as the fastest of its row]({name}.svg)" if picture else ""
     sections = [page.BY_NAME[section].build(found) for section in SECTIONS]
     return "\n\n".join(filter(None, [title, bars, *(markdown.section(one) for one in sections if one)])) + "\n"
 

@@ -1,13 +1,11 @@
 """The doctor: what is wrong with this machine and its environments, and the command that fixes each thing."""
 
 import dataclasses
-import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from fnmatch import fnmatchcase
 from itertools import takewhile
 
 from kerasbench import backends, host
@@ -16,20 +14,15 @@ from kerasbench.backends.jax import MPS_MACOS
 from kerasbench.backends.tensorflow import METAL_PLUGIN
 from kerasbench.backends.torch import FALLBACK
 from kerasbench.environments.interpreters import Interpreters, runs
-from kerasbench.environments.venvs import KERAS, NEWEST_PYTHON, release
+from kerasbench.environments.venvs import KERAS, NEWEST_PYTHON, pip, release
 from kerasbench.host import Machine, linux, macos, noise, nvidia
 from kerasbench.host.noise import WORDS, MachineState, WarningKind
 from kerasbench.host.nvidia import OLDEST_DRIVER, PACKAGE, Card
 from kerasbench.processes import questions
-from kerasbench.processes import variables as children_variables
 from kerasbench.processes.questions import Tick, together
-from kerasbench.processes.variables import KEEP, own_names
+from kerasbench.processes.variables import KEEP, held_back, own_names
 from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import FIND, Code, Failure, Inventory, ProbeReport
-
-# These variables begin like others that matter. Terraform's may hold its tokens and passwords, which nobody wants to
-# publish; images of containers say by *_VERSION what is in them; and KERAS_HOME is heeded, for data sets.
-HARMLESS = ("TF_CLI_*", "TF_TOKEN_*", "TF_VAR_*", "*_VERSION", "KERAS_HOME")
 
 OLDEST_KERAS = (3, 12)  # what KERAS asks for
 NVIDIA = "NVIDIA"
@@ -138,7 +131,7 @@ def gather(names: Sequence[str], interpreters: Interpreters) -> Facts:
         return BackendFacts(name, python, source, inventory, questions.probe(name, python, tick))
 
     answers = together(ask, names, at_once=len(names))
-    return Facts(machine, answers, held_back(os.environ))
+    return Facts(machine, answers, held_back())
 
 
 def look_at_machine() -> MachineFacts:
@@ -153,12 +146,6 @@ def look_at_machine() -> MachineFacts:
         macos=(macos.version() or ()) if apple else (),
         nvidia_package_missing=nvidia.package_missing(),
     )
-
-
-def held_back(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that kerasbench does not pass on to children, because they change what is measured."""
-    kept = sorted(children_variables.held_back(variables).items())
-    return {name: value for name, value in kept if not any(fnmatchcase(name, pattern) for pattern in HARMLESS)}
 
 
 class Gravity(StrEnum):
@@ -176,11 +163,6 @@ class Problem:
     cause: str
     remedy: str = ""
     is_command: bool = False  # the remedy can be pasted into a shell; else it is a sentence
-
-
-def pip(interpreter: str, *arguments: str) -> str:
-    """Return the command line by which an interpreter's pip installs something."""
-    return shlex.join([interpreter, "-m", "pip", "install", *arguments])
 
 
 def create(backend: str, *arguments: str) -> str:

@@ -106,7 +106,9 @@ def configured(folder: Path) -> tuple[Path | None, dict[str, Any]]:
 def _places(folder: Path) -> Iterator[Path]:
     for place in (folder, *folder.parents):
         yield place
-        if place == Path.home() or (place / PYPROJECT).is_file() or (place / ".git").exists():
+        if place == Path.home():
+            return
+        if (place / PYPROJECT).is_file() or (place / ".git").exists():
             break
     yield Path.home()
 

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 
 import platformdirs
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 
 from kerasbench.environments import interpreters, venvs
 from kerasbench.environments.interpreters import LABEL, Interpreters
@@ -54,7 +54,7 @@ def overlay(python: str, wanted: Sequence[str], say: Callable[[str], None]) -> s
     # uv does not see through the .pth file. So it says what it would change below, and that is put on top.
     named = {name for one in wanted if (name := venvs.package(one))}
     upgrade = [f"--upgrade-package={name}" for name in sorted(named)]
-    below = ["--dry-run", "--break-system-packages", "--python", python]
+    below = ["--dry-run", "--color=never", "--break-system-packages", "--python", python]
     plan = venvs.uv("pip", "install", *below, *upgrade, *wanted, failure=failure, messages=True)
     added = [line.removeprefix(" + ") for line in plan.splitlines() if line.startswith(" + ") and "(from " not in line]
     needed = [pin for pin in added if venvs.package(pin) not in named]
@@ -167,7 +167,10 @@ def between(good: str, bad: str) -> list[str]:
     """
     first, last = EXACT.fullmatch(good.strip()), EXACT.fullmatch(bad.strip())
     if first and last and first["package"] == last["package"]:
-        ends = Version(first["version"]), Version(last["version"])
+        try:
+            ends = Version(first["version"]), Version(last["version"])
+        except InvalidVersion as error:
+            raise UsageError(f"{error}: name two releases, such as {first['package']}==1.2.0") from None
         in_order = ends[0] < ends[1]
         released = _releases(first["package"]) if in_order else []
         inner = sorted(one for one in released if ends[0] < one < ends[1])

@@ -102,6 +102,11 @@ def uv(*arguments: str, failure: str, stdin: str = "", messages: bool = False) -
     return done.stdout
 
 
+def pip(interpreter: str, *arguments: str) -> str:
+    """Return the command line by which an interpreter's pip installs something."""
+    return shlex.join([interpreter, "-m", "pip", "install", *arguments])
+
+
 def _uv_path() -> str:
     if on_path := shutil.which("uv"):
         return on_path
@@ -110,7 +115,7 @@ def _uv_path() -> str:
 
         return find_uv_bin()
     except (ImportError, FileNotFoundError):
-        install = shlex.join([sys.executable, "-m", "pip", "install", "uv"])
+        install = pip(sys.executable, "uv")
         raise UsageError(f"uv, which installs packages for env create and versus, is not here: {install}") from None
 
 
@@ -121,7 +126,7 @@ def target(spec: EnvironmentSpec) -> Target:
     inventory = _usable(spec.interpreter)
     version = (macos.version() or ()) if sys.platform == "darwin" else ()
     if spec.gpu is not False and nvidia.package_missing():
-        install = shlex.join([sys.executable, "-m", "pip", "install", nvidia.PACKAGE])
+        install = pip(sys.executable, nvidia.PACKAGE)
         raise UsageError(f"nothing here can ask the NVIDIA driver which CUDA it speaks: {install}; or say --cpu")
     cuda = _cuda(spec.gpu is True)
     return Target(sys.platform, inventory.architecture, release(inventory.python), spec.gpu is not False, cuda, version)
@@ -153,8 +158,8 @@ def _cuda(required: bool) -> int | None:
     return max(nvidia.OLDEST_DRIVER) if required and spoken is None else spoken
 
 
-def remember(made: dict[str, str], folder: Path | None = None) -> Path:
-    """Name new interpreters in the nearest file that configures kerasbench, or in a new one; return the file."""
+def remember(environment: str, python: str, folder: Path | None = None) -> Path:
+    """Name a new interpreter in the nearest file that configures kerasbench, or in a new one; return the file."""
     here = (folder or Path.cwd()).absolute()
     configured, _ = interpreters.configured(here)
     file = configured or here / interpreters.OWN_FILE
@@ -162,10 +167,9 @@ def remember(made: dict[str, str], folder: Path | None = None) -> Path:
     table = document
     for name in ("python",) if file.name == interpreters.OWN_FILE else ("tool", "kerasbench", "python"):
         table = table.setdefault(name, tomlkit.table())
-    for backend, python in made.items():
-        path = Path(python)
-        # Relative where it lies below the file, so that the folder may be moved.
-        table[backend] = str(path.relative_to(file.parent)) if path.is_relative_to(file.parent) else python
+    path = Path(python)
+    # Relative where it lies below the file, so that the folder may be moved.
+    table[environment] = str(path.relative_to(file.parent)) if path.is_relative_to(file.parent) else python
     replace(file, tomlkit.dumps(document).encode())
     return file
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import psutil
 
+from kerasbench import text
 from kerasbench.errors import UsageError
 from kerasbench.host import linux, macos, nvidia
 from kerasbench.protocol.columns import processors
@@ -31,7 +32,7 @@ class Machine:
     memory_bytes: int
     system: str
     architecture: str
-    cores_by_kind: dict[str, int] = field(default_factory=dict)  # physical ones: performance, efficiency; empty: alike
+    cores_by_kind: dict[str, int] = field(default_factory=dict)  # performance, efficiency; empty: alike
     gpus: list[str] = field(default_factory=list)
     driver: str = ""
     identifier: str = ""  # a hash of the system's own, or what the user calls the machine; empty in a container
@@ -46,20 +47,21 @@ class Machine:
     @property
     def title(self) -> str:
         """What tells it from others, in words: ``AMD EPYC, 2 cores, 24 GiB, machine 5bce98f73f3e``."""
-        parts = [f"{self.cores} cores", f"{self.memory_bytes / (1 << 30):.0f} GiB", *self.gpus]
+        parts = [f"{self.cores} cores", text.whole_gib(self.memory_bytes), *self.gpus]
         cards = (uuid[:UUID_SHOWN] for uuid in self.cards)
         return ", ".join([self.chip, *parts, *cards, f"machine {self.identifier or 'without an identifier'}"])
 
-    def same_as(self, other: "Machine") -> bool:
-        """Tell whether two are one machine, also after an update."""
-        return self.identity == other.identity
+
+def _said(variable: str) -> str:
+    value = os.environ.get(variable, "")
+    if value and not FIT.fullmatch(value):
+        raise UsageError(f"{variable} takes up to 40 letters, digits, dots, dashes and underscores, not {value!r}")
+    return value
 
 
 def commit() -> str:
     """Return the commit of the checkout in this folder, or what the variable says; empty where there is none."""
-    own = os.environ.get(COMMIT, "")
-    if own and not FIT.fullmatch(own):
-        raise UsageError(f"{COMMIT} takes up to 40 letters, digits, dots, dashes and underscores, not {own!r}")
+    own = _said(COMMIT)
     git = shutil.which("git")
     if own or git is None:
         return own
@@ -72,11 +74,8 @@ def commit() -> str:
 
 def fingerprint() -> Machine:
     """Return this machine's."""
-    own_name = os.environ.get(NAME, "")
-    if own_name and not FIT.fullmatch(own_name):
-        raise UsageError(f"{NAME} takes up to 40 letters, digits, dots, dashes and underscores, not {own_name!r}")
     apple = sys.platform == "darwin"
-    gpu = macos.gpu() if apple else None  # its driver is the system
+    gpu = macos.gpu() if apple else ""  # its driver is the system
     cards = [] if apple else nvidia.cards()
     # A container has no identifier of its own: its image may be that of many machines.
     system_id = macos.machine_id() if apple else ("" if linux.is_contained() else linux.machine_id())
@@ -88,8 +87,8 @@ def fingerprint() -> Machine:
         system=f"{platform.system()} {platform.release()}",
         architecture=platform.machine(),
         cores_by_kind=macos.cores_by_kind() if apple else linux.cores_by_kind(),
-        gpus=[gpu.label] if gpu else [card.name for card in cards],
+        gpus=[gpu] if gpu else [card.name for card in cards],
         driver=cards[0].driver if cards else "",
-        identifier=own_name or hashed_id,
+        identifier=_said(NAME) or hashed_id,
         cards=sorted(card.uuid for card in cards if card.uuid),
     )

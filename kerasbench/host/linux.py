@@ -1,5 +1,6 @@
 """Linux: what /proc and /sys say."""
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -192,14 +193,14 @@ def _levels(root: Path, own_cgroup: Path, controllers: tuple[str, ...] = CPU_CON
     """Return the folders of the process' control groups, version 2's first, each from its own up to the top."""
     paths = parse_cgroup(_text(own_cgroup))
     tops = [(root, paths.get("", "/"))] + [(root / name, paths.get(controllers[0], "/")) for name in controllers]
-    seen: dict[Path, Path] = {}
+    seen: dict[str, Path] = {}
     for top, path in tops:
         # A path that leads out of the control group's namespace starts with "/..".
         parts = [part for part in path.split("/") if part not in ("", "..")]
         for depth in range(len(parts), -1, -1):
             level = top.joinpath(*parts[:depth])
             # "cpu" is mostly a link to "cpu,cpuacct": counted once.
-            seen.setdefault(_resolved(level), level)
+            seen.setdefault(os.path.realpath(level), level)
     return list(seen.values())
 
 
@@ -213,13 +214,6 @@ def _quota(level: Path) -> float | None:
 
 def _whole(text: str) -> bool:
     return text.isascii() and text.isdecimal()
-
-
-def _resolved(path: Path) -> Path:
-    try:
-        return path.resolve()
-    except (OSError, RuntimeError):  # RuntimeError is Python 3.11's for a link that leads to itself
-        return path
 
 
 def _text(path: Path) -> str:

@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-from dataclasses import dataclass
 
 import msgspec
 
@@ -20,8 +19,6 @@ GPUS = ["/usr/sbin/system_profiler", "-json", "SPDisplaysDataType"]
 PLATFORM = ["/usr/sbin/ioreg", "-rd1", "-c", "IOPlatformExpertDevice"]
 PLATFORM_UUID = re.compile(r'"IOPlatformUUID" = "([0-9A-F-]{36})"')
 APPLE = "Apple"
-# About the process that asks, and sysctl runs as its parent does: what a translated process starts is translated too.
-TRANSLATED = [SYSCTL, "-n", "sysctl.proc_translated"]
 # About the machine: 1 for a translated process as well.
 APPLE_SILICON = [SYSCTL, "-n", "hw.optional.arm64"]
 # platform.mac_ver() reads a file that macOS replaces for a Python built with an older SDK: 10.16 for 11, 16.0 for 26
@@ -37,25 +34,16 @@ POWER_MODE = re.compile(r"^\s*(?:low)?powermode\s+(\d+)\s*$", re.MULTILINE)
 LOW_POWER = 1
 
 
-@dataclass(frozen=True)
-class Gpu:
-    """An Apple GPU; ``cores`` is None where they are not reported, as in a virtual machine."""
-
-    name: str
-    cores: int | None = None
-
-    @property
-    def label(self) -> str:
-        """``Apple M1 (8-core GPU)``: the same chip is sold with different numbers of them."""
-        return self.name if self.cores is None else f"{self.name} ({self.cores}-core GPU)"
-
-
 class _Card(msgspec.Struct):
     """What system_profiler tells of a GPU; its ``_name`` may be a key such as ``kHW_AppleM1Item``."""
 
     model: str = msgspec.field(default="", name="sppci_model")
     maker: str = msgspec.field(default="", name="spdisplays_vendor")
-    cores: str = msgspec.field(default="", name="sppci_cores")
+    cores: str = msgspec.field(default="", name="sppci_cores")  # not reported in a virtual machine
+
+    @property
+    def label(self) -> str:
+        return self.model if _whole(self.cores) is None else f"{self.model} ({self.cores}-core GPU)"
 
 
 class _Profile(msgspec.Struct):
@@ -76,24 +64,22 @@ def cores_by_kind() -> dict[str, int]:
     return {kinds[level]: counts[level] for level in sorted(counts) if level in kinds} if len(counts) > 1 else {}
 
 
-def gpu() -> Gpu | None:
-    """Return the Apple GPU, None where there is none but Intel's or AMD's; it takes some tenths of a second."""
+def gpu() -> str:
+    """Return ``Apple M1 (8-core GPU)``: the same chip is sold with different numbers of them.
+
+    Empty where there is none but Intel's or AMD's. It takes some tenths of a second.
+    """
     try:
         cards = msgspec.json.decode(_output(GPUS, PROFILER_TIMEOUT_S), type=_Profile).cards
     except msgspec.DecodeError:
-        return None
-    return next((Gpu(card.model, _whole(card.cores)) for card in cards if card.model and APPLE in card.maker), None)
+        return ""
+    return next((card.label for card in cards if card.model and APPLE in card.maker), "")
 
 
 def machine_id() -> str:
     """Return the hardware's own identifier, empty where it is not reported."""
     match = PLATFORM_UUID.search(_output(PLATFORM))
     return match[1] if match else ""
-
-
-def translated() -> bool:
-    """Return whether this process is an Intel one that Rosetta translates on Apple silicon."""
-    return _output(TRANSLATED).strip() == "1"
 
 
 def is_apple_silicon() -> bool:

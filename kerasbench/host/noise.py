@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import psutil
 
+from kerasbench import text
 from kerasbench.host import linux, macos
 from kerasbench.host.nvidia import THERMAL_REASONS, Sample
 
@@ -67,11 +68,6 @@ def observe(sample_s: float = SAMPLE_S) -> MachineState:
 def thermal_level() -> int | None:
     """Return macOS' thermal pressure; None on Linux, which reports no level."""
     return macos.thermal_level() if sys.platform == "darwin" else None
-
-
-def booted_s() -> float:
-    """Return when this machine was started, in s since 1970."""
-    return psutil.boot_time()
 
 
 def busy_seconds(times: dict[str, float]) -> float:
@@ -180,10 +176,10 @@ def _slowed(seen: Surroundings) -> Iterator[Signal]:
     yield from _graded("heat", level, THERMAL_WARN, THERMAL_INVALID, "thermal pressure level {}")
     throttled = _increase(seen.before.throttle_count, seen.after.throttle_count)
     if throttled > 0:
-        yield _warning("heat", f"the CPU throttled {throttled} times")
+        yield _warning("heat", f"the CPU throttled {text.count(int(throttled), 'time')}")
     stopped = _increase(seen.before.quota_throttled, seen.after.quota_throttled)
     if stopped > 0:
-        yield _warning("quota", f"the control group's quota stopped it {stopped} times")
+        yield _warning("quota", f"the control group's quota stopped it {text.count(int(stopped), 'time')}")
 
 
 def _gpu(seen: Surroundings, top_clock_mhz: int | None) -> Iterator[Signal]:
@@ -195,7 +191,7 @@ def _gpu(seen: Surroundings, top_clock_mhz: int | None) -> Iterator[Signal]:
     if hot:
         yield _warning("gpu heat", f"the GPU slowed down: {', '.join(hot)}")
     if seen.gpu_neighbours:
-        yield _warning("gpu", f"{len(seen.gpu_neighbours)} other processes were on the GPU")
+        yield _warning("gpu", f"other processes were on the GPU: {len(seen.gpu_neighbours)}")
     clock = top_clock(seen.gpu)
     if clock is not None and top_clock_mhz is not None and clock < CLOCK_SHARE_INVALID * top_clock_mhz:
         yield Signal("gpu clock", Severity.INVALID, f"SM clock {clock} MHz, {top_clock_mhz} in other trials")

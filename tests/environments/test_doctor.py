@@ -71,14 +71,6 @@ def test_an_interpreter_that_is_not_there_is_not_asked() -> None:
     assert (one.packages, one.installed, one.python, one.sees_gpu) == ({}, False, (), False)
 
 
-def test_only_variables_that_are_kept_from_trials_are_told() -> None:
-    set_here = {"PATH": "/bin", "HOME": "/home/user", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "0"}
-    set_here |= {"GITHUB_TOKEN": "secret", "NCCL_VERSION": "2.27", "KERAS_HOME": "/data"}
-    # Of a program whose variables begin as TensorFlow's do:
-    set_here |= dict.fromkeys(("TF_VAR_password", "TF_TOKEN_app_terraform_io", "TF_CLI_CONFIG_FILE"), "secret")
-    assert doctor.held_back(set_here) == {"CUDA_VISIBLE_DEVICES": "0", "OMP_NUM_THREADS": "1"}
-
-
 def test_a_target_is_what_a_backend_s_environment_is_for() -> None:
     box, mac = cases.load("cuda"), cases.load("m1")
     assert box.target(box.backends[0]) == Target("linux", "x86_64", (3, 12, 12), True, 13, ())

@@ -289,10 +289,10 @@ def test_uv_is_found_on_the_path_or_beside_this_python_or_is_said_to_be_missing(
 
 
 def test_a_new_file_names_an_interpreter_by_a_path_of_its_own_folder(tmp_path: Path) -> None:
-    file = venvs.remember({"jax": str(tmp_path / ".venvs/jax/bin/python")}, tmp_path)
+    file = venvs.remember("jax", str(tmp_path / ".venvs/jax/bin/python"), tmp_path)
     assert file == tmp_path / "kerasbench.toml"
     assert tomllib.loads(file.read_text()) == {"python": {"jax": ".venvs/jax/bin/python"}}
-    venvs.remember({"torch": "/elsewhere/bin/python"}, tmp_path)
+    venvs.remember("torch", "/elsewhere/bin/python", tmp_path)
     found = interpreters.find([], ["jax", "torch"], tmp_path)
     assert found.of(Environment("jax")) == str(tmp_path / ".venvs/jax/bin/python")
     assert found.of(Environment("torch")) == "/elsewhere/bin/python"
@@ -301,7 +301,7 @@ def test_a_new_file_names_an_interpreter_by_a_path_of_its_own_folder(tmp_path: P
 def test_what_a_file_says_besides_stays_as_it_is(tmp_path: Path) -> None:
     file = tmp_path / "kerasbench.toml"
     file.write_text('# mine\n[python]\n# the slow one\njax = "/old/python" # for now\ntorch = "/torch/python"\n')
-    venvs.remember({"jax": str(tmp_path / ".venvs/jax/bin/python")}, tmp_path)
+    venvs.remember("jax", str(tmp_path / ".venvs/jax/bin/python"), tmp_path)
     assert file.read_text() == (
         '# mine\n[python]\n# the slow one\njax = ".venvs/jax/bin/python" # for now\ntorch = "/torch/python"\n'
     )
@@ -324,7 +324,7 @@ def test_a_project_that_speaks_of_kerasbench_keeps_its_other_tables_and_comments
     file.write_text(before)
     below = tmp_path / "below"
     below.mkdir()
-    assert venvs.remember({"jax": str(below / ".venvs/jax/bin/python")}, below) == file
+    assert venvs.remember("jax", str(below / ".venvs/jax/bin/python"), below) == file
     found = tomllib.loads(file.read_text())
     assert found["tool"]["kerasbench"] == {"python": {"jax": "below/.venvs/jax/bin/python"}}
     assert (found["project"], found["tool"]["mypy"]) == ({"name": "mine"}, {"strict": True})
@@ -335,7 +335,7 @@ def test_a_project_that_speaks_of_kerasbench_keeps_its_other_tables_and_comments
 
 def test_a_project_that_does_not_speak_of_kerasbench_gets_a_file_beside_it(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[project]\nname = 'other'\n")
-    assert venvs.remember({"jax": "/jax/python"}, tmp_path) == tmp_path / "kerasbench.toml"
+    assert venvs.remember("jax", "/jax/python", tmp_path) == tmp_path / "kerasbench.toml"
     assert (tmp_path / "pyproject.toml").read_text() == "[project]\nname = 'other'\n"
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from kerasbench.host import macos
-from kerasbench.host.macos import Gpu
 
 RECORDED = Path(__file__).parent / "recorded"
 UUID = "1F2E3D4C-0000-1111-2222-333344445555"
@@ -57,16 +56,14 @@ def says(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
         (macos.cores_by_kind, "sysctl_cores_m5_max.txt", {"super": 6, "performance": 12}),
         (macos.cores_by_kind, "sysctl_cores_m1_virtual.txt", {}),
         (macos.cores_by_kind, "sysctl_cores_intel.txt", {}),
-        (macos.gpu, "system_profiler_m1.json", Gpu("Apple M1", 7)),
-        (macos.gpu, "system_profiler_m1_pro_two_displays.json", Gpu("Apple M1 Pro", 14)),
-        (macos.gpu, "system_profiler_virtual.json", Gpu("Apple Paravirtualized Graphics Device")),
-        (macos.gpu, "system_profiler_intel_two_gpus.json", None),
-        (macos.gpu, "Graphics/Displays:", None),
-        (macos.gpu, '{"SPDisplaysDataType": {}}', None),
-        (macos.gpu, '{"SPDisplaysDataType": []}', None),
-        (macos.gpu, '{"SPDisplaysDataType": [{"spdisplays_vendor": "sppci_vendor_Apple"}]}', None),
-        (macos.translated, "1\n", True),
-        (macos.translated, "0\n", False),
+        (macos.gpu, "system_profiler_m1.json", "Apple M1 (7-core GPU)"),
+        (macos.gpu, "system_profiler_m1_pro_two_displays.json", "Apple M1 Pro (14-core GPU)"),
+        (macos.gpu, "system_profiler_virtual.json", "Apple Paravirtualized Graphics Device"),
+        (macos.gpu, "system_profiler_intel_two_gpus.json", ""),
+        (macos.gpu, "Graphics/Displays:", ""),
+        (macos.gpu, '{"SPDisplaysDataType": {}}', ""),
+        (macos.gpu, '{"SPDisplaysDataType": []}', ""),
+        (macos.gpu, '{"SPDisplaysDataType": [{"spdisplays_vendor": "sppci_vendor_Apple"}]}', ""),
         (macos.is_apple_silicon, "1\n", True),
         (macos.is_apple_silicon, "11\n", False),
         (macos.version, "sw_vers_15.txt", (15, 7)),
@@ -92,15 +89,14 @@ def test_the_fastest_cores_come_first(says: Callable[[str], None]) -> None:
 def test_a_machine_that_does_not_tell(says: Callable[[str], None]) -> None:
     says("")
     assert (macos.chip(), macos.machine_id()) == ("", "")
-    assert (macos.gpu(), macos.version(), macos.cores_by_kind()) == (None, None, {})
-    assert (macos.translated(), macos.is_apple_silicon()) == (False, False)
+    assert (macos.gpu(), macos.version(), macos.cores_by_kind()) == ("", None, {})
+    assert not macos.is_apple_silicon()
     assert (macos.thermal_level(), macos.on_battery(), macos.low_power()) == (None, None, None)
 
 
 def test_a_gpu_without_its_cores(says: Callable[[str], None]) -> None:
     says(recorded("system_profiler_m1.json").replace('"7"', '"seven"'))
-    assert macos.gpu() == Gpu("Apple M1")
-    assert (Gpu("Apple M1").label, Gpu("Apple M1", 8).label) == ("Apple M1", "Apple M1 (8-core GPU)")
+    assert macos.gpu() == "Apple M1"
 
 
 def test_each_reader_asks_its_own_command(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,14 +107,13 @@ def test_each_reader_asks_its_own_command(monkeypatch: pytest.MonkeyPatch) -> No
         tuple(macos.THERMAL_LEVEL): recorded("notifyutil_moderate.txt"),
         tuple(macos.POWER_SOURCE): recorded("pmset_batt_battery.txt"),
         tuple(macos.POWER_SETTINGS): recorded("pmset_g_low_power.txt"),
-        tuple(macos.TRANSLATED): "0\n",
         tuple(macos.APPLE_SILICON): "1\n",
         tuple(macos.VERSION): "15.0\n",
     }
     monkeypatch.setattr(macos, "_output", lambda command, timeout_s=0: outputs[tuple(command)])
     assert (macos.chip(), macos.thermal_level(), macos.on_battery(), macos.low_power()) == ("Apple M1", 1, True, True)
-    assert (macos.cores_by_kind(), macos.gpu()) == ({"performance": 4, "efficiency": 4}, Gpu("Apple M1", 7))
-    assert (macos.translated(), macos.is_apple_silicon(), macos.version()) == (False, True, (15, 0))
+    assert (macos.cores_by_kind(), macos.gpu()) == ({"performance": 4, "efficiency": 4}, "Apple M1 (7-core GPU)")
+    assert (macos.is_apple_silicon(), macos.version()) == (True, (15, 0))
 
 
 def test_the_version_is_not_the_one_for_old_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,7 +69,8 @@ def test_a_gpu_that_slows_down(
 
 
 def test_a_neighbour_on_the_gpu() -> None:
-    assert signals_of(made.surroundings(gpu=(Sample(1980, [], 60),), neighbours=(4711,))) == [("gpu", WARN)]
+    seen = made.surroundings(gpu=(Sample(1980, [], 60),), neighbours=(4711,))
+    assert signals_of(seen) == [("gpu", WARN)]
 
 
 @pytest.mark.parametrize(
