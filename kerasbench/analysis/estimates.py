@@ -20,7 +20,7 @@ CONFIDENCE = 0.95
 MIN_TRIALS_FOR_INTERVAL = 3
 # The standard error of a median: that of a mean of normal values times the root of pi/2; MAD times 1.4826 is their sd.
 MEDIAN_ERROR = math.sqrt(math.pi / 2) * 1.4826
-Basis = Literal["trials", "sittings", "slices"]
+Basis = Literal["trials", "sittings", "slices"]  # of a product of two ratios, the later one of its factors
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ than a margin leave: successive elimination (E. Even-Dar, S. Mannor and Y. Manso
 conditions for the multi-armed bandit and reinforcement learning problems", Journal of Machine Learning Research 7,
 2006). The race is over when no candidate can be faster than the leader by more than the margin.
 
-Who looks after each round errs more often than who looks once. So each look ends the race with the confidence by which
+Who looks after each round errs more often than who looks once. So a look ends the race only at the confidence by which
 all of them together err in 5 % of races (S. J. Pocock, "Group sequential methods in the design and analysis of clinical
 trials", Biometrika 64, 1977). That holds for the end: a candidate leaves at 95 % (one-sided) in each look, uncorrected
 for how many there are. benchmarks/race.py shows by simulation how often the choice is right.

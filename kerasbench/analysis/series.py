@@ -131,7 +131,7 @@ class SizeSeries:
         pairs = []
         for a, b in combinations(self.columns, 2):
             if _comparable(a, b) and (ratios := self._ratios(a, b)):
-                pairs.append(SeriesPair(a, b, ratios, [self.rows[size].run for size, _ in ratios]))
+                pairs.append(SeriesPair(a, b, ratios, self.rows[ratios[0][0]].run))
         return pairs
 
     def _ratios(self, a: Column, b: Column) -> "Ratios":
@@ -153,7 +153,7 @@ class SeriesPair(NamedTuple):
     a: Column
     b: Column
     ratios: Ratios
-    runs: Sequence[str] = ()  # the run that measured each; empty: all are of one
+    run: str = ""  # that measured it
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,10 @@ def _comparable(a: Column, b: Column) -> bool:
 
 def duels(pairs: Sequence[SeriesPair], effect: float) -> list[SeriesComparison]:
     """Return who is slower at which size, all pairs of a run judged together, and where they cross."""
-    ratios, runs = [ratio for pair in pairs for _, ratio in pair.ratios], [run for pair in pairs for run in pair.runs]
+    ratios, runs = (
+        [ratio for pair in pairs for _, ratio in pair.ratios],
+        [pair.run for pair in pairs for _ in pair.ratios],
+    )
     all_signs = iter(signs(ratios, effect, runs))
     comparisons = []
     for pair in pairs:

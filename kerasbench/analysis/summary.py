@@ -196,9 +196,10 @@ class Concern:
 def concerns(summary: Summary) -> list[Concern]:
     """Return every warning of a summary: of its cases, of its rows, then of the whole."""
     found: list[Concern] = []
+    are_races = all(row.origin.race for row in summary.rows)  # beside other rows, theirs are shown as those are
     for row, ranking in summary.ranked:
         found += _of_cases(row)
-        found += _of_row(row, ranking)
+        found += _of_row(row, ranking, are_races)
     return [*found, *_versions(summary)]
 
 
@@ -225,18 +226,20 @@ def _of_cases(row: Row) -> Iterator[Concern]:
             yield Concern(WarningKind.FALLBACK, row.label, [column], named)
 
 
-def _of_row(row: Row, ranking: Ranking) -> Iterator[Concern]:
+def _of_row(row: Row, ranking: Ranking, are_races: bool) -> Iterator[Concern]:
     if ranking.withheld:
         yield Concern(WarningKind.CONTROL, row.label, [])
     if ranking.disturbed:
         yield Concern(WarningKind.UNDECIDED, row.label, [])
     for one in sittings(row, ranking):
         if one.differ and one.apart:
-            yield Concern(WarningKind.SITTINGS, row.label, [one.column], f"by {one.apart.value - 1:.0%}")
-    if not row.origin.race and not row.origin.in_pairs:  # these have intervals of their own, or none is the fastest
+            yield Concern(WarningKind.SITTINGS, row.label, [one.column], f"by {100 * (one.apart.value - 1):.0f} %")
+    if not are_races and not row.origin.in_pairs:  # these have intervals of their own, or none is the fastest
         few = row.rounds < MIN_TRIALS_FOR_INTERVAL
         if ranking.by_slices and not few:  # of enough rounds: most were disturbed
-            detail = f"fewer than {MIN_TRIALS_FOR_INTERVAL} were not: interval from their slices"
+            detail = (
+                f"only {MIN_TRIALS_FOR_INTERVAL - 1} or fewer were undisturbed, so intervals come from their slices"
+            )
             yield Concern(WarningKind.DISTURBED, row.label, [], detail)
         elif ranking.by_slices:
             yield Concern(WarningKind.SLICES, row.label, [])

@@ -119,8 +119,8 @@ def soak(scenario: Sequence[str], **options: Any) -> int:
 def versus(base: str, head: str, fail_on: str | None, **options: Any) -> int:
     """Compare two versions of Keras or of a backend side by side: what became faster or slower?
 
-    Each is measured in the same blocks as the other, on every backend that has both. What has to be installed is put on
-    top of the backend's interpreter; it is made again each time.
+    Each is measured in the same blocks as the other, on every backend that has both. What has to be installed goes
+    into an environment on top of the backend's interpreter, which is made again each time.
     """
     from kerasbench import api
 
@@ -404,7 +404,7 @@ def _names(places: "Sequence[Path]") -> list[str]:
         metavar="WHAT",
         type=click.Choice(("date", "keras", "backend", "commit")),
         default="date",
-        help="date (default), keras, backend (its version) or commit.",
+        help="What --plot draws them over: date (default), keras, backend (its version) or commit.",
         group=SHOW,
     ),
     Option(

@@ -49,7 +49,7 @@ report      kerasbench report results --format html > results.html  # one page t
 compare     kerasbench compare results-old results-new  # what became faster or slower?
 compare     kerasbench compare old/ new/ --fail-on regression  # for a script: three runs in each, by turns
 history     kerasbench history results --plot ratios.svg  # did a ratio change over time?
-history     kerasbench history results --over keras --csv  # for a tool that looks for change points
+history     kerasbench history results --csv  # for a tool that looks for change points
 share       kerasbench share  # what `kerasbench run --hosts NAME` starts on each machine
 share       kerasbench share  # and what a worker of Dask starts for --cluster
 doctor      kerasbench doctor  # every backend

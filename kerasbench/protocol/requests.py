@@ -122,6 +122,11 @@ class Protocol:
     epochs: bool = True  # short epochs
     predicts: bool = True  # predictions of a model that is trained
 
+    @property
+    def needs_training(self) -> bool:
+        """Whether it says nothing of a model that is not trained."""
+        return self.kind == "sweep" or (self.kind == "steady" and self.soaks)
+
 
 @dataclass(frozen=True)
 class TrialRequest:

@@ -314,8 +314,11 @@ def _notes(found: Versus) -> Iterator[str]:
         "verdict."
     )
     yield from _seen(found, steps)
-    if any(one.ratio.trials < MIN_TRIALS_FOR_INTERVAL for one in steps):
-        yield "Fewer than three rounds: intervals come from each round's slices, widened by what base / base shows."
+    few = [one.pair.row for one in steps if one.ratio.trials < MIN_TRIALS_FOR_INTERVAL]
+    if few:
+        most = all(row.rounds >= MIN_TRIALS_FOR_INTERVAL for row in few)
+        why = "Where most rounds were disturbed" if most else "Fewer than three rounds"
+        yield f"{why}: intervals come from each round's slices, widened by what base / base shows."
 
 
 def _seen(found: Versus, shown: Sequence[Difference]) -> list[str]:

@@ -200,13 +200,13 @@ def paired(rows: Sequence[Row]) -> str:
 
 
 def corrected(summary: Summary) -> str:
-    """Return how many verdicts of a table were judged together."""
+    """Return how many ratios of a table were judged together."""
     made = sum(len(ranking.comparisons) for ranking in summary.rankings if ranking.proven and not ranking.withheld)
     return judged_together(made)
 
 
-def judged_together(verdicts: int) -> str:
-    return f" ({verdicts} verdicts; about 5 % of them may be wrong)" if verdicts > 1 else ""
+def judged_together(ratios: int) -> str:
+    return f" ({ratios} ratios judged together: at most 5 % of the verdicts are wrong on average)" if ratios > 1 else ""
 
 
 def could_have_seen(judged: Iterable[tuple[LogEstimate, Verdict]], effect: float) -> list[str]:
@@ -219,7 +219,7 @@ def could_have_seen(judged: Iterable[tuple[LogEstimate, Verdict]], effect: float
     spread = f"; in the least precise row above {most}" if least != most else ""
     text = f"Inconclusive: a difference above {least} would have been seen, nine times out of ten{spread}."
     of_rounds = [one for one in unclear if one.has_interval and one.basis != "sittings"]
-    if of_rounds and effect < WANTED < seen[-1]:
+    if effect < WANTED < max((detectable(one, effect) or 0.0 for one in of_rounds), default=0.0):
         needed = [rounds_to_see(one, effect, WANTED) for one in of_rounds]
         rounds = sorted({MANY_ROUNDS if one is None else min(one, MANY_ROUNDS) for one in needed})
         words = [f"more than {MANY_ROUNDS}" if one == MANY_ROUNDS else str(one) for one in (rounds[0], rounds[-1])]

@@ -27,7 +27,7 @@ from kerasbench.protocol.measurement import BUILD, CALLS, GENERATIONS, STAGES, S
 from kerasbench.protocol.messages import FIRST_STEP, Phase
 from kerasbench.protocol.requests import counts_epochs
 from kerasbench.report import answer, comparisons
-from kerasbench.report.figures import duration, listed, names, percent, seconds, three_digits, times
+from kerasbench.report.figures import as_given, duration, listed, names, percent, seconds, three_digits, times
 from kerasbench.results.record import RaceConfig, Record, TrialRecord
 from kerasbench.scenario import is_named, is_saved
 from kerasbench.text import blanked, count, whole_gib
@@ -473,7 +473,7 @@ def announce(planned: Plan, left: str, effect: float, scatter: RunScatter) -> li
     if race:
         memory = whole_gib(planned.machine.memory_bytes)
         lines.append(f"as many run side by side as the free part of {memory} of memory holds")
-        margin = percent(race.margin)
+        margin = as_given(race.margin)
         lines.append(f"candidates too slow to come within {margin} of the fastest leave after a round")
     if planned.effort.budget_s is not None:
         limit = seconds(planned.effort.budget_s)

@@ -7,7 +7,7 @@ from kerasbench.analysis.metrics import BY_NAME, RATE
 from kerasbench.analysis.race import Race, Standing
 from kerasbench.protocol.columns import APPLE, CPU, Column
 from kerasbench.report import charts
-from kerasbench.report.figures import listed, names, percent, three_digits, times, whole_steps
+from kerasbench.report.figures import as_given, listed, names, three_digits, times, whole_steps
 from kerasbench.report.sections import Cell, Section, Table
 from kerasbench.text import MIB, NOTHING, blanked, count
 
@@ -47,7 +47,7 @@ def sentence(race: Race) -> str:
     named = names(one.column for one in race.standings)
     unit = "" if BY_NAME[race.metric].unit != RATE else ", in samples a second,"
     what = f"{named[race.leader]} {VERBS[race.purpose]} {race.row.label}"
-    doubt = "" if race.is_over else f" This is not proven: another may be faster by more than {percent(race.margin)}."
+    doubt = "" if race.is_over else f" This is not proven: another may be faster by more than {as_given(race.margin)}."
     if race.leader == race.baseline:
         return f"{what} fastest here{unit.rstrip(',')}: it is what Keras does without settings.{doubt}"
     gain = f"{times(race.gain)} as fast{unit} as" if race.gain else f"faster{unit} than"
@@ -70,8 +70,10 @@ def details(race: Race) -> list[str]:
     named = names(one.column for one in race.standings)
     lines = [f"To use it: {'; '.join(to_write(race.leader, race))}."] if race.leader != race.baseline else []
     if race.equals:
-        lines.append(f"Within {percent(race.margin)} of it: {listed([named[one] for one in race.equals])}.")
+        lines.append(f"Within {as_given(race.margin)} of it: {listed([named[one] for one in race.equals])}.")
     lines += [text for option, text in CHANGES.items() if getattr(race.leader.options, option) is not None]
+    if ":" in race.leader.device:
+        lines.append(f"{race.leader.device}: counted from 0, of the cards that were visible here.")
     return [*lines, *_against(race, named), _others(race, named)]
 
 
@@ -85,7 +87,7 @@ def to_write(column: Column, race: Race) -> list[str]:
         platforms = {trial.device.platform for case in race.row.cases.values() for trial, _ in case.trials}
         is_apple = not platforms.isdisjoint(APPLE)
         lines.append(BESIDE_APPLE.get(column.backend, ON_CPU) if is_apple else ON_CPU)
-    elif index:  # as nvidia-smi and kerasbench count
+    elif index:  # the card's number where all are visible
         lines.append(f"export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={index}")
     if options.threads is not None:
         lines.append(f"taskset --cpu-list 0-{options.threads - 1} python your_script.py")

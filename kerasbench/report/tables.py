@@ -93,7 +93,7 @@ def _compared(one: Comparison) -> list[Cell]:
     if one.verdict is not Verdict.INCONCLUSIVE:
         rounds = number(made)
     elif one.ratio.basis == "sittings":
-        rounds = EMPTY  # more rounds of the same days would not decide it
+        rounds = Cell("another day")  # more rounds of the same days would not decide it
     elif decides is None or decides > SCARCE_ROUNDS:
         rounds = Cell(f"over {SCARCE_ROUNDS}", SCARCE_ROUNDS)
     else:
@@ -223,7 +223,7 @@ def noise(found: Findings) -> Section | None:
         case = f"{label(trial.scenario, trial.workload)} {trial.column.label}"
         example = f"{signal.reason} ({case}, round {trial.round})"
         rows.append([Cell(name), number(len(disturbed)), number(len(badly)), Cell(example)])
-    table = Table(["disturbance", "trials", "badly", "for example"], rows)
+    table = Table(["disturbance", "trials", "of these severe", "for example"], rows)
     notes = [
         f"Of {len(trials)} trials. The data file has the signals of each.",
         "No trial is repeated or left out for its noise: the others of its block had it too.",
@@ -280,7 +280,8 @@ def what_a_warm_cache_saves(found: Findings) -> Section | None:
     notes = [
         "Warm: a fresh process that finds what an earlier one of the same case has compiled. Cold: one that finds "
         "nothing.",
-        "Files read: with compiled programs. A warm column that reads none is no row.",
+        "Files read: with compiled programs. A warm column that reads none is no row. –: not known, because the file "
+        "system keeps no times of access.",
         "JAX keeps all that it compiles. torch and TensorFlow keep what --jit on compiles (TensorFlow: XLA).",
         _meaning(found.warm_caches, found.effect),
     ]

@@ -7,6 +7,7 @@ import stat
 import time
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -20,6 +21,7 @@ from kerasbench.results.record import SCHEMA, Record, TrialRecord
 
 T = TypeVar("T")
 JOURNAL = ".jsonl"
+SHOWN = 40  # characters of what cannot be
 STAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{6}(-\d{1,3})?")  # a run's files are named after its start (_reserve)
 LEFT_S = 3600.0  # a file is written in seconds, and a run that has reserved its name begins in as many
 MAX_FILE_BYTES = 256 << 20  # thirty times a long run over all built-in scenarios
@@ -257,8 +259,18 @@ def _problems(record: Record) -> Iterator[str]:
     unknown = sorted({trial.scenario for trial in record.trials} - known)
     if unknown:
         yield f"trials of {', '.join(unknown[:3])}, which is none of its scenarios"
+    if not _is_time(record.started):  # files are named after it
+        yield f"it began at {record.started[:SHOWN]!r}"
     if not 0 < record.minimal_effect < 1:
         yield "minimal_effect is out of range"
+
+
+def _is_time(text: str) -> bool:
+    """Tell whether it is a time as ``text.now`` gives it."""
+    try:
+        return datetime.fromisoformat(text).strftime("%Y-%m-%dT%H:%M:%SZ") == text
+    except ValueError:
+        return False
 
 
 def _problems_of_trial(trial: TrialRecord) -> Iterator[str]:

@@ -72,11 +72,11 @@ def connected(address: str, insecure: bool = False) -> Iterator[dict[str, Connec
                     f"{address}: this cluster has no workers: docs/several-machines.md says how they are started"
                 )
             there = client.run(running, list(wanted), on_error="return")
-            wanted |= {"--nthreads": 1, "--nanny": False}
+            of_worker = wanted | {"--nthreads": 1, "--nanny": False}
             found: dict[str, Connect] = {}
             for place, facts in workers.items():
                 name = str(facts["name"]) if str(facts["name"]) not in found else place
-                found[name] = partial(DaskCarrier, client, place, differing("worker", there.get(place), wanted))
+                found[name] = partial(DaskCarrier, client, place, differing("worker", there.get(place), of_worker))
             yield found
 
 
@@ -131,7 +131,8 @@ def running(names: list[str], dask_worker: "Worker") -> dict[str, Any]:
 def differing(which: str, there: object, wanted: Mapping[str, Any]) -> str:
     """Return why a worker or a scheduler is refused: it would disturb what is measured; empty if it would not."""
     if not isinstance(there, Mapping):
-        return f"its {which} has no kerasbench that answers: {_words(there)}"
+        remedy = "pip install 'kerasbench[cluster]' there"
+        return f"its {which} does not answer as kerasbench would ({_words(there)}): {remedy}"
     others = [f"{name}: {there.get(name)}" for name, value in wanted.items() if there.get(name) != value]
     if not others:
         return ""

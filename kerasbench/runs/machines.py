@@ -8,7 +8,6 @@ import dataclasses
 import math
 import os
 import queue
-import re
 import secrets
 import shlex
 import subprocess
@@ -49,7 +48,6 @@ WAITING = 4  # lines that are read ahead for all machines together, at MOST_LINE
 # No password is asked for, a dead connection is found out within a minute, and no connection is left for others.
 SSH = ("ssh", "-T", "-oBatchMode=yes", "-oConnectTimeout=20", "-oServerAliveInterval=15", "-oServerAliveCountMax=3",
        "-oControlMaster=no")  # fmt: skip
-STARTED = re.compile(r"[0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}Z")  # as text.now has it: files are named after it
 
 # A line of a machine, or None: there are no more. Without a machine: Ctrl-C.
 Inbox = queue.Queue[tuple["Share | None", bytes | None]]
@@ -256,8 +254,6 @@ class Share:
 
     def _begin(self, message: Line) -> None:
         header = results_store.read_header(message.begin)
-        if not STARTED.fullmatch(header.started):
-            raise ResultsError(f"not what kerasbench writes: it began at {header.started[:SHOWN]!r}")
         self.header = dataclasses.replace(header, carried=Carried(self.host, self.order.share, self.insecure))
         if self.store is None and self.earlier is not None:
             self.store = Store(self.earlier.with_suffix(JOURNAL))
@@ -398,10 +394,10 @@ class Gathering:
 
     def _stop(self, shares: Sequence[Share]) -> None:
         """Have them end what they measure; those that have not been asked yet are not asked any more."""
+        self._tell([share for share in shares if share.hello is not None], Word(stop=True))
         for share in shares:
             if share.hello is None:
                 share.leave(INTERRUPTED)
-        self._tell([share for share in shares if not share.is_over], Word(stop=True))
 
     def _tell(self, shares: Sequence[Share], word: Word) -> None:
         for share in shares:

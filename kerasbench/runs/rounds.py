@@ -5,7 +5,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -356,10 +356,11 @@ def seconds(trials: Iterable[TrialRecord]) -> float:
 class Ending:
     """Takes the first interruption of a soak for its end, once there is something to keep; later ones are raised.
 
-    It is over too when none of the columns that are ``needed`` is left: a control is there for them alone.
+    It is over too when none of the columns that are ``needed`` is left: a control is there for them alone. Without
+    such, only an interruption ends it.
     """
 
-    def __init__(self, on_event: OnEvent, needed: Collection[str]) -> None:
+    def __init__(self, on_event: OnEvent, needed: Set[str]) -> None:
         self.asked = False
         self._on_event = on_event
         self._needed = needed  # by their labels
@@ -381,7 +382,8 @@ class Ending:
 
     @property
     def is_over(self) -> bool:
-        return self.asked or (self._left is not None and not any(label in self._left for label in self._needed))
+        has_lost_them = bool(self._needed) and self._left is not None and self._needed.isdisjoint(self._left)
+        return self.asked or has_lost_them
 
     def take(self, number: int, frame: FrameType | None) -> None:
         """Heed a signal."""
@@ -574,7 +576,7 @@ class Run:
         """Measure cases side by side, keep the trials of those that were started, and return them."""
         number = 1 + max((trial.block for trial in self.record.trials), default=0)
         soaks = self.planned.config.soak is not None
-        needed = [case.label for case in cases if not (soaks and case.options.control)]
+        needed = {case.label for case in cases if soaks and not case.options.control}
         cpu_ns, ending = time.process_time_ns(), Ending(self.on_event, needed)
         with ending if soaks else nullcontext():
             trials = self._launch_block(row, cases, index, number, ending)

@@ -106,7 +106,7 @@ REPEATED_NS = 20_000_000_000  # how long a stage's slices may have taken for dis
 # Units that cannot be made shorter, of which fewer will do: what an epoch costs once is a small part of it.
 LONG, LEAST_CYCLES = (EPOCH, ALL), 3
 PARTS_SHARE = 0.4  # of that time again, for the three ways in which a step is taken apart
-UNTRAINED = {ONE: 0.3, BATCH: 0.4, ALL: 0.3}  # shares of a model that is not trained
+UNTRAINED_SHARES = {ONE: 0.3, BATCH: 0.4, ALL: 0.3}  # of a model that is not trained
 
 
 def shares(protocol: Protocol, workload: WorkloadDescription) -> dict[str, float]:
@@ -119,7 +119,7 @@ def shares(protocol: Protocol, workload: WorkloadDescription) -> dict[str, float
             stages += GENERATIONS[-1:] if workload.own_generate else GENERATIONS[:-1]
         return dict.fromkeys(stages, 1 / len(stages))
     if workload.predicts_only:
-        return dict(UNTRAINED if workload.predicts_batches else {ONE: 0.5, ALL: 0.5})
+        return dict(UNTRAINED_SHARES if workload.predicts_batches else {ONE: 0.5, ALL: 0.5})
     missing = {EPOCH: counts_epochs(workload.steps), BATCH: not workload.predicts_batches}
     present = {stage: share for stage, share in SHARES.items() if not missing.get(stage)}
     return present | {TRAIN: present[TRAIN] + 1 - sum(present.values())}
@@ -334,8 +334,8 @@ FIRST_CYCLES = 30
 # What blocks are assumed to scatter by counts as much as so many blocks of a row's own, in a run of too few ratios to
 # learn it from them.
 ASSUMED_DEGREES = 4
-PREDICT = ("predict", "calls")  # phases
-IN_TURN = ("train", "epoch", *PREDICT, "generate", "parts")
+PREDICT_PHASES = ("predict", "calls")
+IN_TURN = ("train", "epoch", *PREDICT_PHASES, "generate", "parts")
 PREDICTIONS = (PREDICTED_ONE, PREDICTED, "predict_samples_per_s")
 
 
@@ -486,7 +486,7 @@ def _turn_s(trial: TrialRecord, stage: str) -> float:
     if stage in (ONE, BATCH):
         turns = sum(len(latency.slices) for latency in found.prediction)
         turns += len(found.throughput.slices) if found.throughput else 0
-        return math.fsum(_turns_s(trial, phase) for phase in PREDICT) / turns if turns else 0.0
+        return math.fsum(_turns_s(trial, phase) for phase in PREDICT_PHASES) / turns if turns else 0.0
     if found.training is None:
         return 0.0
     turns = len(found.training.slices if stage == TRAIN else found.training.epochs)

@@ -150,7 +150,8 @@ def carried(settings: Settings) -> list[Carriage]:
     found: list[Carriage] = []
     own = [*catalog.own_files(settings.scenarios), *filter(None, (settings.custom, settings.rows))]
     for place in own:
-        file, group = Path(place), hashlib.sha256(place.encode()).hexdigest()[:GROUP_LENGTH]
+        file = Path(place)
+        group = hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:GROUP_LENGTH]
         twins = [twin_file(file, backend) for backend in catalog.twins(file)] if file.suffix == ".py" else []
         for one in (file, *twins):
             name = one.relative_to(file.parent).as_posix()
@@ -421,7 +422,7 @@ def _write(files: list[Carriage], folder: Path) -> dict[str, str]:
     for one in files:
         place, name = folder / one.group / one.name, PurePosixPath(one.name)
         if not one.group.isalnum() or name.is_absolute() or ".." in name.parts:
-            raise UsageError(f"not the name of a file: {one.group}/{one.name!r}")
+            raise UsageError(f"not the name of a file: {f'{one.group}/{one.name}'!r}")
         if hashlib.sha256(one.content).hexdigest() != one.sha256:
             raise UsageError(f"{one.place}: has changed on its way; run it again")
         try:

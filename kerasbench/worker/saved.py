@@ -46,8 +46,11 @@ CUSTOM = "kerasbench_custom"  # the module that a file of a model's own layers b
 # What says that a card's memory ran out, to which no limit of this process applies. XLA is out of memory "while trying
 # to allocate" on a card, and "allocating" on a CPU.
 CARD_WORDS = (
-    "cuda",
-    "gpu",
+    "cuda out of memory",
+    "cuda_error",
+    "cuda error",
+    "device:gpu",
+    "allocator (gpu",
     "hip out of memory",
     "mps backend",
     "alloc_failed",
@@ -253,9 +256,8 @@ def load(file: Path, config: ModelConfig, model_outline: Outline) -> Any:
     except Exception as error:
         # By its words too: Keras collects what its layers raise.
         if isinstance(error, MemoryError) or any(word in str(error).lower() for word in OOM_WORDS):
-            text = shortened(" ".join(str(error).split()))
-            if limit is None or any(word in text.lower() for word in CARD_WORDS):
-                raise MemoryError(text) from error
+            if limit is None or any(word in str(error).lower() for word in CARD_WORDS):
+                raise MemoryError(shortened(" ".join(str(error).split()))) from error
             raise _too_large(file, limit) from error
         raise explained(error, file, model_outline, keras.__version__) from error
     if model_outline.compiled and not model.compiled:

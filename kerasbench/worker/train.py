@@ -164,9 +164,8 @@ class BatchSpy:
     """
 
     def __init__(self, model: Any, feed: Feed) -> None:
-        self._model: Any = (
-            model.twin if isinstance(model, NativeModel) else model
-        )  # a twin's own code computes its loss
+        # A twin's own code computes its loss.
+        self._model: Any = model.twin if isinstance(model, NativeModel) else model
         # A step of the model's own may compute no loss by Keras' method: then the rows as they are fed.
         rows = feed.train[: feed.batch]
         self.batch = Batch(describe(rows.x), describe(rows.y))

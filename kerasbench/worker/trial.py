@@ -53,7 +53,7 @@ from kerasbench.worker.feed import Feed, prepare, prepare_sized, shuffle_ns
 from kerasbench.worker.inputs import is_nested
 from kerasbench.worker.pipe import Pipe, Turns
 from kerasbench.worker.resolve import resolve
-from kerasbench.worker.usage import BusyCores, Meter, card_share_reader, peak_rss_bytes
+from kerasbench.worker.usage import BusyCores, Meter, card_share_reader, counters_reader, peak_rss_bytes
 
 TRAIN, EPOCH, ONE, BATCH, ALL, PARTS = STAGES
 SLOW_TIMES = 2  # a step that is so many times as long as a slice is to be fills one by itself, whatever its hiccups
@@ -168,9 +168,11 @@ def run_trial(request: TrialRequest, pipe: Pipe, turns: Turns) -> None:
         ScenarioError: the scenario cannot be used. DataError: its rows cannot be had.
     """
     with BusyCores(request.options.busy_cores) as busy:  # before this process limits itself to some processors
+        everywhere = counters_reader()
         if request.options.threads is not None:
-            checks.limit_processors(request.options.threads)  # before a framework sizes its pools, and a meter counts
-        meter = Meter(busy=busy, card=card_share_reader(request.device), soaks=request.protocol.soaks)
+            checks.limit_processors(request.options.threads)  # before a framework sizes its pools
+        counters = everywhere if request.options.busy_cores else counters_reader()  # busy cores run on any processor
+        meter = Meter(counters, busy=busy, card=card_share_reader(request.device), soaks=request.protocol.soaks)
         trial, findings = begin(request, pipe, turns, meter), PartialMeasurement(sizes=request.protocol.sizes)
         for phase in phases_of(request.protocol, trial.feed.workload, trial.scenario.trains):
             if not (findings.sizes and STAGE_OF.get(phase) in findings.sizes.left_out):
@@ -200,8 +202,8 @@ def begin(request: TrialRequest, pipe: Pipe, turns: Turns, meter: Meter) -> Tria
         require_unchanged(file, request.file_hash, request.model_config)
         resolved = resolve(file, request.model_config)
         scenario = resolved.scenario
-        if not scenario.trains and request.protocol.kind == "sweep":
-            cause = f"{request.scenario} is not trained, and a sweep measures training steps"
+        if not scenario.trains and request.protocol.needs_training:
+            cause = f"{request.scenario} is not trained, and training steps were to be measured"
             raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "compile the model, and save it again"))
         workload = scenario.workload(request.workload)
     if resolved.look is not None:

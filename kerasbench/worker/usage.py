@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -144,9 +145,11 @@ def _macos_reader() -> Callable[[], Counters]:
 def child_processes(process: str = "self", proc: Path = PROC) -> list[str]:
     """Return the ids of all processes below a process: what feeds a model, for instance."""
     ids: list[str] = []
-    for children in sorted(proc.glob(f"{process}/task/*/children")):
-        for child in _read_text(children).split():
-            ids += [child, *child_processes(child, proc)]
+    tasks = proc / process / "task"
+    with suppress(OSError):  # it has ended meanwhile
+        for thread in sorted(os.listdir(tasks)):
+            for child in _read_text(tasks / thread / "children").split():
+                ids += [child, *child_processes(child, proc)]
     return ids
 
 

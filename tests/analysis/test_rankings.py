@@ -14,7 +14,7 @@ from kerasbench.protocol.measurement import Compiler, Measurement, Slice, Slices
 from kerasbench.report import page, tables
 from kerasbench.report.answer import sentences
 from kerasbench.report.page import document
-from kerasbench.report.sections import EMPTY
+from kerasbench.report.sections import Cell
 from kerasbench.results.record import Record, TrialRecord
 from tests import made
 
@@ -333,7 +333,7 @@ def test_two_that_differ_by_more_than_their_intervals_are_warned_of() -> None:
     assert found.apart.value == pytest.approx(1.25, rel=0.01)
     assert found.differ
     (warned,) = [one for one in concerns(summary) if one.what is WarningKind.SITTINGS]
-    assert (warned.columns, warned.detail) == ([Column("torch", "cpu")], "by 25%")
+    assert (warned.columns, warned.detail) == ([Column("torch", "cpu")], "by 25 %")
 
 
 def test_two_that_agree_are_not_warned_of() -> None:
@@ -363,7 +363,7 @@ def test_nobody_promises_that_more_rounds_of_the_same_days_decide() -> None:
     assert (comparison.verdict, comparison.decides) == (Verdict.INCONCLUSIVE, None)
     section = tables.verdicts(found)
     assert section is not None and section.table is not None
-    assert section.table.rows[0][-1] == EMPTY
+    assert section.table.rows[0][-1] == Cell("another day")
     assert not any("To see" in note for note in section.notes)
 
 

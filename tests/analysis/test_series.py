@@ -187,10 +187,10 @@ def test_signs_are_corrected_for_the_number_of_all_that_a_run_has() -> None:
     clear = ratios({1: 2.0, 8: 0.5})
     many = duels([SeriesPair(A, B, clear), *[SeriesPair(A, B, [(1.0, unclear)])] * 20], EFFECT)
     assert [one.signs for one in many] == [[1, -1], *[[0]] * 20]
-    one_run, others = SeriesPair(A, B, [(1.0, border)], ["1"]), SeriesPair(A, B, [(1.0, unclear)], ["2"])
+    one_run, others = SeriesPair(A, B, [(1.0, border)], "1"), SeriesPair(A, B, [(1.0, unclear)], "2")
     assert duels([one_run, *[others] * 20], EFFECT)[0].signs == [-1]
     (pair,) = only(sweep({("jax", made.CPU, ""): {1: 1.0, 2: 9.0}, ("torch", made.CPU, ""): {1: 2.0, 2: 2.0}})).pairs
-    assert pair.runs == [made.record().started] * 2
+    assert pair.run == made.record().started
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_the_index_has_the_winner_and_what_keras_takes_without_settings() -> Non
 def test_what_is_as_good_is_named() -> None:
     other = Column("jax", "cpu", Options(steps_per_execution=32))
     (found,) = findings(raced(*[{FAST: 1.0, other: 1.001, TENSORFLOW: 4.0}] * 4)).races
-    assert "Within 5.0 % of it: JAX with steps-per-execution=32." in race.details(found)
+    assert "Within 5 % of it: JAX with steps-per-execution=32." in race.details(found)
 
 
 def test_where_keras_is_fastest_as_it_is_there_is_nothing_to_write() -> None:
@@ -49,7 +49,7 @@ def test_where_keras_is_fastest_as_it_is_there_is_nothing_to_write() -> None:
 def test_what_is_not_proven_is_said() -> None:
     found = findings(raced({JAX: 1.0, TENSORFLOW: 1.03}))
     (line,) = sentences(found)
-    assert "This is not proven: another may be faster by more than 5.0 %." in line
+    assert "This is not proven: another may be faster by more than 5 %." in line
     assert race.as_data(found.races)[0]["proven"] is False
 
 

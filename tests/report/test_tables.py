@@ -350,7 +350,7 @@ def test_keras_costs_something_in_each_way_to_predict() -> None:
 def test_what_the_verdicts_mean_is_said_with_the_effect_in_force() -> None:
     text = costs(*twins(3.0, 2.0))
     assert "significantly, by more than 3 %" in text and "Fewer than" not in text
-    assert "(2 verdicts; about 5 % of them may be wrong)" in text
+    assert "(2 ratios judged together: at most 5 % of the verdicts are wrong on average)" in text
     assert "their first six losses agree" in text
     once = costs(*twins(3.0, 2.0, rounds=1), rounds=1)
     assert [line[-1] for line in table.rows(once)[1:]] == ["inconclusive"] * 2

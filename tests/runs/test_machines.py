@@ -238,6 +238,7 @@ OTHER = dataclasses.replace(made.trial(), scenario="another")
         (lines_of({"begin": raw({"a": "[" * 5000})}), "not what kerasbench writes"),
         ('{"number":0,"say":"\udcff"}\n', "it answers what kerasbench does not"),
         (lines_of({"begin": raw(dataclasses.replace(BEGUN, started="../../x"))}), "it began at '../../x'"),
+        (lines_of({"begin": raw(dataclasses.replace(BEGUN, started="2026-99-99T99:99:99Z"))}), "it began at '2026-99"),
         (lines_of({"begin": raw(dataclasses.replace(BEGUN, started="\0"))}), "not what kerasbench writes"),
         (lines_of(hello=Hello("0.0.1", "", "3.11", "/p", 0)), f"kerasbench 0.0.1 there, {__version__} here: on odd, "),
         (lines_of(hello=Hello(__version__, "other", "3.11", "/p", 0)), "has other code there (other, and "),

@@ -854,3 +854,15 @@ def test_memory_that_a_soak_has_used_up_was_taken_by_no_other(store: Store, had_
     record = soak(store, worker, *CASES)
     assert worker.blocks == [["torch", "jax"]] + ([] if had_turn else [["jax"]])
     assert any(one.crowded for one in record.trials) is not had_turn
+
+
+def test_a_soak_is_over_without_the_columns_that_it_is_for_and_another_run_by_an_interruption_alone() -> None:
+    soak, other = (rounds.Ending(lambda event: None, needed) for needed in ({"dense jax cpu"}, frozenset[str]()))
+    for ending in (soak, other):
+        assert not ending.is_over  # before any cycle
+        ending.hear(CycleEnded("train", {"dense jax cpu": [], "dense jax cpu control": []}, False))
+        assert not ending.is_over
+        ending.hear(CycleEnded("train", {"dense jax cpu control": []}, False))
+    assert (soak.is_over, other.is_over) == (True, False)
+    other.hear(CycleEnded("train", {}, True))  # none is left of this stage: others may have one more
+    assert not other.is_over

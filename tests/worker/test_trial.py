@@ -243,12 +243,17 @@ def test_a_meter_counts_the_processors_that_a_trial_has_been_limited_to(monkeypa
         raise InterruptedError
 
     monkeypatch.setattr(checks, "limit_processors", done.append)
-    monkeypatch.setattr(trial, "Meter", lambda **given: done.append("meter"))
+    monkeypatch.setattr(trial, "counters_reader", lambda: list(done))
+    monkeypatch.setattr(trial, "Meter", lambda counters, **given: done.append(counters))
     monkeypatch.setattr(trial, "begin", begin)
     nothing: Any = SimpleNamespace()
     with pytest.raises(InterruptedError):
         trial.run_trial(dataclasses.replace(REQUEST, options=Options(threads=3)), nothing, nothing)
-    assert done == [3, "meter"]
+    assert done == [3, [3]]
+    done.clear()
+    with pytest.raises(InterruptedError):  # busy cores run on any processor
+        trial.run_trial(dataclasses.replace(REQUEST, options=Options(threads=3, busy_cores=1)), nothing, nothing)
+    assert done == [3, []]
 
 
 @pytest.mark.parametrize(
