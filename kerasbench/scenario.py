@@ -289,7 +289,8 @@ def _require_kind(what: str, value: object, kind: type) -> None:
 
 def _require_function(what: str, value: object) -> None:
     if not callable(value):
-        raise ScenarioError(f"{what} must be a function, not {value!r}")
+        shown = f"the data set {value.title}" if isinstance(value, Dataset) else repr(value)
+        raise ScenarioError(f"{what} must be a function, not {shown}")
 
 
 def _require_data(what: str, value: object) -> None:

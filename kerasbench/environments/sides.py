@@ -169,8 +169,9 @@ def between(good: str, bad: str) -> list[str]:
     if first and last and first["package"] == last["package"]:
         try:
             ends = Version(first["version"]), Version(last["version"])
-        except InvalidVersion as error:
-            raise UsageError(f"{error}: name two releases, such as {first['package']}==1.2.0") from None
+        except InvalidVersion:
+            package = first["package"]
+            raise UsageError(f"{good} and {bad} are not both releases: name two, such as {package}==1.2.0") from None
         in_order = ends[0] < ends[1]
         released = _releases(first["package"]) if in_order else []
         inner = sorted(one for one in released if ends[0] < one < ends[1])

@@ -88,6 +88,19 @@ def test_a_file_that_others_own_or_may_change_is_passed_over_and_named(
     assert "not TOML" in capsys.readouterr().err
 
 
+def test_the_home_folder_is_looked_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    file = tmp_path / "kerasbench.toml"
+    file.write_text("[python]\n")
+    file.chmod(0o666)
+    below = tmp_path / "below"
+    below.mkdir()
+    assert find([], KNOWN, below).of(JAX) == sys.executable
+    assert capsys.readouterr().err.count("passed over") == 1
+
+
 def test_the_command_line_goes_before_the_file_backend_by_backend(tmp_path: Path) -> None:
     (tmp_path / "kerasbench.toml").write_text('[python]\njax = "/file/python"\ntorch = "/file/python"\n')
     found = find(["jax=/option/python"], KNOWN, tmp_path)

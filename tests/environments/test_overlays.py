@@ -31,7 +31,9 @@ class Uv:
         if arguments[0] == "venv":
             return REAL(*arguments, failure=failure)
         self.commands.append(arguments)
-        return PLAN if messages else ""
+        # What a shell with FORCE_COLOR has it print, unless it is told not to.
+        plan = PLAN if "--color=never" in arguments else PLAN.replace(" + ", " \x1b[32m+\x1b[39m ")
+        return plan if messages else ""
 
 
 @pytest.fixture

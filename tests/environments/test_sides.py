@@ -181,6 +181,7 @@ def test_releases_lie_between_two_exact_versions(monkeypatch: pytest.MonkeyPatch
     for good, bad, said in (
         ("keras==3.15.0", "keras==3.9.2", "does not come after"),
         ("keras==3.*", "keras==3.15.0", "what lies between"),
+        ("keras==latest", "keras==3.15.0", "keras==latest and keras==3.15.0 are not both releases"),
         ("old", "new", "what lies between"),
         ("keras==3.9.2", "torch==2.13.0", "what lies between"),
     ):
