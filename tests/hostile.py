@@ -14,7 +14,7 @@ from kerasbench.host import Machine
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.host.nvidia import Sample
 from kerasbench.protocol.columns import Device, Options
-from kerasbench.protocol.measurement import Latency, Parts, Published, Slice, Slices, Throughput
+from kerasbench.protocol.measurement import Latency, Published, Slice, Slices, Throughput
 from kerasbench.report import html, pages
 from kerasbench.results.record import SCHEMA, Counted, Record, RunConfig, TrialRecord
 from tests import made
@@ -51,27 +51,19 @@ def compared() -> Record:
     return dataclasses.replace(made.record(*trials, rounds=3), config=asked)
 
 
-def _two(slices: Slices) -> Slices:
-    return Slices.of(slices[:2])
-
-
 def _trial(number: int, backend: str, device: Device, step_ms: float) -> TrialRecord:
     found = made.with_parts(steady_ms=step_ms * (1 + number / 1000))
-    training = made.trained(found)
-    parts = training.parts
-    assert parts is not None
+    training, parts = made.trained(found), made.known(made.trained(found).parts)
     slice_, slices = training.slices[0], Slices.of([Slice(1, made.MS, 0, 0, 1), Slice(1, made.MS, 1, 1, 1)])
-    training = dataclasses.replace(
-        training,
-        warmup=Slices.of([Slice(1, 5)]),
-        slices=Slices.of(dataclasses.replace(slice_, cycle=cycle, position=0, cpu_ns=1) for cycle in (0, 1)),
-        epochs=Slices.of(Slice(1, 4_000_000, cycle, 0, 1) for cycle in (0, 1)),
-        again_ns=[made.MS],
-        parts=Parts(_two(parts.arrays), _two(parts.ready), _two(parts.bare), parts.peak_flops),
-    )
-    small = dataclasses.replace(
+    small = made.changed(
         found,
-        training=training,
+        training={
+            "warmup": Slices.of([Slice(1, 5)]),
+            "slices": Slices.of(dataclasses.replace(slice_, cycle=cycle, position=0, cpu_ns=1) for cycle in (0, 1)),
+            "epochs": Slices.of(Slice(1, 4_000_000, cycle, 0, 1) for cycle in (0, 1)),
+            "again_ns": [made.MS],
+            "parts": {name: Slices.of(getattr(parts, name)[:2]) for name in ("arrays", "ready", "bare")},
+        },
         prediction=[Latency(1, [made.MS, 2 * made.MS], slices), Latency(32, [made.MS] * 2, slices)],
         throughput=Throughput(10, 32, [made.MS], slices),
         published=Published(9_000, [4_000, 5_000], {"loss": [1.0, 0.5], "accuracy": [0.5]}, 10, [7_000, 6_000]),

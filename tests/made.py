@@ -33,6 +33,7 @@ from kerasbench.protocol.measurement import (
 from kerasbench.protocol.messages import Code, Failure, Phase
 from kerasbench.protocol.requests import Sizes
 from kerasbench.results.record import Effort, Record, RunConfig, ScenarioRecord, TrialRecord
+from kerasbench.results.store import Store
 
 T = TypeVar("T")
 CPU = Device("cpu")
@@ -40,6 +41,7 @@ MS = 1_000_000
 MACHINE = Machine("Chip 9", 2, 8 << 30, "Linux 6.1", "x86_64")
 DISTURBED = Signal("others", Severity.INVALID, "other processes used 40% of the CPU")
 FAILURE = Failure(Code.CRASH, "died from SIGSEGV in phase 'train'", "look at the last lines", "train", "Fatal error")
+SCATTER = (1.0, 1.001, 0.999)  # of three rounds
 
 
 def workload(name: str = "default", steps: int = 100) -> WorkloadDescription:
@@ -284,3 +286,56 @@ def in_block(number: int, found: Measurement, alone: bool = True, **different: A
 def by_environment(values: Mapping[str, T]) -> dict[Environment, T]:
     """Return values by the environments that these texts name: ``torch@old``."""
     return {Environment.parse(text): value for text, value in values.items()}
+
+
+def in_rounds(*steps_ms: float, overhead_ms: float = 0.0, **different: Any) -> list[TrialRecord]:
+    """A trial in each round, whose steps take so long."""
+    return [trial(index, found=measurement(ms, overhead_ms), **different) for index, ms in enumerate(steps_ms, start=1)]
+
+
+def thrice(step_ms: float, overhead_ms: float = 0.0, **different: Any) -> list[TrialRecord]:
+    """A trial in each of three rounds, which scatter by a thousandth."""
+    return in_rounds(*(step_ms * each for each in SCATTER), overhead_ms=overhead_ms, **different)
+
+
+def changed(whole: T, **different: Any) -> T:
+    """The same with other values; a dict stands for other values of a part: ``training={"first_step_ns": 1}``."""
+    for name, value in different.items():
+        part = getattr(whole, name)
+        if isinstance(value, dict) and dataclasses.is_dataclass(part):
+            different[name] = changed(part, **value)
+    replace: Any = dataclasses.replace
+    result: T = replace(whole, **different)
+    return result
+
+
+def known(found: T | None) -> T:
+    """What is there, where it may be missing."""
+    assert found is not None
+    return found
+
+
+def stored(folder: Path, run: Record | None = None) -> Store:
+    """The files of a run that is over."""
+    run = run or record(trial())
+    store = Store.create(folder, run.started)
+    store.finish(run)
+    return store
+
+
+def disturbed(one: TrialRecord) -> TrialRecord:
+    """The same trial, had others used the machine in all its slices."""
+    training = trained(known(one.measurement))
+    slices, epochs = (
+        dataclasses.replace(part, disturbed=[True] * len(part)) for part in (training.slices, training.epochs)
+    )
+    return changed(one, measurement={"training": {"slices": slices, "epochs": epochs}})
+
+
+def described(run: Record, **different: Any) -> Record:
+    """The same run, of whose workloads something else is said."""
+    scenarios = []
+    for one in run.scenarios:
+        workloads = [changed(workload, **different) for workload in one.description.workloads]
+        scenarios.append(changed(one, description={"workloads": workloads}))
+    return changed(run, scenarios=scenarios)

@@ -42,14 +42,17 @@ class Events(list[Event]):
 class Quiet(MachineMonitor):
     """A machine that does nothing else; ``disturbed`` blocks, counted from 1, have a busy neighbour."""
 
-    def __init__(self, *disturbed: int) -> None:
+    def __init__(self, *disturbed: int, hot: bool = False) -> None:
         super().__init__()
         self.disturbed = disturbed
+        self.hot = hot
         self.blocks = 0
 
     def watch(
         self, devices: Sequence[Device], block: Callable[[], Outcomes], on_wait: Callable[[str], None]
     ) -> tuple[Outcomes, Sequence[Surroundings]]:
+        if self.hot:
+            on_wait("hot")
         self.blocks += 1
         busy_s = 10 * (processors() - 0.5) if self.blocks in self.disturbed else 1.0
         return block(), [made.surroundings(after=made.state(10.0, busy_s), child_cpu_s=1.0)] * len(devices)
@@ -65,6 +68,11 @@ def by_round(
 def as_planned(cases: Sequence[Case], seed: int, round_index: int) -> list[Case]:
     """In place of plan.order.order, for rows and columns that come as they stand in a test."""
     return list(cases)
+
+
+def with_config(planned: cases.Plan, **different: Any) -> cases.Plan:
+    """Return a plan whose configuration differs in these fields."""
+    return dataclasses.replace(planned, config=dataclasses.replace(planned.config, **different))
 
 
 def execute(
@@ -86,6 +94,14 @@ def execute(
     ).execute()
 
 
+def noisy(*steps_ms: float) -> list[Measurement | Failure]:
+    return [made.measurement(step_ms=step) for step in steps_ms]
+
+
+CASES = [made.case(backend="torch"), made.case(backend="jax")]
+ANSWERS = {"torch": noisy(1), "jax": noisy(2), "tensorflow": noisy(3), "native": noisy(4)}
+
+
 class FakeWorker:
     """Answers a block at once, by backend: a list of measurements and failures, the last one over again.
 
@@ -94,7 +110,7 @@ class FakeWorker:
     """
 
     def __init__(self, room: int | None = None, **answers: list[Measurement | Failure]) -> None:
-        self.answers = answers
+        self.answers = ANSWERS | answers
         self.room = room
         self.requests: list[TrialRequest] = []
         self.limits: list[Limits] = []
@@ -109,6 +125,7 @@ class FakeWorker:
         self.blocks.append([one.request.backend for one in started])
         self.alone.append(alone)
         self.entrants, self.rules = entrants, rules
+        self.meanwhile(on_event)
         for one in started:
             on_event(TrialStarted(one.label))
             on_event(PhaseStarted(one.label, "train"))
@@ -117,6 +134,9 @@ class FakeWorker:
             dataclasses.replace(self.answer(one), started_alone=alone) if it else None
             for one, it in zip(entrants, fitting, strict=True)
         ]
+
+    def meanwhile(self, on_event: OnBlockEvent) -> None:
+        """Do what a test wants to happen in a block of these ``entrants``, which goes by these ``rules``."""
 
     def fitting(self, backends: Sequence[str]) -> list[bool]:
         """Tell which of a block's entrants have room."""
@@ -132,10 +152,3 @@ class FakeWorker:
         if isinstance(answer, Measurement):
             return Outcome([], 10**9, measurement=answer)
         return Outcome([], 10**9, failure=answer)
-
-
-CASES = [made.case(backend="torch"), made.case(backend="jax")]
-
-
-def noisy(*steps_ms: float) -> list[Measurement | Failure]:
-    return [made.measurement(step_ms=step) for step in steps_ms]

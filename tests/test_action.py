@@ -23,8 +23,6 @@ from kerasbench.errors import UsageError
 from kerasbench.plan import catalog
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Message
-from kerasbench.results.record import RunConfig
-from kerasbench.results.store import Store
 from tests import made, stand_in
 from tests.report.table import brief
 
@@ -103,7 +101,7 @@ def test_it_counts_the_figures_of_a_page_that_have_a_verdict(job: Job, rounds: i
         for number in range(1, rounds + 1)
         for options in kinds
     ]
-    run = dataclasses.replace(made.record(*trials, rounds=rounds), config=RunConfig(versus=["old", "new"]))
+    run = made.changed(made.record(*trials, rounds=rounds), config={"versus": ["old", "new"]})
     job.folder.joinpath("page").write_text(brief(findings(run)))
     job.folder.joinpath("bin", "python").write_text(f'#!/bin/sh\ncat "{job.folder}/page"\n')
     assert job.step("compare.sh", **COMPARE).returncode == 0
@@ -367,16 +365,13 @@ def test_results_that_were_tampered_with_write_no_markup_and_choose_no_other_pul
     workflows.comment(commit, results)
     assert "cannot be read" in github.comments[0]["body"] and "everyone" not in github.comments[0]["body"]
     evil = "**x** @everyone [a](https://spam.example) <img src=x> www.spam.example"
-    kinds = [Options(environment="old"), Options(environment="new")]
     trials = [
-        made.in_block(number, made.measurement(), options=options, name=evil)
+        made.in_block(number, made.measurement(), options=Options(environment=label), name=evil)
         for number in (1, 2, 3)
-        for options in kinds
+        for label in ("old", "new")
     ]
-    record = dataclasses.replace(made.record(*trials, rounds=3), config=RunConfig(versus=["old", "new"]))
-    store = Store.create(_made(tmp_path / "other"), record.started)
-    store.finish(record)
-    workflows.comment(commit, store.data.parent)
+    run = made.changed(made.record(*trials, rounds=3), config={"versus": ["old", "new"]})
+    workflows.comment(commit, made.stored(_made(tmp_path / "other"), run).data.parent)
     body = github.comments[0]["body"].partition("longer look.")[2]
     assert "everyone" in body
     for markup in ("@everyone", r"(?<!\\)<img", r"(?<!\\)\]", "://", r"www\.spam", r"(?<!\\)\*(?<!\\)\*x"):

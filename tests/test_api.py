@@ -35,10 +35,8 @@ from tests.cli.test_reading import stored_by_turns
 
 
 def stored(folder: Path, *step_ms: float, record: Record | None = None) -> Path:
-    trials = [made.trial(index, found=made.measurement(step)) for index, step in enumerate(step_ms, start=1)]
-    store = Store.create(folder, "2026-01-02T03:04:05Z")
-    store.finish(record or made.record(*trials, rounds=len(step_ms)))
-    return store.data
+    run = record or made.record(*made.in_rounds(*step_ms, overhead_ms=10.0), rounds=len(step_ms))
+    return made.stored(folder, run).data
 
 
 def test_loaded_results_show_the_answer_first(tmp_path: Path) -> None:
@@ -142,12 +140,10 @@ class Runs:
         self.unsaved = ""
         self.config: list[RunConfig] = []
         self.waits: list[bool] = []
-        self.folders: list[Path] = []
 
     def __call__(self, asked: RunConfig, folder: Path, chosen: object, audience: object, wait: bool) -> object:
         self.config.append(asked)
         self.waits.append(wait)
-        self.folders.append(folder)
         store = Store.create(self.folder, "2026-01-02T03:04:05Z")
         store.finish(self.record)
         return nullcontext(FinishedRun(self.record, store, self.unsaved))
@@ -210,6 +206,7 @@ def test_an_explanation_is_text_and_data(runs: Runs) -> None:
     assert str(found).startswith("## Where the time goes") and "- Feeding: 0.500 ms a step" in str(found)
     assert "Where the time goes" in found._repr_html_()
     assert repr(found).startswith("dense, torch cpu: An epoch of 100 steps takes ")
+    assert "Prepared data would help" in repr(found)
     (data,), (one,) = found.to_data(), found.breakdowns
     assert data["feeding_ms"]["value"] == pytest.approx(one.feeding_ms.value) == pytest.approx(0.5)
     assert found.summary.rows and found.records == [runs.record]

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from kerasbench.report import pages
-from kerasbench.results.store import Store
 from tests import made
 from tests.test_action import git
 
@@ -23,8 +22,7 @@ def add_run(results: Path, day: int) -> Path:
     """Measure there, and make its page and the index."""
     started = f"2026-01-{day:02d}T03:04:05Z"
     found = [made.in_block(1, made.measurement(ms), backend=backend) for backend, ms in (("jax", 2.0), ("torch", 3.0))]
-    store = Store.create(results, started)
-    store.finish(dataclasses.replace(made.record(*found), started=started))
+    store = made.stored(results, dataclasses.replace(made.record(*found), started=started))
     pages.write(pages.made_from([results]))
     return store.data
 

@@ -1,7 +1,6 @@
 """README.md and docs/: what they show is what is printed, and what they name is there. Links are checked by mkdocs."""
 
 import ast
-import dataclasses
 import importlib.util
 import inspect
 import os
@@ -20,8 +19,6 @@ import kerasbench
 from kerasbench.cli.main import app
 from kerasbench.cli.options import with_default_command
 from kerasbench.report import pages
-from kerasbench.results.record import RunConfig
-from kerasbench.results.store import Store
 from tests import made
 
 ROOT = Path(__file__).parent.parent
@@ -152,15 +149,10 @@ def test_the_site_has_a_page_for_each_machine_and_one_of_all_without_what_a_race
     tmp_path: Path,
 ) -> None:
     for number, (chip, versus) in enumerate((("Chip 9", []), ("Chip 10", []), ("Chip 11", ["old", "new"])), start=1):
-        started = f"2026-01-0{number}T03:04:05Z"
         found = [made.in_block(1, made.measurement(ms), backend=name) for name, ms in (("jax", 2.0), ("torch", 3.0))]
-        record = dataclasses.replace(
-            made.record(*found),
-            started=started,
-            config=RunConfig(versus=versus),
-            machine=dataclasses.replace(made.MACHINE, chip=chip),
-        )
-        Store.create(tmp_path, started).finish(record)
+        started = f"2026-01-0{number}T03:04:05Z"
+        run = made.changed(made.record(*found), started=started, config={"versus": versus}, machine={"chip": chip})
+        made.stored(tmp_path, run)
     files = tool("machines").made(tmp_path)
     together = files["machines/index.md"]
     assert "Chip 9: jax cpu" in together and "Chip 10: torch cpu" in together and "Chip 11" not in together

@@ -41,11 +41,11 @@ def test_the_wheel_that_the_sdist_makes_holds_the_scenarios_the_data_and_the_typ
     assert not [name for name in names if name.startswith(("tests/", "scenarios/"))]
 
 
-def test_a_child_that_lacks_the_parent_s_packages_can_serve() -> None:
-    # -S: no site-packages at all, so that only the standard library is there.
-    late = ("worker.describe", "worker.clock", "protocol.messages")
-    modules = ("worker.serve", *late, "scenario", "datasets")
+def test_a_scenario_file_and_a_child_that_lacks_the_parent_s_packages_need_the_standard_library_alone() -> None:
+    # -S: no site-packages at all.
+    modules = ("worker.serve", "worker.describe", "worker.clock", "protocol.messages", "scenario", "datasets")
     code = "import sys; sys.path.insert(0, '.'); " + "; ".join(f"import kerasbench.{name}" for name in modules)
+    code += "; kerasbench.Scenario, kerasbench.Workload, kerasbench.datasets"
     subprocess.run([sys.executable, "-S", "-c", code], check=True, capture_output=True, cwd=ROOT)
 
 

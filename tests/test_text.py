@@ -21,10 +21,6 @@ def test_what_is_shown_moves_no_cursor(text: str, shown: str) -> None:
     assert printable(text) == shown
 
 
-def test_one_is_singular() -> None:
-    assert [words.count(number, "case") for number in (0, 1, 2)] == ["0 cases", "1 case", "2 cases"]
-
-
 def test_a_machine_s_memory_is_told_in_whole_gib() -> None:
     assert words.whole_gib(int(15.6 * words.GIB)) == "16 GiB"
 

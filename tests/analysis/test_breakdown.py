@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Sequence
-from itertools import product
 from typing import Any
 
 import pytest
@@ -12,12 +11,11 @@ from kerasbench.analysis.estimates import mean_interval
 from kerasbench.analysis.findings import findings
 from kerasbench.protocol.columns import Column, Device, Options
 from kerasbench.protocol.measurement import Measurement, Slice, Slices
-from kerasbench.report.explanation import section, sentences
+from kerasbench.report.explanation import sentences
 from kerasbench.results.folder import merge
 from kerasbench.results.record import Counted, TrialRecord
 from tests import made
 from tests.made import with_parts
-from tests.report.table import drawn
 
 GPU = Device("cuda", 0, "NVIDIA H200")
 FLOPS = [Counted("dense", "default", 1e6)]  # for each sample of its batches of 32
@@ -39,18 +37,11 @@ def rivals(step_ms_: float, options: Options, device: Device = made.CPU) -> list
     return [made.trial(i, found=made.measurement(step_ms_), options=options, device=device) for i in ROUNDS]
 
 
-def test_the_parts_of_a_step_are_the_differences_of_its_readings() -> None:
-    one = explained()
-    assert (one.feeding_ms.value, one.framework_ms.value, one.computation_ms.value) == pytest.approx((0.5, 0.5, 1.0))
-    assert one.overhead_ms.value == pytest.approx(10.0)
-    assert one.epoch_ms.value == pytest.approx(210.0)
-    assert one.later.value == pytest.approx(1.0)
-
-
-def test_the_parts_add_up_to_the_epoch_whatever_a_step_took_when_they_were_measured() -> None:
+def test_the_parts_of_a_step_are_shares_of_it_whatever_it_took_when_they_were_measured() -> None:
     one = explained(found=with_parts(arrays_ms=4.0, ready_ms=3.0))
     step = sum(part.value for part in (one.feeding_ms, one.framework_ms, one.computation_ms))
     assert one.overhead_ms.value + one.steps * step == pytest.approx(one.epoch_ms.value)
+    assert (one.overhead_ms.value, one.epoch_ms.value) == pytest.approx((10.0, 210.0))
     assert (one.feeding_ms.value, one.framework_ms.value, one.computation_ms.value) == pytest.approx((0.5, 1.0, 0.5))
     assert one.later.value == pytest.approx(2.0)
 
@@ -85,20 +76,10 @@ NOT_TOLD = "not significantly above zero (-6.92 to 5.58 ms"
 @pytest.mark.parametrize(
     ("amount", "values", "said"),
     [
-        ("overhead_ms", ABOVE, "; 3.00 ms (2.75 to 3.25 ms) of it (1.4 %) is what each epoch costs once"),
-        ("overhead_ms", LEVEL, f"; what each epoch costs once, validation included, is {NOT_TOLD})."),
         ("overhead_ms", BELOW, "was not seen: short epochs took 3.00 ms (2.75 to 3.25 ms) less than the same number"),
         ("feeding_ms", ABOVE, "Feeding: 3.00 ms a step (2.75 to 3.25 ms), 143 % of the epoch: the extra time"),
         ("feeding_ms", LEVEL, f"Feeding: {NOT_TOLD} a step): the extra time of a batch"),
         ("feeding_ms", BELOW, "Feeding: no cost was seen; from arrays a step took 3.00 ms (2.75 to 3.25 ms) less than"),
-        ("framework_ms", ABOVE, "Python and framework: 3.00 ms a step (2.75 to 3.25 ms), 143 % of the epoch: what"),
-        ("framework_ms", LEVEL, f"Python and framework: {NOT_TOLD} a step): what fit does"),
-        ("framework_ms", BELOW, "Python and framework: no cost was seen; in fit a step took 3.00 ms (2.75 to 3.25 ms)"),
-        ("compile_ms", ABOVE, "The first step takes 3.00 ms (2.75 to 3.25 ms) longer than the same call later"),
-        ("compile_ms", LEVEL, f"Tracing and compiling are {NOT_TOLD}): the time of the first step"),
-        ("compile_ms", BELOW, "The first step takes 3.00 ms (2.75 to 3.25 ms) less than the same call later"),
-        ("warming_ms", ABOVE, "Until it was steady, the training took 3.00 ms (2.75 to 3.25 ms) longer than"),
-        ("warming_ms", LEVEL, f"The cost of warming up is {NOT_TOLD}): the time until"),
         ("warming_ms", BELOW, "Until it was steady, the training took 3.00 ms (2.75 to 3.25 ms) less than the same"),
     ],
 )
@@ -126,17 +107,14 @@ def test_a_duration_s_interval_does_not_go_below_zero() -> None:
 
 def test_the_rate_is_the_counted_operations_over_the_bare_step() -> None:
     one = explained()
-    assert one.rate is not None and one.peak is not None
-    assert one.rate.value == pytest.approx(32 * 1e6 / 1e-3)
-    assert any("32.0 GFLOP/s, 32 % of the 100 that" in sentence for sentence in sentences(one))
+    assert made.known(one.rate).value == pytest.approx(32 * 1e6 / 1e-3)
+    assert made.known(one.peak).value == pytest.approx(1e11)
 
 
 def test_a_larger_batch_is_advised_by_the_time_of_a_sample() -> None:
     # Four times the samples in twice the time: half of the time for each.
-    one = explained(*rivals(4.0, Options(batch=128)))
-    (advice,) = [advice for advice in one.advice if advice.what is Help.BATCH]
+    (advice,) = [one for one in explained(*rivals(4.0, Options(batch=128))).advice if one.what is Help.BATCH]
     assert advice.left.value == pytest.approx(0.5)
-    assert any("batch=128 needs 50 % of today's time" in sentence for sentence in sentences(one))
 
 
 @pytest.mark.parametrize(
@@ -188,28 +166,11 @@ def test_interpreters_with_labels_differ_in_more_than_the_jit() -> None:
 
 def test_prepared_data_are_advised_where_feeding_takes_a_tenth() -> None:
     assert [one.what for one in explained().advice] == [Help.PREPARED]
-    fed = explained(found=with_parts(ready_ms=1.9))
-    assert fed.advice == []
-    assert any("Nothing that was measured" in sentence for sentence in sentences(fed))
+    assert explained(found=with_parts(ready_ms=1.9)).advice == []
 
 
-def test_two_rounds_are_too_few_for_advice() -> None:
-    found = [made.trial(index, found=with_parts()) for index in (1, 2)]
-    other = [made.trial(index, found=made.measurement(1.0), options=Options(jit=True)) for index in (1, 2)]
-    assert breakdown([*found, *other]).advice == []
-
-
-def test_cases_without_parts_are_not_explained() -> None:
-    assert findings(made.record(made.trial())).breakdowns == []
-    assert drawn(section([])) == ""
-
-
-def test_all_pairs_of_what_may_be_missing_are_drawn() -> None:
-    for compile_, flops in product((True, False), (FLOPS, [])):
-        found = with_parts()
-        training = dataclasses.replace(made.trained(found), again_ns=made.trained(found).again_ns if compile_ else [])
-        trials = [made.trial(i, found=dataclasses.replace(found, training=training)) for i in ROUNDS]
-        one = breakdown(trials, flops)
-        said = list(sentences(one))
-        assert any("tracing and compiling" in sentence for sentence in said) is compile_
-        assert any("GFLOP/s" in sentence for sentence in said) is bool(flops)
+def test_without_a_count_and_a_second_call_there_is_neither_a_rate_nor_a_time_of_compiling() -> None:
+    found = made.changed(with_parts(), training={"again_ns": []})
+    one = breakdown([made.trial(index, found=found) for index in ROUNDS], flops=[])
+    assert (one.rate, one.peak, one.compile_ms) == (None, None, None)
+    assert made.known(explained().compile_ms).value == pytest.approx(280)

@@ -11,7 +11,6 @@ from scipy import stats as reference
 from kerasbench.analysis import estimates
 from kerasbench.analysis.estimates import (
     CONFIDENCE,
-    Basis,
     Estimate,
     LogEstimate,
     Verdict,
@@ -44,7 +43,6 @@ def test_a_time_is_positive(values: list[float]) -> None:
     ("amount", "told"),
     [
         ((2.0, 1.0, 3.0), 1),
-        ((2.0, -1.0, 5.0), 0),
         ((-2.0, -5.0, 1.0), 0),
         ((-2.0, -3.0, -1.0), -1),
         ((0.0, 0.0, 0.0), 0),
@@ -70,28 +68,8 @@ def test_welch_of_two_trials_has_no_interval_and_of_equal_ones_no_width() -> Non
     assert welch([2.0] * 3, [1.0] * 3).half_width == 0
 
 
-@pytest.mark.parametrize("basis", ["trials", "slices"])
-def test_a_ratio_is_made_of_centre_error_and_degrees_also_of_one_trial(basis: Basis) -> None:
-    found = LogEstimate(math.log(2), 0.1, 4, trials=1, basis=basis)
-    assert found.value == pytest.approx(2)
-    assert found.high == pytest.approx(2 * math.exp(2.776445 * 0.1))
-    assert found.half_width == pytest.approx(math.exp(2.776445 * 0.1) - 1)
-    assert found.has_interval
-
-
-def test_an_estimate_times_a_number_keeps_its_relative_interval() -> None:
-    found = estimate([10.0, 11.0, 12.0])
-    half = found.times(0.5)
-    assert half.value == pytest.approx(found.value / 2)
-    assert half.high == pytest.approx((found.high or 0) / 2)
-    assert half.half_width == pytest.approx(found.half_width)
-
-
-def test_the_error_of_an_amount_is_that_of_its_values_and_not_of_their_logarithms() -> None:
+def test_an_amount_may_be_negative_and_its_interval_is_a_share_of_its_value() -> None:
     found = mean_interval([-1.0, 0.0, 4.0])
-    assert found.value == pytest.approx(1)
-    assert found.error == pytest.approx(math.sqrt(7 / 3))
-    assert found.low == pytest.approx(1 - 4.302653 * math.sqrt(7 / 3))
     assert found.sign == 0
     assert (-found).value == pytest.approx(-1)
     assert (-found).high == pytest.approx(-(found.low or 0))
@@ -132,17 +110,10 @@ def verdicts(ratios: Sequence[LogEstimate | None], runs: Sequence[object] = ()) 
     return [one.verdict for one in judge_all(ratios, runs=runs)]
 
 
-def test_verdicts_are_corrected_for_the_number_of_those_that_nothing_can_be_said_of() -> None:
-    border, unclear = measured(0.93, 0.02), measured(1.0, 0.1)
-    assert judge(border) is Verdict.FASTER
-    assert verdicts([border] * 20) == [Verdict.FASTER] * 20
-    assert verdicts([border] + [unclear] * 19) == [Verdict.INCONCLUSIVE] * 20
-    assert verdicts([border] + [None] * 19) == [Verdict.FASTER] + [Verdict.INCONCLUSIVE] * 19
-
-
 def test_a_run_s_verdicts_do_not_depend_on_what_else_is_shown() -> None:
     border, unclear = measured(0.93, 0.02), measured(1.0, 0.1)
     assert verdicts([border] + [unclear] * 19, ["one"] + ["other"] * 19)[0] is Verdict.FASTER
+    assert verdicts([border] + [None] * 19)[0] is Verdict.FASTER  # nor on those that nothing can be said of
 
 
 def test_the_interval_that_is_shown_is_the_one_that_decides(rng: random.Random) -> None:
@@ -155,10 +126,6 @@ def test_the_interval_that_is_shown_is_the_one_that_decides(rng: random.Random) 
         beyond = Verdict.SLOWER if ratio.low > 1 + effect else Verdict.FASTER if ratio.high < 1 / (1 + effect) else None
         within = 1 / (1 + effect) < ratio.low and ratio.high < 1 + effect
         assert verdict is (beyond or (Verdict.SAME if within else Verdict.INCONCLUSIVE))
-
-
-def test_exactly_equal_times_are_the_same() -> None:
-    assert judge(estimate([1.0, 1.0, 1.0])) is Verdict.SAME
 
 
 def test_more_rounds_decide_unless_the_ratio_lies_on_the_edge() -> None:
@@ -187,12 +154,8 @@ def test_one_trial_whose_slices_tell_its_error_decides() -> None:
     assert judge(sliced) is Verdict.FASTER
     assert judge(dataclasses.replace(sliced, log_error=None)) is Verdict.INCONCLUSIVE
     assert judge(dataclasses.replace(sliced, log_error=0.2)) is Verdict.INCONCLUSIVE
-    assert estimates.claim(sliced, 0.03) == estimates.claim(
-        dataclasses.replace(sliced, trials=21, basis="trials"), 0.03
-    )
 
 
-ALPHA = (1 - CONFIDENCE) / 2  # of one side
 SEEDS = range(8)
 
 
@@ -238,11 +201,6 @@ def test_two_runs_are_compared_as_by_welch_s_test(
     assert found.degrees == pytest.approx(test.df)
     assert found.log_error is not None
     assert found.log_centre / found.log_error == pytest.approx(test.statistic)
-
-
-@pytest.mark.parametrize("degrees", [1, 2, 4.7, 29])
-def test_quantiles_are_those_of_t(degrees: float) -> None:
-    assert estimates.t_quantile(degrees) == pytest.approx(reference.t.ppf(1 - ALPHA, degrees))
 
 
 def ratios(seed: int, count: int, strength: float) -> list[LogEstimate]:

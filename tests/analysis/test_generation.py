@@ -15,22 +15,19 @@ MS = 1_000_000
 
 
 def test_tokens_that_all_take_as_long_lie_on_a_line_behind_the_prompt() -> None:
-    line = growth(COUNTS, [50 + 3 * count for count in COUNTS])
-    assert line is not None
+    line = made.known(growth(COUNTS, [50 + 3 * count for count in COUNTS]))
     assert [line.ttft_ns, line.tpot_ns, line.residual] == pytest.approx([53, 3, 0], abs=1e-9)
 
 
 def test_the_slope_is_found_among_times_that_scatter(rng: np.random.Generator) -> None:
     counts = list(range(1, 33))
-    line = growth(counts, [1_000 + 100 * count + rng.uniform(-20, 20) for count in counts])
-    assert line is not None
+    line = made.known(growth(counts, [1_000 + 100 * count + rng.uniform(-20, 20) for count in counts]))
     assert line.tpot_ns == pytest.approx(100, rel=0.02)  # were all 20 off to the worse side, it would be 1.9 % off
     assert 0 < line.residual < 0.025
 
 
 def test_a_text_that_takes_longer_with_each_token_is_no_line() -> None:
-    line = growth(range(1, 101), [count * count for count in range(1, 101)])
-    assert line is not None
+    line = made.known(growth(range(1, 101), [count * count for count in range(1, 101)]))
     assert line.residual == pytest.approx(1 / 6, rel=0.05)
 
 
@@ -41,8 +38,7 @@ def test_there_is_no_line_through_times_that_do_not_rise() -> None:
 
 def test_a_trial_s_line_is_of_the_medians_over_its_slices() -> None:
     found = made.growing([3.0, 3.0, 90.0], prompt_ms=50)
-    line = typical(found)
-    assert line is not None
+    line = made.known(typical(found))
     assert [line.ttft_ns, line.tpot_ns] == pytest.approx([53 * MS, 3 * MS])
     assert [round(one.tpot_ns / MS) for one in by_cycle(found).values()] == [3, 3, 90]
 
@@ -53,18 +49,14 @@ def writing(*per_token_ms: float, way: str = "call") -> Measurement:
 
 
 def test_figures_of_a_trial_are_those_of_its_line_and_of_its_batch() -> None:
-    found = writing(4.0, 4.0, way="compiled_call")
-    read = {name: BY_NAME[f"generate_compiled_call_{name}"].read(made.trial(), found) for name in FIGURES}
-    assert read == pytest.approx({"ttft_ms": 54, "tpot_ms": 4, "tokens_per_s": 4 / 0.004, "residual": 0}, abs=1e-9)
+    names, found = ("ttft_ms", "tpot_ms", "tokens_per_s", "residual"), writing(4.0, 4.0, way="compiled_call")
+    read = [BY_NAME[f"generate_compiled_call_{name}"].read(made.trial(), found) for name in names]
+    assert read == pytest.approx([54, 4, 4 / 0.004, 0], abs=1e-9)
     assert BY_NAME["generate_call_tpot_ms"].read(made.trial(), found) is None
 
 
-FIGURES = ("ttft_ms", "tpot_ms", "tokens_per_s", "residual")
-
-
 def test_two_columns_are_compared_cycle_by_cycle() -> None:
-    ratio = ratios.of_trials(writing(4.0, 8.0, 40.0), writing(2.0, 4.0, 20.0), "generate_call_tpot_ms")
-    assert ratio is not None
+    ratio = made.known(ratios.of_trials(writing(4.0, 8.0, 40.0), writing(2.0, 4.0, 20.0), "generate_call_tpot_ms"))
     assert np.exp(ratio.log) == pytest.approx(2)
     assert ratio.error == pytest.approx(0, abs=1e-9)
     assert ratios.of_trials(writing(4.0), made.measurement(), "generate_call_tpot_ms") is None

@@ -65,11 +65,3 @@ def test_intervals_are_as_wide_as_the_number_of_what_is_called_asks_for(
     p_values: list[float], confidence: float
 ) -> None:
     assert confidence_of(p_values, 0.05) == pytest.approx(confidence)
-
-
-def test_what_is_called_is_what_lies_beyond_by_an_interval_of_that_confidence(rng: random.Random) -> None:
-    for _ in range(200):
-        p_values = [rng.random() ** 3 for _ in range(12)]
-        confidence = confidence_of(p_values, 0.05)
-        beyond = sum(p <= 1 - confidence for p in p_values)
-        assert beyond == 0 or confidence == pytest.approx(1 - 0.05 * beyond / 12)

@@ -27,9 +27,7 @@ def compare(times: Mapping[str, float], error: float, disturbed: bool = False) -
 
 
 def look(times: Mapping[str, float], error: float, disturbed: bool = False) -> race.Look[str]:
-    found = race.look(list(times), compare(times, error, disturbed), MARGIN, LOOKS)
-    assert found is not None
-    return found
+    return made.known(race.look(list(times), compare(times, error, disturbed), MARGIN, LOOKS))
 
 
 def test_what_is_slower_by_more_than_the_margin_leaves_and_what_may_be_as_good_stays() -> None:
@@ -48,10 +46,6 @@ def test_what_others_disturbed_decides_nothing() -> None:
     assert (found.slower, found.is_over) == ([], False)
 
 
-def test_without_candidates_there_is_no_race() -> None:
-    assert race.look([], compare({}, 0.1), MARGIN, LOOKS) is None
-
-
 def test_all_looks_of_a_race_together_err_in_one_of_twenty(rng: random.Random) -> None:
     """The largest of the standardised sums after each look exceeds its edge in 5 % of races."""
     races, looks, beyond = 20_000, 4, 0
@@ -67,7 +61,7 @@ def test_all_looks_of_a_race_together_err_in_one_of_twenty(rng: random.Random) -
 def test_one_block_is_known_by_what_blocks_differ_by_and_several_by_their_own_scatter_too() -> None:
     one, several = race.interval([0.5], 0.07), race.interval([0.3, 0.5, 0.7], 0.07)
     assert one.log_error == pytest.approx(0.07)
-    assert several.log_error is not None and several.log_error > 0.07 / math.sqrt(3)
+    assert made.known(several.log_error) > 0.07 / math.sqrt(3)
     assert (one.degrees, several.degrees) == (race.PRIOR_DEGREES, race.PRIOR_DEGREES + 2)
 
 
@@ -90,14 +84,13 @@ def raced(
     if failed:
         failure = Failure(Code.OOM, "out of memory", "")
         trials.append(made.trial(1, backend=failed.backend, options=failed.options, failure=failure))
-    record = made.record(*trials, rounds=len(rounds))
-    config = RaceConfig(baseline=baseline, tries=[tries])
-    return dataclasses.replace(record, config=dataclasses.replace(record.config, race=config, effort=RACE))
+    asked = {"race": RaceConfig(baseline=baseline, tries=[tries]), "effort": RACE}
+    return made.changed(made.record(*trials, rounds=len(rounds)), config=asked)
 
 
 def test_how_the_candidates_of_a_race_came_out() -> None:
     fast = Column("jax", "cpu", EIGHT)
-    record = raced({JAX: 2.0, fast: 1.0, TENSORFLOW: 4.0, TORCH: 9.0}, {fast: 1.0, TENSORFLOW: 4.1}, failed=None)
+    record = raced({JAX: 2.0, fast: 1.0, TENSORFLOW: 4.0, TORCH: 9.0}, {fast: 1.0, TENSORFLOW: 4.1})
     (found,) = findings(record).races
     assert [(one.column, one.rounds, one.has_left) for one in found.standings] == [
         (fast, 2, False),
@@ -106,7 +99,7 @@ def test_how_the_candidates_of_a_race_came_out() -> None:
         (TORCH, 1, True),
     ]
     assert (found.leader, found.baseline, found.is_over) == (fast, TENSORFLOW, True)
-    assert found.gain is not None and found.gain.value == pytest.approx(4.05, rel=0.1)
+    assert made.known(found.gain).value == pytest.approx(4.05, rel=0.1)
 
 
 def test_two_races_are_told_by_a_sentence_each_and_none_for_all() -> None:
@@ -119,8 +112,13 @@ def test_two_races_are_told_by_a_sentence_each_and_none_for_all() -> None:
 
 def test_a_candidate_that_failed_is_in_the_race_as_a_failure() -> None:
     (found,) = findings(raced({JAX: 1.0, TENSORFLOW: 4.0}, failed=TORCH)).races
-    assert found.standings[-1].column == TORCH
-    assert found.standings[-1].failure is not None and found.standings[-1].failure.code is Code.OOM
+    last = found.standings[-1]
+    assert (last.column, made.known(last.failure).code) == (TORCH, Code.OOM)
+
+
+def test_where_no_candidate_is_left_there_is_no_race() -> None:
+    assert race.look([], compare({}, 0.1), MARGIN, LOOKS) is None
+    assert findings(raced({}, failed=TORCH)).races == []
 
 
 def test_larger_batches_are_compared_by_the_time_of_a_sample() -> None:
@@ -129,20 +127,15 @@ def test_larger_batches_are_compared_by_the_time_of_a_sample() -> None:
     assert found.metric == "train_samples_per_s"
     assert [one.column for one in found.standings] == [larger, JAX, TENSORFLOW]
     assert [one.ratio.value for one in found.standings if one.ratio] == pytest.approx([2, 4])
-    assert found.gain is not None and found.gain.value == pytest.approx(4)
+    assert made.known(found.gain).value == pytest.approx(4)
     assert found.pays_after is None  # its steps are of other samples
 
 
 def test_a_longer_first_step_pays_after_some_steps() -> None:
     record = raced({JAX: 1.0, TENSORFLOW: 4.0})
-    for trial in record.trials:
-        assert trial.measurement is not None and trial.measurement.training is not None
-        slow = 3_300_000_000 if trial.backend == "jax" else 300_000_000
-        trained = dataclasses.replace(trial.measurement.training, first_step_ns=slow)
-        index = record.trials.index(trial)
-        record.trials[index] = dataclasses.replace(
-            trial, measurement=dataclasses.replace(trial.measurement, training=trained)
-        )
+    for index, trial in enumerate(record.trials):
+        first_ms = 3300 if trial.backend == "jax" else 300
+        record.trials[index] = made.changed(trial, measurement={"training": {"first_step_ns": first_ms * made.MS}})
     (found,) = findings(record).races
     assert found.first_steps_ms == (3300, 300)
     assert found.pays_after == pytest.approx(3000 / 3.1, rel=0.05)

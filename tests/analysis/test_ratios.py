@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from kerasbench.analysis.cases import CaseSummary, summarize_case
-from kerasbench.analysis.estimates import LogEstimate, estimate, median_error
+from kerasbench.analysis.estimates import estimate, median_error
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.ratios import (
     BETWEEN_OTHERS,
@@ -21,22 +21,19 @@ from kerasbench.analysis.ratios import (
     spread,
 )
 from kerasbench.analysis.ratios import _slices_in as slices_in
-from kerasbench.protocol.measurement import Latency, Measurement, Slice, Slices, Throughput, kept_calls
+from kerasbench.protocol.measurement import Latency, Measurement, Slice, Slices, kept_calls
 from kerasbench.protocol.messages import Phase
 from kerasbench.results.record import TrialRecord
 from tests import made
+from tests.made import known
 
 STEP, HEADLINE = "steady_step_ms", "train_step_ms"
 DRIFT = (1.0, 1.3, 1.7, 0.8, 2.0, 1.1)
+NO_EPOCHS = {"epochs": Slices.of(())}
 
 
 def case(*found: Measurement, backend: str = "jax") -> CaseSummary:
     return summarize_case(made.in_block(number, one, backend=backend) for number, one in enumerate(found, start=1))
-
-
-def known(found: LogEstimate | None) -> LogEstimate:
-    assert found is not None
-    return found
 
 
 def test_drift_from_slice_to_slice_cancels() -> None:
@@ -117,10 +114,6 @@ def test_the_interval_of_one_block_holds_the_truth_where_backends_scatter_as_the
     assert hits / runs >= 0.93
 
 
-def test_one_slice_alone_has_no_interval() -> None:
-    assert not known(ratio_of(case(made.sliced([1.0])), case(made.sliced([2.0])), STEP, ())).has_interval
-
-
 def test_the_headline_joins_steps_and_short_epochs() -> None:
     a, b = made.sliced([1.0] * 6, [12.0] * 6), made.sliced([2.0] * 6, [18.0] * 6)
     found = known(ratio_of(case(a), case(b), HEADLINE, ()))
@@ -131,13 +124,8 @@ def test_the_headline_joins_steps_and_short_epochs() -> None:
 
 
 def test_where_short_epochs_were_left_out_a_step_inside_an_epoch_stands_for_all() -> None:
-    def slow(steps_ms: Sequence[float]) -> Measurement:
-        found = made.sliced(steps_ms)
-        training = dataclasses.replace(made.trained(found), epochs=Slices.of(()))
-        left_out = dataclasses.replace(made.SIZES, left_out=["epoch"])
-        return dataclasses.replace(found, training=training, sizes=left_out)
-
-    a, b = case(slow([1.0] * 6)), case(slow([2.0] * 6))
+    sizes = dataclasses.replace(made.SIZES, left_out=["epoch"])
+    a, b = (case(made.changed(made.sliced([ms] * 6), training=NO_EPOCHS, sizes=sizes)) for ms in (1.0, 2.0))
     assert known(ratio_of(a, b, HEADLINE, ())).value == pytest.approx(0.5)
     assert known(ratio_of(a, b, "train_samples_per_s", ())).value == pytest.approx(2)
     assert a.values(BY_NAME[HEADLINE]) == [1.0]
@@ -180,9 +168,8 @@ def test_an_epoch_with_fewer_steps_than_a_short_one_is_left_to_its_steps() -> No
 
 
 def epochs(epochs_ms: Sequence[float]) -> Measurement:
-    found = made.epochs_measurement(1.0)
     slices = Slices.of(Slice(10, int(10 * ms * made.MS), cycle, 0, 0) for cycle, ms in enumerate(epochs_ms))
-    return dataclasses.replace(found, training=dataclasses.replace(made.trained(found), slices=slices))
+    return made.changed(made.epochs_measurement(1.0), training={"slices": slices})
 
 
 def test_where_the_epoch_is_the_unit_it_is_compared_alone() -> None:
@@ -194,37 +181,19 @@ def test_where_the_epoch_is_the_unit_it_is_compared_alone() -> None:
 
 
 def test_a_sweep_has_rates_by_its_steps() -> None:
-    def swept(steps_ms: Sequence[float]) -> Measurement:
-        found = made.sliced(steps_ms)
-        return dataclasses.replace(found, training=dataclasses.replace(made.trained(found), epochs=Slices.of(())))
-
-    a, b = case(swept([1.0] * 6)), case(swept([2.0] * 6))
+    a, b = (case(made.changed(made.sliced([ms] * 6), training=NO_EPOCHS)) for ms in (1.0, 2.0))
     assert known(ratio_of(a, b, "train_samples_per_s", ())).value == pytest.approx(2)
     assert ratio_of(a, b, HEADLINE, ()) is None
 
 
-def predicting(factor: float) -> Measurement:
-    def slices(level_ns: int, count: int) -> Slices:
-        return Slices.of(
-            Slice(count, int(count * level_ns * factor * each), cycle, 0, 0) for cycle, each in enumerate(DRIFT)
-        )
+def test_passes_of_predict_are_compared_by_their_slices() -> None:
+    def predicting(factor: float) -> CaseSummary:
+        slices = Slices.of(Slice(1, int(50 * factor * each * made.MS), cycle, 0) for cycle, each in enumerate(DRIFT))
+        return case(made.changed(made.sliced(DRIFT), throughput={"slices": slices}))
 
-    def latency(batch: int, level_ns: int, count: int) -> Latency:
-        found = slices(level_ns, count)
-        return Latency(batch, [int(one.unit_ns) for one in found for _ in range(count)], found)
-
-    single, several = latency(1, made.MS, 100), latency(32, 2 * made.MS, 50)
-    throughput = Throughput(1_000, 32, [int(50 * made.MS * factor)], slices(50 * made.MS, 1))
-    return dataclasses.replace(made.sliced(DRIFT), prediction=[single, several], throughput=throughput)
-
-
-@pytest.mark.parametrize(
-    ("metric", "ratio"), [("predict_p50_ms", 0.5), ("predict_batch_p50_ms", 0.5), ("predict_samples_per_s", 2.0)]
-)
-def test_predictions_are_compared_by_their_slices_too(metric: str, ratio: float) -> None:
-    found = known(ratio_of(case(predicting(1.0)), case(predicting(2.0)), metric, ()))
+    found = known(ratio_of(predicting(1.0), predicting(2.0), "predict_samples_per_s", ()))
     assert found.basis == "slices"
-    assert found.value == pytest.approx(ratio)
+    assert found.value == pytest.approx(2.0)
 
 
 def called(*slices_ms: Sequence[float], complete: bool = True) -> CaseSummary:
@@ -253,9 +222,8 @@ def test_calls_that_are_not_all_in_a_file_are_compared_by_their_slices_alone() -
 
 def test_what_has_no_slices_is_paired_by_block() -> None:
     def first(block: int, first_ms: float, alone: bool = True) -> TrialRecord:
-        found = made.sliced([1.0] * 6)
-        training = dataclasses.replace(made.trained(found), first_step_ns=int(first_ms * made.MS))
-        return made.in_block(block, dataclasses.replace(found, training=training), alone)
+        found = made.changed(made.sliced([1.0] * 6), training={"first_step_ns": int(first_ms * made.MS)})
+        return made.in_block(block, found, alone)
 
     a = summarize_case(first(block, 100.0 * block) for block in (1, 2, 3))
     b = summarize_case(first(block, 300.0 * block) for block in (1, 2, 3))
@@ -272,20 +240,12 @@ def test_a_phase_that_was_started_beside_others_is_no_figure() -> None:
     found = made.in_block(1, made.sliced([1.0]), alone=False)
     assert summarize_case([found]).estimate("startup_ms") is None
     alone = dataclasses.replace(found, started_alone=True, phases=[Phase("spawn", 0, made.MS)])
-    assert known_value(summarize_case([alone])) == 1.0
-
-
-def known_value(found: CaseSummary) -> float:
-    value = found.estimate("startup_ms")
-    assert value is not None
-    return value.value
+    assert known(summarize_case([alone]).estimate("startup_ms")).value == 1.0
 
 
 def test_files_of_an_older_kerasbench_are_paired_by_rounds() -> None:
-    def old(steps_ms: dict[int, float]) -> CaseSummary:
-        return summarize_case(made.trial(index, found=made.measurement(step)) for index, step in steps_ms.items())
-
-    found = known(ratio_of(old({1: 1.0, 2: 2.0, 3: 3.0}), old({1: 2.0, 3: 6.0}), STEP, ()))
+    first, _, third = made.in_rounds(2.0, 9.0, 6.0)
+    found = known(ratio_of(summarize_case(made.in_rounds(1.0, 2.0, 3.0)), summarize_case([first, third]), STEP, ()))
     assert found.trials == 2
     assert found.value == pytest.approx(0.5)
 
@@ -335,10 +295,9 @@ def test_one_block_in_common_does_not_stand_for_many_by_way_of_another_column() 
 
 def test_one_block_in_common_does_not_stand_for_many_rounds_apart_either() -> None:
     def rounds(numbers: Sequence[int], step_ms: float) -> CaseSummary:
-        trials = [
+        return summarize_case(
             made.in_block(number, made.sliced([step_ms] * 6), round_index=1 + at) for at, number in enumerate(numbers)
-        ]
-        return summarize_case(trials)
+        )
 
     found = known(ratio_of(rounds([1, 2, 4], 1.0), rounds([1, 3, 5], 2.0), STEP, ()))
     assert (found.trials, found.basis) == (3, "trials")
@@ -369,8 +328,7 @@ def test_the_scatter_of_blocks_is_told_from_that_of_slices() -> None:
         levels = [math.exp(rng.gauss(0, process)) for _ in range(60)]
         return case(*[made.sliced([level * math.exp(rng.gauss(0, 0.1)) for _ in range(25)]) for level in levels])
 
-    found, alike = spread(drawn(0.05), drawn(0.05), STEP), spread(drawn(0.0), drawn(0.0), STEP)
-    assert found is not None and alike is not None
+    found, alike = (known(spread(drawn(process), drawn(process), STEP)) for process in (0.05, 0.0))
     assert found.between == pytest.approx(0.05 * math.sqrt(2), rel=0.35)
     assert found.within == pytest.approx(1.2533 * 0.1 * math.sqrt(2 / 25), rel=0.25)
     assert alike.between < 0.03
@@ -383,38 +341,15 @@ def test_one_block_and_old_files_tell_no_spread() -> None:
 
 
 def test_the_means_of_the_same_slices_count_what_medians_leave_out() -> None:
-    skewed = [10.0, 10.0, 10.0, 10.0, 10.0, 40.0]
-
-    def column(slices_ms: Sequence[float], block: int) -> tuple[TrialRecord, Measurement]:
-        found = made.epochs_measurement(1.0)
-        slices = Slices.of(Slice(1, int(ms * made.MS), cycle, 0) for cycle, ms in enumerate(slices_ms))
-        found = dataclasses.replace(found, training=dataclasses.replace(made.trained(found), slices=slices))
-        return dataclasses.replace(made.trial(block, found=found), block=block), found
-
-    a = CaseSummary([column(skewed, block) for block in (1, 2, 3)], None)
-    b = CaseSummary([column([5.0] * 6, block) for block in (1, 2, 3)], None)
-    medians, means = ratio_of(a, b, "train_step_ms", ()), by_means(a, b)
-    assert medians is not None
-    assert medians.value == pytest.approx(2.0)
-    assert means == pytest.approx(3.0)
+    a, b = (case(*[epochs(each)] * 3) for each in ([10.0] * 5 + [40.0], [5.0] * 6))
+    assert known(ratio_of(a, b, HEADLINE, ())).value == pytest.approx(2.0)
+    assert by_means(a, b) == pytest.approx(3.0)
     assert by_means(a, CaseSummary([], None)) is None
 
 
 def test_the_mean_of_an_epoch_is_that_of_its_steps_and_of_what_it_costs_once() -> None:
-    def column(step_ms: float, epoch_ms: float) -> CaseSummary:
-        found = made.measurement()
-        training = dataclasses.replace(
-            made.trained(found),
-            slices=Slices.of(Slice(1, int(step_ms * made.MS), cycle, 0) for cycle in range(6)),
-            epochs=Slices.of(Slice(1, int(epoch_ms * made.MS), cycle, 0) for cycle in range(6)),
-            epoch_steps=2,
-        )
-        found = dataclasses.replace(found, training=training)
-        return CaseSummary([(dataclasses.replace(made.trial(found=found), block=1), found)], None)
-
-    steps = made.measurement().full_steps_per_epoch - 2
-    means = by_means(column(4, 30), column(1, 10))
-    assert means == pytest.approx((30 + 4 * steps) / (10 + steps))
+    a, b = case(made.sliced([4.0] * 6, [30.0] * 6)), case(made.sliced([1.0] * 6, [10.0] * 6))
+    assert by_means(a, b) == pytest.approx((30 + 4 * 98) / (10 + 98))
 
 
 def scattered(*scales: float) -> list[list[CaseSummary]]:

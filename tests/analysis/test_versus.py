@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kerasbench.analysis.cases import FIRST_STEP, HEADLINE, PREDICTED_ONE, PREDICTED_RATE
+from kerasbench.analysis.cases import HEADLINE
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.summary import concerns, summarize
 from kerasbench.analysis.versus import (
@@ -23,7 +23,7 @@ from kerasbench.analysis.versus import (
 from kerasbench.errors import Undecided
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import CaseKey, Column, Options, Size
-from kerasbench.protocol.measurement import Measurement, Slices
+from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Code, Phase
 from kerasbench.report import comparisons
 from kerasbench.results.record import PUBLISHED, RaceConfig, Record, RunConfig, ScenarioRecord, SoakConfig, TrialRecord
@@ -32,21 +32,17 @@ from tests.report.table import drawn
 
 OLD, NEW, AGAIN = Options(environment="old"), Options(environment="new"), Options(environment="old", control=True)
 NAMES = ("dense", "conv", "deep", "wide")
-SCATTER = (1.0, 1.001, 0.999)
 
 
 def measured(step_ms: float, block: int, first_ms: float = 300, mib: float = 512, rate: float = 1) -> Measurement:
     """A trial whose slices drift, and whose other figures scatter by a thousandth from block to block."""
-    off = SCATTER[block % 3]
+    off = made.SCATTER[block % 3]
     found = made.sliced([step_ms * off * (1 + 0.05 * cycle) for cycle in range(10)])
-    training = dataclasses.replace(made.trained(found), first_step_ns=int(first_ms * off * made.MS))
-    assert found.throughput is not None
-    passes = [int(ns / rate / off) for ns in found.throughput.passes_ns]
-    return dataclasses.replace(
+    return made.changed(
         found,
-        training=training,
+        training={"first_step_ns": int(first_ms * off * made.MS)},
         peak_rss_bytes=int(mib * off * (1 << 20)),
-        throughput=dataclasses.replace(found.throughput, passes_ns=passes),
+        throughput={"passes_ns": [int(ns / rate / off) for ns in made.known(found.throughput).passes_ns]},
     )
 
 
@@ -108,36 +104,26 @@ def test_a_threshold_hides_smaller_differences() -> None:
     assert versus(summarize(made.record(*trials(ALIKE), rounds=3))) == []  # a run that compares no versions
 
 
-def test_first_step_memory_and_prediction_are_compared_too() -> None:
-    worse = {"step_ms": 2.0, "first_ms": 600, "mib": 1024, "rate": 0.5}
-    found = only(*trials({OLD: {"step_ms": 2.0}, NEW: worse}))
-    assert {one.metric for one in found.regressions} == {FIRST_STEP, MEMORY, PREDICTED_RATE}
-    assert verdicts(found, PREDICTED_ONE) == {"dense torch cpu": Verdict.SAME}
-    (rate,) = found.of(PREDICTED_RATE)
-    assert rate.ratio.value == pytest.approx(0.5, rel=1e-3)  # of a rate, less is worse
-
-
 def test_where_the_base_differs_from_itself_nothing_is_called_different() -> None:
     off = SLOWER | {AGAIN: {"step_ms": 2.5}}
     found = only(*trials(off))
     (one,) = found.of(HEADLINE)
-    assert one.withheld and one.control is not None
-    assert one.control.ratio.value == pytest.approx(1.24, abs=0.01)
+    assert one.withheld
+    assert made.known(one.control).ratio.value == pytest.approx(1.24, abs=0.01)
     assert verdicts(found) == {"dense torch cpu": Verdict.INCONCLUSIVE}
     assert not found.is_worse
     both = only(*trials(off), *trials(SLOWER, "jax"))  # each backend has its own control
     assert verdicts(both) == {"dense jax cpu": Verdict.SLOWER, "dense torch cpu": Verdict.INCONCLUSIVE}
 
 
+def differing() -> list[TrialRecord]:
+    """Trials in which the head computes something else."""
+    wrong = made.measurement(losses=(2.3, 2.0, 1.7, 1.4, 1.1, 0.8))
+    return [dataclasses.replace(one, measurement=wrong) if one.options == NEW else one for one in trials(ALIKE)]
+
+
 def test_a_head_that_computes_something_else_has_no_figures_and_that_is_worse() -> None:
-    found = trials(ALIKE)
-    changed = [
-        dataclasses.replace(one, measurement=made.measurement(losses=(2.3, 2.0, 1.7, 1.4, 1.1, 0.8)))
-        if one.options == NEW
-        else one
-        for one in found
-    ]
-    compared = only(*changed)
+    compared = only(*differing())
     ((pair, failure),) = compared.broken
     assert (pair.name, failure.code) == ("torch cpu", Code.PARITY)
     assert compared.of(HEADLINE) == []
@@ -174,11 +160,7 @@ def test_where_nothing_is_decided_that_is_no_pass() -> None:
 def test_figures_that_others_disturbed_are_no_pass(figures: Mapping[Options, Mapping[str, float]], worse: bool) -> None:
     """Memory is the same, which says nothing of the steps; what is worse in spite of it stays worse."""
     whole = trials(figures)
-    disturbed = [
-        dataclasses.replace(one, measurement=_disturbed(one)) if not worse or one.options == AGAIN else one
-        for one in whole
-    ]
-    found = only(*disturbed)
+    found = only(*(made.disturbed(one) if not worse or one.options == AGAIN else one for one in whole))
     assert found.decided  # the memory
     assert found.is_worse is worse
     if not worse:
@@ -186,13 +168,6 @@ def test_figures_that_others_disturbed_are_no_pass(figures: Mapping[Options, Map
             Undecided, match=r"^not decided: other processes used the processors while \d of \d+ figures"
         ):
             require_decided([found])
-
-
-def _disturbed(trial: TrialRecord) -> Measurement:
-    assert trial.measurement is not None
-    training = made.trained(trial.measurement)
-    slices = Slices.of(dataclasses.replace(slice_, disturbed=True) for slice_ in training.slices)
-    return dataclasses.replace(trial.measurement, training=dataclasses.replace(training, slices=slices))
 
 
 def _failing(options: Options) -> list[TrialRecord]:
@@ -225,8 +200,7 @@ def test_a_single_block_believes_no_more_than_its_control_allows() -> None:
     def ratio_of(again_ms: float) -> tuple[float, Verdict]:
         found = only(*trials({OLD: {"step_ms": 2.0}, NEW: {"step_ms": 2.6}, AGAIN: {"step_ms": again_ms}}, blocks=1))
         (one,) = found.of(HEADLINE)
-        assert one.ratio.half_width is not None
-        return one.ratio.half_width, one.verdict
+        return made.known(one.ratio.half_width), one.verdict
 
     (narrow, sure), (wide, unsure) = ratio_of(2.0), ratio_of(1.95)
     assert (sure, unsure) == (Verdict.SLOWER, Verdict.SLOWER) and wide > narrow
@@ -308,9 +282,9 @@ def test_beside_another_column_of_its_run_the_hour_of_the_machine_cancels() -> N
 
     jax, torch = compare(both(1.0, 3.0), both(2.0, 6.6)).changes
     assert [jax.ratio.value, torch.ratio.value] == pytest.approx([2.0, 2.2])
-    assert jax.beside is not None and torch.beside is not None
-    assert [one.beside.column.backend for one in (jax, torch) if one.beside] == ["torch", "jax"]
-    assert [jax.beside.ratio, torch.beside.ratio] == pytest.approx([1 / 1.1, 1.1])
+    beside = [made.known(one.beside) for one in (jax, torch)]
+    assert [one.column.backend for one in beside] == ["torch", "jax"]
+    assert [one.ratio for one in beside] == pytest.approx([1 / 1.1, 1.1])
     assert compare(OLD_RUNS, OLD_RUNS).changes[0].beside is None
 
 
@@ -323,18 +297,8 @@ def test_a_regression_is_a_slower_case_or_one_that_fails_now() -> None:
     assert compare([failed], [failed]).regressions == []
 
 
-def test_new_and_vanished_cases_are_named() -> None:
-    found = compare(OLD_RUNS, [run(1.0, backends=("jax",))])
-    assert (found.changes, found.added, found.vanished) == (
-        [],
-        [dataclasses.replace(TORCH, column=Column("jax", "cpu"))],
-        [TORCH],
-    )
-    assert found.overall is None
-
-
 def on(records: list[Record], **said: Any) -> list[Record]:
-    return [dataclasses.replace(one, machine=dataclasses.replace(made.MACHINE, **said)) for one in records]
+    return [made.changed(one, machine=said) for one in records]
 
 
 def test_a_side_that_is_of_another_machine_in_part_has_no_verdicts() -> None:
@@ -348,20 +312,19 @@ def test_a_side_that_is_of_another_machine_in_part_has_no_verdicts() -> None:
     assert found.overall == pytest.approx(0.5, rel=0.01)  # but ratios there are
 
 
-def other(field: str) -> list[Record]:
-    """Slower runs that were measured in another manner."""
-    new = side(4.0, 4.01, 4.02, first=2, code="b" if field == "code of kerasbench" else "a")
-    asked = {
-        "protocol": RunConfig(effort=PUBLISHED),
-        "data": RunConfig(data="real"),
-        "--keep-env": RunConfig(keep_env={"OMP_NUM_THREADS": "1"}),
-    }.get(field, RunConfig())
-    return [dataclasses.replace(one, config=asked) for one in new]
-
-
-@pytest.mark.parametrize("field", ["protocol", "data", "--keep-env", "code of kerasbench"])
-def test_what_was_measured_differently_has_no_verdict_and_the_reason_is_said(field: str) -> None:
-    found = compare(OLD_RUNS, other(field))
+@pytest.mark.parametrize(
+    ("field", "asked", "code"),
+    [
+        ("protocol", {"effort": PUBLISHED}, "a"),
+        ("data", {"data": "real"}, "a"),
+        ("--keep-env", {"keep_env": {"OMP_NUM_THREADS": "1"}}, "a"),
+        ("code of kerasbench", {}, "b"),
+    ],
+)
+def test_what_was_measured_differently_has_no_verdict_and_the_reason_is_said(
+    field: str, asked: dict[str, Any], code: str
+) -> None:
+    found = compare(OLD_RUNS, [made.changed(one, config=asked) for one in side(*SLOW, first=2, code=code)])
     (change,) = found.changes
     assert (change.verdict, change.why) == (None, f"measured differently ({field})")
     assert change.ratio.value == pytest.approx(2.0, rel=0.01)
@@ -370,12 +333,9 @@ def test_what_was_measured_differently_has_no_verdict_and_the_reason_is_said(fie
 
 def test_what_took_turns_is_not_judged_against_what_did_not() -> None:
     def measured(in_turn: bool, first: int) -> list[Record]:
-        runs = side(2.0, 2.01, 1.99, first=first, backends=("jax", "torch"))
         return [
-            dataclasses.replace(
-                one, trials=[dataclasses.replace(trial, block=trial.round if in_turn else 0) for trial in one.trials]
-            )
-            for one in runs
+            made.changed(one, trials=[made.changed(each, block=each.round if in_turn else 0) for each in one.trials])
+            for one in side(2.0, 2.01, 1.99, first=first, backends=("jax", "torch"))
         ]
 
     assert [one.verdict for one in compare(measured(True, 1), measured(True, 2)).changes] == [Verdict.SAME] * 2
@@ -429,12 +389,11 @@ def test_where_nothing_is_judged_that_is_no_pass() -> None:
 def test_sizes_of_a_sweep_are_cases_of_their_own_and_compared_by_the_step_inside_an_epoch() -> None:
     def sweep(factor: float, started: int) -> Record:
         trials = [
-            made.trial(index, found=made.measurement(step * factor + index / 1000), options=Options(batch=batch))
-            for batch, step in ((1, 1.0), (8, 5.0))
-            for index in (1, 2, 3)
+            dataclasses.replace(one, code="a")
+            for batch, step_ms in ((1, 1.0), (8, 5.0))
+            for one in made.thrice(step_ms * factor, options=Options(batch=batch))
         ]
-        found = [dataclasses.replace(one, code="a") for one in trials]
-        return dataclasses.replace(made.record(*found, rounds=3), started=str(started))
+        return dataclasses.replace(made.record(*trials, rounds=3), started=str(started))
 
     found = compare([sweep(1.0, index) for index in (1, 3, 5)], [sweep(2.0, index) for index in (2, 4, 6)])
     assert [(change.case.size, change.verdict) for change in found.changes] == [
@@ -455,15 +414,15 @@ def test_what_another_keras_cannot_change_is_a_control_and_says_so_if_it_moved()
     def imported(backend_ms: Mapping[Options, float], head: dict[str, str]) -> Versus:
         found = []
         for one in trials(ALIKE):
-            ms = backend_ms[one.options] * SCATTER[one.round % 3]
-            phases = [Phase("import", 0, int(ms * made.MS)), Phase("keras", 0, made.MS)]
-            assert one.measurement is not None
-            resolved = one.measurement.resolved
-            versions = resolved.versions | (head if one.options == NEW else {})
-            measurement = dataclasses.replace(
-                one.measurement, resolved=dataclasses.replace(resolved, versions=versions)
+            phases = [Phase("import", 0, int(backend_ms[one.options] * made.SCATTER[one.round % 3] * made.MS))]
+            versions = made.measurement().resolved.versions | (head if one.options == NEW else {})
+            found.append(
+                made.changed(
+                    one,
+                    phases=[*phases, Phase("keras", 0, made.MS)],
+                    measurement={"resolved": {"versions": versions}},
+                )
             )
-            found.append(dataclasses.replace(one, phases=phases, measurement=measurement))
         return only(*found)
 
     still = dict.fromkeys((OLD, NEW, AGAIN), 500.0)

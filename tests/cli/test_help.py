@@ -1,10 +1,9 @@
-"""``--help`` by purpose with examples, and what bash, zsh and fish complete."""
+"""``--help`` by purpose with examples, and what a shell completes."""
 
 import os
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -90,24 +89,3 @@ def test_bash_is_offered_what_the_line_can_go_on_with(typed: str, offered: set[s
     words = len(typed.split()) - 1
     found = asked({COMPLETE: "bash_complete", "COMP_WORDS": typed, "COMP_CWORD": str(words)})
     assert {line.partition(",")[2] for line in found.split()} == offered
-
-
-@pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_zsh_and_fish_are_offered_it_with_its_help(shell: str) -> None:
-    variables = {"COMP_WORDS": "kerasbench sweep --batch", "COMP_CWORD": "2" if shell == "zsh" else "--batch"}
-    assert f"{COMPLETE}={shell}_complete" in asked({COMPLETE: f"{shell}_source"})
-    found = asked({COMPLETE: f"{shell}_complete"} | variables)
-    assert "--batch-size" in found and "1..4096" in found
-
-
-def test_bash_runs_its_script(tmp_path: Path) -> None:
-    program = tmp_path / "kerasbench"
-    code = "from kerasbench.__main__ import main; main()"
-    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c "{code}"\n')
-    program.chmod(0o755)
-    script = asked({COMPLETE: "bash_source"})
-    asks = 'COMP_WORDS=(kerasbench comp); COMP_CWORD=1; _kerasbench_completion kerasbench; echo "${COMPREPLY[@]}"'
-    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    command = ["bash", "--norc", "-c", f"{script}\n{asks}"]
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert ended.stdout.split() == ["compare"]

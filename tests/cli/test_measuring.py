@@ -16,17 +16,15 @@ from kerasbench.analysis.versus import versus
 from kerasbench.api import Machines
 from kerasbench.cli import commands, main
 from kerasbench.errors import Undecided
-from kerasbench.plan import cases
-from kerasbench.plan.catalog import Selected
-from kerasbench.protocol.columns import Environment, Options
-from kerasbench.protocol.messages import Message, ProbeReport
-from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES
+from kerasbench.protocol.columns import Options
+from kerasbench.protocol.messages import Message
 from kerasbench.report.comparisons import brief
 from kerasbench.report.explanation import sentences
 from kerasbench.report.markdown import escape
 from kerasbench.results import record
-from kerasbench.results.record import TrialRecord
+from kerasbench.results.record import Record, TrialRecord
 from kerasbench.results.store import Store, load
+from kerasbench.runs.rounds import seconds
 from kerasbench.runs.run import FinishedRun
 from tests import made, stand_in
 from tests.analysis.test_soak import went_on
@@ -36,21 +34,10 @@ from tests.stand_in import Command
 
 pytestmark = pytest.mark.processes
 
-SHORT = made.workload("short", steps=MIN_STEPS_FOR_SLICES - 1)
-TOO_SHORT = f"an epoch has {SHORT.steps} of the {MIN_STEPS_FOR_SLICES} steps that it takes"
-
 
 def explain(command: Command, *arguments: str) -> tuple[int, str, str]:
     """Run the command and return its exit code and what it wrote to stdout and stderr."""
-    command.start("explain", str(command.folder / "mine.py"), "--rounds", "3", *arguments)
-    return command.ended(), *command.output()
-
-
-def describe(folder: Path, *others: str) -> None:
-    """Have the scenario say that it has a short workload, beside the others."""
-    workloads = [*(made.workload(name) for name in others), SHORT]
-    found = dataclasses.replace(made.entry("mine").description, workloads=workloads)
-    stand_in.answer(folder, "describe", Message(descriptions=[found]))
+    return command.run("explain", str(command.folder / "mine.py"), "--rounds", "3", *arguments)
 
 
 def test_it_says_where_the_time_of_each_case_goes(command: Command) -> None:
@@ -67,28 +54,6 @@ def test_it_says_where_the_time_of_each_case_goes(command: Command) -> None:
     assert (code, found["backend"], found["feeding_ms"]["value"]) == (0, "jax", pytest.approx(0.25))
 
 
-def test_a_workload_that_cannot_be_taken_apart_is_refused_before_anything_is_measured(command: Command) -> None:
-    describe(command.folder)
-    code, out, err = explain(command)
-    assert (code, out) == (1, "")
-    assert err.splitlines()[-1].startswith("kerasbench: nothing here can be explained")
-    assert "measured" not in err and "Traceback" not in err
-    assert f"mine/short ({SHORT.steps})" in err and "`kerasbench run --scenario mine/short`" in err
-    assert not command.results.exists()
-
-
-def test_a_workload_that_cannot_be_taken_apart_is_a_failure_beside_one_that_can(command: Command) -> None:
-    describe(command.folder, "long")
-    code, out, _ = explain(command, "--backend", "jax")
-    assert code == 2
-    assert "### mine/long, jax cpu" in out
-    (row,) = [line for line in out.splitlines() if line.startswith("| mine/short")]
-    assert "unsupported" in row and TOO_SHORT in row
-    code, out, err = explain(command, "--backend", "jax", "--json")
-    assert (code, [found["workload"] for found in json.loads(out)]) == (2, ["long"])
-    assert TOO_SHORT in err
-
-
 def test_where_every_case_fails_the_failures_are_shown(command: Command) -> None:
     for name in ("trial", "parts"):
         stand_in.answer(command.folder, f"{name}-jax", Message(failure=made.FAILURE))
@@ -102,29 +67,20 @@ def test_where_every_case_fails_the_failures_are_shown(command: Command) -> None
 
 def test_a_race_says_what_is_fastest_to_a_reader_and_to_a_script(command: Command) -> None:
     asked = ("fastest", str(command.folder / "mine.py"), "--backend", "jax,torch", "--rounds", "1")
-    command.start(*asked)
-    code, (out, err) = command.ended(), command.output()
+    code, out, err = command.run(*asked)
     assert code == 0, err
     assert "mine fastest here: it is what Keras does without settings." in out
     assert "candidates, 1 round: " in err and "leave after a round" in err
-    command.start(*asked, "--json")
-    code, (out, _) = command.ended(), command.output()
+    code, out, _ = command.run(*asked, "--json")
     (found,) = json.loads(out)
     assert (code, found["winner"]) == (0, "jax cpu")
     assert {"jax cpu steps-per-execution=8", "torch cpu"} <= {one["column"] for one in found["candidates"]}
-    for backend in ("jax", "torch"):
-        stand_in.answer(command.folder, f"trial-{backend}", Message(failure=made.FAILURE))
-    command.start(*asked, "--json")
-    code, (out, err) = command.ended(), command.output()
-    assert (code, json.loads(out)) == (2, [])
-    assert "died from SIGSEGV" in err
 
 
 def test_a_soak_says_whether_memory_grows_and_steps_become_slower(command: Command, rng: random.Random) -> None:
     said = dataclasses.replace(went_on(0, 64 << 10, 60, rng), prediction=[])
     stand_in.answer(command.folder, "trial-torch", Message(begun="train"), stand_in.phase(), Message(measurement=said))
-    command.start("soak", str(command.folder / "mine.py"), "--backend", "torch", "--minutes", "0.1")
-    code, (out, err) = command.ended(), command.output()
+    code, out, err = command.run("soak", str(command.folder / "mine.py"), "--backend", "torch", "--minutes", "0.1")
     assert code == 0, err
     assert "mine: torch: memory grows by " in out and "steps did not become slower" in out
     (data,) = command.results.glob("*.json")
@@ -147,17 +103,6 @@ def test_a_disk_that_takes_no_file_takes_no_explanation_away(
     assert not store.tables.exists()
 
 
-def test_a_short_workload_has_no_rivals_that_might_help() -> None:
-    entry = made.entry()
-    chosen = [Selected(entry, workload) for workload in (made.workload("long", MIN_STEPS_FOR_SLICES), SHORT)]
-    probe = ProbeReport("jax", "3.11.7", stand_in.VERSIONS, [made.CPU])
-    found = cases.make(record.RunConfig(explain=True), chosen, {Environment("jax"): probe}, made.MACHINE)
-    assert [case.options.label for case in found.cases] == ["", "jit=off", "batch=128"]
-    assert [(case.label, TOO_SHORT in failure.cause) for case, failure in found.absent] == [
-        ("dense/short jax cpu", True)
-    ]
-
-
 def other(command: Command, step_ms: float, name: str = "new") -> Path:
     """Make one more stand-in, whose steps on torch take so long, and return its interpreter."""
     folder = command.folder / name
@@ -171,27 +116,27 @@ def other(command: Command, step_ms: float, name: str = "new") -> Path:
 def compare(command: Command, *arguments: str) -> tuple[int, str, str]:
     """Compare the stand-in with another, and return the exit code and what was written to stdout and stderr."""
     scenario = str(command.folder / "mine.py")
-    command.start("versus", *arguments, "--scenario", scenario, "--backend", "torch", "--rounds", "3")
-    return command.ended(), *command.output()
+    return command.run("versus", *arguments, "--scenario", scenario, "--backend", "torch", "--rounds", "3")
 
 
-def labelled(command: Command, step_ms: float) -> list[str]:
-    old, new = command.folder / "python", other(command, step_ms)
+def labelled(command: Command) -> list[str]:
+    """Return the words that compare the stand-in with a slower one, by their labels."""
+    old, new = command.folder / "python", other(command, 2.2)
     return ["old", "new", "--python", f"torch@old={old}", "--python", f"torch@new={new}"]
 
 
 @pytest.mark.parametrize(
-    ("step_ms", "more", "code", "verdict"),
+    ("more", "code", "verdict"),
     [
-        (2.2, ["--fail-on", "regression"], 3, "slower"),
-        (2.2, ["--fail-on", "regression", "--threshold", "20%"], 0, "same"),
-        (2.2, [], 0, "slower"),
+        (["--fail-on", "regression"], 3, "slower"),
+        (["--fail-on", "regression", "--threshold", "20%"], 0, "same"),
+        ([], 0, "slower"),
     ],
 )
 def test_versions_are_compared_and_a_regression_has_an_exit_code_of_its_own(
-    command: Command, step_ms: float, more: list[str], code: int, verdict: str
+    command: Command, more: list[str], code: int, verdict: str
 ) -> None:
-    ended, out, err = compare(command, *labelled(command, step_ms), *more)
+    ended, out, err = compare(command, *labelled(command), *more)
     assert ended == code, err
     (line,) = [line for line in out.splitlines() if line.startswith("| mine") and "First step" not in line][:1]
     assert line.strip("| ").split(" | ")[-1].strip().strip("*") == verdict
@@ -247,89 +192,62 @@ def test_machines_of_which_nothing_could_be_kept_are_named(
 
 
 def test_two_interpreters_need_no_label(command: Command) -> None:
-    code, out, err = compare(command, str(command.folder / "python"), str(other(command, 2.2)), "--quick")
-    assert (code, out) == (1, "")
-    assert "--quick, --rounds and --rigorous exclude each other" in err
-    command.start("versus", str(command.folder / "python"), str(command.folder / "new" / "python"), "--quick",
-                  "--scenario", str(command.folder / "mine.py"), "--backend", "torch")  # fmt: skip
-    assert command.ended() == 0
-    assert "## python-head against python\n" in command.output()[0]
+    code, out, err = compare(command, str(command.folder / "python"), str(other(command, 2.2)))
+    assert code == 0, err
+    assert "## python-head against python\n" in out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (["keras==3.14", "keras==3.15", "--fail-on", "noise"], "'--fail-on': 'noise' is not 'regression'"),
-        (["keras==3.14", "keras==3.15", "--scenario", "no_such"], "no_such"),
-    ],
-)
-def test_what_cannot_be_compared_is_refused_in_a_sentence(
-    arguments: list[str],
-    complaint: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("kerasbench.environments.sides.overlay", lambda *_: pytest.fail("it was made"))
-    assert main.main(["versus", *arguments]) == 1
-    assert complaint in capsys.readouterr().err
-
-
-def test_columns_with_labels_stand_beside_the_others_and_a_run_of_them_is_resumed(command: Command) -> None:
-    new = other(command, 2.2)
-    scenario = str(command.folder / "mine.py")
-    named = ["--python", f"torch@new={new}", "--python", f"torch={command.folder / 'python'}"]
-    command.start("--scenario", scenario, "--backend", "jax,torch", "--rounds", "3", *named)
-    assert command.ended() == 0, command.output()
-    head, *_ = [line for line in command.output()[0].splitlines() if line.startswith("| scenario")]
-    assert [name.strip() for name in head.strip("| ").split("|")[1:]] == ["jax cpu", "torch cpu", "torch cpu @new"]
-    (data,) = command.results.glob("*.json")
-    record = dataclasses.replace(load(data), stopped_because="interrupted", rounds_completed=1)
-    cut = dataclasses.replace(record, trials=[trial for trial in record.trials if trial.round < 2])
-    Store(data.with_suffix(".jsonl")).finish(cut)
-    command.start("--resume", *named)
-    assert command.ended() == 1
-    assert f"only if you name them again: --resume --scenario {scenario}" in command.output()[1]
-    command.start("--resume", "--scenario", scenario)
-    assert command.ended() == 1
-    assert "measured torch@new: name its interpreter again, --python torch@new=PATH" in command.output()[1]
-    command.start("--resume", "--scenario", scenario, *named)
-    assert command.ended() == 0, command.output()
-    (resumed,) = command.results.glob("*.json")
-    assert {trial.case: trial.round for trial in load(resumed).trials} == {trial.case: 3 for trial in record.trials}
-
-
-def test_a_run_that_its_budget_ended_gets_more_time(command: Command) -> None:
-    command.start("--scenario", str(command.folder / "mine.py"), "--backend", "jax,torch", "--budget", "0.001s")
-    assert command.ended() == 0, command.output()
-    (data,) = command.results.glob("*.json")
-    first = load(data)
-    assert (first.rounds_completed, first.out_of_time) == (1, True)
-    command.start("--resume")
-    assert command.ended() == 1
-    assert f"{data.name} ran out of time: add --budget TIME" in command.output()[1]
-    command.start("--resume", "--budget", "10m", "--scenario", str(command.folder / "mine.py"))
-    assert command.ended() == 0, command.output()
-    whole = load(data)
-    assert whole.rounds_completed >= 3 and not whole.out_of_time
-    assert whole.trials[: len(first.trials)] == first.trials
-
-
-def test_a_comparison_of_versions_is_resumed_by_its_labels(command: Command) -> None:
-    arguments = labelled(command, 2.2)
-    assert compare(command, *arguments)[0] == 0
-    (data,) = command.results.glob("*.json")
+def interrupt(data: Path) -> Record:
+    """Leave of a run what there is if it is interrupted after its first round; return the whole of it."""
     whole = load(data)
     cut = [trial for trial in whole.trials if trial.round < 2]
     data.unlink()
     interrupted = dataclasses.replace(whole, trials=cut, stopped_because="interrupted", rounds_completed=1)
     Store(data.with_suffix(".jsonl")).finish(interrupted)
-    command.start("--resume", "--scenario", str(command.folder / "mine.py"), *arguments[2:])
-    assert command.ended() == 0, command.output()
-    resumed = load(data)
-    assert Counter(trial.case for trial in resumed.trials) == Counter(trial.case for trial in whole.trials)
-    assert "## new against old" in command.output()[0]
+    return whole
+
+
+def test_columns_with_labels_stand_beside_the_others_and_a_run_of_them_is_resumed(command: Command) -> None:
+    scenario = str(command.folder / "mine.py")
+    named = ["--python", f"torch@new={other(command, 2.2)}", "--python", f"torch={command.folder / 'python'}"]
+    code, out, err = command.run("--scenario", scenario, "--backend", "jax,torch", "--rounds", "3", *named)
+    assert code == 0, err
+    head, *_ = [line for line in out.splitlines() if line.startswith("| scenario")]
+    assert [name.strip() for name in head.strip("| ").split("|")[1:]] == ["jax cpu", "torch cpu", "torch cpu @new"]
+    (data,) = command.results.glob("*.json")
+    whole = interrupt(data)
+    code, _, err = command.run("--resume", "--scenario", scenario, *named)
+    assert code == 0, err
+    assert Counter(trial.case for trial in load(data).trials) == Counter(trial.case for trial in whole.trials)
+
+
+def test_a_comparison_of_versions_is_resumed_by_its_labels(command: Command) -> None:
+    arguments = labelled(command)
+    assert compare(command, *arguments)[0] == 0
+    (data,) = command.results.glob("*.json")
+    whole = interrupt(data)
+    code, out, err = command.run("--resume", "--scenario", str(command.folder / "mine.py"), *arguments[2:])
+    assert code == 0, err
+    assert Counter(trial.case for trial in load(data).trials) == Counter(trial.case for trial in whole.trials)
+    assert "## new against old" in out
+
+
+def test_a_run_that_its_budget_ended_gets_more_time_and_what_it_let_in_again(command: Command) -> None:
+    scenario = str(command.folder / "mine.py")
+    arguments = ("--scenario", scenario, "--backend", "jax,torch", "--keep-env", "LET_IN")
+    code, _, err = command.run(*arguments, "--budget", "0.001s")
+    assert code == 0, err
+    (data,) = command.results.glob("*.json")
+    first = load(data)
+    assert (first.rounds_completed, first.out_of_time) == (1, True)
+    (command.folder / "let_in").unlink()
+    code, _, err = command.run("--resume", "--budget", "10m", "--scenario", scenario)
+    assert code == 0, err
+    assert (command.folder / "let_in").read_text() == "yes\n"
+    whole = load(data)
+    assert whole.config.effort.budget_s == pytest.approx(600 + seconds(first.trials), abs=1e-6)
+    assert whole.rounds_completed >= 3 and not whole.out_of_time
+    assert whole.trials[: len(first.trials)] == first.trials
 
 
 def searched(command: Command, *steps_ms: float) -> tuple[int, str, str]:
@@ -339,8 +257,7 @@ def searched(command: Command, *steps_ms: float) -> tuple[int, str, str]:
         named += ["--python", f"torch@v{number}={other(command, step_ms, f'v{number}')}"]
     names = [f"v{number}" for number in range(len(steps_ms))]
     scenario = str(command.folder / "mine.py")
-    command.start("bisect", *names, *named, "--scenario", scenario, "--backend", "torch", "--rounds", "3")
-    return command.ended(), *command.output()
+    return command.run("bisect", *names, *named, "--scenario", scenario, "--backend", "torch", "--rounds", "3")
 
 
 def test_bisect_finds_the_first_slow_version_with_each_probe_beside_good(command: Command) -> None:

@@ -139,9 +139,6 @@ def test_history_prints_a_page_or_csv_and_draws_a_picture(tmp_path: Path, capsys
     assert header == "time,commit,keras,torch,dense torch cpu over jax cpu" and len(lines) == 2
     assert main.main(["history", str(tmp_path / "runs"), "--over", "moon"]) == 1
     assert "'--over': 'moon' is not one of 'date', 'keras', 'backend', 'commit'" in capsys.readouterr().err
-    stored(tmp_path / "one", 2.0)
-    assert main.main(["history", str(tmp_path / "one")]) == 1
-    assert "no ratio was measured in two runs" in capsys.readouterr().err
 
 
 def test_report_prints_bencher_s_format_of_one_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

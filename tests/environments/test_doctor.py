@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from kerasbench.backends import Target
 from kerasbench.cli.commands import create
 from kerasbench.environments import doctor
-from kerasbench.environments.doctor import Facts, Gravity, diagnose
+from kerasbench.environments.doctor import BackendFacts, Facts, Gravity, diagnose
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.processes import questions
 from kerasbench.protocol.columns import Environment
@@ -21,54 +21,31 @@ from kerasbench.protocol.messages import Code, Failure, Inventory, ProbeReport
 from tests.environments import cases, test_apple, test_nvidia
 from tests.environments.cases import CREATE
 
-JAX, TORCH = Environment("jax"), Environment("torch")
-INVENTORY = Inventory("3.12.1", "/env", "x86_64", {"jax": "0.11.2"})
-PROBE = ProbeReport("jax", "3.12.1", {"jax": "0.11.2"}, [])
 
+def test_every_backend_is_asked_by_its_own_interpreter_and_none_that_is_not_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def inventory(python: str, tick: object = None) -> Inventory:
+        return Inventory("3.12.1", python, "x86_64", {})
 
-@pytest.fixture
-def _no_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    def probe(name: str, python: str, tick: object = None) -> ProbeReport:
+        return ProbeReport(name, python, {}, [])
+
     monkeypatch.setattr(doctor, "look_at_machine", lambda: cases.load("linux_cpu").machine)
-
-
-@pytest.mark.usefixtures("_no_machine")
-def test_every_backend_is_asked_twice_by_its_own_interpreter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    own = tmp_path / "python"
-    own.write_text("")
-    own.chmod(0o755)
-    asked: list[tuple[str, str, str]] = []
-
-    def inventory(python: str, tick: object) -> Inventory:
-        asked.append(("inventory", "", python))
-        return INVENTORY
-
-    def probe(name: str, python: str, tick: object) -> ProbeReport:
-        asked.append(("probe", name, python))
-        return PROBE
-
     monkeypatch.setattr(questions, "inventory", inventory)
     monkeypatch.setattr(questions, "probe", probe)
-    found = doctor.gather(["jax", "torch"], Interpreters({TORCH: str(own)}, {TORCH: "--python"}))
-    this = Interpreters().of(JAX)
-    assert set(asked) == {
-        ("inventory", "", this), ("inventory", "", str(own)),
-        ("probe", "jax", this), ("probe", "torch", str(own)),
-    }  # fmt: skip
-    assert [(one.name, one.interpreter, one.source) for one in found.backends] == [
-        ("jax", this, ""), ("torch", str(own), "--python"),
-    ]  # fmt: skip
-    assert all((one.inventory, one.probe) == (INVENTORY, PROBE) for one in found.backends)
-
-
-@pytest.mark.usefixtures("_no_machine")
-def test_an_interpreter_that_is_not_there_is_not_asked() -> None:
-    found = doctor.gather(["jax"], Interpreters({JAX: "/gone/python"}, {JAX: "/here/kerasbench.toml"}))
-    said = Failure(
-        Code.UNAVAILABLE, "no interpreter at /gone/python", "mend the path in /here/kerasbench.toml", "spawn"
-    )
-    (one,) = found.backends
-    assert (one.inventory, one.probe) == (said, said)
-    assert (one.packages, one.installed, one.python, one.sees_gpu) == ({}, False, (), False)
+    own = tmp_path / "python"
+    own.touch(mode=0o755)
+    torch, tensorflow = Environment("torch"), Environment("tensorflow")
+    named = Interpreters({torch: str(own), tensorflow: "/gone/python"}, {torch: "--python", tensorflow: "/here/k.toml"})
+    *found, gone = doctor.gather(["jax", "torch", "tensorflow"], named).backends
+    assert found == [
+        BackendFacts(name, python, source, inventory(python), probe(name, python))
+        for name, python, source in (("jax", sys.executable, ""), ("torch", str(own), "--python"))
+    ]
+    said = Failure(Code.UNAVAILABLE, "no interpreter at /gone/python", "mend the path in /here/k.toml", "spawn")
+    assert (gone.inventory, gone.probe) == (said, said)
+    assert (gone.packages, gone.installed, gone.python, gone.sees_gpu) == ({}, False, (), False)
 
 
 def test_a_target_is_what_a_backend_s_environment_is_for() -> None:
@@ -77,13 +54,6 @@ def test_a_target_is_what_a_backend_s_environment_is_for() -> None:
     assert mac.target(mac.backends[0]) == Target("darwin", "arm64", (3, 12, 12), True, None, (15, 7))
     silent = cases.but(box, "jax", inventory=cases.NOTHING_HEARD)
     assert silent.target(silent.backends[0]) == Target("linux", "x86_64", (), True, 13, ())
-
-
-def test_rosetta_is_told_by_the_interpreter_and_the_machine_together() -> None:
-    mac = cases.installed(cases.load("m1"), "jax", {}, architecture="x86_64")
-    assert [mac.translated(one) for one in mac.backends] == [True, False, False]
-    box = cases.load("cuda")
-    assert not any(box.translated(one) for one in box.backends)
 
 
 # All rules together.
@@ -206,7 +176,6 @@ def test_what_was_imported_is_no_fault() -> None:
     ("different", "cause", "remedy"),
     [
         ({"on_battery": True}, "runs on battery", "plug it in and switch the low-power mode off"),
-        ({"low_power": True}, "low-power mode is on", "plug it in and switch the low-power mode off"),
         ({"busy_share": 0.4}, "40% of the CPU in use", "close other programs"),
         ({"thermal_level": 2}, "macOS reports thermal pressure, level 2", "let the machine cool down"),
         (

@@ -5,10 +5,14 @@ import keras
 from kerasbench import Scenario, Workload
 
 
+def model(*layers, optimizer="sgd", loss="mse"):
+    found = keras.Sequential([keras.layers.Input((4,)), *layers])
+    found.compile(optimizer=optimizer, loss=loss)
+    return found
+
+
 def build(workload):
-    model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(2)])
-    model.compile(optimizer="sgd", loss="mse")
-    return model
+    return model(keras.layers.Dense(2))
 
 
 def data(samples, rng):

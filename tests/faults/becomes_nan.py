@@ -3,9 +3,7 @@ import keras
 
 
 def build(workload):
-    model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(2)])
-    model.compile(optimizer=keras.optimizers.SGD(1e30), loss="mse")
-    return model
+    return base.model(keras.layers.Dense(2), optimizer=keras.optimizers.SGD(1e30))
 
 
 spoiled = base.scenario(build=build)

@@ -1,5 +1,5 @@
+import base
 import keras
-from base import scenario
 
 built = []
 
@@ -8,9 +8,7 @@ def build(workload):
     if built:
         raise RuntimeError("one model is enough")
     built.append(workload)
-    model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dropout(0.5), keras.layers.Dense(2)])
-    model.compile(optimizer="sgd", loss="mse")
-    return model
+    return base.model(keras.layers.Dropout(0.5), keras.layers.Dense(2))
 
 
-spoiled = scenario(build=build)
+spoiled = base.scenario(build=build)

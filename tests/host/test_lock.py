@@ -37,11 +37,12 @@ def holder(file: Path, user: int | None = None) -> "subprocess.Popen[str]":
 def test_a_second_run_is_refused_and_told_who_holds_the_machine(tmp_path: Path) -> None:
     file = tmp_path / "lock"
     with holder(file) as first:
-        with (
-            pytest.raises(MachineBusy, match=rf"process {first.pid}, since 2.*: -c\); wait for its end"),
-            machine_lock(file),
-        ):
-            pass
+        for _ in range(2):  # whoever is refused takes neither the lock nor its holder's name away
+            with (
+                pytest.raises(MachineBusy, match=rf"process {first.pid}, since 2.*: -c\); wait for its end"),
+                machine_lock(file),
+            ):
+                pass
         first.communicate()
     with machine_lock(file):
         pass
@@ -68,47 +69,20 @@ def test_a_run_that_waits_is_told_of_each_holder_and_begins_after_the_last(
         assert f"waiting for another kerasbench run on this machine (process {one.pid}, since 2" in line
 
 
-def test_ctrl_c_ends_the_waiting_and_leaves_the_lock_to_its_holder(tmp_path: Path) -> None:
-    def interrupt(line: str) -> None:
-        raise KeyboardInterrupt
-
-    file = tmp_path / "lock"
-    with holder(file) as first:
-        with pytest.raises(KeyboardInterrupt), machine_lock(file, interrupt):
-            pass
-        with pytest.raises(MachineBusy, match=f"process {first.pid}, "), machine_lock(file):
-            pass
-        first.communicate()
-
-
-def test_a_lock_whose_holder_was_killed_is_no_obstacle(tmp_path: Path) -> None:
-    file = tmp_path / "lock"
-    with holder(file) as first:
-        first.kill()
-    with machine_lock(file):
-        pass
-
-
-def test_what_a_terminal_would_obey_is_not_shown(tmp_path: Path) -> None:
+def test_what_another_program_wrote_there_names_nobody_and_moves_no_cursor(tmp_path: Path) -> None:
     file = tmp_path / "lock"
     with holder(file) as first:
         (card,) = tmp_path.glob("lock.*.json")
-        card.write_text(json.dumps(json.loads(card.read_text()) | {"command": "\x1b[2Jx\n"}))
-        with pytest.raises(MachineBusy) as refused, machine_lock(file):
-            pass
-        first.communicate()
-    assert str(refused.value).isprintable()
-
-
-def test_what_another_program_wrote_there_names_nobody(tmp_path: Path) -> None:
-    file = tmp_path / "lock"
-    with holder(file) as first:
-        (card,) = tmp_path.glob("lock.*.json")
+        own = json.loads(card.read_text())
         for written in ("[1, 2", "[" * 10_000, "{}", '{"pid": -1, "born": 0, "since": "", "command": ""}'):
             card.write_text(written)
             with pytest.raises(MachineBusy, match="unknown process"), machine_lock(file):
                 pass
+        card.write_text(json.dumps(own | {"command": "\x1b[2Jx\n"}))
+        with pytest.raises(MachineBusy) as refused, machine_lock(file):
+            pass
         first.communicate()
+    assert str(refused.value).isprintable()
 
 
 def test_a_name_that_a_killed_run_has_left_is_not_taken_for_the_holder_s(tmp_path: Path) -> None:

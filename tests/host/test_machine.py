@@ -75,7 +75,6 @@ def test_cards_tell_nodes_of_equal_parts_apart(linux_box: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("change", "same"),
     [
-        ({}, True),
         ({"system": "Linux 6.2"}, True),  # an update is what before and after are compared for
         ({"driver": "580"}, True),
         ({"memory_bytes": MACHINE.memory_bytes + 4096}, True),
@@ -88,13 +87,7 @@ def test_what_makes_a_machine_another_one(change: dict[str, Any], same: bool) ->
     assert (dataclasses.replace(MACHINE, **change).identity == MACHINE.identity) is same
 
 
-@pytest.mark.parametrize(
-    ("gpu", "gpus"),
-    [
-        ("Apple M1 (8-core GPU)", ["Apple M1 (8-core GPU)"]),
-        ("", []),
-    ],
-)
+@pytest.mark.parametrize(("gpu", "gpus"), [("Apple M1 (8-core GPU)", ["Apple M1 (8-core GPU)"]), ("", [])])
 def test_a_mac_s_gpu(gpu: str, gpus: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "darwin")
     monkeypatch.setattr(macos, "gpu", lambda: gpu)

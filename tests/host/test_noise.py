@@ -131,36 +131,29 @@ def test_time_in_use_is_neither_idle_nor_waiting_nor_stolen_and_a_guest_s_is_cou
     assert noise.busy_seconds(times | {"guest": 3.0, "guest_nice": 0.25}) == 15.5
 
 
-@pytest.mark.parametrize(
-    ("platform", "seen"),
-    [
-        ("darwin", {"thermal_level": 2, "on_battery": True, "low_power": True, "governors": []}),
-        (
-            "linux",
-            {
-                "on_battery": False,
-                "governors": ["powersave"],
-                "throttle_count": 5,
-                "quota_throttled": 6,
-                "quota_cores": 1.5,
-            },
-        ),
-    ],
-)
+ON_MAC: dict[str, Any] = {"thermal_level": 2, "on_battery": True, "low_power": True}
+ON_LINUX: dict[str, Any] = {
+    "on_battery": False,
+    "governors": ["powersave"],
+    "throttle_count": 5,
+    "quota_throttled": 6,
+    "quota_cores": 1.5,
+}
+
+
+@pytest.mark.parametrize(("platform", "seen"), [("darwin", ON_MAC | {"governors": []}), ("linux", ON_LINUX)])
 def test_each_system_is_asked_what_it_reports(
     platform: str, seen: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "platform", platform)
     monkeypatch.setattr(psutil, "cpu_percent", lambda interval: 100 * interval)
-    for name in ("thermal_level", "on_battery", "low_power"):
-        monkeypatch.setattr(macos, name, {"thermal_level": lambda: 2}.get(name, lambda: True))
-    readings = {"on_battery": False, "governors": ["powersave"], "throttle_count": 5}
-    for name, value in (readings | {"quota_throttled": 6, "quota_cores": 1.5}).items():
-        monkeypatch.setattr(linux, name, lambda value=value: value)
+    for module, readings in ((macos, ON_MAC), (linux, ON_LINUX)):
+        for name, value in readings.items():
+            monkeypatch.setattr(module, name, lambda value=value: value)
     found = vars(noise.observe(0.25))
-    unreported = dict.fromkeys(("thermal_level", "low_power", "throttle_count", "quota_throttled", "quota_cores"))
+    unreported = dict.fromkeys(ON_MAC | ON_LINUX)
     assert found["busy_share"] == 0.25
-    assert {name: found[name] for name in unreported | seen} == unreported | seen
+    assert {name: found[name] for name in unreported} == unreported | seen
 
 
 def test_two_looks_at_this_machine_are_in_order() -> None:

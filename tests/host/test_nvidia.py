@@ -4,7 +4,7 @@ import re
 import sys
 import threading
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 
@@ -65,31 +65,16 @@ def test_the_package_is_missed_where_there_is_a_driver(
     assert nvidia.package_missing() is missing
 
 
-@pytest.mark.parametrize(
-    ("name", "index"),
-    [
-        ("0", 0),
-        ("1", 1),
-        ("2", None),
-        ("-1", None),
-        ("", None),
-        (ONE, 0),
-        ("GPU-8f2af", 1),
-        ("gpu-8F2AF", 1),
-        ("GPU-8f2a", None),  # both begin so
-        ("GPU-9", None),
-    ],
-)
-def test_a_card_is_meant_by_its_number_or_by_the_beginning_of_its_uuid(name: str, index: int | None) -> None:
-    assert nvidia.position(name, [ONE, TWO]) == index
+def test_a_card_is_meant_by_its_number_or_by_the_beginning_of_its_uuid() -> None:
+    places = {"0": 0, ONE: 0, "gpu-8F2AF": 1, "GPU-8f2a": None, "2": None, "-1": None, "": None}  # both begin GPU-8f2a
+    assert {name: nvidia.position(name, [ONE, TWO]) for name in places} == places
 
 
-# The first three values are an L40S' with driver 595.80, the next an RTX 2080 Super's with 465.27 (captures in
+# The first two values are an L40S' with driver 595.80, the next an RTX 2080 Super's with 465.27 (captures in
 # github.com/utkuozdemir/nvidia_gpu_exporter); the rest is written after nvml.h's bits.
 @pytest.mark.parametrize(
     ("reading", "sample"),
     [
-        ((2520, 0x0, 54), Sample(2520, [], 54)),
         ((300, 0x1, 32), Sample(300, ["gpu_idle"], 32)),
         ((1395, 0x24, 87), Sample(1395, ["sw_power_cap", "sw_thermal_slowdown"], 87)),
         ((705, 0x48, 92), Sample(705, ["hw_slowdown", "hw_thermal_slowdown"], 92)),
@@ -215,22 +200,11 @@ def test_the_real_package_without_a_driver() -> None:
         assert watched == nvidia.Watched()
 
 
-@pytest.mark.parametrize(
-    ("drivers", "cuda"),
-    [
-        ([], None),
-        (["580.95.05"], 13),
-        (["595.80"], 13),
-        (["579.99"], 12),
-        (["535.183.06"], 12),
-        (["525.60.13"], 12),
-        (["470.256.02"], None),
-        (["580.95.05", "535.183.06"], 12),  # what all cards can do
-        (["[N/A]"], None),
-    ],
-)
-def test_the_newest_cuda_that_a_driver_speaks(drivers: Sequence[str], cuda: int | None) -> None:
-    assert nvidia.cuda_of([Card("NVIDIA L40S", driver) for driver in drivers]) == cuda
+def test_the_newest_cuda_that_a_driver_speaks_is_what_all_cards_can_do() -> None:
+    spoken = {"580.95.05": 13, "579.99": 12, "525.60.13": 12, "470.256.02": None, "[N/A]": None}
+    assert {driver: nvidia.cuda_of([Card("NVIDIA L40S", driver)]) for driver in spoken} == spoken
+    assert nvidia.cuda_of([]) is None
+    assert nvidia.cuda_of([Card("NVIDIA L40S", driver) for driver in ("580.95.05", "535.183.06")]) == 12
 
 
 @pytest.mark.parametrize(("name", "free"), [("0", 7), ("1", None), (TWO, None), ("2", None)])

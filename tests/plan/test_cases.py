@@ -1,6 +1,8 @@
 """Which cases a run has, and why others cannot be measured or explained."""
 
 import dataclasses
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -19,37 +21,45 @@ TORCH = ProbeReport("torch", "3.11.7", {"torch": "2.13.0"}, [made.CPU, CUDA])
 JAX = ProbeReport("jax", "3.11.7", {"jax": "0.10.2"}, [made.CPU])
 GONE = Failure(Code.UNAVAILABLE, "jax is not installed", "pip install 'kerasbench[jax]'", FIND)
 BROKEN = Failure(Code.UNAVAILABLE, "ImportError: jaxlib is missing", "reinstall the backend", "import")
-BOTH = {Environment("torch"): TORCH, Environment("jax"): JAX}
+JAX_ALONE = {Environment("jax"): JAX}
+TORCH_ALONE = {Environment("torch"): TORCH}
+BOTH = TORCH_ALONE | JAX_ALONE
+TWINNED = dataclasses.replace(made.entry(), twins={"torch": "hash"})
 
 
 def make(
-    probes: Probes,
-    devices: tuple[str, ...] = (),
-    named: bool = False,
-    interpreters: tuple[Environment, ...] = (),
+    probes: Probes = BOTH,
+    chosen: Sequence[Selected] = (),
+    interpreters: Sequence[Environment] = (),
+    **asked: Any,
 ) -> plan_cases.Plan:
-    asked = RunConfig(backends=[one.backend for one in probes] if named else [], devices=list(devices))
-    return plan_cases.make(asked, [made.selected()], probes, made.MACHINE, interpreters)
+    """Plan what is asked for; of one scenario, unless others are chosen."""
+    return plan_cases.make(RunConfig(**asked), chosen or [made.selected()], probes, made.MACHINE, interpreters)
+
+
+def labels(cases: list[plan_cases.Case]) -> list[str]:
+    return [case.label for case in cases]
+
+
+def absent(plan: plan_cases.Plan) -> list[tuple[str, str]]:
+    """Return what cannot be measured, and why."""
+    return [(case.label, failure.cause) for case, failure in plan.absent]
 
 
 @pytest.mark.parametrize(
-    ("named", "expected"),
-    [
-        ([], ["dense torch cpu", "dense torch cpu native=on", "dense jax cpu"]),
-        (["dense"], ["dense torch cpu", "dense torch cpu native=on", "dense jax cpu", "dense jax cpu native=on"]),
-    ],
+    ("named", "missed"), [([], []), (["dense"], [("dense jax cpu native=on", "dense has no twin in plain jax")])]
 )
-def test_a_twin_that_there_is_not_is_missed_where_its_scenario_was_named(named: list[str], expected: list[str]) -> None:
-    chosen = made.selected()
-    chosen = dataclasses.replace(chosen, entry=dataclasses.replace(chosen.entry, twins={"torch": "hash"}))
-    asked = RunConfig(named, devices=["cpu"], options=[Options(), Options(native=True)])
-    found = plan_cases.make(asked, [chosen], BOTH, made.MACHINE)
-    assert labels([*found.cases, *(case for case, _ in found.absent)]) == expected
+def test_a_twin_that_there_is_not_is_missed_where_its_scenario_was_named(
+    named: list[str], missed: list[tuple[str, str]]
+) -> None:
+    twinned = Selected(TWINNED, made.workload())
+    found = make(chosen=[twinned], scenarios=named, devices=["cpu"], options=[Options(), Options(native=True)])
+    assert labels(found.cases) == ["dense torch cpu", "dense torch cpu native=on", "dense jax cpu"]
+    assert absent(found) == missed
 
 
 def test_a_warm_cache_that_a_backend_does_not_have_is_a_column_less_and_said() -> None:
-    asked = RunConfig(devices=["cpu"], options=[Options(), Options(warm_cache=True)])
-    found = plan_cases.make(asked, [made.selected()], BOTH, made.MACHINE)
+    found = make(devices=["cpu"], options=[Options(), Options(warm_cache=True)])
     assert labels(found.cases) == ["dense torch cpu", "dense jax cpu", "dense jax cpu warm-cache=on"]
     assert found.absent == []
     assert found.warnings == [
@@ -58,43 +68,32 @@ def test_a_warm_cache_that_a_backend_does_not_have_is_a_column_less_and_said() -
     ]
 
 
-def labels(cases: list[plan_cases.Case]) -> list[str]:
-    return [case.label for case in cases]
-
-
 def test_without_devices_every_backend_gets_what_it_sees() -> None:
-    made_plan = make(BOTH)
-    assert labels(made_plan.cases) == ["dense torch cpu", "dense torch gpu", "dense jax cpu"]
-    assert made_plan.cases[1].device.name == "NVIDIA H200"
-    assert made_plan.absent == []
+    found = make()
+    assert labels(found.cases) == ["dense torch cpu", "dense torch gpu", "dense jax cpu"]
+    assert found.cases[1].device.name == "NVIDIA H200"
+    assert found.absent == []
 
 
 def test_a_device_that_one_backend_lacks_is_a_failure_of_that_backend_alone() -> None:
-    made_plan = make(BOTH, ("gpu",))
-    assert labels(made_plan.cases) == ["dense torch gpu"]
-    (absent, failure), *others = made_plan.absent
-    assert absent.label == "dense jax gpu"
-    assert (failure.code, failure.cause, failure.remedy) == (
-        Code.UNAVAILABLE,
-        "jax 0.10.2 sees cpu, not gpu",
-        plan_cases.DOCTOR,
-    )
-    assert not others
+    found = make(devices=["gpu"])
+    assert labels(found.cases) == ["dense torch gpu"]
+    assert absent(found) == [("dense jax gpu", "jax 0.10.2 sees cpu, not gpu")]
+    assert (found.absent[0][1].code, found.absent[0][1].remedy) == (Code.UNAVAILABLE, plan_cases.DOCTOR)
 
 
 def test_a_device_that_nobody_has_is_an_error_that_says_what_was_seen() -> None:
     with pytest.raises(MissingBackend, match=r"no device gpu(.|\n)*jax 0.10.2 sees cpu\n(.|\n)*kerasbench doctor"):
-        make({Environment("jax"): JAX}, ("gpu",))
+        make(JAX_ALONE, devices=["gpu"])
 
 
 def test_a_missing_backend_is_left_out_unless_it_was_named() -> None:
-    assert make({Environment("torch"): TORCH, Environment("jax"): GONE}).absent == []
-    named = make({Environment("torch"): TORCH, Environment("jax"): GONE}, named=True)
-    assert [(case.label, failure.cause) for case, failure in named.absent] == [("dense jax cpu", GONE.cause)]
-    found = make({Environment("torch"): TORCH, Environment("jax"): GONE}, interpreters=(Environment("jax"),))
-    assert labels([case for case, _ in found.absent]) == ["dense jax cpu"]  # its interpreter was named
-    found = make({Environment("torch"): TORCH, Environment("jax"): BROKEN})  # it is installed and does not load
-    assert [(case.label, failure.cause) for case, failure in found.absent] == [("dense jax cpu", BROKEN.cause)]
+    gone = TORCH_ALONE | {Environment("jax"): GONE}
+    assert make(gone).absent == []
+    assert absent(make(gone, backends=["torch", "jax"])) == [("dense jax cpu", GONE.cause)]
+    assert absent(make(gone, interpreters=[Environment("jax")])) == [("dense jax cpu", GONE.cause)]
+    broken = TORCH_ALONE | {Environment("jax"): BROKEN}  # it is installed and does not load
+    assert absent(make(broken)) == [("dense jax cpu", BROKEN.cause)]
 
 
 def test_no_backend_at_all_says_what_to_install() -> None:
@@ -102,38 +101,40 @@ def test_no_backend_at_all_says_what_to_install() -> None:
         make({Environment("jax"): GONE})
 
 
+def of_steps(steps: int, name: str = "default") -> Selected:
+    return Selected(made.entry(), made.workload(name, steps))
+
+
 def test_a_plan_says_what_each_case_s_trials_measure() -> None:
-    published = plan_cases.make(RunConfig(effort=PUBLISHED), [made.selected()], {Environment("jax"): JAX}, made.MACHINE)
-    assert [case.protocol for case in published.cases] == [PUBLISHED.protocol]
-    found = plan_cases.make(RunConfig(explain=True), [made.selected()], {Environment("jax"): JAX}, made.MACHINE).cases
-    assert [(case.options.label, case.protocol.kind, case.protocol.parts) for case in found] == [
+    assert [case.protocol for case in make(JAX_ALONE, effort=PUBLISHED).cases] == [PUBLISHED.protocol]
+    short = of_steps(MIN_STEPS_FOR_SLICES - 1, "short")
+    found = make(JAX_ALONE, [of_steps(MIN_STEPS_FOR_SLICES, "long"), short], explain=True)
+    assert [(case.options.label, case.protocol.kind, case.protocol.parts) for case in found.cases] == [
         ("", "steady", True),
         ("jit=off", "steady", False),
         ("batch=128", "sweep", False),
     ]
+    assert labels([case for case, _ in found.absent]) == ["dense/short jax cpu"]  # without rivals that might help
 
 
 def test_a_plan_s_threads_are_limited_by_the_machine_that_it_is_for() -> None:
     asked = RunConfig(options=[Options(threads=3)])
     for cores, measured in ((2, 0), (3, 1)):
         here = dataclasses.replace(made.MACHINE, cores=cores)
-        assert len(plan_cases.make(asked, [made.selected()], {Environment("jax"): JAX}, here).cases) == measured
+        assert len(plan_cases.make(asked, [made.selected()], JAX_ALONE, here).cases) == measured
 
 
 def test_backends_with_different_versions_of_keras_are_warned_of_before_the_run() -> None:
-    older, newer = (
-        ProbeReport(name, "3.11.7", {"keras": version}, [made.CPU])
-        for name, version in (("jax", "3.15.1"), ("torch", "3.16.0"))
-    )
-    assert make({Environment("jax"): older, Environment("torch"): newer}).warnings == [
+    older = {Environment("jax"): ProbeReport("jax", "3.11.7", {"keras": "3.15.1"}, [made.CPU])}
+    newer = ProbeReport("torch", "3.11.7", {"keras": "3.16.0"}, [made.CPU])
+    assert make(older | {Environment("torch"): newer}).warnings == [
         "keras differs: jax has 3.15.1, torch has 3.16.0; what is compared is not the backend alone"
     ]
-    assert make({Environment("jax"): older, Environment("torch"): BROKEN}).warnings == []
+    assert make({**older, Environment("torch"): BROKEN}).warnings == []
 
 
 def test_a_control_is_a_second_one_of_the_first_case_of_each_row() -> None:
-    asked = RunConfig(options=[Options(), Options(jit=False), Options(batch=8)], control=True, devices=["cpu"])
-    found = plan_cases.make(asked, [made.selected()], BOTH, made.MACHINE).cases
+    found = make(options=[Options(), Options(jit=False), Options(batch=8)], control=True, devices=["cpu"]).cases
     assert [case.label for case in found if case.options.control] == [
         "dense torch cpu control=on",
         "dense torch cpu control=on batch=8",
@@ -148,7 +149,7 @@ NEW = dataclasses.replace(TORCH, versions={"torch": "2.13.0", "keras": "3.15.1"}
 
 
 def test_each_labelled_interpreter_is_a_column_of_the_same_row_and_meant_to_differ() -> None:
-    found = make(made.by_environment({"torch@old": OLD, "torch@new": NEW, "jax": JAX}), ("cpu",))
+    found = make(made.by_environment({"torch@old": OLD, "torch@new": NEW, "jax": JAX}), devices=["cpu"])
     assert labels(found.cases) == ["dense torch cpu @old", "dense torch cpu @new", "dense jax cpu"]
     assert [str(case.column.environment) for case in found.cases] == ["torch@old", "torch@new", "jax"]
     assert len({case.row for case in found.cases}) == 1
@@ -156,43 +157,31 @@ def test_each_labelled_interpreter_is_a_column_of_the_same_row_and_meant_to_diff
 
 
 def test_versions_that_are_compared_have_a_row_for_each_backend_and_device_and_a_control_of_the_base() -> None:
-    asked = RunConfig(versus=["old", "new"], control=True)
     probes = made.by_environment({"torch@old": OLD, "torch@new": NEW, "jax@old": JAX, "jax@new": JAX})
-    found = plan_cases.make(asked, [made.selected()], probes, made.MACHINE).cases
     rows: dict[str, list[str]] = {}
-    for case in found:
+    for case in make(probes, versus=["old", "new"], control=True).cases:
         rows.setdefault(case.row_label, []).append(case.options.label)
     alike = ["@old", "@new", "@old control=on"]
     assert rows == {"dense torch cpu": alike, "dense torch gpu": alike, "dense jax cpu": alike}
 
 
 def test_of_two_versions_neither_is_left_out_where_the_other_is_there() -> None:
-    asked = RunConfig(versus=["old", "new"])
     probes: Probes = made.by_environment({"torch@old": OLD, "torch@new": GONE, "jax@old": GONE, "jax@new": GONE})
-    found = plan_cases.make(asked, [made.selected()], probes, made.MACHINE, list(probes))
+    found = make(probes, interpreters=list(probes), versus=["old", "new"])
     assert labels(found.cases) == ["dense torch cpu @old", "dense torch gpu @old"]
     assert labels([case for case, _ in found.absent]) == ["dense torch cpu @new", "dense torch gpu @new"]
-    named = plan_cases.make(
-        dataclasses.replace(asked, backends=["torch", "jax"]), [made.selected()], probes, made.MACHINE
-    )
+    named = make(probes, versus=["old", "new"], backends=["torch", "jax"])
     assert {str(case.column.environment) for case, _ in named.absent} == {"torch@new", "jax@old", "jax@new"}
 
 
 @pytest.mark.parametrize("blind", ["old", "new"])
 def test_of_two_versions_a_device_that_one_no_longer_sees_is_absent_and_not_forgotten(blind: str) -> None:
-    probes = {
-        Environment("torch", label): dataclasses.replace(OLD, devices=[made.CPU, CUDA]) for label in ("old", "new")
-    }
+    probes = {Environment("torch", label): OLD for label in ("old", "new")}
     probes[Environment("torch", blind)] = dataclasses.replace(OLD, devices=[made.CPU])
-    scenarios = [made.selected()]
-    found = plan_cases.make(
-        RunConfig(versus=["old", "new"]), scenarios, {**probes, Environment("jax", "old"): JAX}, made.MACHINE
-    )
-    ((absent, failure),) = found.absent
-    assert (absent.label, failure.code) == (f"dense torch gpu @{blind}", Code.UNAVAILABLE)
-    assert failure.cause == "torch 2.13.0 sees cpu, not gpu"
-    assert absent.row in {case.row for case in found.cases}
-    apart = plan_cases.make(RunConfig(), scenarios, probes, made.MACHINE)
+    found = make({**probes, Environment("jax", "old"): JAX}, versus=["old", "new"])
+    assert absent(found) == [(f"dense torch gpu @{blind}", "torch 2.13.0 sees cpu, not gpu")]
+    assert found.absent[0][0].row in {case.row for case in found.cases}
+    apart = make(probes)
     assert not apart.absent and len(apart.cases) == 3
 
 
@@ -201,13 +190,8 @@ def test_of_two_versions_a_device_that_one_no_longer_sees_is_absent_and_not_forg
     [(False, ["dense torch gpu"]), (True, ["dense torch cpu", "dense torch gpu"])],
 )
 def test_a_large_workload_is_measured_on_a_cpu_only_if_it_was_named(named: bool, expected: list[str]) -> None:
-    chosen = made.selected()
-    large = dataclasses.replace(chosen, workload=dataclasses.replace(chosen.workload, large=True), named=named)
-    assert labels(plan_cases.make(RunConfig(), [large], {Environment("torch"): TORCH}, made.MACHINE).cases) == expected
-
-
-def of_steps(steps: int, name: str = "default") -> Selected:
-    return Selected(made.entry(), made.workload(name, steps))
+    large = Selected(made.entry(), dataclasses.replace(made.workload(), large=True), named)
+    assert labels(make(TORCH_ALONE, [large]).cases) == expected
 
 
 def test_an_epoch_that_holds_slices_can_be_taken_apart_and_one_step_fewer_cannot() -> None:
@@ -223,11 +207,10 @@ def test_an_epoch_that_holds_slices_can_be_taken_apart_and_one_step_fewer_cannot
 
 
 def test_where_none_can_be_explained_each_is_named_with_its_steps() -> None:
-    plan_cases.require_one([of_steps(1), of_steps(MIN_STEPS_FOR_SLICES)])
     with pytest.raises(
         UsageError, match=r"fewer: dense/one \(1\), dense/two \(2\); `kerasbench run --scenario dense/one"
     ):
-        plan_cases.require_one([of_steps(1, "one"), of_steps(2, "two")])
+        make(JAX_ALONE, [of_steps(1, "one"), of_steps(2, "two")], explain=True)
 
 
 TF32 = Options(fp32="tf32")
@@ -235,43 +218,38 @@ TWIN = Options(native=True)
 
 
 @pytest.mark.parametrize(
-    ("backend", "device", "options", "reason"),
+    ("device", "options", "reason"),
     [
-        ("torch", made.CPU, TF32, "TF32 is a mode of NVIDIA GPUs, not of cpu"),
-        ("torch", Device("mps"), TF32, "not of mps"),
-        ("torch", CUDA, TF32, None),
-        ("torch", Device("mps"), Options(dtype="float64"), "no float64"),
-        ("torch", made.CPU, Options(jit=True, dtype="float64", fp32="framework-default", threads=1), None),
-        ("torch", made.CPU, Options(threads=10_000), "10000 threads were asked for"),
-        ("torch", made.CPU, Options(busy_cores=2), None),
-        ("torch", made.CPU, Options(busy_cores=3), "3 processors were to be kept busy, 2 are there"),
-        ("torch", made.CPU, Options(native=True, dtype="float32", fp32="framework-default", threads=1), None),
-        ("torch", made.CPU, Options(native=True, jit=False), "is compiled as its framework does"),
-        ("torch", made.CPU, Options(native=True, dtype="mixed_bfloat16"), "computes in float32"),
-        ("jax", made.CPU, TWIN, "dense has no twin in plain jax"),
-        ("jax", made.CPU, Options(), None),
+        (made.CPU, TF32, "TF32 is a mode of NVIDIA GPUs, not of cpu"),
+        (Device("mps"), TF32, "not of mps"),
+        (CUDA, TF32, None),
+        (Device("mps"), Options(dtype="float64"), "no float64"),
+        (made.CPU, Options(jit=True, dtype="float64", fp32="framework-default", threads=1), None),
+        (made.CPU, Options(threads=10_000), "10000 threads were asked for"),
+        (made.CPU, Options(busy_cores=2), None),
+        (made.CPU, Options(busy_cores=3), "3 processors were to be kept busy, 2 are there"),
+        (made.CPU, Options(native=True, dtype="float32", fp32="framework-default", threads=1), None),
+        (made.CPU, Options(native=True, jit=False), "is compiled as its framework does"),
+        (made.CPU, Options(native=True, dtype="mixed_bfloat16"), "computes in float32"),
     ],
 )
 def test_what_means_nothing_in_a_column_is_unsupported_before_it_is_tried(
-    backend: str, device: Device, options: Options, reason: str | None
+    device: Device, options: Options, reason: str | None
 ) -> None:
-    entry = dataclasses.replace(made.entry(), twins={"torch": "hash"})
-    failure = plan_cases.unsupported(plan_cases.Case(Selected(entry, made.workload()), backend, device, options), 2)
+    failure = plan_cases.unsupported(plan_cases.Case(Selected(TWINNED, made.workload()), "torch", device, options), 2)
     assert (failure is None) if reason is None else (failure is not None and reason in failure.cause)
 
 
 def test_a_workload_that_only_keras_can_feed_has_no_twin() -> None:
-    entry = dataclasses.replace(made.entry(), twins={"torch": "hash"})
     workload = dataclasses.replace(made.workload(), keras_only="a pipeline of its own")
-    failure = plan_cases.unsupported(plan_cases.Case(Selected(entry, workload), "torch", made.CPU, TWIN), 2)
+    failure = plan_cases.unsupported(plan_cases.Case(Selected(TWINNED, workload), "torch", made.CPU, TWIN), 2)
     assert failure is not None and "dense has a pipeline of its own" in failure.cause
 
 
 def raced(device: str, *tries: str, steps: int = 1000, purpose: Purpose = "train") -> dict[str, list[str]]:
     """Return the labels of a race's candidates by backend, and of what is missing."""
-    chosen = Selected(made.entry(), made.workload(steps=steps))
-    config = RunConfig(devices=[device] if device else [], race=RaceConfig(purpose, tries=list(tries)))
-    found = plan_cases.make(config, [chosen], BOTH, made.MACHINE)
+    race = RaceConfig(purpose, tries=list(tries))
+    found = make(chosen=[of_steps(steps)], devices=[device] if device else [], race=race)
     assert found.absent == []
     return {
         backend: [
@@ -312,8 +290,8 @@ def test_calls_train_nothing_and_are_of_twins_in_either_mode() -> None:
     entry = dataclasses.replace(entry, twins={"torch": "hash"})
     chosen = [Selected(entry, workload) for workload in entry.description.workloads]
     modes = [Options(jit=jit, native=native) for jit in (None, True) for native in (False, True)]
-    config = RunConfig(backends=["torch"], devices=["cpu"], options=modes, effort=Effort(protocol=Protocol("calls")))
-    found = plan_cases.make(config, chosen, {Environment("torch"): TORCH}, made.MACHINE)
+    effort = Effort(protocol=Protocol("calls"))
+    found = make(TORCH_ALONE, chosen, devices=["cpu"], options=modes, effort=effort)
     assert [case.options for case in found.cases] == 2 * modes
     assert found.absent == []
     assert all(case.selected.workload.predicts_only for case in found.cases)

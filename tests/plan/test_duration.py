@@ -38,9 +38,7 @@ def three_rounds(*, scatter: float) -> Record:
     """Two columns whose ratio scatters from block to block."""
     steps = {"jax": [1.0, 1.0, 1.0], "torch": [2 * (1 - scatter), 2.0, 2 * (1 + scatter)]}
     trials = [
-        dataclasses.replace(
-            made.trial(index, backend=backend, found=made.measurement(step, overhead_ms=0)), block=index
-        )
+        made.in_block(index, made.measurement(step, overhead_ms=0), backend=backend)
         for backend, values in steps.items()
         for index, step in enumerate(values, start=1)
     ]

@@ -3,7 +3,6 @@
 import dataclasses
 import signal
 from collections.abc import Sequence
-from typing import get_args
 
 import pytest
 
@@ -27,7 +26,6 @@ LIMITS = Limits(300.0, "--timeout 300 s, the default", 4 << 30, compile_s=240.0)
         (None, "steady", 6.0, 60),
         (None, "steady", 9.0, 90),
         (None, "steady", 30.0, 300),
-        (None, "published", 299.0, 2990),
         (None, "published", 7000.0, 7200),
         (8.0, "steady", 100.0, 8),
         (9000.0, "published", 1.0, 9000),
@@ -131,8 +129,6 @@ def test_a_measurement_is_believed_with_what_only_the_parent_sees() -> None:
     ("ended", "answer", "code"),
     [
         (FINE, Message(failure=made.FAILURE), made.FAILURE.code),
-        (FINE, None, Code.CRASH),
-        (dataclasses.replace(FINE, timed_out=True), None, Code.TIMEOUT),
         (dataclasses.replace(FINE, broke_protocol=True), MEASURED, Code.INVALID),
         (dataclasses.replace(FINE, broke_protocol=True), Message(failure=made.FAILURE), Code.INVALID),
         (dataclasses.replace(FINE, exceeded_bytes=5 << 30), MEASURED, Code.OOM),
@@ -193,7 +189,3 @@ def test_the_home_folder_is_named_by_a_tilde(monkeypatch: pytest.MonkeyPatch) ->
     assert of(status=3, stderr=said).detail == 'File "~/keras/mine.py", line 3\n/mnt/home/ada/x /home/adams/y ~/z'
     monkeypatch.setenv("HOME", "/")
     assert of(status=3, stderr=said).detail == said
-
-
-def test_every_protocol_has_a_time_limit() -> None:
-    assert set(outcome.DEFAULT_TIMEOUT_S) == set(get_args(ProtocolKind))

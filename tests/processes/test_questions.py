@@ -84,26 +84,6 @@ def test_an_interpreter_says_what_is_installed_in_it() -> None:
     assert found.prefix == sys.prefix and {"msgspec", "psutil"} <= found.packages.keys()
 
 
-UNTITLED = """
-import numpy as np
-from kerasbench import Workload, Scenario
-from kerasbench.datasets import Dataset
-
-def draw(samples, rng):
-    return np.zeros((samples, 3), np.float32), np.zeros(samples, np.int32)
-
-rows = Dataset("", (3,), draw, load=lambda: draw(8, None))
-scenario = Scenario(build=print, data=rows, workloads=(Workload(train=8),))
-"""
-
-
-def test_an_empty_title_of_real_rows_is_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KERAS_HOME", str(tmp_path / "home"))
-    file = tmp_path / "untitled.py"
-    file.write_text(UNTITLED)
-    assert questions.fetch(str(file), "default", "jax", sys.executable) == ""
-
-
 def test_no_operations_at_all_are_an_answer(tmp_path: Path) -> None:
     answer = Message(counted=0.0).encode().decode().strip()
     script = f"#!/bin/sh\nread -r token request\necho \"$token\" '{answer}' > /dev/fd/$2\n"

@@ -39,11 +39,10 @@ MODELS = {
     "places of a picture": built((16, 8), Places()),
 }
 for name, model in MODELS.items():
-    for dtype in ("float32", "int32"):
-        try:
-            shape = list(model.inputs[0].shape[1:])
-            given = ModelConfig() if dtype == "float32" else ModelConfig([Input("x", shape, dtype)])
-            _require_different_rows(model, inputs_of(model, given))
-            print(f"{name}, {dtype}: fine")
-        except ModelError as error:
-            print(f"{name}, {dtype}: {error.remedy.partition(' draws')[0]}")
+    try:
+        _require_different_rows(model, inputs_of(model, ModelConfig()))
+        print(f"{name}: fine")
+    except ModelError as error:
+        print(f"{name}: {error.remedy.partition(' draws')[0]}")
+remedied = MODELS["own layer"]
+_require_different_rows(remedied, inputs_of(remedied, ModelConfig([Input("x", [100], "int32")])))

@@ -1,43 +1,20 @@
 """Three backends side by side, in real children."""
 
 import dataclasses
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from kerasbench import backends
-from kerasbench.processes.block import BlockMember
-from kerasbench.processes.outcome import Limits
-from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Measurement, Slices
-from kerasbench.protocol.requests import TrialRequest
 from kerasbench.runs.schedule import LEAST_CYCLES
-from kerasbench.scenario import content_hash
 from tests import made
 from tests.real import trials
 
 pytestmark = [pytest.mark.real, pytest.mark.traced]
 
-NAMES = backends.names()
 CYCLES = 6
-LIMITS = Limits(120.0, "--timeout 120 s")
-
-
-def entrant(file: Path, backend: str) -> BlockMember:
-    request = TrialRequest(
-        scenario=file.stem,
-        file=str(file),
-        file_hash=content_hash(file),
-        workload="default",
-        backend=backend,
-        device=Device("cpu"),
-        seed=0,
-        data="synthetic",
-        protocol=dataclasses.replace(trials.SHORTEST, min_cycles=CYCLES),
-    )
-    return BlockMember(sys.executable, request, LIMITS)
 
 
 def stages(found: Measurement) -> list[Slices]:
@@ -47,8 +24,10 @@ def stages(found: Measurement) -> list[Slices]:
 
 
 def test_every_stage_is_measured_in_turn(faults: Path) -> None:
-    outcomes = trials.together([entrant(faults / "fine.py", backend) for backend in NAMES], alone=False)
-    assert [outcome.started_alone for outcome in outcomes] == [False] * len(NAMES)
+    protocol = dataclasses.replace(trials.SHORTEST, min_cycles=CYCLES)
+    entrants = [trials.member(faults / "fine.py", backend, protocol=protocol) for backend in backends.names()]
+    outcomes = trials.together(entrants, alone=False)
+    assert not any(outcome.started_alone for outcome in outcomes)
     found = [trials.measured(outcome) for outcome in outcomes]
     for columns in zip(*map(stages, found), strict=True):
         took_turns(columns)

@@ -1,16 +1,13 @@
 """What a trial does beyond timing steps: callbacks, the published epochs, a model that does not learn."""
 
 import dataclasses
-import sys
 from pathlib import Path
 
 import pytest
 
 from kerasbench.analysis.findings import findings
 from kerasbench.plan import catalog
-from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Code
-from kerasbench.results.record import Record, ScenarioRecord, TrialRecord
 from tests import made
 from tests.real import trials
 from tests.report.table import brief
@@ -44,18 +41,9 @@ def test_the_published_protocol_runs_every_epoch() -> None:
 
 
 def test_a_model_that_never_learns_is_found(faults: Path) -> None:
-    file = faults / "never_learns.py"
-    text = brief(findings(record_of(file, trials.measured(trials.run(file, "jax")))))
+    found = trials.measured(trials.run(faults / "never_learns.py", "jax"))
+    text = brief(findings(made.record(made.trial(name="never_learns", backend="jax", found=found))))
     assert "Does not learn: training did not change the loss: never_learns jax cpu. Remedy: " in text
-
-
-def record_of(file: Path, measurement: Measurement) -> Record:
-    entry = catalog.describe(file, sys.executable)
-    trial = TrialRecord(1, file.stem, "default", "jax", made.CPU, 1, [], measurement)
-    empty = made.record()
-    return dataclasses.replace(
-        empty, scenarios=[ScenarioRecord(entry.file_hash, entry.description)], trials=[trial], rounds_completed=1
-    )
 
 
 def test_the_frozen_protocol_is_what_runs(faults: Path) -> None:

@@ -111,5 +111,6 @@ def learns_well(found: Measurement) -> bool:
 
 def computes_what_keras_does(twin: Measurement, keras: Measurement) -> None:
     assert cases.judge_parity({Column("jax", "cpu"): ("cpu", keras), Column("jax", "cpu", TWIN): ("cpu", twin)}) == {}
+    assert twin.parity is not None
     assert (twin.parameters, twin.batch.x) == (keras.parameters, keras.batch.x)
     assert {*twin.proof.weights, *twin.proof.optimizer, *twin.proof.output, *twin.proof.runtime} == {"cpu:0"}

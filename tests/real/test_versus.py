@@ -11,13 +11,9 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.versus import versus
 from kerasbench.environments import sides
-from kerasbench.processes.block import BlockMember
-from kerasbench.processes.outcome import Limits
-from kerasbench.protocol.columns import Device, Options
-from kerasbench.protocol.requests import TrialRequest
+from kerasbench.protocol.columns import Options
 from kerasbench.report import markdown, page
 from kerasbench.results.record import RunConfig
-from kerasbench.scenario import content_hash
 from tests import made
 from tests.real import trials
 from tests.real.test_environments import OTHER_KERAS
@@ -29,13 +25,9 @@ BACKEND, LABELS = "torch", ("other", "own")  # torch's is the quickest to start
 
 def test_a_version_on_top_is_measured_beside_the_one_below_and_computes_the_same(faults: Path) -> None:
     other = sides.overlay(sys.executable, [OTHER_KERAS], print)
-    file = faults / "fine.py"
     options = [Options(environment=label) for label in LABELS]
-    request = TrialRequest(
-        file.stem, str(file), content_hash(file), "default", BACKEND, Device("cpu"), 0, "synthetic", trials.SHORTEST
-    )
     entrants = [
-        BlockMember(python, dataclasses.replace(request, options=one), Limits(120.0, "--timeout 120 s"))
+        trials.member(faults / "fine.py", BACKEND, python, options=one)
         for python, one in zip((other, sys.executable), options, strict=True)
     ]
     found = [trials.measured(outcome) for outcome in trials.together(entrants)]

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from kerasbench.plan import catalog
 from kerasbench.processes import block
@@ -13,7 +14,7 @@ from kerasbench.processes.outcome import Limits, Outcome
 from kerasbench.processes.variables import NOTHING
 from kerasbench.protocol.columns import DEFAULT, Device, Options
 from kerasbench.protocol.measurement import Measurement
-from kerasbench.protocol.requests import DataKind, ModelConfig, Protocol, TrialRequest
+from kerasbench.protocol.requests import ModelConfig, Protocol, TrialRequest
 from kerasbench.runs import schedule, sizes
 from kerasbench.scenario import source_hash
 from tests import made
@@ -30,43 +31,34 @@ SHORTEST = Protocol(
 STEPS_ALONE = dataclasses.replace(SHORTEST, kind="sweep")
 
 
+def member(
+    file: Path, backend: str, python: str = sys.executable, memory_bytes: int | None = None, **different: Any
+) -> BlockMember:
+    """Return a column of a block; ``different`` are further fields of its request."""
+    request = TrialRequest(
+        file.stem, str(file), source_hash(file), "default", backend, Device("cpu"), 0, "synthetic", SHORTEST
+    )
+    limits = Limits(120.0, "--timeout 120 s", memory_bytes)
+    return BlockMember(python, dataclasses.replace(request, **different), limits)
+
+
 def run(
     file: Path,
     backend: str,
-    workload: str = "default",
-    device: Device | None = None,
-    timeout_s: float = 120,
-    compile_s: float | None = None,
-    protocol: Protocol = SHORTEST,
-    data: DataKind = "synthetic",
     options: Options = DEFAULT,
     memory_bytes: int | None = None,
     python: str = sys.executable,
     kept: Mapping[str, str] = NOTHING,
     model_config: ModelConfig | None = None,
-    caches: str = "",
-    fills_caches: bool = False,
+    **different: Any,
 ) -> Outcome:
     """Run one trial: a block of a single column. ``model_config`` is said of a saved model, which has one workload."""
-    said = model_config or ModelConfig()
-    request = TrialRequest(
-        scenario=file.stem,
-        file=str(file),
-        file_hash=source_hash(file, said),
-        workload=workload if model_config is None else model_config.workload,
-        backend=backend,
-        device=device or Device("cpu"),
-        seed=0,
-        data=data,
-        protocol=protocol,
-        options=options,
-        twin_hash=catalog.twins(file)[backend] if options.native else "",
-        model_config=said,
-        caches=caches,
-        fills_caches=fills_caches,
-    )
-    limits = Limits(timeout_s, f"--timeout {timeout_s:g} s", memory_bytes, compile_s=compile_s)
-    (outcome,) = together([BlockMember(python, request, limits)], kept=kept)
+    if model_config is not None:
+        said = {"model_config": model_config, "workload": model_config.workload}
+        different |= said | {"file_hash": source_hash(file, model_config)}
+    if options.native:
+        different["twin_hash"] = catalog.twins(file)[backend]
+    (outcome,) = together([member(file, backend, python, memory_bytes, options=options, **different)], kept=kept)
     return outcome
 
 
@@ -84,7 +76,8 @@ def builtin(
     scenario: str, workload: str, backend: str, options: Options = DEFAULT, protocol: Protocol = SHORTEST
 ) -> Outcome:
     """Run a built-in workload."""
-    return run(catalog.builtin_folder() / f"{scenario}.py", backend, workload, options=options, protocol=protocol)
+    file = catalog.builtin_folder() / f"{scenario}.py"
+    return run(file, backend, options=options, workload=workload, protocol=protocol)
 
 
 def measured(outcome: Outcome) -> Measurement:

@@ -24,7 +24,7 @@ def test_the_columns_are_the_contract() -> None:
 
 def test_runs_and_machines_of_one_chip_are_told_apart() -> None:
     runs = [
-        dataclasses.replace(made.record(*trials), machine=dataclasses.replace(made.MACHINE, identifier=own))
+        made.changed(made.record(*trials), machine={"identifier": own})
         for own in ("aaa", "bbb", "node-7", "")
         for trials in ([made.trial()], [made.trial(failure=made.FAILURE)])
     ]
@@ -36,9 +36,7 @@ def test_runs_and_machines_of_one_chip_are_told_apart() -> None:
 
 
 def test_a_figure_is_a_row_with_its_interval_and_unit() -> None:
-    found = rows(
-        *(made.trial(index, found=made.measurement(step)) for index, step in ((1, 2.0), (2, 2.1), (3, 1.9))), rounds=3
-    )
+    found = rows(*made.in_rounds(2.0, 2.1, 1.9), rounds=3)
     (step,) = (row for row in found if row["metric"] == "train_step_ms")
     assert (step["machine"], step["scenario"], step["workload"], step["status"]) == ("Chip 9", "dense", "default", "ok")
     assert (step["backend"], step["device"], step["unit"], step["trials"]) == ("torch", "cpu", "ms", "3")
@@ -46,11 +44,7 @@ def test_a_figure_is_a_row_with_its_interval_and_unit() -> None:
 
 
 def test_a_figure_stands_beside_that_of_the_fastest_of_its_row() -> None:
-    found = rows(
-        *(made.trial(index, backend="jax", found=made.measurement(index)) for index in (1, 2, 3)),
-        *(made.trial(index, found=made.measurement(2 * index)) for index in (1, 2, 3)),
-        rounds=3,
-    )
+    found = rows(*made.in_rounds(1, 2, 3, backend="jax"), *made.in_rounds(2, 4, 6), rounds=3)
     ratios = {(row["backend"], row["metric"]): row for row in found}
     slow, fast = ratios["torch", "steady_step_ms"], ratios["jax", "steady_step_ms"]
     assert [round(float(slow[name]), 6) for name in ("ratio", "ratio_low", "ratio_high")] == [2.0] * 3
@@ -81,10 +75,8 @@ def test_the_ratio_of_columns_that_did_not_fit_into_memory_together_is_that_of_t
         for block, columns in steps.items()
         for backend, ms in columns.items()
     ]
-    record = made.record(*trials, rounds=3)
-    (ranking,) = summarize(record).rankings
-    found = ranking.over_fastest(Column("tensorflow", "cpu"))
+    (ranking,) = summarize(made.record(*trials, rounds=3)).rankings
+    found = made.known(ranking.over_fastest(Column("tensorflow", "cpu")))
     lines = {(row["backend"], row["metric"]): row for row in rows(*trials, rounds=3)}
-    assert found is not None
     assert float(lines["tensorflow", "train_step_ms"]["ratio"]) == pytest.approx(found.value)
     assert float(lines["tensorflow", "steady_step_ms"]["ratio"]) > 2.9

@@ -20,9 +20,8 @@ def run(day: int, torch_ms: float, keras: str, jax_ms: float = 2.0) -> Record:
     found = [
         made.in_block(
             block,
-            dataclasses.replace(
-                measurement := made.sliced([ms * (1 + block / 1000)] * 10),
-                resolved=dataclasses.replace(measurement.resolved, versions={"keras": keras, backend: "2.1"}),
+            made.changed(
+                made.sliced([ms * (1 + block / 1000)] * 10), resolved={"versions": {"keras": keras, backend: "2.1"}}
             ),
             backend=backend,
         )
@@ -69,7 +68,7 @@ def test_comparisons_of_versions_are_followed_by_head_and_each_machine_by_itself
     assert [point.ratio.value for point in one.points] == pytest.approx([1.0, 1.1], abs=0.01)
     assert NEW.environment not in one.column
 
-    other = dataclasses.replace(RUNS[0], machine=dataclasses.replace(made.MACHINE, chip="Chip 10"))
+    other = made.changed(RUNS[0], machine={"chip": "Chip 10"})
     assert history([RUNS[0], other]) == []  # one point each
     later = dataclasses.replace(other, started="2026-01-04T03:00:00Z")
     assert {each.machine.split(",")[0] for each in history([*RUNS, other, later])} == {"Chip 9", "Chip 10"}

@@ -6,28 +6,11 @@ from markdown_it import MarkdownIt
 from kerasbench.report.markdown import draw_table, escape
 from tests.report import table
 
+INSIDE = ["a|b", "<b>", "`x`", "*a*", "_a_", "[a](b)", "a\nb", "&lt;", "~~a~~", "\\|"]
+AT_THE_BEGINNING = ["# a", "- a", "+ a", "1. a", "1) a", "---"]
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a|b",
-        "<b>",
-        "`x`",
-        "*a*",
-        "_a_",
-        "[a](b)",
-        "# a",
-        "- a",
-        "1. a",
-        "1) a",
-        "+ a",
-        "a\nb",
-        "&lt;",
-        "---",
-        "~~a~~",
-        "\\|",
-    ],
-)
+
+@pytest.mark.parametrize("text", [*INSIDE, *AT_THE_BEGINNING])
 def test_no_text_is_markup(text: str) -> None:
     tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(escape(text))
     assert [token.type for token in tokens] == ["paragraph_open", "inline", "paragraph_close"]

@@ -23,7 +23,7 @@ from kerasbench.report.pages import (
     write,
 )
 from kerasbench.results.record import DEFAULT as DEFAULT_EFFORT
-from kerasbench.results.record import INTERRUPTED, SWEEP, Effort, Record, RunConfig
+from kerasbench.results.record import INTERRUPTED, SWEEP, Effort, RunConfig
 from kerasbench.results.store import Store
 from tests import made
 from tests.report.test_sweep import CROSSING, swept
@@ -32,17 +32,11 @@ MARKED = dataclasses.replace(made.MACHINE, chip="Chip 9™")
 OTHER = dataclasses.replace(made.MACHINE, chip="Chip 10 <b>")
 
 
-def store(folder: Path, record: Record | None = None, started: str = "2026-01-02T03:04:05Z") -> Store:
-    kept = Store.create(folder, started)
-    kept.finish(record or made.record(made.trial()))
-    return kept
-
-
 def test_a_folder_has_pages_for_runs_and_machines_and_an_index(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    kept = store(tmp_path)
-    store(tmp_path, dataclasses.replace(made.record(made.trial()), machine=OTHER), "2026-01-03T00:00:00Z")
+    kept = made.stored(tmp_path)
+    made.stored(tmp_path, made.changed(made.record(made.trial()), machine=OTHER, started="2026-01-03T00:00:00Z"))
     assert main(["report", str(tmp_path)]) == 0
     written = capsys.readouterr().out.split()
     assert sorted(written) == sorted(str(page) for page in tmp_path.glob("*.md"))
@@ -55,11 +49,11 @@ def test_a_folder_has_pages_for_runs_and_machines_and_an_index(
     assert main(["report", str(tmp_path), "--check"]) == 0
 
 
-@pytest.mark.parametrize("content", [None, "", "2.11 ms"])
+@pytest.mark.parametrize("content", [None, "2.11 ms"])
 def test_pages_that_differ_from_their_data_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None
 ) -> None:
-    kept = store(tmp_path)
+    kept = made.stored(tmp_path)
     main(["report", str(tmp_path)])
     if content is None:
         kept.tables.unlink()
@@ -78,12 +72,9 @@ def test_the_index_links_each_row_to_the_newest_run_that_measured_it_with_defaul
             made.trial(1, name, backend, found=made.measurement(step, 0.0), options=options)
             for backend, step in (("jax", 1.0), ("torch", 2.0 * day))
         ]
-        started = f"2026-01-0{day}T00:00:00Z"
-        store(
-            tmp_path,
-            dataclasses.replace(made.record(*trials), config=RunConfig(effort=effort), started=started),
-            started,
-        )
+        run = made.record(*trials)
+        asked = RunConfig(effort=effort)
+        made.stored(tmp_path, dataclasses.replace(run, config=asked, started=f"2026-01-0{day}T00:00:00Z"))
 
     of(1, "dense")
     of(2, "dense")
@@ -101,39 +92,31 @@ def test_the_index_links_each_row_to_the_newest_run_that_measured_it_with_defaul
     assert "All runs: [2026-01-01T000000](2026-01-01T000000.md), " in index
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 @pytest.mark.parametrize(
     ("command", "written_in", "holds"),
     [
         ("report {} --format html", "utf-8", "±"),
         ("report {} --format csv", "utf-8", "Chip 9™"),
-        ("report {} --format json", "utf-8", "Chip 9™"),
         ("compare {} {}", "", "| dense torch cpu"),
     ],
 )
 def test_a_stdout_that_is_not_utf_8_ends_nothing(
     tmp_path: Path,
-    encoding: str,
     command: str,
     written_in: str,
     holds: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    store_marked(tmp_path)
+    run = made.record(*made.in_rounds(2.01, 2.02, 2.03), rounds=3)
+    made.stored(tmp_path, dataclasses.replace(run, machine=MARKED))  # its name and intervals are not all ASCII
     written = io.BytesIO()
-    stdout = io.TextIOWrapper(written, encoding=encoding, write_through=True)
+    stdout = io.TextIOWrapper(written, encoding="ascii", write_through=True)
     with monkeypatch.context() as patched:
         patched.setattr(sys, "stdout", stdout)
         assert main(command.format(tmp_path, tmp_path).split()) == 0
     assert capsys.readouterr().err == ""
-    assert holds in written.getvalue().decode(written_in or encoding)
-
-
-def store_marked(folder: Path) -> None:
-    """Keep a run of which a name and an interval have what ASCII and Latin-1 lack."""
-    trials = [made.trial(index, found=made.measurement(2 + index / 100)) for index in (1, 2, 3)]
-    store(folder, dataclasses.replace(made.record(*trials, rounds=3), machine=MARKED))
+    assert holds in written.getvalue().decode(written_in or "ascii")
 
 
 EVERY_FORM: list[list[str]] = [[], ["--format", "csv"], ["--format", "json"], ["--format", "html"], ["--plot", "plots"]]
@@ -145,7 +128,7 @@ def test_what_is_no_result_in_a_folder_is_named_and_ends_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], name: str, code: int
 ) -> None:
     folder = tmp_path / "results"
-    kept = store(folder)
+    kept = made.stored(folder)
     (folder / name).write_text('{"name": "mine"}\n')
     arguments = [str(tmp_path / "plots") if one == "plots" else one for one in arguments]
     assert main(["report", str(folder), *arguments]) == code
@@ -178,7 +161,7 @@ QUOTING = (
 
 @pytest.fixture
 def page(tmp_path: Path) -> Path:
-    kept = store(tmp_path / "results")
+    kept = made.stored(tmp_path / "results")
     kept.data.rename(tmp_path / "results" / "x.json")
     (tmp_path / "README.md").write_text(QUOTING)
     return tmp_path / "README.md"
@@ -210,11 +193,11 @@ def test_a_marker_that_names_nothing_is_an_error(page: Path) -> None:
         made_from([page.parent / "GONE.md"])
 
 
-@pytest.mark.parametrize("arguments", [["--format", "csv"], ["--format", "json"], ["--format", "html"], ["--plot"]])
+@pytest.mark.parametrize("arguments", [["--format", "html"], ["--plot"]])
 def test_what_is_no_page_cannot_be_checked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
-    store(tmp_path)
+    made.stored(tmp_path)
     place = [str(tmp_path / "plots")] if arguments == ["--plot"] else []
     assert main(["report", str(tmp_path), "--check", *arguments, *place]) == 1
     out, err = capsys.readouterr()
@@ -232,7 +215,7 @@ def test_machines_have_names_of_their_own() -> None:
 
 def test_a_quotation_of_published_sizes_leaves_out_what_was_measured_at_others(tmp_path: Path) -> None:
     record = made.record(made.trial(), made.trial(options=Options(batch=128), found=made.measurement(9)))
-    kept = store(tmp_path, record)
+    kept = made.stored(tmp_path, record)
     page = tmp_path / "mine.md"
     page.write_text(f"<!-- tables of {kept.data.name}: training -->\n<!-- /tables -->\n")
     assert "| dense " in quoted(page, {})
@@ -242,8 +225,8 @@ def test_a_quotation_of_published_sizes_leaves_out_what_was_measured_at_others(t
 def test_several_places_of_several_machines_are_one_page_too(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    store(tmp_path / "a")
-    store(tmp_path / "b", dataclasses.replace(made.record(made.trial(found=made.measurement(1))), machine=OTHER))
+    made.stored(tmp_path / "a")
+    made.stored(tmp_path / "b", made.changed(made.record(made.trial(found=made.measurement(1))), machine=OTHER))
     assert main(["report", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
     shown = capsys.readouterr().out
     assert "# kerasbench on 2 machines\n\n## Answer\n" in shown and "\n## Training step, side by side\n" in shown
@@ -260,7 +243,7 @@ def test_machines_of_one_chip_are_told_apart() -> None:
 
 
 def test_pages_of_one_s_own_are_left_as_they_are_and_the_others_are_written(tmp_path: Path) -> None:
-    kept = store(tmp_path)
+    kept = made.stored(tmp_path)
     mine = {tmp_path / "README.md": "# My project\n", kept.data.with_suffix(".md"): "# My notes\n"}
     for file, text in mine.items():
         file.write_text(text)
@@ -306,12 +289,12 @@ def test_a_sweep_s_chart_lies_beside_its_page_which_shows_it(empty: Store) -> No
 
 
 def test_report_draws_into_a_folder(tmp_path: Path) -> None:
-    store(tmp_path, swept(**CROSSING))
+    made.stored(tmp_path, swept(**CROSSING))
     (file,) = draw([tmp_path], tmp_path / "plots")
     assert file.name.startswith("chip-9-") and file.name.endswith("-sweep.svg")
 
 
 def test_where_there_is_nothing_to_draw_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    store(tmp_path)
+    made.stored(tmp_path)
     assert main(["report", str(tmp_path), "--plot", str(tmp_path / "plots")]) == 0
     assert capsys.readouterr().out == "nothing to draw: no two columns were compared\n"

@@ -68,8 +68,7 @@ def test_a_prediction_is_told_as_the_table_has_it() -> None:
     latency.calls_ns[10:20] = [1_500_000] * 9 + [6_500_000]  # the mean of a slice is not the median of its calls
     assert "torch cpu: 1.50 ms/prediction (" in lines(started(TORCH, rounds=1), TrialEnded(TORCH, trial))[-1]
     (case,) = summarize(made.record(trial)).rows[0].cases.values()
-    found = case.estimate(PREDICTED)
-    assert found is not None and found.value == pytest.approx(1.5)
+    assert made.known(case.estimate(PREDICTED)).value == pytest.approx(1.5)
 
 
 @pytest.mark.parametrize("terminal", [False, True])
@@ -142,7 +141,6 @@ def test_running_out_of_memory_beside_others_is_said_and_waited_for() -> None:
 
 def test_how_long_it_takes_is_told_by_what_earlier_trials_took() -> None:
     assert "about 30 min 00 s to 2 h 00 min" in lines(started(TORCH, history=History(trial_s={TORCH.key: 600.0})))[0]
-    assert "2 h 00 min" not in lines(started(TORCH))[0]
 
 
 @pytest.mark.parametrize("kind", [{}, {"force_terminal": True, "_environ": {"TERM": "dumb"}}])

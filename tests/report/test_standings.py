@@ -20,8 +20,7 @@ def block(**steps_ms: list[float]) -> LogRatios:
 
 
 def test_the_fastest_is_told_with_how_many_times_as_long_the_others_take_in_the_same_cycles() -> None:
-    found = standing([block(torch=[9, 9, 90], jax=[1, 1, 10], tensorflow=[3, 3, 30])])
-    assert found is not None
+    found = made.known(standing([block(torch=[9, 9, 90], jax=[1, 1, 10], tensorflow=[3, 3, 30])]))
     assert found.fastest == "jax"
     assert list(found.times) == ["tensorflow", "torch"]
     assert [one.value for one in found.times.values()] == pytest.approx([3, 9])
@@ -33,8 +32,7 @@ def test_a_disturbed_cycle_of_the_first_ones_hides_nobody() -> None:
         label: [Slice(10, 100 * times, cycle, 0, disturbed=cycle == 0 and label == "b") for cycle in range(3)]
         for times, label in enumerate("abc", start=1)
     }
-    found = standing([log_ratios(slices, dict.fromkeys(slices, 32))])
-    assert found is not None
+    found = made.known(standing([log_ratios(slices, dict.fromkeys(slices, 32))]))
     assert (found.fastest, list(found.times)) == ("a", ["b", "c"])
 
 
@@ -42,8 +40,7 @@ def test_a_step_of_a_larger_batch_counts_by_its_samples() -> None:
     slices = {
         label: [Slice(10, ns, cycle, 0) for cycle in range(3)] for label, ns in {"small": 10, "large": 80}.items()
     }
-    found = standing([log_ratios(slices, {"small": 32, "large": 512})])
-    assert found is not None
+    found = made.known(standing([log_ratios(slices, {"small": 32, "large": 512})]))
     assert found.fastest == "large"
     assert found.times["small"].value == pytest.approx(2)
 
@@ -56,8 +53,7 @@ def test_one_column_and_the_first_cycles_tell_nothing(few: dict[str, list[float]
 
 def test_blocks_count_alike_and_columns_that_are_gone_are_not_told() -> None:
     first, second = block(a=[1] * 3, b=[2] * 3, c=[5] * 3), block(a=[1] * 9, b=[8] * 9)
-    found = standing([first, second])
-    assert found is not None
+    found = made.known(standing([first, second]))
     assert {label: one.value for label, one in found.times.items()} == {"b": pytest.approx(4)}
 
 

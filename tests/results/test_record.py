@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from kerasbench.host.noise import Severity, Signal
@@ -20,9 +19,7 @@ from kerasbench.results.record import (
     SWEEP,
     UNWRITTEN,
     Group,
-    RunConfig,
     ScenarioRecord,
-    exactly,
 )
 from kerasbench.worker.clock import STEADY_WINDOW
 from tests import made
@@ -34,17 +31,6 @@ ROOT = Path(__file__).parents[2]
 def test_the_longest_warm_up_holds_the_slices_by_which_it_is_judged(protocol: Protocol) -> None:
     # K is a power of two, so a slice may last twice as long as it must; two more are the least that finds K.
     assert protocol.warmup_max_ns >= (2 * STEADY_WINDOW + 2) * 2 * protocol.slice_ns
-
-
-def test_what_was_asked_comes_back_from_a_file_as_it_was() -> None:
-    asked = RunConfig(
-        scenarios=["mnist_*"],
-        options=[Options(jit=False), Options(threads=2)],
-        effort=exactly(4, SWEEP),
-        memory_limit_bytes=4 << 30,
-        keep_env={"LD_LIBRARY_PATH": "/opt/lib"},
-    )
-    assert msgspec.json.decode(msgspec.json.encode(asked), type=RunConfig) == asked
 
 
 def test_a_case_s_column_leaves_out_the_size_which_makes_a_row_of_its_own() -> None:

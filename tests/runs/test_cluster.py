@@ -47,8 +47,8 @@ WANTED = {"distributed.worker.profile.enabled": False, "--nanny": False}
 
 def test_a_worker_with_other_settings_is_named() -> None:
     assert cluster.differing("worker", WANTED, WANTED) == ""
-    assert "its worker runs with other settings" in cluster.differing("worker", WANTED | {"--nanny": True}, WANTED)
-    assert "(--nanny: True)" in cluster.differing("worker", WANTED | {"--nanny": True}, WANTED)
+    nanny = cluster.differing("worker", WANTED | {"--nanny": True}, WANTED)
+    assert nanny.startswith("its worker runs with other settings") and "(--nanny: True)" in nanny
     assert "profile.enabled: True" in cluster.differing("scheduler", dict.fromkeys(WANTED, True), WANTED)
     why = cluster.differing("scheduler", ModuleNotFoundError("x"), WANTED)
     assert "its scheduler does not answer as kerasbench would (ModuleNotFoundError" in why

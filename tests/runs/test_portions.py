@@ -138,17 +138,6 @@ def portion(trials: Sequence[TrialRecord], protocol: Protocol = PROTOCOL, paired
     return schedule.next_portion(protocol, trials, paired, ratio_of, None)
 
 
-def test_what_no_row_waits_for_is_measured_in_its_first_rounds_and_then_in_every_third() -> None:
-    found = [portion(blocks(number)) for number in range(1, 9)]
-    assert [(one.epochs, one.predicts) for one in found] == [
-        *[(True, True)] * 2,
-        *[(False, False)] * 2,
-        (True, True),
-        *[(False, False)] * 2,
-        (True, True),
-    ]
-
-
 def test_short_epochs_that_matter_to_a_ratio_are_in_every_block() -> None:
     assert [portion(blocks(3, epoch_ms=ms)).epochs for ms in (2.0, 60.0)] == [False, True]
     alone = [one for one in blocks(3) if one.backend == "jax"]

@@ -3,7 +3,7 @@
 import dataclasses
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -27,33 +27,23 @@ from kerasbench.events import (
     TrialStarted,
     Waiting,
 )
-from kerasbench.host.noise import Severity, Signal, Surroundings
+from kerasbench.host.noise import Severity, Signal
 from kerasbench.plan.cases import Case
 from kerasbench.plan.duration import History
-from kerasbench.processes.block import BlockMember, BlockPolicy, OnBlockEvent
-from kerasbench.processes.outcome import Limits, Outcome
-from kerasbench.protocol.columns import Column, Device, Options
+from kerasbench.processes.block import BlockMember, OnBlockEvent
+from kerasbench.processes.outcome import Outcome
+from kerasbench.protocol.columns import Column, Options
 from kerasbench.protocol.measurement import Measurement, Parity, Slice
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import ModelConfig, Protocol
-from kerasbench.results.record import (
-    PUBLISHED,
-    QUICK,
-    SWEEP,
-    Effort,
-    RaceConfig,
-    Record,
-    SoakConfig,
-    TrialRecord,
-    completed_rounds,
-    exactly,
-)
+from kerasbench.results.record import QUICK, SWEEP, Effort, RaceConfig, Record, SoakConfig, TrialRecord, exactly
 from kerasbench.results.store import Store, load
 from kerasbench.runs import machine, rounds
-from kerasbench.runs.machine import Outcomes
 from kerasbench.runs.schedule import order_cases
 from tests import made
-from tests.scripted import CASES, Events, FakeWorker, Quiet, execute, noisy
+from tests.scripted import CASES, Events, FakeWorker, Quiet, execute, noisy, with_config
+
+THREE = [*CASES, made.case(backend="tensorflow")]
 
 
 @pytest.fixture
@@ -61,25 +51,14 @@ def store(tmp_path: Path) -> Store:
     return Store.create(tmp_path, "2026-01-02T03:04:05Z")
 
 
-def test_every_round_has_every_case_once(store: Store) -> None:
-    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
-    record = execute(made.plan(*CASES, effort=exactly(4)), store, worker)
-    tried = [(trial.round, trial.backend) for trial in record.trials]
-    assert sorted(tried) == [(index, backend) for index in (1, 2, 3, 4) for backend in ("jax", "torch")]
-    assert record.stopped_because == "all 4 rounds are done"
-    assert record.finished
-
-
-def test_precise_intervals_end_a_run_after_three_rounds(store: Store) -> None:
-    worker = FakeWorker(torch=noisy(1, 1.001), jax=noisy(2, 2.001))
-    record = execute(made.plan(*CASES), store, worker)
-    assert (record.rounds_completed, record.stopped_because) == (3, "every ratio is within ±2 %")
+def run(store: Store, worker: FakeWorker, *cases: Case, count: int = 2, **different: Any) -> Record:
+    """Execute so many rounds of these cases, of a scenario on two backends if none are given."""
+    return execute(made.plan(*(cases or CASES), effort=exactly(count)), store, worker, **different)
 
 
 def test_a_row_that_is_decided_takes_no_further_block_and_the_others_go_on(store: Store) -> None:
     quiet, loud = made.case("quiet"), [made.case("loud"), made.case("loud", "jax")]
-    worker = FakeWorker(torch=noisy(1), jax=noisy(2, 3))
-    events = Events()
+    worker, events = FakeWorker(jax=noisy(2, 3)), Events()
     record = execute(made.plan(quiet, *loud, effort=Effort(3, 5)), store, worker, events=events)
     had = Counter(trial.case for trial in record.trials)
     assert (had[quiet.key], had[loud[0].key], record.rounds_completed) == (3, 5, 5)
@@ -91,20 +70,15 @@ def test_a_row_that_is_decided_takes_no_further_block_and_the_others_go_on(store
 
 
 def test_the_columns_of_a_row_are_alive_together_and_rows_one_after_another(store: Store) -> None:
-    other = made.case("conv")
-    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
-    record = execute(made.plan(*CASES, other, effort=exactly(2)), store, worker)
+    worker = FakeWorker()
+    record = run(store, worker, *CASES, made.case("conv"))
     assert sorted(worker.blocks) == [["torch"], ["torch"], ["torch", "jax"], ["torch", "jax"]]
     assert sorted({trial.block for trial in record.trials}) == [1, 2, 3, 4]
-    assert {trial.wall_ns for trial in record.trials} == {10**9}
-    assert all(
-        len({(one.scenario, one.round) for one in record.trials if one.block == block}) == 1 for block in (1, 2, 3)
-    )
 
 
 def test_only_a_row_s_first_blocks_are_started_one_after_another(store: Store) -> None:
-    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
-    record = execute(made.plan(*CASES, effort=exactly(5)), store, worker)
+    worker = FakeWorker()
+    record = run(store, worker, count=5)
     assert worker.alone == [True] * 3 + [False] * 2
     assert [trial.started_alone for trial in record.trials] == [True] * 6 + [False] * 4
 
@@ -114,39 +88,24 @@ def test_a_quick_look_starts_all_at_once_where_memory_is_ample(
     store: Store, monkeypatch: pytest.MonkeyPatch, free_gib: int, alone: bool
 ) -> None:
     monkeypatch.setattr(machine, "available_bytes", lambda: free_gib << 30)
-    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
-    record = execute(made.plan(*CASES, effort=QUICK), store, worker)
+    worker = FakeWorker()
+    execute(made.plan(*CASES, effort=QUICK), store, worker)
     assert worker.alone == [alone]
-    assert [trial.started_alone for trial in record.trials] == [alone] * 2
 
 
 def test_no_column_always_starts_first(store: Store) -> None:
-    worker = FakeWorker(torch=noisy(1), jax=noisy(2), tensorflow=noisy(3))
-    execute(made.plan(*THREE, effort=exactly(8)), store, worker, in_order=order_cases)
-    assert (
-        {block[0] for block in worker.blocks} == {block[2] for block in worker.blocks} == {"torch", "jax", "tensorflow"}
-    )
-    assert all(len(block) == 3 for block in worker.blocks)
+    worker = FakeWorker()
+    run(store, worker, *THREE, count=8, in_order=order_cases)
+    first, last = ({block[place] for block in worker.blocks} for place in (0, 2))
+    assert first == last == {"torch", "jax", "tensorflow"}
 
 
 def test_the_same_columns_meet_in_each_round_where_not_all_fit_into_memory(store: Store) -> None:
-    planned = made.plan(*THREE, effort=exactly(4))
-    worker = FakeWorker(2, torch=noisy(1), jax=noisy(2), tensorflow=noisy(3))
-    whole = execute(planned, store, worker, in_order=order_cases).trials
+    worker, resumed = FakeWorker(2), FakeWorker(2)
+    whole = run(store, worker, *THREE, count=4, in_order=order_cases).trials
     assert worker.blocks == worker.blocks[:2] * 4
-    resumed = FakeWorker(2, torch=noisy(1), jax=noisy(2), tensorflow=noisy(3))
-    execute(planned, store, resumed, carried=whole[:4], in_order=order_cases)
+    run(store, resumed, *THREE, count=4, in_order=order_cases, carried=whole[:4])
     assert resumed.blocks == worker.blocks[2:]
-
-
-def test_published_cases_are_blocks_of_their_own(store: Store) -> None:
-    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
-    record = execute(made.plan(*CASES, effort=PUBLISHED), store, worker)
-    assert sorted(worker.blocks) == [["jax"], ["torch"]]
-    assert record.stopped_because == "one round was asked for"
-
-
-THREE = [*CASES, made.case(backend="tensorflow")]
 
 
 @pytest.mark.parametrize(
@@ -159,57 +118,39 @@ THREE = [*CASES, made.case(backend="tensorflow")]
 def test_what_does_not_fit_is_measured_in_further_blocks_of_the_round(
     store: Store, room: int, blocks: list[list[str]]
 ) -> None:
-    worker = FakeWorker(room, torch=noisy(1), jax=noisy(2), tensorflow=noisy(3))
-    record = execute(made.plan(*THREE, effort=exactly(1)), store, worker)
+    worker = FakeWorker(room)
+    record = run(store, worker, *THREE, count=1)
     assert worker.blocks == blocks
     assert [(one.backend, one.round, one.block) for one in record.trials] == [
         (backend, 1, number) for number, block in enumerate(blocks, start=1) for backend in block
     ]
 
 
-class OneIsLarge(FakeWorker):
-    """TensorFlow fits beside nothing else."""
-
-    def fitting(self, backends: Sequence[str]) -> list[bool]:
-        return [index == 0 or backend != "tensorflow" for index, backend in enumerate(backends)]
-
-
 def test_one_column_that_is_too_large_takes_no_other_from_the_side_of_the_first(store: Store) -> None:
-    cases = [THREE[0], THREE[2], THREE[1], made.case(backend="native")]
-    worker = OneIsLarge(torch=noisy(1), jax=noisy(2), tensorflow=noisy(3), native=noisy(4))
-    record = execute(made.plan(*cases, effort=exactly(2)), store, worker)
+    class OneIsLarge(FakeWorker):
+        """TensorFlow fits beside nothing else."""
+
+        def fitting(self, backends: Sequence[str]) -> list[bool]:
+            return [index == 0 or backend != "tensorflow" for index, backend in enumerate(backends)]
+
+    worker = OneIsLarge()
+    record = run(store, worker, THREE[0], THREE[2], THREE[1], made.case(backend="native"))
     assert worker.blocks == [["torch", "jax", "native"], ["torch"], ["tensorflow"]] * 2
     assert {one.round for one in record.trials if one.backend == "tensorflow"} == {1, 2}
 
 
-def test_a_column_that_fails_leaves_its_row(store: Store) -> None:
-    worker = FakeWorker(torch=noisy(1), jax=[made.measurement(2), made.FAILURE])
-    execute(made.plan(*CASES, effort=exactly(3)), store, worker)
-    assert worker.blocks == [["torch", "jax"], ["torch", "jax"], ["torch"]]
-
-
-VERSIONS = [
-    dataclasses.replace(made.case(backend="torch", options=options), paired=True)
-    for options in (Options(environment="old"), Options(environment="new"), Options(environment="old", control=True))
-]
-
-
-class OneFails(FakeWorker):
-    """The one of these options fails."""
-
-    def __init__(self, failing: Options) -> None:
-        super().__init__(torch=noisy(1, 3, 2))
-        self.failing = failing
-
-    def answer(self, entrant: BlockMember) -> Outcome:
-        answer = super().answer(entrant)
-        return Outcome([], 10**9, failure=made.FAILURE) if entrant.request.options == self.failing else answer
-
-
 @pytest.mark.parametrize(("failing", "had"), [(0, 1), (1, 1), (2, 3)])
 def test_versions_are_not_measured_on_when_one_of_them_has_failed(store: Store, failing: int, had: int) -> None:
-    worker, events = OneFails(VERSIONS[failing].options), Events()
-    record = execute(made.plan(*VERSIONS, effort=exactly(3)), store, worker, events=events)
+    versions = [Options(environment="old"), Options(environment="new"), Options(environment="old", control=True)]
+
+    class OneFails(FakeWorker):
+        def answer(self, entrant: BlockMember) -> Outcome:
+            answer = super().answer(entrant)
+            return Outcome([], 10**9, failure=made.FAILURE) if entrant.request.options == versions[failing] else answer
+
+    worker, events = OneFails(torch=noisy(1, 3, 2)), Events()
+    cases = [dataclasses.replace(made.case(options=options), paired=True) for options in versions]
+    record = run(store, worker, *cases, count=3, events=events)
     assert len(worker.blocks) == record.rounds_completed == had
     if had == 1:
         assert record.stopped_because == "base or head has failed, so that nothing is left to compare"
@@ -219,17 +160,16 @@ def test_versions_are_not_measured_on_when_one_of_them_has_failed(store: Store, 
 
 def test_a_column_that_was_found_to_differ_takes_no_other_with_it_in_later_rounds(store: Store) -> None:
     def computing(*losses: float) -> list[Measurement | Failure]:
-        found = made.measurement(losses=losses)
         normalised = Parity([*losses], [], sensitive=["BatchNormalization"])
-        return [dataclasses.replace(found, parity=normalised)] * 3
+        return [dataclasses.replace(made.measurement(losses=losses), parity=normalised)]
 
     worker = FakeWorker(torch=computing(1.0, 1.08), jax=computing(1.0, 0.92), tensorflow=computing(1.05, 1.0))
-    record = execute(made.plan(*THREE, effort=exactly(2)), store, worker)
+    record = run(store, worker, *THREE)
     assert [sorted(block) for block in worker.blocks] == [["jax", "tensorflow", "torch"], ["jax", "torch"]]
     failed = [column.backend for column, case in summarize(record).rows[0].cases.items() if case.failure]
     assert failed == ["tensorflow"]
     known = load(store.journal).trials
-    again = execute(made.plan(*THREE, effort=exactly(2)), store, worker, carried=known[:3])
+    again = run(store, worker, *THREE, carried=known[:3])
     assert [one.failure is not None for one in again.trials] == [one.failure is not None for one in record.trials]
 
 
@@ -250,22 +190,12 @@ def test_a_column_that_computes_something_else_is_measured_once_and_decides_noth
     assert [len(case.trials) for case in row.cases.values()] == [3, 1, 3 if room is None else 4]
 
 
-def test_the_first_trial_calibrates_and_later_ones_are_frozen(store: Store) -> None:
-    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
-    execute(made.plan(*CASES, effort=exactly(3)), store, worker)
-    asked = [request.protocol for request in worker.requests if request.backend == "torch"]
-    assert [(protocol.steps_per_slice, protocol.warmup_slices) for protocol in asked] == [
-        (None, None),
-        (50, 1),
-        (50, 1),
-    ]
-
-
-def test_later_rounds_measure_nothing_again_that_is_known_and_every_third_what_no_row_waits_for(store: Store) -> None:
-    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
-    execute(made.plan(*CASES, effort=exactly(6)), store, worker)
-    asked = [request.protocol for request in worker.requests if request.backend == "torch"]
-    assert [(protocol.repeats, protocol.epochs, protocol.predicts) for protocol in asked] == [
+def test_a_first_trial_calibrates_and_later_ones_leave_out_what_is_known_or_what_no_row_waits_for(store: Store) -> None:
+    worker = FakeWorker()
+    run(store, worker, count=6)
+    asked = [one.protocol for one in worker.requests if one.backend == "torch"]
+    assert [(one.steps_per_slice, one.warmup_slices) for one in asked] == [(None, None), *[(50, 1)] * 5]
+    assert [(one.repeats, one.epochs, one.predicts) for one in asked] == [
         *[(True, True, True)] * 3,
         *[(False, False, False)] * 2,
         (False, True, True),
@@ -275,22 +205,18 @@ def test_later_rounds_measure_nothing_again_that_is_known_and_every_third_what_n
 def test_what_a_row_s_last_rounds_took_tells_what_another_takes() -> None:
     row = rounds.OpenRow([made.case()], had=6)
     for index in range(1, 7):
-        row.take(
-            dataclasses.replace(made.in_block(index, made.measurement()), wall_ns=(100 if index < 4 else 30) * 10**9)
-        )
+        taken_s = 100 if index < 4 else 30
+        row.take(dataclasses.replace(made.in_block(index, made.measurement()), wall_ns=taken_s * 10**9))
     assert row.block_s == 30
 
 
 def test_a_twin_is_asked_for_by_the_hash_of_its_file_and_the_record_keeps_it(store: Store) -> None:
     chosen = made.selected()
     chosen = dataclasses.replace(chosen, entry=dataclasses.replace(chosen.entry, twins={"torch": "hash of its twin"}))
-    cases = [Case(chosen, "torch", made.CPU, Options(native=native)) for native in (False, True)]
-    worker = FakeWorker(torch=noisy(1))
-    record = execute(made.plan(*cases, effort=exactly(1)), store, worker)
-    assert {request.options.native: request.twin_hash for request in worker.requests} == {
-        False: "",
-        True: "hash of its twin",
-    }
+    worker = FakeWorker()
+    record = run(store, worker, *(Case(chosen, "torch", made.CPU, Options(native=one)) for one in (False, True)))
+    asked = {one.options.native: one.twin_hash for one in worker.requests}
+    assert asked == {False: "", True: "hash of its twin"}
     assert record.scenarios[0].twins == {"torch": "hash of its twin"}
 
 
@@ -299,53 +225,35 @@ def test_the_record_keeps_what_each_trial_was_asked_to_measure(store: Store) -> 
         dataclasses.replace(made.case(options=Options(batch=batch)), protocol=protocol)
         for batch, protocol in ((None, Protocol(parts=True)), (64, SWEEP))
     )
-    planned = dataclasses.replace(made.plan(effort=exactly(2)), cases=[steady, sized], absent=[(sized, made.FAILURE)])
-    worker = FakeWorker(torch=noisy(1))
-    record = execute(planned, store, worker)
+    worker = FakeWorker()
+    record = execute(dataclasses.replace(made.plan(effort=exactly(1)), cases=[steady, sized]), store, worker)
     assert {(one.options.batch, one.protocol.kind, one.protocol.parts) for one in worker.requests} == {
         (None, "steady", True),
         (64, "sweep", False),
     }
     assert {(one.options.batch, one.protocol) for one in record.trials} == {(None, "steady"), (64, "sweep")}
-    assert load(store.journal).trials == record.trials
 
 
 def test_a_run_of_which_everything_failed_ends(store: Store) -> None:
-    worker = FakeWorker(torch=[made.FAILURE], jax=[made.FAILURE])
-    record = execute(made.plan(*CASES, effort=exactly(3)), store, worker)
-    assert len(record.trials) == 2
-    assert record.stopped_because == "every case has failed"
+    record = run(store, FakeWorker(torch=[made.FAILURE], jax=[made.FAILURE]))
+    assert (len(record.trials), record.stopped_because) == (2, "every case has failed")
 
 
 def test_what_is_absent_is_recorded_without_being_tried(store: Store) -> None:
-    worker = FakeWorker(torch=noisy(1))
     planned = made.plan(CASES[0], effort=exactly(1), absent=((CASES[1], made.FAILURE),))
-    record = execute(planned, store, worker)
+    record = execute(planned, store, FakeWorker())
     assert [(trial.backend, trial.round) for trial in record.trials] == [("jax", 0), ("torch", 1)]
 
 
-def test_every_block_is_on_disk_before_the_next_begins(store: Store) -> None:
-    on_disk: list[int] = []
-
-    class Looking(FakeWorker):
-        def __call__(self, *asked: Any) -> list[Outcome | None]:
-            on_disk.append(len(load(store.journal).trials))
-            return super().__call__(*asked)
-
-    worker = Looking(torch=noisy(1), jax=noisy(2))
-    execute(made.plan(*CASES, effort=exactly(2)), store, worker)
-    assert on_disk == [0, 2]
-
-
 def test_ctrl_c_keeps_what_was_measured(store: Store) -> None:
-    class Interrupted(FakeWorker):
+    class InTheSecondBlock(FakeWorker):
         def answer(self, entrant: BlockMember) -> Outcome:
             if len(self.requests) == 3:
                 raise KeyboardInterrupt
             return super().answer(entrant)
 
-    worker, events = Interrupted(torch=noisy(1), jax=noisy(2)), Events()
-    record = execute(made.plan(*CASES, effort=exactly(3)), store, worker, events=events)
+    events = Events()
+    record = run(store, InTheSecondBlock(), events=events)
     assert (record.stopped_because, record.rounds_completed, len(record.trials)) == ("interrupted", 1, 2)
     assert load(store.journal).trials == record.trials
     assert [event.is_first for event in events.of(BlockStarted)] == [True, False]
@@ -355,7 +263,6 @@ def test_ctrl_c_keeps_what_was_measured(store: Store) -> None:
 def test_a_disk_that_takes_no_more_ends_the_run_and_loses_nothing_that_was_measured(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
     add, added = store.add, [0]
 
     def until_it_is_full(trials: Sequence[TrialRecord]) -> None:
@@ -365,38 +272,27 @@ def test_a_disk_that_takes_no_more_ends_the_run_and_loses_nothing_that_was_measu
         add(trials)
 
     monkeypatch.setattr(store, "add", until_it_is_full)
-    record = execute(made.plan(*CASES, effort=exactly(3)), store, worker)
+    record = run(store, FakeWorker(), count=3)
     assert (record.stopped_because, len(record.trials)) == ("results could not be written", 4)
     assert len(load(store.journal).trials) == 2
 
 
 def test_a_disturbed_block_is_kept_and_marked_and_nothing_is_repeated(store: Store) -> None:
-    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
-    record = execute(made.plan(*CASES, effort=exactly(2)), store, worker, monitor=Quiet(1))
+    record = run(store, FakeWorker(), monitor=Quiet(1))
     assert [(trial.round, trial.disturbed) for trial in record.trials] == [(1, True)] * 2 + [(2, False)] * 2
     assert "other processes used" in record.trials[0].noise[0].reason
-    assert [one.protocol.steps_per_slice for one in worker.requests] == [None, None, 50, 50]
 
 
 def test_a_budget_that_is_too_small_leaves_one_complete_round(store: Store) -> None:
-    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
-    record = execute(made.plan(*CASES, effort=Effort(budget_s=1e-9)), store, worker)
+    record = execute(made.plan(*CASES, effort=Effort(budget_s=1e-9)), store, FakeWorker())
     assert (record.rounds_completed, len(record.trials)) == (1, 2)
 
 
-def test_later_trials_of_a_case_are_limited_by_its_first(store: Store) -> None:
-    worker = FakeWorker(torch=noisy(1))
-    execute(made.plan(CASES[0], effort=exactly(3)), store, worker)
-    assert [one.timeout_s for one in worker.limits] == [300.0, 60.0, 60.0]  # a fake trial takes one second
-
-
-def test_what_was_asked_for_limits_every_trial(store: Store) -> None:
-    worker = FakeWorker(torch=noisy(1))
-    planned = made.plan(CASES[0], effort=exactly(2))
-    asked = dataclasses.replace(planned.config, timeout_s=90.0, memory_limit_bytes=4 << 30)
-    execute(dataclasses.replace(planned, config=asked), store, worker)
-    assert worker.limits == [Limits(90.0, "--timeout 90 s", 4 << 30)] * 2
-    assert load(store.journal).config == asked  # which is what --resume goes on with
+def test_later_trials_of_a_case_are_limited_by_its_first_unless_a_limit_was_asked_for(store: Store) -> None:
+    worker, planned = FakeWorker(), made.plan(CASES[0], effort=exactly(3))
+    execute(planned, store, worker)
+    execute(with_config(planned, timeout_s=90.0), store, worker)
+    assert [one.timeout_s for one in worker.limits] == [300.0, 60.0, 60.0, 90.0, 90.0, 90.0]  # a trial takes one second
 
 
 OOM = Failure(Code.OOM, "no memory", "less of it")
@@ -411,7 +307,7 @@ class SmallMemory(FakeWorker):
     """Runs out of memory from a batch on; in the rounds after the first one as well."""
 
     def __init__(self, from_batch: int) -> None:
-        super().__init__(torch=noisy(1))
+        super().__init__()
         self.from_batch = from_batch
 
     def answer(self, entrant: BlockMember) -> Outcome:
@@ -419,15 +315,13 @@ class SmallMemory(FakeWorker):
         return answer if (entrant.request.options.batch or 0) < self.from_batch else Outcome([], 0, failure=OOM)
 
 
-def sweep(store: Store, worker: FakeWorker, order: Any, *cases: Case) -> Record:
-    planned = made.plan(*cases, effort=exactly(2, SWEEP))
-    return execute(planned, store, worker, in_order=order)
+def sweep(store: Store, worker: FakeWorker, order: Any, *cases: Case, carried: Sequence[TrialRecord] = ()) -> Record:
+    return execute(made.plan(*cases, effort=exactly(2, SWEEP)), store, worker, in_order=order, carried=carried)
 
 
 def test_a_series_is_not_tried_at_larger_sizes_than_it_ran_out_of_memory_at(store: Store) -> None:
-    other = made.case("conv", options=Options(batch=1))
     worker = SmallMemory(from_batch=2)
-    record = sweep(store, worker, ascending, *SERIES, other)
+    record = sweep(store, worker, ascending, *SERIES, made.case("conv", options=Options(batch=1)))
     tried = [(request.scenario, request.options.batch) for request in worker.requests]
     assert sorted(tried) == [("conv", 1), ("conv", 1), ("dense", 1), ("dense", 1), ("dense", 2)]
     not_tried = dataclasses.replace(OOM, cause="not tried: out of memory at batch 2")
@@ -440,18 +334,16 @@ def test_a_series_is_not_tried_at_larger_sizes_than_it_ran_out_of_memory_at(stor
 class Crowded(FakeWorker):
     """JAX runs out of memory where another column is alive."""
 
-    def __call__(
-        self, entrants: Sequence[BlockMember], rules: BlockPolicy, on_event: OnBlockEvent, alone: bool, /
-    ) -> list[Outcome | None]:
-        outcomes = super().__call__(entrants, rules, on_event, alone)
-        dies = [len(entrants) > 1 and one.request.backend == "jax" for one in entrants]
-        return [Outcome([], 10**9, failure=OOM) if it else one for it, one in zip(dies, outcomes, strict=True)]
+    def answer(self, entrant: BlockMember) -> Outcome:
+        answer = super().answer(entrant)
+        dies = len(self.entrants) > 1 and entrant.request.backend == "jax"
+        return Outcome([], 10**9, failure=OOM) if dies else answer
 
 
 def test_what_runs_out_of_memory_beside_others_is_measured_by_itself_and_larger_sizes_too(store: Store) -> None:
     backends = ("torch", "jax", "tensorflow")
     cases = [made.case(backend=one, options=Options(batch=batch)) for batch in (1, 2) for one in backends]
-    worker = Crowded(torch=noisy(1), jax=noisy(2), tensorflow=noisy(3))
+    worker = Crowded()
     record = sweep(store, worker, ascending, *cases)
     in_company, alone, later = ["torch", "jax", "tensorflow"], ["jax"], ["torch", "tensorflow"]
     assert worker.blocks == [in_company, alone] * 2 + [later, alone] * 2
@@ -467,31 +359,27 @@ def test_what_runs_out_of_memory_beside_others_is_measured_by_itself_and_larger_
 
 
 def test_a_limit_of_its_own_is_passed_by_itself_too(store: Store) -> None:
-    limited = dataclasses.replace(OOM, own_limit=True)
-    worker = FakeWorker(torch=noisy(1), jax=[limited])
-    record = execute(made.plan(*CASES, effort=exactly(2)), store, worker)
+    worker = FakeWorker(jax=[dataclasses.replace(OOM, own_limit=True)])
+    record = run(store, worker)
     assert worker.blocks == [["torch", "jax"], ["torch"]]
     assert not any(one.crowded for one in record.trials)
 
 
 def test_what_runs_out_of_memory_by_itself_too_has_failed(store: Store) -> None:
-    worker = Crowded(torch=noisy(1), jax=[OOM])
-    record = execute(made.plan(*CASES, effort=exactly(2)), store, worker)
+    worker = Crowded(jax=[OOM])
+    record = run(store, worker)
     assert worker.blocks == [["torch", "jax"], ["jax"], ["torch"]]
     assert summarize(record).rows[0].cases[Column("jax", "cpu")].failure == OOM
 
 
+@pytest.mark.parametrize(("done", "rounds_left"), [(2, 2), (3, 1)])
 def test_a_run_that_is_interrupted_before_a_column_was_measured_by_itself_begins_that_round_again(
-    store: Store,
+    store: Store, done: int, rounds_left: int
 ) -> None:
-    planned = made.plan(*CASES, effort=exactly(2))
-    whole = execute(planned, store, Crowded(torch=noisy(1), jax=noisy(2))).trials
-    (row,) = rounds.rows_of(planned)
-    keys = [case.key for case in row.cases]
-    assert [completed_rounds(keys, whole[:done]) for done in (2, 3, 4, 5)] == [0, 1, 1, 2]
-    worker = Crowded(torch=noisy(1), jax=noisy(2))
-    execute(planned, store, worker, carried=whole[:3])
-    assert worker.blocks == [["torch"], ["jax"]]
+    whole = run(store, Crowded()).trials
+    worker = Crowded()
+    run(store, worker, carried=whole[:done])
+    assert worker.blocks == [["torch"], ["jax"]] * rounds_left
 
 
 def test_a_size_that_was_measured_goes_on_where_a_smaller_one_ran_out_of_memory(store: Store) -> None:
@@ -509,16 +397,13 @@ def test_a_size_that_was_measured_goes_on_where_a_smaller_one_ran_out_of_memory(
 
 
 def test_another_failure_does_not_end_a_series(store: Store) -> None:
-    worker = FakeWorker(torch=[made.FAILURE, made.measurement()])
-    record = sweep(store, worker, ascending, *SERIES)
+    record = sweep(store, FakeWorker(torch=[made.FAILURE, made.measurement()]), ascending, *SERIES)
     assert [one.options.batch for one in record.trials if one.failure] == [1]
 
 
 def test_a_run_goes_on_with_more_sizes_where_all_others_are_carried_over(store: Store) -> None:
-    worker = FakeWorker(torch=noisy(1))
-    first = sweep(store, worker, ascending, *SERIES[:2])
-    planned = made.plan(*SERIES, effort=exactly(2, SWEEP))
-    record = execute(planned, store, worker, carried=first.trials)
+    first = sweep(store, FakeWorker(), ascending, *SERIES[:2])
+    record = sweep(store, FakeWorker(), ascending, *SERIES, carried=first.trials)
     assert [one.options.batch for one in record.trials[:4]] == [1, 2, 1, 2]
     assert sorted((one.options.batch, one.round) for one in record.trials[4:]) == [(4, 1), (4, 2), (8, 1), (8, 2)]
     assert load(store.journal).trials == record.trials
@@ -526,23 +411,28 @@ def test_a_run_goes_on_with_more_sizes_where_all_others_are_carried_over(store: 
 
 @pytest.mark.parametrize(("quota_cores", "rest_s"), [(None, 0.0), (0.5, rounds.QUOTA_PERIOD_S), (1e6, 0.0)])
 def test_a_quota_recovers_between_turns(store: Store, quota_cores: float | None, rest_s: float) -> None:
-    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
-    state, planned = made.state(quota_cores=quota_cores), made.plan(*CASES, effort=exactly(1))
-    execute(planned, store, worker, state=state)
+    worker = FakeWorker()
+    run(store, worker, count=1, state=made.state(quota_cores=quota_cores))
     assert worker.rules.rest_s == rest_s
 
 
-def test_a_block_is_asked_for_by_interpreters_requests_limits_and_rules(store: Store) -> None:
-    planned = made.plan(*CASES, effort=exactly(1))
-    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
-    record = execute(planned, store, worker, interpreter=lambda backend: f"/{backend}/python")
-    assert [(one.round, one.block, one.backend) for one in record.trials] == [(1, 1, "torch"), (1, 1, "jax")]
+def test_a_block_has_its_interpreters_and_rules(store: Store) -> None:
+    worker = FakeWorker()
+    run(store, worker, count=1, interpreter=lambda backend: f"/{backend}/python")
     assert [one.python for one in worker.entrants] == ["/torch/python", "/jax/python"]
-    assert [one.limits.timeout_s for one in worker.entrants] == [300.0, 300.0]
     assert all(sorted(order) == [0, 1] for order in islice(worker.rules.orders(2), 9))
     same = [[Slice(1, 100 * made.MS)] * 6] * 2
     assert worker.rules.enough("train", same)
     assert not worker.rules.enough("train", [column[:5] for column in same])
+
+
+def test_the_order_of_turns_is_drawn_from_the_run_s_seed_and_differs_from_block_to_block(store: Store) -> None:
+    def of_block(number: int) -> list[list[int]]:
+        worker = FakeWorker()
+        run(store, worker, count=number)
+        return [list(order) for order in islice(worker.rules.orders(5), 10)]
+
+    assert of_block(1) == of_block(1) != of_block(2)
 
 
 @pytest.mark.parametrize(
@@ -559,24 +449,15 @@ def test_a_saved_model_may_not_hold_all_memory(
 ) -> None:
     entry = dataclasses.replace(CASES[0].selected.entry, file=Path(file), model_config=config)
     case = dataclasses.replace(CASES[0], selected=dataclasses.replace(CASES[0].selected, entry=entry))
-    planned = made.plan(case, effort=exactly(1))
-    planned = dataclasses.replace(planned, config=dataclasses.replace(planned.config, memory_limit_bytes=asked_bytes))
-    worker = FakeWorker(torch=noisy(1))
-    execute(planned, store, worker)
+    worker = FakeWorker()
+    execute(with_config(made.plan(case, effort=exactly(1)), memory_limit_bytes=asked_bytes), store, worker)
     assert worker.limits[0].memory_bytes == allowed_bytes
     assert worker.requests[0].model_config == config
 
 
 def test_a_run_tells_in_order_what_happens(store: Store) -> None:
-    class Hot(Quiet):
-        def watch(
-            self, devices: Sequence[Device], block: Callable[[], Outcomes], on_wait: Callable[[str], None]
-        ) -> tuple[Outcomes, Sequence[Surroundings]]:
-            on_wait("hot")
-            return super().watch(devices, block, on_wait)
-
     planned, events = made.plan(*CASES, effort=exactly(1)), Events()
-    record = execute(planned, store, FakeWorker(torch=noisy(1), jax=noisy(2)), events=events, monitor=Hot())
+    record = execute(planned, store, FakeWorker(), events=events, monitor=Quiet(hot=True))
     torch, jax = CASES[0].label, CASES[1].label
     assert events == [
         RunStarted(planned, record, History()),
@@ -595,33 +476,19 @@ def test_a_run_tells_in_order_what_happens(store: Store) -> None:
     ]
 
 
-def test_the_order_of_turns_is_drawn_from_the_run_s_seed_and_differs_from_block_to_block(tmp_path: Path) -> None:
-    drawn: list[list[list[int]]] = []
-
-    class Drawing(FakeWorker):
-        def __call__(
-            self, entrants: Sequence[BlockMember], rules: BlockPolicy, on_event: OnBlockEvent, alone: bool, /
-        ) -> list[Outcome | None]:
-            drawn.append([list(order) for order in islice(rules.orders(5), 10)])
-            return super().__call__(entrants, rules, on_event, alone)
-
-    for number in range(2):
-        store = Store.create(tmp_path / str(number), "2026-01-02T03:04:05Z")
-        execute(made.plan(*CASES, effort=exactly(2)), store, Drawing(torch=noisy(1), jax=noisy(2)))
-    assert drawn[:2] == drawn[2:]
-    assert drawn[0] != drawn[1]
-
-
 @pytest.mark.parametrize("blocks", range(6))
-def test_a_resumed_run_measures_what_is_missing_and_nothing_twice(store: Store, blocks: int) -> None:
-    planned, done = made.plan(*CASES, effort=exactly(4)), 2 * blocks
-    whole = execute(planned, store, FakeWorker(torch=noisy(1), jax=noisy(2))).trials
-    worker, events = FakeWorker(torch=noisy(1), jax=noisy(2)), Events()
-    resumed = execute(planned, store, worker, events=events, carried=whole[:done])
-    assert [(one.round, one.block, one.case) for one in resumed.trials] == [
-        (one.round, one.block, one.case) for one in whole
+def test_every_round_has_every_case_once_and_a_resumed_run_measures_what_is_missing(store: Store, blocks: int) -> None:
+    done = 2 * blocks
+    whole = run(store, FakeWorker(), count=4).trials
+    tried = [(one.round, one.block, one.case) for one in whole]
+    assert sorted((index, case.column.backend) for index, _, case in tried) == [
+        (index, backend) for index in (1, 2, 3, 4) for backend in ("jax", "torch")
     ]
-    assert resumed.rounds_completed == 4
+    worker, events = FakeWorker(), Events()
+    resumed = run(store, worker, count=4, events=events, carried=whole[:done])
+    assert [(one.round, one.block, one.case) for one in resumed.trials] == tried
+    assert (resumed.rounds_completed, resumed.stopped_because) == (4, "all 4 rounds are done")
+    assert resumed.finished
     assert len(worker.requests) == len(events.of(TrialEnded)) == max(0, len(whole) - done)
     assert load(store.journal).trials == resumed.trials
 
@@ -629,61 +496,44 @@ def test_a_resumed_run_measures_what_is_missing_and_nothing_twice(store: Store, 
 def test_a_resumed_run_began_when_it_was_begun(store: Store) -> None:
     signal, again = Signal("load", Severity.WARN, "20%"), "2026-01-02T09:00:00Z"
     earlier = dataclasses.replace(made.record(made.trial(1)), resumed=[again], parent_cpu_ns=7, noise=[signal])
-    planned = made.plan(CASES[0], effort=exactly(2))
-    record = execute(planned, store, FakeWorker(torch=noisy(1)), earlier=earlier)
+    record = run(store, FakeWorker(), CASES[0], earlier=earlier)
     assert (record.started, record.resumed, record.noise) == (earlier.started, [again], [signal])
     assert record.parent_cpu_ns >= 7
     assert load(store.journal).started == earlier.started
 
 
-def test_a_case_that_had_failed_stays_failed_when_a_run_is_resumed(store: Store) -> None:
-    planned = made.plan(*CASES, effort=exactly(2))
-    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
-    failed = made.trial(1, backend="torch", failure=made.FAILURE)
-    resumed = execute(planned, store, worker, carried=[failed])
-    assert {request.backend for request in worker.requests} == {"jax"}
-    assert len(resumed.trials) == 3
-
-
 def test_what_was_given_up_in_a_round_that_its_row_has_not_had_stays_given_up(store: Store) -> None:
-    planned = made.plan(*CASES, effort=exactly(2))
-    whole = execute(planned, store, FakeWorker(torch=noisy(1), jax=noisy(2))).trials
+    whole = run(store, FakeWorker()).trials
     given_up = dataclasses.replace(made.trial(2, failure=made.FAILURE), block=0)
-    worker = FakeWorker(jax=noisy(2))
-    resumed = execute(planned, store, worker, carried=[*whole[:2], given_up])
+    worker = FakeWorker()
+    resumed = run(store, worker, carried=[*whole[:2], given_up])
     assert worker.blocks == [["jax"]]
     assert resumed.rounds_completed == 2
 
 
 def test_a_resumed_run_goes_on_with_the_round_that_was_interrupted(store: Store) -> None:
-    planned = made.plan(*CASES, made.case("conv"), made.case("quiet"), effort=exactly(3))
-    whole = execute(planned, store, FakeWorker(torch=noisy(1), jax=noisy(2)))
-    before = [one for one in whole.trials if one.block <= 4]  # of three rows
-    worker = FakeWorker(torch=noisy(1), jax=noisy(2))
-    resumed = execute(planned, store, worker, carried=before)
-    assert [(one.round, one.case) for one in resumed.trials] == [(one.round, one.case) for one in whole.trials]
+    cases = [*CASES, made.case("conv"), made.case("quiet")]
+    whole = run(store, FakeWorker(), *cases, count=3).trials
+    before = [one for one in whole if one.block <= 4]  # of three rows
+    resumed = run(store, FakeWorker(), *cases, count=3, carried=before).trials
+    assert [(one.round, one.case) for one in resumed] == [(one.round, one.case) for one in whole]
 
 
 def test_a_row_that_was_decided_stays_decided_when_a_run_is_resumed(store: Store) -> None:
     planned = made.plan(*CASES, made.case("loud"), effort=Effort(3, 5))
-    quiet = [
-        dataclasses.replace(made.trial(index, backend=case.backend), block=index)
-        for index in (1, 2, 3)
-        for case in CASES
-    ]
+    quiet = [made.in_block(index, made.measurement(), backend=case.backend) for index in (1, 2, 3) for case in CASES]
     loud = [
-        dataclasses.replace(made.trial(index, "loud", found=made.measurement(step)), block=10 + index)
+        made.in_block(10 + index, made.measurement(step), name="loud", round_index=index)
         for index, step in enumerate((1, 3, 2), start=1)
     ]
-    worker = FakeWorker(torch=noisy(1, 3))
-    resumed = execute(planned, store, worker, carried=[*quiet, *loud])
+    resumed = execute(planned, store, FakeWorker(torch=noisy(1, 3)), carried=[*quiet, *loud])
     assert {(one.scenario, one.round) for one in resumed.trials[9:]} <= {("loud", 4), ("loud", 5)}
     assert resumed.rounds_completed > 3
 
 
 def test_a_resumed_run_s_budget_counts_what_was_spent_before(store: Store) -> None:
     planned = made.plan(*CASES, effort=Effort(budget_s=15.0))
-    carried = [dataclasses.replace(made.trial(backend=case.backend), block=1) for case in CASES]  # 9 s, side by side
+    carried = [made.in_block(1, made.measurement(), backend=case.backend) for case in CASES]  # 9 s, side by side
     resumed = execute(planned, store, FakeWorker(), carried=carried)
     assert resumed.stopped_because == "another round of about 9 s does not fit into the 6 s that --budget leaves"
 
@@ -692,44 +542,39 @@ def test_a_row_is_sized_by_its_first_steps_once_for_all_its_columns_and_blocks(s
     sized = dataclasses.replace(made.measurement(), sizes=dataclasses.replace(made.SIZES, learn_steps=9))
 
     class Sizing(FakeWorker):
-        def __call__(self, members: Sequence[BlockMember], policy: BlockPolicy, *rest: Any) -> list[Outcome | None]:
-            if members[0].request.protocol.sizes is None:
-                assert policy.sizes({0: [10**8], 1: [10**9 // 2]}) is None  # a hiccup, perhaps
-                assert policy.sizes({0: [10**8], 1: [2 * 10**9]})
-            return super().__call__(members, policy, *rest)
+        def meanwhile(self, on_event: OnBlockEvent) -> None:
+            if self.entrants[0].request.protocol.sizes is None:
+                assert self.rules.sizes({0: [10**8], 1: [10**9 // 2]}) is None  # a hiccup, perhaps
+                assert self.rules.sizes({0: [10**8], 1: [2 * 10**9]})
 
     worker, events = Sizing(torch=[sized], jax=[made.FAILURE, sized]), Events()
-    execute(made.plan(*CASES, effort=exactly(2)), store, worker, events=events)
+    run(store, worker, events=events)
     assert [one.protocol.sizes for one in worker.requests] == [None, None, sized.sizes]
     (known,) = events.of(StepsKnown)
     assert known.steps_ns == [(CASES[0], 10**8), (CASES[1], 2 * 10**9)]
     assert known.left_s > 12 * 2  # six slices of the slower one and what comes before
 
 
-def test_a_race_measures_those_alone_that_may_win_and_keras_without_settings(store: Store) -> None:
-    def slices(ms: float) -> list[Measurement | Failure]:
-        return [made.sliced([ms * (1 + 0.01 * cycle) for cycle in range(6)])]
+def race(store: Store, worker: FakeWorker, baseline: str, most: int, *cases: Case) -> Record:
+    planned = with_config(made.plan(*cases, effort=Effort(1, most)), race=RaceConfig(baseline=baseline))
+    return execute(planned, store, worker)
 
-    planned = made.plan(*THREE, made.case(backend="jax", options=Options(threads=1)), effort=Effort(1, 4))
-    planned = dataclasses.replace(
-        planned, config=dataclasses.replace(planned.config, race=RaceConfig(baseline="tensorflow"))
-    )
-    worker = FakeWorker(torch=slices(9.0), jax=slices(1.0), tensorflow=slices(4.0))
-    record = execute(planned, store, worker)
+
+def sliced(*steps_ms: float) -> list[Measurement | Failure]:
+    """Return a measurement by turns for each of these steps."""
+    return [made.sliced([ms * (1 + 0.01 * cycle) for cycle in range(6)]) for ms in steps_ms]
+
+
+def test_a_race_measures_those_alone_that_may_win_and_keras_without_settings(store: Store) -> None:
+    worker = FakeWorker(torch=sliced(9.0), jax=sliced(1.0), tensorflow=sliced(4.0))
+    record = race(store, worker, "tensorflow", 4, *THREE, made.case(backend="jax", options=Options(threads=1)))
     assert worker.blocks == [["torch", "jax", "tensorflow", "jax"]]
     assert record.stopped_because == "no other can be faster than the fastest by more than the margin"
 
 
 def test_a_race_without_a_winner_goes_on_with_those_that_are_left(store: Store) -> None:
-    def slices(ms: float, later_ms: float) -> list[Measurement | Failure]:
-        return [made.sliced([one * (1 + 0.01 * cycle) for cycle in range(6)]) for one in (ms, later_ms)]
-
-    planned = made.plan(*THREE, effort=Effort(1, 3))
-    planned = dataclasses.replace(
-        planned, config=dataclasses.replace(planned.config, race=RaceConfig(baseline="torch"))
-    )
-    worker = FakeWorker(torch=slices(9.0, 9.0), jax=slices(1.0, 1.02), tensorflow=slices(1.02, 1.0))
-    record = execute(planned, store, worker)
+    worker = FakeWorker(torch=sliced(9.0), jax=sliced(1.0, 1.02), tensorflow=sliced(1.02, 1.0))
+    record = race(store, worker, "torch", 3, *THREE)
     assert worker.blocks == [["torch", "jax", "tensorflow"]] * 3
     assert record.stopped_because == "all 3 rounds are done"
 
@@ -737,31 +582,25 @@ def test_a_race_without_a_winner_goes_on_with_those_that_are_left(store: Store) 
 WARM = made.case(backend="jax", options=Options(warm_cache=True))
 
 
-class Folders(FakeWorker):
-    """Notes which of the folders of caches are there when they are handed over."""
-
-    def answer(self, entrant: BlockMember) -> Outcome:
-        assert not entrant.request.caches or Path(entrant.request.caches).is_dir()
-        return super().answer(entrant)
-
-
 def test_a_first_process_fills_the_caches_that_a_case_s_trials_find_and_they_go_with_the_run(store: Store) -> None:
-    worker = Folders(jax=noisy(1), torch=noisy(2))
-    record = execute(made.plan(WARM, *CASES, effort=exactly(2)), store, worker)
+    class Folders(FakeWorker):
+        def answer(self, entrant: BlockMember) -> Outcome:
+            assert not entrant.request.caches or Path(entrant.request.caches).is_dir()
+            return super().answer(entrant)
+
+    worker = Folders()
+    record = run(store, worker, WARM, *CASES)
     assert worker.blocks[0] == ["jax"]
-    fills = [one.fills_caches for one in worker.requests]
-    assert fills == [True] + [False] * 6
+    assert [one.fills_caches for one in worker.requests] == [True] + [False] * 6
     assert worker.requests[0].protocol.warmup_max_ns == 0
-    folders = {one.caches for one in worker.requests if one.options.warm_cache}
-    assert len(folders) == 1
-    assert not any(map(Path.exists, map(Path, folders)))
+    (folder,) = {one.caches for one in worker.requests if one.options.warm_cache}
+    assert folder and not Path(folder).exists()
     assert {one.caches for one in worker.requests if not one.options.warm_cache} == {""}
     assert len(record.trials) == 6
 
 
 def test_a_case_whose_caches_cannot_be_filled_has_failed_and_the_others_go_on(store: Store) -> None:
-    worker = FakeWorker(jax=[made.FAILURE], torch=noisy(1))
-    record = execute(made.plan(WARM, CASES[0], effort=exactly(2)), store, worker)
+    record = run(store, FakeWorker(jax=[made.FAILURE]), WARM, CASES[0])
     assert [(trial.backend, trial.failure is None) for trial in record.trials] == [
         ("jax", False),
         ("torch", True),
@@ -772,27 +611,23 @@ def test_a_case_whose_caches_cannot_be_filled_has_failed_and_the_others_go_on(st
 class Interrupted(FakeWorker):
     """Somebody presses Ctrl-C so often once a cycle of the first block has been measured, or before."""
 
-    def __init__(self, times: int, first: bool = False, **answers: list[Measurement | Failure]) -> None:
-        super().__init__(None, **answers)
+    def __init__(self, times: int, first: bool = False) -> None:
+        super().__init__()
         self.times, self.first = times, first
 
-    def __call__(
-        self, entrants: Sequence[BlockMember], rules: BlockPolicy, on_event: OnBlockEvent, alone: bool, /
-    ) -> list[Outcome | None]:
-        assert not rules.enough("train", [[Slice(1, 1)]] * 2)
+    def meanwhile(self, on_event: OnBlockEvent) -> None:
+        assert not self.rules.enough("train", [[Slice(1, 1)]] * 2)
         if not self.first:
-            on_event(CycleEnded("train", {one.label: [] for one in entrants}, False))
+            on_event(CycleEnded("train", {one.label: [] for one in self.entrants}, False))
         for _ in range(self.times):
             signal.raise_signal(signal.SIGINT)
-        assert rules.enough("train", [[Slice(1, 1)]] * 2)
-        return super().__call__(entrants, rules, on_event, alone)
+        assert self.rules.enough("train", [[Slice(1, 1)]] * 2)
 
 
 def soak(store: Store, worker: FakeWorker, *cases: Case, events: Events | None = None) -> Record:
     protocol = dataclasses.replace(Effort().protocol, soaks=True)
     planned = made.plan(*cases, effort=Effort(1, 1, cold=False, protocol=protocol))
-    config = dataclasses.replace(planned.config, soak=SoakConfig())
-    return execute(dataclasses.replace(planned, config=config), store, worker, events=events)
+    return execute(with_config(planned, soak=SoakConfig()), store, worker, events=events)
 
 
 @pytest.fixture
@@ -805,11 +640,10 @@ def ctrl_c() -> Iterator[None]:
 
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_a_soak_with_what_its_column_has_measured(store: Store) -> None:
-    worker, events, before = Interrupted(1, torch=noisy(1), jax=noisy(2)), Events(), signal.getsignal(signal.SIGINT)
-    record = soak(store, worker, *CASES, made.case("conv"), events=events)
+    events, before = Events(), signal.getsignal(signal.SIGINT)
+    record = soak(store, Interrupted(1), *CASES, made.case("conv"), events=events)
     assert record.stopped_because == "interrupted"
     assert [trial.backend for trial in record.trials if trial.measurement] == ["torch", "jax"]
-    assert len(summarize(record).rows[0].cases) == 2
     assert [one.text for one in events.of(Notice)] == [
         "ending after this cycle, and keeping what was measured; Ctrl-C again keeps nothing"
     ]
@@ -821,27 +655,24 @@ def test_ctrl_c_ends_a_soak_with_what_its_column_has_measured(store: Store) -> N
 def test_ctrl_c_again_or_before_anything_was_measured_ends_a_soak_at_once(
     store: Store, times: int, first: bool
 ) -> None:
-    record = soak(store, Interrupted(times, first, torch=noisy(1), jax=noisy(2)), *CASES, made.case("conv"))
+    record = soak(store, Interrupted(times, first), *CASES, made.case("conv"))
     assert (record.stopped_because, record.trials) == ("interrupted", [])
 
 
-class Leaving(FakeWorker):
-    """Of a soak's block both columns are left after a cycle, then the one that goes on, then its control."""
+@pytest.mark.parametrize("measure", [soak, run])
+def test_a_block_is_over_once_its_control_is_left_alone_if_it_is_a_soak_s(store: Store, measure: Any) -> None:
+    class Leaving(FakeWorker):
+        """Both columns are left after a cycle, then the one that goes on, then its control."""
 
-    def __call__(
-        self, entrants: Sequence[BlockMember], rules: BlockPolicy, on_event: OnBlockEvent, alone: bool, /
-    ) -> list[Outcome | None]:
-        own, control = (one.label for one in entrants)
-        for left, is_over in (([own, control], False), ([own], False), ([control], True)):
-            on_event(CycleEnded("train", {label: [] for label in left}, False))
-            assert rules.enough("train", [[Slice(1, 1)]] * len(left)) is is_over
-        return super().__call__(entrants, rules, on_event, alone)
+        def meanwhile(self, on_event: OnBlockEvent) -> None:
+            own, control = (one.label for one in self.entrants)
+            for left, is_over in (([own, control], False), ([own], False), ([control], measure is soak)):
+                on_event(CycleEnded("train", {label: [] for label in left}, False))
+                assert self.rules.enough("train", [[Slice(1, 1)]] * len(left)) is is_over
 
-
-def test_a_soak_ends_once_its_control_is_left_alone(store: Store) -> None:
-    worker = Leaving(torch=noisy(1))
-    soak(store, worker, CASES[0], made.case(options=Options(control=True)))
-    assert worker.blocks == [["torch", "torch"]]
+    worker = Leaving()
+    measure(store, worker, CASES[0], made.case(options=Options(control=True)))
+    assert all(block == ["torch", "torch"] for block in worker.blocks)
 
 
 @pytest.mark.parametrize("had_turn", [True, False])
@@ -850,19 +681,7 @@ def test_memory_that_a_soak_has_used_up_was_taken_by_no_other(store: Store, had_
         def answer(self, entrant: BlockMember) -> Outcome:
             return dataclasses.replace(super().answer(entrant), had_turn=had_turn)
 
-    worker = Leaking(torch=noisy(1), jax=[OOM])
+    worker = Leaking(jax=[OOM])
     record = soak(store, worker, *CASES)
     assert worker.blocks == [["torch", "jax"]] + ([] if had_turn else [["jax"]])
     assert any(one.crowded for one in record.trials) is not had_turn
-
-
-def test_a_soak_is_over_without_the_columns_that_it_is_for_and_another_run_by_an_interruption_alone() -> None:
-    soak, other = (rounds.Ending(lambda event: None, needed) for needed in ({"dense jax cpu"}, frozenset[str]()))
-    for ending in (soak, other):
-        assert not ending.is_over  # before any cycle
-        ending.hear(CycleEnded("train", {"dense jax cpu": [], "dense jax cpu control": []}, False))
-        assert not ending.is_over
-        ending.hear(CycleEnded("train", {"dense jax cpu control": []}, False))
-    assert (soak.is_over, other.is_over) == (True, False)
-    other.hear(CycleEnded("train", {}, True))  # none is left of this stage: others may have one more
-    assert not other.is_over

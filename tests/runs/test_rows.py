@@ -51,14 +51,11 @@ def test_a_row_learns_what_its_cases_take_and_how_long_without_the_others() -> N
 
 
 def test_children_start_one_after_another_in_three_rounds_and_on_a_gpu_in_all() -> None:
-    cpu, mixed = (
-        rounds.OpenRow(list(CASES)),
-        rounds.OpenRow([*CASES, dataclasses.replace(CASES[0], device=Device("cuda"))]),
-    )
-    for had, (on_cpu, on_gpu) in enumerate([(True, True)] * 3 + [(False, True)] * 2):
-        cpu.had = mixed.had = had
-        assert (cpu.starts_alone(cold=True), mixed.starts_alone(cold=True)) == (on_cpu, on_gpu)
-        assert (cpu.starts_alone(cold=False), mixed.starts_alone(cold=False)) == (False, True)
+    on_cpu, on_gpu = rounds.OpenRow([*CASES]), rounds.OpenRow([*CASES, made.case(device=Device("cuda"))])
+    for had in range(5):
+        on_cpu.had = on_gpu.had = had
+        assert on_cpu.starts_alone(cold=True) is (had < 3) and not on_cpu.starts_alone(cold=False)
+        assert on_gpu.starts_alone(cold=True) and on_gpu.starts_alone(cold=False)
 
 
 def test_what_was_seen_on_a_card_counts_where_it_is_more_than_the_allocator_says() -> None:
@@ -69,14 +66,11 @@ def test_what_was_seen_on_a_card_counts_where_it_is_more_than_the_allocator_says
     assert known.on_card_bytes == 8
 
 
-def test_trials_of_a_block_took_as_long_as_the_longest() -> None:
+def test_a_block_took_as_long_as_its_longest_trial_and_what_it_waited_for_heat() -> None:
     long, short = made.trial(), dataclasses.replace(made.trial(backend="jax"), wall_ns=10**9)
     assert rounds.seconds([long, short]) == 10
     assert rounds.seconds([dataclasses.replace(one, block=1) for one in (long, short)]) == 9
-
-
-def test_what_a_block_waited_for_heat_is_time_too() -> None:
-    waited = dataclasses.replace(made.trial(), surroundings=dataclasses.replace(made.surroundings(), waited_s=30.0))
+    waited = dataclasses.replace(long, surroundings=dataclasses.replace(made.surroundings(), waited_s=30.0))
     assert rounds.seconds([waited]) == 39
     assert rounds.seconds([dataclasses.replace(waited, block=1)] * 2) == 39
 

@@ -20,47 +20,33 @@ from kerasbench.processes import questions
 from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
 from kerasbench.results import record
-from kerasbench.results.record import Effort, Record, ResumeConfig, RunConfig
+from kerasbench.results.record import Record, ResumeConfig, RunConfig
 from kerasbench.results.store import Store, load
 from kerasbench.runs import run
-from kerasbench.runs.rounds import seconds
 from kerasbench.settings import Settings
 from tests import made
 from tests.scripted import Events
 
 
-def test_a_run_is_not_resumed_where_a_variable_that_it_let_in_has_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("asked", "complaint"),
+    [
+        (RunConfig(keep_env={"OMP_PROC_BIND": "true"}), "let in OMP_PROC_BIND=true, which is 'false' here"),
+        (RunConfig(scenarios=["mine.py"]), "only if you name them again: --resume --scenario mine.py"),
+        (
+            RunConfig(environments=["torch", "torch@old"]),
+            "measured torch@old: name its interpreter again, --python torch@old=PATH",
+        ),
+    ],
+)
+def test_a_run_is_not_resumed_without_what_it_was_begun_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: RunConfig, complaint: str
 ) -> None:
-    asked = RunConfig(keep_env={"OMP_PROC_BIND": "true"})
-    store = Store.create(tmp_path, "2026-01-02T03:04:05Z")
     begun = dataclasses.replace(made.record(made.trial()), config=asked, machine=host.fingerprint())
-    store.finish(dataclasses.replace(begun, stopped_because="interrupted"))
+    Store.create(tmp_path, begun.started).finish(dataclasses.replace(begun, stopped_because="interrupted"))
     monkeypatch.setenv("OMP_PROC_BIND", "false")
-    with (
-        pytest.raises(UsageError, match="let in OMP_PROC_BIND=true, which is 'false' here"),
-        run.measured(ResumeConfig(), tmp_path, Interpreters(), Events()),
-    ):
-        pytest.fail("it measured")
-
-
-def test_more_time_is_added_to_what_the_trials_took_that_count() -> None:
-    planned = made.plan(made.case(), effort=Effort(budget_s=60.0))
-    earlier = made.record(*(dataclasses.replace(made.trial(index), block=index) for index in (1, 2)))
-    assert seconds(earlier.trials) == 18
-    assert run.with_budget(planned, seconds(earlier.trials) + 600.0).effort == Effort(budget_s=618.0)
-    assert run.with_budget(planned, 600.0).effort == Effort(budget_s=600.0)
-
-
-def test_a_run_with_labels_is_not_resumed_without_their_interpreters(tmp_path: Path) -> None:
-    asked = RunConfig(environments=["torch", "torch@old"])
-    store = Store.create(tmp_path, "2026-01-02T03:04:05Z")
-    begun = dataclasses.replace(made.record(made.trial()), config=asked, machine=host.fingerprint())
-    store.finish(dataclasses.replace(begun, stopped_because="interrupted"))
-    with (
-        pytest.raises(UsageError, match=r"measured torch@old: name its interpreter again, --python torch@old=PATH"),
-        run.measured(ResumeConfig(), tmp_path, Interpreters({Environment("torch", "new"): "/python"}), Events()),
-    ):
+    interpreters = Interpreters({Environment("torch", "new"): "/python"})
+    with pytest.raises(UsageError, match=complaint), run.measured(ResumeConfig(), tmp_path, interpreters, Events()):
         pytest.fail("it measured")
 
 
@@ -144,11 +130,8 @@ def test_all_backends_are_compared_unless_the_words_name_some() -> None:
         (("keras==3.14", "gone"), Settings(), "'gone' is neither a label"),
         (("keras==3.14", "keras==3.15"), Settings(["no_such"]), "no_such"),
         (("keras==3.14", "keras==3.15"), Settings(["mnist_dense"], batch_size=8), "a scenario file says all that"),
-        (("keras==3.14", "keras==3.15"), Settings(threshold="100%"), "--threshold takes a share of less than 100 %"),
         (("keras==3.14", "keras==3.15"), Settings(threshold="1%"), "--threshold takes 3% or more, not 1.00%"),
-        (("keras==3.14", "keras==3.15"), Settings(threshold="0%"), "--threshold takes 3% or more, not 0.00%"),
         (("keras==3.14", "keras==3.15"), Settings(threshold=0), "--threshold takes 3% or more, not 0.00%"),
-        (("keras==3.14", "keras==3.15"), Settings(threshold="much"), "--threshold takes .* not 'much'"),
     ],
 )
 def test_what_means_nothing_is_refused_before_anything_is_made(
@@ -166,36 +149,37 @@ def test_nothing_is_made_while_another_run_measures(monkeypatch: pytest.MonkeyPa
         run.versus_config(Settings(base="keras==3.14", head="keras==3.15"), Interpreters(), Events())
 
 
-def test_the_machine_is_looked_at_before_the_first_child(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_machine_is_looked_at_before_the_first_child_and_an_interpreter_that_answers_describes_the_scenarios(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     went: list[str] = []
 
     def observe(sample_s: float) -> object:
         went.append("machine")
         return made.state()
 
-    def probe(name: str, *rest: object) -> ProbeReport | Failure:
-        went.append(name)
-        return made.FAILURE if name == "jax" else ProbeReport(name, "3.11.7", {}, [made.CPU])
+    def probe(backend: str, python: str, *rest: object) -> ProbeReport | Failure:
+        went.append(python)
+        return made.FAILURE if python == "/old/python" else ProbeReport(backend, python, {}, [made.CPU])
 
     def select(
         names: list[str], python: str, describer: str | None, kept: object, given: object, suite: str
     ) -> list[catalog.Selected]:
-        went.append(f"{suite} described by {describer}")
+        went.append(f"{suite} described by {describer} of {python}")
         return [made.selected()]
 
     monkeypatch.setattr(run, "observe", observe)
     monkeypatch.setattr(questions, "probe", probe)
     monkeypatch.setattr(catalog, "select", select)
-    events = Events()
-    config = RunConfig(backends=["jax", "torch"])
-    found = run.survey(config, made.MACHINE, Interpreters(), events)
-    assert (went[0], sorted(went[1:3]), went[3]) == ("machine", ["jax", "torch"], "published described by torch")
-    assert (found.here, found.probes[Environment("jax")], found.selected) == (
-        made.MACHINE,
-        made.FAILURE,
-        [made.selected()],
-    )
-    assert events == [StepStarted("asking jax, torch what they see"), StepEnded()]
+    interpreters = Interpreters(made.by_environment({"torch@old": "/old/python", "torch@new": "/new/python"}))
+    config, events = RunConfig(environments=["torch@old", "torch@new"]), Events()
+    found = run.survey(config, made.MACHINE, interpreters, events)
+    assert (went[0], sorted(went[1:3])) == ("machine", ["/new/python", "/old/python"])
+    assert went[3:] == ["published described by torch of /new/python"]
+    assert found.probes[Environment("torch", "old")] == made.FAILURE
+    assert found.probes[Environment("torch", "new")] == ProbeReport("torch", "/new/python", {}, [made.CPU])
+    assert (found.here, found.selected) == (made.MACHINE, [made.selected()])
+    assert events == [StepStarted("asking torch@old, torch@new what they see"), StepEnded()]
 
 
 def with_real_rows(title: str) -> Case:
@@ -220,29 +204,6 @@ def test_each_download_is_said_before_it_begins_and_all_that_fail_are_told_in_th
         run.fetch_all(planned, Interpreters(), events)
     assert seen == [1, 2]
     assert [event.text.partition(":")[0] for event in events.of(StepStarted)] == ["Iris", "MNIST"]
-
-
-def test_each_labelled_interpreter_is_asked_and_a_scenario_is_described_by_one_that_answered(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    described: list[tuple[str, str | None]] = []
-
-    def probe(backend: str, python: str, *rest: object) -> ProbeReport | Failure:
-        return made.FAILURE if python == "/old/python" else ProbeReport(backend, python, {}, [made.CPU])
-
-    def select(names: list[str], python: str, describer: str | None, *besides: object) -> list[catalog.Selected]:
-        described.append((python, describer))
-        return [made.selected()]
-
-    monkeypatch.setattr(run, "observe", lambda sample_s: made.state())
-    monkeypatch.setattr(questions, "probe", probe)
-    monkeypatch.setattr(catalog, "select", select)
-    interpreters = Interpreters(made.by_environment({"torch@old": "/old/python", "torch@new": "/new/python"}))
-    asked = RunConfig(environments=["torch@old", "torch@new"])
-    found = run.survey(asked, made.MACHINE, interpreters, Events())
-    assert found.probes[Environment("torch", "old")] == made.FAILURE
-    assert found.probes[Environment("torch", "new")] == ProbeReport("torch", "/new/python", {}, [made.CPU])
-    assert described == [("/new/python", "torch")]
 
 
 @pytest.mark.processes

@@ -93,10 +93,14 @@ def test_no_quick_column_goes_on_for_minutes_whatever_its_step(step_ns: int, wor
     )  # three of them and their start: five minutes
 
 
-def test_a_sweep_s_column_takes_steps_alone() -> None:
-    sized = found(S, SWEEP)
-    steps_s = sizes.column_s(SWEEP, WORKLOAD, sized, S)
-    assert steps_s < sizes.column_s(QUICK.protocol, WORKLOAD, sized, S)
+def test_a_column_takes_as_long_as_what_it_measures() -> None:
+    quick = QUICK.protocol
+    with_parts = dataclasses.replace(quick, parts=True)
+    sized = found(100 * MS, with_parts)
+    by_steps_s, quick_s, with_parts_s = (
+        sizes.column_s(one, WORKLOAD, sized, 100 * MS) for one in (SWEEP, quick, with_parts)
+    )
+    assert by_steps_s < quick_s < with_parts_s
 
 
 def test_where_nothing_can_be_learned_steps_for_parity_are_all() -> None:
@@ -104,11 +108,3 @@ def test_where_nothing_can_be_learned_steps_for_parity_are_all() -> None:
     sized = found(100 * MS)
     learned_s, parity_s = (sizes.column_s(protocol, WORKLOAD, sized, 100 * MS, each) for each in (True, False))
     assert learned_s - parity_s == pytest.approx(0.07 * (sized.learn_steps - 6))
-
-
-def test_what_is_taken_apart_takes_longer() -> None:
-    with_parts = dataclasses.replace(QUICK.protocol, parts=True)
-    sized = found(100 * MS, with_parts)
-    assert sizes.column_s(with_parts, WORKLOAD, sized, 100 * MS) > sizes.column_s(
-        QUICK.protocol, WORKLOAD, sized, 100 * MS
-    )

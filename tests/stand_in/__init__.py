@@ -118,6 +118,11 @@ class Command:
         self.process = self._said()
         return self.process
 
+    def run(self, *arguments: str) -> tuple[int, str, str]:
+        """Run one command line to its end; return its exit status, and what it wrote to stdout and stderr."""
+        self.start(*arguments)
+        return self.ended(), *self.output()
+
     def ended(self, ending: signal.Signals | None = None) -> int:
         """Wait for its end, after this signal if there is one, and return its exit status, negative for a signal."""
         if ending is not None:

@@ -1,4 +1,4 @@
-"""Stand-ins for keras and for a twin: callbacks for the phases of a trial, models for sources, a twin that counts."""
+"""Stand-ins for keras and for a twin: callbacks and rows for the phases, models for sources, a twin that counts."""
 
 import importlib
 import math
@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 from kerasbench.native import Logs, Stops
+from kerasbench.scenario import Workload
+from kerasbench.worker.feed import Feed, Rows
 from kerasbench.worker.inputs import leaves, mapped
 
 
@@ -90,6 +92,19 @@ class Twin:
 
     def slots(self) -> list[Any]:
         return [np.zeros(3, np.float32)]
+
+
+WORKLOAD = Workload(train=320, batch=16, validation=20, test=30)
+
+
+def fed(workload: Workload = WORKLOAD, targets: Any = None) -> Feed:
+    """Rows that are numbered; the targets of the test rows are given, or their numbers."""
+
+    def rows(count: int, y: Any = None) -> Rows:
+        x: Any = np.arange(count, dtype=np.float32).reshape(-1, 1)
+        return Rows(x, np.arange(count, dtype=np.int32) if y is None else y)
+
+    return Feed(workload, rows(workload.train), rows(workload.validation), rows(workload.test, targets))
 
 
 @contextmanager

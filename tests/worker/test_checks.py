@@ -4,8 +4,6 @@ import ctypes
 import dataclasses
 import os
 import sys
-import types
-from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, cast
@@ -26,68 +24,54 @@ ONE, TWO = "8f2a0b1c-1111-2222-3333-444455556666", "8f2affff-1111-2222-3333-4444
 NO_DEVICE = 100  # cuda.h, CUDA_ERROR_NO_DEVICE
 
 
-class Driver(types.SimpleNamespace):
-    """What of libcuda is asked; ``fails`` names the function that answers with an error."""
+def driver(*uuids: str, status: int = 0) -> Any:
+    """What of libcuda is asked; its beginning may end with another status than success."""
+    begun: list[int] = []
 
-    def __init__(self, uuids: Sequence[str], fails: str = "", lacks: str = "") -> None:
-        super().__init__()
-        self._uuids, self._fails = [bytes.fromhex(one.replace("-", "")) for one in uuids], fails
-        self._begun = False
-        for name in ("cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetUuid_v2"):
-            if name != lacks:
-                setattr(self, name, self._answering(name))
+    def get_count(count: Any) -> int:
+        count._obj.value = len(uuids)
+        return 0 if begun else NO_DEVICE
 
-    def _answering(self, name: str) -> Any:
-        def answer(*arguments: Any) -> int:
-            assert self._begun or name == "cuInit"
-            if name == self._fails:
-                return NO_DEVICE
-            getattr(self, f"_{name}")(*arguments)
-            return 0
-
-        return answer
-
-    def _cuInit(self, flags: int) -> None:  # noqa: N802
-        assert flags == 0
-        self._begun = True
-
-    def _cuDeviceGetCount(self, count: Any) -> None:  # noqa: N802
-        count._obj.value = len(self._uuids)
-
-    def _cuDeviceGet(self, device: Any, number: int) -> None:  # noqa: N802
+    def get(device: Any, number: int) -> int:
         device._obj.value = number + 40  # a handle, not the number
+        return 0
 
-    def _cuDeviceGetUuid_v2(self, told: Any, device: Any) -> None:  # noqa: N802
-        ctypes.memmove(told._obj, self._uuids[device.value - 40], 16)
+    def get_uuid(told: Any, device: Any) -> int:
+        ctypes.memmove(told._obj, bytes.fromhex(uuids[device.value - 40].replace("-", "")), 16)
+        return 0
+
+    def init(flags: int) -> int:
+        begun.append(flags)
+        return status
+
+    return SimpleNamespace(cuInit=init, cuDeviceGetCount=get_count, cuDeviceGet=get, cuDeviceGetUuid_v2=get_uuid)
 
 
-def installed(monkeypatch: pytest.MonkeyPatch, driver: Driver | None) -> None:
-    def load(name: str) -> Driver:
+def older(found: Any) -> Any:
+    """Take away what an older driver does not have."""
+    del found.cuDeviceGetUuid_v2
+    return found
+
+
+def installed(monkeypatch: pytest.MonkeyPatch, found: Any) -> None:
+    def load(name: str) -> Any:
         assert name == "libcuda.so.1"
-        if driver is None:
+        if found is None:
             raise OSError("libcuda.so.1: cannot open shared object file: No such file or directory")
-        return driver
+        return found
 
     monkeypatch.setattr(ctypes, "CDLL", load)
 
 
 @pytest.mark.parametrize("uuids", [[], [ONE], [TWO, ONE]])
 def test_the_uuids_are_in_the_order_of_cuda(uuids: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    installed(monkeypatch, Driver(uuids))
+    installed(monkeypatch, driver(*uuids))
     assert checks.visible_cards() == uuids
 
 
-@pytest.mark.parametrize(
-    "driver",
-    [
-        None,
-        *(Driver([ONE], fails=name) for name in ("cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetUuid_v2")),
-        Driver([ONE], lacks="cuDeviceGetUuid_v2"),
-        Driver(["0" * 32]),
-    ],
-)
-def test_a_driver_that_does_not_tell_shows_none(driver: Driver | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    installed(monkeypatch, driver)
+@pytest.mark.parametrize("found", [None, driver(ONE, status=NO_DEVICE), older(driver(ONE)), driver("0" * 32)])
+def test_a_driver_that_does_not_tell_shows_none(found: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed(monkeypatch, found)
     assert checks.visible_cards() == []
 
 
@@ -111,13 +95,9 @@ def machine(root: Path, siblings: dict[int, str]) -> Path:
 @pytest.mark.parametrize(
     ("threads", "count", "chosen"),
     [
-        (NEIGHBOURS, 1, {0}),
         (NEIGHBOURS, 2, {0, 2}),
         (NEIGHBOURS, 3, {0, 1, 2}),
-        (NEIGHBOURS, 4, {0, 1, 2, 3}),
         (FAR_APART, 2, {0, 1}),
-        (FAR_APART, 3, {0, 1, 64}),
-        (HYBRID, 4, {0, 2, 4, 5}),
         (HYBRID, 5, {0, 1, 2, 4, 5}),
         ({1: "0-1", 2: "2-3", 3: "2-3"}, 2, {1, 2}),  # a core whose first thread is somebody else's
     ],
@@ -163,10 +143,8 @@ TWO_BUSY = Usage(20, 10)
         (Options(dtype="mixed_bfloat16"), {"dtype_policy": "mixed_bfloat16", "compute_dtypes": ["bfloat16"]}, []),
         # A scenario that names its layers' dtype itself.
         (Options(dtype="mixed_bfloat16"), {"dtype_policy": "mixed_bfloat16"}, ["--dtype"]),
-        (DEFAULT, {"dtype_policy": "bfloat16", "compute_dtypes": ["bfloat16"]}, []),  # the scenario's own choice
         (Options(dtype="float64"), {"dtype_policy": "float64", "compute_dtypes": ["float64"]}, ["--dtype"]),
         (DEFAULT, {"fp32": "tf32"}, ["--fp32"]),
-        (DEFAULT, {"fp32": "mixed"}, ["--fp32"]),
         (Options(fp32="tf32"), {"fp32": "tf32"}, []),
         (Options(fp32="framework-default"), {"fp32": "mixed"}, []),
         (Options(threads=1), {}, ["--threads"]),
@@ -276,8 +254,8 @@ def test_cuda_is_asked_for_its_cards_where_a_card_of_its_own_was_asked_for(
     device: Device, found: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checks, "visible_cards", lambda: ["8f2a"])
-    backend = types.SimpleNamespace(placement=lambda tensor: "gpu:0", runtime_view=lambda: ["gpu:0"])
-    model = types.SimpleNamespace(variables=[], optimizer=types.SimpleNamespace(variables=[]))
+    backend = SimpleNamespace(placement=lambda tensor: "gpu:0", runtime_view=lambda: ["gpu:0"])
+    model = SimpleNamespace(variables=[], optimizer=SimpleNamespace(variables=[]))
     assert gather_proof(cast("Any", backend), device, model, None).cards == found
 
 

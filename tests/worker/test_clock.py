@@ -1,39 +1,30 @@
 """Warm-up and slices are fed with steps and readings; no clock runs."""
 
-import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from kerasbench.protocol.measurement import Slice, Turn
 from kerasbench.protocol.requests import Protocol, counts_epochs, too_few_executions
-from kerasbench.worker.clock import (
-    Pace,
-    SliceClock,
-    State,
-    WarmUpClock,
-    granted,
-    is_steady,
-    measure_slices,
-    refill_ns,
-)
+from kerasbench.worker.clock import Pace, SliceClock, State, WarmUpClock, granted, is_steady, measure_slices
 from kerasbench.worker.usage import Reading
 
 MS = 1_000_000
 
 
-def run(clock: WarmUpClock, step_ns: float, steps_per_epoch: int, epoch_ns: float = 0, limit: int = 1_000_000) -> int:
-    """Play training at a constant step time; return the number of steps until the clock is warm."""
-    now, taken = 0.0, 0
-    while taken < limit:
+def run(
+    clock: WarmUpClock, step_ns: float | Callable[[int], float], steps_per_epoch: int = 1_000_000, epoch_ns: float = 0
+) -> None:
+    """Play training until the clock is warm; steps take equally long, or each its own time by its number."""
+    now = 0.0
+    for _ in range(1000):
         clock.begin_epoch()
         for step in range(steps_per_epoch):
             if clock.wants(step):
                 clock.mark(step, int(now))
-                if clock.warm:
-                    return taken
-            now += step_ns
-            taken += 1
+            if clock.warm:
+                return
+            now += step_ns(step) if callable(step_ns) else step_ns
         now += epoch_ns
     raise AssertionError("never warm")
 
@@ -84,13 +75,7 @@ def test_a_slice_is_of_whole_executions_that_fit_an_epoch(each: int, steps_per_e
 
 def test_one_hiccup_does_not_freeze_a_k_that_is_too_small() -> None:
     clock = WarmUpClock(Protocol(), None, sync_ns=1000)
-    clock.begin_epoch()
-    now, step = 0, 1
-    while not clock.warm:
-        clock.mark(step, now)
-        taken = clock.steps_per_slice
-        now += taken * MS + (150 * MS if step == 1 else 0)
-        step += taken
+    run(clock, lambda step: 151 * MS if step == 1 else MS)
     assert clock.steps_per_slice == 128
 
 
@@ -110,22 +95,13 @@ def test_what_was_frozen_is_not_calibrated_again() -> None:
 
 def test_where_no_warm_up_is_wanted_it_ends_with_calibration() -> None:
     clock = WarmUpClock(Protocol(warmup_slices=0), None, sync_ns=1000)
-    clock.begin_epoch()
-    now, epoch = 0, 1
-    while not clock.warm:
-        clock.mark(epoch, now)
-        now += clock.steps_per_slice * 30 * MS
-        epoch += clock.steps_per_slice
+    run(clock, 30 * MS)
     assert [slice_.count for slice_ in clock.slices] == [1, 2, 4, 4]
 
 
 def test_a_warm_up_that_never_settles_ends_and_says_so() -> None:
     clock = WarmUpClock(Protocol(), None, sync_ns=1000)
-    clock.begin_epoch()
-    now, step, step_ns = 0.0, 1, 200.0 * MS
-    while not clock.warm:
-        clock.mark(step, int(now))
-        now, step, step_ns = now + step_ns, step + 1, step_ns * 0.97
+    run(clock, lambda step: 200 * MS * 0.97**step)
     assert not clock.steady
     assert 3 < len(clock.slices) <= 40
 
@@ -196,21 +172,9 @@ def test_draining_and_refilling_a_queue_is_below_one_percent_of_a_slice(host_ms:
     assert all(device.step_ns <= unit_ns <= 1.01 * device.step_ns for unit_ns in found)
 
 
-def test_what_a_refill_costs_is_found_from_two_sizes() -> None:
-    assert refill_ns([Slice(1, 7), Slice(2, 12), Slice(2, 13)]) == 2  # 2 + 5 k
-    assert refill_ns([Slice(4, 22), Slice(4, 23)]) == math.inf
-
-
 def test_a_hiccup_while_k_is_looked_for_makes_no_slice_endless() -> None:
-    clock, now = WarmUpClock(Protocol(), 1_000_000, 0, asynchronous=True), 0
-    clock.begin_epoch()
-    for step in range(1_000_000):
-        if clock.wants(step):
-            clock.mark(step, now)
-        if clock.warm:
-            break
-        now += 5000 * MS if step == 2 else MS
-    assert clock.warm
+    clock = WarmUpClock(Protocol(), 1_000_000, 0, asynchronous=True)
+    run(clock, lambda step: 5000 * MS if step == 2 else MS)
     assert clock.steps_per_slice <= 1024
 
 
@@ -229,10 +193,13 @@ def clock_of(
 
 
 class Training:
-    """Plays ``fit`` to a clock until it has had its turns: ``events`` tell in which epoch and before which step."""
+    """Plays ``fit`` to a clock until it has had its turns: ``events`` tell in which epoch and before which step.
 
-    def __init__(self, clock: SliceClock, turns: int, step_ms: float = 10) -> None:
-        self.clock, self.step_ms = clock, step_ms
+    While it warms up beside others, a step takes ``warm_up_ms``.
+    """
+
+    def __init__(self, clock: SliceClock, turns: int, step_ms: float = 10, warm_up_ms: float | None = None) -> None:
+        self.clock, self.step_ms, self.warm_up_ms = clock, step_ms, warm_up_ms or step_ms
         self.turns: Iterator[Turn] = iter([Turn(cycle, 1) for cycle in range(turns)])
         self.now_ns, self.epoch = 0.0, 0
         self.events: list[tuple[int, int, State]] = []
@@ -244,7 +211,7 @@ class Training:
                 self.before(step)
                 if self.clock.over:
                     return self.clock.slices
-                self.now_ns += self.step_ms * MS
+                self.now_ns += (self.warm_up_ms if self.clock.state is State.WARMING else self.step_ms) * MS
             self.now_ns += 500 * MS
         raise AssertionError("never over")
 
@@ -314,26 +281,13 @@ def test_what_is_discarded_goes_by_the_duration_of_a_step(step_ms: float, settle
     assert [step for _, step, _ in training.events] == [5, 5 + discarded, 9 + discarded, 9 + discarded]
 
 
-def discarded(training: Training) -> list[int]:
-    """How many steps each turn has discarded, whose epoch has room for all of them."""
-    waits = [step for _, step, state in training.events if state is State.WAITING]
-    begins = [step for _, step, state in training.events if state is State.DISCARDING]
-    return [begin - wait for wait, begin in zip(waits, begins, strict=False)]
-
-
 @pytest.mark.parametrize("warm_up_ms", [3, 12, 300])
 def test_a_warm_up_beside_others_decides_nothing_about_what_is_discarded(warm_up_ms: float) -> None:
-    clock = clock_of(400, alone=False)
-    training = Training(clock, turns=3, step_ms=warm_up_ms)
-    before = training.before
-
-    def quicker_in_its_own_turns(step: int) -> None:
-        training.step_ms = warm_up_ms if clock.state is State.WARMING else 3
-        before(step)
-
-    training.before = quicker_in_its_own_turns  # type: ignore[method-assign]
+    training = Training(clock_of(400, alone=False), turns=3, step_ms=3, warm_up_ms=warm_up_ms)
     training.play(400)
-    assert discarded(training) == [4, 7, 7]
+    waits = [step for _, step, state in training.events if state is State.WAITING]
+    begins = [step for _, step, state in training.events if state is State.DISCARDING]
+    assert [begin - wait for wait, begin in zip(waits, begins, strict=False)] == [4, 7, 7]
 
 
 @pytest.mark.parametrize(
@@ -350,18 +304,11 @@ def test_steps_that_are_quicker_in_turns_than_in_a_warm_up_beside_others_make_lo
 ) -> None:
     protocol = Protocol(warmup_slices=1)
     warmup = WarmUpClock(protocol, steps_per_epoch, sync_ns=0)
-    clock = SliceClock(warmup, Pace(protocol, print, 0))
-    training = Training(clock, turns=2, step_ms=30)
-    before = training.before
-
-    def quicker_in_its_own_turns(step: int) -> None:
-        training.step_ms = 30 if clock.state is State.WARMING else in_turns_ms
-        before(step)
-
-    training.before = quicker_in_its_own_turns  # type: ignore[method-assign]
-    assert [slice_.count for slice_ in training.play(steps_per_epoch)] == counts
+    training = Training(SliceClock(warmup, Pace(protocol, print, 0)), turns=2, step_ms=in_turns_ms, warm_up_ms=30)
+    found = training.play(steps_per_epoch)
+    assert [slice_.count for slice_ in found] == counts
     assert warmup.steps_per_slice == counts[-1]
-    assert {slice_.unit_ns for slice_ in clock.slices} == {in_turns_ms * MS}
+    assert {slice_.unit_ns for slice_ in found} == {in_turns_ms * MS}
 
 
 def test_one_epoch_is_discarded_where_epochs_are_counted_that_have_several_steps() -> None:
@@ -386,8 +333,6 @@ def test_an_epoch_that_is_shorter_than_was_said_begins_the_turn_anew() -> None:
 
 def test_there_is_nothing_to_mark_while_it_waits() -> None:
     clock = clock_of(100)
-    with pytest.raises(AssertionError, match="never over"):
-        Training(clock, turns=0).play(5, epochs=1)
     clock.state = State.WAITING
     with pytest.raises(AssertionError, match="no step is marked"):
         clock.mark(5, Reading(0, 0, 0))

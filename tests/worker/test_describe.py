@@ -1,4 +1,4 @@
-"""Questions about a scenario: deferred modules, rows on disk, and operations as torch counts them."""
+"""Questions about a scenario: deferred modules, rows on disk, and that a changed file is not counted."""
 
 import sys
 from pathlib import Path
@@ -7,11 +7,9 @@ from types import ModuleType
 import pytest
 
 from kerasbench.datasets import DataError
-from kerasbench.processes import questions
-from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import CountRequest, FetchRequest
-from kerasbench.scenario import ScenarioError, content_hash
-from kerasbench.worker.describe import DeferredModule, fetch
+from kerasbench.scenario import ScenarioError
+from kerasbench.worker.describe import DeferredModule, count, fetch
 
 
 @pytest.fixture
@@ -89,52 +87,9 @@ def test_a_workload_s_real_rows_are_fetched_or_what_is_missing_is_said(tmp_path:
         fetch(asked(tmp_path, rows=100, workload="large"))
 
 
-# Operations, against the products of a model that can be counted by hand.
-
-
-INPUTS, HIDDEN, CLASSES = 20, 30, 10
-COUNTED = f"""
-import keras
-
-from kerasbench import Workload, Scenario
-
-
-def build(workload):
-    model = keras.Sequential(
-        [keras.Input(({INPUTS},)), keras.layers.Dense({HIDDEN}, "relu"), keras.layers.Dense({CLASSES})]
-    )
-    model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    return model
-
-
-def data(samples, rng):
-    return rng.random((samples, {INPUTS}), "float32"), rng.integers(0, {CLASSES}, samples, "int32")
-
-
-scenario = Scenario(build=build, data=data, workloads=(Workload(train=64, batch=32),))
-"""
-
-
-def count(folder: Path, file_hash: str = "") -> float | Failure:
-    file = folder / "mine.py"
-    file.write_text(COUNTED)
-    return questions.count(CountRequest(str(file), file_hash or content_hash(file), "default"), sys.executable)
-
-
-@pytest.mark.real
-@pytest.mark.traced
-def test_a_step_s_operations_are_those_of_its_products(tmp_path: Path) -> None:
-    """There: x @ W in each layer. Back: each W's gradient, and each x's but the first's, for which nobody asks."""
-    there = 2 * (INPUTS * HIDDEN + HIDDEN * CLASSES)
-    back = there + 2 * HIDDEN * CLASSES
-    found = count(tmp_path)
-    assert not isinstance(found, Failure), found
-    assert found == pytest.approx(there + back)
-
-
-@pytest.mark.real
-@pytest.mark.traced
-def test_a_file_that_has_changed_since_it_was_planned_is_not_counted(tmp_path: Path) -> None:
-    found = count(tmp_path, "the hash that it had")
-    assert isinstance(found, Failure)
-    assert found.code is Code.INVALID and "changed" in found.cause
+def test_a_file_that_has_changed_since_it_was_planned_is_not_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    with pytest.raises(ScenarioError, match="changed while the run was going on"):
+        count(CountRequest(asked(tmp_path, rows=100).file, "the hash that it had", "default"))

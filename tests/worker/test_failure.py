@@ -19,9 +19,9 @@ from kerasbench.worker.failure import HidingFinder, TrialFailure, failure_of, is
     [
         (MemoryError(), "data", Code.OOM),
         (RuntimeError("CUDA out of memory. Tried to allocate 20 GiB"), "train", Code.OOM),
+        (RuntimeError("OOM when allocating tensor with shape[9,9]"), "train", Code.OOM),
         (RuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate"), "train", Code.OOM),
         (type("ResourceExhaustedError", (Exception,), {})("{{node x}} failed"), "train", Code.OOM),
-        (RuntimeError("OOM when allocating tensor with shape[9,9]"), "train", Code.OOM),
         (ImportError("libcudnn.so.9: cannot open shared object file"), "import", Code.UNAVAILABLE),
         (AssertionError(), "device", Code.UNAVAILABLE),
         (ImportError("no module named mine"), "scenario", Code.ERROR),

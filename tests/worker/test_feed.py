@@ -16,16 +16,7 @@ from kerasbench.protocol.messages import Code
 from kerasbench.scenario import Scenario, ScenarioError, Workload
 from kerasbench.worker import feed
 from kerasbench.worker.failure import TrialFailure
-from kerasbench.worker.feed import (
-    MAX_BYTES,
-    Feed,
-    Rows,
-    pool_samples,
-    prepare,
-    prepare_sized,
-    steps_at,
-    weights_of,
-)
+from kerasbench.worker.feed import MAX_BYTES, Feed, Rows, pool_samples, prepare, prepare_sized, steps_at, weights_of
 from kerasbench.worker.inputs import LEAST_STEPS, POOL_BYTES
 
 IMAGES = datasets.images((8, 8), classes=3)
@@ -81,10 +72,7 @@ def test_the_published_protocol_holds_all_rows_and_none_twice() -> None:
 
 
 def test_a_workload_s_own_pipeline_stands_in_for_the_arrays() -> None:
-    def pipeline(x: np.ndarray, y: np.ndarray, batch: int) -> list[tuple[np.ndarray, np.ndarray]]:
-        return [(x[start : start + batch] + 1, y[start : start + batch]) for start in range(0, len(x), batch)]
-
-    feed = made(Workload(train=64, batch=16, validation=32, feed=pipeline))
+    feed = made(Workload(train=64, batch=16, validation=32, feed=lambda x, y, batch: in_batches(x + 1, y, batch)))
     (x, _), *_ = feed.arguments(feed.train)["x"]
     assert np.array_equal(x, feed.train.x[:16] + 1)
     assert len(feed.validation_arguments()["validation_data"]) == 2
@@ -221,9 +209,7 @@ def test_large_rows_are_judged_by_fewer_of_them() -> None:
     assert len(Feed(Workload(train=400), rows, rows[:0], rows[:0]).evaluated) == POOL_BYTES >> 22
 
 
-def test_the_order_of_the_published_rows_is_timed_as_keras_draws_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_order_of_the_published_rows_is_timed_as_keras_draws_it(monkeypatch: pytest.MonkeyPatch) -> None:
     now_ns, drawn = [0], list[tuple[int, int, bool]]()
 
     class Adapter:
@@ -257,9 +243,8 @@ FULL = Workload(train=100, validation=20, test=30, test_each_epoch=True)
 
 
 def at(size: Size, workload: Workload = FULL, scalable: bool = True) -> Feed:
-    data = datasets.images((8, 8), classes=3)
-    scenario = Scenario(build=lambda workload: None, data=data, workloads=(workload,), scalable=scalable)
-    return prepare_sized(scenario, workload, size, seed=0, kind="synthetic")
+    sized = dataclasses.replace(scenario(workload), scalable=scalable)
+    return prepare_sized(sized, workload, size, seed=0, kind="synthetic")
 
 
 @pytest.mark.parametrize("batch", [1, 7, 64, 4096])
@@ -288,18 +273,9 @@ def test_a_width_is_for_scenarios_that_scale_and_leaves_the_batch() -> None:
 
 
 def test_what_a_run_refuses_of_a_pipeline_a_sweep_does_too() -> None:
-    def data(samples: int, rng: np.random.Generator) -> tuple[object, ...]:
-        return tuple(np.zeros(samples, np.float32) for _ in ("x", "y", "weights"))
-
-    fed = Workload(train=100, feed=lambda x, y, batch: [(x[:batch], y[:batch])] * (len(x) // batch))
-    assert len(at(Size(batch=8), fed).train) > 0
-    uncut = Workload(train=100, feed=lambda x, y, batch: [(x, y)])
-    for scenario in (
-        Scenario(build=lambda workload: None, data=data, workloads=(fed,)),
-        Scenario(build=lambda workload: None, data=datasets.iris(), workloads=(uncut,)),
-    ):
-        with pytest.raises(ScenarioError, match=r"feed\(\)"):
-            prepare_sized(scenario, scenario.workloads[0], Size(batch=8), seed=0, kind="synthetic")
+    assert len(at(Size(batch=8), Workload(train=100, feed=in_batches)).train) > 0
+    with pytest.raises(ScenarioError, match=r"feed\(\) must make 2 batches"):
+        at(Size(batch=8), Workload(train=100, feed=lambda x, y, batch: [(x, y)]))
 
 
 def test_small_batches_fill_a_pool_and_large_ones_make_enough_steps_within_a_bound() -> None:

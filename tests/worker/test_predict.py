@@ -17,7 +17,7 @@ from kerasbench.worker.feed import Feed, Rows
 from kerasbench.worker.model import NativeModel
 from kerasbench.worker.predict import ROTATED_INPUTS, Calls, time_batches, time_passes
 from kerasbench.worker.usage import UNKNOWN, Meter
-from tests.worker import stand_in_keras
+from tests.worker.stand_in_keras import Twin, fed
 
 MS = 1_000_000
 PACE = Pace(Protocol(), lambda model: None, settle_ns=20 * MS, meter=Meter(machine=lambda: UNKNOWN))
@@ -40,14 +40,6 @@ class Model:
 
     def predict(self, x: Any, batch_size: int, verbose: int) -> None:
         self.predict_on_batch((len(x), batch_size))
-
-
-def fed(test: int = 30) -> Feed:
-    def rows(count: int) -> Rows:
-        x: Any = np.arange(count, dtype=np.float32).reshape(-1, 1)
-        return Rows(x, x)
-
-    return Feed(Workload(train=320, batch=16, test=test), rows(320), rows(0), rows(test))
 
 
 def test_each_slice_discards_some_calls_and_has_as_many_as_fill_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +87,7 @@ def test_a_pass_is_over_the_test_samples_or_else_those_that_are_trained_on(
     monkeypatch: pytest.MonkeyPatch, test: int, samples: int
 ) -> None:
     model = Model(monkeypatch, 300)
-    throughput = time_passes(model, fed(test), PACE, granted(1))
+    throughput = time_passes(model, fed(Workload(train=320, batch=16, test=test)), PACE, granted(1))
     assert (throughput.samples, throughput.batch) == (samples, 16)
     assert set(model.seen) == {(samples, 16)}
 
@@ -145,7 +137,7 @@ def test_every_way_is_compared_before_it_is_measured(
 
 def test_a_twin_is_called_by_its_own_function(monkeypatch: pytest.MonkeyPatch, compared: list[str]) -> None:
     model = Called(monkeypatch, 3)
-    twin: Any = stand_in_keras.Twin()
+    twin: Any = Twin()
     native = NativeModel(twin)
     for way, found in {"call": twin.forward, "compiled_call": None}.items():
         assert predict._caller(way, native, model, 16) == found  # type: ignore[arg-type]
@@ -227,7 +219,7 @@ def test_a_scenario_s_own_function_is_called_anew_for_each_number_of_tokens(monk
     assert (found.counts, found.times_ns) == ([1, 2, 4, 8], [[(40 + 5 * count) * MS for count in (1, 2, 4, 8)]])
     assert found.tokens[0] == [5, 6, 7, 8, 9, 0, 1, 2]
     assert [one.count for one in found.slices] == [15]
-    twin: Any = stand_in_keras.Twin()
+    twin: Any = Twin()
     native = NativeModel(twin)
     assert predict.time_texts("own", native, model, writes(Writer.generate), texts(), PACE, granted(1)) is None
 

@@ -49,11 +49,6 @@ def test_a_saved_model_keeps_its_weights_and_is_trained_if_it_was_compiled(
     assert found.scenario.workloads[0].name == "a-7-batch-4"
 
 
-def test_what_is_open_is_said_before_anything_is_loaded(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"its input is open: a \(\?\): say the open sizes"):
-        resolve(model(tmp_path / "mine.keras", compiled=True), ModelConfig())
-
-
 def test_rows_of_one_s_own_have_their_sizes(tmp_path: Path) -> None:
     given = ModelConfig(rows="rows.npz", samples=90)
     (workload,) = resolve(model(tmp_path / "mine.keras", compiled=True), given).scenario.workloads

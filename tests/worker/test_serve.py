@@ -3,35 +3,19 @@
 import os
 import platform
 import resource
-import subprocess
 import sys
 from pathlib import Path
 
 import msgspec
-import psutil
 import pytest
 
 from kerasbench import backends
 from kerasbench.processes import process
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.messages import FIND, Code, Failure, Message
-from kerasbench.protocol.requests import (
-    DescribeRequest,
-    FetchRequest,
-    ProbeRequest,
-    Request,
-    encode_request,
-)
+from kerasbench.protocol.requests import DescribeRequest, FetchRequest, ProbeRequest, Request, encode_request
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.serve import inventory, probe
-
-
-@pytest.fixture
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder, the only one in which packages are looked for."""
-    backends.get("jax")
-    monkeypatch.setattr(sys, "path", [str(tmp_path / "first"), str(tmp_path / "second")])
-    return tmp_path
 
 
 def add_distribution(folder: Path, name: str, metadata: str | None) -> None:
@@ -41,12 +25,16 @@ def add_distribution(folder: Path, name: str, metadata: str | None) -> None:
         (place / "METADATA").write_text(metadata)
 
 
-def test_versions_stand_by_normalised_names_of_which_the_first_on_the_path_counts(path: Path) -> None:
-    add_distribution(path / "first", "jax-0.10.2", "Metadata-Version: 2.4\nName: jax\nVersion: 0.10.2\n")
-    add_distribution(path / "first", "~ax-0.10.2", None)  # broken, like the next
-    add_distribution(path / "first", "half-1.0", "Metadata-Version: 2.4\nName: half\n")
-    add_distribution(path / "second", "jax-0.4.0", "Metadata-Version: 2.4\nName: jax\nVersion: 0.4.0\n")
-    add_distribution(path / "second", "ml_dtypes-0.6.0", "Metadata-Version: 2.4\nName: Ml_Dtypes\nVersion: 0.6.0\n")
+def test_versions_stand_by_normalised_names_of_which_the_first_on_the_path_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    monkeypatch.setattr(sys, "path", [str(first), str(second)])
+    add_distribution(first, "jax-0.10.2", "Metadata-Version: 2.4\nName: jax\nVersion: 0.10.2\n")
+    add_distribution(first, "~ax-0.10.2", None)  # broken, like the next
+    add_distribution(first, "half-1.0", "Metadata-Version: 2.4\nName: half\n")
+    add_distribution(second, "jax-0.4.0", "Metadata-Version: 2.4\nName: jax\nVersion: 0.4.0\n")
+    add_distribution(second, "ml_dtypes-0.6.0", "Metadata-Version: 2.4\nName: Ml_Dtypes\nVersion: 0.6.0\n")
     found = inventory()
     assert found.packages == {"jax": "0.10.2", "ml-dtypes": "0.6.0"}
     assert (found.python, found.prefix) == (platform.python_version(), sys.prefix)
@@ -197,27 +185,6 @@ def test_rows_that_cannot_be_had_are_no_fault_of_the_file_s(file: Path) -> None:
     file.write_text(SCENARIO)
     messages, _ = served(FetchRequest(str(file), "default"))
     assert (failure(messages).code, failure(messages).phase) == (Code.UNAVAILABLE, "fetch")
-
-
-@pytest.mark.processes
-def test_a_worker_leaves_with_its_parent(file: Path) -> None:
-    file.write_text("import os, time\nprint(os.getpid(), flush=True)\nwhile True: time.sleep(1)\n")
-    line = TOKEN + b" " + encode_request(DescribeRequest([str(file)]))
-    read_end, write_end = os.pipe()
-    command = [sys.executable, str(process.WORKER), str(write_end)]
-    worker = psutil.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=(write_end,))
-    try:
-        worker.stdin.write(line)
-        worker.stdin.flush()
-        assert int(worker.stdout.readline()) == worker.pid
-        worker.stdin.close()  # as the kernel does for a parent that was killed
-        assert worker.wait(60) == 1
-    finally:
-        worker.stdout.close()
-        if worker.is_running():
-            worker.kill()
-        for descriptor in (read_end, write_end):
-            os.close(descriptor)
 
 
 @pytest.mark.processes

@@ -166,24 +166,11 @@ def test_an_epoch_has_the_user_s_rows_or_as_many_as_a_pool_holds() -> None:
     workload = workload_of([Spec("x", (1 << 15,))], ModelConfig(batch=8))
     assert (workload.train, workload.test, workload.batch_size, workload.name) == (64 * 8, 16 * 8, 8, "batch-8")
     own = workload_of([], ModelConfig(samples=100, rows="rows.npz"))
-    assert (own.train, own.test) == (100, 0)  # none is left that was not trained on
-    assert (workload_of([], ModelConfig(samples=100)).train, workload_of([], ModelConfig(samples=100)).batch_size) == (
-        100,
-        32,
-    )
+    assert (own.train, own.test, own.batch_size) == (100, 0, 32)  # none is left that was not trained on
 
 
-@pytest.mark.parametrize(
-    ("model_config", "dtype", "below"),
-    [
-        (ModelConfig(), "int32", 9),
-        (ModelConfig([Input("", [2], "int32")]), "int32", 9),
-        (ModelConfig([Input("", [2], "float32")]), "float32", 9),
-    ],
-)
-def test_what_a_subclassed_model_looks_up_is_whole_numbers_below_its_smallest_embedding(
-    model_config: ModelConfig, dtype: str, below: int
-) -> None:
-    told = Spec("x", (2,), model_config.inputs[0].dtype or "float32") if model_config.inputs else Spec("x", (2,))
-    found = inputs_of(Model(Tensor((None, 1)), None, "mse", [Embedding(50), Embedding(9)]), model_config, [told])
-    assert (found.dtype, found.below) == (dtype, below)
+@pytest.mark.parametrize(("given", "dtype"), [("", "int32"), ("int32", "int32"), ("float32", "float32")])
+def test_what_a_subclassed_model_looks_up_is_whole_numbers_below_its_smallest_embedding(given: str, dtype: str) -> None:
+    asked, told = ModelConfig([Input("", [2], given)]), Spec("x", (2,), given or "float32")
+    found = inputs_of(Model(Tensor((None, 1)), None, "mse", [Embedding(50), Embedding(9)]), asked, [told])
+    assert (found.dtype, found.below) == (dtype, 9)

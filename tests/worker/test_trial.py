@@ -36,6 +36,8 @@ from tests.worker import stand_in_keras
 MS = 1_000_000
 LONG, SHORT = Workload(train=320, batch=16), Workload(train=320)
 REQUEST = TrialRequest("mine", "mine.py", "", "default", "torch", Device("cpu"), 0, "synthetic", Protocol())
+NONE = Rows([], [])
+FEED = Feed(LONG, NONE, NONE, NONE)
 FIRST, PUBLISHED, STEPS, EPOCHS = trial.first_steps, trial.published_epochs, trial.steps, trial.short_epochs
 PREDICT, FINISH, SILENCED, PARTS = trial.predictions, trial.finish, trial.silenced_parity, trial.parts
 
@@ -59,13 +61,9 @@ def test_each_protocol_has_its_phases(protocol: Protocol, workload: Workload, ph
 
 
 @pytest.mark.parametrize("trains", [True, False])
-def test_calls_train_nothing(trains: bool) -> None:
-    found = phases_of(Protocol("calls", predicts=False), LONG, trains)
-    assert found == [trial.first_prediction, PREDICT, trial.calls, trial.texts, FINISH]
-
-
-@pytest.mark.parametrize("trains", [True, False])
-def test_a_soak_of_builds_does_nothing_else(trains: bool) -> None:
+def test_calls_and_builds_train_nothing(trains: bool) -> None:
+    calls = phases_of(Protocol("calls", predicts=False), LONG, trains)
+    assert calls == [trial.first_prediction, PREDICT, trial.calls, trial.texts, FINISH]
     assert phases_of(Protocol("builds", predicts=False), LONG, trains) == [trial.builds, FINISH]
 
 
@@ -96,13 +94,10 @@ def test_what_a_pipeline_draws_is_compared_with_nothing(draws: bool, monkeypatch
     monkeypatch.setattr(checks, "sample_outputs", lambda model, feed: [[1.0]])
     monkeypatch.setattr(checks, "can_be_silenced", lambda model: False)
     monkeypatch.setattr(models, "build_keras", lambda *given: given)
-    one, silenced, foreseen, learned = subject(), PartialMeasurement(), PartialMeasurement(), PartialMeasurement()
-    model: Any = SimpleNamespace(_flatten_layers=lambda include_self=True: [], predict_on_batch=lambda x: x)
-    pipe: Any = SimpleNamespace(phase=lambda name: contextlib.nullcontext())
-    known = dataclasses.replace(one.request, protocol=Protocol(sizes=made.SIZES))
-    scenario: Any = SimpleNamespace(keeps_weights=True, dataset=lambda workload: SimpleNamespace(random=True))
-    feed = dataclasses.replace(one.feed, draws=draws)
-    one = dataclasses.replace(one, request=known, scenario=scenario, feed=feed, model=model, pipe=pipe)
+    scenario = SimpleNamespace(keeps_weights=True, dataset=lambda workload: SimpleNamespace(random=True))
+    feed = dataclasses.replace(FEED, draws=draws)
+    one = subject(Protocol(sizes=made.SIZES), scenario=scenario, feed=feed)
+    silenced, foreseen, learned = PartialMeasurement(), PartialMeasurement(), PartialMeasurement()
     trial.silenced_parity(one, silenced)
     with stand_in_keras.train_module() as train:
         vars(train).update(
@@ -129,13 +124,12 @@ def test_steps_are_measured_in_turns_until_the_sizes_of_the_row_are_known() -> N
         said.append(slice_)
         return Turn(1, 0) if len(said) == 1 else made.SIZES
 
-    turns: Any = SimpleNamespace(next=lambda stage, measured: Turn(0, 0), pilot=pilot)
-    one = dataclasses.replace(subject(), turns=turns, meter=Meter(busy=busy_cores(heard)))
+    turns = SimpleNamespace(next=lambda stage, measured: Turn(0, 0), pilot=pilot)
+    one = subject(turns=turns, meter=Meter(busy=busy_cores(heard)))
     assert one.sized(measure) is made.SIZES
     assert said == [Slice(1, 7), Slice(1, 5)]
     assert heard == ["pause", "resume", "step", "pause", "resume", "step", "pause"]  # cores are busy in each step
-    known = dataclasses.replace(one.request, protocol=Protocol(sizes=made.SIZES))
-    assert dataclasses.replace(one, request=known).sized(measure) is made.SIZES
+    assert subject(Protocol(sizes=made.SIZES)).sized(measure) is made.SIZES
 
 
 @pytest.mark.parametrize(
@@ -148,25 +142,21 @@ def test_predictions_that_would_take_too_long_are_left_out(
     latency = lambda model, feed, batch, *rest: Latency(batch, [])  # noqa: E731
     monkeypatch.setattr(predict, "time_batches", latency)
     monkeypatch.setattr(predict, "time_passes", lambda *given: asked.append(given))
-    pipe: Any = SimpleNamespace(phase=lambda name: contextlib.nullcontext())
-    backend: Any = SimpleNamespace(synchronize=lambda model: None)
     found = PartialMeasurement(sizes=dataclasses.replace(made.SIZES, left_out=left_out))
-    trial.predictions(dataclasses.replace(subject(), pipe=pipe, backend=backend), found)
+    trial.predictions(subject(), found)
     assert ([one.batch for one in found.prediction], len(asked)) == (batches, passes)
 
 
 @pytest.mark.parametrize(("repeats", "again_ns"), [(True, [3, 4]), (False, [])])
 def test_what_the_first_trial_has_learned_is_not_learned_again(repeats: bool, again_ns: list[int]) -> None:
-    protocol = Protocol(steps_per_slice=4, sizes=made.SIZES, repeats=repeats)
-    pipe: Any = SimpleNamespace(phase=lambda name: contextlib.nullcontext())
-    model: Any = SimpleNamespace(_flatten_layers=lambda include_self=True: [])
-    request, found = dataclasses.replace(REQUEST, protocol=protocol), PartialMeasurement()
+    one = subject(Protocol(steps_per_slice=4, sizes=made.SIZES, repeats=repeats))
+    found = PartialMeasurement()
     with stand_in_keras.train_module() as train:
         vars(train).update(
             first_step=lambda *given: (1, 2.0, Batch("", "")),
             single_steps=lambda *given, first: SimpleNamespace(fits_ns=[3, 4]),
         )
-        trial.first_steps(dataclasses.replace(subject(), request=request, pipe=pipe, model=model), found)
+        trial.first_steps(one, found)
     assert (found.first_step_ns, found.again_ns, found.sizes) == (1, again_ns, made.SIZES)
     assert (found.learning, found.parity) == (None, None)
 
@@ -198,18 +188,14 @@ def test_a_short_epoch_has_the_order_of_the_published_rows_in_it(monkeypatch: py
         given.append(said)
         return 7
 
+    one = subject(request=dataclasses.replace(REQUEST, options=Options(native=native)))
+    found = PartialMeasurement()
     with stand_in_keras.train_module() as train:
         monkeypatch.setattr(train, "measure_epochs", lambda *rest: epochs)
         monkeypatch.setattr(trial, "shuffle_ns", shuffle_ns)
-        one = subject()
-        pipe: Any = SimpleNamespace(phase=lambda name: contextlib.nullcontext())
-        request = dataclasses.replace(one.request, options=Options(native=native))
-        backend: Any = SimpleNamespace(synchronize=lambda model: None)
-        found = PartialMeasurement()
-        trial.short_epochs(dataclasses.replace(one, request=request, pipe=pipe, backend=backend), found)
-    batch = one.feed.batch
-    few = 2 * batch + LONG.train % batch
-    assert given == ([] if native else [(LONG.train, few, batch)])
+        trial.short_epochs(one, found)
+    few = 2 * 16 + LONG.train % 16
+    assert given == ([] if native else [(LONG.train, few, 16)])
     assert found.shuffle_ns == (None if native else 7)
     assert [slice_.ns for slice_ in found.epochs] == [100 if native else 114] * 3
 
@@ -229,8 +215,8 @@ def test_helpers_are_looked_for_in_each_turn_and_cores_kept_busy_in_turns_alone(
         heard.append("wait")
         return next(granted)
 
-    turns: Any = SimpleNamespace(next=wait)
-    ask = dataclasses.replace(subject(), turns=turns, meter=Meter(busy=busy_cores(heard))).ask("train")
+    one = subject(turns=SimpleNamespace(next=wait), meter=Meter(busy=busy_cores(heard)))
+    ask = one.ask("train")
     while ask(Slice(1, 1)) is not None:
         heard.append("measure")
     assert heard == ["pause", "wait", "look", "resume", "measure"] * 2 + ["pause", "wait"]
@@ -263,11 +249,7 @@ def test_where_one_execution_or_epoch_fills_a_slice_nothing_is_calibrated(
     workload: Workload, step_ms: int, each: int | None
 ) -> None:
     paces: list[Pace] = []
-    pipe: Any = SimpleNamespace(phase=lambda name: contextlib.nullcontext())
-    backend: Any = SimpleNamespace(synchronize=lambda model: None)
-    model: Any = SimpleNamespace(steps_per_execution=4)
-    feed = dataclasses.replace(subject().feed, workload=workload)
-    one = dataclasses.replace(subject(), pipe=pipe, backend=backend, model=model, feed=feed)
+    one = subject(feed=dataclasses.replace(FEED, workload=workload))
     with stand_in_keras.train_module() as train:
         vars(train).update(measure_steps=lambda model, feed, callbacks, pace, ask: paces.append(pace))
         trial.steps(one, PartialMeasurement(step_ns=step_ms * MS))
@@ -276,10 +258,11 @@ def test_where_one_execution_or_epoch_fills_a_slice_nothing_is_calibrated(
 
 def test_what_is_compiled_while_slices_are_measured_is_counted() -> None:
     made_so_far = iter([3, 5, 5, 5])  # before and after the slices of two stages
-    backend: Any = SimpleNamespace(compiler=lambda model: Compiler(programs=next(made_so_far)))
     granted = iter([Turn(0, 0), None] * 2)
-    turns: Any = SimpleNamespace(next=lambda stage, measured: next(granted))
-    one = dataclasses.replace(subject(), turns=turns, backend=backend)
+    one = subject(
+        turns=SimpleNamespace(next=lambda stage, measured: next(granted)),
+        backend=SimpleNamespace(compiler=lambda model: Compiler(programs=next(made_so_far))),
+    )
     for stage in ("train", "predict_one"):
         ask = one.ask(stage)
         assert ask(None) is not None
@@ -299,10 +282,22 @@ def findings() -> PartialMeasurement:
     return found
 
 
-def subject() -> Trial:
-    none = Rows([], [])
-    turns: Any = SimpleNamespace(next=lambda stage, measured: Turn(0, len(stage)))
-    anything: Any = SimpleNamespace(count_params=lambda: 7, compiler=lambda model: None)
-    scenario: Any = SimpleNamespace(keeps_weights=False, trains=True)
-    feed = Feed(LONG, none, none, none)
-    return Trial(REQUEST, anything, turns, anything, scenario, feed, anything, [], Meter())
+def subject(protocol: Protocol | None = None, **different: Any) -> Trial:
+    """A trial of stand-ins; ``different`` are fields of it."""
+    stand_ins: dict[str, Any] = {
+        "request": dataclasses.replace(REQUEST, protocol=protocol or Protocol()),
+        "pipe": SimpleNamespace(phase=lambda name: contextlib.nullcontext()),
+        "turns": None,
+        "backend": SimpleNamespace(synchronize=lambda model: None, compiler=lambda model: None),
+        "scenario": SimpleNamespace(keeps_weights=False, trains=True),
+        "feed": FEED,
+        "model": SimpleNamespace(
+            count_params=lambda: 7,
+            predict_on_batch=lambda x: x,
+            steps_per_execution=4,
+            _flatten_layers=lambda include_self=True: [],
+        ),
+        "callbacks": [],
+        "meter": Meter(),
+    }
+    return Trial(**(stand_ins | different))

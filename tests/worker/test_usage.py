@@ -32,13 +32,9 @@ def asked(held: str = "") -> int:
 
 
 @pytest.mark.processes
-def test_what_the_parent_holds_is_in_no_child_s_peak() -> None:
+def test_a_peak_is_a_process_s_own_and_stays_when_what_made_it_is_gone() -> None:
     held = b"x" * (400 * MIB)
     assert 1 * MIB < asked() < len(held)
-
-
-@pytest.mark.processes
-def test_a_peak_stays_when_what_made_it_is_gone() -> None:
     assert asked(f"held = b'x' * {400 * MIB}; del held; ") > 400 * MIB
 
 
