@@ -55,7 +55,7 @@ def answer(found: Findings) -> Section | None:
     table = Table(["scenario", "fastest", *column_names.values()], rows)
     notes = [
         f"×: how many times as long a typical {timed_in(found.plain.rows)} takes as with the fastest: the median, "
-        "with the 95 % interval."
+        "with the 95 % interval. That is of one sitting: another day moves some ratios by more (docs/method.md)."
     ]
     by_means = [
         f"{row.label}: {text}" for row, ranking in found.plain.ranked if (text := _by_means(ranking, column_names))
