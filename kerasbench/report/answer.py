@@ -6,7 +6,7 @@ from kerasbench.analysis.cases import Row
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Verdict
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.rankings import Comparison, Ranking
+from kerasbench.analysis.rankings import Comparison, Ranking, sittings
 from kerasbench.analysis.series import SeriesComparison, SizeSeries
 from kerasbench.analysis.summary import disturbance, is_warned
 from kerasbench.protocol.columns import Column
@@ -55,8 +55,10 @@ def answer(found: Findings) -> Section | None:
     table = Table(["scenario", "fastest", *column_names.values()], rows)
     notes = [
         f"×: how many times as long a typical {timed_in(found.plain.rows)} takes as with the fastest: the median, "
-        "with the 95 % interval. That is of one sitting: another day moves some ratios by more (docs/method.md)."
+        "with the 95 % interval."
     ]
+    if not any(sittings(*one) for one in found.plain.ranked):
+        notes[0] += " That is of one sitting: another day moves some ratios by more (docs/method.md)."
     by_means = [
         f"{row.label}: {text}" for row, ranking in found.plain.ranked if (text := _by_means(ranking, column_names))
     ]

@@ -1,5 +1,7 @@
 import dataclasses
 
+import pytest
+
 from kerasbench.analysis.findings import findings
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Code, Failure
@@ -109,6 +111,22 @@ def test_a_disturbed_column_is_marked_among_ratios() -> None:
     assert said is not None and said.table is not None
     assert [row[-1].shown for row in said.table.rows[:2]] == ["1.91×", "1.91× ⚠"]
     assert said.notes[-1] == "⚠: see Warnings."
+
+
+@pytest.mark.parametrize(("in_all", "told"), [(1, True), (2, False)])
+def test_that_an_interval_is_of_one_sitting_is_said_where_there_was_one(in_all: int, told: bool) -> None:
+    trials = [
+        dataclasses.replace(
+            made.in_block(block, made.sliced([step_ms] * 12), name=name, backend=backend), sitting=number
+        )
+        for number in range(1, in_all + 1)
+        for block in (2 * number - 1, 2 * number)
+        for name in SEVEN
+        for backend, step_ms in (("jax", 1.0), ("torch", 2.0))
+    ]
+    said = answer(findings(made.record(*trials, rounds=2 * in_all)))
+    assert said is not None
+    assert ("of one sitting" in said.notes[0]) is told
 
 
 def test_rows_that_share_no_column_are_not_said_to_be_one_column_s() -> None:
