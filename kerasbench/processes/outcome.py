@@ -92,6 +92,10 @@ def task_of(
     return Task(python, variables, line, limits.timeout_s, limits.memory_bytes, compile_s=limits.compile_s)
 
 
+# Made while one thread imports this: two that make it at once, as msgspec does for a type that it meets, crash.
+DECODER = msgspec.json.Decoder(Message)
+
+
 @dataclass
 class Received:
     """The messages of one child, as they come in: those that begin with the token that its request brought it.
@@ -113,7 +117,7 @@ class Received:
         if token != self.token:
             return False
         try:
-            message = msgspec.json.decode(encoded, type=Message)
+            message = DECODER.decode(encoded)
         except (msgspec.DecodeError, UnicodeDecodeError):
             return False
         if message.begun is not None:

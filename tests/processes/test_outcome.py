@@ -2,6 +2,8 @@
 
 import dataclasses
 import signal
+import subprocess
+import sys
 from collections.abc import Sequence
 
 import pytest
@@ -189,3 +191,32 @@ def test_the_home_folder_is_named_by_a_tilde(monkeypatch: pytest.MonkeyPatch) ->
     assert of(status=3, stderr=said).detail == 'File "~/keras/mine.py", line 3\n/mnt/home/ada/x /home/adams/y ~/z'
     monkeypatch.setenv("HOME", "/")
     assert of(status=3, stderr=said).detail == said
+
+
+FIRST_AT_ONCE = """
+import sys
+import threading
+from kerasbench.processes.outcome import Received
+
+sys.setswitchinterval(1e-6)
+ready = threading.Barrier(8)
+
+
+def take():
+    received = Received()
+    ready.wait()
+    received.take(received.token + b' {"begun": "import"}')
+
+
+threads = [threading.Thread(target=take) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+@pytest.mark.processes
+def test_the_first_messages_of_several_children_may_come_at_once() -> None:
+    done = subprocess.run([sys.executable, "-c", FIRST_AT_ONCE], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
