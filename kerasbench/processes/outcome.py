@@ -92,7 +92,7 @@ def task_of(
     return Task(python, variables, line, limits.timeout_s, limits.memory_bytes, compile_s=limits.compile_s)
 
 
-# Made while one thread imports this: two that make it at once, as msgspec does for a type that it meets, crash.
+# Made once, at import: the process crashes if two threads let msgspec decode a type for the first time at once.
 DECODER = msgspec.json.Decoder(Message)
 
 
