@@ -25,8 +25,7 @@ import numpy as np
 from scipy.special import stdtr
 
 from kerasbench.analysis import ratios
-from kerasbench.analysis.estimates import MINIMAL_EFFECT, t_quantile
-from kerasbench.analysis.moderation import confidence_of, prior_of
+from kerasbench.analysis.estimates import MINIMAL_EFFECT, confidence_of, prior_of, t_quantile
 from kerasbench.analysis.summary import summarize
 from kerasbench.results.store import load
 

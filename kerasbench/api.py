@@ -31,10 +31,10 @@ from kerasbench.report import charts, comparisons, explanation, figures, html, m
 from kerasbench.report import history as report_history
 from kerasbench.report.pages import SavedReport
 from kerasbench.report.sections import Chart, Page
-from kerasbench.results import folder
-from kerasbench.results.folder import merge
 from kerasbench.results.record import Record
 from kerasbench.results.store import load as load_record
+from kerasbench.results.store import merge
+from kerasbench.results.store import records as records_of
 from kerasbench.settings import EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS, Settings
 
 
@@ -581,7 +581,7 @@ def load(*places: Place) -> Results:
 def _records(places: Sequence[Place]) -> tuple[str, list[Record]]:
     """Return the places in words, and their records; without any, those in ``results``."""
     chosen = [Path(place) for place in places] or [Path("results")]
-    return ", ".join(map(str, chosen)), [record for place in chosen for _, record in folder.records(place)]
+    return ", ".join(map(str, chosen)), [record for place in chosen for _, record in records_of(place)]
 
 
 def history(*places: Place) -> list[Series]:

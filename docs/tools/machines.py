@@ -14,8 +14,8 @@ from kerasbench.analysis.findings import Findings, findings
 from kerasbench.protocol.columns import DEFAULT
 from kerasbench.report import charts, markdown, page, pages, svg
 from kerasbench.report.comparisons import side_by_side
-from kerasbench.results.folder import merge_by_machine
 from kerasbench.results.record import Record
+from kerasbench.results.store import merge_by_machine
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = "machines"

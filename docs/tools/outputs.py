@@ -59,8 +59,7 @@ def _section(what: str) -> str:
 @cache
 def _found(*files: str) -> "Findings":
     from kerasbench.analysis.findings import findings
-    from kerasbench.results.folder import merge
-    from kerasbench.results.store import load
+    from kerasbench.results.store import load, merge
 
     records = [load(ROOT / file) for file in files]
     return findings(merge(records) if len(records) > 1 else records[0])

@@ -11,13 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, LogEstimate, learned, mean_interval
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, LogEstimate, Priors, learned, mean_interval
 from kerasbench.analysis.metrics import BY_NAME, Metric
-from kerasbench.analysis.moderation import Priors
 from kerasbench.protocol.columns import CPU, IEEE, CaseKey, Column, Size
-from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.measurement import Measurement, Parity, Resolved, Training
-from kerasbench.protocol.messages import Code, Failure
+from kerasbench.protocol.messages import Code, Description, Failure, WorkloadDescription
 from kerasbench.results.record import Origin, TrialRecord
 from kerasbench.text import label
 

@@ -20,9 +20,8 @@ from typing import Generic, TypeVar
 
 from kerasbench.analysis import ratios
 from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, TRAINED_RATE, CaseSummary, Row
-from kerasbench.analysis.estimates import LogEstimate, variance
+from kerasbench.analysis.estimates import LogEstimate, Prior, variance
 from kerasbench.analysis.metrics import BY_NAME, NS_PER_MS, RATE
-from kerasbench.analysis.moderation import Prior
 from kerasbench.protocol.columns import CPU, Column, Options
 from kerasbench.protocol.messages import Failure
 from kerasbench.results.record import Purpose, RaceConfig

@@ -12,10 +12,18 @@ from dataclasses import dataclass
 from functools import cache
 
 from kerasbench.analysis.cases import CaseSummary, Row
-from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate, estimate, median_error, variance
+from kerasbench.analysis.estimates import (
+    MIN_TRIALS_FOR_INTERVAL,
+    LogEstimate,
+    Prior,
+    Priors,
+    estimate,
+    median_error,
+    prior_of,
+    variance,
+)
 from kerasbench.analysis.generation import Growth, by_cycle
 from kerasbench.analysis.metrics import BY_NAME, CALLED, PER_TOKEN, Metric, generation_of
-from kerasbench.analysis.moderation import Prior, Priors, prior_of
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import (
     GROWS,

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from kerasbench.analysis.versus import Versus
     from kerasbench.api import Explained, Fastest, Machines, Results, Versions
     from kerasbench.report.pages import SavedReport
-    from kerasbench.results.folder import Tell
+    from kerasbench.results.store import Tell
 
 SCENARIOS = Argument(
     ["scenario"], metavar="SCENARIO...", nargs=-1, required=True, text="Scenarios: name, pattern or file."
@@ -304,7 +304,7 @@ def report(places: "Sequence[Path]", check: bool, form: str, plots: Path | None)
     """Update every page from its data: pages of runs and machines, and the tables quoted in README.md and docs/."""
     from kerasbench.report import pages
     from kerasbench.report.console import print_page
-    from kerasbench.results.folder import UnreadableFile, say_passed_over
+    from kerasbench.results.store import UnreadableFile, say_passed_over
 
     chosen = places or pages.default_places(Path())
     if check and (form != "markdown" or plots is not None):

@@ -20,7 +20,7 @@ import platformdirs
 
 from kerasbench import backends
 from kerasbench.errors import UnusableScenario, UsageError, unknown
-from kerasbench.protocol.descriptions import Description, WorkloadDescription
+from kerasbench.protocol.messages import Description, WorkloadDescription
 from kerasbench.protocol.requests import NOTHING, ModelConfig, from_dict
 from kerasbench.scenario import (
     ScenarioError,
@@ -91,7 +91,7 @@ OTHER_FORMS = {
 DESCRIBED_BY = (
     "scenario.py",
     "datasets.py",
-    "protocol/descriptions.py",
+    "protocol/messages.py",
     "protocol/requests.py",
     "worker/describe.py",
 )

@@ -10,9 +10,8 @@ from itertools import islice
 from pathlib import Path
 
 from kerasbench.analysis import estimates
-from kerasbench.analysis.estimates import CONFIDENCE, MIN_TRIALS_FOR_INTERVAL, errors_beyond
+from kerasbench.analysis.estimates import CONFIDENCE, MIN_RATIOS, MIN_TRIALS_FOR_INTERVAL, errors_beyond
 from kerasbench.analysis.metrics import NS_PER_S
-from kerasbench.analysis.moderation import MIN_RATIOS
 from kerasbench.analysis.ratios import TYPICAL_SCATTER
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import ResultsError
@@ -20,8 +19,8 @@ from kerasbench.host import Machine
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.protocol.columns import CaseKey
 from kerasbench.protocol.requests import ProtocolKind
-from kerasbench.results.folder import records
 from kerasbench.results.record import Record, TrialRecord
+from kerasbench.results.store import records
 
 RECENT = 3  # trials of a case that tell how long another takes: its first ones measure more
 FILES = 3  # the newest ones: an old driver's or kernel's figures would mislead, and reading takes time

@@ -23,9 +23,18 @@ from kerasbench.report.answer import in_brief
 from kerasbench.report.comparisons import brief, of_machines
 from kerasbench.report.figures import names
 from kerasbench.report.sections import Chart, Page
-from kerasbench.results.folder import Rank, Tell, merge_by_machine, rank, records, refuse_damaged
 from kerasbench.results.record import INTERRUPTED, Group, Record
-from kerasbench.results.store import Store, load, tables_file
+from kerasbench.results.store import (
+    Rank,
+    Store,
+    Tell,
+    load,
+    merge_by_machine,
+    rank,
+    records,
+    refuse_damaged,
+    tables_file,
+)
 from kerasbench.text import MADE, NOTHING, blanked, label
 
 INDEX = "README.md"

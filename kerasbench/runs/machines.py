@@ -29,9 +29,8 @@ from kerasbench.errors import KerasbenchError, ResultsError, UsageError
 from kerasbench.plan import catalog, request
 from kerasbench.processes import variables
 from kerasbench.results import store as results_store
-from kerasbench.results.folder import records
 from kerasbench.results.record import INTERRUPTED, Carried, Record, RunConfig, TrialRecord, measuring_code
-from kerasbench.results.store import JOURNAL, MAX_FILE_BYTES, Store, load
+from kerasbench.results.store import JOURNAL, MAX_FILE_BYTES, Store, load, records
 from kerasbench.runs.share import MOST_LINE_BYTES, Ask, Hello, Line, Order, Word, carried, lines
 from kerasbench.settings import Settings
 

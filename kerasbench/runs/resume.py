@@ -18,7 +18,6 @@ from kerasbench.plan.request import sizes_between
 from kerasbench.protocol.columns import Column, Size
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
 from kerasbench.protocol.requests import ModelConfig
-from kerasbench.results.folder import records
 from kerasbench.results.record import (
     Record,
     ResumeConfig,
@@ -28,6 +27,7 @@ from kerasbench.results.record import (
     completed_rounds,
     measuring_code,
 )
+from kerasbench.results.store import records
 from kerasbench.runs.rounds import OpenRow, rows_of
 from kerasbench.text import complain
 

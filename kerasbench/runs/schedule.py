@@ -15,13 +15,12 @@ from types import MappingProxyType
 
 from kerasbench.analysis import ratios
 from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, CaseSummary, headline_of, summarize_case
-from kerasbench.analysis.estimates import LogEstimate, median_error, minimal_effect, t_quantile, variance
-from kerasbench.analysis.moderation import Prior, Priors
+from kerasbench.analysis.estimates import LogEstimate, Prior, Priors, median_error, minimal_effect, t_quantile, variance
 from kerasbench.analysis.ratios import TYPICAL_SCATTER
 from kerasbench.plan.cases import SOAKED, Case, Shared
 from kerasbench.protocol.columns import CaseKey
-from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import BUILD, CALLS, GENERATIONS, STAGES, Measurement, Slice, disturbed_cycles
+from kerasbench.protocol.messages import WorkloadDescription
 from kerasbench.protocol.requests import Protocol, counts_epochs
 from kerasbench.results.record import BUDGET, MIN_ROUNDS, Effort, RunConfig, TrialRecord
 from kerasbench.text import count

@@ -44,9 +44,8 @@ from kerasbench.errors import KerasbenchError, ResultsError, UsageError
 from kerasbench.events import Event, OnEvent, RunStarted, TrialEnded
 from kerasbench.plan import catalog
 from kerasbench.protocol.requests import ModelConfig
-from kerasbench.results.folder import records
 from kerasbench.results.record import Record, RunConfig, TrialRecord, measuring_code
-from kerasbench.results.store import Store
+from kerasbench.results.store import Store, records
 from kerasbench.runs.run import SUPERSEDED, configured, measured
 from kerasbench.scenario import twin_file
 from kerasbench.settings import Settings

@@ -13,8 +13,8 @@ from kerasbench.plan import catalog
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.protocol.measurement import Compiler
 from kerasbench.report import answer, charts, html, page
-from kerasbench.results.folder import merge
 from kerasbench.results.record import RaceConfig, SoakConfig
+from kerasbench.results.store import merge
 from tests import made
 from tests.report.table import brief
 from tests.report.test_sweep import CROSSING, swept

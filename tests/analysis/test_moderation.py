@@ -4,7 +4,7 @@ import random
 import pytest
 from scipy.special import polygamma
 
-from kerasbench.analysis.moderation import MIN_RATIOS, Prior, confidence_of, inverse_trigamma, prior_of
+from kerasbench.analysis.estimates import MIN_RATIOS, Prior, confidence_of, inverse_trigamma, prior_of
 
 
 @pytest.mark.parametrize("x", [0.02, 0.5, 1.1, 30.0, 4e6])

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 import scipy.stats as reference
 
-from kerasbench.analysis.estimates import POWER, LogEstimate, Verdict, judge_all, variance
-from kerasbench.analysis.moderation import MIN_RATIOS, prior_of
+from kerasbench.analysis.estimates import MIN_RATIOS, POWER, LogEstimate, Verdict, judge_all, prior_of, variance
 from kerasbench.analysis.summary import summarize
 from kerasbench.plan import duration
 from kerasbench.plan.duration import RunScatter

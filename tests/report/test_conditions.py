@@ -21,8 +21,8 @@ from kerasbench.report.conditions import (
 )
 from kerasbench.report.markdown import escape
 from kerasbench.report.page import document
-from kerasbench.results.folder import merge
 from kerasbench.results.record import Record, TrialRecord
+from kerasbench.results.store import merge
 from tests import made
 from tests.report import table
 from tests.report.table import brief, drawn

@@ -17,8 +17,8 @@ from kerasbench.protocol.columns import Column, Options
 from kerasbench.report import tables
 from kerasbench.report.conditions import heading, measured, warnings
 from kerasbench.results import record as run_records
-from kerasbench.results.folder import UnreadableFile, distinct, merge, merge_by_machine, records, refuse_damaged
 from kerasbench.results.record import Counted, Record
+from kerasbench.results.store import UnreadableFile, distinct, merge, merge_by_machine, records, refuse_damaged
 from tests import made
 from tests.report.table import drawn
 
