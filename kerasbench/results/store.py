@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -60,13 +61,13 @@ class Store:
     def begin(self, record: Record) -> None:
         """Write the journal as the run now stands, in place of what it held; raise ResultsError if the disk refuses."""
         header = dataclasses.replace(record, trials=[])
-        replace(self.journal, b"".join(msgspec.json.encode(line) + b"\n" for line in (header, *record.trials)))
+        replace(self.journal, b"".join(map(_line, (header, *record.trials))))
 
     def add(self, trials: Sequence[TrialRecord]) -> None:
         """Append the trials of a block to the journal in one write; raise ResultsError if the disk refuses."""
         try:
             with self.journal.open("ab") as stream:
-                stream.write(b"".join(msgspec.json.encode(trial) + b"\n" for trial in trials))
+                stream.write(b"".join(map(_line, trials)))
                 stream.flush()
                 os.fsync(stream.fileno())
         except OSError as error:
@@ -76,8 +77,39 @@ class Store:
 
     def finish(self, record: Record) -> None:
         """Put the data file in the journal's place; raise ResultsError where the disk refuses, and keep the journal."""
-        replace(self.data, msgspec.json.encode(record) + b"\n")
+        replace(self.data, _line(record))
         self.journal.unlink(missing_ok=True)
+
+
+def _line(of: Record | TrialRecord) -> bytes:
+    return msgspec.json.encode(_without_empty(of)) + b"\n"
+
+
+def _without_empty(value: Any) -> Any:
+    """Return a dataclass as a dict, without its fields that are empty by default, and are.
+
+    A default that says something is written, so that a file goes on to say it when the default has changed.
+    """
+    if isinstance(value, list):
+        return value if value and isinstance(value[0], (*NUMBERS, str)) else [_without_empty(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _without_empty(each) for name, each in value.items()}
+    if not dataclasses.is_dataclass(value):
+        return value
+    empty = _empty_by_default(type(value))
+    return {
+        name: _without_empty(each) for name, each in vars(value).items() if name not in empty or each != empty[name]
+    }
+
+
+@cache
+def _empty_by_default(kind: type) -> dict[str, Any]:
+    """Return the fields of a dataclass whose default is None, zero, false or without content."""
+    defaults = {
+        field.name: field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+        for field in dataclasses.fields(kind)
+    }
+    return {name: default for name, default in defaults.items() if not default}
 
 
 def tables_file(data: Path) -> Path:

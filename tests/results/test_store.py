@@ -11,7 +11,7 @@ import pytest
 
 from kerasbench.errors import ResultsError
 from kerasbench.protocol.measurement import Measurement, Slice, Slices
-from kerasbench.results.record import TrialRecord
+from kerasbench.results.record import MAX_ROUNDS, TrialRecord
 from kerasbench.results.store import MAX_FILE_BYTES, Store, clear_leftovers, load, result_files
 from tests import made
 
@@ -29,6 +29,16 @@ def test_a_record_is_read_as_it_was_written(store: Store) -> None:
     store.finish(record)
     assert load(store.data) == record
     assert not store.journal.exists()
+
+
+def test_what_is_empty_by_default_is_left_out_and_a_default_that_says_something_is_written(store: Store) -> None:
+    record = made.record(made.trial())
+    store.finish(record)
+    written, whole = (msgspec.json.decode(content) for content in (store.data.read_bytes(), msgspec.json.encode(record)))
+    left_out = whole["trials"][0].keys() - written["trials"][0].keys()
+    assert "failure" in left_out
+    assert not any(whole["trials"][0][name] for name in left_out)
+    assert whole["config"]["effort"]["max_rounds"] == written["config"]["effort"]["max_rounds"] == MAX_ROUNDS
 
 
 def test_a_journal_holds_every_trial_that_was_added(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
