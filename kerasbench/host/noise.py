@@ -280,7 +280,7 @@ WORDS: dict[WarningKind, Words] = {
         "not ranked: what was to be compiled ran eagerly", "TORCH_LOGS=recompiles,graph_breaks says where and why"
     ),
     WarningKind.SLOW: Words(
-        "not all was measured, because steps are slow", "a smaller batch; more is measured without --quick"
+        "not all was measured, because steps are slow", "a smaller batch; --quick leaves out more than a whole run"
     ),
     WarningKind.SLICES: Words("interval from the slices of fewer than 3 rounds, widened", "run 3 rounds or more"),
     WarningKind.FEW: Words("fewer than 3 rounds: no interval and no verdict", "run 3 rounds or more"),
