@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from kerasbench.protocol.measurement import CALLS, GENERATIONS, STAGES
 from kerasbench.protocol.messages import WorkloadDescription
 from kerasbench.protocol.requests import Protocol, Sizes, counts_epochs
-from kerasbench.runs.schedule import shares
+from kerasbench.runs.schedule import LEAST_CYCLES, LONG, shares
 
 TRAIN, EPOCH, ONE, BATCH, ALL, PARTS = STAGES
 NS_PER_S = 1e9
@@ -146,7 +146,7 @@ def column_s(
     if not workload.predicts_only:
         learns = learnable and protocol.repeats and protocol.kind != "sweep"
         ns += (sizes.learn_steps if learns else sizes.parity_steps) * units.step
-        ns += 2 * (1 + sizes.evaluated_batches) * units.forward
+        ns += 2 * (1 + (sizes.evaluated_batches if learns else 0)) * units.forward
         warmup_ns = max(STEADY_TIMES * protocol.warmup_min_ns, 2 * units.train)
         ns += min(warmup_ns, protocol.warmup_max_ns + units.train)
     unit_of = {
@@ -165,5 +165,6 @@ def column_s(
             lead, unit_ns = unit_of[stage]
             filled = 1.0 if protocol.soaks else FILLED
             slices_ns = filled * of_stage.get(stage, 0.2) * protocol.slices_max_ns
-            ns += lead * unit_ns + max(cycles * max(unit_ns, protocol.slice_ns), slices_ns) + STAGE_S * NS_PER_S
+            least_ns = (LEAST_CYCLES if stage in LONG else cycles) * max(unit_ns, protocol.slice_ns)
+            ns += lead * unit_ns + max(least_ns, slices_ns) + STAGE_S * NS_PER_S
     return ns / NS_PER_S

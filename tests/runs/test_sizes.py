@@ -8,6 +8,7 @@ from kerasbench.protocol.messages import WorkloadDescription
 from kerasbench.protocol.requests import Protocol, Sizes
 from kerasbench.results.record import QUICK, SWEEP
 from kerasbench.runs import sizes
+from kerasbench.runs.schedule import LEAST_CYCLES, LONG
 from tests import made
 
 MS, S = 1_000_000, 1_000_000_000
@@ -107,4 +108,14 @@ def test_where_nothing_can_be_learned_steps_for_parity_are_all() -> None:
     protocol = dataclasses.replace(QUICK.protocol, repeats=True)
     sized = found(100 * MS)
     learned_s, parity_s = (sizes.column_s(protocol, WORKLOAD, sized, 100 * MS, each) for each in (True, False))
-    assert learned_s - parity_s == pytest.approx(0.07 * (sized.learn_steps - 6))
+    units = sizes.units_of(WORKLOAD, 100 * MS)
+    evaluated_ns = 2 * sized.evaluated_batches * units.forward
+    assert learned_s - parity_s == pytest.approx((units.step * (sized.learn_steps - 6) + evaluated_ns) / 1e9)
+
+
+def test_a_column_makes_few_cycles_of_long_units() -> None:
+    sized, units = found(500 * MS), sizes.units_of(WORKLOAD, 500 * MS)
+    without = dataclasses.replace(sized, left_out=[LONG[0]])
+    with_s, without_s = (sizes.column_s(QUICK.protocol, WORKLOAD, one, 500 * MS) for one in (sized, without))
+    epochs_s = (sizes.LEAD_EPOCHS + LEAST_CYCLES) * units.epoch / 1e9
+    assert with_s - without_s == pytest.approx(epochs_s + sizes.STAGE_S)
