@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from typing import Literal, NamedTuple, Protocol, get_args
+from typing import Literal, NamedTuple, get_args
 
 CONFIDENCE = 0.95
 MIN_TRIALS_FOR_INTERVAL = 3
@@ -42,24 +42,6 @@ class Interval:
 
     def times(self, factor: float) -> "Interval":
         return Interval(self.value * factor, self.low * factor, self.high * factor)
-
-
-class Estimate(Protocol):
-    """A value with its 95 % interval; ``low``, ``high`` and ``half_width`` are None where too little is known for one.
-
-    ``half_width`` is half of the interval as a share of the value: 0.018 for ±1.8 %; the upper half.
-    """
-
-    @property
-    def value(self) -> float: ...
-    @property
-    def low(self) -> float | None: ...
-    @property
-    def high(self) -> float | None: ...
-    @property
-    def half_width(self) -> float | None: ...
-    @property
-    def trials(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -126,35 +108,36 @@ class LogEstimate:
 class Amount:
     """A value that may be zero or negative, such as a difference of times."""
 
-    centre: float
+    value: float
     error: float | None  # the standard error; None where there is no interval
     degrees: float  # of freedom
     trials: int
 
     @property
-    def value(self) -> float:
-        return self.centre
-
-    @property
     def low(self) -> float | None:
-        return None if self.error is None else self.centre - t_quantile(self.degrees) * self.error
+        return None if self.error is None else self.value - t_quantile(self.degrees) * self.error
 
     @property
     def high(self) -> float | None:
-        return None if self.error is None else self.centre + t_quantile(self.degrees) * self.error
+        return None if self.error is None else self.value + t_quantile(self.degrees) * self.error
 
     @property
     def half_width(self) -> float | None:
         if self.error is None:
             return None
-        return t_quantile(self.degrees) * self.error / abs(self.centre) if self.centre else math.inf
+        return t_quantile(self.degrees) * self.error / abs(self.value) if self.value else math.inf
 
     @property
     def sign(self) -> int:
         return sign(self.value, self.low, self.high)
 
     def __neg__(self) -> "Amount":
-        return dataclasses.replace(self, centre=-self.centre)
+        return dataclasses.replace(self, value=-self.value)
+
+
+# ``low``, ``high`` and ``half_width`` are None where too little is known for an interval. ``half_width`` is half of the
+# interval as a share of the value: 0.018 for ±1.8 %; the upper half.
+Estimate = LogEstimate | Amount
 
 
 def estimate(values: Sequence[float]) -> LogEstimate:
@@ -357,14 +340,29 @@ def errors_beyond(degrees: float, confidence: float) -> float:
 def rounds_to_see(ratio: LogEstimate, effect: float, wanted: float) -> int | None:
     """Return about how many rounds in all would see a difference of that share, if the scatter stayed.
 
-    None: no number up to MAX_ROUNDS_CONSIDERED, or too little is known, as of an interval over sittings.
+    None: no number up to MAX_ROUNDS_CONSIDERED, or too little is known.
     """
-    if ratio.log_error is None or ratio.basis == "sittings" or wanted <= effect:
+    if wanted <= effect:
+        return None
+    room = math.log1p(wanted) - math.log1p(effect)
+    return _rounds(ratio, room, lambda degrees: errors_beyond(degrees, ratio.confidence))
+
+
+def rounds_to_decide(a_over_b: LogEstimate, effect: float) -> int | None:
+    """Return about how many rounds in all would decide, if the ratio and its scatter stayed; None: no number would."""
+    return _rounds(a_over_b, abs(abs(a_over_b.log_centre) - math.log1p(effect)), t_quantile)
+
+
+def _rounds(ratio: LogEstimate, room: float, errors: Callable[[float], float]) -> int | None:
+    """Return after how many rounds a number of standard errors, by the degrees of freedom, fits into a room.
+
+    Of an interval over sittings nothing is promised: more rounds of the same days do not make it narrower.
+    """
+    if ratio.log_error is None or ratio.basis == "sittings":
         return None
     deviation, borrowed = scatter(ratio)
-    room = math.log1p(wanted) - math.log1p(effect)
     for rounds in range(MIN_TRIALS_FOR_INTERVAL, MAX_ROUNDS_CONSIDERED + 1):
-        if errors_beyond(borrowed + rounds - 1, ratio.confidence) * deviation / math.sqrt(rounds) <= room:
+        if errors(borrowed + rounds - 1) * deviation / math.sqrt(rounds) <= room:
             return rounds
     return None
 
@@ -377,21 +375,6 @@ def scatter(ratio: LogEstimate) -> tuple[float, float]:
     assert ratio.log_error is not None
     borrowed = max(0.0, ratio.degrees - (ratio.trials - 1)) if ratio.basis == "trials" else 0.0
     return ratio.log_error * math.sqrt(ratio.trials), borrowed
-
-
-def rounds_to_decide(a_over_b: LogEstimate, effect: float) -> int | None:
-    """Return about how many rounds in all would decide, if the ratio and its scatter stayed; None: no number would.
-
-    Of an interval over sittings nothing is promised: more rounds of the same days do not make it narrower.
-    """
-    if a_over_b.log_error is None or a_over_b.basis == "sittings":
-        return None
-    deviation, borrowed = scatter(a_over_b)
-    distance = abs(abs(a_over_b.log_centre) - math.log1p(effect))
-    for rounds in range(MIN_TRIALS_FOR_INTERVAL, MAX_ROUNDS_CONSIDERED + 1):
-        if t_quantile(borrowed + rounds - 1) * deviation / math.sqrt(rounds) <= distance:
-            return rounds
-    return None
 
 
 @dataclass(frozen=True)
