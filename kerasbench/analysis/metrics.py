@@ -21,10 +21,10 @@ from kerasbench.protocol.measurement import (
     step_ns,
 )
 from kerasbench.results.record import TrialRecord
+from kerasbench.text import MIB
 
 NS_PER_MS = 1e6
 NS_PER_S = 1e9
-BYTES_PER_MIB = 1 << 20
 RATE = "/s"  # the unit of metrics that are better the larger they are
 ON_BATCH, MEDIAN = "predict_on_batch", 0.5
 MIN_CALLS_FOR_P99 = 1_000  # ten calls beyond it
@@ -123,10 +123,8 @@ def _peak_after(title: str, name: str, phases: tuple[str, ...], on_device: bool 
 
     def read(trial: TrialRecord, measurement: Measurement) -> float | None:
         ended = [phase for phase in trial.phases if phase.name in phases]
-        if not ended:
-            return None
-        peak_bytes = ended[-1].peak_device_bytes if on_device else ended[-1].peak_rss_bytes
-        return peak_bytes / BYTES_PER_MIB if peak_bytes else None  # a plug-in that counts nothing says 0
+        peaks_bytes = [phase.peak_device_bytes if on_device else phase.peak_rss_bytes for phase in ended]
+        return _mib(peaks_bytes[-1]) if peaks_bytes else None
 
     return Metric(name, "MiB", title, read)
 
@@ -153,11 +151,9 @@ def _samples_per_s(measurement: Measurement) -> float | None:
 
 def calls_of(way: str, batched: bool) -> Callable[[Measurement], Latency | None]:
     """Return what finds a trial's calls of one way to predict, with one sample or with a batch of several."""
-
-    def find(measurement: Measurement) -> Latency | None:
-        return next((one for one in measurement.prediction if one.way == way and (one.batch > 1) == batched), None)
-
-    return find
+    return lambda measurement: next(
+        (one for one in measurement.prediction if one.way == way and (one.batch > 1) == batched), None
+    )
 
 
 # What is called, by the beginning of its metrics' names, and what a table calls it.
@@ -185,12 +181,9 @@ def _latency(called: str, share: float, least: int = 2) -> Metric:
     return Metric(f"{called}_p{share * 100:.0f}_ms", "ms", title, read)
 
 
-def _first_call(called: str, title: str) -> Metric:
-    def read(trial: TrialRecord, measurement: Measurement) -> float | None:
-        latency = CALLED[called](measurement)
-        return _ms(latency.first_ns) if latency else None
-
-    return Metric(f"{called}_first_ms", "ms", title, read)
+def _first_call_ms(measurement: Measurement) -> float | None:
+    latency = CALLED["compiled_call"](measurement)
+    return _ms(latency.first_ns) if latency else None
 
 
 def generation_of(way: str) -> Callable[[Measurement], Generation | None]:
@@ -223,9 +216,8 @@ def _growing(way: str) -> Iterator[Metric]:
     yield dataclasses.replace(residual, sum_up=mean)
 
 
-def _device_mib(measurement: Measurement) -> float | None:
-    """Return the counter's peak; a plug-in that counts nothing says 0."""
-    return measurement.peak_device_bytes / BYTES_PER_MIB if measurement.peak_device_bytes else None
+def _mib(peak_bytes: int | None) -> float | None:
+    return peak_bytes / MIB if peak_bytes else None  # a plug-in that counts nothing says 0
 
 
 def _trained_per_s(measurement: Measurement) -> float | None:
@@ -258,7 +250,7 @@ METRICS = (
     Metric("steady_step_ms", "ms", "Step inside an epoch", lambda t, m: _ms(steady_step_ns(m))),
     Metric("epoch_overhead_ms", "ms", "Epoch overhead", lambda t, m: _overhead_ms(t), mean, difference=True),
     Metric("epoch_s", "s", "Epoch of the published length", lambda t, m: _seconds(epoch_ns(m))),
-    Metric("train_samples_per_s", "/s", "Training throughput", lambda t, m: _trained_per_s(m)),
+    Metric("train_samples_per_s", RATE, "Training throughput", lambda t, m: _trained_per_s(m)),
     Metric("total_s", "s", "All published epochs", lambda t, m: _total_s(m)),
     Metric("later_epoch_s", "s", "Mean epoch after the first", lambda t, m: _seconds(_later_epoch_ns(m))),
     Metric("predicted_epoch_s", "s", "The same by a + b · steps", lambda t, m: _predicted_s(m)),
@@ -278,16 +270,16 @@ METRICS = (
     ),
     *(_latency(called, share) for called in CALLED for share in (MEDIAN, 0.9)),
     _latency("predict", 0.99, MIN_CALLS_FOR_P99),
-    _first_call("compiled_call", "First compiled call"),
+    Metric("compiled_call_first_ms", "ms", "First compiled call", lambda t, m: _first_call_ms(m)),
     *(metric for way in GROWS for metric in _growing(way)),
-    Metric("predict_samples_per_s", "/s", "predict, throughput", lambda t, m: _samples_per_s(m)),
+    Metric("predict_samples_per_s", RATE, "predict, throughput", lambda t, m: _samples_per_s(m)),
     *(_peak_after(f"Peak memory after {what}", f"rss_{name}_mib", phases) for name, (what, phases) in AFTER.items()),
     *(
         _peak_after(f"Device memory after {what}", f"device_{name}_mib", phases, on_device=True)
         for name, (what, phases) in AFTER.items()
     ),
-    Metric("peak_rss_mib", "MiB", "Peak memory of the process", _whole(lambda t, m: m.peak_rss_bytes / BYTES_PER_MIB)),
-    Metric("peak_device_mib", "MiB", "Peak memory on the device", _whole(lambda t, m: _device_mib(m))),
+    Metric("peak_rss_mib", "MiB", "Peak memory of the process", _whole(lambda t, m: m.peak_rss_bytes / MIB)),
+    Metric("peak_device_mib", "MiB", "Peak memory on the device", _whole(lambda t, m: _mib(m.peak_device_bytes))),
     Metric("final_loss", "", "Loss after these steps", lambda t, m: m.learning.loss if m.learning else None, mean),
     Metric(
         "final_accuracy",

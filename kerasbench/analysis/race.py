@@ -29,7 +29,6 @@ from kerasbench.settings import BATCH_SIZE
 
 # By the number of looks: how many standard errors a one-sided claim takes, so that all looks together err in 5 %.
 POCOCK = (1.645, 1.875, 1.992, 2.067, 2.122, 2.164, 2.197, 2.225, 2.249, 2.270, 2.289, 2.306)
-MAX_LOOKS = len(POCOCK)
 # What earlier runs know of the scatter between blocks is worth so many degrees of freedom. One block has none.
 PRIOR_DEGREES = 4.0
 LEAVING = 0.90  # confidence of the interval beyond the margin by which one leaves: 95 % one-sided, as it can be one way

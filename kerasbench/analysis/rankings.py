@@ -1,7 +1,7 @@
 """What a row's columns are to each other: who is fastest, what something costs, and when it pays."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
 
@@ -18,7 +18,7 @@ from kerasbench.analysis.estimates import (
 )
 from kerasbench.analysis.metrics import CALLED, PER_TOKEN
 from kerasbench.analysis.ratios import by_means, in_row, in_sittings
-from kerasbench.protocol.columns import CPU, Column
+from kerasbench.protocol.columns import CPU, DEFAULT, Column
 
 CONTROL_BOUND = 0.03  # what is the same and differs by more, significantly, leaves nothing to be believed
 
@@ -146,12 +146,10 @@ def control(row: Row) -> Control | None:
     Where versions are compared, each backend has one, and none speaks for the others (analysis/versus.py). That of a
     soak is there to differ where a column becomes slower (analysis/soak.py).
     """
-    for column in row.cases if not row.origin.in_pairs else ():
-        original = column.with_options(control=False)
-        if column.options.control and original in row.cases:
-            ratio = in_row(row, column, original, row.headline)
-            if ratio is not None:
-                return Control(original, ratio)
+    for _, column, original in _with_and_without("control", [] if row.origin.in_pairs else [row]):
+        ratio = in_row(row, column, original, row.headline)
+        if ratio is not None:
+            return Control(original, ratio)
     return None
 
 
@@ -236,36 +234,34 @@ class Contrast:
 def of_keras(rows: Sequence[Row], effect: float) -> list[Contrast]:
     """Return each case that was measured with Keras and without: its step and epoch, or each way to predict."""
     pairs = []
-    for row in rows:
-        for native in row.cases:
-            keras = native.with_options(native=False)
-            if native.options.native and keras in row.cases:
-                metrics = (*MEDIANS, *PER_TOKEN) if row.origin.protocol == "calls" else (STEADY, EPOCH)
-                pairs += [(row, keras, native, metric) for metric in metrics]
+    for row, native, keras in _with_and_without("native", rows):
+        metrics = (*MEDIANS, *PER_TOKEN) if row.origin.protocol == "calls" else (STEADY, EPOCH)
+        pairs += [(row, keras, native, metric) for metric in metrics]
     return _contrasts(pairs, effect)
 
 
 def of_busy_cores(rows: Sequence[Row], effect: float) -> list[Contrast]:
     """Return each case that was measured beside busy processors and without them, by what stands for its row."""
-    pairs = []
-    for row in rows:
-        for busy in row.cases:
-            undisturbed = busy.with_options(busy_cores=0)
-            if busy.options.busy_cores and undisturbed in row.cases:
-                pairs.append((row, busy, undisturbed, row.headline))
+    pairs = [(row, busy, other, row.headline) for row, busy, other in _with_and_without("busy_cores", rows)]
     return _contrasts(pairs, effect)
 
 
 def of_warm_cache(rows: Sequence[Row], effect: float) -> list[Contrast]:
     """Return the first step, or the first compiled call, of each case that found a cache and of the same without."""
-    pairs = []
-    for row in rows:
-        first = FIRST_CALL if row.origin.protocol == "calls" else FIRST_STEP
-        for warm in row.cases:
-            cold = warm.with_options(warm_cache=False)
-            if warm.options.warm_cache and cold in row.cases:
-                pairs.append((row, warm, cold, first))
+    pairs = [
+        (row, warm, cold, FIRST_CALL if row.origin.protocol == "calls" else FIRST_STEP)
+        for row, warm, cold in _with_and_without("warm_cache", rows)
+    ]
     return _contrasts(pairs, effect)
+
+
+def _with_and_without(option: str, rows: Sequence[Row]) -> Iterator[tuple[Row, Column, Column]]:
+    """Yield each column that has an option, and the one that differs from it by not having it."""
+    for row in rows:
+        for column in row.cases:
+            other = column.with_options(**{option: getattr(DEFAULT, option)})
+            if other != column and other in row.cases:
+                yield row, column, other
 
 
 def speed_ups(rows: Sequence[Row], effect: float) -> list[Contrast]:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
+from typing import TypeVar
 
 from kerasbench.analysis.cases import CaseSummary, Row
 from kerasbench.analysis.estimates import (
@@ -27,6 +28,7 @@ from kerasbench.analysis.metrics import BY_NAME, CALLED, PER_TOKEN, Metric, gene
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import (
     GROWS,
+    Generation,
     Latency,
     Measurement,
     Slices,
@@ -53,6 +55,7 @@ SCATTERS = {
 LEAST_UNDISTURBED = 6  # cycles, or half of them all: units that cannot be made shorter have three
 
 MeasuredTrial = tuple[TrialRecord, Measurement]
+Found = TypeVar("Found", Latency, Generation)
 
 
 @dataclass(frozen=True)
@@ -69,9 +72,8 @@ class BlockRatio:
         """The variance of its logarithm by a single cycle's slices."""
         return (self.error or 0.0) ** 2 * self.slices
 
-    @property
-    def inverse(self) -> "BlockRatio":
-        return dataclasses.replace(self, log=-self.log)
+
+Compare = Callable[[Measurement, Measurement], BlockRatio | None]
 
 
 def by_slices(a: Slices, b: Slices) -> BlockRatio | None:
@@ -111,10 +113,10 @@ def by_means(a: CaseSummary, b: CaseSummary) -> float | None:
 
 
 def _log_of_means(a: Measurement, b: Measurement) -> float | None:
-    if not _epochs_comparable(a, b):
+    trained = _comparable(a, b)
+    if trained is None:
         return None
-    ours, theirs = a.training, b.training
-    assert ours is not None and theirs is not None
+    ours, theirs = trained
     steps = _mean_times(ours.slices, theirs.slices)
     if ours.unit == "epoch" or steps is None or leaves_out(a, "epoch"):
         return steps and math.log(steps[0] / steps[1])
@@ -124,10 +126,12 @@ def _log_of_means(a: Measurement, b: Measurement) -> float | None:
     return math.log((epochs[0] + more * steps[0]) / (epochs[1] + more * steps[1]))
 
 
-def _epochs_comparable(a: Measurement, b: Measurement) -> bool:
-    """Tell whether two trials measured epochs in the same unit, and ran none in full."""
+def _comparable(a: Measurement, b: Measurement) -> tuple[Training, Training] | None:
+    """Return the training of two trials if they measured epochs in the same unit, and ran none in full."""
     ours, theirs = a.training, b.training
-    return not (a.published or b.published or ours is None or theirs is None or ours.unit != theirs.unit)
+    if a.published or b.published or ours is None or theirs is None or ours.unit != theirs.unit:
+        return None
+    return ours, theirs
 
 
 def _mean_times(a: Slices, b: Slices) -> tuple[float, float] | None:
@@ -154,7 +158,10 @@ def mean_by_cycle(slices: Slices) -> dict[int, float]:
 
 
 def _medians(latency: Latency) -> dict[int, float]:
-    """Return by cycle the median of a slice's calls, in ns; the mean where a file does not hold them."""
+    """Return by cycle the median of a slice's calls, in ns, which a few long ones do not change.
+
+    The mean where a file does not hold the calls.
+    """
     calls_ns = latency.calls_of_slices
     if not calls_ns:
         return mean_by_cycle(latency.slices)
@@ -170,16 +177,16 @@ def _steps(a: Measurement, b: Measurement) -> BlockRatio | None:
 
 def _epochs(a: Measurement, b: Measurement) -> BlockRatio | None:
     """Return the ratio of two epochs of the published length; None where they were run in full, or not measured."""
-    if not _epochs_comparable(a, b):
+    trained = _comparable(a, b)
+    if trained is None:
         return None
-    ours, theirs = a.training, b.training
-    assert ours is not None and theirs is not None
+    ours, theirs = trained
     steps = by_slices(ours.slices, theirs.slices)
     if ours.unit == "epoch" or leaves_out(a, "epoch"):
         return steps
     short = by_slices(ours.epochs, theirs.epochs)
     more = a.full_steps_per_epoch - ours.epoch_steps
-    return joined((ours, theirs), more, steps, short) if steps and short else None
+    return joined(trained, more, steps, short) if steps and short else None
 
 
 def joined(columns: tuple[Training, Training], more: int, steps: BlockRatio, short: BlockRatio) -> BlockRatio:
@@ -204,15 +211,15 @@ def joined(columns: tuple[Training, Training], more: int, steps: BlockRatio, sho
 
 def share_of_epochs(a: Measurement, b: Measurement) -> float:
     """Return the share of the short epochs in the ratio of two steps: its derivative by theirs; 0 where none matter."""
-    if not _epochs_comparable(a, b):
+    trained = _comparable(a, b)
+    if trained is None:
         return 0.0
-    ours, theirs = a.training, b.training
-    assert ours is not None and theirs is not None
+    ours, theirs = trained
     steps, short = by_slices(ours.slices, theirs.slices), by_slices(ours.epochs, theirs.epochs)
     more = a.full_steps_per_epoch - ours.epoch_steps
     if steps is None or short is None or more < 0:
         return 0.0
-    return _share(*_sides((ours, theirs), more, steps, short))
+    return _share(*_sides(trained, more, steps, short))
 
 
 EpochParts = tuple[float, float]  # the short epoch and the other steps
@@ -252,44 +259,35 @@ def _trained(a: Measurement, b: Measurement) -> BlockRatio | None:
     return dataclasses.replace(ratio, log=math.log(ours / theirs) - ratio.log)
 
 
-def _called(of: Callable[[Measurement], Latency | None]) -> Callable[[Measurement, Measurement], BlockRatio | None]:
-    """Return what compares calls by their medians, which a few long ones do not change."""
+def _compared(of: Callable[[Measurement], Found | None], read: Callable[[Found], Mapping[int, float]]) -> Compare:
+    """Return what compares trials by a figure of each cycle."""
 
     def compare(a: Measurement, b: Measurement) -> BlockRatio | None:
         ours, theirs = of(a), of(b)
         if ours is None or theirs is None:
             return None
-        return _by_cycles(_medians(ours), _medians(theirs), _disturbed(ours.slices, theirs.slices))
+        return _by_cycles(read(ours), read(theirs), _disturbed(ours.slices, theirs.slices))
 
     return compare
 
 
-def _grown(way: str, read: Callable[[Growth], float]) -> Callable[[Measurement, Measurement], BlockRatio | None]:
-    """Return what compares a figure of the lines by which texts grow, cycle by cycle."""
-    of = generation_of(way)
-
-    def compare(a: Measurement, b: Measurement) -> BlockRatio | None:
-        ours, theirs = of(a), of(b)
-        if ours is None or theirs is None:
-            return None
-        a_ns, b_ns = ({cycle: read(line) for cycle, line in by_cycle(one).items()} for one in (ours, theirs))
-        return _by_cycles(a_ns, b_ns, _disturbed(ours.slices, theirs.slices))
-
-    return compare
+def _grown(way: str, read: Callable[[Growth], float]) -> Compare:
+    """Return what compares a figure of the lines by which texts grow."""
+    return _compared(generation_of(way), lambda one: {cycle: read(line) for cycle, line in by_cycle(one).items()})
 
 
 def _predicted(a: Measurement, b: Measurement) -> BlockRatio | None:
     ratio = by_slices(a.throughput.slices, b.throughput.slices) if a.throughput and b.throughput else None
-    return ratio.inverse if ratio else None
+    return dataclasses.replace(ratio, log=-ratio.log) if ratio else None
 
 
-_BY_SLICES: dict[str, Callable[[Measurement, Measurement], BlockRatio | None]] = {
+_BY_SLICES: dict[str, Compare] = {
     "train_step_ms": _epochs,
     "epoch_s": _epochs,
     "steady_step_ms": _steps,
     "train_samples_per_s": _trained,
     "predict_samples_per_s": _predicted,
-    **{f"{called}_p50_ms": _called(of) for called, of in CALLED.items()},
+    **{f"{called}_p50_ms": _compared(of, _medians) for called, of in CALLED.items()},
     **{f"generate_{way}_ttft_ms": _grown(way, lambda line: line.ttft_ns) for way in GROWS},
     **{f"generate_{way}_tpot_ms": _grown(way, lambda line: line.tpot_ns) for way in GROWS},
 }
@@ -374,7 +372,7 @@ def _by_way_of(
 
 def spread(a: CaseSummary, b: CaseSummary, metric: str) -> Spread | None:
     """Return where the scatter of a ratio comes from; None for fewer than two blocks, or where they have no slices."""
-    blocks = _blocks(in_common(a, b), BY_NAME[metric])
+    blocks = of_blocks((a, b), metric)
     errors = [one.error for one in blocks if one.error is not None]
     if len(blocks) < 2 or len(errors) < len(blocks):
         return None

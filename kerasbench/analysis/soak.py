@@ -8,7 +8,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.estimates import Interval, t_quantile
@@ -90,11 +90,7 @@ def soaks_of(row: Row, config: SoakConfig) -> list[Soak]:
 def _soak(row: Row, column: Column, config: SoakConfig, own: Measurement, control: Measurement | None) -> Soak:
     slices = own.slices
     # A turn is not in the file with its time of day: the column itself goes on for as long as its slices take.
-    ends_ns, total_ns = [], 0
-    for ns in slices.ns:
-        total_ns += ns
-        ends_ns.append(total_ns)
-    minutes = [end / MINUTE_NS for end in ends_ns]
+    minutes = [end_ns / MINUTE_NS for end_ns in accumulate(slices.ns)]
     done = [one or 0 for one in slices.done or ()]
     held = [float(one or 0) for one in slices.rss_bytes or ()]
     ratios = _ratios(slices, control.slices, minutes) if control else []
