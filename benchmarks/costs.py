@@ -28,8 +28,7 @@ def main(folder: Path) -> None:
     with run.measured(asked, folder, Interpreters(), ConsoleProgress(to_stderr())) as ended:
         (found,) = swept(summarize(ended.record))
     for column in found.columns:
-        model = found.cost(column)
-        assert model is not None
+        model = found.costs[column]
         print(
             f"{column.backend:<10} overhead {model.overhead.value / OVERHEAD_MS:.4f}, "
             f"cost per sample {model.per_sample.value / PER_SAMPLE_MS:.4f} of what they are; "

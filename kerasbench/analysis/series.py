@@ -115,14 +115,12 @@ class SizeSeries:
                 return size
         return None
 
-    def cost(self, column: Column) -> CostModel | None:
-        """Return what a column's steps are made of; None along another axis than the batch, or for too few sizes."""
-        return fit([(int(size), step) for size, step in self.steps_ms(column)]) if self.axis == "batch" else None
-
     @cached_property
     def costs(self) -> dict[Column, CostModel]:
-        """What the steps of each column are made of, where that is known."""
-        costs = {column: self.cost(column) for column in self.columns}
+        """What the steps of each column are made of, along batches alone; none of a column with too few sizes."""
+        if self.axis != "batch":
+            return {}
+        costs = {column: fit([(int(size), step) for size, step in self.steps_ms(column)]) for column in self.columns}
         return {column: cost for column, cost in costs.items() if cost is not None}
 
     @property
@@ -134,7 +132,7 @@ class SizeSeries:
                 pairs.append(SeriesPair(a, b, ratios, self.rows[ratios[0][0]].run))
         return pairs
 
-    def _ratios(self, a: Column, b: Column) -> "Ratios":
+    def _ratios(self, a: Column, b: Column) -> Ratios:
         """Leave out a size that was interrupted before it had enough rounds for an interval, where others have one."""
         ratios = [
             (size, ratio)
@@ -220,11 +218,8 @@ def _comparable(a: Column, b: Column) -> bool:
 
 def duels(pairs: Sequence[SeriesPair], effect: float) -> list[SeriesComparison]:
     """Return who is slower at which size, all pairs of a run judged together, and where they cross."""
-    ratios, runs = (
-        [ratio for pair in pairs for _, ratio in pair.ratios],
-        [pair.run for pair in pairs for _ in pair.ratios],
-    )
-    all_signs = iter(signs(ratios, effect, runs))
+    runs = [pair.run for pair in pairs for _ in pair.ratios]
+    all_signs = iter(signs([ratio for pair in pairs for _, ratio in pair.ratios], effect, runs))
     comparisons = []
     for pair in pairs:
         of_pair = list(islice(all_signs, len(pair.ratios)))

@@ -107,10 +107,7 @@ def sentences(found: Findings) -> list[str]:
     column_names, cores = names(found.summary.columns), found.record.machine.cores
     of_rows = [f"{row.label}: {_of_row(row, ranking, column_names, cores)}" for row, ranking in found.plain.ranked]
     of_sizes = [
-        f"{series.label}: {_of_sizes(series, pair, column_names)}"
-        for series in found.sweeps
-        for pair in series.duels
-        if pair.ratios
+        f"{series.label}: {_of_sizes(series, pair, column_names)}" for series in found.sweeps for pair in series.duels
     ]
     return [blanked(sentence) for sentence in [*of_rows, *of_sizes]]
 
