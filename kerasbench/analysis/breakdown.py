@@ -74,12 +74,7 @@ class StepBreakdown:
 def breakdowns(summary: Summary, break_evens: Sequence[BreakEven]) -> list[StepBreakdown]:
     """Return one for each case whose trials measured the parts of a step; ``break_evens`` are all of the run."""
     operations = {(one.scenario, one.workload): one.operations for one in summary.record.flops}
-    cases = [
-        (row, column)
-        for row in summary.rows
-        for column, case in row.cases.items()
-        if case.failure is None and _with_parts(case)
-    ]
+    cases = [(row, column) for row, column, case in summary.cases if case.failure is None and _with_parts(case)]
     return [
         _breakdown(row, column, operations.get((row.scenario.name, row.workload.name)), break_evens, advice)
         for (row, column), advice in zip(cases, _advice(summary, cases), strict=True)

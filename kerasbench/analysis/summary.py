@@ -55,13 +55,13 @@ class Summary:
         return dataclasses.replace(self, rows=list(compress(self.rows, chosen)), rankings=rankings)
 
     @property
+    def cases(self) -> Iterator[tuple[Row, Column, CaseSummary]]:
+        """Every case, with its row and its column."""
+        return ((row, column, case) for row in self.rows for column, case in row.cases.items())
+
+    @property
     def failures(self) -> list[tuple[Row, Column, Failure]]:
-        return [
-            (row, column, case.failure)
-            for row in self.rows
-            for column, case in row.cases.items()
-            if case.failure is not None
-        ]
+        return [(row, column, case.failure) for row, column, case in self.cases if case.failure is not None]
 
 
 def summarize(record: Record) -> Summary:

@@ -379,33 +379,31 @@ def _side(records: Sequence[Record]) -> _Side:
     for record in records:
         for key, measured in _measured(record):
             runs.setdefault(key, {})[measured.started] = measured
-    for row in summarize(shown).rows:
-        for column, case in row.cases.items():
-            key = row.key(column)
-            if case.failure is not None:
-                side.failed[key] = case.failure
-            elif first := runs.get(key, {}).get(row.origin.started):
-                alike = [one for one in runs[key].values() if one is not first and one.likeness == first.likeness]
-                side.cases[key] = [first, *alike]
+    for row, column, case in summarize(shown).cases:
+        key = row.key(column)
+        if case.failure is not None:
+            side.failed[key] = case.failure
+        elif first := runs.get(key, {}).get(row.origin.started):
+            alike = [one for one in runs[key].values() if one is not first and one.likeness == first.likeness]
+            side.cases[key] = [first, *alike]
     return side
 
 
 def _measured(record: Record) -> Iterator[tuple[CaseKey, _Measured]]:
     """Yield the cases of a run that were measured; a control is the column that it repeats."""
     scenarios = {one.description.name: one for one in record.scenarios}
-    for row in summarize(record).rows:
-        for column, case in row.cases.items():
-            if case.failure is not None or not case.steps_ms or column.options.control:
-                continue
-            origin, codes = row.origin, sorted({trial.code for trial, _ in case.trials})
-            kept = tuple(sorted(origin.keep_env.items()))
-            code = " ".join(codes) if all(codes) else ""
-            manner = Manner(origin.protocol, origin.data, kept, row.in_turn, code)
-            source = scenarios[row.scenario.name].source(column.backend, column.options.native)
-            versions = sorted({item for _, one in case.trials for item in one.resolved.versions.items()})
-            aim = (origin.versus, origin.race, origin.soak, record.config.explain)
-            likeness = (manner, source, versions, *aim)
-            yield row.key(column), _Measured(origin.started, row, column, case.steps_ms, manner, source, likeness)
+    for row, column, case in summarize(record).cases:
+        if case.failure is not None or not case.steps_ms or column.options.control:
+            continue
+        origin, codes = row.origin, sorted({trial.code for trial, _ in case.trials})
+        kept = tuple(sorted(origin.keep_env.items()))
+        code = " ".join(codes) if all(codes) else ""
+        manner = Manner(origin.protocol, origin.data, kept, row.in_turn, code)
+        source = scenarios[row.scenario.name].source(column.backend, column.options.native)
+        versions = sorted({item for _, one in case.trials for item in one.resolved.versions.items()})
+        aim = (origin.versus, origin.race, origin.soak, record.config.explain)
+        likeness = (manner, source, versions, *aim)
+        yield row.key(column), _Measured(origin.started, row, column, case.steps_ms, manner, source, likeness)
 
 
 def _change(case: CaseKey, before: _Side, after: _Side, is_one_machine: bool) -> Change:

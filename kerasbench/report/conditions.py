@@ -70,17 +70,16 @@ def measured(found: Findings) -> Section | None:
 def compilers(found: Findings) -> Section | None:
     """Return what the compiler of each case did in its last trial, and why torch's graphs ended early."""
     rows, lines = [], []
-    for row in found.summary.rows:
-        for column, case in row.cases.items():
-            done = next((m.compiler for _, m in reversed(case.trials) if m.compiler), None)
-            if done is None:
-                continue
-            counts = [EMPTY if one is None else number(one) for one in (done.traces, done.programs)]
-            seconds = EMPTY if done.seconds is None else Cell(f"{three_digits(done.seconds)} s", done.seconds)
-            broken, again = number(sum(done.breaks.values())), number(done.while_measured)
-            rows.append([*texts(row.label, column.label), *counts, seconds, broken, again])
-            lines += [f"{row.label} {column.label}: {why} ({times})" for why, times in done.breaks.items()]
-            lines += [f"{row.label} {column.label}: not compiled: {done.eager}"] if done.eager else []
+    for row, column, case in found.summary.cases:
+        done = next((m.compiler for _, m in reversed(case.trials) if m.compiler), None)
+        if done is None:
+            continue
+        counts = [EMPTY if one is None else number(one) for one in (done.traces, done.programs)]
+        seconds = EMPTY if done.seconds is None else Cell(f"{three_digits(done.seconds)} s", done.seconds)
+        broken, again = number(sum(done.breaks.values())), number(done.while_measured)
+        rows.append([*texts(row.label, column.label), *counts, seconds, broken, again])
+        lines += [f"{row.label} {column.label}: {why} ({times})" for why, times in done.breaks.items()]
+        lines += [f"{row.label} {column.label}: not compiled: {done.eager}"] if done.eager else []
     headers = ["scenario", "column", "traces", "programs", "time", "graph breaks", "while measured"]
     notes = [
         "Programs: graphs of torch, or programs of XLA. On JAX a single operation that is called is a program, too.",
@@ -106,8 +105,7 @@ def _code(summary: Summary) -> Iterator[str]:
 def _recurrent(summary: Summary) -> Iterator[str]:
     ways = [
         f"{row.label} {column.label}: {way}"
-        for row in summary.rows
-        for column, case in row.cases.items()
+        for row, column, case in summary.cases
         for way in dict.fromkeys(way for _, measurement in case.trials for way in measurement.resolved.recurrent)
     ]
     if ways:

@@ -266,14 +266,14 @@ def not_cold(summary: Summary) -> list[str]:
 def start_up(summary: Summary) -> list[str]:
     """Return what the figures of the start are, and of which rows there are none."""
     left_out = not_cold(summary)
-    if any(case.estimate("startup_ms") for row in summary.rows for case in row.cases.values()):
+    if any(case.estimate("startup_ms") for _, _, case in summary.cases):
         left_out += ["Start-up: from starting the process to a first operation on the device.", *first_step(summary)]
     return left_out
 
 
 def first_step(summary: Summary) -> list[str]:
     """Return what a first step is, and how cold its compilation was."""
-    if not any(case.estimate("first_step_ms") for row in summary.rows for case in row.cases.values()):
+    if not any(case.estimate("first_step_ms") for _, _, case in summary.cases):
         return not_cold(summary)
     notes = ["First step: tracing, compiling and running one fit of one batch, with empty compilation caches."]
     if any(trial.device.platform in APPLE for trial in summary.record.trials):
@@ -286,7 +286,7 @@ def metric_section(
     summary: Summary, title: str, metrics: Sequence[str], notes: Sequence[str], needed: str = ""
 ) -> Section | None:
     """Return a section with a line for each row and metric; None if no case has any, or the ``needed`` one."""
-    if needed and not any(case.estimate(needed) for row in summary.rows for case in row.cases.values()):
+    if needed and not any(case.estimate(needed) for _, _, case in summary.cases):
         return None
     lines = []
     for row in summary.rows:
