@@ -87,8 +87,7 @@ def _change_notes(found: RunComparison) -> Iterator[str]:
         yield "Without a verdict a ratio is that of two hours of the machine as much as that of two versions."
     if len(found.changes) > found.unjudged.total():
         yield "Verdicts: Welch's 95 % interval on logarithms, over the runs of each side, which were measured by turns."
-    judged = [(change.ratio, change.verdict) for change in found.changes if change.verdict is not None]
-    yield from could_have_seen(judged, found.effect)
+    yield from could_have_seen(found.changes, found.effect)
     if any(change.beside for change in found.changes):
         yield f"{BESIDE}: the ratio to another column of the same run, new over old. The two shared the machine's hour."
     if any(change.source_changed for change in found.changes):
@@ -199,7 +198,6 @@ def _abreast(row: MachineRow, column: MachineColumn) -> Cell:
     return Cell(f"{with_interval(found, UNIT)}{over}", found.value, strong=column in row.firsts)
 
 
-OTHERS = (FIRST_STEP, PREDICTED_ONE, PREDICTED_RATE, MEMORY, DEVICE_MEMORY)
 MANY = 12  # figures: more are too many for a terminal
 SAYING = {
     HEADLINE: "a training step takes {} as long",
@@ -313,7 +311,7 @@ def _notes(found: Versus) -> Iterator[str]:
         f"than its interval cannot be distinguished. If it lies wholly outside ±{as_given(CONTROL_BOUND)}, there is no "
         "verdict."
     )
-    yield from _seen(found, steps)
+    yield from could_have_seen([one for one in steps if not one.withheld], found.effect)
     few = [one.pair.row for one in steps if one.ratio.trials < MIN_TRIALS_FOR_INTERVAL]
     if few:
         most = all(row.rounds >= MIN_TRIALS_FOR_INTERVAL for row in few)
@@ -321,12 +319,8 @@ def _notes(found: Versus) -> Iterator[str]:
         yield f"{why}: intervals come from each round's slices, widened by what base / base shows."
 
 
-def _seen(found: Versus, shown: Sequence[Difference]) -> list[str]:
-    return could_have_seen([(one.ratio, one.verdict) for one in shown if not one.withheld], found.effect)
-
-
 def _others(found: Versus, summary: Summary, briefly: bool) -> Section | None:
-    every = [one for metric in OTHERS for one in found.of(metric)]
+    every = [one for one in found.differences if one.metric != HEADLINE]
     shown = [one for one in every if one.verdict in DECIDED] if briefly and len(every) > MANY else every
     if not every:
         return None
@@ -334,7 +328,7 @@ def _others(found: Versus, summary: Summary, briefly: bool) -> Section | None:
     notes = [
         *([f"Not shown: {count(left, 'figure')} without a significant difference. The page has them."] if left else []),
         *first_step(summary),
-        *_seen(found, shown),
+        *could_have_seen([one for one in shown if not one.withheld], found.effect),
         "Verdicts on each kind of figure are corrected together. A first step and memory have no slices: they need "
         "three rounds.",
     ]

@@ -7,14 +7,14 @@ from kerasbench.analysis.cases import Row
 from kerasbench.analysis.estimates import (
     MIN_TRIALS_FOR_INTERVAL,
     Estimate,
-    LogEstimate,
     Verdict,
     detectable,
     rounds_to_see,
 )
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.rankings import Ranking
+from kerasbench.analysis.rankings import Comparison, Contrast, Ranking
 from kerasbench.analysis.summary import Summary, is_warned
+from kerasbench.analysis.versus import Change, Difference
 from kerasbench.protocol.columns import APPLE, AT, CPU, GPU, Axis, CaseKey, Column
 from kerasbench.report.sections import EMPTY, Cell, Section, Table, texts
 from kerasbench.text import count, label
@@ -209,9 +209,9 @@ def judged_together(ratios: int) -> str:
     return f" ({ratios} ratios judged together: at most 5 % of the verdicts are wrong on average)" if ratios > 1 else ""
 
 
-def could_have_seen(judged: Iterable[tuple[LogEstimate, Verdict]], effect: float) -> list[str]:
+def could_have_seen(judged: Iterable[Comparison | Contrast | Difference | Change], effect: float) -> list[str]:
     """Return which differences the inconclusive ratios of a table would have shown, and what WANTED would take."""
-    unclear = [one for one, verdict in judged if verdict is Verdict.INCONCLUSIVE and not one.disturbed]
+    unclear = [one.ratio for one in judged if one.verdict is Verdict.INCONCLUSIVE and not one.ratio.disturbed]
     seen = sorted(share for one in unclear if (share := detectable(one, effect)) is not None)
     if not seen:
         return []

@@ -1,6 +1,7 @@
 """The tables of a page: steps, verdicts, epochs, prediction, devices, twins, sittings, noise, and those of a sweep."""
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 
 from kerasbench.analysis.cases import HEADLINE, Row
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Interval, Verdict, sign
@@ -76,12 +77,7 @@ def verdicts(found: Findings) -> Section | None:
         f"Faster: significantly, by more than {least}. Same: significantly within {least}.",
         "Rounds: how many were made, and of an inconclusive verdict about how many this comparison alone would need.",
         *could_have_seen(
-            [
-                (comparison.ratio, comparison.verdict)
-                for ranking in summary.rankings
-                if ranking.proven and not ranking.withheld
-                for comparison in ranking.comparisons
-            ],
+            chain.from_iterable(one.comparisons for one in summary.rankings if one.proven and not one.withheld),
             found.effect,
         ),
     ]
@@ -201,12 +197,8 @@ def devices(found: Findings) -> Section | None:
     ]
     table = Table(["scenario", "CPU", "GPU", "CPU / GPU", "verdict"], rows)
     note = f"Time of a step on the CPU over that on the GPU, {paired(found.plain.rows)}: above 1 the GPU is faster."
-    notes = [note, *_seen(found.speed_ups, found.effect)]
+    notes = [note, *could_have_seen(found.speed_ups, found.effect)]
     return Section("CPU against GPU", table=table, notes=notes) if rows else None
-
-
-def _seen(contrasts: Sequence[Contrast], effect: float) -> list[str]:
-    return could_have_seen([(one.ratio, one.verdict) for one in contrasts], effect)
 
 
 def noise(found: Findings) -> Section | None:
@@ -244,7 +236,7 @@ def what_keras_costs(found: Findings) -> Section | None:
         f"{agreeing}.",
         f"Ratio of times, {paired(found.plain.rows)}: above 1 Keras costs something.",
         _meaning(found.prices, found.effect),
-        *_seen(found.prices, found.effect),
+        *could_have_seen(found.prices, found.effect),
         "docs/method.md says what is equal and what is not.",
     ]
     return Section("What Keras costs", table=Table(headers, rows), notes=notes) if rows else None
@@ -259,7 +251,7 @@ def what_busy_cores_cost(found: Findings) -> Section | None:
         "busy-cores=N: while the column has its turn, N processes of kerasbench do nothing but compute.",
         "The undisturbed column takes turns with it.",
         _meaning(found.busy_cores, found.effect),
-        *_seen(found.busy_cores, found.effect),
+        *could_have_seen(found.busy_cores, found.effect),
     ]
     return Section("What busy cores cost", table=Table(headers, rows), notes=notes) if rows else None
 

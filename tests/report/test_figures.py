@@ -4,7 +4,8 @@ import dataclasses
 
 import pytest
 
-from kerasbench.analysis.estimates import Verdict
+from kerasbench.analysis.estimates import LogEstimate, Verdict
+from kerasbench.analysis.rankings import Comparison
 from kerasbench.protocol.columns import CaseKey, Column, Options, Size
 from kerasbench.report.figures import (
     about,
@@ -97,20 +98,22 @@ def test_a_list_reads_as_a_sentence_has_it() -> None:
 
 
 def test_a_table_says_what_its_inconclusive_ratios_could_have_shown() -> None:
+    def judged(ratio: LogEstimate, verdict: Verdict = Verdict.INCONCLUSIVE) -> Comparison:
+        return Comparison(Column("torch", "cpu"), ratio, verdict, decides=None)
+
     near, far = made.estimate(1.0, 1.04, trials=4), made.estimate(1.2, 1.5, trials=4)
-    inconclusive, same = Verdict.INCONCLUSIVE, Verdict.SAME
-    assert could_have_seen([(near, inconclusive)], 0.03) == [
+    assert could_have_seen([judged(near)], 0.03) == [
         "Inconclusive: a difference above 10 % would have been seen, nine times out of ten. "
         "To see 5 %: about 20 rounds."
     ]
-    (both,) = could_have_seen([(near, inconclusive), (far, inconclusive), (far, same)], 0.03)
+    (both,) = could_have_seen([judged(near), judged(far), judged(far, Verdict.SAME)], 0.03)
     assert "above 10 % would have been seen, nine times out of ten; in the least precise row above 47 %." in both
     assert both.endswith("To see 5 %: about 20 to more than 100 rounds.")
-    (alone,) = could_have_seen([(made.estimate(1.0, 3.0, trials=4), inconclusive)], 0.1)
+    (alone,) = could_have_seen([judged(made.estimate(1.0, 3.0, trials=4))], 0.1)
     assert "above 7× would" in alone and "5 %" not in alone  # with that threshold nothing of 5 % is called
     for nothing in (
-        (near, same),
-        (dataclasses.replace(near, disturbed=True), inconclusive),
-        (made.estimate(1.0), inconclusive),
+        judged(near, Verdict.SAME),
+        judged(dataclasses.replace(near, disturbed=True)),
+        judged(made.estimate(1.0)),
     ):
         assert could_have_seen([nothing], 0.03) == []
