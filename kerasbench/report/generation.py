@@ -51,14 +51,10 @@ def _lines(row: Row, columns: list[Column]) -> Iterator[list[Cell]]:
             metric = BY_NAME[f"generate_{way}_{figure}"]
             values = [value(row, column, metric.name) for column in columns]
             if figure == RESIDUAL:
-                values = [dataclasses.replace(cell, warned=_is_no_line(cell)) for cell in values]
+                values = [dataclasses.replace(cell, warned=(cell.value or 0.0) > NO_LINE) for cell in values]
             if any(cell != EMPTY for cell in values):
                 unit = metric.unit if metric.unit == RATE else f" ({metric.unit})"
                 yield [*texts(row.label, metric.title + unit), *values]
-
-
-def _is_no_line(cell: Cell) -> bool:
-    return isinstance(cell.value, float) and cell.value > NO_LINE
 
 
 def _compared(wrote: dict[Writer, Tokens]) -> list[str]:

@@ -132,7 +132,8 @@ def _parts(chart: Chart) -> Iterator[Part]:
         yield _legend(chart)
     bars = [bar for group in chart.groups for bar in group.bars]
     ends = max(_width(bar.text) * (STRONG if bar.strong else 1.0) for bar in bars)
-    track = Track(max(_width(bar.name) for bar in bars) + GAP, WIDTH - ends - GAP)
+    # Bars are drawn between their names and the texts at their ends.
+    track = Axis(0, 1, max(_width(bar.name) for bar in bars) + GAP, WIDTH - ends - GAP, linear=True)
     for group in chart.groups:
         yield _group(chart, group, track)
     if chart.ticks:
@@ -146,50 +147,6 @@ def _legend(chart: BarChart) -> Part:
         shapes += [_rect(x, 4, 12, 12, f'fill="{colour}"'), _text(x + 18, BASELINE, name)]
         x += 18 + _width(name) + 2 * GAP
     return Part("", ROW, shapes)
-
-
-class Track(NamedTuple):
-    """Where bars are drawn: between their names and the texts at their ends."""
-
-    left: float
-    right: float
-
-    def at(self, share: float) -> float:
-        return self.left + share * (self.right - self.left)
-
-
-def _group(chart: BarChart, group: BarGroup, track: Track) -> Part:
-    shapes = [_text(0, BASELINE, group.label, "strong")]
-    for index, bar in enumerate(group.bars, start=1):
-        shapes.append(f'<g data-backend="{escaped(bar.backend)}" transform="translate(0 {index * ROW})">')
-        shapes += [*_bar(chart, group, bar, track), "</g>"]
-    return Part(group.label, ROW * (len(group.bars) + 1), shapes)
-
-
-def _bar(chart: BarChart, group: BarGroup, bar: Bar, track: Track) -> Iterator[str]:
-    def place(size: float) -> float:
-        return track.at(chart.share(size, group))
-
-    middle = ROW / 2
-    yield _text(0, BASELINE, _cut(bar.name))
-    yield _rect(track.left, 1, track.right - track.left, ROW - 2, 'class="track"')
-    if chart.reference is not None:
-        yield _line("reference", place(chart.reference), 0, place(chart.reference), ROW)
-    before = 0.0
-    for piece in bar.pieces:
-        begin, end = place(before), place(before + piece.size)
-        look = f'fill="{piece.colour}" fill-opacity="{bar.opacity:.2f}" stroke="{piece.colour}"'
-        yield _rect(begin, 3, end - begin, ROW - 6, look)
-        if piece.label:
-            yield _text((begin + end) / 2, BASELINE, piece.label, "inside middle")
-        before += piece.size
-    if bar.low is not None and bar.high is not None:
-        low, high = place(bar.low), place(bar.high)
-        for look in ("halo", "interval"):  # the halo first, so that the line is seen on its bar too
-            yield _line(look, low, middle, high, middle)
-            yield _line(look, low, middle - CAP, low, middle + CAP)
-            yield _line(look, high, middle - CAP, high, middle + CAP)
-    yield _text(track.right + GAP, BASELINE, _cut(bar.text), "strong" if bar.strong else "")
 
 
 class Axis(NamedTuple):
@@ -207,6 +164,40 @@ class Axis(NamedTuple):
         else:
             share = math.log(value / self.low) / math.log(self.high / self.low)
         return self.begin + share * (self.end - self.begin)
+
+
+def _group(chart: BarChart, group: BarGroup, track: Axis) -> Part:
+    shapes = [_text(0, BASELINE, group.label, "strong")]
+    for index, bar in enumerate(group.bars, start=1):
+        shapes.append(f'<g data-backend="{escaped(bar.backend)}" transform="translate(0 {index * ROW})">')
+        shapes += [*_bar(chart, group, bar, track), "</g>"]
+    return Part(group.label, ROW * (len(group.bars) + 1), shapes)
+
+
+def _bar(chart: BarChart, group: BarGroup, bar: Bar, track: Axis) -> Iterator[str]:
+    def place(size: float) -> float:
+        return track.at(chart.share(size, group))
+
+    middle = ROW / 2
+    yield _text(0, BASELINE, _cut(bar.name))
+    yield _rect(track.begin, 1, track.end - track.begin, ROW - 2, 'class="track"')
+    if chart.reference is not None:
+        yield _line("reference", place(chart.reference), 0, place(chart.reference), ROW)
+    before = 0.0
+    for piece in bar.pieces:
+        begin, end = place(before), place(before + piece.size)
+        look = f'fill="{piece.colour}" fill-opacity="{bar.opacity:.2f}" stroke="{piece.colour}"'
+        yield _rect(begin, 3, end - begin, ROW - 6, look)
+        if piece.label:
+            yield _text((begin + end) / 2, BASELINE, piece.label, "inside middle")
+        before += piece.size
+    if bar.low is not None and bar.high is not None:
+        low, high = place(bar.low), place(bar.high)
+        for look in ("halo", "interval"):  # the halo first, so that the line is seen on its bar too
+            yield _line(look, low, middle, high, middle)
+            yield _line(look, low, middle - CAP, low, middle + CAP)
+            yield _line(look, high, middle - CAP, high, middle + CAP)
+    yield _text(track.end + GAP, BASELINE, _cut(bar.text), "strong" if bar.strong else "")
 
 
 def _panel(panel: Panel) -> Part:
