@@ -117,13 +117,11 @@ def tables_file(data: Path) -> Path:
 
 
 def result_files(place: Path) -> list[Path]:
-    """Return the result files of a folder, oldest first, or the one file itself; raise ResultsError if there is none.
+    """Return the result files of a folder, oldest first; raise ResultsError if there is none.
 
     A run that has a journal is not over, or was resumed: the journal stands for it. An empty one is of a run that was
     killed before it had begun.
     """
-    if not place.is_dir():
-        return [place]
     by_run = {file.stem: file for file in place.glob("*.json")}
     for journal in place.glob(f"*{JOURNAL}"):
         with suppress(FileNotFoundError):  # its run has ended since it was listed
