@@ -30,8 +30,8 @@ class Wording:
     """How a cost is worded. It is a difference of two measured times, and may be negative."""
 
     above: str  # significantly above zero
-    uncertain: str  # not significantly above zero
     below: str  # significantly below: no cost was seen
+    uncertain: str = ""  # not significantly above zero; empty: as above
 
     def of(self, ms: Amount, above: str, a_step: str = "") -> str:
         """Return the sentence; ``above`` is the amount in words if it is above zero."""
@@ -43,36 +43,34 @@ class Wording:
             known = f"{three_digits(ms.value)} ms{a_step}, in too few rounds for an interval"
         else:
             known = f"{three_digits(ms.low)} to {three_digits(ms.high)} ms{a_step}"
-        return self.uncertain.format(f"{NOT_ABOVE_ZERO} ({known})")
+        return (self.uncertain or self.above).format(f"{NOT_ABOVE_ZERO} ({known})")
 
 
 ONCE = Wording(
     "; {} is what each epoch costs once, validation included",
-    "; what each epoch costs once, validation included, is {}",
     "; what each epoch costs once, validation included, was not seen: short epochs took {} less than the same number "
     "of steady steps",
+    "; what each epoch costs once, validation included, is {}",
 )
 FEEDING = Wording(
-    "Feeding: {}: the extra time of a batch from arrays, compared with a prepared batch.",
     "Feeding: {}: the extra time of a batch from arrays, compared with a prepared batch.",
     "Feeding: no cost was seen; from arrays a step took {} less than with a prepared batch.",
 )
 FRAMEWORK = Wording(
     "Python and framework: {}: what fit does around the compiled step.",
-    "Python and framework: {}: what fit does around the compiled step.",
     "Python and framework: no cost was seen; in fit a step took {} less than alone.",
 )
 COMPILING = Wording(
     "The first step takes {} longer than the same call later: tracing and compiling.",
-    "Tracing and compiling are {}: the time of the first step, minus that of the same call later.",
     "The first step takes {} less than the same call later: no compiling was seen.",
+    "Tracing and compiling are {}: the time of the first step, minus that of the same call later.",
 )
 WARMING = Wording(
     "Until it was steady, the training took {} longer than the same number of steady steps. The first epoch pays this "
     "once.",
+    "Until it was steady, the training took {} less than the same number of steady steps.",
     "The cost of warming up is {}: the time until the training was steady, minus that of the same number of steady "
     "steps.",
-    "Until it was steady, the training took {} less than the same number of steady steps.",
 )
 
 

@@ -25,8 +25,8 @@ def page(found: Sequence[Series]) -> Page:
     """Return every ratio by run."""
     rows = [
         [
-            *texts(one.label, _title(one), point.started, _of(point, one, KERAS), _of(point, one, BACKEND)),
-            *texts(point.commit[:SHORT_COMMIT]),
+            *texts(one.label, _title(one), point.started),
+            *texts(*(_of(point, one, what) for what in (KERAS, BACKEND, COMMIT))),
             estimated(point.ratio),
         ]
         for one in found
@@ -65,11 +65,9 @@ def _title(one: Series) -> str:
 
 def _of(point: Point, one: Series, what: str) -> str:
     """Return a point's version or commit."""
-    return (
-        point.commit[:SHORT_COMMIT]
-        if what == COMMIT
-        else point.versions.get(one.backend if what == BACKEND else what, "")
-    )
+    if what == COMMIT:
+        return point.commit[:SHORT_COMMIT]
+    return point.versions.get(one.backend if what == BACKEND else what, "")
 
 
 def _ordered(found: Sequence[tuple[str, Point]]) -> list[str]:

@@ -103,7 +103,7 @@ def log_ratios(slices: Mapping[str, Sequence[Slice]], samples: Mapping[str, int]
 
 def standing(blocks: Sequence[LogRatios]) -> Lead | None:
     """Return how the columns of the last block stand, by the mean over all blocks; None if they cannot be compared."""
-    labels = dict.fromkeys(one for one, _ in blocks[-1]) if blocks else {}
+    labels = dict.fromkeys(one for one, _ in blocks[-1])
     if not labels:
         return None
     logs = {pair: statistics.fmean(block[pair] for block in blocks if pair in block) for pair in blocks[-1]}
@@ -190,7 +190,7 @@ class LiveBlock:
 
     def answer(self) -> str:
         """Return who is ahead in the row so far; empty while nothing can be compared."""
-        found = standing([*self._earlier, self.ratios]) if self.ratios else None
+        found = standing([*self._earlier, self.ratios])
         if found is None:
             return ""
         called = {label: column.name for label, column in self.columns.items()}
