@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -208,21 +207,21 @@ class Findings:
     @property
     def is_versus(self) -> bool:
         """Whether it is of comparisons of versions, and of nothing else."""
-        return all([row.origin.versus for row in self.summary.rows] or [self.record.config.versus])
+        return all([row.origin.config.versus for row in self.summary.rows] or [self.record.config.versus])
 
     @cached_property
     def races(self) -> list[race.Race]:
         """How each workload's candidates came out, if it is of races and of nothing else: else they are plain rows."""
         rows = self.summary.rows
-        raced = [race.race_of(row, row.origin.race, row.origin.max_rounds) for row in rows if row.origin.race]
-        return [one for one in raced if one is not None] if len(raced) == len(rows) else []
+        raced = [race.race_of(row) for row in rows] if all(row.origin.config.race for row in rows) else []
+        return [one for one in raced if one is not None]
 
     @cached_property
     def soaks(self) -> list[Soak]:
         """What became of each case that went on for minutes, if it is of soaks and of nothing else."""
         rows = self.summary.rows
-        soaked = [soaks_of(row, row.origin.soak) for row in rows if row.origin.soak]
-        return list(chain.from_iterable(soaked)) if len(soaked) == len(rows) else []
+        are_soaks = all(row.origin.config.soak for row in rows)
+        return [one for row in rows for one in soaks_of(row)] if are_soaks else []
 
     @cached_property
     def sweeps(self) -> list[SizeSeries]:

@@ -98,7 +98,7 @@ def _measured(row: Row) -> list[Column]:
     return [
         column
         for column, case in row.cases.items()
-        if column.competes and case.failure is None and case.trials and not row.origin.versus
+        if column.competes and case.failure is None and case.trials and not row.origin.config.versus
     ]
 
 

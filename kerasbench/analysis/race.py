@@ -194,8 +194,11 @@ def simplest(
     return min([leader, *as_fast], key=lambda one: (one != baseline, settings_of(one)))
 
 
-def race_of(row: Row, config: RaceConfig, looks: int) -> Race | None:
-    """Return how a workload's candidates came out; None where all have failed."""
+def race_of(row: Row) -> Race | None:
+    """Return how a workload's candidates came out; None where it had none, or all have failed."""
+    config = row.origin.config.race
+    if config is None:
+        return None
     metric = metric_of(config, row.headline)
     cases = {column: case for column, case in row.cases.items() if case.failure is None and case.trials}
     rounds = {column: len({trial.round for trial, _ in case.trials}) for column, case in row.cases.items()}
@@ -204,7 +207,7 @@ def race_of(row: Row, config: RaceConfig, looks: int) -> Race | None:
     stayed = [column for column, case in ranked.items() if any(trial.round == last for trial, _ in case.trials)]
     baseline = baseline_of(cases, config)
     compare = compare_by(metric, cases)
-    found = look(stayed, compare, config.margin, looks)
+    found = look(stayed, compare, config.margin, row.origin.config.effort.max_rounds)
     if found is None:
         return None
     in_race = [column for column in stayed if column not in found.slower]

@@ -15,7 +15,6 @@ from kerasbench.analysis.estimates import Interval, t_quantile
 from kerasbench.analysis.ratios import mean_by_cycle
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import Measurement, Slices
-from kerasbench.results.record import Purpose, SoakConfig
 
 MINUTE_NS = 60e9
 SEGMENTS = 10  # of a run, whose means a line is drawn through: neighbouring slices are not independent
@@ -50,7 +49,6 @@ class Soak:
 
     row: Row
     column: Column
-    purpose: Purpose
     minutes: float
     units: int  # steps, epochs or predictions that it did, also between slices
     unit: str
@@ -76,18 +74,18 @@ class Soak:
         return self.slower is not None and self.slower.low > LEAST_SLOWER
 
 
-def soaks_of(row: Row, config: SoakConfig) -> list[Soak]:
+def soaks_of(row: Row) -> list[Soak]:
     """Return what became of each case of a row that was measured."""
     found = []
     for column, case in row.cases.items():
         if case.failure is None and case.trials and not column.options.control:
             beside = row.cases.get(column.with_options(control=True))
             control = beside.trials[0][1] if beside and beside.trials else None
-            found.append(_soak(row, column, config, case.trials[0][1], control))
+            found.append(_soak(row, column, case.trials[0][1], control))
     return found
 
 
-def _soak(row: Row, column: Column, config: SoakConfig, own: Measurement, control: Measurement | None) -> Soak:
+def _soak(row: Row, column: Column, own: Measurement, control: Measurement | None) -> Soak:
     slices = own.slices
     # A turn is not in the file with its time of day: the column itself goes on for as long as its slices take.
     minutes = [end_ns / MINUTE_NS for end_ns in accumulate(slices.ns)]
@@ -102,7 +100,6 @@ def _soak(row: Row, column: Column, config: SoakConfig, own: Measurement, contro
     return Soak(
         row=row,
         column=column,
-        purpose=config.purpose,
         minutes=minutes[-1] if minutes else 0.0,
         units=units,
         unit=unit,

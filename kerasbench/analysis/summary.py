@@ -106,10 +106,10 @@ def _without_open_round(record: Record) -> Record:
     rows: dict[tuple[object, ...], list[TrialRecord]] = {}
     for trial in record.trials:
         rows.setdefault(_row_of(record, trial), []).append(trial)
-    completed = {
-        key: completed_rounds({one.case for one in trials}, trials, record.origin(trials[0].group).race is not None)
-        for key, trials in rows.items()
-    }
+    completed = {}
+    for key, trials in rows.items():
+        is_race = record.origin(trials[0].group).config.race is not None
+        completed[key] = completed_rounds({one.case for one in trials}, trials, is_race)
     counting = []
     for trial in record.trials:
         in_turn = trial.block and trial.protocol != "published"
@@ -196,7 +196,7 @@ class Concern:
 def concerns(summary: Summary) -> list[Concern]:
     """Return every warning of a summary: of its cases, of its rows, then of the whole."""
     found: list[Concern] = []
-    are_races = all(row.origin.race for row in summary.rows)  # beside other rows, theirs are shown as those are
+    are_races = all(row.origin.config.race for row in summary.rows)  # beside other rows, theirs are shown as those are
     for row, ranking in summary.ranked:
         found += _of_cases(row)
         found += _of_row(row, ranking, are_races)

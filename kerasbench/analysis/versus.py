@@ -183,11 +183,12 @@ def versus(summary: Summary) -> list[Versus]:
     """Compare the versions of a summary, those of each pair of labels; none where none were asked for."""
     rows: dict[tuple[str, ...], list[Row]] = {}
     for row in summary.rows:
-        if len(row.origin.versus) == 2:
-            rows.setdefault(row.origin.versus, []).append(row)
+        labels = tuple(row.origin.config.versus)
+        if len(labels) == 2:
+            rows.setdefault(labels, []).append(row)
     comparisons = []
     for (base, head), compared in rows.items():
-        effect = max([summary.record.minimal_effect, *(row.origin.threshold for row in compared)])
+        effect = max([summary.record.minimal_effect, *(row.origin.config.threshold for row in compared)])
         pairs = [pair for row in compared for pair in _pairs(row, base, head)]
         # The verdicts on each kind of figure are judged together, because their number matters.
         differences = [one for metric in MEASURES for one in _differences(pairs, metric, effect)]
@@ -395,15 +396,14 @@ def _measured(record: Record) -> Iterator[tuple[CaseKey, _Measured]]:
     for row, column, case in summarize(record).cases:
         if case.failure is not None or not case.steps_ms or column.options.control:
             continue
-        origin, codes = row.origin, sorted({trial.code for trial, _ in case.trials})
-        kept = tuple(sorted(origin.keep_env.items()))
+        asked, codes = row.origin.config, sorted({trial.code for trial, _ in case.trials})
+        kept = tuple(sorted(asked.keep_env.items()))
         code = " ".join(codes) if all(codes) else ""
-        manner = Manner(origin.protocol, origin.data, kept, row.in_turn, code)
+        manner = Manner(row.origin.protocol, asked.data, kept, row.in_turn, code)
         source = scenarios[row.scenario.name].source(column.backend, column.options.native)
         versions = sorted({item for _, one in case.trials for item in one.resolved.versions.items()})
-        aim = (origin.versus, origin.race, origin.soak, record.config.explain)
-        likeness = (manner, source, versions, *aim)
-        yield row.key(column), _Measured(origin.started, row, column, case.steps_ms, manner, source, likeness)
+        likeness = (manner, source, versions, asked.versus, asked.race, asked.soak, asked.explain)
+        yield row.key(column), _Measured(row.run, row, column, case.steps_ms, manner, source, likeness)
 
 
 def _change(case: CaseKey, before: _Side, after: _Side, is_one_machine: bool) -> Change:

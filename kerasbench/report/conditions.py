@@ -61,7 +61,7 @@ def measured(found: Findings) -> Section | None:
         workload, batch = row.workload, number(row.workload.batch)
         if workload.full_batch:
             batch = Cell(f"{batch.text} (all)", batch.value)
-        synthetic = workload.has_real_data and row.origin.data == "synthetic"
+        synthetic = workload.has_real_data and row.origin.config.data == "synthetic"
         data = f"{workload.data}, synthetic" if synthetic else workload.data
         rows.append([*texts(row.label, data), batch, number(workload.steps)])
     return Section("What was measured", table=Table(["scenario", "data", "batch", "steps"], rows)) if rows else None
@@ -116,7 +116,7 @@ def _passed_through(summary: Summary) -> Iterator[str]:
     """Yield which variables of the shell reached the trials, with the rows if not those of all."""
     rows: dict[str, list[str]] = {}
     for row in summary.rows:
-        variables = ", ".join(f"{name}={value}" for name, value in row.origin.keep_env.items())
+        variables = ", ".join(f"{name}={value}" for name, value in row.origin.config.keep_env.items())
         rows.setdefault(variables, []).append(row.label)
     differ = len(rows) > 1
     rows.pop("", None)

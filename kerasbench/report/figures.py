@@ -255,7 +255,7 @@ def not_cold(summary: Summary) -> list[str]:
     if not rows:
         return []
     of_some = "" if len(rows) == len(summary.rows) else f" of {listed(rows)}"
-    is_run = not any(row.origin.race or row.origin.soak for row in summary.rows)
+    is_run = not any(row.origin.config.race or row.origin.config.soak for row in summary.rows)
     how = "run without --quick" if is_run else "kerasbench run, without --quick"
     return [
         f"Start-up, build, first step and compiling{of_some} were not measured: columns started together. To measure "

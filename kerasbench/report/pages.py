@@ -146,7 +146,7 @@ class _MachineIndex:
         column_names = names(found.summary.columns)
         races = {one.row.label: race.in_brief(one) for one in found.races}
         for row, ranking in found.summary.ranked:
-            swept, raced, soaked = row.size is not None, races.get(row.label), row.origin.soak is not None
+            swept, raced, soaked = row.size is not None, races.get(row.label), row.origin.config.soak is not None
             aim = " (sizes)" if swept else " (race)" if raced else " (soak)" if soaked else ""
             key = label(row.scenario.name, row.workload.name) + aim
             own = rank(found.record, Group(row.scenario.name, row.workload.name, swept))

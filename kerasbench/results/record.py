@@ -165,23 +165,20 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Origin:
-    """The run that a group was measured in. Fields that are in RunConfig too have the same meaning."""
+    """The run that a group was measured in."""
 
-    protocol: ProtocolKind
-    data: DataKind
+    config: RunConfig
     rounds: int  # that are complete
-    keep_env: dict[str, str] = field(default_factory=dict)
-    versus: tuple[str, ...] = ()
-    threshold: float = 0.0
-    race: RaceConfig | None = None
-    soak: SoakConfig | None = None
-    max_rounds: int = MAX_ROUNDS  # of its effort
-    started: str = ""  # tells runs of one machine apart
+    started: str  # tells runs of one machine apart
+
+    @property
+    def protocol(self) -> ProtocolKind:
+        return self.config.effort.protocol.kind
 
     @property
     def in_pairs(self) -> bool:
         """Whether a column was measured beside its pair, not all: the other version, or the control of a soak."""
-        return bool(self.versus or self.soak)
+        return bool(self.config.versus or self.config.soak)
 
 
 @dataclass(frozen=True)
@@ -306,19 +303,7 @@ class Record:
 
     def origin(self, group: Group) -> Origin:
         """Return the run that a group comes from: this one, unless it was merged of several."""
-        config = self.config
-        return Origin(
-            config.effort.protocol.kind,
-            config.data,
-            self.rounds_completed,
-            config.keep_env,
-            tuple(config.versus),
-            config.threshold,
-            config.race,
-            config.soak,
-            config.effort.max_rounds,
-            self.started,
-        )
+        return Origin(self.config, self.rounds_completed, self.started)
 
 
 PACKAGE = Path(__file__).parents[1]
