@@ -83,10 +83,6 @@ def _predicted_s(measurement: Measurement) -> float | None:
     return _seconds(steady_epoch_ns(measurement)) if measurement.published else None
 
 
-def _total_s(measurement: Measurement) -> float | None:
-    return _seconds(measurement.published.total_ns) if measurement.published else None
-
-
 def _last_log(measurement: Measurement, name: str) -> float | None:
     """Return what the last epoch logged, as Keras' progress bar would show it; None where it did not."""
     history = measurement.published.history if measurement.published else {}
@@ -251,7 +247,9 @@ METRICS = (
     Metric("epoch_overhead_ms", "ms", "Epoch overhead", lambda t, m: _overhead_ms(t), mean, difference=True),
     Metric("epoch_s", "s", "Epoch of the published length", lambda t, m: _seconds(epoch_ns(m))),
     Metric("train_samples_per_s", RATE, "Training throughput", lambda t, m: _trained_per_s(m)),
-    Metric("total_s", "s", "All published epochs", lambda t, m: _total_s(m)),
+    Metric(
+        "total_s", "s", "All published epochs", lambda t, m: _seconds(m.published.total_ns) if m.published else None
+    ),
     Metric("later_epoch_s", "s", "Mean epoch after the first", lambda t, m: _seconds(_later_epoch_ns(m))),
     Metric("predicted_epoch_s", "s", "The same by a + b · steps", lambda t, m: _predicted_s(m)),
     Metric("prediction_ratio", "", "Prediction / truth", lambda t, m: _prediction(m)),

@@ -12,6 +12,7 @@ from kerasbench.protocol.messages import Code
 from kerasbench.report.figures import listed, not_cold, three_digits
 from kerasbench.report.sections import EMPTY, Cell, Section, Table, number, texts
 from kerasbench.results.record import Record
+from kerasbench.results.store import Merged
 from kerasbench.text import blanked, count, printable, whole_gib
 
 INSECURE = "⚠ over a network without encryption (--insecure): others could read it, and change it"
@@ -36,7 +37,7 @@ def _run(summary: Summary) -> Iterator[str]:
     yield f"Started {record.started}{resumed}, {rounds}, seed {record.config.seed}."
     if record.stopped_because:
         yield f"Stopped: {record.stopped_because}."
-    if record.runs > 1:
+    if isinstance(record, Merged) and record.runs > 1:
         yield f"The rows come from {record.runs} runs, of which this is one."
     yield from not_cold(summary)
     yield from _versions(record)

@@ -287,11 +287,6 @@ class Record:
     carried: Carried | None = None  # from another machine; None: measured by the one that wrote it
 
     @property
-    def runs(self) -> int:
-        """How many runs its rows come from: one, unless it was merged."""
-        return 1
-
-    @property
     def unfinished(self) -> bool:
         """Whether the run was ended before it had decided that there was enough."""
         return self.stopped_because in ("", INTERRUPTED, UNWRITTEN)

@@ -183,14 +183,14 @@ def load(file: Path) -> Record:
 def read_header(line: bytes) -> Record:
     """Return a run without its trials, as another machine sends it; raise ResultsError for what cannot be one."""
     record = _decoded(line, Record)
-    _refuse(next(_problems(record), None))
+    _refuse(record)
     return record
 
 
 def read_trial(line: bytes, record: Record) -> TrialRecord:
     """Return a trial of a run, as another machine sends it; raise ResultsError for what cannot be one."""
     trial = _decoded(line, TrialRecord)
-    _refuse(next(_problems(dataclasses.replace(record, trials=[trial])), None))
+    _refuse(dataclasses.replace(record, trials=[trial]))
     return trial
 
 
@@ -203,8 +203,8 @@ def _decoded(line: bytes, kind: type[T]) -> T:
         raise ResultsError(f"not what kerasbench writes: {error}") from None
 
 
-def _refuse(problem: str | None) -> None:
-    if problem:
+def _refuse(record: Record) -> None:
+    if problem := next(_problems(record), ""):
         raise ResultsError(f"not what kerasbench writes: {problem}")
 
 
@@ -454,14 +454,10 @@ class Merged(Record):
     """Groups of several runs as one record. Its own fields are those of the newest of them."""
 
     origins: dict[Group, Origin] = field(default_factory=dict)
-    merged: int = 1
+    runs: int = 1  # that they come from
 
     def origin(self, group: Group) -> Origin:
-        return self.origins[group] if group in self.origins else super().origin(group)
-
-    @property
-    def runs(self) -> int:
-        return self.merged
+        return self.origins[group]
 
 
 def merge(records: Sequence[Record]) -> Record:
@@ -517,7 +513,7 @@ class _Machine:
                 "minimal_effect": max(record.minimal_effect for record, _ in shares),
             },
             origins={group: record.origin(group) for record, groups in shares for group in groups},
-            merged=len(shares),
+            runs=len(shares),
         )
 
 
