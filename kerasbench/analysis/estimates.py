@@ -200,13 +200,13 @@ def sign(value: float, low: float | None, high: float | None) -> int:
 
 
 def variance(values: Sequence[float]) -> float:
-    """Return the sample variance of two or more values, to a rounding error; 0 if all are one.
+    """Return the sample variance of values, to a rounding error; 0 if all are one, and of a single one.
 
     A page takes thousands: ``statistics.variance`` is exact, by fractions, and twenty times slower.
     """
     apart = [value - values[0] for value in values]
     centre = statistics.fmean(apart)
-    return math.fsum((one - centre) ** 2 for one in apart) / (len(apart) - 1)
+    return math.fsum((one - centre) ** 2 for one in apart) / max(1, len(apart) - 1)
 
 
 def percentile(values: Sequence[float], share: float) -> float:

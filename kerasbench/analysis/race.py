@@ -20,7 +20,7 @@ from typing import Generic, TypeVar
 
 from kerasbench.analysis import ratios
 from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, TRAINED_RATE, CaseSummary, Row
-from kerasbench.analysis.estimates import LogEstimate, Prior, variance
+from kerasbench.analysis.estimates import LogEstimate, Prior
 from kerasbench.analysis.metrics import BY_NAME, NS_PER_MS, RATE
 from kerasbench.protocol.columns import CPU, Column, Options
 from kerasbench.protocol.messages import Failure
@@ -80,9 +80,7 @@ def _is_above(ratio: LogEstimate | None, edge: float, confidence: float) -> bool
 
 def interval(logs: Sequence[float], deviation: float) -> LogEstimate:
     """Return a ratio by its logarithm in each block; ``deviation`` is what blocks are known to differ by."""
-    prior, degrees = Prior(deviation**2, PRIOR_DEGREES, 0), len(logs) - 1
-    moderated, total = prior.moderate(variance(logs) if degrees else 0.0, degrees)
-    return LogEstimate(statistics.fmean(logs), math.sqrt(moderated / len(logs)), total, len(logs))
+    return ratios.moderated(logs, Prior(deviation**2, PRIOR_DEGREES, 0))
 
 
 def compare_by(metric: str, cases: Mapping[Column, CaseSummary]) -> Compare[Column]:

@@ -426,7 +426,7 @@ def over_blocks(blocks: Sequence[BlockRatio], scatter: float, prior: Prior | Non
     disturbed = not undisturbed
     counted = undisturbed or blocks
     if len(counted) >= MIN_TRIALS_FOR_INTERVAL:
-        return _moderated([one.log for one in counted], prior, disturbed)
+        return moderated([one.log for one in counted], prior, disturbed)
     centre = statistics.fmean(one.log for one in counted)
     errors = [one.error for one in counted if one.error is not None]
     if len(errors) < len(counted):
@@ -436,12 +436,11 @@ def over_blocks(blocks: Sequence[BlockRatio], scatter: float, prior: Prior | Non
     return LogEstimate(centre, error, sum(one.slices - 1 for one in counted), len(counted), "slices", disturbed)
 
 
-def _moderated(logs: Sequence[float], prior: Prior | None, disturbed: bool) -> LogEstimate:
+def moderated(logs: Sequence[float], prior: Prior | None, disturbed: bool = False) -> LogEstimate:
     """Return the mean of the logarithms, by their variance or by one that the run's other ratios moderate."""
     own, degrees = variance(logs), len(logs) - 1
-    moderated, total = prior.moderate(own, degrees) if prior else (own, degrees)
-    error = math.sqrt(moderated / len(logs))
-    return LogEstimate(statistics.fmean(logs), error, total, len(logs), disturbed=disturbed)
+    moderate, total = prior.moderate(own, degrees) if prior else (own, degrees)
+    return LogEstimate(statistics.fmean(logs), math.sqrt(moderate / len(logs)), total, len(logs), disturbed=disturbed)
 
 
 def _over_sittings(sittings: Sequence[Sequence[BlockRatio]], scatter: float, prior: Prior | None) -> LogEstimate | None:
@@ -452,7 +451,7 @@ def _over_sittings(sittings: Sequence[Sequence[BlockRatio]], scatter: float, pri
     undisturbed = [[one.log for one in blocks if not one.disturbed] for blocks in sittings]
     means = [statistics.fmean(logs) for logs in undisturbed if logs]
     if len(means) >= MIN_TRIALS_FOR_INTERVAL:
-        over = _moderated(means, None, disturbed=False)
+        over = moderated(means, None)
         return dataclasses.replace(over, trials=sum(map(len, undisturbed)), basis="sittings")
     return over_blocks([one for blocks in sittings for one in blocks], scatter, prior)
 

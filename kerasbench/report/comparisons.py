@@ -176,9 +176,8 @@ def _different(found: Sequence[MachineBrief]) -> Section | None:
         versions = [one.versions.get(package, NOTHING) for one in found]
         if len(set(versions)) > 1:
             body.append(texts(package, *versions))
-    if len(found) < 2 or not body:
-        return None
-    return Section("Versions that differ", table=Table(["package", *(one.name for one in found)], body))
+    table = Table(["package", *(one.name for one in found)], body)
+    return Section("Versions that differ", table=table) if body else None
 
 
 def _carried(found: Sequence[MachineBrief]) -> Section | None:

@@ -6,7 +6,7 @@ from kerasbench.analysis.estimates import Interval
 from kerasbench.analysis.soak import Soak
 from kerasbench.report import charts
 from kerasbench.report.figures import duration, names, percent, three_digits
-from kerasbench.report.sections import EMPTY, Cell, Section, Table, number
+from kerasbench.report.sections import EMPTY, Cell, Section, Table, number, texts
 from kerasbench.text import KIB, MIB
 
 
@@ -15,8 +15,7 @@ def section(soaks: Sequence[Soak]) -> Section:
     named, lines = names(one.column for one in soaks), sentences(soaks)
     rows = [
         [
-            Cell(one.row.label),
-            Cell(named[one.column]),
+            *texts(one.row.label, named[one.column]),
             number(one.units),
             Cell(duration(one.unit_ns), one.unit_ns),
             _amount(one.by_minute, 1 / MIB, "MiB"),
