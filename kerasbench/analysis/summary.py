@@ -174,14 +174,6 @@ COMMON = ("keras", "python")  # what every column has, and what makes more than 
 IDLE_SHARE = 0.7  # of the processors that a slice of the column has in the median: see "TensorFlow's late epochs"
 OFTEN = 0.03  # of the slices: on JAX and torch it is at most 1.2 % in the published rows
 
-MARKED = (
-    WarningKind.IDLE,
-    WarningKind.DISTURBED,
-    WarningKind.UNJUDGED,
-    WarningKind.RECOMPILED,
-    WarningKind.EAGER,
-)
-
 
 @dataclass(frozen=True)
 class Concern:
@@ -204,8 +196,8 @@ def concerns(summary: Summary) -> list[Concern]:
 
 
 def is_warned(row: Row, column: Column) -> bool:
-    """Tell whether a case is marked: not for what its interval shows already."""
-    marked = any(applies(row, column) for what, applies in _CASES if what in MARKED)
+    """Tell whether a case is marked: not for its scatter, which its interval shows already."""
+    marked = any(applies(row, column) for what, applies in _CASES if what is not WarningKind.SCATTERED)
     return marked or bool(_fallbacks(row.cases[column])) or column in row.deviating
 
 
@@ -331,10 +323,7 @@ _CASES: tuple[tuple[WarningKind, Callable[[Row, Column], bool]], ...] = (
         WarningKind.RECOMPILED,
         lambda row, column: any(m.compiler and m.compiler.while_measured for _, m in row.cases[column].trials),
     ),
-    (
-        WarningKind.EAGER,
-        lambda row, column: any(m.compiler and m.compiler.eager for _, m in row.cases[column].trials),
-    ),
+    (WarningKind.EAGER, lambda row, column: any(m.compiler and m.compiler.eager for _, m in row.cases[column].trials)),
     (WarningKind.SCATTERED, lambda row, column: (row.cases[column].scatter or 0) >= SCATTER_WARN),
 )
 

@@ -11,15 +11,7 @@ from kerasbench.analysis.findings import Findings, MachineColumn, MachineRow, ab
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.rankings import CONTROL_BOUND
 from kerasbench.analysis.summary import Summary
-from kerasbench.analysis.versus import (
-    DEVICE_MEMORY,
-    MEMORY,
-    Change,
-    Difference,
-    RunComparison,
-    VersionPair,
-    Versus,
-)
+from kerasbench.analysis.versus import DEVICE_MEMORY, MEMORY, Change, Difference, RunComparison, VersionPair, Versus
 from kerasbench.protocol.columns import AT
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.report.answer import answer

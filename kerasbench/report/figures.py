@@ -4,13 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from kerasbench.analysis.cases import Row
-from kerasbench.analysis.estimates import (
-    MIN_TRIALS_FOR_INTERVAL,
-    Estimate,
-    Verdict,
-    detectable,
-    rounds_to_see,
-)
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, Verdict, detectable, rounds_to_see
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.rankings import Comparison, Contrast, Ranking
 from kerasbench.analysis.summary import Summary, is_warned

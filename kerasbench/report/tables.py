@@ -410,7 +410,7 @@ def costs(found: Findings) -> Section | None:
     for series in found.sweeps:
         for column, model in series.costs.items():
             deviation = Cell(f"{percent(model.deviation)} at batch {model.worst:,}", model.deviation)
-            parameters = [_parameter(model.overhead), _parameter(model.per_sample, 1e3)]
+            parameters = [_parameter(model.overhead), _parameter(model.per_sample.times(1e3))]
             fits = Cell("yes" if model.fits else "no")
             rows.append([*texts(series.label, column.label), *parameters, deviation, fits])
     figures = ["overhead (ms)", "cost per sample (µs)", "largest deviation", "explains the series"]
@@ -423,11 +423,11 @@ def costs(found: Findings) -> Section | None:
     return Section("Overhead and cost per sample", table=table, notes=notes) if rows else None
 
 
-def _parameter(found: Interval, factor: float = 1.0) -> Cell:
-    value, low, high = (three_digits(one * factor) for one in (found.value, found.low, found.high))
+def _parameter(found: Interval) -> Cell:
+    value, low, high = (three_digits(one) for one in (found.value, found.low, found.high))
     above = sign(found.value, found.low, found.high)
     if above == 1:
-        return Cell(f"{value} ({low} to {high})", found.value * factor)
+        return Cell(f"{value} ({low} to {high})", found.value)
     return Cell(f"{BELOW_ZERO if above else NOT_ABOVE_ZERO} ({low} to {high})")
 
 
