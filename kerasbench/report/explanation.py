@@ -73,6 +73,13 @@ WARMING = Wording(
     "steps.",
 )
 
+ADVICE = {
+    Help.BATCH: "A larger batch would help: {options} needs {left} for each sample.",
+    Help.JIT: "{options} would help: a step needs {left}.",
+    Help.DEVICE: "Another device would help: on {column} a step needs {left}.",
+    Help.PREPARED: "Prepared data would help: with prepared batches, a step needs {left}.",
+}
+
 
 def sentences(one: StepBreakdown) -> Iterator[str]:
     """Yield the sentences of one case: first those of the epoch, then those of the step."""
@@ -109,15 +116,7 @@ def _repaid(one: StepBreakdown, paid: BreakEven) -> str:
 
 def _advice(advice: Advice) -> str:
     left = f"{percent(advice.left.value)} of today's time{_within(advice.left, 100, ' %')}"
-    match advice.what:
-        case Help.BATCH:
-            return f"A larger batch would help: {advice.column.options.label} needs {left} for each sample."
-        case Help.JIT:
-            return f"{advice.column.options.label} would help: a step needs {left}."
-        case Help.DEVICE:
-            return f"Another device would help: on {advice.column.label} a step needs {left}."
-        case Help.PREPARED:
-            return f"Prepared data would help: with prepared batches, a step needs {left}."
+    return ADVICE[advice.what].format(column=advice.column.label, options=advice.column.options.label, left=left)
 
 
 def _step(one: StepBreakdown, part: Amount) -> str:
