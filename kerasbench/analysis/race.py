@@ -211,11 +211,11 @@ def race_of(row: Row) -> Race | None:
     in_race = [column for column in stayed if column not in found.slower]
     choice = simplest(found.leader, in_race, compare, config.margin, baseline)
     standings = [Standing(choice, rounds[choice])]
-    others = []
-    for column in cases:
-        if column != choice:
-            has_left = column in ranked and column not in in_race
-            others.append(Standing(column, rounds[column], compare(column, choice), has_left))
+    others = [
+        Standing(column, rounds[column], compare(column, choice), has_left=column in ranked and column not in in_race)
+        for column in cases
+        if column != choice
+    ]
     standings += sorted(others, key=lambda one: one.ratio.log_centre if one.ratio else math.inf)
     failed = {column: case.failure for column, case in row.cases.items() if case.failure is not None}
     standings += [Standing(column, rounds[column], failure=failure) for column, failure in failed.items()]

@@ -229,9 +229,8 @@ def _of_row(row: Row, ranking: Ranking, are_races: bool) -> Iterator[Concern]:
     if not are_races and not row.origin.in_pairs:  # these have intervals of their own, or none is the fastest
         few = row.rounds < MIN_TRIALS_FOR_INTERVAL
         if ranking.by_slices and not few:  # of enough rounds: most were disturbed
-            detail = (
-                f"only {MIN_TRIALS_FOR_INTERVAL - 1} or fewer were undisturbed, so intervals come from their slices"
-            )
+            most = MIN_TRIALS_FOR_INTERVAL - 1
+            detail = f"only {most} or fewer were undisturbed, so intervals come from their slices"
             yield Concern(WarningKind.DISTURBED, row.label, [], detail)
         elif ranking.by_slices:
             yield Concern(WarningKind.SLICES, row.label, [])

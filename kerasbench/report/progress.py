@@ -439,10 +439,8 @@ class MachinesProgress:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._is_live = console.is_terminal and not console.is_dumb_terminal
-        columns = (
-            TextColumn("{task.fields[host]}: {task.description}", markup=False, table_column=Column(no_wrap=True)),
-        )
-        self._display = Progress(*columns, console=console, auto_refresh=False)
+        line = TextColumn("{task.fields[host]}: {task.description}", markup=False, table_column=Column(no_wrap=True))
+        self._display = Progress(line, console=console, auto_refresh=False)
         self._lines: dict[str, TaskID] = {}
 
     def __enter__(self) -> Self:
