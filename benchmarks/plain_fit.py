@@ -23,7 +23,6 @@ from columns import Column, blocks, chosen
 from in_turns import STEPS_OF_TURN, TURNS
 
 from kerasbench.analysis.cases import HEADLINE, STEADY, CaseSummary
-from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.ratios import ratio_of
 from kerasbench.host.lock import machine_lock
 from kerasbench.protocol.requests import Protocol
@@ -82,7 +81,7 @@ def spread(values: list[float]) -> str:
 def compare(what: str, by_hand: dict[str, list[float]], found: dict[str, CaseSummary], shown: str, metric: str) -> None:
     """Print a quantity of each backend by hand and in blocks, and the ratios of each two."""
     for name in BACKENDS:
-        in_blocks = found[name].values(BY_NAME[shown])
+        in_blocks = found[name].values(shown)
         print(f"{what} of {name}: {spread(by_hand[name])} by hand, {spread(in_blocks)} in blocks", flush=True)
     for a, b in combinations(BACKENDS, 2):
         pairs = sorted(math.log(one / other) for one, other in zip(by_hand[a], by_hand[b], strict=True))

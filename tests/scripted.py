@@ -6,7 +6,6 @@ from typing import Any, TypeVar
 
 from kerasbench.analysis.cases import CaseSummary
 from kerasbench.analysis.estimates import LogEstimate, Priors
-from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.ratios import by_rounds
 from kerasbench.events import Event
 from kerasbench.host.noise import Surroundings
@@ -61,7 +60,7 @@ def by_round(
     a: CaseSummary, b: CaseSummary, metric: str, others: Sequence[CaseSummary] = (), priors: Priors | None = None
 ) -> LogEstimate | None:
     """In place of analysis.ratios.ratio_of, for trials without slices."""
-    return by_rounds(a.by_round(BY_NAME[metric]), b.by_round(BY_NAME[metric]))
+    return by_rounds(a.by_round(metric), b.by_round(metric))
 
 
 def as_planned(cases: Sequence[Case], seed: int, round_index: int) -> list[Case]:

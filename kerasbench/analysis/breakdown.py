@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from kerasbench.analysis.cases import STEADY, CaseSummary, Row
 from kerasbench.analysis.estimates import Amount, LogEstimate, Verdict, estimate, judge_all, mean_interval
-from kerasbench.analysis.metrics import BY_NAME, NS_PER_MS
+from kerasbench.analysis.metrics import NS_PER_MS
 from kerasbench.analysis.rankings import BreakEven, believed
 from kerasbench.analysis.ratios import by_slices, in_row, ratio_of
 from kerasbench.analysis.summary import Summary
@@ -91,7 +91,7 @@ def _breakdown(
 ) -> StepBreakdown:
     trials = _with_parts(row.cases[column])
     steps = trials[0][0].full_steps_per_epoch
-    compiling_ms = row.cases[column].values(BY_NAME["compile_ms"])
+    compiling_ms = row.cases[column].values("compile_ms")
     epochs_ns = [epoch_ns(measurement) for measurement, _ in trials]
     epoch_ms = mean_interval([ns / NS_PER_MS for ns in epochs_ns if ns is not None])
     overhead_ms = mean_interval([(epoch_overhead_ns(measurement) or 0) / NS_PER_MS for measurement, _ in trials])

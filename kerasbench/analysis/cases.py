@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, LogEstimate, Priors, learned, mean_interval
-from kerasbench.analysis.metrics import BY_NAME, Metric
+from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.protocol.columns import CPU, IEEE, CaseKey, Column, Size
 from kerasbench.protocol.measurement import Measurement, Parity, Resolved, Training
 from kerasbench.protocol.messages import Code, Description, Failure, WorkloadDescription
@@ -49,18 +49,18 @@ class CaseSummary:
     _known: dict[str, Estimate | None] = field(default_factory=dict, compare=False, repr=False)
     was_ranked: bool | None = None  # what its trials said, where they were dropped (findings.light)
 
-    def by_round(self, metric: Metric) -> dict[int, float]:
+    def by_round(self, name: str) -> dict[int, float]:
         """Return the metric's value in each round that has one; the mean where a round had several blocks."""
         rounds: dict[int, list[float]] = {}
         for trial, measurement in self.trials:
-            value = metric.read(trial, measurement)
+            value = BY_NAME[name].read(trial, measurement)
             if value is not None:
                 rounds.setdefault(trial.round, []).append(value)
         return {index: statistics.fmean(values) for index, values in rounds.items()}
 
-    def values(self, metric: Metric) -> list[float]:
+    def values(self, name: str) -> list[float]:
         """Return the metric's value of each trial that has one."""
-        values = [metric.read(trial, measurement) for trial, measurement in self.trials]
+        values = [BY_NAME[name].read(trial, measurement) for trial, measurement in self.trials]
         return [value for value in values if value is not None]
 
     @property
@@ -96,7 +96,7 @@ class CaseSummary:
     @property
     def steps_ms(self) -> list[float]:
         """The training step of each trial, by the metric that stands for the case."""
-        return self.values(BY_NAME[headline_of(trial for trial, _ in self.trials)])
+        return self.values(headline_of(trial for trial, _ in self.trials))
 
     @property
     def scatter(self) -> float | None:

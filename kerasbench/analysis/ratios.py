@@ -24,7 +24,7 @@ from kerasbench.analysis.estimates import (
     variance,
 )
 from kerasbench.analysis.generation import Growth, by_cycle
-from kerasbench.analysis.metrics import BY_NAME, CALLED, PER_TOKEN, Metric, generation_of
+from kerasbench.analysis.metrics import BY_NAME, CALLED, PER_TOKEN, generation_of
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import (
     GROWS,
@@ -323,17 +323,17 @@ def ratio_of(
     """
     if a.failure is not None or b.failure is not None:
         return None
-    pairs, known = in_common(a, b), BY_NAME[metric]
+    pairs = in_common(a, b)
     direct = None
     if pairs:
         prior = priors(metric, is_one_backend(pairs[0])) if priors else None
-        direct = _over_sittings(list(_by_sitting(pairs, known).values()), assumed_scatter(pairs[0], metric), prior)
+        direct = _over_sittings(list(_by_sitting(pairs, metric).values()), assumed_scatter(pairs[0], metric), prior)
     if _is_enough(direct) or len(pairs) >= MIN_TRIALS_FOR_INTERVAL:
         return direct
     indirect = _by_way_of(others, a, b, metric, MIN_TRIALS_FOR_INTERVAL if pairs else 1, priors)
     if _is_enough(indirect):
         return indirect
-    by_round = by_rounds(a.by_round(known), b.by_round(known))
+    by_round = by_rounds(a.by_round(metric), b.by_round(metric))
     return by_round if _is_enough(by_round) else direct or indirect or by_round
 
 
@@ -342,12 +342,12 @@ def in_sittings(row: Row, a: Column, b: Column, metric: str) -> dict[int, LogEst
     pairs = in_common(row.cases[a], row.cases[b])
     ratios = {
         sitting: over_blocks(blocks, assumed_scatter(pairs[0], metric))
-        for sitting, blocks in _by_sitting(pairs, BY_NAME[metric]).items()
+        for sitting, blocks in _by_sitting(pairs, metric).items()
     }
     return {sitting: ratio for sitting, ratio in ratios.items() if ratio is not None}
 
 
-def _by_sitting(pairs: Sequence[tuple[MeasuredTrial, MeasuredTrial]], metric: Metric) -> dict[int, list[BlockRatio]]:
+def _by_sitting(pairs: Sequence[tuple[MeasuredTrial, MeasuredTrial]], metric: str) -> dict[int, list[BlockRatio]]:
     sittings = sorted({trial.sitting for (trial, _), _ in pairs})
     return {one: _blocks([pair for pair in pairs if pair[0][0].sitting == one], metric) for one in sittings}
 
@@ -386,13 +386,13 @@ def in_common(a: CaseSummary, b: CaseSummary) -> list[tuple[MeasuredTrial, Measu
     return [(own, others[own[0].block]) for own in a.trials if own[0].block in others]
 
 
-def _blocks(pairs: Sequence[tuple[MeasuredTrial, MeasuredTrial]], metric: Metric) -> list[BlockRatio]:
+def _blocks(pairs: Sequence[tuple[MeasuredTrial, MeasuredTrial]], metric: str) -> list[BlockRatio]:
     """Return the ratio in each block that has one: by slices where the metric has them, else by the trials' values."""
-    ratios = []
+    ratios, read = [], BY_NAME[metric].read
     for a, b in pairs:
-        ratio = of_trials(a[1], b[1], metric.name)
+        ratio = of_trials(a[1], b[1], metric)
         if ratio is None:
-            ours, theirs = metric.read(*a), metric.read(*b)
+            ours, theirs = read(*a), read(*b)
             if ours is not None and theirs is not None and min(ours, theirs) > 0:
                 ratio = BlockRatio(math.log(ours / theirs))
         if ratio is not None:
@@ -492,7 +492,7 @@ def priors_of(rows: Sequence[Iterable[CaseSummary]]) -> Priors:
 
 def of_blocks(pair: tuple[CaseSummary, CaseSummary], metric: str) -> list[BlockRatio]:
     """Return the ratio of two cases in each block that both had."""
-    return _blocks(in_common(*pair), BY_NAME[metric])
+    return _blocks(in_common(*pair), metric)
 
 
 def neighbours(cases: Iterable[CaseSummary], is_one_backend: bool) -> list[tuple[CaseSummary, CaseSummary]]:

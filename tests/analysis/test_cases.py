@@ -4,7 +4,6 @@ import pytest
 
 from kerasbench.analysis.cases import HEADLINE, STEADY, deviations, judge_parity, summarize_case
 from kerasbench.analysis.findings import findings
-from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.summary import concerns, is_warned
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column, Options
@@ -25,8 +24,8 @@ def test_every_block_counts_however_it_was_disturbed() -> None:
 
 def test_a_column_with_two_blocks_in_a_round_has_their_mean_there_and_two_values() -> None:
     case = summarize_case(made.in_block(block, step(ms), round_index=1) for block, ms in ((1, 2.0), (2, 4.0)))
-    assert case.by_round(BY_NAME[STEADY]) == {1: pytest.approx(3.0)}
-    assert case.values(BY_NAME[STEADY]) == pytest.approx([2.0, 4.0])
+    assert case.by_round(STEADY) == {1: pytest.approx(3.0)}
+    assert case.values(STEADY) == pytest.approx([2.0, 4.0])
     assert case.steps_ms == pytest.approx([2.0, 4.0])
 
 
@@ -34,12 +33,12 @@ def test_a_trial_that_left_out_short_epochs_has_those_before_it_for_the_step_alo
     first, second = made.measurement(2.0, overhead_ms=10), made.measurement(2.0, overhead_ms=20)
     trials = [made.in_block(block, one) for block, one in enumerate((first, made.partial(first), second), start=1)]
     case = summarize_case([*trials, made.in_block(4, made.partial(made.measurement(4.0)))])
-    assert case.values(BY_NAME[HEADLINE]) == pytest.approx([2.1, 2.1, 2.2, (20 + 4 + 98 * 4) / 100])
-    assert case.values(BY_NAME["epoch_overhead_ms"]) == pytest.approx([10, 20])
-    assert case.values(BY_NAME["peak_rss_mib"]) == [512, 512]
-    assert [len(case.values(BY_NAME[name])) for name in ("predict_p50_ms", "final_loss", "compile_ms")] == [2, 2, 2]
+    assert case.values(HEADLINE) == pytest.approx([2.1, 2.1, 2.2, (20 + 4 + 98 * 4) / 100])
+    assert case.values("epoch_overhead_ms") == pytest.approx([10, 20])
+    assert case.values("peak_rss_mib") == [512, 512]
+    assert [len(case.values(name)) for name in ("predict_p50_ms", "final_loss", "compile_ms")] == [2, 2, 2]
     assert case.learned
-    assert summarize_case([made.in_block(1, made.partial(first))]).values(BY_NAME[HEADLINE]) == []
+    assert summarize_case([made.in_block(1, made.partial(first))]).values(HEADLINE) == []
 
 
 def test_a_difference_of_several_days_is_above_zero_where_days_say_so() -> None:

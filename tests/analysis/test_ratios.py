@@ -8,7 +8,6 @@ import pytest
 
 from kerasbench.analysis.cases import CaseSummary, summarize_case
 from kerasbench.analysis.estimates import estimate, median_error
-from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.ratios import (
     BETWEEN_OTHERS,
     TYPICAL_SCATTER,
@@ -128,8 +127,8 @@ def test_where_short_epochs_were_left_out_a_step_inside_an_epoch_stands_for_all(
     a, b = (case(made.changed(made.sliced([ms] * 6), training=NO_EPOCHS, sizes=sizes)) for ms in (1.0, 2.0))
     assert known(ratio_of(a, b, HEADLINE, ())).value == pytest.approx(0.5)
     assert known(ratio_of(a, b, "train_samples_per_s", ())).value == pytest.approx(2)
-    assert a.values(BY_NAME[HEADLINE]) == [1.0]
-    assert a.values(BY_NAME["epoch_overhead_ms"]) == []
+    assert a.values(HEADLINE) == [1.0]
+    assert a.values("epoch_overhead_ms") == []
     assert by_means(a, b) == pytest.approx(0.5)
 
 
