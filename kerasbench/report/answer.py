@@ -12,7 +12,7 @@ from kerasbench.analysis.summary import disturbance, is_warned
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code
 from kerasbench.report import charts, race, soak
-from kerasbench.report.figures import about, failed, listed, names, size_along, three_digits, timed_in, times
+from kerasbench.report.figures import failed, listed, names, place_of, size_along, three_digits, timed_in, times
 from kerasbench.report.sections import EMPTY, WARNED, Cell, Section, Table
 from kerasbench.text import NOTHING, blanked, count
 
@@ -241,11 +241,9 @@ def _failed(row: Row, names: Names) -> Iterator[str]:
 def _of_sizes(series: SizeSeries, pair: SeriesComparison, names: Names) -> str:
     """Return where one column overtakes another along the sizes, or that none does."""
     axis = series.axis
-    overtaken = []
-    for one in pair.crossings:
-        within = f" ({about(axis, one.interval[0])}–{about(axis, one.interval[1])})" if one.interval else ""
-        place = f"from about {axis} {about(axis, one.at)}{within} on"
-        overtaken.append(f"{names[one.winner]} is faster than {names[one.loser]} {place}")
+    overtaken = [
+        f"{names[one.winner]} is faster than {names[one.loser]} from {place_of(one, axis)} on" for one in pair.crossings
+    ]
     if overtaken:
         return "; ".join(overtaken) + "."
     sizes = [size_along(axis, size) for size, _ in pair.ratios]

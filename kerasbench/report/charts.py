@@ -16,7 +16,7 @@ from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.series import SizeSeries
 from kerasbench.analysis.soak import Soak
 from kerasbench.protocol.columns import Column
-from kerasbench.report.figures import about, duration, failed, names, percent, three_digits, timed_in, times
+from kerasbench.report.figures import duration, failed, names, percent, place_of, three_digits, timed_in, times
 from kerasbench.report.sections import (
     LEVEL,
     LINEAR_UP_TO,
@@ -204,14 +204,12 @@ def _panel(series: SizeSeries) -> Panel:
         Line(named[column], seen[column].colour, steps_ms[column], column.backend, seen[column].opacity)
         for column in measured
     ]
-    axis, crossovers = series.axis, []
-    for crossing in itertools.chain.from_iterable(duel.crossings for duel in series.duels):
-        text = f"crossover at about {axis} {about(axis, crossing.at)}"
-        if crossing.interval is not None:
-            low, high = crossing.interval
-            text += f" ({about(axis, low)}–{about(axis, high)})"
-        crossovers.append(Crossover(crossing.at, crossing.interval, text))
-    return Panel(series.label, axis, lines, crossovers)
+    crossovers = [
+        Crossover(one.at, one.interval, f"crossover at {place_of(one, series.axis)}")
+        for duel in series.duels
+        for one in duel.crossings
+    ]
+    return Panel(series.label, series.axis, lines, crossovers)
 
 
 SOAK_CAPTION = "Memory of the process, and the time of a unit over that of the control, over the minutes of the run."

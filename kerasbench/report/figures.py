@@ -7,6 +7,7 @@ from kerasbench.analysis.cases import Row
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, Verdict, detectable, rounds_to_see
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.rankings import Comparison, Contrast, Ranking
+from kerasbench.analysis.series import Crossing
 from kerasbench.analysis.summary import Summary, is_warned
 from kerasbench.analysis.versus import Change, Difference
 from kerasbench.protocol.columns import APPLE, AT, CPU, GPU, Axis, CaseKey, Column
@@ -75,6 +76,12 @@ def size_along(axis: Axis, size: float) -> str:
 def about(axis: Axis, size: float) -> str:
     """Return a size between those that were measured: a batch in whole samples."""
     return size_along(axis, round(size) if axis == "batch" else size)
+
+
+def place_of(crossing: Crossing, axis: Axis) -> str:
+    """Return ``about batch 64 (48–80)``, without the interval if there is none."""
+    within = f" ({'–'.join(about(axis, end) for end in crossing.interval)})" if crossing.interval else ""
+    return f"about {axis} {about(axis, crossing.at)}{within}"
 
 
 def seconds(value: float) -> str:
