@@ -154,11 +154,6 @@ class Row:
             return self.origin.rounds
         return len({trial.round for case in self.cases.values() for trial, _ in case.trials})
 
-    @property
-    def idle(self) -> list[Column]:
-        """The columns in which a model that has something to learn did not change its loss."""
-        return [column for column, case in self.cases.items() if self.scenario.learnable and not case.learned]
-
     @cached_property
     def deviating(self) -> "dict[Column, Deviation]":
         """The columns whose losses lie beyond their bounds, and not so far that they have failed."""

@@ -315,7 +315,7 @@ def _unjudged(row: Row, column: Column) -> bool:
 
 
 _CASES: tuple[tuple[WarningKind, Callable[[Row, Column], bool]], ...] = (
-    (WarningKind.IDLE, lambda row, column: column in row.idle),
+    (WarningKind.IDLE, lambda row, column: row.scenario.learnable and not row.cases[column].learned),
     (WarningKind.DISTURBED, lambda row, column: any(trial.disturbed for trial, _ in row.cases[column].trials)),
     (WarningKind.UNJUDGED, _unjudged),
     (
