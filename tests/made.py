@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kerasbench.analysis.estimates import Amount, LogEstimate, t_quantile
+from kerasbench.analysis.estimates import Amount, Estimate, LogEstimate, t_quantile
 from kerasbench.host import Machine
 from kerasbench.host.noise import MachineState, Severity, Signal, Surroundings
 from kerasbench.host.nvidia import Sample
@@ -310,6 +310,12 @@ def changed(whole: T, **different: Any) -> T:
 
 def known(found: T | None) -> T:
     """What is there, where it may be missing."""
+    assert found is not None
+    return found
+
+
+def estimated(found: Estimate | None) -> Estimate:
+    """The estimate, where it may be missing; ``known`` has one type, and not two."""
     assert found is not None
     return found
 

@@ -71,9 +71,9 @@ def test_the_99th_percentile_needs_a_thousand_calls() -> None:
 
 def test_one_trial_s_percentile_has_no_interval_and_three_have_that_of_their_values() -> None:
     metric, one = BY_NAME["predict_p50_ms"], calls(100)
-    found = made.known(metric.estimate([(made.trial(found=one), one)]))
+    found = made.estimated(metric.estimate([(made.trial(found=one), one)]))
     assert (found.low, found.high, found.trials) == (None, None, 1)
-    of_three = made.known(metric.estimate([(made.trial(index, found=one), one) for index in (1, 2, 3)]))
+    of_three = made.estimated(metric.estimate([(made.trial(index, found=one), one) for index in (1, 2, 3)]))
     assert of_three.trials == 3
     assert of_three.half_width == pytest.approx(0)
 
@@ -84,7 +84,7 @@ def test_of_three_sittings_each_is_the_mean_of_its_trials_of_times_the_geometric
         (dataclasses.replace(made.trial(found=one), sitting=sitting), one) for sitting in (1, 2, 3) for one in found
     ]
     names = ("steady_step_ms", "epoch_overhead_ms")
-    assert [made.known(BY_NAME[name].estimate(trials)).value for name in names] == pytest.approx([2.0, 1.0])
+    assert [made.estimated(BY_NAME[name].estimate(trials)).value for name in names] == pytest.approx([2.0, 1.0])
 
 
 def test_throughput_is_the_median_pass_and_compiling_is_what_a_warm_call_does_not_take() -> None:

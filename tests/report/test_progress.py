@@ -68,7 +68,7 @@ def test_a_prediction_is_told_as_the_table_has_it() -> None:
     latency.calls_ns[10:20] = [1_500_000] * 9 + [6_500_000]  # the mean of a slice is not the median of its calls
     assert "torch cpu: 1.50 ms/prediction (" in lines(started(TORCH, rounds=1), TrialEnded(TORCH, trial))[-1]
     (case,) = summarize(made.record(trial)).rows[0].cases.values()
-    assert made.known(case.estimate(PREDICTED)).value == pytest.approx(1.5)
+    assert made.estimated(case.estimate(PREDICTED)).value == pytest.approx(1.5)
 
 
 @pytest.mark.parametrize("terminal", [False, True])

@@ -51,7 +51,7 @@ def rows(*records: Record) -> dict[str, Row]:
 
 
 def step_ms(row: Row) -> float:
-    return round(made.known(row.cases[Column("torch", "cpu")].estimate(row.headline)).value, 1)
+    return round(made.estimated(row.cases[Column("torch", "cpu")].estimate(row.headline)).value, 1)
 
 
 def aimed(step_ms: float, **aim: Any) -> Record:
