@@ -16,7 +16,7 @@ from kerasbench.backends.torch import FALLBACK
 from kerasbench.environments.interpreters import Interpreters, runs
 from kerasbench.environments.venvs import KERAS, NEWEST_PYTHON, pip, release
 from kerasbench.host import Machine, linux, macos, noise, nvidia
-from kerasbench.host.noise import WORDS, MachineState, WarningKind
+from kerasbench.host.noise import MachineState, WarningKind
 from kerasbench.host.nvidia import OLDEST_DRIVER, PACKAGE, Card
 from kerasbench.processes import questions
 from kerasbench.processes.questions import Tick, together
@@ -389,12 +389,12 @@ def fallback(facts: Facts) -> Iterator[Problem]:
 def restless(facts: Facts) -> Iterator[Problem]:
     """What speaks against measuring on this machine now: the signals that a run would record."""
     for signal in noise.of_machine(facts.machine.state, facts.machine.fingerprint.cores):
-        words = WORDS[WarningKind(signal.name)]
-        yield Problem(Gravity.WARNING, "", signal.reason, words.remedy, words.is_command)
+        kind = WarningKind(signal.name)
+        yield Problem(Gravity.WARNING, "", signal.reason, kind.remedy, kind.is_command)
     level = facts.machine.state.thermal_level
     if level is not None and level >= noise.THERMAL_WARN:
         cause = f"macOS reports thermal pressure, level {level}"
-        yield Problem(Gravity.WARNING, "", cause, WORDS[WarningKind.HEAT].remedy)
+        yield Problem(Gravity.WARNING, "", cause, WarningKind.HEAT.remedy)
 
 
 def variables(facts: Facts) -> Iterator[Problem]:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Self
 
 import psutil
 
@@ -214,99 +214,85 @@ def _graded(name: str, value: float, warn: float, invalid: float, reason: str) -
 class WarningKind(StrEnum):
     """What can be wrong with a case or a row; a signal of noise has one of these values as its name."""
 
-    IDLE = "idle"
-    DISTURBED = "disturbed"
-    UNJUDGED = "unjudged"
-    SCATTERED = "scattered"
-    DEVIATES = "deviates"
-    SLOW = "slow"
-    FALLBACK = "fallback"
-    RECOMPILED = "recompiled"
-    EAGER = "eager"
-    WAITED = "waited"
-    SLICES = "slices"
-    FEW = "few"
-    CONTROL = "control"
-    UNDECIDED = "undecided"
-    SITTINGS = "sittings"
-    APART = "apart"
-    VERSIONS = "versions"
-    POWER = "power"
-    GOVERNOR = "governor"
-    QUOTA = "quota"
-    LOAD = "load"
-    HEAT = "heat"
-    OTHERS = "others"
-    STEAL = "steal"
-    GPU = "gpu"
-    GPU_HEAT = "gpu heat"
-    GPU_CLOCK = "gpu clock"
-
-
-class Words(NamedTuple):
-    """What a warning means and what to do; ``is_command``: the remedy can be typed as it stands."""
-
     meaning: str
     remedy: str
-    is_command: bool = False
+    is_command: bool  # the remedy can be typed as it stands
 
+    def __new__(cls, name: str, meaning: str, remedy: str, is_command: bool = False) -> Self:
+        kind = str.__new__(cls, name)
+        kind._value_ = name
+        kind.meaning, kind.remedy, kind.is_command = meaning, remedy, is_command
+        return kind
 
-WORDS: dict[WarningKind, Words] = {
-    WarningKind.IDLE: Words(
+    IDLE = (
+        "idle",
         "does not learn: training did not change the loss",
         "check the model, its loss and its data; learnable=False in a scenario that has nothing to learn",
-    ),
-    WarningKind.DISTURBED: Words("other load disturbed at least one round", "close other programs and run again"),
-    WarningKind.UNJUDGED: Words(
-        "the losses were not compared with those of the other backends", "make the model and its feed deterministic"
-    ),
-    WarningKind.SCATTERED: Words(
-        f"trials scatter by {SCATTER_WARN:.0%} or more", "run more rounds on a quieter machine"
-    ),
-    WarningKind.WAITED: Words(
-        "processors were idle while it trained", "a median shows little of it, a long fit has it (docs/method.md)"
-    ),
-    WarningKind.DEVIATES: Words(
-        "the losses differ between the columns", "compare what the model learns on each backend, before its speed"
-    ),
-    WarningKind.FALLBACK: Words(
-        "the CPU ran operations that the GPU does not support", "avoid these operations in the model"
-    ),
-    WarningKind.RECOMPILED: Words(
+    )
+    DISTURBED = ("disturbed", "other load disturbed at least one round", "close other programs and run again")
+    UNJUDGED = (
+        "unjudged",
+        "the losses were not compared with those of the other backends",
+        "make the model and its feed deterministic",
+    )
+    SCATTERED = ("scattered", f"trials scatter by {SCATTER_WARN:.0%} or more", "run more rounds on a quieter machine")
+    DEVIATES = (
+        "deviates",
+        "the losses differ between the columns",
+        "compare what the model learns on each backend, before its speed",
+    )
+    SLOW = (
+        "slow",
+        "not all was measured, because steps are slow",
+        "a smaller batch; --quick leaves out more than a whole run",
+    )
+    FALLBACK = (
+        "fallback",
+        "the CPU ran operations that the GPU does not support",
+        "avoid these operations in the model",
+    )
+    RECOMPILED = (
+        "recompiled",
         "not ranked: it compiled again while it was measured",
         "look for shapes or Python values that change from step to step",
-    ),
-    WarningKind.EAGER: Words(
-        "not ranked: what was to be compiled ran eagerly", "TORCH_LOGS=recompiles,graph_breaks says where and why"
-    ),
-    WarningKind.SLOW: Words(
-        "not all was measured, because steps are slow", "a smaller batch; --quick leaves out more than a whole run"
-    ),
-    WarningKind.SLICES: Words("interval from the slices of fewer than 3 rounds, widened", "run 3 rounds or more"),
-    WarningKind.FEW: Words("fewer than 3 rounds: no interval and no verdict", "run 3 rounds or more"),
-    WarningKind.CONTROL: Words(
-        "no verdict: a column measured twice differs from itself", "run again on a quiet machine"
-    ),
-    WarningKind.UNDECIDED: Words(
-        "not decided: other processes used the processors", "close other programs and run again"
-    ),
-    WarningKind.SITTINGS: Words(
-        "two sittings differ by more than their intervals allow", "measure a third one, on a quiet machine: run again"
-    ),
-    WarningKind.APART: Words("not measured side by side, for lack of memory", "free memory, or measure fewer columns"),
-    WarningKind.VERSIONS: Words("versions differ between columns", "install the same version for all backends"),
-    WarningKind.POWER: Words("the machine saves power", "plug it in and switch the low-power mode off"),
-    WarningKind.GOVERNOR: Words(
-        "the processor's frequency is limited", "sudo cpupower frequency-set --governor performance", is_command=True
-    ),
-    WarningKind.QUOTA: Words(
-        "a control group limits the processors", "give the container all processors, or report that it had fewer"
-    ),
-    WarningKind.LOAD: Words("the machine was busy before the run", "close other programs"),
-    WarningKind.HEAT: Words("the processor was too hot", "let the machine cool down"),
-    WarningKind.OTHERS: Words("other processes used the processors", "close other programs"),
-    WarningKind.STEAL: Words("the hypervisor gave processors to other machines", "use a machine that is not shared"),
-    WarningKind.GPU: Words("the GPU was shared or could not be observed", "end other processes on the GPU"),
-    WarningKind.GPU_HEAT: Words("the GPU slowed down from heat or a power limit", "let the GPU cool down"),
-    WarningKind.GPU_CLOCK: Words("the GPU ran at a lower clock than in other trials", "let the GPU cool down"),
-}
+    )
+    EAGER = (
+        "eager",
+        "not ranked: what was to be compiled ran eagerly",
+        "TORCH_LOGS=recompiles,graph_breaks says where and why",
+    )
+    WAITED = (
+        "waited",
+        "processors were idle while it trained",
+        "a median shows little of it, a long fit has it (docs/method.md)",
+    )
+    SLICES = ("slices", "interval from the slices of fewer than 3 rounds, widened", "run 3 rounds or more")
+    FEW = ("few", "fewer than 3 rounds: no interval and no verdict", "run 3 rounds or more")
+    CONTROL = ("control", "no verdict: a column measured twice differs from itself", "run again on a quiet machine")
+    UNDECIDED = ("undecided", "not decided: other processes used the processors", "close other programs and run again")
+    SITTINGS = (
+        "sittings",
+        "two sittings differ by more than their intervals allow",
+        "measure a third one, on a quiet machine: run again",
+    )
+    APART = ("apart", "not measured side by side, for lack of memory", "free memory, or measure fewer columns")
+    VERSIONS = ("versions", "versions differ between columns", "install the same version for all backends")
+    POWER = ("power", "the machine saves power", "plug it in and switch the low-power mode off")
+    GOVERNOR = (
+        "governor",
+        "the processor's frequency is limited",
+        "sudo cpupower frequency-set --governor performance",
+        True,
+    )
+    QUOTA = (
+        "quota",
+        "a control group limits the processors",
+        "give the container all processors, or report that it had fewer",
+    )
+    LOAD = ("load", "the machine was busy before the run", "close other programs")
+    HEAT = ("heat", "the processor was too hot", "let the machine cool down")
+    OTHERS = ("others", "other processes used the processors", "close other programs")
+    STEAL = ("steal", "the hypervisor gave processors to other machines", "use a machine that is not shared")
+    GPU = ("gpu", "the GPU was shared or could not be observed", "end other processes on the GPU")
+    GPU_HEAT = ("gpu heat", "the GPU slowed down from heat or a power limit", "let the GPU cool down")
+    GPU_CLOCK = ("gpu clock", "the GPU ran at a lower clock than in other trials", "let the GPU cool down")

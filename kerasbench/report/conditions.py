@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary, concerns
 from kerasbench.host import Machine
-from kerasbench.host.noise import WORDS, WarningKind
+from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import AT, Column
 from kerasbench.protocol.messages import Code
 from kerasbench.report.figures import listed, not_cold, three_digits
@@ -205,8 +205,8 @@ def warnings(found: Findings) -> Section | None:
         kinds.setdefault(one.what, []).append(" ".join(filter(None, [one.row, columns, detail])))
     lines = []
     for kind in sorted(kinds, key=list(WarningKind).index):
-        meaning, cases = WORDS[kind].meaning, "; ".join(kinds[kind])
-        template = f"{meaning[0].upper()}{meaning[1:]}: {{}}. Remedy: {WORDS[kind].remedy}."
+        cases = "; ".join(kinds[kind])
+        template = f"{kind.meaning[0].upper()}{kind.meaning[1:]}: {{}}. Remedy: {kind.remedy}."
         if len(template.format(cases)) > LONGEST:
             cases = f"{count(len(kinds[kind]), 'row')} (the page lists them by case)"
         lines.append(template.format(cases))
@@ -218,9 +218,8 @@ def warned_cases(found: Findings) -> Section | None:
     rows = []
     for one in concerns(found.summary):
         columns = ", ".join(column.label for column in one.columns)
-        words = WORDS[one.what]
-        meaning = f"{words.meaning}: {one.detail}" if one.detail else words.meaning
-        rows.append(texts(one.row or "all", columns or "all", meaning, words.remedy))
+        meaning = f"{one.what.meaning}: {one.detail}" if one.detail else one.what.meaning
+        rows.append(texts(one.row or "all", columns or "all", meaning, one.what.remedy))
     table = Table(["scenario", "column", "warning", "what to do"], rows)
     return Section("Warnings by case", table=table) if rows else None
 
@@ -229,5 +228,5 @@ def advice(signal: str) -> str:
     """Return what a signal of noise means and what to do, ``others: other programs used the processors; ...``."""
     if signal not in set(WarningKind):  # of a file that another version wrote
         return signal
-    words = WORDS[WarningKind(signal)]
-    return f"{signal}: {words.meaning}. Remedy: {words.remedy}."
+    kind = WarningKind(signal)
+    return f"{signal}: {kind.meaning}. Remedy: {kind.remedy}."
