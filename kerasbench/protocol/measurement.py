@@ -425,13 +425,9 @@ def encode_turn(turn: Turn | Sizes | None) -> bytes:
     return json.dumps(None if turn is None else asdict(turn)).encode() + b"\n"
 
 
-def decode_turn(line: bytes) -> Turn | None:
+def decode_turn(line: bytes) -> Turn | Sizes | None:
     """Rebuild what the parent wrote."""
     fields = json.loads(line)
-    return None if fields is None else Turn(**fields)
-
-
-def decode_pilot(line: bytes) -> Turn | Sizes:
-    """Rebuild what the parent wrote after a pilot's slice."""
-    fields = json.loads(line)
+    if fields is None:
+        return None
     return Turn(**fields) if "cycle" in fields else Sizes(**fields)

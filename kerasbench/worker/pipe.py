@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 
-from kerasbench.protocol.measurement import Slice, Turn, decode_pilot, decode_turn
+from kerasbench.protocol.measurement import Turn, decode_turn
 from kerasbench.protocol.messages import EXIT_PIPE_LOST, Message, Phase
 from kerasbench.protocol.requests import Sizes
 from kerasbench.worker.usage import peak_rss_bytes
@@ -17,15 +17,16 @@ CHUNK_BYTES = 4096  # of standard input; a turn's line has some thirty
 
 
 class Pipe:
-    """Sends messages to the parent over a file descriptor that nothing else writes to.
+    """Sends messages to the parent over a file descriptor that nothing else writes to; hears of turns by ``lines``.
 
     Each begins with the token that came with the request, so that nothing that a scenario writes there passes for one.
     """
 
-    def __init__(self, descriptor: int, token: bytes) -> None:
+    def __init__(self, descriptor: int, token: bytes, lines: "SimpleQueue[bytes]") -> None:
         os.set_inheritable(descriptor, False)  # a grandchild must not hold the pipe open
         self._descriptor = descriptor
         self._token = token
+        self._lines = lines
         self._identity = _identity(descriptor)
         self.current_phase = ""
         self.peak_device_bytes: Callable[[], int | None] = lambda: None  # known once there is a device
@@ -55,9 +56,17 @@ class Pipe:
         peaks = (peak_rss_bytes(), self.peak_device_bytes())
         self.send(Message(phase=Phase(name, start_ns, end_ns, self._waited_ns, *peaks)))
 
-    def waited(self, ns: int) -> None:
-        """Count so much of the current phase as the turns of other columns."""
-        self._waited_ns += ns
+    def ask(self, message: Message) -> Turn | Sizes | None:
+        """Report that a stage's slices can be measured, or its last slice; wait for the turn for the next.
+
+        None: the stage is over. Sizes: so is the pilot, and they follow from the slices of all columns.
+        """
+        # Before the message: whoever gets it may stop this process before its next line.
+        began_ns = time.monotonic_ns()
+        self.send(message)
+        line = self._lines.get()
+        self._waited_ns += time.monotonic_ns() - began_ns
+        return decode_turn(line)
 
 
 def _identity(descriptor: int) -> tuple[int, int]:
@@ -87,30 +96,3 @@ def listen() -> "SimpleQueue[bytes]":
 
     threading.Thread(target=read_lines, daemon=True).start()
     return lines
-
-
-class Turns:
-    """The turns of this child."""
-
-    def __init__(self, pipe: Pipe, lines: "SimpleQueue[bytes]") -> None:
-        self._pipe = pipe
-        self._lines = lines
-
-    def next(self, stage: str, measured: Slice | None = None) -> Turn | None:
-        """Report the last slice of a stage, or that its first one can be measured; wait for the turn for the next.
-
-        None: the stage is over.
-        """
-        return decode_turn(self._answer(Message(ready=stage) if measured is None else Message(slice=measured)))
-
-    def pilot(self, measured: Slice) -> Turn | Sizes:
-        """Report a slice of the pilot; wait for another turn, or for the sizes that follow from all columns' slices."""
-        return decode_pilot(self._answer(Message(slice=measured)))
-
-    def _answer(self, message: Message) -> bytes:
-        # Before the message: whoever gets it may stop this process before its next line.
-        began_ns = time.monotonic_ns()
-        self._pipe.send(message)
-        line = self._lines.get()
-        self._pipe.waited(time.monotonic_ns() - began_ns)
-        return line

@@ -30,7 +30,7 @@ from kerasbench.protocol.requests import (
 )
 from kerasbench.scenario import ScenarioError
 from kerasbench.worker.failure import TrialFailure, failure_of, refuse_other_frameworks
-from kerasbench.worker.pipe import Pipe, Turns, listen
+from kerasbench.worker.pipe import Pipe, listen
 
 REAP_S = 1.0  # for one that the kernel does not let go of at once; the parent kills it again
 
@@ -38,11 +38,11 @@ REAP_S = 1.0  # for one that the kernel does not let go of at once; the parent k
 def serve(descriptor: int, started_ns: int) -> NoReturn:
     """Serve the request on standard input and leave the process, whatever happened."""
     token, _, line = sys.stdin.buffer.readline().partition(b" ")
-    pipe, request = Pipe(descriptor, token), decode_request(line)
-    turns = Turns(pipe, listen())
+    request = decode_request(line)
+    pipe = Pipe(descriptor, token, listen())
     pipe.send(Message(phase=Phase("worker", started_ns, time.monotonic_ns())))
     try:
-        _dispatch(request, pipe, turns)
+        _dispatch(request, pipe)
     except TrialFailure as known:
         phase = known.failure.phase or pipe.current_phase
         pipe.send(Message(failure=dataclasses.replace(known.failure, phase=phase)))
@@ -60,7 +60,7 @@ def serve(descriptor: int, started_ns: int) -> NoReturn:
     os._exit(0)
 
 
-def _dispatch(request: Request, pipe: Pipe, turns: Turns) -> None:
+def _dispatch(request: Request, pipe: Pipe) -> None:
     # Imported late: describing a scenario must not pay for what measuring one needs.
     match request:
         case DescribeRequest():
@@ -90,7 +90,7 @@ def _dispatch(request: Request, pipe: Pipe, turns: Turns) -> None:
         case TrialRequest():
             from kerasbench.worker.trial import run_trial
 
-            run_trial(request, pipe, turns)
+            run_trial(request, pipe)
 
 
 def _reap_workers() -> None:

@@ -51,7 +51,7 @@ from kerasbench.worker.clock import Ask, Pace, SliceClock, settle_ns
 from kerasbench.worker.failure import TrialFailure, own_step, refuse_other_frameworks
 from kerasbench.worker.feed import Feed, prepare, prepare_sized, shuffle_ns
 from kerasbench.worker.inputs import is_nested
-from kerasbench.worker.pipe import Pipe, Turns
+from kerasbench.worker.pipe import Pipe
 from kerasbench.worker.resolve import resolve
 from kerasbench.worker.usage import BusyCores, Meter, card_share_reader, counters_reader, peak_rss_bytes
 
@@ -65,7 +65,6 @@ class Trial:
 
     request: TrialRequest
     pipe: Pipe
-    turns: Turns
     backend: Backend
     scenario: Scenario
     feed: Feed
@@ -99,7 +98,8 @@ class Trial:
             self.meter.busy.pause()
             if measured is None and stage != PILOT:
                 self.made.append(-self._programs())
-            turn = self.turns.next(stage, measured)
+            turn = self.pipe.ask(Message(ready=stage) if measured is None else Message(slice=measured))
+            assert not isinstance(turn, Sizes)  # they answer the pilot's slices alone
             if turn is None:
                 self.made.append(self._programs())
             else:
@@ -124,7 +124,7 @@ class Trial:
         while not isinstance(sizes, Sizes):
             slice_ = Slice(1, measure())
             self.meter.busy.pause()
-            sizes = self.turns.pilot(slice_)
+            sizes = self.pipe.ask(Message(slice=slice_))
             if not isinstance(sizes, Sizes):
                 self.meter.busy.resume()
         return sizes
@@ -160,7 +160,7 @@ class PartialMeasurement:
     builds: Slices | None = None
 
 
-def run_trial(request: TrialRequest, pipe: Pipe, turns: Turns) -> None:
+def run_trial(request: TrialRequest, pipe: Pipe) -> None:
     """Run every phase of the protocol and send the measurement.
 
     Raises:
@@ -173,14 +173,14 @@ def run_trial(request: TrialRequest, pipe: Pipe, turns: Turns) -> None:
             checks.limit_processors(request.options.threads)  # before a framework sizes its pools
         counters = everywhere if request.options.busy_cores else counters_reader()  # busy cores run on any processor
         meter = Meter(counters, busy=busy, card=card_share_reader(request.device), soaks=request.protocol.soaks)
-        trial, findings = begin(request, pipe, turns, meter), PartialMeasurement(sizes=request.protocol.sizes)
+        trial, findings = begin(request, pipe, meter), PartialMeasurement(sizes=request.protocol.sizes)
         for phase in phases_of(request.protocol, trial.feed.workload, trial.scenario.trains):
             if not (findings.sizes and STAGE_OF.get(phase) in findings.sizes.left_out):
                 phase(trial, findings)
         pipe.send(Message(measurement=measurement_of(trial, findings)))
 
 
-def begin(request: TrialRequest, pipe: Pipe, turns: Turns, meter: Meter) -> Trial:
+def begin(request: TrialRequest, pipe: Pipe, meter: Meter) -> Trial:
     """Import the backend, take the device, load the scenario, draw its rows, build its model."""
     refuse_other_frameworks(request.backend)
     backend = backends.get(request.backend)
@@ -214,7 +214,7 @@ def begin(request: TrialRequest, pipe: Pipe, turns: Turns, meter: Meter) -> Tria
     with pipe.phase("build"):
         model = models.build(scenario, feed, backend, request)
         callbacks = scenario.callbacks(tempfile.mkdtemp()) if scenario.callbacks else []
-    return Trial(request, pipe, turns, backend, scenario, feed, model, callbacks, meter, cache)
+    return Trial(request, pipe, backend, scenario, feed, model, callbacks, meter, cache)
 
 
 def _feed(scenario: Scenario, workload: Workload, request: TrialRequest) -> Feed:

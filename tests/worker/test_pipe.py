@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from queue import SimpleQueue
 from types import SimpleNamespace
-from typing import Any
 
 import msgspec
 import pytest
@@ -16,7 +15,7 @@ from kerasbench.protocol.measurement import Slice, Turn, encode_turn
 from kerasbench.protocol.messages import EXIT_PIPE_LOST, Code, Failure, Message
 from kerasbench.protocol.requests import Sizes
 from kerasbench.worker import pipe as module
-from kerasbench.worker.pipe import Pipe, Turns
+from kerasbench.worker.pipe import Pipe
 from tests import made
 
 TOKEN = b"t0ken"
@@ -52,11 +51,13 @@ def said(read_end: int) -> list[Message]:
     return [msgspec.json.decode(line.removeprefix(TOKEN), type=Message) for line in lines]
 
 
-def test_a_phase_is_reported_when_it_begins_and_when_it_has_ended_with_what_it_waited(ends: tuple[int, int]) -> None:
-    pipe = Pipe(ends[1], TOKEN)
+def a_pipe(descriptor: int) -> Pipe:
+    return Pipe(descriptor, TOKEN, SimpleQueue())
+
+
+def test_a_phase_is_reported_when_it_begins_and_when_it_has_ended(ends: tuple[int, int]) -> None:
+    pipe = a_pipe(ends[1])
     with pipe.phase("build"):
-        pipe.waited(20)
-        pipe.waited(3)
         assert pipe.current_phase == "build"
         assert said(ends[0]) == [Message(begun="build")]
     with pipe.phase("finish"):
@@ -64,13 +65,12 @@ def test_a_phase_is_reported_when_it_begins_and_when_it_has_ended_with_what_it_w
     build, _, finish = [message.phase for message in said(ends[0])]
     assert build is not None and finish is not None
     assert build.name == "build" and build.start_ns <= build.end_ns
-    assert (build.waited_ns, finish.waited_ns) == (23, 0)
     assert build.peak_rss_bytes and finish.peak_rss_bytes
     assert 1 << 20 < build.peak_rss_bytes <= finish.peak_rss_bytes
 
 
 def test_a_phase_tells_the_peak_of_the_device_s_memory_once_there_is_one(ends: tuple[int, int]) -> None:
-    pipe = Pipe(ends[1], TOKEN)
+    pipe = a_pipe(ends[1])
     for name in ("import", "device"):
         with pipe.phase(name):
             pipe.peak_device_bytes = lambda: 7 << 20 if name == "device" else None  # noqa: B023 - asked at its end
@@ -80,7 +80,7 @@ def test_a_phase_tells_the_peak_of_the_device_s_memory_once_there_is_one(ends: t
 
 
 def test_a_phase_that_fails_has_no_end_and_stays_the_current_one(ends: tuple[int, int]) -> None:
-    pipe = Pipe(ends[1], TOKEN)
+    pipe = a_pipe(ends[1])
     with pytest.raises(ZeroDivisionError), pipe.phase("train"):
         raise ZeroDivisionError
     assert said(ends[0]) == [Message(begun="train")]
@@ -89,7 +89,7 @@ def test_a_phase_that_fails_has_no_end_and_stays_the_current_one(ends: tuple[int
 
 def test_no_grandchild_holds_it_open(ends: tuple[int, int]) -> None:
     assert os.get_inheritable(ends[1])
-    Pipe(ends[1], TOKEN)
+    a_pipe(ends[1])
     assert not os.get_inheritable(ends[1])
 
 
@@ -99,7 +99,7 @@ def test_a_message_is_whole_however_many_writes_it_takes(
     write = os.write
     monkeypatch.setattr(os, "write", lambda descriptor, content: write(descriptor, bytes(content)[:7]))
     message = Message(failure=Failure(Code.ERROR, "a cause that is longer than seven bytes", "±"))
-    Pipe(ends[1], TOKEN).send(message)
+    a_pipe(ends[1]).send(message)
     assert said(ends[0]) == [message]
 
 
@@ -107,7 +107,7 @@ def test_a_message_is_whole_however_many_writes_it_takes(
 def test_a_pipe_that_either_end_has_closed_ends_the_process_with_a_status_of_its_own(
     ends: tuple[int, int], closed: int
 ) -> None:
-    pipe = Pipe(ends[1], TOKEN)
+    pipe = a_pipe(ends[1])
     os.close(ends[closed])
     with pytest.raises(Left) as left:
         pipe.send(Message(begun="train"))
@@ -115,7 +115,7 @@ def test_a_pipe_that_either_end_has_closed_ends_the_process_with_a_status_of_its
 
 
 def test_nothing_is_written_to_what_has_taken_its_place(ends: tuple[int, int]) -> None:
-    pipe = Pipe(ends[1], TOKEN)
+    pipe = a_pipe(ends[1])
     other_read, other_write = os.pipe()
     try:
         os.dup2(other_write, ends[1])
@@ -136,44 +136,50 @@ ROOT = Path(__file__).parents[2]
 LISTENS = "from kerasbench.worker.pipe import listen; lines = listen(); {}"
 
 
-class Parent:
-    """In place of the pipe: it lets a clock run while the child waits, and notes what it was told."""
+class Answered(Pipe):
+    """A pipe whose parent answers: it lets a clock run while the child waits, and notes what it was told."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *answers: Turn | Sizes | None) -> None:
-        self.now_ns, self.cpu_ns, self.waited_ns = 1_000, 100, 0
+    def __init__(self, descriptor: int, monkeypatch: pytest.MonkeyPatch, *answers: Turn | Sizes | None) -> None:
+        super().__init__(descriptor, TOKEN, SimpleQueue())
+        self.now_ns = 1_000
         self.said: list[Message] = []
         self.answers = iter(answers)
-        self.lines = SimpleQueue[bytes]()
-        clocks = SimpleNamespace(monotonic_ns=lambda: self.now_ns, process_time_ns=lambda: self.cpu_ns)
-        monkeypatch.setattr(module, "time", clocks)
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic_ns=lambda: self.now_ns))
 
     def send(self, message: Message) -> None:
         self.said.append(message)
-        self.now_ns += 500  # the others' turns
-        self.cpu_ns += 3
-        self.lines.put(encode_turn(next(self.answers)).rstrip(b"\n"))
-
-    def waited(self, ns: int) -> None:
-        self.waited_ns += ns
-
-    def turns(self) -> Turns:
-        pipe: Any = self
-        return Turns(pipe, self.lines)
+        if message.ready or message.slice:
+            self.now_ns += 500  # the others' turns
+            self._lines.put(encode_turn(next(self.answers)).rstrip(b"\n"))
 
 
-def test_a_child_says_that_it_is_ready_then_each_slice_until_the_stage_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    parent, slice_ = Parent(monkeypatch, Turn(0, 2), Turn(1, 0), None), Slice(4, 8)
-    turns = parent.turns()
-    assert turns.next("train") == Turn(0, 2)
-    assert turns.next("train", slice_) == Turn(1, 0)
-    assert turns.next("train", slice_) is None
-    assert parent.said == [Message(ready="train"), Message(slice=slice_), Message(slice=slice_)]
-    assert parent.waited_ns == 1_500  # from before the message, for the child may be stopped with it
+def test_a_child_says_that_it_is_ready_then_each_slice_until_the_stage_is_over(
+    ends: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe, slice_ = Answered(ends[1], monkeypatch, Turn(0, 2), Turn(1, 0), None), Slice(4, 8)
+    said = [Message(ready="train"), Message(slice=slice_), Message(slice=slice_)]
+    assert [pipe.ask(message) for message in said] == [Turn(0, 2), Turn(1, 0), None]
+    assert pipe.said == said
 
 
-def test_a_child_is_told_after_a_slice_of_the_pilot_whether_one_more_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    turns = Parent(monkeypatch, Turn(1, 0), made.SIZES).turns()
-    assert [turns.pilot(Slice(1, 8)), turns.pilot(Slice(1, 9))] == [Turn(1, 0), made.SIZES]
+def test_a_phase_tells_what_of_it_were_the_turns_of_others(
+    ends: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe = Answered(ends[1], monkeypatch, Turn(0, 2), None)
+    with pipe.phase("train"):
+        pipe.ask(Message(ready="train"))
+        pipe.ask(Message(slice=Slice(4, 8)))
+    with pipe.phase("finish"):
+        pass
+    waited_ns = [message.phase.waited_ns for message in pipe.said if message.phase]
+    assert waited_ns == [1_000, 0]  # from before each message, for the child may be stopped with it
+
+
+def test_a_child_is_told_after_a_slice_of_the_pilot_whether_one_more_is_needed(
+    ends: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe = Answered(ends[1], monkeypatch, Turn(1, 0), made.SIZES)
+    assert [pipe.ask(Message(slice=Slice(1, ns))) for ns in (8, 9)] == [Turn(1, 0), made.SIZES]
 
 
 def heard(then: str, *said: bytes) -> tuple[Sequence[str], int]:

@@ -22,6 +22,7 @@ from kerasbench.protocol.measurement import (
     Usage,
     step_ns,
 )
+from kerasbench.protocol.messages import Message
 from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest
 from kerasbench.scenario import Workload
 from kerasbench.worker import checks, predict, trial
@@ -120,12 +121,12 @@ def test_steps_are_measured_in_turns_until_the_sizes_of_the_row_are_known() -> N
         heard.append("step")
         return next(steps)
 
-    def pilot(slice_: Slice) -> Turn | Sizes:
-        said.append(slice_)
-        return Turn(1, 0) if len(said) == 1 else made.SIZES
+    def answer(message: Message) -> Turn | Sizes:
+        if message.slice is not None:
+            said.append(message.slice)
+        return Turn(len(said), 0) if len(said) < 2 else made.SIZES
 
-    turns = SimpleNamespace(next=lambda stage, measured: Turn(0, 0), pilot=pilot)
-    one = subject(turns=turns, meter=Meter(busy=busy_cores(heard)))
+    one = subject(pipe=SimpleNamespace(ask=answer), meter=Meter(busy=busy_cores(heard)))
     assert one.sized(measure) is made.SIZES
     assert said == [Slice(1, 7), Slice(1, 5)]
     assert heard == ["pause", "resume", "step", "pause", "resume", "step", "pause"]  # cores are busy in each step
@@ -211,11 +212,11 @@ def test_helpers_are_looked_for_in_each_turn_and_cores_kept_busy_in_turns_alone(
     monkeypatch.setattr(Meter, "look_for_helpers", lambda meter: heard.append("look"))
     granted = iter([Turn(0, 0), Turn(1, 0), None])
 
-    def wait(stage: str, measured: Slice | None) -> Turn | None:
+    def wait(message: Message) -> Turn | None:
         heard.append("wait")
         return next(granted)
 
-    one = subject(turns=SimpleNamespace(next=wait), meter=Meter(busy=busy_cores(heard)))
+    one = subject(pipe=SimpleNamespace(ask=wait), meter=Meter(busy=busy_cores(heard)))
     ask = one.ask("train")
     while ask(Slice(1, 1)) is not None:
         heard.append("measure")
@@ -234,11 +235,11 @@ def test_a_meter_counts_the_processors_that_a_trial_has_been_limited_to(monkeypa
     monkeypatch.setattr(trial, "begin", begin)
     nothing: Any = SimpleNamespace()
     with pytest.raises(InterruptedError):
-        trial.run_trial(dataclasses.replace(REQUEST, options=Options(threads=3)), nothing, nothing)
+        trial.run_trial(dataclasses.replace(REQUEST, options=Options(threads=3)), nothing)
     assert done == [3, [3]]
     done.clear()
     with pytest.raises(InterruptedError):  # busy cores run on any processor
-        trial.run_trial(dataclasses.replace(REQUEST, options=Options(threads=3, busy_cores=1)), nothing, nothing)
+        trial.run_trial(dataclasses.replace(REQUEST, options=Options(threads=3, busy_cores=1)), nothing)
     assert done == [3, []]
 
 
@@ -260,7 +261,7 @@ def test_what_is_compiled_while_slices_are_measured_is_counted() -> None:
     made_so_far = iter([3, 5, 5, 5])  # before and after the slices of two stages
     granted = iter([Turn(0, 0), None] * 2)
     one = subject(
-        turns=SimpleNamespace(next=lambda stage, measured: next(granted)),
+        pipe=SimpleNamespace(ask=lambda message: next(granted)),
         backend=SimpleNamespace(compiler=lambda model: Compiler(programs=next(made_so_far))),
     )
     for stage in ("train", "predict_one"):
@@ -287,7 +288,6 @@ def subject(protocol: Protocol | None = None, **different: Any) -> Trial:
     stand_ins: dict[str, Any] = {
         "request": dataclasses.replace(REQUEST, protocol=protocol or Protocol()),
         "pipe": SimpleNamespace(phase=lambda name: contextlib.nullcontext()),
-        "turns": None,
         "backend": SimpleNamespace(synchronize=lambda model: None, compiler=lambda model: None),
         "scenario": SimpleNamespace(keeps_weights=False, trains=True),
         "feed": FEED,
