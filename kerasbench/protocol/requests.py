@@ -146,7 +146,6 @@ class TrialRequest:
     model_config: ModelConfig = NOTHING
     caches: str = ""  # a folder with what earlier processes have compiled; empty: its own, in which there is nothing
     fills_caches: bool = False  # it is there to leave something in them, and its figures are not kept
-    task: Literal["trial"] = "trial"
 
 
 @dataclass(frozen=True)
@@ -154,14 +153,11 @@ class ProbeRequest:
     """Import a backend and say which devices it sees."""
 
     backend: str
-    task: Literal["probe"] = "probe"
 
 
 @dataclass(frozen=True)
 class InventoryRequest:
     """Say what is installed, and import none of it."""
-
-    task: Literal["inventory"] = "inventory"
 
 
 @dataclass(frozen=True)
@@ -170,7 +166,6 @@ class DescribeRequest:
 
     files: list[str]
     model_config: ModelConfig = NOTHING
-    task: Literal["describe"] = "describe"
 
 
 @dataclass(frozen=True)
@@ -179,7 +174,6 @@ class FetchRequest:
 
     file: str
     workload: str
-    task: Literal["fetch"] = "fetch"
 
 
 @dataclass(frozen=True)
@@ -190,7 +184,6 @@ class CountRequest:
     file_hash: str
     workload: str
     model_config: ModelConfig = NOTHING
-    task: Literal["count"] = "count"
 
 
 Request = CountRequest | TrialRequest | ProbeRequest | InventoryRequest | DescribeRequest | FetchRequest
@@ -198,14 +191,15 @@ Request = CountRequest | TrialRequest | ProbeRequest | InventoryRequest | Descri
 
 def encode_request(request: Request) -> bytes:
     """Return the request as one JSON line, for the child's standard input."""
-    return json.dumps(dataclasses.asdict(request)).encode() + b"\n"
+    fields = {"kind": type(request).__name__, **dataclasses.asdict(request)}
+    return json.dumps(fields).encode() + b"\n"
 
 
 def decode_request(line: bytes) -> Request:
     """Rebuild the request that the parent wrote."""
     fields = json.loads(line)
-    (kind,) = (kind for kind in get_args(Request) if kind.task == fields["task"])
-    request: Request = from_dict(kind, fields)
+    kinds = {kind.__name__: kind for kind in get_args(Request)}
+    request: Request = from_dict(kinds[fields.pop("kind")], fields)
     return request
 
 

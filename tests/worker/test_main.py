@@ -15,7 +15,7 @@ from kerasbench.worker.__main__ import refuse_old_python
 def test_an_old_python_says_so_in_the_words_of_the_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     read_end, write_end = os.pipe()
     monkeypatch.setattr(sys, "version_info", (3, 9, 18, "final", 0))
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b't0ken {"task": "probe"}\n')))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b't0ken {"kind": "ProbeRequest"}\n')))
     with pytest.raises(SystemExit):
         refuse_old_python(write_end)
     token, _, line = os.read(read_end, 10_000).partition(b" ")
