@@ -132,7 +132,10 @@ class Trial:
 
 @dataclass
 class PartialMeasurement:
-    """What the phases have found so far. Fields without a default are found by every protocol."""
+    """What the phases have found so far, most of it by the names of ``Measurement`` and ``Training``.
+
+    Fields without a default are found by every protocol.
+    """
 
     first_step_ns: int | None = None
     sizes: Sizes | None = None  # None: after published epochs
@@ -144,7 +147,7 @@ class PartialMeasurement:
     parity: Parity | None = None
     published: Published | None = None
     steps: SliceClock | None = None  # None: the model is not trained
-    epochs: list[Slice] = field(default_factory=list)
+    epochs: Slices = field(default_factory=lambda: Slices.of(()))
     epoch_steps: int = 0
     shuffle_ns: int | None = None
     prediction: list[Latency] = field(default_factory=list)
@@ -306,7 +309,7 @@ def short_epochs(trial: Trial, findings: PartialMeasurement) -> None:
             more_ns = shuffle_ns(workload.train, train.short_rows(workload, feed.batch), feed.batch)
             epochs = [dataclasses.replace(slice_, ns=slice_.ns + slice_.count * more_ns) for slice_ in epochs]
             findings.shuffle_ns = more_ns
-        findings.epochs = epochs
+        findings.epochs = Slices.of(epochs)
     findings.epoch_steps = train.SHORT_EPOCH_STEPS
 
 
@@ -468,39 +471,26 @@ def measurement_of(trial: Trial, findings: PartialMeasurement) -> Measurement:
     if findings.steps is not None:
         training = Training(
             unit="epoch" if counts_epochs(workload.steps) else "step",
-            first_step_ns=findings.first_step_ns,
-            again_ns=findings.again_ns,
             steps_per_slice=findings.steps.warmup.steps_per_slice,
             warmup=Slices.of(findings.steps.warmup.slices),
             slices=Slices.of(findings.steps.slices),
-            epoch_steps=findings.epoch_steps,
-            epochs=Slices.of(findings.epochs),
-            shuffle_ns=findings.shuffle_ns,
-            parts=findings.parts,
+            **_found_for(Training, findings),
         )
     return Measurement(
         training=training,
-        published=findings.published,
-        batch=findings.batch,
-        prediction=findings.prediction,
-        throughput=findings.throughput,
-        learning=findings.learning,
-        parity=findings.parity,
-        proof=findings.proof,
-        resolved=findings.resolved,
         parameters=trial.model.count_params(),
         train_samples=workload.train,
         steps_per_epoch=workload.steps,
         full_steps_per_epoch=workload.full_steps,
-        peak_rss_bytes=findings.peak_rss_bytes,
-        peak_device_bytes=findings.peak_device_bytes,
         usage=_usage(findings),
-        fallbacks=findings.fallbacks,
-        sizes=findings.sizes,
-        compiler=findings.compiler,
-        generations=findings.generations,
-        builds=findings.builds,
+        **_found_for(Measurement, findings),
     )
+
+
+def _found_for(kind: type[Training | Measurement], findings: PartialMeasurement) -> dict[str, Any]:
+    """Return what was found under the names of a result's own fields."""
+    names = {each.name for each in dataclasses.fields(kind)}
+    return {name: value for name, value in vars(findings).items() if name in names}
 
 
 def _usage(findings: PartialMeasurement) -> Usage:
