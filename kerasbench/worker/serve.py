@@ -42,7 +42,7 @@ def serve(descriptor: int, started_ns: int) -> NoReturn:
     pipe = Pipe(descriptor, token, listen())
     pipe.send(Message(phase=Phase("worker", started_ns, time.monotonic_ns())))
     try:
-        _dispatch(request, pipe)
+        pipe.send(_answer(request, pipe))
     except TrialFailure as known:
         phase = known.failure.phase or pipe.current_phase
         pipe.send(Message(failure=dataclasses.replace(known.failure, phase=phase)))
@@ -60,37 +60,33 @@ def serve(descriptor: int, started_ns: int) -> NoReturn:
     os._exit(0)
 
 
-def _dispatch(request: Request, pipe: Pipe) -> None:
+def _answer(request: Request, pipe: Pipe) -> Message:
     # Imported late: describing a scenario must not pay for what measuring one needs.
     match request:
         case DescribeRequest():
             from kerasbench.worker.describe import PHASE, describe_each
 
             with pipe.phase(PHASE):
-                descriptions = describe_each(request)
-            pipe.send(Message(descriptions=descriptions))
+                return Message(descriptions=describe_each(request))
         case ProbeRequest():
             with pipe.phase("import"):
-                report = probe(request)
-            pipe.send(Message(probe=report))
+                return Message(probe=probe(request))
         case InventoryRequest():
-            pipe.send(Message(inventory=inventory()))
+            return Message(inventory=inventory())
         case CountRequest():
             from kerasbench.worker.describe import count
 
             with pipe.phase("count"):
-                counted = count(request)
-            pipe.send(Message(counted=counted))
+                return Message(counted=count(request))
         case FetchRequest():
             from kerasbench.worker.describe import fetch
 
             with pipe.phase("fetch"):
-                title = fetch(request)
-            pipe.send(Message(fetched=title))
+                return Message(fetched=fetch(request))
         case TrialRequest():
             from kerasbench.worker.trial import run_trial
 
-            run_trial(request, pipe)
+            return Message(measurement=run_trial(request, pipe))
 
 
 def _reap_workers() -> None:

@@ -163,8 +163,8 @@ class PartialMeasurement:
     builds: Slices | None = None
 
 
-def run_trial(request: TrialRequest, pipe: Pipe) -> None:
-    """Run every phase of the protocol and send the measurement.
+def run_trial(request: TrialRequest, pipe: Pipe) -> Measurement:
+    """Run every phase of the protocol and return the measurement.
 
     Raises:
         TrialFailure: a failure whose cause is known (wrong device, loss not finite).
@@ -180,7 +180,7 @@ def run_trial(request: TrialRequest, pipe: Pipe) -> None:
         for phase in phases_of(request.protocol, trial.feed.workload, trial.scenario.trains):
             if not (findings.sizes and STAGE_OF.get(phase) in findings.sizes.left_out):
                 phase(trial, findings)
-        pipe.send(Message(measurement=measurement_of(trial, findings)))
+        return measurement_of(trial, findings)
 
 
 def begin(request: TrialRequest, pipe: Pipe, meter: Meter) -> Trial:
