@@ -14,7 +14,7 @@ import os
 import sys
 import tempfile
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -134,31 +134,29 @@ def check_options(options: Options, actual: Resolved, usage: Usage) -> None:
         raise TrialFailure(Failure(Code.UNSUPPORTED, cause, remedy))
 
 
-def differences(options: Options, actual: Resolved, usage: Usage) -> list[tuple[str, str, str]]:
-    """Return each option that came out otherwise: its name, the value asked for, the value in force."""
-    different: list[tuple[str, str, str]] = []
+def differences(options: Options, actual: Resolved, usage: Usage) -> Iterator[tuple[str, str, str]]:
+    """Yield each option that came out otherwise: its name, the value asked for, the value in force."""
     switch = {True: "on", False: "off"}
     if options.jit is not None and options.jit != actual.jit:
-        different.append(("--jit", switch[options.jit], switch[actual.jit]))
+        yield "--jit", switch[options.jit], switch[actual.jit]
     if options.dtype is not None and not _computes_in(options.dtype, actual):
         layers, weights = " and ".join(actual.compute_dtypes), " and ".join(actual.weight_dtypes)
-        different.append(("--dtype", options.dtype, f"{actual.dtype_policy}, layers in {layers}, weights in {weights}"))
+        yield "--dtype", options.dtype, f"{actual.dtype_policy}, layers in {layers}, weights in {weights}"
     if options.fp32 in ("tf32", "ieee") and actual.fp32 != options.fp32:
-        different.append(("--fp32", options.fp32, actual.fp32))
+        yield "--fp32", options.fp32, actual.fp32
     if options.threads is not None:
         if actual.threads is not None and actual.threads != options.threads:
-            different.append(("--threads", str(options.threads), f"{actual.threads} threads"))
+            yield "--threads", str(options.threads), f"{actual.threads} threads"
         elif usage.processors > options.threads + THREADS_TOLERANCE:
-            different.append(("--threads", str(options.threads), f"{usage.processors:.1f} processors busy"))
+            yield "--threads", str(options.threads), f"{usage.processors:.1f} processors busy"
     executed = actual.steps_per_execution
     if options.steps_per_execution not in (None, executed):
-        different.append(("--steps-per-execution", str(options.steps_per_execution), str(executed)))
+        yield "--steps-per-execution", str(options.steps_per_execution), str(executed)
     if options.warm_cache and actual.cached == 0:
-        different.append(("--warm-cache", "on", "nothing that an earlier process had compiled"))
+        yield "--warm-cache", "on", "nothing that an earlier process had compiled"
     busy_cores = actual.busy_cores or 0
     if options.busy_cores and busy_cores < LEAST_BUSY * options.busy_cores:
-        different.append(("--busy-cores", str(options.busy_cores), f"{busy_cores:.1f} kept busy"))
-    return different
+        yield "--busy-cores", str(options.busy_cores), f"{busy_cores:.1f} kept busy"
 
 
 def _computes_in(dtype: str, actual: Resolved) -> bool:
