@@ -1,4 +1,4 @@
-"""Linux: what /proc and /sys say."""
+"""Linux: what /proc and /sys say. ``root`` is where they are looked for."""
 
 import os
 import re
@@ -7,20 +7,16 @@ from pathlib import Path
 
 from kerasbench.text import parse_ranges
 
-CPUINFO = Path("/proc/cpuinfo")
+ROOT = Path("/")
 # x86 says "model name"; Arm boards say "Model" or "Hardware", of the board as a whole.
 CHIP_FIELDS = ("model name", "Model", "Hardware")
-DEVICES = Path("/sys/devices")
 HYBRID = {"performance": "cpu_core", "efficiency": "cpu_atom"}
-CPUS = Path("/sys/devices/system/cpu")
-MACHINE_ID = Path("/etc/machine-id")
+CPUS = "sys/devices/system/cpu"
 MACHINE_ID_FORM = re.compile(r"[0-9a-f]{32}")
 # Docker's, Podman's, and the folder of secrets that Kubernetes puts into a pod.
 CONTAINER_MARKS = (".dockerenv", "run/.containerenv", "run/secrets/kubernetes.io")
 CONTAINER_GROUPS = re.compile(r"docker[-/]|kubepods|libpod|crio-")
-POWER_SUPPLIES = Path("/sys/class/power_supply")
-CGROUPS = Path("/sys/fs/cgroup")
-OWN_CGROUP = Path("/proc/self/cgroup")
+OWN_CGROUP = "proc/self/cgroup"
 # Version 1 mounts the CPU controller under either name, most systems under both.
 CPU_CONTROLLERS = ("cpu", "cpu,cpuacct")
 MEMORY_CONTROLLERS = ("memory",)
@@ -29,29 +25,27 @@ MEMORY_FILES = (
     ("memory.max", "memory.current", "inactive_file"),
     ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
-VMSTAT = Path("/proc/vmstat")
 OOM_KILLS = "oom_kill"  # a line of memory.events (version 2), of memory.oom_control (1) and of vmstat; not before 4.13
 # A laptop that charges over USB-C has a supply of type USB and often none of type Mains.
 WALL_SUPPLIES = ("Mains", "USB")
-PCI_DEVICES = Path("/sys/bus/pci/devices")
 # PCI's classes of display controllers, and of processing accelerators, which some cards without a connector are.
 GPU_CLASSES = ("0x03", "0x1200")
 MAKERS = {"0x10de": "NVIDIA", "0x1002": "AMD", "0x8086": "Intel"}
 
 
-def chip(cpuinfo: Path = CPUINFO) -> str:
+def chip(root: Path = ROOT) -> str:
     """Return the processor's name, empty where the kernel does not report it."""
     fields: dict[str, str] = {}
-    for line in _text(cpuinfo).splitlines():
+    for line in _text(root / "proc/cpuinfo").splitlines():
         name, colon, value = line.partition(":")
         if colon:
             fields.setdefault(name.strip(), value.strip())
     return next((fields[name] for name in CHIP_FIELDS if fields.get(name)), "")
 
 
-def cores_by_kind(root: Path = DEVICES) -> dict[str, int]:
+def cores_by_kind(root: Path = ROOT) -> dict[str, int]:
     """Return the logical processors of each kind of a hybrid Intel chip; empty where all are alike."""
-    found = {name: _count(_text(root / folder / "cpus")) for name, folder in HYBRID.items()}
+    found = {name: _count(_text(root / "sys/devices" / folder / "cpus")) for name, folder in HYBRID.items()}
     return found if all(found.values()) else {}
 
 
@@ -62,39 +56,39 @@ def _count(ranges: str) -> int:
         return 0
 
 
-def machine_id(file: Path = MACHINE_ID) -> str:
+def machine_id(root: Path = ROOT) -> str:
     """Return the system's own identifier, empty where it has none yet."""
-    found = _text(file)
+    found = _text(root / "etc/machine-id")
     return found if MACHINE_ID_FORM.fullmatch(found) else ""
 
 
-def is_contained(root: Path = Path("/"), own_cgroup: Path = OWN_CGROUP) -> bool:
+def is_contained(root: Path = ROOT) -> bool:
     """Tell whether this is a container, where the host's name and identifier are those of a start or of an image."""
     marked = any((root / name).exists() for name in CONTAINER_MARKS)
-    return marked or CONTAINER_GROUPS.search(_text(own_cgroup)) is not None
+    return marked or CONTAINER_GROUPS.search(_text(root / OWN_CGROUP)) is not None
 
 
-def governors(root: Path = CPUS) -> list[str]:
+def governors(root: Path = ROOT) -> list[str]:
     """Return the distinct frequency governors, sorted; empty in most virtual machines, which have none."""
-    governors = {_text(file) for file in root.glob("cpu[0-9]*/cpufreq/scaling_governor")}
+    governors = {_text(file) for file in (root / CPUS).glob("cpu[0-9]*/cpufreq/scaling_governor")}
     return sorted(filter(None, governors))
 
 
-def throttle_count(root: Path = CPUS) -> int | None:
+def throttle_count(root: Path = ROOT) -> int | None:
     """Return how often heat has slowed cores down since the machine started, None where the kernel does not count.
 
     Threads of one core each repeat its count, so that only a difference between two readings says something.
     """
-    counts = [_text(file) for file in root.glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
+    counts = [_text(file) for file in (root / CPUS).glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
     numbers = [int(count) for count in counts if _whole(count)]
     return sum(numbers) if numbers else None
 
 
-def on_battery(root: Path = POWER_SUPPLIES) -> bool | None:
+def on_battery(root: Path = ROOT) -> bool | None:
     """Return whether a battery feeds the machine, None where it does not say (most desktops and servers)."""
     supplies = [
         {name: _text(supply / name) for name in ("type", "scope", "online", "status")}
-        for supply in sorted(root.glob("*"))
+        for supply in sorted((root / "sys/class/power_supply").glob("*"))
     ]
     own = [supply for supply in supplies if supply["scope"] != "Device"]  # a mouse's or a keyboard's
     if any(supply["type"] in WALL_SUPPLIES and supply["online"] == "1" for supply in own):
@@ -104,28 +98,29 @@ def on_battery(root: Path = POWER_SUPPLIES) -> bool | None:
     return None
 
 
-def display_makers(root: Path = PCI_DEVICES) -> list[str]:
+def display_makers(root: Path = ROOT) -> list[str]:
     """Return the makers of the GPUs on the PCI bus, sorted, with a driver or without; unknown ones by number."""
-    gpus = [device for device in root.glob("*") if _text(device / "class").startswith(GPU_CLASSES)]
+    devices = (root / "sys/bus/pci/devices").glob("*")
+    gpus = [device for device in devices if _text(device / "class").startswith(GPU_CLASSES)]
     numbers = {_text(gpu / "vendor") for gpu in gpus}
     return sorted(MAKERS.get(number, number) for number in numbers if number)
 
 
-def quota_cores(root: Path = CGROUPS, own_cgroup: Path = OWN_CGROUP) -> float | None:
+def quota_cores(root: Path = ROOT) -> float | None:
     """Return how many cores' worth of time this process may use, None without a quota.
 
     The smallest along the way from the process' own control group up to the root, which is what the kernel enforces.
     """
-    quotas = [_quota(level) for level in _levels(root, own_cgroup)]
+    quotas = [_quota(level) for level in _levels(root, CPU_CONTROLLERS)]
     return min((quota for quota in quotas if quota is not None), default=None)
 
 
-def quota_throttled(root: Path = CGROUPS, own_cgroup: Path = OWN_CGROUP) -> int | None:
+def quota_throttled(root: Path = ROOT) -> int | None:
     """Return in how many periods a quota has stopped this process' control groups so far, None where nothing counts.
 
     The sum along the way up to the root: a group counts only what its own quota did, not what a parent's did.
     """
-    stats = [parse_pairs(_text(level / "cpu.stat")) for level in _levels(root, own_cgroup)]
+    stats = [parse_pairs(_text(level / "cpu.stat")) for level in _levels(root, CPU_CONTROLLERS)]
     counts = [stat["nr_throttled"] for stat in stats if "nr_throttled" in stat]
     return sum(counts) if counts else None
 
@@ -162,21 +157,21 @@ class Kills:
     machine: int | None
 
 
-def oom_kills(root: Path = CGROUPS, own_cgroup: Path = OWN_CGROUP, vmstat: Path = VMSTAT) -> Kills:
+def oom_kills(root: Path = ROOT) -> Kills:
     """Return the kills in this process' control groups, and on the machine (those of all control groups included)."""
-    levels = _levels(root, own_cgroup, MEMORY_CONTROLLERS)
+    levels = _levels(root, MEMORY_CONTROLLERS)
     texts = (_text(level / name) for level in levels for name in ("memory.events", "memory.oom_control"))
     counts = [parse_pairs(text).get(OOM_KILLS) for text in texts]
     known = [count for count in counts if count is not None]
-    return Kills(sum(known) if known else None, parse_pairs(_text(vmstat)).get(OOM_KILLS))
+    return Kills(sum(known) if known else None, parse_pairs(_text(root / "proc/vmstat")).get(OOM_KILLS))
 
 
-def memory_left(root: Path = CGROUPS, own_cgroup: Path = OWN_CGROUP) -> int | None:
+def memory_left(root: Path = ROOT) -> int | None:
     """Return how many bytes this process' control groups may still take, None without a limit.
 
     What they hold of files that were not used lately is left too: the kernel takes it back before it kills.
     """
-    left = [_memory_left(level) for level in _levels(root, own_cgroup, MEMORY_CONTROLLERS)]
+    left = [_memory_left(level) for level in _levels(root, MEMORY_CONTROLLERS)]
     return min((one for one in left if one is not None), default=None)
 
 
@@ -189,10 +184,10 @@ def _memory_left(level: Path) -> int | None:
     return None
 
 
-def _levels(root: Path, own_cgroup: Path, controllers: tuple[str, ...] = CPU_CONTROLLERS) -> list[Path]:
+def _levels(root: Path, controllers: tuple[str, ...]) -> list[Path]:
     """Return the folders of the process' control groups, version 2's first, each from its own up to the top."""
-    paths = parse_cgroup(_text(own_cgroup))
-    tops = [(root, paths.get("", "/"))] + [(root / name, paths.get(controllers[0], "/")) for name in controllers]
+    paths, groups = parse_cgroup(_text(root / OWN_CGROUP)), root / "sys/fs/cgroup"
+    tops = [(groups, paths.get("", "/"))] + [(groups / name, paths.get(controllers[0], "/")) for name in controllers]
     seen: dict[str, Path] = {}
     for top, path in tops:
         # A path that leads out of the control group's namespace starts with "/..".

@@ -4,6 +4,7 @@ import pytest
 
 from kerasbench.host import linux
 
+CGROUPS = "sys/fs/cgroup"
 RECORDED = Path(__file__).parent / "recorded"
 X86 = "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Intel(R) Core(TM) i7-9700K CPU @ 3.60GHz\n\n"
 ARM = "processor\t: 0\nBogoMIPS\t: 108.00\n\nHardware\t: BCM2835\nModel\t\t: Raspberry Pi 4 Model B Rev 1.4\n"
@@ -19,6 +20,12 @@ def recorded(name: str) -> str:
     return (RECORDED / name).read_text("utf-8")
 
 
+def grouped(root: Path, own: str, files: dict[str, str]) -> Path:
+    """Write these files of control groups, and what /proc says of the process' ``own``."""
+    tree(root / CGROUPS, files)
+    return tree(root, {linux.OWN_CGROUP: own})
+
+
 def tree(root: Path, files: dict[str, str]) -> Path:
     for name, text in files.items():
         path = root / name
@@ -32,19 +39,20 @@ def tree(root: Path, files: dict[str, str]) -> Path:
     [(X86, "Intel(R) Core(TM) i7-9700K CPU @ 3.60GHz"), (ARM, "Raspberry Pi 4 Model B Rev 1.4"), ("", ""), ("x", "")],
 )
 def test_the_chip_s_name(tmp_path: Path, cpuinfo: str, name: str) -> None:
-    assert linux.chip(tmp_path / "cpuinfo") == ""
-    assert linux.chip(tree(tmp_path, {"cpuinfo": cpuinfo}) / "cpuinfo") == name
+    assert linux.chip(tmp_path) == ""
+    assert linux.chip(tree(tmp_path, {"proc/cpuinfo": cpuinfo})) == name
 
 
 def test_governors_are_told_once_each(tmp_path: Path) -> None:
     names = {"cpu0": "powersave\n", "cpu1": "performance\n", "cpu10": "powersave\n", "cpufreq": "not one\n"}
-    root = tree(tmp_path, {f"{cpu}/cpufreq/scaling_governor": name for cpu, name in names.items()})
+    root = tree(tmp_path, {f"{linux.CPUS}/{cpu}/cpufreq/scaling_governor": name for cpu, name in names.items()})
     assert linux.governors(root) == ["performance", "powersave"]
 
 
 def test_throttling_is_summed_over_cores(tmp_path: Path) -> None:
     counts = {"cpu0": "3\n", "cpu1": "0\n", "cpu10": "4\n", "cpu11": "rubbish\n"}
-    root = tree(tmp_path, {f"{cpu}/thermal_throttle/core_throttle_count": count for cpu, count in counts.items()})
+    name = f"{linux.CPUS}/{{}}/thermal_throttle/core_throttle_count"
+    root = tree(tmp_path, {name.format(cpu): count for cpu, count in counts.items()})
     assert linux.throttle_count(root) == 7
 
 
@@ -54,8 +62,8 @@ def test_a_machine_that_does_not_tell(tmp_path: Path, folder: str) -> None:
     assert linux.governors(root) == []
     assert linux.throttle_count(root) is None
     assert linux.on_battery(root) is None
-    assert linux.quota_cores(root, tmp_path / "cgroup") is None
-    assert linux.quota_throttled(root, tmp_path / "cgroup") is None
+    assert linux.quota_cores(root) is None
+    assert linux.quota_throttled(root) is None
     assert linux.display_makers(root) == []
 
 
@@ -72,7 +80,8 @@ def test_a_machine_that_does_not_tell(tmp_path: Path, folder: str) -> None:
 )
 def test_who_feeds_the_machine(tmp_path: Path, supplies: list[dict[str, str]], battery: bool | None) -> None:
     files = {f"S{at}/{name}": f"{text}\n" for at, supply in enumerate(supplies) for name, text in supply.items()}
-    assert linux.on_battery(tree(tmp_path, files)) is battery
+    tree(tmp_path / "sys/class/power_supply", files)
+    assert linux.on_battery(tmp_path) is battery
 
 
 def test_cpu_max() -> None:
@@ -95,8 +104,9 @@ def test_own_control_groups() -> None:
 
 def test_the_smallest_quota_on_the_way_up(tmp_path: Path) -> None:
     stat = recorded("cpu_stat_v2.txt")
-    root = tree(
-        tmp_path / "fs",
+    root = grouped(
+        tmp_path,
+        "0::/a.slice/b.scope\n",
         {
             "cpu.stat": recorded("cpu_stat_v2_root.txt"),
             "a.slice/cpu.max": "150000 100000\n",
@@ -106,48 +116,45 @@ def test_the_smallest_quota_on_the_way_up(tmp_path: Path) -> None:
             "other.slice/cpu.max": "1000 100000\n",
         },
     )
-    own = tree(tmp_path, {"cgroup": "0::/a.slice/b.scope\n"}) / "cgroup"
-    assert linux.quota_cores(root, own) == 1.5
-    assert linux.quota_throttled(root, own) == 6
+    assert linux.quota_cores(root) == 1.5
+    assert linux.quota_throttled(root) == 6
 
 
 @pytest.mark.parametrize("cgroup", ["0::/\n", "0::/../../kubepods/pod\n", "0::/not/mounted/here\n"])
 def test_a_container_sees_its_quota_at_the_root(tmp_path: Path, cgroup: str) -> None:
-    root = tree(tmp_path / "fs", {"cpu.max": "200000 100000\n", "cpu.stat": recorded("cpu_stat_v2.txt")})
-    own = tree(tmp_path, {"cgroup": cgroup}) / "cgroup"
-    assert linux.quota_cores(root, own) == 2
-    assert linux.quota_throttled(root, own) == 3
+    root = grouped(tmp_path, cgroup, {"cpu.max": "200000 100000\n", "cpu.stat": recorded("cpu_stat_v2.txt")})
+    assert linux.quota_cores(root) == 2
+    assert linux.quota_throttled(root) == 3
 
 
 def test_version_1_through_a_link(tmp_path: Path) -> None:
     group = "cpu,cpuacct/user.slice/user-0.slice/session-1.scope"
     files = {"cpu.cfs_quota_us": "50000\n", "cpu.cfs_period_us": "100000\n", "cpu.stat": recorded("cpu_stat_v1.txt")}
     top = {"cpu,cpuacct/cpu.cfs_quota_us": "-1\n", "cpu,cpuacct/cpu.cfs_period_us": "100000\n"}
-    root = tree(tmp_path / "fs", {f"{group}/{name}": text for name, text in files.items()} | top)
-    (root / "cpu").symlink_to("cpu,cpuacct")
-    assert linux.quota_cores(root, RECORDED / "cgroup_v1.txt") == 0.5
-    assert linux.quota_throttled(root, RECORDED / "cgroup_v1.txt") == 675
+    files = {f"{group}/{name}": text for name, text in files.items()} | top
+    root = grouped(tmp_path, recorded("cgroup_v1.txt"), files)
+    (root / CGROUPS / "cpu").symlink_to("cpu,cpuacct")
+    assert linux.quota_cores(root) == 0.5
+    assert linux.quota_throttled(root) == 675
 
 
 def test_a_link_to_itself_is_no_quota(tmp_path: Path) -> None:
-    root = tree(tmp_path / "fs", {"a": ""})
-    (root / "cpu").symlink_to("cpu")
-    assert linux.quota_cores(root, tmp_path / "cgroup") is None
+    root = grouped(tmp_path, "", {"a": ""})
+    (root / CGROUPS / "cpu").symlink_to("cpu")
+    assert linux.quota_cores(root) is None
 
 
 def test_kills_are_summed_along_the_way_up_of_the_process_control_groups(tmp_path: Path) -> None:
     files = {
-        "own": "9:memory:/a/b\n3:cpu:/elsewhere\n0::/c\n",
-        "vmstat": recorded("vmstat.txt").replace("oom_kill 0", "oom_kill 7"),
-        "root/c/memory.events": recorded("memory_events_v2.txt"),
-        "root/memory/a/b/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n",
-        "root/memory/memory.oom_control": recorded("memory_oom_control_v1.txt"),
-        "root/memory/elsewhere/memory.oom_control": "oom_kill 50\n",
+        "c/memory.events": recorded("memory_events_v2.txt"),
+        "memory/a/b/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n",
+        "memory/memory.oom_control": recorded("memory_oom_control_v1.txt"),
+        "memory/elsewhere/memory.oom_control": "oom_kill 50\n",
     }
-    tree(tmp_path, files)
-    found = linux.oom_kills(tmp_path / "root", tmp_path / "own", tmp_path / "vmstat")
-    assert found == linux.Kills(group=3, machine=7)
-    assert linux.oom_kills(tmp_path / "no", tmp_path / "no", tmp_path / "no") == linux.Kills(None, None)
+    root = grouped(tmp_path, "9:memory:/a/b\n3:cpu:/elsewhere\n0::/c\n", files)
+    tree(root, {"proc/vmstat": recorded("vmstat.txt").replace("oom_kill 0", "oom_kill 7")})
+    assert linux.oom_kills(root) == linux.Kills(group=3, machine=7)
+    assert linux.oom_kills(tmp_path / "no") == linux.Kills(None, None)
 
 
 @pytest.mark.parametrize(
@@ -161,43 +168,41 @@ def test_kills_are_summed_along_the_way_up_of_the_process_control_groups(tmp_pat
 )
 def test_makers_of_gpus(tmp_path: Path, devices: list[tuple[str, str]], makers: list[str]) -> None:
     for at, (kind, vendor) in enumerate(devices):
-        tree(tmp_path, {f"0000:{at:02x}:00.0/class": f"{kind}\n", f"0000:{at:02x}:00.0/vendor": f"{vendor}\n"})
+        tree(tmp_path / f"sys/bus/pci/devices/0000:{at:02x}:00.0", {"class": f"{kind}\n", "vendor": f"{vendor}\n"})
     assert linux.display_makers(tmp_path) == makers
 
 
 def test_the_least_that_a_control_group_on_the_way_up_leaves_of_memory(tmp_path: Path) -> None:
     files = {
-        "own": "9:memory:/a\n0::/c\n",
-        "root/c/memory.max": "1000\n",
-        "root/c/memory.current": "700\n",
-        "root/c/memory.stat": "anon 500\ninactive_file 150\n",  # which the kernel takes back first
-        "root/memory.max": "max\n",
-        "root/memory.current": "5000\n",
-        "root/memory/a/memory.limit_in_bytes": "9000\n",
-        "root/memory/a/memory.usage_in_bytes": "1000\n",
+        "c/memory.max": "1000\n",
+        "c/memory.current": "700\n",
+        "c/memory.stat": "anon 500\ninactive_file 150\n",  # which the kernel takes back first
+        "memory.max": "max\n",
+        "memory.current": "5000\n",
+        "memory/a/memory.limit_in_bytes": "9000\n",
+        "memory/a/memory.usage_in_bytes": "1000\n",
     }
-    tree(tmp_path, files)
-    assert linux.memory_left(tmp_path / "root", tmp_path / "own") == 450
-    tree(tmp_path, {"root/c/memory.current": "1200\n"})
-    assert linux.memory_left(tmp_path / "root", tmp_path / "own") == 0
-    assert linux.memory_left(tmp_path / "no", tmp_path / "no") is None
+    root = grouped(tmp_path, "9:memory:/a\n0::/c\n", files)
+    assert linux.memory_left(root) == 450
+    tree(root, {f"{CGROUPS}/c/memory.current": "1200\n"})
+    assert linux.memory_left(root) == 0
+    assert linux.memory_left(tmp_path / "no") is None
 
 
 def test_the_system_s_own_identifier(tmp_path: Path) -> None:
-    file = tmp_path / "machine-id"
-    assert linux.machine_id(file) == ""
-    file.write_text("uninitialized\n")  # of an image that has never been started
-    assert linux.machine_id(file) == ""
-    file.write_text("0123456789abcdef" * 2 + "\n")
-    assert linux.machine_id(file) == "0123456789abcdef" * 2
+    assert linux.machine_id(tmp_path) == ""
+    tree(tmp_path, {"etc/machine-id": "uninitialized\n"})  # of an image that has never been started
+    assert linux.machine_id(tmp_path) == ""
+    tree(tmp_path, {"etc/machine-id": "0123456789abcdef" * 2 + "\n"})
+    assert linux.machine_id(tmp_path) == "0123456789abcdef" * 2
 
 
 @pytest.mark.parametrize("mark", linux.CONTAINER_MARKS)
 def test_a_container_is_known_by_what_its_engine_puts_into_it(tmp_path: Path, mark: str) -> None:
-    assert not linux.is_contained(tmp_path, tmp_path / "cgroup")
+    assert not linux.is_contained(tmp_path)
     (tmp_path / mark).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / mark).touch()
-    assert linux.is_contained(tmp_path, tmp_path / "cgroup")
+    assert linux.is_contained(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -213,5 +218,4 @@ def test_a_container_is_known_by_what_its_engine_puts_into_it(tmp_path: Path, ma
     ],
 )
 def test_a_container_is_known_by_its_control_group(tmp_path: Path, group: str, contained: bool) -> None:
-    (tmp_path / "cgroup").write_text(f"{group}\n")
-    assert linux.is_contained(tmp_path, tmp_path / "cgroup") is contained
+    assert linux.is_contained(grouped(tmp_path, f"{group}\n", {})) is contained

@@ -98,8 +98,8 @@ def test_a_mac_s_gpu(gpu: str, gpus: list[str], monkeypatch: pytest.MonkeyPatch)
 def test_intel_s_kinds_of_cores(tmp_path: Path) -> None:
     assert linux.cores_by_kind(tmp_path) == {}
     for folder, ranges in (("cpu_core", "0-15\n"), ("cpu_atom", "16-23,30\n")):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "cpus").write_text(ranges)
+        (tmp_path / "sys/devices" / folder).mkdir(parents=True)
+        (tmp_path / "sys/devices" / folder / "cpus").write_text(ranges)
     assert linux.cores_by_kind(tmp_path) == {"performance": 16, "efficiency": 9}
-    (tmp_path / "cpu_atom" / "cpus").write_text("none")
+    (tmp_path / "sys/devices/cpu_atom/cpus").write_text("none")
     assert linux.cores_by_kind(tmp_path) == {}
