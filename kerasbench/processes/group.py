@@ -1,4 +1,4 @@
-"""A child's process group and what has left it: stop, resume, kill, count, sweep up; and the guardian's other side."""
+"""A child's process group and what has left it: signal, kill, count, sweep up; and the guardian's other side."""
 
 import os
 import signal
@@ -14,14 +14,10 @@ MARK = "KERASBENCH_CHILD"  # in the environment of a child and of all that it st
 SWEEPS = 3  # what a sweep has missed because it was just being forked, the next one finds
 
 
-def stop(group: int) -> None:
-    """Stop the process group until it is resumed or killed; no process can refuse."""
-    _send(group, signal.SIGSTOP)
-
-
-def resume(group: int) -> None:
-    """Resume the process group."""
-    _send(group, signal.SIGCONT)
+def send(group: int, number: signal.Signals) -> None:
+    """Send a signal to all of a process group, if there is one."""
+    with suppress(ProcessLookupError, PermissionError):  # macOS: EPERM for a group of zombies
+        os.killpg(group, number)
 
 
 def kill(group: int) -> None:
@@ -31,7 +27,7 @@ def kill(group: int) -> None:
     """
     with suppress(psutil.NoSuchProcess):
         if psutil.Process(group).ppid() == os.getpid():  # where SIGCHLD is ignored, the kernel has reaped it already
-            _send(group, signal.SIGKILL)
+            send(group, signal.SIGKILL)
 
 
 def has_ended(child: int) -> bool:
@@ -69,11 +65,6 @@ def sweep(mark: str) -> None:
                     killed = True
         if not killed:
             return
-
-
-def _send(group: int, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):  # macOS: EPERM for a group of zombies
-        os.killpg(group, number)
 
 
 GUARDIAN = Path(__file__).with_name("guardian.py")

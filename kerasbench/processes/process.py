@@ -6,6 +6,7 @@ never blocks, and only their ends are kept. The parent sleeps in ``select`` unti
 
 import os
 import selectors
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping
@@ -213,13 +214,13 @@ class Child:
 
     def park(self) -> None:
         """Stop it with all of its group."""
-        group.stop(self.number)
+        group.send(self.number, signal.SIGSTOP)  # which no process can refuse
         self._ran_ns, self._since_ns = self._spent_ns(), None
 
     def resume(self) -> None:
         """Let it go on."""
         self._since_ns = time.monotonic_ns()
-        group.resume(self.number)
+        group.send(self.number, signal.SIGCONT)
 
     def compiles(self, now: bool) -> None:
         """Note whether it is in a phase of which most is compiling, from now on."""

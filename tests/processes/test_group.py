@@ -18,8 +18,7 @@ from tests.untraced import untraced
 
 
 def test_a_number_that_is_nobody_s_child_here_is_not_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    group.stop(2**22 + 1)  # beyond the highest process number of Linux
-    group.resume(2**22 + 1)
+    group.send(2**22 + 1, signal.SIGSTOP)  # beyond the highest process number of Linux
     assert group.has_ended(2**22 + 1)
     monkeypatch.setattr(os, "killpg", None)
     group.kill(1)
