@@ -15,7 +15,8 @@ from kerasbench.plan import catalog
 from kerasbench.plan.catalog import Selected
 from kerasbench.processes import block
 from kerasbench.processes.block import BlockMember, BlockPolicy
-from kerasbench.processes.outcome import Limits, Outcome
+from kerasbench.processes.outcome import Outcome
+from kerasbench.processes.process import Limits
 from kerasbench.protocol.columns import CPU, Device
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.requests import Protocol, TrialRequest

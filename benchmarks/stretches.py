@@ -21,7 +21,7 @@ from kerasbench import backends
 from kerasbench.host.lock import machine_lock
 from kerasbench.processes import block
 from kerasbench.processes.block import BlockMember, BlockPolicy
-from kerasbench.processes.outcome import Limits
+from kerasbench.processes.process import Limits
 from kerasbench.protocol.measurement import Slice
 from kerasbench.runs import sizes
 

@@ -12,7 +12,8 @@ from kerasbench.host.noise import Surroundings
 from kerasbench.plan import cases
 from kerasbench.plan.cases import Case
 from kerasbench.processes.block import BlockMember, BlockPolicy, OnBlockEvent, PhaseStarted, Tick, TrialStarted
-from kerasbench.processes.outcome import Limits, Outcome
+from kerasbench.processes.outcome import Outcome
+from kerasbench.processes.process import Limits
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Failure

@@ -13,7 +13,7 @@ from typing import get_args
 import msgspec
 
 from kerasbench import backends
-from kerasbench.processes.process import Exit, Task
+from kerasbench.processes.process import Exit, Limits, Task
 from kerasbench.processes.variables import clean, for_scratch, share_datasets
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import EXIT_PIPE_LOST, Code, Failure, Message, Phase
@@ -32,17 +32,6 @@ class Outcome:
     left_cpu_s: float = 0.0  # processor time of what the child had started and was stopped with it
     started_alone: bool = True  # no other child ran until it could be measured
     had_turn: bool = False  # it got as far as to be measured
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What one child may take."""
-
-    timeout_s: float
-    timeout: str  # how a message names this limit
-    memory_bytes: int | None = None  # None: no limit
-    remedy: str = "a longer --timeout, in seconds"
-    compile_s: float | None = None  # of a phase of which most is compiling
 
 
 DEFAULT_TIMEOUT_S: dict[ProtocolKind, float] = dict.fromkeys(get_args(ProtocolKind), 300.0) | {"published": 7200.0}
@@ -89,7 +78,7 @@ def task_of(
     if request.data == "real":
         share_datasets(scratch)
     line = token + b" " + encode_request(request)
-    return Task(python, variables, line, limits.timeout_s, limits.memory_bytes, compile_s=limits.compile_s)
+    return Task(python, variables, line, limits)
 
 
 # Made once, at import: the process crashes if two threads let msgspec decode a type for the first time at once.

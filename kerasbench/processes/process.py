@@ -99,16 +99,25 @@ SAFE_PATH = "PYTHONSAFEPATH"  # not -P, which Pythons do not know that are too o
 
 
 @dataclass(frozen=True)
+class Limits:
+    """What one child may take."""
+
+    timeout_s: float
+    timeout: str  # how a message names this limit
+    memory_bytes: int | None = None  # None: no limit
+    remedy: str = "a longer --timeout, in seconds"
+    compile_s: float | None = None  # that a phase may take of which most is compiling; None: no limit of its own
+
+
+@dataclass(frozen=True)
 class Task:
     """What a child is started with and for, and at what it is stopped."""
 
     python: str
     environment: Mapping[str, str]
     request: bytes
-    timeout_s: float
-    memory_bytes: int | None = None  # None: no limit
+    limits: Limits
     worker: Path = WORKER
-    compile_s: float | None = None  # that a phase may take of which most is compiling; None: no limit of its own
 
 
 @dataclass(frozen=True)
@@ -145,7 +154,7 @@ class Child:
         self, task: Task, on_line: Callable[[bytes], bool], guard: Callable[[str], None] = lambda line: None
     ) -> None:
         self.exit: Exit | None = None
-        self._task = task
+        self._request, self._limits = task.request, task.limits
         self._on_line = on_line
         self._guard = guard
         self._spawned_ns = time.monotonic_ns()
@@ -165,7 +174,7 @@ class Child:
         self._kept = {self._process.stdout: bytearray(), self._process.stderr: bytearray()}
         self._messages = messages
         self.open: set[IO[bytes]] = {messages, *self._kept}
-        self._memory = MemoryWatch(self.number, task.memory_bytes)
+        self._memory = MemoryWatch(self.number, task.limits.memory_bytes)
 
     def __enter__(self) -> Self:
         return self
@@ -177,7 +186,7 @@ class Child:
     def begin(self) -> None:
         """Give it its request; from then on, writing to it never blocks."""
         with suppress(BrokenPipeError):  # it died at once; its exit says more
-            self._input.write(self._task.request)
+            self._input.write(self._request)
             self._input.flush()
         os.set_blocking(self._input.fileno(), False)
 
@@ -246,7 +255,7 @@ class Child:
         """Return after how long to ask again whether it is over, if nothing is heard of it before."""
         if self._gone_ns is not None:
             return DRAIN_S
-        left_s = self._left_s() if self.runs else self._task.timeout_s
+        left_s = self._left_s() if self.runs else self._limits.timeout_s
         if not self.open:
             left_s = min(left_s, self._pause_s)
             self._pause_s = min(2 * self._pause_s, QUICK_POLL_S)
@@ -260,7 +269,7 @@ class Child:
         self.exit = Exit(
             status=KILLED if self._process.returncode is None else self._process.returncode,
             timed_out=self._timed_out,
-            compiled_long=self._timed_out and self._spent_ns() <= self._task.timeout_s * 1e9,
+            compiled_long=self._timed_out and self._spent_ns() <= self._limits.timeout_s * 1e9,
             broke_protocol=self._broke_protocol,
             exceeded_bytes=self._memory.exceeded_bytes,
             shortage=self._memory.shortage(),
@@ -287,10 +296,10 @@ class Child:
     def _left_s(self) -> float:
         """Return how long it may go on, by the limit that comes first; below 0 if one is passed."""
         spent_ns = self._spent_ns()
-        left_s = self._task.timeout_s - spent_ns / 1e9
-        if self._compiling_ns is None or self._task.compile_s is None:
+        left_s = self._limits.timeout_s - spent_ns / 1e9
+        if self._compiling_ns is None or self._limits.compile_s is None:
             return left_s
-        return min(left_s, self._task.compile_s - (spent_ns - self._compiling_ns) / 1e9)
+        return min(left_s, self._limits.compile_s - (spent_ns - self._compiling_ns) / 1e9)
 
     def _leave(self) -> None:
         """Kill its group and reap it, then what has left the group; close what leads to it."""

@@ -14,7 +14,7 @@ from kerasbench import backends
 from kerasbench.files import scratch_folder
 from kerasbench.host import macos
 from kerasbench.processes import process
-from kerasbench.processes.outcome import Limits, Received, failure_of, not_started
+from kerasbench.processes.outcome import Received, failure_of, not_started
 from kerasbench.processes.variables import NOTHING, clean, for_scratch, share_datasets
 from kerasbench.protocol.columns import CPU, DEFAULT, GPU, Device, visible_cuda
 from kerasbench.protocol.messages import Description, Failure, Inventory, Message, ProbeReport
@@ -137,6 +137,7 @@ def _ask(
 ) -> Answer | Failure:
     """Have a child answer one request; ``wanted`` takes the answer out of its message."""
     timeout_s, task = TIMES[type(request)]
+    limits = process.Limits(timeout_s, f"the limit of {timeout_s:g} s for {task}", remedy="find what takes so long")
     received = Received()
     line = received.token + b" " + encode_request(request)
     try:
@@ -144,7 +145,7 @@ def _ask(
             if isinstance(request, FetchRequest):
                 share_datasets(scratch)
             environment = {**clean(python, kept), **for_scratch(scratch), **variables}
-            child = process.Task(python, environment, line, timeout_s)
+            child = process.Task(python, environment, line, limits)
             ended = process.run(child, received.take, on_tick, process.QUICK_POLL_S)
     except OSError as error:
         return not_started(error, python)
@@ -152,5 +153,4 @@ def _ask(
     answer = wanted(message)
     if answer is not None:  # 0.0 counted operations and an empty title are answers
         return answer
-    limits = Limits(timeout_s, f"the limit of {timeout_s:g} s for {task}", remedy="find what takes so long")
     return message.failure or failure_of(ended, received.begun, limits)

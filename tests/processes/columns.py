@@ -18,7 +18,8 @@ from kerasbench.processes.block import (
     Tick,
     TrialStarted,
 )
-from kerasbench.processes.outcome import Limits, Outcome
+from kerasbench.processes.outcome import Outcome
+from kerasbench.processes.process import Limits
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.messages import Code, Message

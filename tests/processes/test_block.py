@@ -13,8 +13,7 @@ import pytest
 
 from kerasbench.processes import block, group, process
 from kerasbench.processes.block import PhaseEnded, PhaseStarted, TrialStarted
-from kerasbench.processes.outcome import Limits
-from kerasbench.processes.process import Child
+from kerasbench.processes.process import Child, Limits
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.messages import Code, Phase
 from tests import made, stand_in

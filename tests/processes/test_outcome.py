@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import pytest
 
 from kerasbench.processes import outcome
-from kerasbench.processes.outcome import Limits, Outcome, Received
-from kerasbench.processes.process import Exit
+from kerasbench.processes.outcome import Outcome, Received
+from kerasbench.processes.process import Exit, Limits
 from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.messages import EXIT_PIPE_LOST, Code, Failure, Message, Phase
 from kerasbench.protocol.requests import ProtocolKind

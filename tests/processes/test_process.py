@@ -45,7 +45,8 @@ class Run:
         self, body: str, timeout_s: float = 300, request: bytes = b"{}\n", poll_s: float = process.POLL_S
     ) -> process.Exit:
         self._script.write_text(HEAD + body)
-        task = process.Task(sys.executable, os.environ, request, timeout_s, worker=self._script)
+        limits = process.Limits(timeout_s, "its limit")
+        task = process.Task(sys.executable, os.environ, request, limits, self._script)
         return process.run(task, self._take, poll_s=poll_s)
 
     @contextmanager
@@ -58,7 +59,8 @@ class Run:
     ) -> Iterator[process.Child]:
         """Start a child that nobody listens to yet."""
         self._script.write_text(HEAD + body)
-        task = process.Task(sys.executable, os.environ, b"{}\n", timeout_s, memory_bytes, self._script)
+        limits = process.Limits(timeout_s, "its limit", memory_bytes)
+        task = process.Task(sys.executable, os.environ, b"{}\n", limits, self._script)
         with process.Child(task, self._take, guard) as child:
             child.begin()
             yield child
@@ -187,7 +189,7 @@ def test_a_message_without_an_end_ends_the_child(run: Run, monkeypatch: pytest.M
 def test_an_interpreter_that_is_not_there_is_an_error_that_leaks_nothing() -> None:
     before = psutil.Process().num_fds()
     with pytest.raises(FileNotFoundError):
-        process.run(process.Task("/no/such/python", os.environ, b"", 1), lambda line: True)
+        process.run(process.Task("/no/such/python", os.environ, b"", process.Limits(1, "1 s")), lambda line: True)
     assert psutil.Process().num_fds() == before
 
 

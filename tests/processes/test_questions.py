@@ -10,7 +10,7 @@ import pytest
 
 from kerasbench.processes import block, questions
 from kerasbench.processes.block import BlockMember, BlockPolicy
-from kerasbench.processes.outcome import Limits
+from kerasbench.processes.process import Limits
 from kerasbench.processes.questions import GivenUp, Tick, together
 from kerasbench.protocol.columns import CPU, GPU, Device
 from kerasbench.protocol.messages import Code, Description, Failure, Inventory, Message, ProbeReport

@@ -10,7 +10,8 @@ from typing import Any
 from kerasbench.plan import catalog
 from kerasbench.processes import block
 from kerasbench.processes.block import BlockMember, BlockPolicy
-from kerasbench.processes.outcome import Limits, Outcome
+from kerasbench.processes.outcome import Outcome
+from kerasbench.processes.process import Limits
 from kerasbench.processes.variables import NOTHING
 from kerasbench.protocol.columns import DEFAULT, Device, Options
 from kerasbench.protocol.measurement import Measurement

@@ -139,7 +139,7 @@ def served(request: Request) -> tuple[list[Message], process.Exit]:
         lines.append(said)
         return True
 
-    ended = process.run(process.Task(sys.executable, os.environ, line, 60), take)
+    ended = process.run(process.Task(sys.executable, os.environ, line, process.Limits(60, "60 s")), take)
     assert all(said.startswith(TOKEN + b" ") for said in lines)
     return [msgspec.json.decode(said.removeprefix(TOKEN), type=Message) for said in lines], ended
 
