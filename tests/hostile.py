@@ -54,7 +54,7 @@ def compared() -> Record:
 def _trial(number: int, backend: str, device: Device, step_ms: float) -> TrialRecord:
     found = made.with_parts(steady_ms=step_ms * (1 + number / 1000))
     training, parts = made.trained(found), made.known(made.trained(found).parts)
-    slice_, slices = training.slices[0], Slices.of([Slice(1, made.MS, 0, 0, 1), Slice(1, made.MS, 1, 1, 1)])
+    slice_, slices = next(iter(training.slices)), Slices.of([Slice(1, made.MS, 0, 0, 1), Slice(1, made.MS, 1, 1, 1)])
     small = made.changed(
         found,
         training={
@@ -62,7 +62,7 @@ def _trial(number: int, backend: str, device: Device, step_ms: float) -> TrialRe
             "slices": Slices.of(dataclasses.replace(slice_, cycle=cycle, position=0, cpu_ns=1) for cycle in (0, 1)),
             "epochs": Slices.of(Slice(1, 4_000_000, cycle, 0, 1) for cycle in (0, 1)),
             "again_ns": [made.MS],
-            "parts": {name: Slices.of(getattr(parts, name)[:2]) for name in ("arrays", "ready", "bare")},
+            "parts": {name: Slices.of([*getattr(parts, name)][:2]) for name in ("arrays", "ready", "bare")},
         },
         prediction=[Latency(1, [made.MS, 2 * made.MS], slices), Latency(32, [made.MS] * 2, slices)],
         throughput=Throughput(10, 32, [made.MS], slices),

@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import cached_property
-from typing import Literal, Self, overload
+from typing import Literal, Self
 
 from kerasbench.protocol.requests import Sizes
 
@@ -81,13 +81,6 @@ class Slices:
     def __iter__(self) -> Iterator[Slice]:
         names = list(vars(self))
         return (Slice(**dict(zip(names, values, strict=True))) for values in zip(*vars(self).values(), strict=True))
-
-    @overload
-    def __getitem__(self, index: int) -> Slice: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Slice]: ...
-    def __getitem__(self, index: int | slice) -> Slice | list[Slice]:
-        return list(self)[index]
 
     @property
     def units_ns(self) -> list[float]:

@@ -66,7 +66,7 @@ def test_a_ratio_has_undisturbed_cycles_alone_where_six_or_half_of_them_are_left
 
 def test_slices_are_paired_by_their_cycle() -> None:
     a, b = made.sliced([1.0, 2.0, 9.0]), made.sliced([2.0, 4.0, 18.0])
-    late = dataclasses.replace(made.trained(b), slices=Slices.of(made.trained(b).slices[1:]))
+    late = dataclasses.replace(made.trained(b), slices=Slices.of([*made.trained(b).slices][1:]))
     found = known(ratio_of(case(a), case(dataclasses.replace(b, training=late)), STEP, ()))
     assert found.value == pytest.approx(0.5)
     assert found.degrees == 1
