@@ -55,6 +55,16 @@ def dtype_name(array: Any) -> str:
     return str(getattr(array.dtype, "name", array.dtype)).removeprefix("torch.")
 
 
+def describe(structure: Any) -> str:
+    """Return ``float32[32, 28, 28]`` for an array, ``['a'] int32[32, 128], ['b'] float32[32, 5]`` for several."""
+    texts = []
+    for name, array in leaves(structure):
+        # A compiled step leaves dimensions open.
+        sizes = ", ".join("?" if size is None else str(size) for size in array.shape)
+        texts.append(f"{name} {dtype_name(array)}[{sizes}]".strip())
+    return ", ".join(texts)
+
+
 def is_nested(value: Any) -> bool:
     """Tell whether it is a structure of arrays, not one array."""
     return isinstance(value, dict | list | tuple)

@@ -143,16 +143,13 @@ def require_executions(model: Any, workload: Workload, request: TrialRequest) ->
     model.train_function = None  # made again by the first step, whose time it is part of
 
 
-def builder(scenario: Scenario, feed: Feed, clears: bool) -> Callable[[], None]:
-    """Return what builds the scenario's model as a user would, and drops it; ``clears`` Keras' session before that."""
-    import keras
+def build_and_drop(scenario: Scenario, feed: Feed, clears: bool) -> None:
+    """Build the scenario's model as a user would, and drop it; ``clears`` Keras' session before that."""
+    if clears:
+        import keras
 
-    def build() -> None:
-        if clears:
-            keras.backend.clear_session()
-        make_weights(scenario.build(feed.workload), feed)
-
-    return build
+        keras.backend.clear_session()
+    make_weights(scenario.build(feed.workload), feed)
 
 
 def make_weights(model: Any, feed: Feed) -> None:

@@ -24,7 +24,7 @@ from kerasbench.scenario import ScenarioError, Workload
 from kerasbench.worker.clock import Ask, Pace, SliceClock, WarmUpClock, granted, measure_slices
 from kerasbench.worker.failure import TrialFailure, is_own
 from kerasbench.worker.feed import Feed, Rows
-from kerasbench.worker.inputs import dtype_name, is_nested, leaves
+from kerasbench.worker.inputs import describe, is_nested
 from kerasbench.worker.model import NativeModel
 
 ENDLESS = 1_000_000  # epochs; a window ends the fit when there are no more turns
@@ -182,16 +182,6 @@ class BatchSpy:
 
     def __exit__(self, *raised: object) -> None:
         del self._model.compute_loss
-
-
-def describe(structure: Any) -> str:
-    """Return ``float32[32, 28, 28]`` for an array, ``['a'] int32[32, 128], ['b'] float32[32, 5]`` for several."""
-    texts = []
-    for name, array in leaves(structure):
-        # A compiled step leaves dimensions open.
-        sizes = ", ".join("?" if size is None else str(size) for size in array.shape)
-        texts.append(f"{name} {dtype_name(array)}[{sizes}]".strip())
-    return ", ".join(texts)
 
 
 def first_step(model: Any, feed: Feed) -> tuple[int, float, Batch]:

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ from kerasbench.worker.checks import CacheReads, RecurrentSpy
 from kerasbench.worker.clock import Ask, Pace, SliceClock, settle_ns
 from kerasbench.worker.failure import TrialFailure, own_step, refuse_other_frameworks
 from kerasbench.worker.feed import Feed, prepare, prepare_sized, shuffle_ns
-from kerasbench.worker.inputs import is_nested
+from kerasbench.worker.inputs import describe, is_nested
 from kerasbench.worker.pipe import Pipe
 from kerasbench.worker.resolve import resolve
 from kerasbench.worker.usage import BusyCores, Meter, card_share_reader, counters_reader, peak_rss_bytes
@@ -234,8 +235,6 @@ def _feed(scenario: Scenario, workload: Workload, request: TrialRequest) -> Feed
 
 def first_prediction(trial: Trial, findings: PartialMeasurement) -> None:
     """Note what a model that is not trained is given, what it predicts, and how long that takes."""
-    from kerasbench.worker.train import describe
-
     feed = trial.feed
     with trial.pipe.phase(FIRST_PREDICTION):
         findings.batch = Batch(describe(feed.train[: feed.batch].x), "")
@@ -346,12 +345,10 @@ def calls(trial: Trial, findings: PartialMeasurement) -> None:
 
 def builds(trial: Trial, findings: PartialMeasurement) -> None:
     """Measure slices of building the model again."""
-    from kerasbench.worker.train import describe
-
     feed, protocol = trial.feed, trial.request.protocol
     findings.batch = Batch(describe(feed.train[: feed.batch].x), "")
     with trial.pipe.phase("builds"):
-        build = models.builder(trial.scenario, feed, protocol.clears)
+        build = partial(models.build_and_drop, trial.scenario, feed, protocol.clears)
         findings.builds = predict.time_builds(build, trial.pace, trial.ask(BUILD))
 
 

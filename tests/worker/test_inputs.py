@@ -1,6 +1,7 @@
 """Structures of arrays, and the inputs of models that bring no rows."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from kerasbench.worker.inputs import (
     LEAST_STEPS,
     MOST_STEPS,
     Spec,
+    describe,
     first,
     fitted,
     in_tuples,
@@ -107,3 +109,10 @@ def test_an_epoch_is_as_long_as_a_pool_of_rows_allows() -> None:
     assert steps_of([Spec("x", (2,))], 32) == MOST_STEPS
     assert steps_of([Spec("x", (224, 224, 3))], 32) == LEAST_STEPS
     assert steps_of([Spec("x", (1 << 15,))], 8) == 64  # a batch of one MiB
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "text"), [("torch.int64", (None, 3), "int64[?, 3]"), ("bool", (), "bool[]")]
+)
+def test_an_array_is_told_by_its_dtype_and_shape(dtype: str, shape: tuple[int | None], text: str) -> None:
+    assert describe(SimpleNamespace(dtype=dtype, shape=shape)) == text

@@ -332,7 +332,5 @@ def test_a_model_is_built_again_as_a_user_would_do_it(monkeypatch: pytest.Monkey
 
     scenario: Any = SimpleNamespace(build=built)
     feed: Any = SimpleNamespace(workload="a workload")
-    build = models.builder(scenario, feed, clears)
-    build()
-    build()
-    assert done == (["clear", "a workload"] if clears else ["a workload"]) * 2
+    models.build_and_drop(scenario, feed, clears)
+    assert done == (["clear", "a workload"] if clears else ["a workload"])

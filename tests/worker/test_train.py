@@ -210,13 +210,6 @@ def test_what_a_user_s_model_calls_its_twin_is_not_spied_on(train: Any) -> None:
     assert spy.batch == Batch("float32[3]", "int32[3]")
 
 
-@pytest.mark.parametrize(
-    ("dtype", "shape", "text"), [("torch.int64", (None, 3), "int64[?, 3]"), ("bool", (), "bool[]")]
-)
-def test_an_array_is_told_by_its_dtype_and_shape(train: Any, dtype: str, shape: tuple[int | None], text: str) -> None:
-    assert train.describe(SimpleNamespace(dtype=dtype, shape=shape)) == text
-
-
 def test_single_steps_take_one_batch_after_another_and_then_the_first_again(train: Any) -> None:
     twin, model = begun()
     steps = train.single_steps(model, fed(Workload(train=40, batch=16)), 4, first=1)
