@@ -16,9 +16,6 @@ from typing import Any
 from kerasbench.datasets import Dataset, Draw
 from kerasbench.protocol.requests import NOTHING, ModelConfig
 
-Feeding = Callable[[Any, Any, int], Any]  # (x, y, batch) -> what `fit` takes, a keras.utils.PyDataset
-Generating = Callable[[Any, Any, int], Any]  # (model, x, new tokens) -> integers (batch, new tokens)
-
 NAME_PATTERN = re.compile(r"[^\W_][\w.-]{0,63}")  # letters and digits of all scripts
 SAVED = (".keras", ".h5", ".hdf5")  # what Keras 3 saves whole models in
 APPLICATIONS = "keras.applications."
@@ -58,7 +55,7 @@ class Workload:
     predict_batch: int | None = None  # None: the training batch, or Keras' default for a full batch
     settings: Mapping[str, Any] = field(default_factory=dict)  # whatever the build function wants to know
     data: Dataset | Draw | None = None  # replaces the scenario's, like parameters and operations
-    feed: Feeding | None = None  # makes a pipeline of the arrays
+    feed: Callable[[Any, Any, int], Any] | None = None  # makes of (x, y, batch) a pipeline: a keras.utils.PyDataset
     test_each_epoch: bool = False  # pass over the test samples at the end of every epoch
     parameters: int | None = None
     operations: int | None = None
@@ -66,22 +63,20 @@ class Workload:
     width: float = 1.0  # the factor on hidden layers at which a sweep measures; see ``scaled``
 
     def __post_init__(self) -> None:
-        def of_it(attribute: str) -> str:
-            return f"{attribute} of workload {self.name!r}"
-
+        of_it = f"of workload {self.name!r}"
         _require_name("a workload's name", self.name)
         for attribute, least in (("train", 1), ("epochs", 1), ("validation", 0), ("test", 0)):
-            _require_count(of_it(attribute), getattr(self, attribute), least)
+            _require_count(f"{attribute} {of_it}", getattr(self, attribute), least)
         for attribute, least in (("batch", 1), ("predict_batch", 1), ("parameters", 0), ("operations", 0)):
             if getattr(self, attribute) is not None:
-                _require_count(of_it(attribute), getattr(self, attribute), least)
-        _require_kind(of_it("large"), self.large, bool)
+                _require_count(f"{attribute} {of_it}", getattr(self, attribute), least)
+        _require_kind(f"large {of_it}", self.large, bool)
         if self.data is not None:
-            _require_data(of_it("data"), self.data)
+            _require_data(f"data {of_it}", self.data)
         if self.feed is not None:
-            _require_function(of_it("feed"), self.feed)
+            _require_function(f"feed {of_it}", self.feed)
         if not isinstance(self.width, int | float) or not self.width > 0:
-            raise ScenarioError(f"{of_it('width')} must be a number above 0, not {self.width!r}")
+            raise ScenarioError(f"width {of_it} must be a number above 0, not {self.width!r}")
 
     def scaled(self, units: int) -> int:
         """Return how wide a hidden layer of that many units is to be: ``units`` times the width, at least 1."""
@@ -133,9 +128,10 @@ class Scenario:
     # two; None: not counted. ``list`` shows three times as many for each sample of a step.
     operations: int | None = None
     # How many tokens `--protocol calls` has the model write after each text; 0: it writes none. ``generate`` does that
-    # for a model with a cache. Without it each token is the likeliest by a call on the whole text.
+    # for a model with a cache: of (model, x, new_tokens) integers (batch, new_tokens). Without it each token is the
+    # likeliest by a call on the whole text.
     new_tokens: int = 0
-    generate: Generating | None = None
+    generate: Callable[[Any, Any, int], Any] | None = None
 
     def __post_init__(self) -> None:
         _require_function("build", self.build)

@@ -86,10 +86,8 @@ def devices() -> list[Device]:
     import jax
 
     accelerators = [device for device in jax.devices() if device.platform != CPU]
-    return [
-        Device(CPU),
-        *(Device(_selector(device), index, device.device_kind) for index, device in enumerate(accelerators)),
-    ]
+    found = [Device(_selector(device), index, device.device_kind) for index, device in enumerate(accelerators)]
+    return [Device(CPU), *found]
 
 
 def jit_default(device: Device) -> bool:

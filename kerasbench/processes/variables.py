@@ -104,9 +104,9 @@ def _is_one(name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def share_datasets(folder: str, inherited: Mapping[str, str] = os.environ) -> None:
+def share_datasets(folder: str) -> None:
     """Put the user's own folder of downloaded data sets into a private KERAS_HOME, so that each is downloaded once."""
-    shared = Path(inherited.get("KERAS_HOME") or "~/.keras").expanduser() / "datasets"
+    shared = Path(os.environ.get("KERAS_HOME") or "~/.keras").expanduser() / "datasets"
     try:
         shared.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -55,9 +55,9 @@ class ModelConfig:
 NOTHING = ModelConfig()
 
 
-def fitting(name: str, default: str = "model") -> str:
+def fitting(name: str) -> str:
     """Return a model's name as a scenario may have it: ``ep_05`` for ``ep=05``."""
-    return UNFIT.sub("_", name)[:MAX_NAME].lstrip("-_.") or default
+    return UNFIT.sub("_", name)[:MAX_NAME].lstrip("-_.") or "model"
 
 
 DataKind = Literal["synthetic", "real"]

@@ -54,18 +54,19 @@ def time_batches(
 ) -> Latency:
     """Time single calls of `predict_on_batch`."""
     batch = min(batch, len(feed.train))
-    return _time_calls(model.predict_on_batch, _rotated(feed, batch), batch, pace, ask, warmup_calls)
+    way = Way("predict_on_batch", model.predict_on_batch, _rotated(feed, batch), batch)
+    return time_way(way, pace, ask, warmup_calls)
 
 
 @dataclass(frozen=True)
 class Way:
-    """One of WAYS that has been called once."""
+    """One way to predict, and the inputs that it is called with in rotation."""
 
     name: str
     call: Callable[[Any], object]
     inputs: Sequence[Any]
     batch: int
-    first_ns: int  # the first call, which may have compiled
+    first_ns: int | None = None  # the first call, which may have compiled; None: not measured
 
 
 def first_call(way: str, model: Any, backend: Backend, feed: Feed, batch: int) -> Way | None:
@@ -91,8 +92,11 @@ def first_call(way: str, model: Any, backend: Backend, feed: Feed, batch: int) -
 
 def time_way(way: Way, pace: Pace, ask: Ask, warmup_calls: int) -> Latency:
     """Time single calls."""
-    latency = _time_calls(way.call, way.inputs, way.batch, pace, ask, warmup_calls)
-    return dataclasses.replace(latency, way=way.name, first_ns=way.first_ns)
+    call, rotated = way.call, itertools.cycle(way.inputs)
+    calls = Calls(lambda: call(next(rotated)), pace)
+    calls.warm_up(warmup_calls, pace.protocol.predict_warmup_ns)
+    slices = measure_slices(ask, calls.slice)
+    return Latency(way.batch, calls.durations_ns, Slices.of(slices), way.name, way.first_ns)
 
 
 def _caller(way: str, model: Any, backend: Backend, batch: int) -> Callable[[Any], Any] | None:
@@ -100,16 +104,6 @@ def _caller(way: str, model: Any, backend: Backend, batch: int) -> Callable[[Any
         return lambda x: model.predict(x, batch_size=batch, verbose=0)
     compiled = way == COMPILED_CALL
     return model.caller(compiled) if isinstance(model, NativeModel) else backend.caller(model, compiled)
-
-
-def _time_calls(
-    call: Callable[[Any], object], inputs: Sequence[Any], batch: int, pace: Pace, ask: Ask, warmup_calls: int
-) -> Latency:
-    rotated = itertools.cycle(inputs)
-    calls = Calls(lambda: call(next(rotated)), pace)
-    calls.warm_up(warmup_calls, pace.protocol.predict_warmup_ns)
-    slices = measure_slices(ask, calls.slice)
-    return Latency(batch, calls.durations_ns, Slices.of(slices))
 
 
 def _rotated(feed: Feed, batch: int) -> list[Any]:

@@ -144,9 +144,8 @@ class Source:
 
     @property
     def data(self) -> Dataset:
-        if self._config.rows:
-            return Dataset("its own rows", (), self.draw)
-        return Dataset("random rows", (), self.draw, random=True)
+        is_random = not self._config.rows
+        return Dataset("random rows" if is_random else "its own rows", (), self.draw, random=is_random)
 
     def look(self) -> None:
         """Load a model and look at it: what it takes, and what it returns for that."""
