@@ -265,10 +265,9 @@ def execute(name: str, file: Path) -> ModuleType:
     return module
 
 
-def require_scenario_name(file: Path) -> str:
-    """Return the scenario's name, which is the file's; raise ScenarioError if it is not fit to be one."""
+def require_scenario_name(file: Path) -> None:
+    """Raise ScenarioError if the file's name, which is the scenario's, is not fit to be one."""
     _require_name(f"{file}: a scenario file's name", file.stem)
-    return file.stem
 
 
 def _require_name(what: str, name: object) -> None:

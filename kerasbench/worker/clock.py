@@ -72,8 +72,6 @@ class WarmUpClock:
              |
            warm
 
-    While others warm up, this one's steps take longer than in its own turns; ``correct`` adapts K to the slices there.
-
     ``sync_ns`` is what a reading with its synchronisation costs on an idle device. On an ``asynchronous`` device a
     synchronisation drains a queue; refilling it, too, is to be a small part of a slice. `fit` tells of the first
     step of each execution alone, so slices are whole executions.

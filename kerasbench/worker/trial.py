@@ -256,7 +256,6 @@ def first_steps(trial: Trial, findings: PartialMeasurement) -> None:
         findings.first_step_ns, first_loss, findings.batch = train.first_step(model, feed)
     findings.recurrent = spy.notes
     if is_calibrated(protocol):
-        findings.sizes = protocol.sizes
         if protocol.repeats and protocol.sizes:
             with trial.phase("learn"):
                 findings.again_ns = train.single_steps(model, feed, protocol.sizes.parity_steps - 1, first=1).fits_ns
