@@ -330,20 +330,18 @@ class Reading:
 
     ns: int
     cpu_ns: int  # of all threads, of helpers and of those that are gone; without those that only keep processors busy
-    switches: int  # how often the kernel took a processor away from this process
+    switches: int  # how often the kernel took a processor away from this process, or it gave one back itself, to wait
     machine: Counters = UNKNOWN
     busy_ns: int = 0  # processor time of ``BusyCores``
-    waits: int = 0  # how often this process gave a processor back itself, to wait
     done: int | None = None
     rss_bytes: int | None = None
 
     def since(self, began: "Reading", count: int, turn: Turn) -> Slice:
         """Return the slice of ``count`` units from one reading to this one."""
         ns, cpu_ns = self.ns - began.ns, self.cpu_ns - began.cpu_ns
-        switching_ns = SWITCH_NS * (self.switches + self.waits - began.switches - began.waits)
+        switching_ns = SWITCH_NS * (self.switches - began.switches)
         taken = self.machine.taken(began.machine, ns, cpu_ns + self.busy_ns - began.busy_ns + switching_ns)
-        slice_ = Slice(count, ns, turn.cycle, turn.position, cpu_ns, *taken)
-        return slice_ if self.done is None else dataclasses.replace(slice_, done=self.done, rss_bytes=self.rss_bytes)
+        return Slice(count, ns, turn.cycle, turn.position, cpu_ns, *taken, done=self.done, rss_bytes=self.rss_bytes)
 
 
 @dataclass
@@ -367,7 +365,8 @@ class Meter:
         used, gone = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
         own_ns = cpu_ns + cpu_ns_of(self.helpers) + round((gone.ru_utime + gone.ru_stime) * NS_PER_S)
         held = (self.done, rss_bytes()) if self.soaks else (None, None)
-        return Reading(now_ns, own_ns, used.ru_nivcsw, self.machine(), self.busy.used_ns(), used.ru_nvcsw, *held)
+        switches = used.ru_nivcsw + used.ru_nvcsw
+        return Reading(now_ns, own_ns, switches, self.machine(), self.busy.used_ns(), *held)
 
     def with_card(self, slice_: Slice) -> Slice:
         """Add to a slice that has just ended what others used of the card; this takes longer, so it is no reading."""

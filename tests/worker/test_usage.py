@@ -97,8 +97,8 @@ def test_a_slice_tells_what_others_took_meanwhile() -> None:
 
 
 def test_what_the_kernel_needs_to_switch_threads_is_not_what_others_took() -> None:
-    began = Reading(0, 0, 100, Counters(2, 0, 0), waits=1_000)
-    ended = Reading(100 * MS, 100 * MS, 1_100, Counters(2, 80 * MS, 0), waits=6_000)
+    began = Reading(0, 0, 1_100, Counters(2, 0, 0))
+    ended = Reading(100 * MS, 100 * MS, 7_100, Counters(2, 80 * MS, 0))
     found = ended.since(began, 1, Turn(0, 0))
     assert found.others_ns == 20 * MS - 6_000 * usage.SWITCH_NS
     assert not found.disturbed
