@@ -3,7 +3,7 @@
 import ctypes
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -149,8 +149,7 @@ def _opened() -> Iterator[Any | None]:
         yield nvml
     finally:
         if nvml is not None:
-            with suppress(nvml.NVMLError):
-                nvml.nvmlShutdown()
+            _told(nvml, "nvmlShutdown")
 
 
 @contextmanager
