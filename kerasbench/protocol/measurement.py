@@ -66,14 +66,12 @@ class Slices:
     def of(cls, slices: Iterable[Slice]) -> Self:
         """Return these slices as columns."""
         found = list(slices)
-        columns = {each: [getattr(slice_, each.name) for slice_ in found] for each in fields(Slice)}
-        return cls(
-            **{
-                each.name: column
-                for each, column in columns.items()
-                if each.default is MISSING or column != [each.default] * len(found)
-            }
-        )
+        columns = {}
+        for each in fields(Slice):
+            column = [getattr(slice_, each.name) for slice_ in found]
+            if each.default is MISSING or any(value != each.default for value in column):
+                columns[each.name] = column
+        return cls(**columns)
 
     def __len__(self) -> int:
         return len(self.count)
