@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,18 +75,17 @@ def _names(loss: Any) -> list[str]:
     return [*(kind.__name__ for kind in type(loss).__mro__), *_names(getattr(loss, "fn", None))]
 
 
-def losses(loss: Any, outputs: Any, names: Sequence[str]) -> Iterator[Any]:
-    """Yield the loss of each output, in the order of ``leaves``.
+def losses(loss: Any, outputs: Any, names: Sequence[str]) -> list[Any]:
+    """Return the loss of each output, in the order of ``leaves``.
 
     ``loss`` is what `compile` had: one for all, or a structure like that of the outputs, or one by their ``names``.
     """
     count = len(list(leaves(outputs)))
     if not is_nested(loss):
-        yield from [loss] * count
-        return
+        return [loss] * count
     keys = sorted(outputs, key=str) if isinstance(outputs, dict) else names
     by_output = [loss.get(key) for key in keys] if isinstance(loss, dict) else list(loss)
-    yield from [*by_output, *[None] * count][:count]
+    return [*by_output, *[None] * count][:count]
 
 
 @dataclass(frozen=True)
@@ -136,11 +135,8 @@ class Source:
         if self._inputs is None:
             self.look()
         x = mapped(lambda spec: spec.draw(samples, rng), self._inputs)
-        outputs = [output for _, output in leaves(self._outputs)]
-        targets = iter(
-            [draw_targets(loss, output.shape, samples, rng) for loss, output in zip(self._losses, outputs, strict=True)]
-        )
-        return x, mapped(lambda output: next(targets), self._outputs)
+        each = iter(self._losses)
+        return x, mapped(lambda output: draw_targets(next(each), output.shape, samples, rng), self._outputs)
 
     @property
     def data(self) -> Dataset:
@@ -157,7 +153,7 @@ class Source:
         self._outputs = outputs_of(self._model, self._inputs)
         loss = self._model.loss if self._trains else None
         names = getattr(self._model, "output_names", None) or []
-        self._losses = list(losses(loss, self._outputs, names))
+        self._losses = losses(loss, self._outputs, names)
 
 
 def inputs_of(model: Any, config: ModelConfig, specs: Sequence[Spec] = ()) -> Any:

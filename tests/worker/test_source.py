@@ -76,7 +76,7 @@ def test_what_cannot_be_made_is_said() -> None:
     ],
 )
 def test_each_output_has_its_loss(loss: Any, outputs: Any, found: list[Any]) -> None:
-    assert list(source.losses(loss, outputs, ["first", "second"])) == found
+    assert source.losses(loss, outputs, ["first", "second"]) == found
 
 
 # Sources.
