@@ -1,6 +1,6 @@
 """What a column is: a device as kerasbench names it, and options (compilation, precision, threads, size).
 
-And how CUDA devices are hidden or shown. Imported by the worker: standard library only.
+And how CUDA devices are hidden or shown.
 """
 
 import dataclasses

@@ -1,7 +1,7 @@
 """What a trial measured, raw: slices in ns, losses, where things lived, what was really in force.
 
 And the turns that a parent gives the children of a block: a child that has said ``ready`` or ``slice`` waits for one,
-a line on its standard input. Imported by the worker: standard library only.
+a line on its standard input.
 """
 
 import itertools

@@ -1,7 +1,4 @@
-"""What the parent asks of a child: one JSON line on its standard input.
-
-Imported by the worker: standard library only.
-"""
+"""What the parent asks of a child: one JSON line on its standard input."""
 
 import dataclasses
 import json
