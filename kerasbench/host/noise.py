@@ -218,8 +218,8 @@ class WarningKind(StrEnum):
     remedy: str
     is_command: bool  # the remedy can be typed as it stands
 
-    def __new__(cls, name: str, meaning: str, remedy: str, is_command: bool = False) -> Self:
-        kind = str.__new__(cls, name)
+    def __new__(cls, name: str, meaning: str = "", remedy: str = "", is_command: bool = False) -> Self:
+        kind = str.__new__(cls, name)  # each has all of it; to find one by its name, the name is enough
         kind._value_ = name
         kind.meaning, kind.remedy, kind.is_command = meaning, remedy, is_command
         return kind

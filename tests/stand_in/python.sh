@@ -6,8 +6,8 @@ read -r token request
 here=${0%/*}
 echo $$ >>"$here/children"
 case $request in
-*'"task": "probe"'*) answer=probe-$KERAS_BACKEND ;;
-*'"task": "describe"'*) answer=describe ;;
+*'"kind": "ProbeRequest"'*) answer=probe-$KERAS_BACKEND ;;
+*'"kind": "DescribeRequest"'*) answer=describe ;;
 *'"parts": true'*) answer=parts-$KERAS_BACKEND ;;
 *) answer=trial-$KERAS_BACKEND ;;
 esac
