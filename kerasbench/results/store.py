@@ -61,7 +61,7 @@ class Store:
     def begin(self, record: Record) -> None:
         """Write the journal as the run now stands, in place of what it held; raise ResultsError if the disk refuses."""
         header = dataclasses.replace(record, trials=[])
-        replace(self.journal, b"".join(map(_line, (header, *record.trials))))
+        replace(self.journal, b"".join(_line(one) for one in (header, *record.trials)))
 
     def add(self, trials: Sequence[TrialRecord]) -> None:
         """Append the trials of a block to the journal in one write; raise ResultsError if the disk refuses."""
@@ -81,7 +81,7 @@ class Store:
         self.journal.unlink(missing_ok=True)
 
 
-def _line(of: Record | TrialRecord) -> bytes:
+def _line(of: object) -> bytes:
     return msgspec.json.encode(_without_empty(of)) + b"\n"
 
 
@@ -96,14 +96,15 @@ def _without_empty(value: Any) -> Any:
         return {name: _without_empty(each) for name, each in value.items()}
     if not dataclasses.is_dataclass(value):
         return value
-    empty = _empty_by_default(type(value))
+    kind: Any = type(value)
+    empty = _empty_by_default(kind)
     return {
         name: _without_empty(each) for name, each in vars(value).items() if name not in empty or each != empty[name]
     }
 
 
 @cache
-def _empty_by_default(kind: type) -> dict[str, Any]:
+def _empty_by_default(kind: Any) -> dict[str, Any]:
     """Return the fields of a dataclass whose default is None, zero, false or without content."""
     defaults = {
         field.name: field.default if field.default_factory is dataclasses.MISSING else field.default_factory()

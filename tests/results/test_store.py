@@ -34,7 +34,8 @@ def test_a_record_is_read_as_it_was_written(store: Store) -> None:
 def test_what_is_empty_by_default_is_left_out_and_a_default_that_says_something_is_written(store: Store) -> None:
     record = made.record(made.trial())
     store.finish(record)
-    written, whole = (msgspec.json.decode(content) for content in (store.data.read_bytes(), msgspec.json.encode(record)))
+    written = msgspec.json.decode(store.data.read_bytes())
+    whole = msgspec.to_builtins(record)
     left_out = whole["trials"][0].keys() - written["trials"][0].keys()
     assert "failure" in left_out
     assert not any(whole["trials"][0][name] for name in left_out)
