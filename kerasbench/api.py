@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from kerasbench import settings
 from kerasbench.analysis import table
@@ -260,9 +260,6 @@ class Machines(Results):
     def __repr__(self) -> str:
         return html.text([line for section in self.page.sections[:1] for line in section.lines])
 
-    def _repr_html_(self) -> str:
-        return html.notebook(self.page)
-
 
 Place = str | Path
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -314,8 +311,7 @@ def run(
     Raises:
         KerasbenchError: something that was asked for does not exist, or another run holds the machine.
     """
-    results: Results = _measure_model(RUN, scenarios, {"backends": backends, "devices": devices} | options)
-    return results
+    return cast("Results", _measure_model(RUN, scenarios, {"backends": backends, "devices": devices} | options))
 
 
 @_with_options(SWEEP)
@@ -336,8 +332,7 @@ def sweep(
         KerasbenchError: something that was asked for does not exist, or another run holds the machine.
     """
     own = {"batch_sizes": batch_sizes, "widths": widths, "backends": backends, "devices": devices}
-    results: Results = _saved(measure(SWEEP, own | options, scenarios=_files(scenario)))
-    return results
+    return cast("Results", _saved(measure(SWEEP, own | options, scenarios=_files(scenario))))
 
 
 @_with_options(EXPLAIN)
@@ -354,8 +349,7 @@ def explain(
             holds the machine.
     """
     own = {"backends": backends, "devices": devices}
-    results: Explained = _saved(measure(EXPLAIN, own | options, scenarios=_files(scenarios)))
-    return results
+    return cast("Explained", _saved(measure(EXPLAIN, own | options, scenarios=_files(scenarios))))
 
 
 @_with_options(VERSUS)
@@ -377,8 +371,7 @@ def versus(
             machine.
     """
     own = {"scenarios": _files(scenarios), "backends": backends, "devices": devices}
-    results: Versions = _saved(measure(VERSUS, own | options, base=str(base), head=str(head)))
-    return results
+    return cast("Versions", _saved(measure(VERSUS, own | options, base=str(base), head=str(head))))
 
 
 @dataclass(frozen=True, repr=False)
@@ -406,17 +399,13 @@ class Bisected:
         return "\n".join(report_history.sentences(self.bisection, report_history.brief(self.versions)))
 
 
-def _quiet(line: str) -> None:
-    pass
-
-
 @_with_options(VERSUS, without=settings.OF_MACHINES)
 def bisect(
     versions: Sequence[Place],
     scenarios: Place | Sequence[Place] = (),
     backends: str | Sequence[str] = (),
     devices: str | Sequence[str] = (),
-    say: Callable[[str], None] = _quiet,
+    say: Callable[[str], None] = lambda line: None,
     **options: Any,
 ) -> Bisected:
     """Find the first version that made a training step slower, as the command ``bisect`` does.
@@ -466,8 +455,7 @@ def fastest(
     Raises:
         KerasbenchError: something that was asked for does not exist, or another run holds the machine.
     """
-    results: Fastest = _measure_model(FASTEST, scenarios, {"backends": backends, "devices": devices} | options)
-    return results
+    return cast("Fastest", _measure_model(FASTEST, scenarios, {"backends": backends, "devices": devices} | options))
 
 
 @_with_options(SOAK)
@@ -483,8 +471,7 @@ def soak(
         KerasbenchError: something that was asked for does not exist, or another run holds the machine.
     """
     own = {"backends": backends, "devices": devices}
-    results: Soaked = _saved(measure(SOAK, own | options, scenarios=_files(scenarios)))
-    return results
+    return cast("Soaked", _saved(measure(SOAK, own | options, scenarios=_files(scenarios))))
 
 
 def measure(command: str, given: Mapping[str, object], **own: Any) -> Any:
@@ -545,9 +532,7 @@ def _measure_on_machines(command: str, options: Settings) -> Machines:
 
 
 def _saved(results: Any) -> Any:
-    if results.files is None:
-        return results
-    if results.files.unsaved:
+    if results.files is not None and results.files.unsaved:
         raise ResultsError(results.files.unsaved)
     return results
 

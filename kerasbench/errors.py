@@ -63,13 +63,10 @@ def unknown(what: str, given: str, known: Iterable[str]) -> UsageError:
     return UsageError(f"unknown {what} {given!r}{guess} (there are: {', '.join(names)})")
 
 
-WINDOWS = "win32"
-
-
 def require_supported(platform: str = sys.platform) -> None:
     """Raise UnsupportedSystem on Windows, which has no process groups, file locks and signals as they are used here.
 
     It is called first: other modules do not even load there.
     """
-    if platform == WINDOWS:
+    if platform == "win32":
         raise UnsupportedSystem("Windows is not supported: run it on Linux or macOS, or in WSL on Windows")

@@ -9,7 +9,7 @@ import logging
 import queue
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
@@ -29,18 +29,16 @@ LOOK_S = 5.0  # between two looks of a worker whether it is to end
 EXTENSION = "kerasbench-"  # before a share's name: by what a worker finds what it has started
 
 
-@contextmanager
-def connections(settings: Settings) -> Iterator[dict[str, Connect]]:
-    """Yield what makes a carrier for each machine of ``--hosts`` or ``--cluster``, by its name; ssh needs no Dask."""
+def connections(settings: Settings) -> AbstractContextManager[dict[str, Connect]]:
+    """Return what makes a carrier for each machine of ``--hosts`` or ``--cluster``, by its name; ssh needs no Dask."""
     if settings.cluster:
-        with connected(settings.cluster, settings.insecure) as workers:
-            yield workers
-    else:
-        yield {host: partial(over_ssh, host) for host in settings.hosts}
+        return connected(settings.cluster, settings.insecure)
+    hosts: dict[str, Connect] = {host: partial(over_ssh, host) for host in settings.hosts}
+    return nullcontext(hosts)
 
 
 @contextmanager
-def connected(address: str, insecure: bool = False) -> Iterator[dict[str, Connect]]:
+def connected(address: str, insecure: bool) -> Iterator[dict[str, Connect]]:
     """Yield what makes a carrier for each worker of a cluster, by the worker's name.
 
     Dask reads the certificates from its own configuration (``distributed.comm.tls``). No command line shows a key.

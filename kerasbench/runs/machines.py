@@ -217,16 +217,14 @@ class Share:
         if message.hello:
             self._meet(message.hello)
         elif message.say:
-            self._hear(text.blanked(message.say)[:SHOWN], say)
+            said = text.blanked(message.say)[:SHOWN]
+            if self.order.command == DOCTOR:
+                self.said.append(said)
+            else:
+                say(self.host, said)
         else:
             self._record(message)
-            self._acknowledge(message.number)
-
-    def _hear(self, said: str, say: Say) -> None:
-        if self.order.command == DOCTOR:
-            self.said.append(said)
-        else:
-            say(self.host, said)
+            self.carrier.send(msgspec.json.encode(Word(acknowledged=message.number)) + b"\n")
 
     def _record(self, message: Line) -> None:
         """Put what is acknowledged afterwards onto the disk; what it had before, when all of that is here."""
@@ -324,9 +322,6 @@ class Share:
                 "checkout or wheel there"
             )
         return ""
-
-    def _acknowledge(self, number: int) -> None:
-        self.carrier.send(msgspec.json.encode(Word(acknowledged=number)) + b"\n")
 
     def leave(self, cause: str) -> None:
         """End with the machine; the cause counts where it is not done."""

@@ -143,7 +143,8 @@ def _measure(
         earlier = _carry_over(interrupted, planned, inventory.probes, folder)
         store = Store(interrupted.file.with_suffix(results_store.JOURNAL))
         if more_s is not None:
-            planned = with_budget(planned, seconds(earlier.trials) + more_s)
+            effort = dataclasses.replace(planned.effort, budget_s=seconds(earlier.trials) + more_s)
+            planned = dataclasses.replace(planned, config=dataclasses.replace(planned.config, effort=effort))
 
     def execute(planned: Plan, earlier: Record | None) -> Record:
         launch = partial(block.measure, kept=planned.config.keep_env)
@@ -303,11 +304,6 @@ def keep_superseded(folder: Path, left: Record) -> None:
     why = f"; other code of kerasbench measured {other} of them" if other else ""
     trials = text.count(len(left.trials), "trial")
     text.complain(f"{trials} measured again: not counted any more{why}; kept in {store.data}")
-
-
-def with_budget(planned: Plan, budget_s: float) -> Plan:
-    effort = dataclasses.replace(planned.effort, budget_s=budget_s)
-    return dataclasses.replace(planned, config=dataclasses.replace(planned.config, effort=effort))
 
 
 def save(store: Store, record: Record) -> FinishedRun:

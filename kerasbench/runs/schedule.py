@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from types import MappingProxyType
 
 from kerasbench.analysis import ratios
@@ -144,14 +145,10 @@ def enough(
     disturbed do not count, as long as that at most doubles how many there are, and as twice as many leave enough.
     ``most`` are the cycles that a stage has at most.
     """
-
     if protocol.soaks:
         whole_ns = protocol.slices_max_ns if stage == soaked_stage(protocol, of_stage) else 0
         return max(sum(slice_.ns for slice_ in column) for column in slices) >= whole_ns
-
-    def is_enough(slices: Sequence[Sequence[Slice]]) -> bool:
-        return _is_enough(protocol, of_stage, stage, slices, most.get(stage))
-
+    is_enough = partial(_is_enough, protocol, of_stage, stage, most.get(stage))
     disturbed = disturbed_cycles(slices)
     undisturbed = [[slice_ for slice_ in column if slice_.cycle not in disturbed] for column in slices]
     if is_enough(undisturbed):
@@ -164,7 +161,7 @@ def enough(
 
 
 def _is_enough(
-    protocol: Protocol, of_stage: Mapping[str, float], stage: str, slices: Sequence[Sequence[Slice]], most: int | None
+    protocol: Protocol, of_stage: Mapping[str, float], stage: str, most: int | None, slices: Sequence[Sequence[Slice]]
 ) -> bool:
     cycles = min(map(len, slices), default=0)
     if cycles < min(protocol.min_cycles, LEAST_CYCLES):
@@ -206,13 +203,13 @@ Between = Callable[[CaseSummary, CaseSummary, str, Sequence[CaseSummary], Priors
 
 
 class StopReason(Enum):
-    """Why a row takes no further block."""
+    """Why a row takes no further block, in words."""
 
-    PRECISE = "precise"
-    NO_GAIN = "no gain"
-    ROUNDS = "rounds"
-    BROKEN = "broken"
-    WON = "won"
+    PRECISE = "every {what} is within ±{percent:.0f} %"
+    NO_GAIN = "no {what} that is still too wide has shrunk in the last {blocks} rounds"
+    ROUNDS = "all {rounds} rounds are done"
+    BROKEN = "base or head has failed, so that nothing is left to compare"
+    WON = "no other can be faster than the fastest by more than the margin"
 
 
 def precision_of(effect: float) -> float:
@@ -297,18 +294,10 @@ def out_of_budget(budget_s: float | None, spent_s: float, another_s: float, done
 
 def in_words(reason: StopReason, effort: Effort, precision: float, several: bool = True) -> str:
     """Put a reason into words; ``several``: of columns that are compared."""
+    if reason is StopReason.ROUNDS and effort.max_rounds <= 1:
+        return "one round was asked for"
     what = "ratio" if several else "interval"
-    match reason:
-        case StopReason.PRECISE:
-            return f"every {what} is within ±{100 * precision:.0f} %"
-        case StopReason.NO_GAIN:
-            return f"no {what} that is still too wide has shrunk in the last {NO_GAIN_BLOCKS} rounds"
-        case StopReason.ROUNDS:
-            return f"all {effort.max_rounds} rounds are done" if effort.max_rounds > 1 else "one round was asked for"
-        case StopReason.WON:
-            return "no other can be faster than the fastest by more than the margin"
-        case StopReason.BROKEN:
-            return "base or head has failed, so that nothing is left to compare"
+    return reason.value.format(what=what, percent=100 * precision, blocks=NO_GAIN_BLOCKS, rounds=effort.max_rounds)
 
 
 def all_in_words(reasons: Sequence[StopReason], effort: Effort, precision: float, several: bool = True) -> str:

@@ -74,6 +74,20 @@ def units_of(workload: WorkloadDescription, step_ns: float) -> Units:
     )
 
 
+def stage_units(units: Units, calls: int, pass_batches: int = 1) -> dict[str, tuple[int, float]]:
+    """Return how many units lead each stage in (``calls`` where a unit is one), and what each of them takes, in ns."""
+    found = {
+        TRAIN: (0, units.train),
+        EPOCH: (LEAD_EPOCHS, units.epoch),
+        ONE: (calls, units.one),
+        BATCH: (calls, units.forward),
+        ALL: (LEAD_PASSES, pass_batches * units.forward),
+        PARTS: (0, PARTS_STEPS * units.step),
+    }
+    found |= {stage: found[BATCH if "batch" in stage else ONE] for stage in CALLS}
+    return found | dict.fromkeys(GENERATIONS, (LEAD_TEXTS, units.text))
+
+
 def sizes_of(protocol: Protocol, workload: WorkloadDescription, steps_ns: Steps) -> Sizes | None:
     """Return the sizes of a row by the steps of its columns; None: one more step of each would show more."""
     slowest_ns = max(min(of_column) for of_column in steps_ns.values())
@@ -95,29 +109,22 @@ def _sizes(protocol: Protocol, workload: WorkloadDescription, step_ns: int) -> S
     silenced = fit(SILENCED, units.step, PARITY_STEPS, least=0)
     calls = fit(predict / 2, units.forward, WARMUP_CALLS, least=2)
     size = workload.predict_batch or workload.batch
-    passes = LEAD_PASSES + cycles
-    needed = {
-        EPOCH: (SHORT_EPOCHS, (LEAD_EPOCHS + cycles) * units.epoch),
-        ONE: (predict, (calls + cycles) * units.one),
-        BATCH: (predict, (calls + cycles) * units.forward),
-        ALL: (predict, passes * units.forward),
-        PARTS: (TAKE_APART, PARTS_STEPS * cycles * units.step),
-    }
-    needed |= {stage: needed[BATCH if "batch" in stage else ONE] for stage in CALLS}
-    needed |= dict.fromkeys(GENERATIONS, (predict, (LEAD_TEXTS + cycles) * units.text))
-    if workload.predicts_only:
-        del needed[BATCH if workload.predicts_batches else ONE]  # which stands for the case
-    present = stages_of(protocol, workload)
+    predicted = BATCH if workload.predicts_batches else ONE
+    headline = predicted if workload.predicts_only else TRAIN  # stands for the case: it is never left out
+    present = {*stages_of(protocol, workload)} - {headline}
+    share_of = {EPOCH: SHORT_EPOCHS, PARTS: TAKE_APART}
     return Sizes(
         step_ns=step_ns,
         parity_steps=1 + min(PARITY_STEPS - 1, learned),
         learn_steps=1 + learned,
         silenced_steps=silenced if silenced >= LEAST_SILENCED else 0,
         evaluated_batches=fit(EVALUATE / 2, units.forward, math.ceil(EVALUATED / workload.batch)),
-        pass_batches=fit(predict / passes, units.forward, math.ceil((workload.test or TESTED) / size)),
+        pass_batches=fit(predict / (LEAD_PASSES + cycles), units.forward, math.ceil((workload.test or TESTED) / size)),
         warmup_calls=calls,
         left_out=[
-            stage for stage, (share, ns) in needed.items() if stage in present and ns > share * protocol.column_max_ns
+            stage
+            for stage, (lead, unit_ns) in stage_units(units, calls).items()
+            if stage in present and (lead + cycles) * unit_ns > share_of.get(stage, predict) * protocol.column_max_ns
         ],
     )
 
@@ -149,16 +156,7 @@ def column_s(
         ns += 2 * (1 + (sizes.evaluated_batches if learns else 0)) * units.forward
         warmup_ns = max(STEADY_TIMES * protocol.warmup_min_ns, 2 * units.train)
         ns += min(warmup_ns, protocol.warmup_max_ns + units.train)
-    unit_of = {
-        TRAIN: (0, units.train),
-        EPOCH: (LEAD_EPOCHS, units.epoch),
-        ONE: (sizes.warmup_calls, units.one),
-        BATCH: (sizes.warmup_calls, units.forward),
-        ALL: (LEAD_PASSES, sizes.pass_batches * units.forward),
-        PARTS: (0, PARTS_STEPS * units.step),
-    }
-    unit_of |= {stage: unit_of[BATCH if "batch" in stage else ONE] for stage in CALLS}
-    unit_of |= dict.fromkeys(GENERATIONS, (LEAD_TEXTS, units.text))
+    unit_of = stage_units(units, sizes.warmup_calls, sizes.pass_batches)
     of_stage = shares(protocol, workload)
     for stage in stages_of(protocol, workload):
         if stage not in sizes.left_out:
