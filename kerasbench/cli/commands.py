@@ -2,22 +2,14 @@
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 
 from kerasbench.cli import EXIT_FAILED_CASES, EXIT_INTERRUPTED, EXIT_OK, EXIT_REGRESSION, EXIT_USAGE
-from kerasbench.cli.options import (
-    FAIL_ON,
-    Argument,
-    Option,
-    as_json,
-    command,
-    measuring,
-    offering,
-)
+from kerasbench.cli.options import FAIL_ON, Argument, Option, as_json, command, measuring, offering
 from kerasbench.errors import UsageError
 from kerasbench.settings import (
     ENVIRONMENTS,
@@ -38,13 +30,12 @@ from kerasbench.settings import (
 from kerasbench.text import print_document
 
 if TYPE_CHECKING:
-    from typing import TextIO
-
     from rich.console import Console
 
     from kerasbench.analysis.versus import Versus
     from kerasbench.api import Explained, Fastest, Machines, Results, Versions
     from kerasbench.report.pages import SavedReport
+    from kerasbench.results.record import RunConfig
     from kerasbench.results.store import Tell
 
 SCENARIOS = Argument(
@@ -58,9 +49,7 @@ def run(**options: Any) -> int:
 
     An option that takes a NAME or a list can be repeated, and takes commas: --backend jax,torch.
     """
-    from kerasbench import api
-
-    return _show(api.measure(RUN, options))
+    return _measure(RUN, options)
 
 
 @measuring(SWEEP, Argument(["scenario"], metavar="SCENARIO", text="One scenario: name or file."))
@@ -69,19 +58,13 @@ def sweep(scenario: str, **options: Any) -> int:
 
     `kerasbench run --resume` continues a sweep that was interrupted.
     """
-    from kerasbench import api
-
-    return _show(api.measure(SWEEP, options, scenarios=[scenario]))
+    return _measure(SWEEP, options, scenarios=[scenario])
 
 
 @measuring(EXPLAIN, SCENARIOS, as_json())
 def explain(scenario: Sequence[str], as_json: bool, **options: Any) -> int:
     """Show where the time of an epoch goes, and what would make it shorter."""
-    from kerasbench import api
-
-    _require_one(as_json, options)
-    explained: Explained = api.measure(EXPLAIN, options, scenarios=list(scenario))
-    return _show_data(explained) if as_json else _show(explained)
+    return _measure(EXPLAIN, options, as_json, scenarios=list(scenario))
 
 
 @measuring(FASTEST, SCENARIOS, as_json())
@@ -91,11 +74,7 @@ def fastest(scenario: Sequence[str], as_json: bool, **options: Any) -> int:
     Settings race side by side, and leave the race once they are too slow. By default only settings that change no
     result are tried.
     """
-    from kerasbench import api
-
-    _require_one(as_json, options)
-    raced: Fastest = api.measure(FASTEST, options, scenarios=list(scenario))
-    return _show_data(raced) if as_json else _show(raced)
+    return _measure(FASTEST, options, as_json, scenarios=list(scenario))
 
 
 @measuring(SOAK, SCENARIOS)
@@ -105,9 +84,7 @@ def soak(scenario: Sequence[str], **options: Any) -> int:
     A second process of each column rests beside it, and takes a turn now and then: so a machine that becomes slower is
     not taken for a model that does.
     """
-    from kerasbench import api
-
-    return _show(api.measure(SOAK, options, scenarios=list(scenario)))
+    return _measure(SOAK, options, scenarios=list(scenario))
 
 
 @measuring(
@@ -171,6 +148,15 @@ def gated(versions: "Sequence[Versus]") -> int:
     return EXIT_OK
 
 
+def _measure(command: str, options: Mapping[str, Any], as_json: bool = False, **own: Any) -> int:
+    """Measure, and show what came out."""
+    from kerasbench import api
+
+    _require_one(as_json, options)
+    results = api.measure(command, options, **own)
+    return _show_data(results) if as_json else _show(results)
+
+
 def _show(results: "Results") -> int:
     from kerasbench.api import Machines
     from kerasbench.report.console import print_page
@@ -197,15 +183,11 @@ def _finish_machines(machines: "Machines") -> int:
     for name, file in machines.data.items():
         print(f"{name}: {file}", file=sys.stderr)
     if machines.interrupted and machines.data:
-        from kerasbench.runs.resume import to_name_again
-
         asked, folder = machines.asked, next(iter(machines.data.values())).parent
         hosts = [] if asked.cluster else [f"--hosts={','.join(machines.interrupted)}"]
         cluster = [f"--cluster={asked.cluster}", *(["--insecure"] if asked.insecure else [])] if asked.cluster else []
         python = [f"--python={one}" for one in asked.python if _concerns(one, machines)]
-        words = ["run", "--resume", "--results", str(folder), *hosts, *cluster, *python]
-        own = to_name_again(machines.briefs[0].summary.record.config)
-        print(f"go on: python -m kerasbench {shlex.join(words)} {own}".rstrip(), file=sys.stderr)
+        _say_how_to_go_on(folder, machines.briefs[0].summary.record.config, *hosts, *cluster, *python)
     if machines.failed and {*machines.failed.values()} == {INTERRUPTED}:
         return EXIT_INTERRUPTED
     failures = any(one.summary.failures for one in machines.briefs)
@@ -218,7 +200,14 @@ def _concerns(python: str, machines: "Machines") -> bool:
     return not host or host in machines.interrupted
 
 
-def _require_one(as_json: bool, options: dict[str, Any]) -> None:
+def _say_how_to_go_on(results: Path, config: "RunConfig", *options: str) -> None:
+    from kerasbench.runs.resume import to_name_again
+
+    words = shlex.join(["run", "--resume", "--results", str(results), *options])
+    print(f"go on: python -m kerasbench {words} {to_name_again(config)}".rstrip(), file=sys.stderr)
+
+
+def _require_one(as_json: bool, options: Mapping[str, Any]) -> None:
     if as_json and (options["hosts"] or options["cluster"]):
         raise UsageError("--json is of one machine; the result file of each is JSON: leave out --json")
 
@@ -233,12 +222,7 @@ def _finish(drawn: "SavedReport | None") -> int:
     if drawn.plot is not None:
         print(f"plot: {drawn.plot}", file=sys.stderr)
     if drawn.interrupted:
-        from kerasbench.runs.resume import to_name_again
-
-        words = (
-            f"run --resume --results {shlex.quote(str(drawn.data.parent))} {to_name_again(drawn.found.record.config)}"
-        )
-        print(f"go on: python -m kerasbench {words.strip()}", file=sys.stderr)
+        _say_how_to_go_on(drawn.data.parent, drawn.found.record.config)
         return EXIT_INTERRUPTED
     return EXIT_FAILED_CASES if drawn.found.summary.failures else EXIT_OK
 
@@ -434,11 +418,7 @@ def history(folder: Path, over: str, as_csv: bool, plot: Path | None) -> int:
     return EXIT_OK
 
 
-@command(
-    "doctor",
-    as_json("Print JSON, with all details."),
-    takes=("backends", "python", *OF_MACHINES),
-)
+@command("doctor", as_json("Print JSON, with all details."), takes=("backends", "python", *OF_MACHINES))
 def doctor(backends: "Sequence[str]", python: "Sequence[str]", as_json: bool, **machines: Any) -> int:
     """Check every backend: which devices it finds, what is wrong, and the command that fixes it."""
     if machines["hosts"] or machines["cluster"]:
@@ -453,10 +433,8 @@ def _examine(given: dict[str, Any]) -> int:
     from kerasbench.report.progress import MachinesProgress, to_stderr
     from kerasbench.runs import cluster, machines
 
-    words: dict[str, Any] = {name: listed(one) if settings.is_list(name) else one for name, one in given.items()}
-    own = settings.Settings(**words)
     with MachinesProgress(to_stderr()) as progress:
-        shares = machines.ask(machines.DOCTOR, own, progress, cluster.connections)
+        shares = machines.ask(machines.DOCTOR, settings.settings(RUN, given), progress, cluster.connections)
     print("\n\n".join("\n".join([share.host, *(f"    {line}" for line in share.examined())]) for share in shares))
     return EXIT_OK if all(share.is_fit for share in shares) else EXIT_USAGE
 
@@ -491,7 +469,6 @@ def _diagnose(backends: "Sequence[str]", python: "Sequence[str]", as_json: bool,
 def share() -> int:
     """Measure this machine's share of a run that another machine asks for, on standard input and output."""
     import os
-    from typing import cast
 
     from rich.console import Console
 

@@ -303,8 +303,10 @@ def differing_keras(probes: Probes) -> list[str]:
 
 def _failure(config: RunConfig, case: Case, report: ProbeReport | Failure, processors: int) -> Failure | None:
     """Return why a case cannot be measured, None where it can."""
-    if case.device not in _seen(report):
-        return _missing(case.device.label, report)
+    if isinstance(report, Failure):
+        return Failure(Code.UNAVAILABLE, report.cause, report.remedy, "import", report.detail)
+    if case.device not in report.devices:
+        return Failure(Code.UNAVAILABLE, f"{describe_probe(report)}, not {case.device.label}", DOCTOR)
     if cause := too_few_executions(case.selected.workload.steps, case.options.steps_per_execution or 1):
         return Failure(Code.UNSUPPORTED, cause, "leave --steps-per-execution out for this workload, or give it less")
     return (refusal(case.selected) if config.explain else None) or unsupported(case, processors)
@@ -344,12 +346,6 @@ def _without_twin(case: Case) -> Failure | None:
         cause = "a twin is compiled as its framework does by default, and computes in float32"
         return Failure(Code.UNSUPPORTED, cause, "leave --jit and --dtype out with --native")
     return None
-
-
-def _missing(label: str, report: ProbeReport | Failure) -> Failure:
-    if isinstance(report, Failure):
-        return Failure(Code.UNAVAILABLE, report.cause, report.remedy, "import", report.detail)
-    return Failure(Code.UNAVAILABLE, f"{describe_probe(report)}, not {label}", DOCTOR)
 
 
 def _nothing_there(probes: Probes, devices: Sequence[str]) -> str:

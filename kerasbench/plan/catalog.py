@@ -10,6 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING
 import platformdirs
 
 from kerasbench import backends
-from kerasbench.errors import UnusableScenario, UsageError, unknown
+from kerasbench.errors import ResultsError, UnusableScenario, UsageError, unknown
 from kerasbench.protocol.messages import Description, WorkloadDescription
 from kerasbench.protocol.requests import NOTHING, ModelConfig, from_dict
 from kerasbench.scenario import (
@@ -88,13 +89,7 @@ OTHER_FORMS = {
     ".pth": "a torch file",
     ".safetensors": "weights alone",
 }
-DESCRIBED_BY = (
-    "scenario.py",
-    "datasets.py",
-    "protocol/messages.py",
-    "protocol/requests.py",
-    "worker/describe.py",
-)
+DESCRIBED_BY = ("scenario.py", "datasets.py", "protocol/messages.py", "protocol/requests.py", "worker/describe.py")
 Ask = Callable[[Sequence[str], str, str | None], "list[Description] | Failure"]  # (files, interpreter, backend)
 
 
@@ -404,10 +399,8 @@ def _read_cached(file: Path) -> Description | None:
 
 
 def _write_cached(file: Path, description: Description) -> None:
-    try:
+    from kerasbench.files import replace  # late: mostly all is remembered
+
+    with suppress(OSError, ResultsError):  # a cache that cannot be written costs 50 ms the next time
         file.parent.mkdir(parents=True, exist_ok=True)
-        partial = file.with_suffix(".partial")
-        partial.write_text(json.dumps(dataclasses.asdict(description)), "utf-8")
-        partial.replace(file)
-    except OSError:
-        return  # a cache that cannot be written costs 50 ms the next time
+        replace(file, json.dumps(dataclasses.asdict(description)).encode())

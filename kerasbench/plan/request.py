@@ -319,9 +319,8 @@ def fastest(settings: Settings) -> RunConfig:
     if varies_batch and not trains:
         raise UsageError(f"--try {BATCH_SIZE} is for training; leave --for {purpose} out, or give --batch-size")
     protocol = dataclasses.replace(RACE.protocol, epochs=trains and not varies_batch, predicts=not trains)
-    effort = Effort(
-        RACE.min_rounds, rounds or RACE.max_rounds, config.effort.budget_s, cold=RACE.cold, protocol=protocol
-    )
+    most, budget_s = rounds or RACE.max_rounds, config.effort.budget_s
+    effort = dataclasses.replace(RACE, max_rounds=most, budget_s=budget_s, protocol=protocol)
     race = RaceConfig(purpose, margin, settings.tries or list(DEFAULT_TRIES), default_backend())
     one_backend = "backend" not in race.tries and not config.backends
     return dataclasses.replace(
@@ -424,11 +423,7 @@ def validated(config: RunConfig) -> RunConfig:
     whole_bytes(config.memory_limit_bytes)
     if not isinstance(config.seed, int) or config.seed < 0:
         raise UsageError(f"--seed takes a whole number from 0 on, not {config.seed}")
-    return dataclasses.replace(
-        config,
-        backends=parse_backends(config.backends),
-        devices=parse_devices(config.devices),
-    )
+    return dataclasses.replace(config, backends=parse_backends(config.backends), devices=parse_devices(config.devices))
 
 
 # A model that is alive in this process: saved with its rows, and measured as any saved model is.
@@ -457,8 +452,8 @@ def with_live_model(settings: Settings, scenarios: Any, data: Any) -> Iterator[S
         yield dataclasses.replace(settings, scenarios=listed(scenarios), data=kind)
         return
     with saved_model(scenarios, None if kind is data else data) as found:
-        own = dataclasses.replace(settings, scenarios=[str(found.file)], data=kind)
-        yield dataclasses.replace(own, rows=found.rows, samples=found.samples)
+        own = [str(found.file)]
+        yield dataclasses.replace(settings, scenarios=own, data=kind, rows=found.rows, samples=found.samples)
 
 
 def is_model(given: object) -> bool:
