@@ -3,26 +3,28 @@
 What is measured and how is the package's own (processes/block.py, runs/schedule.py, analysis/ratios.py).
 """
 
-import dataclasses
 import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from kerasbench.analysis.cases import CaseSummary
+from kerasbench.analysis.cases import STEADY, CaseSummary
+from kerasbench.analysis.estimates import LogEstimate
+from kerasbench.analysis.ratios import ratio_of
 from kerasbench.plan import catalog
+from kerasbench.plan.cases import Case
 from kerasbench.plan.catalog import Selected
 from kerasbench.processes import block
 from kerasbench.processes.block import BlockMember, BlockPolicy
 from kerasbench.processes.outcome import Outcome
 from kerasbench.processes.process import Limits
 from kerasbench.protocol.columns import CPU, Device
-from kerasbench.protocol.measurement import Measurement
-from kerasbench.protocol.requests import Protocol, TrialRequest
-from kerasbench.results.record import TrialRecord
+from kerasbench.protocol.measurement import Measurement, Slice
+from kerasbench.protocol.requests import Protocol
+from kerasbench.results.record import RunConfig, TrialRecord
 from kerasbench.runs import schedule, sizes
-from kerasbench.runs.rounds import freeze
+from kerasbench.runs.rounds import freeze, trial_record, trial_request
 
 LIMITS = Limits(300.0, "this benchmark's limit of 300 s")
 STEPS = Protocol(kind="sweep")  # steps alone, for as long as a whole block's slices may take
@@ -36,19 +38,8 @@ class Column:
     selected: Selected
     backend: str
 
-    def request(self, protocol: Protocol) -> TrialRequest:
-        entry = self.selected.entry
-        return TrialRequest(
-            scenario=entry.name,
-            file=str(entry.file.resolve()),
-            file_hash=entry.file_hash,
-            workload=self.selected.workload.name,
-            backend=self.backend,
-            device=Device(CPU),
-            seed=0,
-            data="synthetic",
-            protocol=protocol,
-        )
+    def case(self, protocol: Protocol) -> Case:
+        return Case(self.selected, self.backend, Device(CPU), protocol=protocol)
 
 
 def chosen(pattern: str) -> list[Selected]:
@@ -57,86 +48,76 @@ def chosen(pattern: str) -> list[Selected]:
 
 
 def blocks(
-    columns: list[Column],
-    count: int,
-    protocol: Protocol = STEPS,
-    seed: int = 0,
-    before: Callable[[], None] = lambda: None,
+    columns: list[Column], count: int, protocol: Protocol = STEPS, before: Callable[[], None] = lambda: None
 ) -> dict[str, CaseSummary]:
     """Measure so many blocks of all columns and return what each column's trials amount to, by its name.
 
     ``before`` is called before each block.
     """
-    *_, found = itertools.islice(growing(columns, protocol, seed, before), count)
+    *_, found = itertools.islice(growing(columns, protocol, before), count)
     return found
 
 
 def growing(
-    columns: list[Column], protocol: Protocol = STEPS, seed: int = 0, before: Callable[[], None] = lambda: None
+    columns: list[Column], protocol: Protocol = STEPS, before: Callable[[], None] = lambda: None
 ) -> Iterator[dict[str, CaseSummary]]:
     """Measure one block after another; after each, yield what each column's trials amount to by then, by its name."""
     trials: dict[str, list[tuple[TrialRecord, Measurement]]] = {column.name: [] for column in columns}
     protocols = dict.fromkeys(trials, protocol)
     for index in itertools.count(1):
         before()
-        for name, trial, measured in held(columns, protocols, index, f"{seed}/{index}"):
-            trials[name].append((trial, measured))
-            protocols[name] = freeze(protocols[name], measured)
+        orders = schedule.draw_orders(f"0/{index}")
+        for column, (outcome, measured) in zip(columns, launched(columns, protocols, orders, index <= 3), strict=True):
+            trial = trial_record(column.case(protocols[column.name]), index, outcome, index)
+            trials[column.name].append((trial, measured))
+            protocols[column.name] = freeze(protocols[column.name], measured)
         yield {name: CaseSummary(list(known), None) for name, known in trials.items()}
 
 
-def held(
-    columns: list[Column], protocols: Mapping[str, Protocol], index: int, seed: str
-) -> Iterator[tuple[str, TrialRecord, Measurement]]:
-    """Hold one block; raise RuntimeError where a column fails, for a benchmark has no use for half of one."""
-    for column, outcome in zip(columns, launched(columns, protocols, seed, index <= 3), strict=True):
+def launched(
+    columns: Sequence[Column],
+    protocols: Mapping[str, Protocol],
+    orders: schedule.Orders,
+    alone: bool,
+    enough: Callable[[str, Sequence[Sequence[Slice]]], bool] | None = None,
+    limits: Limits = LIMITS,
+) -> list[tuple[Outcome, Measurement]]:
+    """Run one block, which ends when it has ``enough`` (None: as a run's blocks do), and return what columns measured.
+
+    Raises:
+        RuntimeError: a column has failed: a benchmark has no use for half of a block.
+    """
+    protocol, workload = protocols[columns[0].name], columns[0].selected.workload
+    cases = [column.case(protocols[column.name]) for column in columns]
+    requests = [trial_request(case, case.protocol, RunConfig()) for case in cases]
+    members = [BlockMember(sys.executable, request, limits) for request in requests]
+    enough = enough or partial(schedule.enough, protocol, schedule.shares(protocol, workload))
+    policy = BlockPolicy(orders, enough, partial(sizes.sizes_of, protocol, workload), lambda: True)
+    found = []
+    for column, outcome in zip(columns, block.measure(members, policy, lambda event: None, alone), strict=True):
         if outcome is None or outcome.measurement is None:
             raise RuntimeError(f"{column.name}: {outcome and outcome.failure}")
-        trial = TrialRecord(
-            round=index,
-            scenario=column.selected.entry.name,
-            workload=column.selected.workload.name,
-            backend=column.backend,
-            device=Device(CPU),
-            wall_ns=outcome.wall_ns,
-            phases=outcome.phases,
-            measurement=outcome.measurement,
-            protocol=protocols[column.name].kind,
-            block=index,
-        )
-        yield column.name, trial, outcome.measurement
+        found.append((outcome, outcome.measurement))
+    return found
 
 
-def launched(
-    columns: Sequence[Column], protocols: Mapping[str, Protocol], seed: str, alone: bool
-) -> Sequence[Outcome | None]:
-    """Run one block and return what became of each column."""
-    entrants = [BlockMember(sys.executable, column.request(protocols[column.name]), LIMITS) for column in columns]
-    protocol = protocols[columns[0].name]
-    workload = columns[0].selected.workload
-    rules = BlockPolicy(
-        schedule.draw_orders(seed),
-        partial(schedule.enough, protocol, schedule.shares(protocol, workload)),
-        partial(sizes.sizes_of, protocol, workload),
-        lambda: True,
-    )
-    return block.measure(entrants, rules, lambda event: None, alone)
-
-
-def one(column: Column, protocol: Protocol) -> Outcome:
+def one(column: Column, protocol: Protocol) -> tuple[Outcome, Measurement]:
     """Run one trial by itself; raise RuntimeError where it fails."""
-    (outcome,) = launched([column], {column.name: protocol}, "0", True)
-    if outcome is None or outcome.measurement is None:
-        raise RuntimeError(f"{column.name}: {outcome and outcome.failure}")
-    return outcome
+    (found,) = launched([column], {column.name: protocol}, schedule.draw_orders("0"), True)
+    return found
 
 
-def alone(column: Column, count: int, protocol: Protocol = STEPS) -> list[float]:
-    """Return the steps, in ms, of so many trials of one column, each by itself."""
-    summary = blocks([column], count, protocol)[column.name]
-    return [measured.training.median_ns / 1e6 for _, measured in summary.trials if measured.training]
+def step_ms(column: Column, protocol: Protocol) -> float:
+    """Return the step that a trial by itself reads, in ms."""
+    _, measured = one(column, protocol)
+    assert measured.training is not None
+    return measured.training.median_ns / 1e6
 
 
-def shorter(protocol: Protocol, slices_s: float) -> Protocol:
-    """Return the protocol with slices that take so long in all."""
-    return dataclasses.replace(protocol, slices_max_ns=int(slices_s * 1e9))
+def by_block(a: CaseSummary, b: CaseSummary) -> list[LogEstimate]:
+    """Return the ratio of the steps of two columns in each block, as if there were no other block."""
+    ratios = (
+        ratio_of(CaseSummary([mine], None), CaseSummary([other], None), STEADY, ())
+        for mine, other in zip(a.trials, b.trials, strict=True)
+    )
+    return [found for found in ratios if found is not None]

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,11 +78,9 @@ def run(one: Example, folder: Path) -> tuple[str, int]:
 def came_out(printed: str) -> str:
     """Return the sentence that matters: the answer, or the complaint."""
     lines = [line.strip("- ") for line in printed.splitlines()]
-    wanted: list[Callable[[str], bool]] = [
-        lambda line: any(words in line for words in (*ANSWER, "not measured:", "failed:")),
-        lambda line: line.startswith("kerasbench:"),
-    ]
-    return next((line for is_it in wanted for line in lines if is_it(line)), "")[:160]
+    answers = [line for line in lines if any(words in line for words in (*ANSWER, "not measured:", "failed:"))]
+    complaints = [line for line in lines if line.startswith("kerasbench:")]
+    return next(iter(answers + complaints), "")[:160]
 
 
 def is_said(one: Example, printed: str) -> bool:

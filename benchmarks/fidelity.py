@@ -34,8 +34,12 @@ from kerasbench.host.lock import machine_lock
 from kerasbench.plan import catalog
 from kerasbench.protocol.columns import DEFAULT
 from kerasbench.protocol.measurement import Slice
-from kerasbench.protocol.requests import Protocol, TrialRequest
+from kerasbench.protocol.requests import Protocol, TrialRequest, counts_epochs
 from kerasbench.scenario import Scenario, load
+from kerasbench.worker import model as models
+from kerasbench.worker.clock import Pace, WarmUpClock, granted, settle_ns
+from kerasbench.worker.failure import refuse_other_frameworks
+from kerasbench.worker.feed import prepare
 
 PAIRS, MIN_PAIRS, BUDGET_S = 25, 6, 60.0
 SHORT_S = 0.6  # an epoch of the steps study: long beside what it costs once, short beside the machine's changes
@@ -70,12 +74,7 @@ def main(mode: str, patterns: list[str]) -> None:
 
 
 def child(backend_name: str, mode: str, file: str, workload_name: str) -> None:
-    from kerasbench.worker.failure import refuse_other_frameworks
-
     refuse_other_frameworks(backend_name)
-    from kerasbench.worker import model as models
-    from kerasbench.worker.feed import prepare
-
     backend = backends.get(backend_name)
     backend.configure(CPU, DEFAULT)
     scenario, _ = load(Path(file))
@@ -87,10 +86,7 @@ def child(backend_name: str, mode: str, file: str, workload_name: str) -> None:
 
 
 def steps_study(subject: Subject) -> None:
-    from kerasbench.worker import train
-    from kerasbench.worker.clock import WarmUpClock
-    from kerasbench.worker.feed import prepare
-    from kerasbench.worker.train import EpochSpans
+    from kerasbench.worker import train  # here and below: it imports Keras
 
     model, backend = subject.model, subject.backend
     workload = dataclasses.replace(
@@ -102,7 +98,7 @@ def steps_study(subject: Subject) -> None:
     steps = min(len(feed.train) // feed.batch, max(3 * SLICES_IN_EPOCH, int(SHORT_S * 1e9 / step_ns)))
     in_slice = max(1, (steps - 2) // SLICES_IN_EPOCH)
     clock = WarmUpClock(Protocol(steps_per_slice=in_slice, warmup_slices=10**9), steps, 0)
-    window, spans = every_other_epoch(clock, backend.synchronize), EpochSpans()
+    window, spans = every_other_epoch(clock, backend.synchronize), train.EpochSpans()
     rows = feed.train[: steps * feed.batch]
     before = short_epochs(subject, feed, [], Protocol())
     epochs = 2 * SHORT_PAIRS + 3
@@ -139,7 +135,6 @@ def every_other_epoch(clock: Any, synchronize: Callable[[Any], None]) -> Any:
 def steps_of(subject: Subject, feed: Any, callbacks: list[Any], protocol: Protocol) -> Any:
     """Measure slices of steps as a trial by itself does, and return their clock."""
     from kerasbench.worker import train
-    from kerasbench.worker.clock import granted
 
     return train.measure_steps(subject.model, feed, callbacks, pace(subject, protocol), granted(SLICES))
 
@@ -147,20 +142,16 @@ def steps_of(subject: Subject, feed: Any, callbacks: list[Any], protocol: Protoc
 def short_epochs(subject: Subject, feed: Any, callbacks: list[Any], protocol: Protocol) -> list[Slice]:
     """Measure slices of short epochs as a trial by itself does."""
     from kerasbench.worker import train
-    from kerasbench.worker.clock import granted
 
     return train.measure_epochs(subject.model, feed, callbacks, pace(subject, protocol), granted(SHORT_SLICES))
 
 
-def pace(subject: Subject, protocol: Protocol) -> Any:
-    from kerasbench.worker.clock import Pace, settle_ns
-
+def pace(subject: Subject, protocol: Protocol) -> Pace:
     return Pace(protocol, subject.backend.synchronize, settle_ns(CPU))
 
 
 def epochs_study(subject: Subject) -> None:
     from kerasbench.worker import train
-    from kerasbench.worker.feed import prepare
 
     model, callbacks = subject.model, subject.callbacks
     workload = subject.scenario.workload(subject.workload_name)
@@ -178,7 +169,6 @@ def epochs_study(subject: Subject) -> None:
 
 def reading_ns(subject: Subject, feed: Any, protocol: Protocol) -> float:
     """Return a + b * full steps in ns, as ``metrics.steady_epoch_ns`` makes it of a trial."""
-    from kerasbench.protocol.requests import counts_epochs
     from kerasbench.worker import train
 
     step_ns = median_step_ns(steps_of(subject, feed, subject.callbacks, protocol).slices)
@@ -192,9 +182,8 @@ def reading_ns(subject: Subject, feed: Any, protocol: Protocol) -> float:
 def real_ns(model: Any, feed: Any, callbacks: list[Any]) -> float:
     """Return the mean duration of real epochs after the first, by callbacks that only see epochs."""
     from kerasbench.worker import train
-    from kerasbench.worker.train import EpochSpans
 
-    spans = EpochSpans()
+    spans = train.EpochSpans()
     extra = train.each_epoch(feed, callbacks)
     extra["callbacks"].append(spans)
     epochs = 2 if feed.workload.steps > 100 else 6 if feed.workload.steps > 1 else 200

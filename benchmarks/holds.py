@@ -25,7 +25,6 @@ from pathlib import Path
 
 from disturbers import KINDS
 
-from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import Column
 from kerasbench.results.store import load
@@ -99,26 +98,16 @@ def one(folder: Path, scenario: str, kind: str, quick: bool) -> None:
 
 def answers(folder: Path) -> Iterator[Answer]:
     for data in sorted(folder.glob("*/*.json")):
-        at, scenario, kind, _ = data.parent.name.split("_", 1)[0], *_named(data.parent.name)
-        summary = summarize(load(data))
-        for ranking in summary.rankings:
-            if ranking.fastest is not None:
-                yield Answer(scenario, kind, float(at), *_said(ranking))
-
-
-def _named(name: str) -> tuple[str, str, str]:
-    *scenario, kind, effort = name.split("_")[1:]
-    return "_".join(scenario), kind, effort
-
-
-def _said(ranking: Ranking) -> tuple[bool, bool, dict[Pair, tuple[float, float, float]]]:
-    assert ranking.fastest is not None
-    ratios = {
-        (ranking.fastest, one.rival): (math.log(one.ratio.low), one.ratio.log_centre, math.log(one.ratio.high))
-        for one in ranking.comparisons
-        if one.ratio.low and one.ratio.high
-    }
-    return ranking.disturbed, ranking.first is not None, ratios
+        at, *scenario, kind, _ = data.parent.name.split("_")
+        for ranking in summarize(load(data)).rankings:
+            if ranking.fastest is None:
+                continue
+            ratios = {
+                (ranking.fastest, one.rival): (math.log(one.ratio.low), one.ratio.log_centre, math.log(one.ratio.high))
+                for one in ranking.comparisons
+                if one.ratio.low and one.ratio.high
+            }
+            yield Answer("_".join(scenario), kind, float(at), ranking.disturbed, ranking.first is not None, ratios)
 
 
 def judge(folder: Path) -> int:

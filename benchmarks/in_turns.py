@@ -20,16 +20,7 @@ def main() -> None:
 
     rng = np.random.default_rng(0)
     x, y = rng.random((TRAIN + VALIDATION, 28, 28), "float32"), rng.integers(0, 10, TRAIN + VALIDATION, "int32")
-    model = keras.Sequential(
-        [
-            keras.layers.Input((28, 28)),
-            keras.layers.Flatten(),
-            keras.layers.Dense(300, activation="relu"),
-            keras.layers.Dense(100, activation="relu"),
-            keras.layers.Dense(10, activation="softmax"),
-        ]
-    )
-    model.compile(optimizer="sgd", loss="sparse_categorical_crossentropy", metrics=["accuracy"])
+    model = compiled()
 
     class InTurn(keras.callbacks.Callback):  # type: ignore[misc]
         began_s: float | None = None
@@ -60,8 +51,18 @@ def main() -> None:
     )
 
 
+def compiled() -> Any:
+    """Return the model of scenarios/mnist_dense.py."""
+    import keras
+
+    dense = [keras.layers.Dense(300, "relu"), keras.layers.Dense(100, "relu"), keras.layers.Dense(10, "softmax")]
+    model = keras.Sequential([keras.Input((28, 28)), keras.layers.Flatten(), *dense])
+    model.compile("sgd", "sparse_categorical_crossentropy", metrics=["accuracy"])
+    return model
+
+
 def settle(model: Any) -> None:
-    """Wait for the steps that JAX has only begun, or they would run in another's turn."""
+    """Wait for the steps that JAX has only begun, or they would run in another's turn; the others are done then."""
     if state := getattr(model, "_jax_state", None):
         import jax
 

@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from children import CPU, answer, in_child
-from columns import Column, chosen, one
+from columns import Column, chosen, step_ms
 
 from kerasbench import backends
 from kerasbench.host.lock import machine_lock
 from kerasbench.protocol.requests import Protocol
+from kerasbench.worker.clock import WarmUpClock
+from kerasbench.worker.failure import refuse_other_frameworks
 
 SLEEPS = Path(__file__).with_name("sleeps.py")
 SLEEP_MS = 500
@@ -39,19 +41,14 @@ def main() -> None:
 def sleeping_ms(backend: str) -> float:
     protocol = Protocol(warmup_min_ns=0, warmup_max_ns=1)
     (selected,) = chosen(str(SLEEPS))
-    measured = one(Column(backend, selected, backend), protocol).measurement
-    assert measured is not None and measured.training is not None
-    return measured.training.median_ns / 1e6
+    return step_ms(Column(backend, selected, backend), protocol)
 
 
 def child(name: str) -> None:
-    from kerasbench.worker.failure import refuse_other_frameworks
-
     refuse_other_frameworks(name)
     import keras
     import numpy as np
 
-    from kerasbench.worker.clock import WarmUpClock
     from kerasbench.worker.train import EpochSpans
 
     backend = backends.get(name)
@@ -62,25 +59,21 @@ def child(name: str) -> None:
     x, y = (rng.random((BATCH * STEPS, WIDTH), "float32") for _ in range(2))
     model.fit(x[:BATCH], y[:BATCH], batch_size=BATCH, verbose=0)
 
-    class Marks(keras.callbacks.Callback):  # type: ignore[misc]
-        def __init__(self, clock: WarmUpClock, synchronize: Any) -> None:
-            super().__init__()
-            self._clock = clock
-            self._synchronize = synchronize
-
-        def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
-            self._clock.begin_epoch()
-
-        def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
-            if self._clock.wants(batch):
-                self._synchronize(self._model)
-                self._clock.mark(batch, time.perf_counter_ns())
-
     def covered(synchronize: Any) -> tuple[float, float]:
         """Return the epoch in ms, and the part of it that lies in slices, by a clock that marks each step."""
         clock = WarmUpClock(Protocol(steps_per_slice=1, warmup_slices=STEPS), STEPS, 0)
         spans = EpochSpans()
-        model.fit(x, y, batch_size=BATCH, verbose=0, callbacks=[Marks(clock, synchronize), spans])
+
+        class Marks(keras.callbacks.Callback):  # type: ignore[misc]
+            def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
+                clock.begin_epoch()
+
+            def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
+                if clock.wants(batch):
+                    synchronize(self._model)
+                    clock.mark(batch, time.perf_counter_ns())
+
+        model.fit(x, y, batch_size=BATCH, verbose=0, callbacks=[Marks(), spans])
         step_ns = sum(slice_.ns for slice_ in clock.slices) / sum(slice_.count for slice_ in clock.slices)
         return spans.epochs_ns[0] / 1e6, step_ns * STEPS / spans.epochs_ns[0]
 

@@ -44,14 +44,10 @@ def pair(backend: str) -> tuple[float, float, float, float, float]:
     began_s = time.monotonic()
     by_hand_s = in_child(backend, str(BY_HAND)) - began_s
     used_s = time.process_time()
-    outcome = launch(backend)
+    (selected,) = chosen(str(NOOP))
+    outcome, _ = one(Column(backend, selected, backend), QUICK.protocol)
     used_s = time.process_time() - used_s
     return by_hand_s, begun_s(outcome), spent_s(outcome), outcome.wall_ns / 1e9, used_s
-
-
-def launch(backend: str) -> Outcome:
-    (selected,) = chosen(str(NOOP))
-    return one(Column(backend, selected, backend), QUICK.protocol)
 
 
 def begun_s(outcome: Outcome) -> float:

@@ -113,8 +113,7 @@ def plant(trainer: Path) -> None:
     before, after = text.split(BEGINS)
     indent = before[len(before.rstrip(" ")) :]
     lines = f"{BEGINS}{indent}from keras.planted import pace\n{indent}pace(self, begin_step)\n"
-    head = before[: len(before) - len(indent)]
-    trainer.write_text(f"{head}{indent}{lines}{after}", "utf-8")
+    trainer.write_text(f"{before}{lines}{after}", "utf-8")
 
 
 if __name__ == "__main__":

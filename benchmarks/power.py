@@ -15,12 +15,10 @@ import random
 import statistics
 from pathlib import Path
 
-from columns import Column, blocks, chosen
+from columns import Column, blocks, by_block, chosen
 
 from kerasbench import backends
-from kerasbench.analysis.cases import STEADY, CaseSummary
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, Verdict, estimate, judge
-from kerasbench.analysis.ratios import ratio_of
 from kerasbench.host.lock import machine_lock
 from kerasbench.plan.duration import RunScatter, minimum_detectable_effect
 
@@ -35,16 +33,8 @@ def main(count: int, names: list[str]) -> None:
     for backend in names:
         found = blocks([Column(name, workloads[name], backend) for name in VARIANTS], count)
         for slower, faster in PAIRS:
-            say(backend, f"{slower} / {faster}", by_block(found[slower], found[faster]))
-
-
-def by_block(a: CaseSummary, b: CaseSummary) -> list[float]:
-    """Return the ratio of each block."""
-    single = (
-        ratio_of(CaseSummary([mine], None), CaseSummary([other], None), STEADY, ())
-        for mine, other in zip(a.trials, b.trials, strict=True)
-    )
-    return [found.value for found in single if found is not None]
+            ratios = [one.value for one in by_block(found[slower], found[faster])]
+            say(backend, f"{slower} / {faster}", ratios)
 
 
 def say(backend: str, pair: str, ratios: list[float]) -> None:

@@ -20,14 +20,15 @@ from pathlib import Path
 
 import medians
 
+from kerasbench.host.lock import machine_lock
+from kerasbench.worker.failure import refuse_other_frameworks
+
 ROOT = Path(__file__).parents[1]
 MODELS = {"iris_mlp": (112, 112, 10), "mnist_dense": (8_000, 32, 1)}  # rows, a batch, epochs of a call
 BACKENDS = ("jax", "tensorflow", "torch")
 
 
 def main(pairs: int) -> None:
-    from kerasbench.host.lock import machine_lock
-
     with machine_lock():
         for name in MODELS:
             for backend in BACKENDS:
@@ -70,8 +71,6 @@ def ratios(name: str, pairs: int) -> list[float]:
 
 
 def child(pairs: int, name: str, backend: str) -> None:
-    from kerasbench.worker.failure import refuse_other_frameworks
-
     refuse_other_frameworks(backend)
     with open(os.devnull, "w", encoding="utf-8") as nowhere, contextlib.redirect_stdout(nowhere):
         found = ratios(name, pairs)

@@ -44,11 +44,10 @@ def run(ahead: float, rng: np.random.Generator) -> Outcome:
     times[best], times[second] = 1.0, 1 + ahead
     left = list(range(len(times)))
     logs: dict[int, list[float]] = {index: [] for index in left}
-    baseline, processes, number = 0, 0, 0
+    baseline = processes = 0
     deviations = BETWEEN_BACKENDS / math.sqrt(2) * np.sqrt(DEGREES / rng.chisquare(DEGREES, BACKENDS))
     leader = left[0]
-    while number < LOOKS:
-        number += 1
+    for _ in range(LOOKS):
         of_backend = rng.standard_normal(BACKENDS) * deviations
         measured = {*left, baseline}
         for index in measured:
@@ -67,7 +66,7 @@ def run(ahead: float, rng: np.random.Generator) -> Outcome:
         left = [one for one in left if one not in found.slower]
         if found.is_over:
             break
-    return Outcome(bool(times[leader] <= 1 + MARGIN), processes, number)
+    return Outcome(bool(times[leader] <= 1 + MARGIN), processes, len(logs[baseline]))
 
 
 def main() -> int:

@@ -10,6 +10,7 @@ ways meet the same hour.
 """
 
 import argparse
+import dataclasses
 import math
 import multiprocessing
 import os
@@ -18,7 +19,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from columns import STEPS, Column, alone, blocks, chosen, shorter
+from columns import STEPS, Column, blocks, by_block, chosen, step_ms
+from disturbers import go_on, spin
 
 from kerasbench import backends
 from kerasbench.analysis.cases import STEADY, CaseSummary
@@ -27,7 +29,7 @@ from kerasbench.analysis.ratios import ratio_of, spread
 from kerasbench.host.lock import machine_lock
 from kerasbench.plan.catalog import Selected
 
-SEQUENTIAL_S = 2.0
+SEQUENTIAL = dataclasses.replace(STEPS, slices_max_ns=2_000_000_000)
 
 
 def main(pattern: str, count: int, names: list[str], load: bool) -> None:
@@ -43,7 +45,7 @@ def study(selected: Selected, backend: str, count: int) -> None:
     sequential = list[float]()
 
     def one_after_the_other() -> None:
-        first, second = (alone(column, 1, shorter(STEPS, SEQUENTIAL_S))[0] for column in columns)
+        first, second = (step_ms(column, SEQUENTIAL) for column in columns)
         sequential.append(math.log(first / second))
 
     a, b = blocks(columns, count, before=one_after_the_other).values()
@@ -53,7 +55,7 @@ def study(selected: Selected, backend: str, count: int) -> None:
 def say(backend: str, a: CaseSummary, b: CaseSummary, sequential: list[float]) -> None:
     parts, ratio = spread(a, b, STEADY), ratio_of(a, b, STEADY, ())
     assert parts is not None and ratio is not None and ratio.half_width is not None
-    each = [one for index in range(len(a.trials)) if (one := of_block(a, b, index)) is not None]
+    each = [one.log_centre for one in by_block(a, b)]
     slices = statistics.median(len(measured.slices) for _, measured in a.trials)
     print(
         f"  {backend:<10} sd of log ratio {statistics.stdev(each):.3f} (within {parts.within:.3f}, between "
@@ -66,12 +68,6 @@ def say(backend: str, a: CaseSummary, b: CaseSummary, sequential: list[float]) -
     print(f"  {'':<10} of {len(called)} comparisons of three blocks {sum(called)} called different", flush=True)
 
 
-def of_block(a: CaseSummary, b: CaseSummary, index: int) -> float | None:
-    one, other = (CaseSummary(case.trials[index : index + 1], None) for case in (a, b))
-    found = ratio_of(one, other, STEADY, ())
-    return None if found is None else found.log_centre
-
-
 def few(case: CaseSummary, start: int) -> CaseSummary:
     return CaseSummary(case.trials[start : start + 3], None)
 
@@ -80,7 +76,8 @@ def few(case: CaseSummary, start: int) -> CaseSummary:
 def loaded() -> Iterator[None]:
     """Keep one core busy for one second in two."""
     with machine_lock():
-        busy = multiprocessing.get_context("spawn").Process(target=in_bursts, daemon=True)
+        context = multiprocessing.get_context("spawn")
+        busy = context.Process(target=go_on, args=(one_second_in_two, os.getpid()), daemon=True)
         busy.start()
         try:
             yield
@@ -88,13 +85,9 @@ def loaded() -> Iterator[None]:
             busy.kill()
 
 
-def in_bursts() -> None:
-    parent = os.getppid()
-    while os.getppid() == parent:  # a script that is killed takes this process with it
-        until_s = time.monotonic() + 1
-        while time.monotonic() < until_s:
-            pass
-        time.sleep(1)
+def one_second_in_two() -> None:
+    spin(1)
+    time.sleep(1)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ import sys
 import time
 from typing import Any
 
+from in_turns import compiled, settle
+
 SHARE = 0.1
 SAMPLES, BATCH, CYCLES = 12_800, 32, 12
 
@@ -30,7 +32,7 @@ def main(backend: str) -> None:
         steps_ns = began_ns = 0
 
         def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-            finished(self._model)  # the property would copy JAX's state back
+            settle(self._model)  # the property would copy JAX's state back
             now_ns = time.perf_counter_ns()
             if batch:
                 self.steps_ns += now_ns - self.began_ns
@@ -41,9 +43,7 @@ def main(backend: str) -> None:
 
     rng, pace = np.random.default_rng(0), Pace()
     x, y = rng.random((SAMPLES, 28, 28), dtype="float32"), rng.integers(0, 10, SAMPLES)
-    dense = [keras.layers.Dense(300, "relu"), keras.layers.Dense(100, "relu"), keras.layers.Dense(10, "softmax")]
-    model = keras.Sequential([keras.Input((28, 28)), keras.layers.Flatten(), *dense])
-    model.compile("sgd", "sparse_categorical_crossentropy", metrics=["accuracy"])
+    model = compiled()
 
     def epoch(share: float) -> tuple[float, float]:
         """Train an epoch; return how long it took, and how long its steps took without their waits, in ns."""
@@ -59,15 +59,6 @@ def main(backend: str) -> None:
         found.append([planted / plain for planted, plain in zip(of[SHARE], of[0.0], strict=True)])
     epochs, steps = (statistics.median(ratios) for ratios in zip(*found, strict=True))
     print(f"{backend}: an epoch takes {epochs:.3f} times as long, its steps without their waits {steps:.3f} times")
-
-
-def finished(model: Any) -> None:
-    """Wait for what JAX has begun; the others return when a step is done."""
-    state = getattr(model, "_jax_state", None)
-    if state is not None:
-        import jax
-
-        jax.block_until_ready([array for arrays in state.values() for array in arrays])
 
 
 if __name__ == "__main__":

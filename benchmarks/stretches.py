@@ -12,18 +12,14 @@ import random
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 import medians
-from columns import STEPS, Column, chosen
+from columns import STEPS, Column, chosen, launched
 
 from kerasbench import backends
 from kerasbench.host.lock import machine_lock
-from kerasbench.processes import block
-from kerasbench.processes.block import BlockMember, BlockPolicy
 from kerasbench.processes.process import Limits
 from kerasbench.protocol.measurement import Slice
-from kerasbench.runs import sizes
 
 IN_TURN = 6  # cycles before a stretch
 STRETCH = 16  # slices of 0.1 s and what each discards: about 2 s
@@ -62,12 +58,9 @@ def of_one(columns: Sequence[Column], subject: int, rng: random.Random) -> list[
     def enough(stage: str, slices: Sequence[Sequence[Slice]]) -> bool:
         return len(slices[subject]) >= GROUPS * (IN_TURN + STRETCH) + IN_TURN
 
-    entrants = [BlockMember(sys.executable, column.request(STEPS), LIMITS) for column in columns]
-    sized = partial(sizes.sizes_of, STEPS, columns[0].selected.workload)
-    rules = BlockPolicy(orders, enough, sized, lambda: True)
-    outcome = block.measure(entrants, rules, lambda event: None, alone=True)[subject]
-    assert outcome is not None and outcome.measurement is not None, outcome and outcome.failure
-    steps = [slice_.unit_ns for slice_ in outcome.measurement.slices]
+    protocols = dict.fromkeys([column.name for column in columns], STEPS)
+    _, measured = launched(columns, protocols, orders, True, enough, LIMITS)[subject]
+    steps = [slice_.unit_ns for slice_ in measured.slices]
     found = []
     for start in range(0, GROUPS * (IN_TURN + STRETCH), IN_TURN + STRETCH):
         before, unbroken = steps[start : start + IN_TURN], steps[start + IN_TURN : start + IN_TURN + STRETCH]

@@ -49,6 +49,7 @@ from kerasbench.results.record import (
     UNWRITTEN,
     RaceConfig,
     Record,
+    RunConfig,
     ScenarioRecord,
     TrialRecord,
     completed_rounds,
@@ -102,7 +103,7 @@ def sitting(earlier: Record | None, now_s: float, booted_s: float) -> int:
     return max(trial.sitting for trial in measured) + is_another
 
 
-def trial_request(case: Case, protocol: Protocol, planned: Plan) -> TrialRequest:
+def trial_request(case: Case, protocol: Protocol, config: RunConfig, caches: str = "") -> TrialRequest:
     entry = case.selected.entry
     return TrialRequest(
         scenario=entry.name,
@@ -111,12 +112,13 @@ def trial_request(case: Case, protocol: Protocol, planned: Plan) -> TrialRequest
         workload=case.selected.workload.name,
         backend=case.backend,
         device=case.device,
-        seed=planned.config.seed,
-        data=planned.config.data,
+        seed=config.seed,
+        data=config.data,
         protocol=protocol,
         options=case.options,
         twin_hash=entry.twins[case.backend] if case.options.native else "",
         model_config=entry.model_config,
+        caches=caches,
     )
 
 
@@ -654,8 +656,7 @@ class Run:
             memory_bytes = int(SAVED_SHARE * self.planned.machine.memory_bytes)
         minutes = config.soak.minutes if config.soak else 0.0
         limits = trial_limits(config.timeout_s, memory_bytes, config.effort.protocol.kind, known.first_s, minutes)
-        request = trial_request(case, row.asked(case), self.planned)
-        request = dataclasses.replace(request, caches=self._caches.get(case.key, ""))
+        request = trial_request(case, row.asked(case), config, self._caches.get(case.key, ""))
         return BlockMember(self.interpreter(case.column.environment), request, limits, case.label)
 
     def _leave_out_odd(self, row: OpenRow, index: int) -> list[tuple[Case, TrialRecord]]:
