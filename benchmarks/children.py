@@ -27,8 +27,3 @@ def in_child(backend: str, script: str, *arguments: str) -> Any:
     if ended.returncode:
         raise RuntimeError(f"{' '.join(command)}\n{ended.stderr[-2000:]}")
     return json.loads(ended.stdout.splitlines()[-1])
-
-
-def answer(found: Any) -> None:
-    """Say what the child found."""
-    print(json.dumps(found))

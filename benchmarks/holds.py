@@ -113,19 +113,19 @@ def answers(folder: Path) -> Iterator[Answer]:
 def judge(folder: Path) -> int:
     found = list(answers(folder))
     quiet = [one for one in found if one.kind == "quiet"]
-    counted: dict[str, list[tuple[bool, bool, bool, float]]] = defaultdict(list)
+    counted: dict[str, list[tuple[bool, bool, bool]]] = defaultdict(list)
     for one in found:
         if one.kind != "quiet":
             off = max((missed(one, pair, quiet) for pair in one.ratios), default=0.0)
-            counted[one.kind].append((off > MISS, one.marked, one.decided, off))
+            counted[one.kind].append((off > MISS, one.marked, one.decided))
             if off > MISS and not one.marked:
                 print(f"wrong without a mark: {one.scenario}, {one.kind}, by {math.expm1(off):.0%}")
     print("| disturbance | answers | marked | decided | wrong | wrong and not marked |\n|---|---|---|---|---|---|")
     for kind in DRAWN:
         of = counted[kind]
-        cases = [len(of), sum(m for _, m, _, _ in of), sum(d for _, _, d, _ in of), sum(w for w, _, _, _ in of)]
-        print(f"| {kind} | {' | '.join(map(str, cases))} | {sum(w and not m for w, m, _, _ in of)} |")
-    return int(any(w and not m for of in counted.values() for w, m, _, _ in of))
+        cases = [len(of), sum(m for _, m, _ in of), sum(d for _, _, d in of), sum(w for w, _, _ in of)]
+        print(f"| {kind} | {' | '.join(map(str, cases))} | {sum(w and not m for w, m, _ in of)} |")
+    return int(any(w and not m for of in counted.values() for w, m, _ in of))
 
 
 def missed(answer: Answer, pair: Pair, quiet: list[Answer]) -> float:

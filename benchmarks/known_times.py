@@ -8,12 +8,13 @@ Synchronised: what kerasbench reads for the steps of a network of large products
 wait for the device.
 """
 
+import json
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from children import CPU, answer, in_child
+from children import CPU, in_child
 from columns import Column, chosen, step_ms
 
 from kerasbench import backends
@@ -78,7 +79,8 @@ def child(name: str) -> None:
         return spans.epochs_ns[0] / 1e6, step_ns * STEPS / spans.epochs_ns[0]
 
     (epoch_ms, synchronised), (_, unsynchronised) = covered(backend.synchronize), covered(lambda model: None)
-    answer({"step_ms": epoch_ms / STEPS, "synchronised": synchronised, "unsynchronised": unsynchronised})
+    found = {"step_ms": epoch_ms / STEPS, "synchronised": synchronised, "unsynchronised": unsynchronised}
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

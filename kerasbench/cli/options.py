@@ -203,10 +203,7 @@ def setting(name: str) -> Option:
     option = settings.option(name)
     default = Settings.__dataclass_fields__[name].default
     more: dict[str, Any] = {"is_flag": True} if isinstance(default, bool) else {"metavar": option.metavar}
-    if settings.is_list(name):
-        more["multiple"] = True
-    else:
-        more["default"] = default
+    more |= {"multiple": True} if settings.is_list(name) else {"default": default}
     if name in ("rounds", "batch_size"):
         more["type"] = int
     complete = offering(option.offers) if option.offers else None

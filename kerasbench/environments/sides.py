@@ -219,8 +219,7 @@ def sides(base: str, head: str, chosen: Interpreters, backends: Sequence[str], s
         labelled = ", ".join(str(one) for one in chosen.named if one.label)
         known = f"there are: {labelled}" if labelled else "no interpreter has a label"
         raise UsageError(f"there is no backend that has both {base} and {head}; {known}")
-    sources = dict.fromkeys(paths, "versus")
-    interpreters = Interpreters(dict(chosen.named) | paths, dict(chosen.sources) | sources)
+    interpreters = Interpreters(dict(chosen.named) | paths, dict(chosen.sources) | dict.fromkeys(paths, "versus"))
     return Sides(interpreters, list(both), list(paths))
 
 
