@@ -19,6 +19,7 @@ import tempfile
 from importlib.util import find_spec
 from itertools import cycle, islice
 from pathlib import Path
+from typing import Any
 
 import kerasbench
 from kerasbench import backends
@@ -54,29 +55,24 @@ def pace(trainer, step):
 '''
 
 
-def main(scenario: str, names: list[str], planted: int, same: int, rounds: int | None, results: str) -> int:
+def main(scenario: str, names: list[str], planted: int, same: int, options: dict[str, Any]) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         base, head = (environment(Path(scratch) / name, share) for name, share in COPIES)
         found = [
-            compared(f"planted {SHARE:.0%}", base, head, scenario, name, rounds, results) is Verdict.SLOWER
+            compared(f"planted {SHARE:.0%}", base, head, scenario, name, options) is Verdict.SLOWER
             for name in names * planted
         ]
         different = [
-            compared("same twice", base, base, scenario, name, rounds, results) in (Verdict.SLOWER, Verdict.FASTER)
+            compared("same twice", base, base, scenario, name, options) in (Verdict.SLOWER, Verdict.FASTER)
             for name in islice(cycle(names), same)
         ]
     print(f"planted: {sum(found)} of {len(found)} found; same twice: {sum(different)} of {len(different)} different")
     return 0 if all(found) and not any(different) else 1
 
 
-def compared(
-    what: str, base: Path, head: Path, scenario: str, backend: str, rounds: int | None, results: str
-) -> Verdict:
+def compared(what: str, base: Path, head: Path, scenario: str, backend: str, options: dict[str, Any]) -> Verdict:
     """Compare the training step of two environments on a backend, and say what came of it."""
-    quick = rounds == 1
-    found = kerasbench.versus(
-        base, head, scenario, backend, devices="cpu", quick=quick, rounds=None if quick else rounds, results=results
-    )
+    found = kerasbench.versus(base, head, scenario, backend, devices="cpu", **options)
     steps = [one for versions in found.versus for one in versions.of(HEADLINE)]
     if len(steps) != 1:
         raise SystemExit(f"{what}, {backend}: {len(steps)} training steps instead of one:\n{found}")
@@ -126,5 +122,5 @@ if __name__ == "__main__":
     parser.add_argument("--quick", action="store_true", help="one short round")
     parser.add_argument("--results", default="results-planted")
     asked = parser.parse_args()
-    count = 1 if asked.quick else asked.rounds
-    sys.exit(main(asked.scenario, asked.backend.split(","), asked.planted, asked.same, count, asked.results))
+    options = {"quick": asked.quick, "rounds": asked.rounds, "results": asked.results}
+    sys.exit(main(asked.scenario, asked.backend.split(","), asked.planted, asked.same, options))

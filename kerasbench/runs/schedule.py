@@ -449,10 +449,7 @@ def _by_stage(a: Measurement, b: Measurement, metric: str) -> Iterator[tuple[str
         yield EPOCH, share**2 * epochs.of_one_cycle
 
 
-Block = Sequence[tuple[TrialRecord, Measurement]]
-
-
-def _start_s(block: Block) -> float:
+def _start_s(block: Sequence[tuple[TrialRecord, Measurement]]) -> float:
     """Return how long a block took up to the end of its warm-up, and for what else is in no turn."""
     turns_s = math.fsum(_turns_s(trial, phase) for trial, _ in block for phase in IN_TURN)
     return max(trial.wall_ns for trial, _ in block) / 1e9 - turns_s
