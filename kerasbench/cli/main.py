@@ -74,7 +74,8 @@ def main(arguments: list[str] | None = None) -> int:
     except click.exceptions.Exit as asked:  # --help, --version
         return asked.exit_code
     except KerasbenchError as error:
-        return _refused(str(error))
+        complain(str(error))
+        return EXIT_USAGE
     except (KeyboardInterrupt, click.Abort):
         return EXIT_INTERRUPTED
     except BrokenPipeError:  # `kerasbench | head`: the reader has seen enough
@@ -84,13 +85,9 @@ def main(arguments: list[str] | None = None) -> int:
         print(error.format_message(), file=sys.stderr)
         code = EXIT_USAGE
     except click.ClickException as error:
-        return _refused(error.format_message())
+        complain(error.format_message())
+        code = EXIT_USAGE
     return code if isinstance(code, int) else EXIT_OK
-
-
-def _refused(what: str) -> int:
-    complain(what)
-    return EXIT_USAGE
 
 
 # Ctrl-C, SIGTERM and a closed terminal: once ends a run in order, twice at once.
