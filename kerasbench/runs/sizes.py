@@ -109,9 +109,9 @@ def _sizes(protocol: Protocol, workload: WorkloadDescription, step_ns: int) -> S
     silenced = fit(SILENCED, units.step, PARITY_STEPS, least=0)
     calls = fit(predict / 2, units.forward, WARMUP_CALLS, least=2)
     size = workload.predict_batch or workload.batch
-    predicted = BATCH if workload.predicts_batches else ONE
-    headline = predicted if workload.predicts_only else TRAIN  # stands for the case: it is never left out
-    present = {*stages_of(protocol, workload)} - {headline}
+    present = {*stages_of(protocol, workload)} - {TRAIN}
+    if workload.predicts_only:
+        present -= {BATCH if workload.predicts_batches else ONE}  # which stands for the case, as training does
     share_of = {EPOCH: SHORT_EPOCHS, PARTS: TAKE_APART}
     return Sizes(
         step_ns=step_ns,
