@@ -13,6 +13,7 @@ from kerasbench.host.nvidia import Sample
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.catalog import Entry, Selected
 from kerasbench.protocol.columns import DEFAULT, Device, Environment, Options
+from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.measurement import (
     Batch,
     Generation,
@@ -29,7 +30,7 @@ from kerasbench.protocol.measurement import (
     Training,
     Usage,
 )
-from kerasbench.protocol.messages import Code, Description, Failure, Phase, WorkloadDescription
+from kerasbench.protocol.messages import Code, Failure, Phase
 from kerasbench.protocol.requests import Sizes
 from kerasbench.results.record import Effort, Record, RunConfig, ScenarioRecord, TrialRecord
 from kerasbench.results.store import Store

@@ -14,8 +14,9 @@ from functools import cached_property
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, LogEstimate, Priors, learned, mean_interval
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.protocol.columns import CPU, IEEE, CaseKey, Column, Size
+from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.measurement import Measurement, Parity, Resolved, Training
-from kerasbench.protocol.messages import Code, Description, Failure, WorkloadDescription
+from kerasbench.protocol.messages import Code, Failure
 from kerasbench.results.record import Origin, TrialRecord
 from kerasbench.text import label
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
-from kerasbench.protocol.messages import WorkloadDescription
+from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.report.markdown import draw_table, escape
 from kerasbench.text import NOTHING, label, whole_gib
 

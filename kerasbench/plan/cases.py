@@ -22,7 +22,8 @@ from kerasbench.protocol.columns import (
     parse_label,
 )
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
-from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport, WorkloadDescription
+from kerasbench.protocol.descriptions import WorkloadDescription
+from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
 from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, Protocol, counts_epochs, too_few_executions
 from kerasbench.results.record import Counted, Effort, RaceConfig, RunConfig
 from kerasbench.settings import BATCH_SIZE

@@ -21,7 +21,7 @@ import platformdirs
 
 from kerasbench import backends
 from kerasbench.errors import ResultsError, UnusableScenario, UsageError, unknown
-from kerasbench.protocol.messages import Description, WorkloadDescription
+from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.requests import NOTHING, ModelConfig, from_dict
 from kerasbench.scenario import (
     ScenarioError,
@@ -89,7 +89,7 @@ OTHER_FORMS = {
     ".pth": "a torch file",
     ".safetensors": "weights alone",
 }
-DESCRIBED_BY = ("scenario.py", "datasets.py", "protocol/messages.py", "protocol/requests.py", "worker/describe.py")
+DESCRIBED_BY = ("scenario.py", "datasets.py", "protocol/descriptions.py", "protocol/requests.py", "worker/describe.py")
 Ask = Callable[[Sequence[str], str, str | None], "list[Description] | Failure"]  # (files, interpreter, backend)
 
 

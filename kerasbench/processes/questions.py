@@ -17,7 +17,8 @@ from kerasbench.processes import process
 from kerasbench.processes.outcome import Received, failure_of, not_started
 from kerasbench.processes.variables import NOTHING, clean, for_scratch, share_datasets
 from kerasbench.protocol.columns import CPU, DEFAULT, GPU, Device, visible_cuda
-from kerasbench.protocol.messages import Description, Failure, Inventory, Message, ProbeReport
+from kerasbench.protocol.descriptions import Description
+from kerasbench.protocol.messages import Failure, Inventory, Message, ProbeReport
 from kerasbench.protocol.requests import NOTHING as NO_CONFIG
 from kerasbench.protocol.requests import (
     CountRequest,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kerasbench.protocol.columns import Device
+from kerasbench.protocol.descriptions import Description
 from kerasbench.protocol.measurement import Measurement, Slice
 
 EXIT_PIPE_LOST = 203  # a child's status when its pipe was taken from it; no program leaves with it by custom
@@ -79,49 +80,6 @@ class Inventory:
     prefix: str
     architecture: str
     packages: dict[str, str]  # versions by normalised name
-
-
-@dataclass(frozen=True)
-class WorkloadDescription:
-    """One workload of a scenario."""
-
-    name: str
-    train: int
-    batch: int
-    full_batch: bool
-    steps: int
-    epochs: int
-    validation: int
-    test: int
-    data: str
-    has_real_data: bool
-    keras_only: str = ""  # what it needs that no twin without Keras has
-    predicts_only: bool = False  # its model is not trained, because it was saved without what training takes
-    parameters: int | None = None  # of its own model
-    operations: int | None = None  # of a training step
-    large: bool = False  # for a GPU, and measured on a CPU only if it is named
-    predict_batch: int | None = None  # what a prediction takes at once
-    new_tokens: int = 0  # of each text, where its model writes texts
-    own_generate: bool = False  # by a function of the scenario's own
-
-    @property
-    def predicts_batches(self) -> bool:
-        """Whether predictions of a batch are measured besides those of single samples."""
-        return (self.predict_batch or self.batch) > 1
-
-
-@dataclass(frozen=True)
-class Description:
-    """What a scenario file says of itself: remembered, so that it is loaded once."""
-
-    name: str
-    title: str
-    text: str
-    source: str
-    parameters: int | None
-    learnable: bool
-    workloads: list[WorkloadDescription]
-    scalable: bool = False
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,9 @@ from kerasbench.host import Machine
 from kerasbench.host.noise import Signal, Surroundings
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.columns import CaseKey, Column, Device, Options
+from kerasbench.protocol.descriptions import Description
 from kerasbench.protocol.measurement import Measurement
-from kerasbench.protocol.messages import Description, Failure, Phase
+from kerasbench.protocol.messages import Failure, Phase
 from kerasbench.protocol.requests import NOTHING, DataKind, ModelConfig, Protocol, ProtocolKind
 
 SECOND_NS = 1_000_000_000

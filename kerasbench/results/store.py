@@ -21,8 +21,8 @@ import msgspec
 from kerasbench.errors import ResultsError
 from kerasbench.files import PARTIAL, replace
 from kerasbench.protocol.columns import DEFAULT, CaseKey
+from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import Measurement, leaves_out, step_ns
-from kerasbench.protocol.messages import WorkloadDescription
 from kerasbench.results.record import SCHEMA, Counted, Group, Origin, Record, ScenarioRecord, TrialRecord
 from kerasbench.text import complain
 

@@ -20,8 +20,8 @@ from kerasbench.analysis.estimates import LogEstimate, Prior, Priors, median_err
 from kerasbench.analysis.ratios import TYPICAL_SCATTER
 from kerasbench.plan.cases import SOAKED, Case, Shared
 from kerasbench.protocol.columns import CaseKey
+from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import BUILD, CALLS, GENERATIONS, STAGES, Measurement, Slice, disturbed_cycles
-from kerasbench.protocol.messages import WorkloadDescription
 from kerasbench.protocol.requests import Protocol, counts_epochs
 from kerasbench.results.record import BUDGET, MIN_ROUNDS, Effort, RunConfig, TrialRecord
 from kerasbench.text import count

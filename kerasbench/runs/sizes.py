@@ -9,8 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import CALLS, GENERATIONS, STAGES
-from kerasbench.protocol.messages import WorkloadDescription
 from kerasbench.protocol.requests import Protocol, Sizes, counts_epochs
 from kerasbench.runs.schedule import LEAST_CYCLES, LONG, shares
 

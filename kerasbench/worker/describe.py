@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from kerasbench import backends
-from kerasbench.protocol.messages import Description, WorkloadDescription
+from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.requests import NOTHING, CountRequest, DescribeRequest, FetchRequest, ModelConfig
 from kerasbench.scenario import Scenario, ScenarioError, Workload, require_unchanged
 from kerasbench.worker.failure import TrialFailure, failure_of, refuse_other_frameworks

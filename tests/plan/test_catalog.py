@@ -12,7 +12,7 @@ import pytest
 from kerasbench import backends
 from kerasbench.errors import UnusableScenario, UsageError
 from kerasbench.plan import catalog
-from kerasbench.protocol.messages import Description, WorkloadDescription
+from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.requests import Input, ModelConfig
 from kerasbench.scenario import content_hash, twin_file
 

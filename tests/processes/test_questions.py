@@ -13,7 +13,8 @@ from kerasbench.processes.block import BlockMember, BlockPolicy
 from kerasbench.processes.process import Limits
 from kerasbench.processes.questions import GivenUp, Tick, together
 from kerasbench.protocol.columns import CPU, GPU, Device
-from kerasbench.protocol.messages import Code, Description, Failure, Inventory, Message, ProbeReport
+from kerasbench.protocol.descriptions import Description
+from kerasbench.protocol.messages import Code, Failure, Inventory, Message, ProbeReport
 from kerasbench.protocol.requests import CountRequest, DescribeRequest, Protocol, TrialRequest
 from tests import made
 

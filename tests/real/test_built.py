@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kerasbench.plan import catalog
-from kerasbench.protocol.messages import WorkloadDescription
+from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.scenario import STEP_PER_FORWARD
 
 pytestmark = pytest.mark.real

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from kerasbench.protocol.messages import WorkloadDescription
+from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.requests import Protocol, Sizes
 from kerasbench.results.record import QUICK, SWEEP
 from kerasbench.runs import sizes

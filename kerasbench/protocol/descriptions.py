@@ -1,0 +1,46 @@
+"""What a scenario file says of itself. Standard library alone, and little of it: ``list`` reads nothing else."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class WorkloadDescription:
+    """One workload of a scenario."""
+
+    name: str
+    train: int
+    batch: int
+    full_batch: bool
+    steps: int
+    epochs: int
+    validation: int
+    test: int
+    data: str
+    has_real_data: bool
+    keras_only: str = ""  # what it needs that no twin without Keras has
+    predicts_only: bool = False  # its model is not trained, because it was saved without what training takes
+    parameters: int | None = None  # of its own model
+    operations: int | None = None  # of a training step
+    large: bool = False  # for a GPU, and measured on a CPU only if it is named
+    predict_batch: int | None = None  # what a prediction takes at once
+    new_tokens: int = 0  # of each text, where its model writes texts
+    own_generate: bool = False  # by a function of the scenario's own
+
+    @property
+    def predicts_batches(self) -> bool:
+        """Whether predictions of a batch are measured besides those of single samples."""
+        return (self.predict_batch or self.batch) > 1
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a scenario file says of itself: remembered, so that it is loaded once."""
+
+    name: str
+    title: str
+    text: str
+    source: str
+    parameters: int | None
+    learnable: bool
+    workloads: list[WorkloadDescription]
+    scalable: bool = False
