@@ -8,10 +8,12 @@ import importlib
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from kerasbench.protocol.columns import Device, Options
-from kerasbench.protocol.measurement import Compiler
+
+if TYPE_CHECKING:
+    from kerasbench.protocol.measurement import Compiler
 
 Version = tuple[int, ...]
 
@@ -48,8 +50,9 @@ class Backend(Protocol):
     def environment(self, device: Device, options: Options, caches: str) -> dict[str, str]:
         """Return the variables of a child: this device alone, these threads, its compilation caches in a folder.
 
-        The folder is empty unless the options say ``warm_cache``. The caches of what lies below all backends (CUDA,
-        ROCm) are moved by ``processes/variables.py``.
+        The folder is empty unless the options say ``warm_cache``.
+
+        The caches of what lies below all backends (CUDA, ROCm) are moved by ``processes/variables.py``.
         """
 
     def requirements(self, target: Target) -> list[str]:
@@ -79,7 +82,7 @@ class Backend(Protocol):
         ``compiled``: as a whole, by the backend's own compiler and by what ``model.jit_compile`` says; None: not then.
         """
 
-    def compiler(self, model: Any) -> Compiler | None:
+    def compiler(self, model: Any) -> "Compiler | None":
         """Return what its compiler has done in this process; None: nothing, as far as it tells."""
 
     def placement(self, tensor: Any) -> str:

@@ -3,11 +3,13 @@
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kerasbench.backends import Target
 from kerasbench.protocol.columns import CPU, CUDA_FAMILY, GPU, Device, Options, cuda_visibility, processors
-from kerasbench.protocol.measurement import Compiler
+
+if TYPE_CHECKING:
+    from kerasbench.protocol.measurement import Compiler
 
 PACKAGE = "tensorflow"
 ALWAYS = {"KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "2"}  # 2: errors alone
@@ -108,8 +110,10 @@ def caller(model: Any, compiled: bool) -> Callable[[Any], Any] | None:
     return call
 
 
-def compiler(model: Any) -> Compiler | None:
+def compiler(model: Any) -> "Compiler | None":
     """Only a function's traces are told, and only by Keras' own."""
+    from kerasbench.protocol.measurement import Compiler  # late: the parent lists backends without it
+
     functions = [getattr(model, f"{name}_function", None) for name in ("train", "test", "predict")]
     counts = [getattr(one, "experimental_get_tracing_count", None) for one in functions]
     traces = [count() for count in counts if count is not None]
