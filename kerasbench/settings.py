@@ -29,7 +29,7 @@ WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, MACHINES, FILES, EXPERTS = (
 PURPOSES = ("train", "predict", "predict-one")
 BUILD, BUILD_CLEARED = "build", "build-cleared"
 SOAKED = ("train", "predict", BUILD, BUILD_CLEARED)
-DEFAULT_TRIES = ("backend", "device", "jit", "threads", "steps-per-execution")  # they change no result
+DEFAULT_TRIES = ("backend", "device", "jit", "threads", "malloc", "steps-per-execution")  # they change no result
 BATCH_SIZE = "batch-size"
 TRIES = (*DEFAULT_TRIES, "dtype", BATCH_SIZE)
 OF_MACHINES = ("hosts", "cluster", "insecure")  # options of a command that measures on others, too
@@ -137,7 +137,8 @@ class Settings:
     tries: list[str] = _many(
         "--try",
         WHAT,
-        "Settings to try: backend, device, jit, threads, steps-per-execution (default: these), dtype, batch-size.",
+        "Settings to try: backend, device, jit, threads, malloc, steps-per-execution (default: these), dtype, "
+        "batch-size.",
         "SETTING",
         commands=(FASTEST,),
         offers=TRIES,
@@ -225,6 +226,14 @@ class Settings:
     )
     threads: list[str] = _many(
         "--threads", COLUMNS, "Processors that a trial may use. Default: all.", "N", commands=TABLES
+    )
+    malloc: list[str] = _many(
+        "--malloc",
+        COLUMNS,
+        "Memory that is freed on a CPU: default (the system takes it back) or keep (Linux with glibc).",
+        "default|keep",
+        commands=TABLES,
+        offers=("default", "keep"),
     )
     steps_per_execution: list[str] = _many(
         "--steps-per-execution",

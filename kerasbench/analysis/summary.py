@@ -164,6 +164,7 @@ def _terms_of(resolved: Resolved, names_processors: bool) -> list[str]:
         "compiled" if resolved.jit else "not jit-compiled",
         resolved.dtype_policy + ("" if computed == resolved.dtype_policy else f" (layers in {computed})"),
         f"float32 products {resolved.fp32}",
+        *([f"subnormals {resolved.subnormals}"] if resolved.subnormals else []),
         resolved.image_data_format,
         threads,
     ]
@@ -172,6 +173,9 @@ def _terms_of(resolved: Resolved, names_processors: bool) -> list[str]:
 COMMON = ("keras", "python")  # what every column has, and what makes more than the backend differ
 
 IDLE_SHARE = 0.7  # of the processors that a slice of the column has in the median: see "TensorFlow's late epochs"
+VANISHED = 0.2  # of first moments: training a small network then takes 1.2 times as long on torch, where they are kept
+PAGE_NS = 1_000  # what a page fault costs, with clearing the page: 0.6 to 1.1 us (docs/studies.md, "Memory that ...")
+LEAST_IN_PAGES = 0.1  # of a step, in page faults
 OFTEN = 0.03  # of the slices: on JAX and torch it is at most 1.2 % in the published rows
 
 
@@ -212,6 +216,13 @@ def _of_cases(row: Row) -> Iterator[Concern]:
         waited, slices = idle_slices(case)
         if slices and waited / slices >= OFTEN:
             yield Concern(WarningKind.WAITED, row.label, [column], f"in {waited} of {slices} slices")
+        share = max((m.vanishing or 0.0 for _, m in case.trials), default=0.0)
+        if share >= VANISHED:
+            yield Concern(WarningKind.SUBNORMALS, row.label, [column], f"{share:.0%} of its first moments")
+        pages, in_pages = page_faults(case)
+        if in_pages >= LEAST_IN_PAGES:
+            detail = f"{pages:,.0f} pages, about {in_pages:.0%} of its time"
+            yield Concern(WarningKind.PAGES, row.label, [column], detail)
         fallbacks = _fallbacks(case)
         if fallbacks:
             named = ", ".join(f"{name} ({times} a step)" for name, times in sorted(fallbacks.items()))
@@ -301,6 +312,14 @@ def idle_slices(case: CaseSummary) -> tuple[int, int]:
     shares = [cpu_ns / ns for cpu_ns, ns in times if cpu_ns is not None]
     usual = statistics.median(shares) if shares else 0.0
     return sum(share < IDLE_SHARE * usual for share in shares), len(shares)
+
+
+def page_faults(case: CaseSummary) -> tuple[float, float]:
+    """Return how many pages of memory a unit of a column takes from the system, and about what share of its time."""
+    counted = [slices for _, measurement in case.trials if (slices := measurement.slices).page_faults]
+    pages = sum(sum(slices.page_faults or ()) for slices in counted)
+    units, ns = sum(sum(slices.count) for slices in counted), sum(sum(slices.ns) for slices in counted)
+    return (pages / units, pages * PAGE_NS / ns) if units else (0.0, 0.0)
 
 
 def _fallbacks(case: CaseSummary) -> dict[str, int]:

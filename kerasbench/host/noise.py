@@ -261,6 +261,16 @@ class WarningKind(StrEnum):
         "not ranked: what was to be compiled ran eagerly",
         "TORCH_LOGS=recompiles,graph_breaks says where and why",
     )
+    SUBNORMALS = (
+        "subnormals",
+        "a plain script becomes slower than this as it trains: numbers of the optimizer become subnormal",
+        "begin it with torch.set_flush_denormal(True), as kerasbench does",
+    )
+    PAGES = (
+        "pages",
+        "each step gives memory back to the system and takes it again",
+        "--malloc keep measures how much faster it is without that",
+    )
     WAITED = (
         "waited",
         "processors were idle while it trained",

@@ -19,6 +19,7 @@ from kerasbench.protocol.columns import (
     Environment,
     Options,
     Size,
+    has_glibc,
     parse_label,
 )
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
@@ -241,9 +242,9 @@ def candidates(
 ) -> list[Options]:
     """Return the settings of a backend that are tried on a device.
 
-    Each with all the others, but half of the threads and larger batches by themselves. ``steps`` are those of an
-    epoch, 0 where none are trained, and ``batch`` is the workload's. The largest execution is the first that holds a
-    whole epoch; no batch is larger than one.
+    Each with all the others, but half of the threads, kept memory and larger batches by themselves. ``steps`` are those
+    of an epoch, 0 where none are trained, and ``batch`` is the workload's. The largest execution is the first that
+    holds a whole epoch; no batch is larger than one.
     """
     module = backends.get(backend)
     compiled = [None, True] if "jit" in race.tries and module.OTHER_JIT else [None]
@@ -258,6 +259,8 @@ def candidates(
     ]
     if "threads" in race.tries and device.kind == CPU and processors > 1:
         found.append(Options(threads=processors // 2))
+    if "malloc" in race.tries and module.RETURNS_MEMORY and device.kind == CPU and has_glibc():
+        found.append(Options(malloc="keep"))
     if BATCH_SIZE in race.tries and not counts_epochs(steps):
         found += [Options(batch_size=times * batch) for times in BATCHES if times <= steps]
     return found
@@ -315,38 +318,45 @@ def _failure(config: RunConfig, case: Case, report: ProbeReport | Failure, proce
 
 def unsupported(case: Case, processors: int) -> Failure | None:
     """Return why a case's options mean nothing on its device, None where they do; a run may use so many processors."""
+    cause, remedy = next(_refusals(case, processors), ("", ""))
+    return Failure(Code.UNSUPPORTED, cause, remedy) if cause else None
+
+
+def _refusals(case: Case, processors: int) -> Iterator[tuple[str, str]]:
+    """Yield each cause with its remedy."""
     device, options = case.device, case.options
-    if options.native and (failure := _without_twin(case)) is not None:
-        return failure
+    if options.native:
+        yield from _without_twin(case)
     if options.fp32 == "tf32" and device.platform != "cuda":
-        cause = f"TF32 is a mode of NVIDIA GPUs, not of {device.platform}"
-        return Failure(Code.UNSUPPORTED, cause, "leave --fp32 tf32 out for this device")
+        yield f"TF32 is a mode of NVIDIA GPUs, not of {device.platform}", "leave --fp32 tf32 out for this device"
     if options.dtype == "float64" and device.platform in APPLE:
-        return Failure(Code.UNSUPPORTED, "the Apple GPU knows no float64", "--device cpu measures float64")
+        yield "the Apple GPU knows no float64", "--device cpu measures float64"
     if options.threads is not None and options.threads > processors:
         cause = f"{options.threads} threads were asked for, {processors} processors are there"
-        return Failure(Code.UNSUPPORTED, cause, f"--threads 1 to {processors}")
+        yield cause, f"--threads 1 to {processors}"
+    if options.malloc and not (device.platform == CPU and has_glibc()):
+        yield "--malloc keep is about the memory of a CPU, on Linux with glibc", "leave --malloc out for this device"
     if options.busy_cores > processors:
         cause = f"{options.busy_cores} processors were to be kept busy, {processors} are there"
-        return Failure(Code.UNSUPPORTED, cause, f"--busy-cores 1 to {processors}")
+        yield cause, f"--busy-cores 1 to {processors}"
     own = backends.get(case.backend).unsupported(device, options)
-    return Failure(Code.UNSUPPORTED, *own) if own else None
+    if own:
+        yield own
 
 
-def _without_twin(case: Case) -> Failure | None:
-    """Return why there is no native twin of a case, None where there is one."""
+def _without_twin(case: Case) -> Iterator[tuple[str, str]]:
+    """Yield why there is no native twin of a case."""
     entry, workload, options = case.selected.entry, case.selected.workload, case.options
     if workload.keras_only:
         cause = f"{case.selected.label} has {workload.keras_only}, which no twin without Keras has"
-        return Failure(Code.UNSUPPORTED, cause, "leave --native out for this scenario")
-    if case.backend not in entry.twins:
+        yield cause, "leave --native out for this scenario"
+    elif case.backend not in entry.twins:
         remedy = f"docs/scenarios.md says how to write native/{entry.name}_{case.backend}.py"
-        return Failure(Code.UNSUPPORTED, f"{entry.name} has no twin in plain {case.backend}", remedy)
+        yield f"{entry.name} has no twin in plain {case.backend}", remedy
     only_called = case.protocol.kind == "calls"
     if (options.jit is not None and not only_called) or options.dtype not in (None, "float32"):
         cause = "a twin is compiled as its framework does by default, and computes in float32"
-        return Failure(Code.UNSUPPORTED, cause, "leave --jit and --dtype out with --native")
-    return None
+        yield cause, "leave --jit and --dtype out with --native"
 
 
 def _nothing_there(probes: Probes, devices: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ from kerasbench.plan import catalog
 from kerasbench.plan.catalog import Selected
 from kerasbench.processes import variables
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
-from kerasbench.protocol.columns import DTYPES, Device, Fp32, Options, Size, parse_label
+from kerasbench.protocol.columns import DTYPES, Device, Fp32, Malloc, Options, Size, parse_label
 from kerasbench.protocol.requests import STRUCTURE, DataKind, Input, ModelConfig, ProtocolKind, fitting
 from kerasbench.results.record import (
     DEFAULT,
@@ -67,6 +67,7 @@ QUANTITY = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?) ?(?P<unit>[a-z%]*)")
 SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 BYTES = {f"{unit}{suffix}": size for unit, size in (("m", MIB), ("g", GIB)) for suffix in ("", "b", "ib")}
 JIT = {"default": None, "on": True, "off": False}
+MALLOC: dict[str, Malloc | None] = {"default": None, "keep": "keep"}
 RUN_PROTOCOLS = ("steady", "published", "calls")  # sweep is a command
 DEFAULT_BATCHES = ["1..4096"]
 MAX_BATCH = 1 << 20  # a million samples a step; a larger number is a slip of the finger
@@ -225,6 +226,7 @@ def options_of(settings: Settings) -> list[Options]:
     _require_known("value of --jit", settings.jit, JIT)
     _require_known("value of --dtype", settings.dtype, DTYPES)
     _require_known("value of --fp32", settings.fp32, get_args(Fp32))
+    _require_known("value of --malloc", settings.malloc, MALLOC)
     whole = {
         "--threads": settings.threads,
         "--busy-cores": settings.busy_cores,
@@ -236,8 +238,10 @@ def options_of(settings: Settings) -> list[Options]:
                 raise UsageError(f"{option} takes whole numbers from 1 on, not {value!r}")
     policies: list[str | None] = [*settings.dtype] or [None]
     counts: list[int | None] = [int(value) for value in settings.threads] or [None]
-    combinations = itertools.product(settings.jit or ["default"], policies, settings.fp32 or ["ieee"], counts)
-    plain = [Options(JIT[a], b, cast("Fp32", c), d) for a, b, c, d in combinations]
+    combinations = itertools.product(
+        settings.jit or ["default"], policies, settings.fp32 or ["ieee"], counts, settings.malloc or ["default"]
+    )
+    plain = [Options(JIT[a], b, cast("Fp32", c), d, malloc=MALLOC[e]) for a, b, c, d, e in combinations]
     executions: list[int | None] = [int(value) for value in settings.steps_per_execution] or [None]
     options = [dataclasses.replace(one, steps_per_execution=steps) for one in plain for steps in executions]
     warm = [dataclasses.replace(one, warm_cache=True) for one in options if settings.warm_cache]

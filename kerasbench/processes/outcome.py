@@ -15,6 +15,7 @@ import msgspec
 from kerasbench import backends
 from kerasbench.processes.process import Exit, Limits, Task
 from kerasbench.processes.variables import clean, for_scratch, share_datasets
+from kerasbench.protocol.columns import KEEPS_MEMORY
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import EXIT_PIPE_LOST, Code, Failure, Message, Phase
 from kerasbench.protocol.requests import ProtocolKind, TrialRequest, encode_request
@@ -74,7 +75,8 @@ def task_of(
     backend = backends.get(request.backend)
     caches = request.caches or scratch
     own = backend.ALWAYS | backend.environment(request.device, request.options, caches)
-    variables = clean(python, kept) | for_scratch(scratch, caches) | own
+    memory = KEEPS_MEMORY if request.options.malloc else {}
+    variables = clean(python, kept) | for_scratch(scratch, caches) | own | memory
     if request.data == "real":
         share_datasets(scratch)
     line = token + b" " + encode_request(request)

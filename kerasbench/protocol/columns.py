@@ -5,6 +5,7 @@ And how CUDA devices are hidden or shown.
 
 import dataclasses
 import os
+import platform
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -87,10 +88,23 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def has_glibc() -> bool:
+    """Tell whether this Python's malloc is that of the GNU C library."""
+    return platform.libc_ver()[0] == "glibc"
+
+
 Fp32 = Literal["ieee", "tf32", "framework-default"]
 Axis = Literal["batch", "width"]
 AXES: tuple[Axis, ...] = ("batch", "width")
 IEEE = "ieee"
+Malloc = Literal["keep"]
+# How glibc's malloc keeps what a program has freed. By itself it maps large blocks one by one, gives the end of its
+# heap back to the system, and whole heaps of threads.
+KEEPS_MEMORY = {
+    "MALLOC_MMAP_MAX_": "0",
+    "MALLOC_TRIM_THRESHOLD_": str(16 << 30),
+    "MALLOC_ARENA_MAX": "1",
+}
 MIXED = "mixed"  # a backend's operations differ: torch's default multiplies in full and convolves in TF32
 AT = "@"  # stands before the label of an interpreter
 DTYPES = ("float32", "float16", "bfloat16", "float64", "mixed_float16", "mixed_bfloat16")
@@ -138,6 +152,7 @@ class Options:
     steps_per_execution: int | None = None  # steps between two looks of `fit`; None: as the scenario has it
     batch_size: int | None = None  # of a race, where it is a column of its own; None: as the workload has it
     warm_cache: bool = False  # it finds what earlier processes of the run have compiled
+    malloc: Malloc | None = None  # keep: freed memory stays with the process (Linux); None: as the system does it
 
     @property
     def label(self) -> str:
@@ -148,6 +163,7 @@ class Options:
                 "dtype": self.dtype,
                 "fp32": None if self.fp32 == "ieee" else self.fp32,
                 "threads": self.threads,
+                "malloc": self.malloc,
                 "steps-per-execution": self.steps_per_execution,
                 "batch-size": self.batch_size,
                 "native": "on" if self.native else None,

@@ -12,6 +12,7 @@ from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import cached_property
 from typing import Literal, Self
 
+from kerasbench.protocol.columns import Malloc
 from kerasbench.protocol.requests import Sizes
 
 
@@ -31,6 +32,7 @@ class Slice:
     card_share: float | None = None  # the most that other processes used of an NVIDIA card
     done: int | None = None  # of a soak: how many units the process has done by its end, also between slices
     rss_bytes: int | None = None  # of a soak: the memory that the process holds at its end
+    page_faults: int = 0  # pages of memory that the kernel gave the process; those that it read from a disk not counted
 
     @property
     def unit_ns(self) -> float:
@@ -54,6 +56,7 @@ class Slices:
     card_share: list[float | None] | None = None
     done: list[int | None] | None = None
     rss_bytes: list[int | None] | None = None
+    page_faults: list[int] | None = None
 
     def __post_init__(self) -> None:
         columns = vars(self)
@@ -258,6 +261,8 @@ class Resolved:
     recurrent: list[str] = field(default_factory=list)  # lstm: cudnn, backend (its own code), keras (a loop over time)
     busy_cores: float | None = None  # how many processors kerasbench kept busy beside it, on average; None: none
     steps_per_execution: int = 1  # training steps between two looks of `fit`
+    subnormals: Literal["", "flushed", "kept"] = ""  # flushed: they are taken for zero; empty: not recorded
+    malloc: Malloc | None = None  # keep: freed memory stays with the process; None: it may go back to the system
     cached: int | None = 0  # files with compiled programs of earlier processes that were read; None: nobody knows
 
 
@@ -322,6 +327,8 @@ class Measurement:
     compiler: Compiler | None = None  # None: nothing was compiled, or not recorded
     generations: list[Generation] = field(default_factory=list)  # of models that write texts
     builds: Slices | None = None  # each counts models that were built; None: that was not measured
+    # The share of the optimizer's first moments that would be subnormal after a long training; None: not asked.
+    vanishing: float | None = None
 
     @property
     def slices(self) -> Slices:

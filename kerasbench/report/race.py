@@ -5,7 +5,7 @@ from typing import Any
 
 from kerasbench.analysis.metrics import BY_NAME, RATE
 from kerasbench.analysis.race import Race, Standing
-from kerasbench.protocol.columns import APPLE, CPU, Column
+from kerasbench.protocol.columns import APPLE, CPU, KEEPS_MEMORY, Column
 from kerasbench.report import charts
 from kerasbench.report.figures import as_given, listed, names, three_digits, times, whole_steps
 from kerasbench.report.sections import Cell, Section, Table
@@ -89,6 +89,8 @@ def to_write(column: Column, race: Race) -> list[str]:
         lines.append(BESIDE_APPLE.get(column.backend, ON_CPU) if is_apple else ON_CPU)
     elif index:  # the card's number where all are visible
         lines.append(f"export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={index}")
+    if options.malloc:
+        lines.append(f"export {' '.join(f'{name}={value}' for name, value in KEEPS_MEMORY.items())}")
     if options.threads is not None:
         lines.append(f"taskset --cpu-list 0-{options.threads - 1} python your_script.py")
     if options.dtype is not None:

@@ -16,12 +16,12 @@ import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from kerasbench.backends import Backend
-from kerasbench.protocol.columns import CPU, CUDA, Device, Options
+from kerasbench.protocol.columns import CPU, CUDA, Device, Malloc, Options, has_glibc
 from kerasbench.protocol.measurement import Proof, Resolved, Usage
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.text import format_ranges, parse_ranges
@@ -34,6 +34,12 @@ CPUS = Path("/sys/devices/system/cpu")
 
 LEAST_BUSY = 0.25  # of what was to be kept busy: a model on all processors leaves others half of them, or less
 THREADS_TOLERANCE = 0.1  # of a processor: the clock's own thread and the parent's watcher
+
+SUBNORMAL = 1e-39  # a number of float32 that is too small for its usual form: processors need many times as long
+MOMENTUM, VELOCITY = "_momentum", "_velocity"  # how Keras calls first and second moments
+VANISHING = 1e-20  # of a first moment: no gradient has reached it for some 400 steps
+
+MALLINFO = ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
 
 RECURRENT_KINDS = ("lstm", "gru")
 BY_CUDNN, BY_BACKEND, BY_KERAS = "cudnn", "backend", "keras"
@@ -48,6 +54,10 @@ RANDOM_AMOUNTS = ("rate", "stddev", "dropout", "recurrent_dropout")
 SENSITIVE_LAYERS = ("BatchNormalization", "Embedding")
 
 Function = Callable[..., Any]
+
+
+class _Mallinfo(ctypes.Structure):  # malloc.h
+    _fields_ = tuple((name, ctypes.c_int) for name in MALLINFO)
 
 
 def visible_cards() -> list[str]:
@@ -123,7 +133,49 @@ def configuration_in_force(model: Any, backend: Backend) -> Resolved:
         versions=own | backend.versions(),
         steps_per_execution=model.steps_per_execution,
         processors=processors_in_use(),
+        subnormals=_subnormals(),
+        malloc=_malloc(),
     )
+
+
+def _malloc() -> Malloc | None:
+    """Return ``keep`` if glibc's malloc has mapped nothing by itself, as it does with what is large unless told not to.
+
+    None: it has, or this is another system.
+    """
+    if not has_glibc():
+        return None
+    ask = ctypes.CDLL(None).mallinfo
+    ask.restype = _Mallinfo
+    return None if ask().hblks else "keep"
+
+
+def _subnormals() -> Literal["flushed", "kept"]:
+    """Tell what becomes of a subnormal number that the backend halves."""
+    import keras
+
+    half = keras.ops.convert_to_tensor(np.full(8, SUBNORMAL, "float32")) * 0.5
+    return "kept" if np.any(keras.ops.convert_to_numpy(half)) else "flushed"
+
+
+def vanishing(optimizer: Any) -> float | None:
+    """Return the share of an optimizer's first moments that have met no gradient for some hundred steps.
+
+    A weight of a unit that no longer reacts has the gradient zero. Its first moment becomes a tenth smaller with each
+    step: below 1e-20 after about 400 steps and, where such numbers are kept, subnormal for good after about 800.
+    None: the optimizer has no such moments.
+    """
+    import keras
+
+    of_path = {variable.path: variable for variable in getattr(optimizer, "variables", [])}
+    gone = total = 0
+    for path in [one for one in of_path if one.endswith(MOMENTUM)]:
+        first = np.abs(keras.ops.convert_to_numpy(of_path[path]))
+        second = of_path.get(path.removesuffix(MOMENTUM) + VELOCITY)  # shrinks by a thousandth; it tells what has lived
+        lived = first if second is None else keras.ops.convert_to_numpy(second)
+        gone += int(np.count_nonzero((first < VANISHING) & (lived != 0)))
+        total += first.size
+    return gone / total if total else None
 
 
 def check_options(options: Options, actual: Resolved, usage: Usage) -> None:
@@ -136,22 +188,22 @@ def check_options(options: Options, actual: Resolved, usage: Usage) -> None:
 
 def differences(options: Options, actual: Resolved, usage: Usage) -> Iterator[tuple[str, str, str]]:
     """Yield each option that came out otherwise: its name, the value asked for, the value in force."""
-    switch = {True: "on", False: "off"}
-    if options.jit is not None and options.jit != actual.jit:
-        yield "--jit", switch[options.jit], switch[actual.jit]
+    switch = {None: None, True: "on", False: "off"}
+    exact = (
+        ("--jit", switch[options.jit], switch[actual.jit]),
+        ("--fp32", options.fp32 if options.fp32 in ("tf32", "ieee") else None, actual.fp32),
+        ("--steps-per-execution", options.steps_per_execution, actual.steps_per_execution),
+        ("--malloc", options.malloc, actual.malloc or "memory that goes back to the system"),
+    )
+    yield from ((option, str(wanted), str(used)) for option, wanted, used in exact if wanted not in (None, used))
     if options.dtype is not None and not _computes_in(options.dtype, actual):
         layers, weights = " and ".join(actual.compute_dtypes), " and ".join(actual.weight_dtypes)
         yield "--dtype", options.dtype, f"{actual.dtype_policy}, layers in {layers}, weights in {weights}"
-    if options.fp32 in ("tf32", "ieee") and actual.fp32 != options.fp32:
-        yield "--fp32", options.fp32, actual.fp32
     if options.threads is not None:
         if actual.threads is not None and actual.threads != options.threads:
             yield "--threads", str(options.threads), f"{actual.threads} threads"
         elif usage.processors > options.threads + THREADS_TOLERANCE:
             yield "--threads", str(options.threads), f"{usage.processors:.1f} processors busy"
-    executed = actual.steps_per_execution
-    if options.steps_per_execution not in (None, executed):
-        yield "--steps-per-execution", str(options.steps_per_execution), str(executed)
     if options.warm_cache and actual.cached == 0:
         yield "--warm-cache", "on", "nothing that an earlier process had compiled"
     busy_cores = actual.busy_cores or 0

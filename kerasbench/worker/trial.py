@@ -16,7 +16,7 @@ from typing import Any
 
 from kerasbench import backends
 from kerasbench.backends import Backend
-from kerasbench.protocol.columns import GPU, Size
+from kerasbench.protocol.columns import CPU, GPU, Size
 from kerasbench.protocol.measurement import (
     BUILD,
     CALLS,
@@ -162,6 +162,7 @@ class PartialMeasurement:
     parts: Parts | None = None
     compiler: Compiler | None = None
     builds: Slices | None = None
+    vanishing: float | None = None
 
 
 def run_trial(request: TrialRequest, pipe: Pipe) -> Measurement:
@@ -384,6 +385,8 @@ def finish(trial: Trial, findings: PartialMeasurement) -> None:
         finds = request.options.warm_cache and not request.fills_caches
         asked = dataclasses.replace(request.options, warm_cache=finds)
         checks.check_options(asked, findings.resolved, _usage(findings))
+        if backend.KEEPS_SUBNORMALS and request.device.platform == CPU:
+            findings.vanishing = checks.vanishing(getattr(model, "optimizer", None))
         findings.peak_rss_bytes = peak_rss_bytes()
         findings.peak_device_bytes = backend.peak_device_bytes(request.device)
     if trial.scenario.trains and request.protocol.kind not in ("calls", "builds"):

@@ -335,13 +335,16 @@ class Reading:
     busy_ns: int = 0  # processor time of ``BusyCores``
     done: int | None = None
     rss_bytes: int | None = None
+    page_faults: int = 0  # those that read nothing from a disk
 
     def since(self, began: "Reading", count: int, turn: Turn) -> Slice:
         """Return the slice of ``count`` units from one reading to this one."""
         ns, cpu_ns = self.ns - began.ns, self.cpu_ns - began.cpu_ns
         switching_ns = SWITCH_NS * (self.switches - began.switches)
         taken = self.machine.taken(began.machine, ns, cpu_ns + self.busy_ns - began.busy_ns + switching_ns)
-        return Slice(count, ns, turn.cycle, turn.position, cpu_ns, *taken, done=self.done, rss_bytes=self.rss_bytes)
+        faults = self.page_faults - began.page_faults
+        held = (self.done, self.rss_bytes)
+        return Slice(count, ns, turn.cycle, turn.position, cpu_ns, *taken, None, *held, faults)
 
 
 @dataclass
@@ -364,9 +367,10 @@ class Meter:
         now_ns, cpu_ns = time.perf_counter_ns(), time.process_time_ns()
         used, gone = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
         own_ns = cpu_ns + cpu_ns_of(self.helpers) + round((gone.ru_utime + gone.ru_stime) * NS_PER_S)
-        held = (self.done, rss_bytes()) if self.soaks else (None, None)
+        done, held_bytes = (self.done, rss_bytes()) if self.soaks else (None, None)
         switches = used.ru_nivcsw + used.ru_nvcsw
-        return Reading(now_ns, own_ns, switches, self.machine(), self.busy.used_ns(), *held)
+        counters, busy_ns = self.machine(), self.busy.used_ns()
+        return Reading(now_ns, own_ns, switches, counters, busy_ns, done, held_bytes, used.ru_minflt)
 
     def with_card(self, slice_: Slice) -> Slice:
         """Add to a slice that has just ended what others used of the card; this takes longer, so it is no reading."""

@@ -167,6 +167,28 @@ def test_a_row_that_left_something_out_for_slow_steps_says_what() -> None:
     assert said.detail == "without what an epoch costs beyond its steps, passes of predict: one takes 5.2 s"
 
 
+@pytest.mark.parametrize(
+    ("vanishing", "pages", "said"),
+    [
+        (None, 0, []),
+        (0.1, 1_000, []),  # 20 pages a step of 2 ms: 1 % of it
+        (0.46, 0, [(WarningKind.SUBNORMALS, "46% of its first moments")]),
+        (None, 60_000, [(WarningKind.PAGES, "1,200 pages, about 60% of its time")]),
+    ],
+)
+def test_what_makes_plain_scripts_slower_or_this_one_is_a_warning_without_a_mark(
+    vanishing: float | None, pages: int, said: list[tuple[WarningKind, str]]
+) -> None:
+    slices = Slices.of([Slice(50, 100_000_000, page_faults=pages)] * 10)
+    found = made.measurement()
+    training = dataclasses.replace(made.trained(found), slices=slices)
+    trial = made.trial(found=dataclasses.replace(found, training=training, vanishing=vanishing))
+    summary = summarize(made.record(trial))
+    told = {WarningKind.SUBNORMALS, WarningKind.PAGES}
+    assert [(one.what, one.detail) for one in concerns(summary) if one.what in told] == said
+    assert not any(is_warned(row, column) for row in summary.rows for column in row.cases)
+
+
 def test_other_versions_of_keras_are_warned_of_but_not_between_labels() -> None:
     def warned(*labels: str) -> list[str]:
         trials = []

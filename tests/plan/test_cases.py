@@ -226,6 +226,7 @@ TWIN = Options(native=True)
         (Device("mps"), Options(dtype="float64"), "no float64"),
         (made.CPU, Options(jit=True, dtype="float64", fp32="framework-default", threads=1), None),
         (made.CPU, Options(threads=10_000), "10000 threads were asked for"),
+        (CUDA, Options(malloc="keep"), "on Linux with glibc"),
         (made.CPU, Options(busy_cores=2), None),
         (made.CPU, Options(busy_cores=3), "3 processors were to be kept busy, 2 are there"),
         (made.CPU, Options(native=True, dtype="float32", fp32="framework-default", threads=1), None),
@@ -238,6 +239,20 @@ def test_what_means_nothing_in_a_column_is_unsupported_before_it_is_tried(
 ) -> None:
     failure = plan_cases.unsupported(plan_cases.Case(Selected(TWINNED, made.workload()), "torch", device, options), 2)
     assert (failure is None) if reason is None else (failure is not None and reason in failure.cause)
+
+
+def test_memory_is_kept_on_a_cpu_by_glibc_alone_and_tried_where_steps_give_it_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    case = plan_cases.Case(Selected(made.entry(), made.workload()), "torch", made.CPU, Options(malloc="keep"))
+    tried = []
+    for has_glibc in (True, False):
+        monkeypatch.setattr(plan_cases, "has_glibc", lambda found=has_glibc: found)
+        assert (plan_cases.unsupported(case, 2) is None) is has_glibc
+        for backend, device in (("torch", made.CPU), ("torch", CUDA), ("jax", made.CPU), ("tensorflow", made.CPU)):
+            found = plan_cases.candidates(RaceConfig(tries=["malloc"]), backend, device, 0, 2)
+            tried += [(has_glibc, backend, device.kind)] if case.options in found else []
+    assert tried == [(True, "torch", "cpu"), (True, "jax", "cpu")]
 
 
 def test_a_workload_that_only_keras_can_feed_has_no_twin() -> None:

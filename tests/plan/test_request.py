@@ -175,6 +175,12 @@ def test_options_are_crossed_and_taken_once() -> None:
     ]
 
 
+def test_kept_memory_makes_a_column() -> None:
+    assert request.options_of(Settings(malloc=["default", "keep"])) == [DEFAULT, Options(malloc="keep")]
+    with pytest.raises(UsageError, match="did you mean 'keep'"):
+        request.options_of(Settings(malloc=["kept"]))
+
+
 def test_steps_in_an_execution_make_columns_and_a_twin_has_a_loop_of_its_own() -> None:
     found = request.options_of(Settings(native=True, steps_per_execution=["1", "8"]))
     assert found == [Options(steps_per_execution=1), Options(steps_per_execution=8), Options(native=True)]
@@ -217,7 +223,7 @@ def test_a_race_tries_what_changes_no_result_unless_settings_are_named(monkeypat
     monkeypatch.setenv("KERAS_BACKEND", "jax")
     found = request.fastest(Settings(scenarios=["dense"], budget="10m"))
     assert found.race == RaceConfig(
-        tries=["backend", "device", "jit", "threads", "steps-per-execution"], baseline="jax"
+        tries=["backend", "device", "jit", "threads", "malloc", "steps-per-execution"], baseline="jax"
     )
     protocol = dataclasses.replace(RACE.protocol, predicts=False)
     assert found.effort == dataclasses.replace(RACE, budget_s=600, protocol=protocol)

@@ -39,6 +39,7 @@ OPTIONS = Options(
     steps_per_execution=8,
     batch_size=128,
     warm_cache=True,
+    malloc="keep",
 )
 MODEL = ModelConfig([Input("a", [1, 2], "int32")], 4, "layers.py", True, "rows.npz", 9)
 PROTOCOL = Protocol("published", parts=True, sizes=made.SIZES)

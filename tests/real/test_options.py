@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.protocol.columns import Options
+from kerasbench.protocol.columns import Options, has_glibc
 from kerasbench.protocol.messages import Code
 from tests.real import trials
 
@@ -47,6 +47,16 @@ def test_a_step_computes_in_the_dtype_and_by_the_threads_and_is_compiled_or_not_
         assert found.usage.processors < 1.1
     assert resolved.compute_dtypes == [dtype.removeprefix("mixed_")]
     assert resolved.weight_dtypes == ["float64" if dtype == "float64" else "float32"]
+
+
+@pytest.mark.parametrize("backend", ["tensorflow", "torch", "jax"])
+def test_subnormal_numbers_are_zero_everywhere_and_memory_is_kept_where_that_was_asked_for(
+    faults: Path, backend: str
+) -> None:
+    asked = Options(malloc="keep") if has_glibc() else Options()
+    found = trials.measured(trials.run(faults / "fine.py", backend, options=asked, protocol=trials.STEPS_ALONE))
+    assert found.resolved.subnormals == "flushed"
+    assert found.resolved.malloc == asked.malloc
 
 
 @pytest.mark.parametrize("backend", ["tensorflow", "jax"])

@@ -25,7 +25,7 @@ from tests.report.table import brief, drawn
 from tests.report.test_html import Page
 
 # What is one of a few words decides how a file is read, and is never shown as it stands.
-WORDS = {"platform", "kind", "fp32", "unit", "code", "severity"}
+WORDS = {"platform", "kind", "fp32", "unit", "code", "severity", "subnormals", "malloc"}
 DATA = {"synthetic", "real"}
 PIECES = (
     "<script>alert(1)</script>", "</title></style>", "<b", "&lt;", "&#60;", "|", "\\", "\\|", "`", "``", "*", "**",

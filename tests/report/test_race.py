@@ -89,6 +89,10 @@ def test_more_memory_is_told() -> None:
             Column("tensorflow", "cpu", Options(jit=True, steps_per_execution=32)),
             ["model.compile(..., jit_compile=True, steps_per_execution=32)"],
         ),
+        (
+            Column("tensorflow", "cpu", Options(malloc="keep")),
+            ["export MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=17179869184 MALLOC_ARENA_MAX=1"],
+        ),
         (Column("tensorflow", "cpu", Options(threads=2)), ["taskset --cpu-list 0-1 python your_script.py"]),
         (
             Column("torch", "cpu", Options(dtype="mixed_bfloat16")),

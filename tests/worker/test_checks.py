@@ -157,6 +157,9 @@ TWO_BUSY = Usage(20, 10)
         (Options(steps_per_execution=8), {}, ["--steps-per-execution"]),
         (Options(steps_per_execution=8), {"steps_per_execution": 8}, []),
         (DEFAULT, {"steps_per_execution": 8}, []),  # the scenario's own choice
+        (Options(malloc="keep"), {}, ["--malloc"]),
+        (Options(malloc="keep"), {"malloc": "keep"}, []),
+        (DEFAULT, {"malloc": "keep"}, []),  # nothing large was needed
         (Options(warm_cache=True), {"cached": 3}, []),
         (Options(warm_cache=True), {}, ["--warm-cache"]),
         (Options(warm_cache=True), {"cached": None}, []),
@@ -269,6 +272,26 @@ class OwnLSTM(LSTM): ...
 
 
 class Dense: ...
+
+
+@pytest.mark.parametrize(
+    ("moments", "share"),
+    [
+        ({"a_momentum": [1e-21, 1e-3, 0.0, 0.0], "a_velocity": [1e-9, 1e-9, 1e-9, 0.0]}, 0.5),  # the last never lived
+        ({"a_momentum": [-1e-30, 1.0], "b_momentum": [0.0, 1.0]}, 0.25),  # of SGD: zero may be what it began with
+        ({"a_velocity": [1e-30]}, None),
+        ({}, None),
+    ],
+)
+def test_first_moments_vanish_that_have_lived(
+    monkeypatch: pytest.MonkeyPatch, moments: dict[str, list[float]], share: float | None
+) -> None:
+    keras: Any = ModuleType("keras")
+    keras.ops = SimpleNamespace(convert_to_numpy=lambda variable: np.array(variable.value))
+    monkeypatch.setitem(sys.modules, "keras", keras)
+    variables = [SimpleNamespace(path=f"adam/{path}", value=value) for path, value in moments.items()]
+    assert checks.vanishing(SimpleNamespace(variables=variables)) == share
+    assert checks.vanishing(None) is None
 
 
 def model(*layers: object) -> Any:

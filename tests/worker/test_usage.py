@@ -88,6 +88,11 @@ def test_a_slice_is_what_lies_between_two_readings() -> None:
     assert ended.since(began, 4, Turn(2, 1)) == Slice(4, 200, cycle=2, position=1, cpu_ns=300)
 
 
+def test_a_slice_tells_how_many_pages_of_memory_it_was_given() -> None:
+    began, ended = Reading(0, 0, 0, page_faults=50), Reading(10, 5, 0, page_faults=80)
+    assert ended.since(began, 4, Turn(0, 0)).page_faults == 30
+
+
 def test_a_slice_tells_what_others_took_meanwhile() -> None:
     began = Reading(0, 0, 0, Counters(4, 1_000 * MS, 50 * MS, 3))
     ended = Reading(100 * MS, 130 * MS, 0, Counters(4, 1_120 * MS, 60 * MS, 4))
