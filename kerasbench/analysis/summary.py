@@ -173,8 +173,13 @@ def _terms_of(resolved: Resolved, names_processors: bool) -> list[str]:
 COMMON = ("keras", "python")  # what every column has, and what makes more than the backend differ
 
 IDLE_SHARE = 0.7  # of the processors that a slice of the column has in the median: see "TensorFlow's late epochs"
-VANISHED = 0.2  # of first moments: training a small network then takes 1.2 times as long on torch, where they are kept
-PAGE_NS = 1_000  # what a page fault costs, with clearing the page: 0.6 to 1.1 us (docs/studies.md, "Memory that ...")
+SUBNORMAL_NS = (
+    6  # what a subnormal first moment adds to a step on torch: 5 to 7 ns (docs/studies.md, "Steps of a plain fit")
+)
+LEAST_SLOWER = 0.1  # of a step, by what subnormal numbers add to it
+PAGE_NS = (
+    1_000  # what a page fault costs, with clearing the page: 0.6 to 1.1 us (docs/studies.md, "Steps of a plain fit")
+)
 LEAST_IN_PAGES = 0.1  # of a step, in page faults
 OFTEN = 0.03  # of the slices: on JAX and torch it is at most 1.2 % in the published rows
 
@@ -216,9 +221,9 @@ def _of_cases(row: Row) -> Iterator[Concern]:
         waited, slices = idle_slices(case)
         if slices and waited / slices >= OFTEN:
             yield Concern(WarningKind.WAITED, row.label, [column], f"in {waited} of {slices} slices")
-        share = max((m.vanishing or 0.0 for _, m in case.trials), default=0.0)
-        if share >= VANISHED:
-            yield Concern(WarningKind.SUBNORMALS, row.label, [column], f"{share:.0%} of its first moments")
+        slower = slower_by_subnormals(case)
+        if slower >= LEAST_SLOWER and all(m.resolved.subnormals == "flushed" for _, m in case.trials):
+            yield Concern(WarningKind.SUBNORMALS, row.label, [column], f"by about {slower:.0%}")
         pages, in_pages = page_faults(case)
         if in_pages >= LEAST_IN_PAGES:
             detail = f"{pages:,.0f} pages, about {in_pages:.0%} of its time"
@@ -312,6 +317,17 @@ def idle_slices(case: CaseSummary) -> tuple[int, int]:
     shares = [cpu_ns / ns for cpu_ns, ns in times if cpu_ns is not None]
     usual = statistics.median(shares) if shares else 0.0
     return sum(share < IDLE_SHARE * usual for share in shares), len(shares)
+
+
+def slower_by_subnormals(case: CaseSummary) -> float:
+    """Return by about what share of it a step becomes longer, where subnormal numbers are kept; 0: not known to."""
+    found = [0.0]
+    for _, measurement in case.trials:
+        if measurement.vanishing and measurement.training is not None:
+            steps = measurement.steps_per_epoch if measurement.training.unit == "epoch" else 1
+            more_ns = SUBNORMAL_NS * measurement.vanishing * measurement.parameters
+            found.append(more_ns * steps / measurement.training.median_ns)
+    return max(found)
 
 
 def page_faults(case: CaseSummary) -> tuple[float, float]:

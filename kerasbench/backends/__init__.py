@@ -43,10 +43,10 @@ class Backend(Protocol):
     HEEDED: tuple[str, ...]  # those of them that environment() takes over from the shell: a user sets them on purpose
     OTHER_JIT: bool | None  # what explain tries besides the default; None: not worth the time
     SEVERAL_STEPS: bool  # whether Keras can run several training steps in one execution
-    # Whether it computes with subnormal numbers on a CPU unless it is told not to, which kerasbench does.
-    KEEPS_SUBNORMALS: bool
     RETURNS_MEMORY: bool  # whether its steps free memory by malloc, which may give it back to the system
     CACHED: tuple[str, ...]  # patterns of the files with compiled programs that it keeps in its folder of caches
+    # Makes a CPU take subnormal numbers for zero, before the first operation; None: it does so by itself.
+    flush_subnormals: Callable[[], None] | None
     # Takes a training step as a function and returns its floating-point operations; None: it cannot.
     count_operations: Callable[[Callable[[], object]], float] | None
 

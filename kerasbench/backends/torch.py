@@ -21,7 +21,6 @@ FALLBACK = "PYTORCH_ENABLE_MPS_FALLBACK"
 HEEDED = (FALLBACK,)
 OTHER_JIT = None  # compiling takes 20 s a trial on two cores and a C++ compiler; --jit on has it where it is wanted
 SEVERAL_STEPS = False  # Keras 3.15 refuses more than one
-KEEPS_SUBNORMALS = True
 RETURNS_MEMORY = True
 CACHED = ("aotautograd/*/*", "fxgraph/*/*/*")
 REASONS = 3  # of graph breaks: the most frequent ones
@@ -58,17 +57,18 @@ def unsupported(device: Device, options: Options) -> tuple[str, str] | None:
 
 
 def configure(device: Device, options: Options) -> None:
-    """Say how float32 products are rounded: torch's own default differs between matrix products and convolutions.
-
-    On a CPU subnormal numbers become zero, as TensorFlow and JAX have it (docs/method.md, "The same terms").
-    """
+    """Say how float32 products are rounded: torch's own default differs between matrix products and convolutions."""
     import torch
 
-    if device.platform == CPU:
-        torch.set_flush_denormal(True)  # of this thread, and of those that it starts
     if device.platform != CPU and options.fp32 != "framework-default":
         torch.backends.cuda.matmul.allow_tf32 = options.fp32 == "tf32"
         torch.backends.cudnn.allow_tf32 = options.fp32 == "tf32"
+
+
+def flush_subnormals() -> None:
+    import torch
+
+    torch.set_flush_denormal(True)  # of this thread, and of those that it starts
 
 
 def devices() -> list[Device]:

@@ -263,13 +263,13 @@ class WarningKind(StrEnum):
     )
     SUBNORMALS = (
         "subnormals",
-        "a plain script becomes slower than this as it trains: numbers of the optimizer become subnormal",
+        "a plain script becomes slower than this as it trains, for numbers of its optimizer become subnormal",
         "begin it with torch.set_flush_denormal(True), as kerasbench does",
     )
     PAGES = (
         "pages",
         "each step gives memory back to the system and takes it again",
-        "--malloc keep measures how much faster it is without that",
+        "measure with --malloc keep how much faster it is without that",
     )
     WAITED = (
         "waited",

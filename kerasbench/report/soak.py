@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from kerasbench.analysis.estimates import Interval
 from kerasbench.analysis.soak import Soak
+from kerasbench.analysis.summary import LEAST_SLOWER, slower_by_subnormals
 from kerasbench.report import charts
 from kerasbench.report.figures import duration, names, percent, three_digits
 from kerasbench.report.sections import EMPTY, Cell, Section, Table, number, texts
@@ -60,6 +61,11 @@ def _parts(one: Soak) -> Iterator[str]:
     else:
         by = f" by more than {percent(slower.high)}"
         yield f"{one.unit}s did not become slower{by if slower.high > 0 else ''}"
+    if slower_by_subnormals(one.row.cases[one.column]) >= LEAST_SLOWER:
+        yield (
+            "numbers of its optimizer become subnormal, which slows it down from the first thousand steps on "
+            "(torch.set_flush_denormal(True) avoids that)"
+        )
 
 
 def _amount(trend: Interval | None, factor: float, unit: str) -> Cell:

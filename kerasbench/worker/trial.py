@@ -198,6 +198,8 @@ def begin(request: TrialRequest, pipe: Pipe, meter: Meter) -> Trial:
         models.remember_origins()
     with pipe.phase("device"):
         backend.configure(request.device, request.options)
+        if backend.flush_subnormals and request.device.platform == CPU and not request.protocol.soaks:
+            backend.flush_subnormals()  # a soak shows what a long training is like without
         pipe.peak_device_bytes = lambda: backend.peak_device_bytes(request.device)
         if request.options.dtype is not None:
             keras.config.set_dtype_policy(request.options.dtype)
@@ -385,7 +387,7 @@ def finish(trial: Trial, findings: PartialMeasurement) -> None:
         finds = request.options.warm_cache and not request.fills_caches
         asked = dataclasses.replace(request.options, warm_cache=finds)
         checks.check_options(asked, findings.resolved, _usage(findings))
-        if backend.KEEPS_SUBNORMALS and request.device.platform == CPU:
+        if backend.flush_subnormals and request.device.platform == CPU:
             findings.vanishing = checks.vanishing(getattr(model, "optimizer", None))
         findings.peak_rss_bytes = peak_rss_bytes()
         findings.peak_device_bytes = backend.peak_device_bytes(request.device)
