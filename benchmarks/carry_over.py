@@ -1,6 +1,6 @@
 """What does a slice keep of the one before it, and what drifts within a block? Out of result files.
 
-    python benchmarks/carry_over.py results/2026-11-25T070400.json
+    python benchmarks/carry_over.py results/2026-11-25T205748.json
 
 Columns take turns in an order that changes. A slice is compared with those of the other columns in its cycle, each as a
 share of its own column's median: what is left, in blocks in which both occur, is compared between slices that follow

@@ -2,7 +2,7 @@
 
     python benchmarks/moderated.py                                      some minutes
     python benchmarks/moderated.py 200                                  fewer pages of each kind
-    python benchmarks/moderated.py results/2026-11-25T070400.json ...   by the blocks that were measured
+    python benchmarks/moderated.py results/2026-11-25T205748.json ...   by the blocks that were measured
 
 The variances of a page's ratios are drawn from a scaled inverse chi-square distribution (2.2 degrees of freedom around
 6.5 %, as the committed runs have it; 4 and 1.5 show what another machine would), each block's ratio from a normal

@@ -1,12 +1,16 @@
-"""Does the interval of a single block (--quick) hold what the others found? For each metric, out of a result file.
+"""Does the interval of a single block (--quick) hold what the others found? For each metric, out of result files.
 
-    python benchmarks/one_block.py results/2026-11-25T070400.json
-    python benchmarks/one_block.py FILE --from-round 4     without its first rounds
+    python benchmarks/one_block.py results/2026-11-25T205748.json
+    python benchmarks/one_block.py FILE FILE --from-round 4     without their first rounds
 
 Each block of each two columns of a row is taken alone, as a quick run has it, and its interval is compared with the
 ratio of all other blocks. ``between`` is the standard deviation between blocks that slices do not explain, in the
 median over the ratios: kerasbench/analysis/ratios.py has a constant for each metric that widens the interval of one
 block.
+
+Intervals of training steps that miss by more than 5 % are counted by row and columns. Would the block's own slices have
+told? Printed is the part of them, and of the others, whose halves in time differ by more than those of nine blocks in
+ten.
 
 It also compares the halves of each block: by how many standard errors their ratios differ, as the root of the mean
 square, which is 1 for independent slices. Halves in time know of what drifts within a block, odd and even slices do
@@ -19,10 +23,11 @@ import dataclasses
 import itertools
 import math
 import statistics
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from kerasbench.analysis.cases import CaseSummary
+from kerasbench.analysis.cases import CaseSummary, Row
 from kerasbench.analysis.ratios import by_slices, ratio_of, spread, typical_scatter
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.measurement import Slices
@@ -31,24 +36,61 @@ from kerasbench.results.store import load
 METRICS = ("train_step_ms", "steady_step_ms", "predict_p50_ms", "predict_batch_p50_ms", "predict_samples_per_s")
 LEAST = 4  # blocks
 LEAST_SLICES = 12
+FAR = 1.05
 Pair = tuple[CaseSummary, CaseSummary]
 
 
-def main(file: Path, first: int) -> None:
-    record = load(file)
-    left = dataclasses.replace(record, trials=[one for one in record.trials if one.round >= first])
-    pairs = [pair for row in summarize(left).rows for pair in itertools.combinations(row.cases.values(), 2)]
+def main(files: list[Path], first: int) -> None:
+    rows = []
+    for file in files:
+        record = load(file)
+        trials = [one for one in record.trials if one.round >= first]
+        rows += summarize(dataclasses.replace(record, trials=trials)).rows
+    pairs = [pair for row in rows for pair in itertools.combinations(row.cases.values(), 2)]
     for metric in METRICS:
         say(metric, [(a, b) for a, b in pairs if len(blocks(a, b)) >= LEAST])
     for name, halved in (("halves in time", in_time), ("odd and even slices", by_turns)):
         apart = [found for a, b in pairs for found in differences(a, b, halved)]
         wide = math.sqrt(statistics.fmean(one**2 for one in apart))
         print(f"{name} of {len(apart)} blocks differ by {wide:.2f} standard errors")
-    drifts = sorted(drift for row in summarize(left).rows for case in row.cases.values() for drift in drifted(case))
+    say_missed(rows)
+    drifts = sorted(drift for row in rows for case in row.cases.values() for drift in drifted(case))
     middle, ninth = (drifts[int(share * len(drifts))] for share in (0.5, 0.9))
     print(
         f"times of {len(drifts)} trials: {middle:.1%} between halves in the median, {ninth:.1%} in one of ten or more"
     )
+
+
+def say_missed(rows: Sequence[Row]) -> None:
+    """Say which intervals miss by far, and whether the halves of a block tell so."""
+    missed, shifts = Counter[str](), dict[bool, list[float]]({True: [], False: []})
+    for row in rows:
+        for one, other in itertools.combinations(row.cases, 2):
+            a, b = row.cases[one], row.cases[other]
+            for block in blocks(a, b) if len(blocks(a, b)) >= LEAST else ():
+                off = miss(a, b, block, "steady_step_ms")
+                halves = list(differences(of(a, {block}), of(b, {block}), in_time))
+                if off is not None:
+                    is_far = off > math.log(FAR)
+                    missed[f"{row.label}, {one.label} / {other.label}"] += is_far
+                    shifts[is_far] += [abs(each) for each in halves]
+    total = sum(map(len, shifts.values()))
+    print(f"{missed.total()} intervals miss by more than {FAR - 1:.0%}: {dict(+missed)}")
+    limit = sorted(itertools.chain(*shifts.values()))[int(0.9 * total)]
+    far, near = (statistics.fmean(each > limit for each in shifts[is_far]) for is_far in (True, False))
+    print(
+        f"their halves differ by more than {limit:.1f} standard errors in {far:.0%} of them, and {near:.0%} of others"
+    )
+
+
+def miss(a: CaseSummary, b: CaseSummary, block: int, metric: str) -> float | None:
+    """Return by how much the interval of a block misses the ratio of all others, of logarithms; 0 if it holds it."""
+    one = ratio_of(of(a, {block}), of(b, {block}), metric, ())
+    others = blocks(a, b) - {block}
+    rest = ratio_of(of(a, others), of(b, others), metric, ())
+    if one is None or rest is None or one.low is None or one.high is None:
+        return None
+    return max(0.0, math.log(one.low / rest.value), math.log(rest.value / one.high))
 
 
 def drifted(case: CaseSummary) -> Iterator[float]:
@@ -73,11 +115,9 @@ def say(metric: str, pairs: list[Pair]) -> None:
 def held(a: CaseSummary, b: CaseSummary, metric: str) -> Iterator[bool]:
     """Tell for each block whether its interval holds the ratio of all others."""
     for block in blocks(a, b):
-        one = ratio_of(of(a, {block}), of(b, {block}), metric, ())
-        others = blocks(a, b) - {block}
-        rest = ratio_of(of(a, others), of(b, others), metric, ())
-        if one is not None and rest is not None and one.low is not None and one.high is not None:
-            yield one.low <= rest.value <= one.high
+        off = miss(a, b, block, metric)
+        if off is not None:
+            yield off == 0
 
 
 def blocks(a: CaseSummary, b: CaseSummary) -> set[int]:
@@ -119,7 +159,7 @@ def by_turns(cycle: int, _count: int) -> bool:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("file", type=Path)
+    parser.add_argument("files", type=Path, nargs="+")
     parser.add_argument("--from-round", type=int, default=1)
     given = parser.parse_args()
-    main(given.file, given.from_round)
+    main(given.files, given.from_round)
