@@ -54,18 +54,19 @@ def _parts(one: Soak) -> Iterator[str]:
     else:
         above = f" above {three_digits(memory.high / KIB)} KiB a {one.unit}"
         yield f"no growth of memory{above if memory.high > 0 else ''}"
+    subnormals = slower_by_subnormals(one.row.cases[one.column]) >= LEAST_SLOWER
+    if subnormals:
+        yield (
+            f"{one.unit}s became slower in the first thousand, for numbers of its optimizer became subnormal "
+            "(torch.set_flush_denormal(True) avoids that)"
+        )
     if slower is None:
         yield f"nothing is known of whether {one.unit}s become slower"
     elif one.slows:
         yield f"{one.unit}s became {_interval(slower, 100, '%')} slower"
-    else:
+    elif not subnormals:
         by = f" by more than {percent(slower.high)}"
         yield f"{one.unit}s did not become slower{by if slower.high > 0 else ''}"
-    if slower_by_subnormals(one.row.cases[one.column]) >= LEAST_SLOWER:
-        yield (
-            "numbers of its optimizer become subnormal, which slows it down from the first thousand steps on "
-            "(torch.set_flush_denormal(True) avoids that)"
-        )
 
 
 def _amount(trend: Interval | None, factor: float, unit: str) -> Cell:
