@@ -12,7 +12,7 @@ from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.rankings import Ranking, rank, sittings
 from kerasbench.analysis.ratios import priors_of
 from kerasbench.host.noise import SCATTER_WARN, WarningKind
-from kerasbench.protocol.columns import Column, Size
+from kerasbench.protocol.columns import CPU, Column, Size
 from kerasbench.protocol.measurement import CALLS, GENERATIONS, Resolved, Slice
 from kerasbench.protocol.messages import Failure
 from kerasbench.results.record import Group, Record, TrialRecord, completed_rounds
@@ -173,13 +173,10 @@ def _terms_of(resolved: Resolved, names_processors: bool) -> list[str]:
 COMMON = ("keras", "python")  # what every column has, and what makes more than the backend differ
 
 IDLE_SHARE = 0.7  # of the processors that a slice of the column has in the median: see "TensorFlow's late epochs"
-SUBNORMAL_NS = (
-    6  # what a subnormal first moment adds to a step on torch: 5 to 7 ns (docs/studies.md, "Steps of a plain fit")
-)
+# What a subnormal first moment adds to a step on torch: 5 to 7 ns. What a page fault costs, with clearing the page: 0.5
+# to 1.1 us (docs/studies.md, "Steps of a plain fit").
+SUBNORMAL_NS, PAGE_NS = 6, 1_000
 LEAST_SLOWER = 0.1  # of a step, by what subnormal numbers add to it
-PAGE_NS = (
-    1_000  # what a page fault costs, with clearing the page: 0.6 to 1.1 us (docs/studies.md, "Steps of a plain fit")
-)
 LEAST_IN_PAGES = 0.1  # of a step, in page faults
 OFTEN = 0.03  # of the slices: on JAX and torch it is at most 1.2 % in the published rows
 
@@ -225,7 +222,7 @@ def _of_cases(row: Row) -> Iterator[Concern]:
         if slower >= LEAST_SLOWER and all(m.resolved.subnormals == "flushed" for _, m in case.trials):
             yield Concern(WarningKind.SUBNORMALS, row.label, [column], f"by about {slower:.0%}")
         pages, in_pages = page_faults(case)
-        if in_pages >= LEAST_IN_PAGES:
+        if in_pages >= LEAST_IN_PAGES and column.device == CPU and not column.options.malloc:
             detail = f"{pages:,.0f} pages, about {in_pages:.0%} of its time"
             yield Concern(WarningKind.PAGES, row.label, [column], detail)
         fallbacks = _fallbacks(case)
@@ -331,8 +328,9 @@ def slower_by_subnormals(case: CaseSummary) -> float:
 
 
 def page_faults(case: CaseSummary) -> tuple[float, float]:
-    """Return how many pages of memory a unit of a column takes from the system, and about what share of its time."""
-    counted = [slices for _, measurement in case.trials if (slices := measurement.slices).page_faults]
+    """Return how many pages of memory a step (or epoch) takes from the system, and about what share of its time."""
+    trained = [measurement.training for _, measurement in case.trials if measurement.training is not None]
+    counted = [training.slices for training in trained if training.slices.page_faults]
     pages = sum(sum(slices.page_faults or ()) for slices in counted)
     units, ns = sum(sum(slices.count) for slices in counted), sum(sum(slices.ns) for slices in counted)
     return (pages / units, pages * PAGE_NS / ns) if units else (0.0, 0.0)

@@ -17,9 +17,9 @@ VARIABLES = ("TF_*", "TF2_*")
 HEEDED = ()
 OTHER_JIT = True
 SEVERAL_STEPS = True
-flush_subnormals = None
 RETURNS_MEMORY = False
 CACHED = ("*.pb",)
+flush_subnormals = None
 count_operations = None  # its profiler counts a loop's body once
 METAL_PLUGIN = "tensorflow-metal"
 

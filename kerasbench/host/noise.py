@@ -269,7 +269,7 @@ class WarningKind(StrEnum):
     PAGES = (
         "pages",
         "each step gives memory back to the system and takes it again",
-        "measure with --malloc keep how much faster it is without that",
+        "on Linux, measure with --malloc keep how much faster it is without that",
     )
     WAITED = (
         "waited",

@@ -163,12 +163,12 @@ def vanishing(optimizer: Any) -> float | None:
 
     A weight of a unit that no longer reacts has the gradient zero. Its first moment becomes a tenth smaller with each
     step: below 1e-20 after about 400 steps and, where such numbers are kept, subnormal for good after about 800.
-    None: it has no such moments, or is no optimizer of Keras.
+    None: it has no such moments in float32, or is no optimizer of Keras.
     """
     import keras
 
     variables = getattr(optimizer, "variables", [])
-    of_path = {getattr(one, "path", ""): one for one in variables}  # a twin's have no path
+    of_path = {one.path: one for one in variables if getattr(one, "dtype", "") == "float32" and hasattr(one, "path")}
     gone = total = 0
     for path in [one for one in of_path if one.endswith(MOMENTUM)]:
         first = np.abs(keras.ops.convert_to_numpy(of_path[path]))

@@ -387,10 +387,10 @@ def finish(trial: Trial, findings: PartialMeasurement) -> None:
         finds = request.options.warm_cache and not request.fills_caches
         asked = dataclasses.replace(request.options, warm_cache=finds)
         checks.check_options(asked, findings.resolved, _usage(findings))
-        if backend.flush_subnormals and request.device.platform == CPU:
-            findings.vanishing = checks.vanishing(getattr(model, "optimizer", None))
         findings.peak_rss_bytes = peak_rss_bytes()
         findings.peak_device_bytes = backend.peak_device_bytes(request.device)
+        if backend.flush_subnormals and request.device.platform == CPU:  # takes memory, so after its peak is read
+            findings.vanishing = checks.vanishing(getattr(model, "optimizer", None))
     if trial.scenario.trains and request.protocol.kind not in ("calls", "builds"):
         findings.fallbacks = backend.fallbacks(lambda: first_step(model, trial.feed))
 

@@ -342,9 +342,8 @@ class Reading:
         ns, cpu_ns = self.ns - began.ns, self.cpu_ns - began.cpu_ns
         switching_ns = SWITCH_NS * (self.switches - began.switches)
         taken = self.machine.taken(began.machine, ns, cpu_ns + self.busy_ns - began.busy_ns + switching_ns)
-        faults = self.page_faults - began.page_faults
-        held = (self.done, self.rss_bytes)
-        return Slice(count, ns, turn.cycle, turn.position, cpu_ns, *taken, None, *held, faults)
+        slice_ = Slice(count, ns, turn.cycle, turn.position, cpu_ns, *taken, done=self.done, rss_bytes=self.rss_bytes)
+        return dataclasses.replace(slice_, page_faults=self.page_faults - began.page_faults)
 
 
 @dataclass

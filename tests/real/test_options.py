@@ -1,5 +1,6 @@
 """Options, asked for and got, in real children."""
 
+import dataclasses
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,6 +58,19 @@ def test_subnormal_numbers_are_zero_everywhere_and_memory_is_kept_where_that_was
     found = trials.measured(trials.run(faults / "fine.py", backend, options=asked, protocol=trials.STEPS_ALONE))
     assert found.resolved.subnormals == "flushed"
     assert found.resolved.malloc == asked.malloc
+
+
+@pytest.mark.parametrize(("backend", "asks"), [("torch", True), ("jax", False)])
+def test_the_first_moments_of_adam_are_looked_at_on_torch(backend: str, asks: bool) -> None:
+    file = Path(__file__).parents[2] / "scenarios" / "iris_mlp.py"
+    found = trials.measured(trials.run(file, backend, protocol=trials.STEPS_ALONE))
+    assert (found.vanishing is not None) is asks
+
+
+def test_a_soak_leaves_subnormal_numbers_as_torch_has_them(faults: Path) -> None:
+    protocol = dataclasses.replace(trials.STEPS_ALONE, soaks=True)
+    found = trials.measured(trials.run(faults / "fine.py", "torch", protocol=protocol))
+    assert found.resolved.subnormals == "kept"
 
 
 @pytest.mark.parametrize("backend", ["tensorflow", "jax"])

@@ -289,9 +289,14 @@ def test_first_moments_vanish_that_have_lived(
     keras: Any = ModuleType("keras")
     keras.ops = SimpleNamespace(convert_to_numpy=lambda variable: np.array(variable.value))
     monkeypatch.setitem(sys.modules, "keras", keras)
-    variables = [SimpleNamespace(path=f"adam/{path}", value=value) for path, value in moments.items()]
-    assert checks.vanishing(SimpleNamespace(variables=variables)) == share
-    of_a_twin = SimpleNamespace(variables=[SimpleNamespace(value=[1e-30])])
+
+    def optimizer(dtype: str) -> Any:
+        found = [SimpleNamespace(path=f"adam/{path}", value=value, dtype=dtype) for path, value in moments.items()]
+        return SimpleNamespace(variables=found)
+
+    assert checks.vanishing(optimizer("float32")) == share
+    assert checks.vanishing(optimizer("float64")) is None
+    of_a_twin = SimpleNamespace(variables=[SimpleNamespace(value=[1e-30], dtype="float32")])
     assert checks.vanishing(of_a_twin) is checks.vanishing(None) is None
 
 

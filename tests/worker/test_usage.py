@@ -1,6 +1,7 @@
 """What a process and others use: by files that the tests write, real processes, and a driver of a few functions."""
 
 import ctypes
+import mmap
 import os
 import resource
 import subprocess
@@ -91,6 +92,13 @@ def test_a_slice_is_what_lies_between_two_readings() -> None:
 def test_a_slice_tells_how_many_pages_of_memory_it_was_given() -> None:
     began, ended = Reading(0, 0, 0, page_faults=50), Reading(10, 5, 0, page_faults=80)
     assert ended.since(began, 4, Turn(0, 0)).page_faults == 30
+
+
+def test_a_meter_counts_the_pages_that_this_process_is_given() -> None:
+    before = Meter().read()
+    with mmap.mmap(-1, MIB) as memory:
+        memory.write(b"x" * MIB)
+        assert Meter().read().page_faults > before.page_faults
 
 
 def test_a_slice_tells_what_others_took_meanwhile() -> None:
