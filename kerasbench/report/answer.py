@@ -58,7 +58,7 @@ def answer(found: Findings) -> Section | None:
         "with the 95 % interval."
     ]
     if not any(sittings(*one) for one in found.plain.ranked):
-        notes[0] += " That is of one sitting: another day moves some ratios by more (docs/method.md)."
+        notes[0] += " That is of one sitting: at another time some ratios differ by more (docs/method.md)."
     by_means = [
         f"{row.label}: {text}" for row, ranking in found.plain.ranked if (text := _by_means(ranking, column_names))
     ]
@@ -100,10 +100,8 @@ def _ratio(row: Row, column: Column, ranking: Ranking) -> Cell:
 
 def sentences(found: Findings) -> list[str]:
     """Return a sentence for each row at its published size, then for each pair of columns of a sweep."""
-    if found.races:
-        return [race.sentence(one) for one in found.races]
-    if found.soaks:
-        return soak.sentences(found.soaks)
+    if found.races or found.soaks:
+        return list(map(blanked, map(race.sentence, found.races) if found.races else soak.sentences(found.soaks)))
     column_names, cores = names(found.summary.columns), found.record.machine.cores
     of_rows = [f"{row.label}: {_of_row(row, ranking, column_names, cores)}" for row, ranking in found.plain.ranked]
     of_sizes = [

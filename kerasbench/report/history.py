@@ -1,7 +1,5 @@
 """Ratios over time, as a page, a picture and a table that other tools read; and how a search for a version ended."""
 
-import csv
-import io
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
@@ -12,6 +10,7 @@ from kerasbench.analysis.estimates import Verdict, detectable
 from kerasbench.analysis.history import Point, Series
 from kerasbench.report.charts import looks_of
 from kerasbench.report.figures import estimated, percent, times, with_interval
+from kerasbench.report.pages import csv_of
 from kerasbench.report.sections import EMPTY, Cell, Line, LineChart, Page, Panel, Section, Table, texts
 from kerasbench.text import count
 
@@ -95,17 +94,14 @@ def as_csv(found: Sequence[Series]) -> str:
     """
     titles = [f"{one.label} {_title(one)}" for one in found]
     backends = sorted({one.backend for one in found})
-    runs: dict[str, dict[str, str]] = {}
+    runs: dict[str, dict[str, str | float]] = {}
     for title, one in zip(titles, found, strict=True):
         for point in one.points:
             line = runs.setdefault(point.started, {"time": point.started, "commit": point.commit})
             line |= {name: point.versions[name] for name in (KERAS, one.backend) if name in point.versions}
-            line[title] = repr(point.ratio.value)
-    text = io.StringIO()
-    writer = csv.DictWriter(text, ["time", "commit", KERAS, *backends, *titles], restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(runs[started] for started in sorted(runs))
-    return text.getvalue()
+            line[title] = point.ratio.value
+    names = ["time", "commit", KERAS, *backends, *titles]
+    return csv_of([names, *([runs[started].get(name) for name in names] for started in sorted(runs))])
 
 
 def bisected(found: Bisection, versions: Sequence[str], case: str) -> Page:

@@ -7,9 +7,10 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import quote
 
 from kerasbench.analysis.findings import Findings, findings
 from kerasbench.analysis.summary import Summary
@@ -75,7 +76,7 @@ def _of_run(found: Findings, data: Path) -> dict[Path, str]:
     if curves is None:
         return {tables_file(data): page.document(found)}
     file = data.with_suffix(CURVES)
-    return {file: svg.file(curves), tables_file(data): page.document(found, file.name)}
+    return {file: svg.file(curves), tables_file(data): page.document(found, quote(file.name))}
 
 
 def default_places(folder: Path) -> list[Path]:
@@ -141,7 +142,7 @@ class _MachineIndex:
 
     def add(self, found: Findings, data: Path) -> None:
         """Take the rows of a run that no run of a higher rank has measured."""
-        link = f"[{data.stem}]({tables_file(data).name})"
+        link = f"[{markdown.escape(data.stem)}]({quote(tables_file(data).name)})"
         self.runs.append(link)
         column_names = names(found.summary.columns)
         races = {one.row.label: race.in_brief(one) for one in found.races}
@@ -271,10 +272,13 @@ def named(found: dict[str, Findings]) -> list[tuple[str, Findings]]:
 
 def as_csv(summaries: Sequence[Summary]) -> str:
     """Return everything that runs amount to as CSV, with a line of names above."""
+    return csv_of([NAMES, *map(dataclasses.astuple, observations(summaries))])
+
+
+def csv_of(lines: Iterable[Iterable[str | float | None]]) -> str:
+    """Return lines of cells as CSV; no text of them is a formula to a spreadsheet or has control characters."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(NAMES)
-    writer.writerows(map(_csv_cell, dataclasses.astuple(one)) for one in observations(summaries))
+    csv.writer(text, lineterminator="\n").writerows(map(_csv_cell, line) for line in lines)
     return text.getvalue()
 
 
@@ -299,7 +303,6 @@ def as_bmf(summary: Summary) -> str:
 
 
 def _csv_cell(value: str | float | None) -> str:
-    """Return a value of the CSV; text is no formula to a spreadsheet and has no control characters."""
     if not isinstance(value, str):
         return "" if value is None else repr(value)
     printable = blanked(value)

@@ -92,6 +92,13 @@ def test_the_index_links_each_row_to_the_newest_run_that_measured_it_with_defaul
     assert "All runs: [2026-01-01T000000](2026-01-01T000000.md), " in index
 
 
+def test_a_file_of_any_name_is_linked(tmp_path: Path) -> None:
+    made.stored(tmp_path, made.record(made.trial()))
+    (file,) = tmp_path.glob("*.json")
+    file.rename(tmp_path / "my lap|top.json")
+    assert "[my lap\\|top](my%20lap%7Ctop.md)" in made_from([tmp_path])[tmp_path / INDEX]
+
+
 @pytest.mark.parametrize(
     ("command", "written_in", "holds"),
     [
