@@ -23,6 +23,7 @@ from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, TRAINE
 from kerasbench.analysis.estimates import LogEstimate, Prior
 from kerasbench.analysis.metrics import BY_NAME, NS_PER_MS, RATE
 from kerasbench.protocol.columns import CPU, Column, Options
+from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.messages import Failure
 from kerasbench.results.record import Purpose, RaceConfig
 from kerasbench.settings import BATCH_SIZE
@@ -102,11 +103,12 @@ def compare_by(metric: str, cases: Mapping[Column, CaseSummary]) -> Compare[Colu
     return compare
 
 
-def metric_of(config: RaceConfig, headline: str) -> str:
+def metric_of(config: RaceConfig, workload: WorkloadDescription, headline: str) -> str:
     """Return the metric that a race is about: a time, or where batch sizes are tried samples a second."""
     if BATCH_SIZE in config.tries:
         return TRAINED_RATE
-    return {"train": headline, "predict": PREDICTED, "predict-one": PREDICTED_ONE}[config.purpose]
+    predicted = PREDICTED if workload.predicts_batches else PREDICTED_ONE
+    return {"train": headline, "predict": predicted, "predict-one": PREDICTED_ONE}[config.purpose]
 
 
 def baseline_of(columns: Iterable[Column], config: RaceConfig) -> Column | None:
@@ -197,8 +199,8 @@ def race_of(row: Row) -> Race | None:
     config = row.origin.config.race
     if config is None:
         return None
-    metric = metric_of(config, row.headline)
-    cases = {column: case for column, case in row.cases.items() if case.failure is None and case.trials}
+    metric = metric_of(config, row.workload, row.headline)
+    cases = {column: case for column, case in row.cases.items() if case.trials and case.estimate(metric) is not None}
     rounds = {column: len({trial.round for trial, _ in case.trials}) for column, case in row.cases.items()}
     last = max((trial.round for case in cases.values() for trial, _ in case.trials), default=0)
     ranked = {column: case for column, case in cases.items() if case.is_ranked}

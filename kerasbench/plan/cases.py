@@ -37,7 +37,7 @@ LARGER_BATCH = 4  # times the workload's: far enough to tell overhead from work,
 Probes = Mapping[Environment, ProbeReport | Failure]  # what each interpreter said of its backend
 Shared = tuple[str, str, Size | None, Column | None]  # scenario, workload, size; of versions what a pair has in common
 
-SOAKED = 9  # turns of a soak's column for one of its control, which is to stay as fresh as it was
+SOAK_TURNS = 9  # turns of a soak's column for one of its control, which is to stay as fresh as it was
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Case:
     def slices_ns(self) -> int:
         """How long its slices last in a block, at most: the control of a soak rests most of the time."""
         rests = self.protocol.soaks and self.options.control
-        return self.protocol.slices_max_ns // (SOAKED if rests else 1)
+        return self.protocol.slices_max_ns // (SOAK_TURNS if rests else 1)
 
     @property
     def row_label(self) -> str:
@@ -133,7 +133,8 @@ def make(
     refused = [
         (case, failure)
         for case, failure in absent
-        if failure.code is Code.UNSUPPORTED and (config.race or case.options.warm_cache)
+        if failure.code is Code.UNSUPPORTED
+        and ((config.race and not _cannot_race(config, case.selected)) or case.options.warm_cache)
     ]
     absent = [one for one in absent if one not in refused]  # what a backend does not have is a candidate less
     if not cases and not any(failure.code is Code.UNSUPPORTED for _, failure in absent):
@@ -266,11 +267,16 @@ def candidates(
     return found
 
 
+def _cannot_race(config: RunConfig, selected: Selected) -> bool:
+    """Tell whether a race is about training, and the model is not trained."""
+    return config.race is not None and config.race.purpose == "train" and selected.workload.predicts_only
+
+
 def _options(config: RunConfig, backend: str, device: Device, selected: Selected, processors: int) -> list[Options]:
     """Return the options of a backend's cases in a workload; for an explanation also what might help."""
     if config.race:
-        if config.race.purpose == "train" and selected.workload.predicts_only:
-            return []
+        if _cannot_race(config, selected):
+            return [DEFAULT_OPTIONS]
         steps = selected.workload.steps if config.race.purpose == "train" else 0
         return candidates(config.race, backend, device, steps, processors, selected.workload.batch)
     found = list(config.options)
@@ -313,6 +319,9 @@ def _failure(config: RunConfig, case: Case, report: ProbeReport | Failure, proce
         return Failure(Code.UNAVAILABLE, f"{describe_probe(report)}, not {case.device.label}", DOCTOR)
     if cause := too_few_executions(case.selected.workload.steps, case.options.steps_per_execution or 1):
         return Failure(Code.UNSUPPORTED, cause, "leave --steps-per-execution out for this workload, or give it less")
+    if _cannot_race(config, case.selected):
+        cause = "the model was saved without an optimizer and a loss, so it cannot be trained"
+        return Failure(Code.UNSUPPORTED, cause, "--for predict, or --for predict-one")
     return (refusal(case.selected) if config.explain else None) or unsupported(case, processors)
 
 

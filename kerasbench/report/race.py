@@ -22,6 +22,12 @@ CHANGES = {
 }
 # What keeps a script on the CPU beside a GPU: CUDA's variable says nothing to an Apple GPU (docs/macs.md).
 ON_CPU = "export CUDA_VISIBLE_DEVICES=-1"
+# What has a script use fewer threads where no program keeps it on some processors (macOS).
+THREADS = {
+    "jax": "export NPROC={}",
+    "tensorflow": "tf.config.threading.set_intra_op_parallelism_threads({})",
+    "torch": "export OMP_NUM_THREADS={}",
+}
 BESIDE_APPLE = {
     "jax": "export JAX_PLATFORMS=cpu",
     "tensorflow": 'tf.config.set_visible_devices([], "GPU")',
@@ -92,7 +98,11 @@ def to_write(column: Column, race: Race) -> list[str]:
     if options.malloc:
         lines.append(f"export {' '.join(f'{name}={value}' for name, value in KEEPS_MEMORY.items())}")
     if options.threads is not None:
-        lines.append(f"taskset --cpu-list 0-{options.threads - 1} python your_script.py")
+        used = {m.resolved.processors for _, m in race.row.cases[column].trials} - {""}
+        if used:  # each a core of its own: their numbers need not follow each other
+            lines.append(f"taskset --cpu-list {min(used)} python your_script.py")
+        else:
+            lines.append(THREADS[column.backend].format(options.threads))
     if options.dtype is not None:
         lines.append(f'keras.config.set_dtype_policy("{options.dtype}")')
     compiled = [] if options.jit is None else [f"jit_compile={options.jit}"]

@@ -57,7 +57,7 @@ from kerasbench.results.record import (
 )
 from kerasbench.results.store import Store
 from kerasbench.runs import schedule, sizes
-from kerasbench.runs.machine import MachineMonitor, can_start_at_once, memory_budget, processors
+from kerasbench.runs.machine import MachineMonitor, can_start_at_once, memory_budget
 from kerasbench.runs.schedule import EVERY, Between, Portion, StopReason, first_portion, next_portion
 
 SITTING_ENDS_S = 3_600.0  # after so long the machine may be another: what else it does, how warm it is
@@ -75,7 +75,7 @@ def new_record(planned: Plan, state: MachineState) -> Record:
         scenarios=[ScenarioRecord(entry.file_hash, entry.description, entry.twins, entry.suite) for entry in entries],
         cases=len(planned.cases),
         trials=[trial_record(case, 0, Outcome([], 0, failure=failure)) for case, failure in planned.absent],
-        noise=of_machine(state, processors()),
+        noise=of_machine(state, planned.machine.cores),
         flops=planned.flops,
         commit=commit(),
     )
@@ -297,6 +297,10 @@ class OpenRow:
             self.known[trial.case].take(trial, trial.measurement)
             self.sizes = self.sizes or trial.measurement.sizes
 
+    def metric(self, config: RaceConfig) -> str:
+        """Return what a race of the row is about."""
+        return race.metric_of(config, self.cases[0].selected.workload, headline_of(self.trials))
+
     def leave_outpaced(self, so_far: Iterable[TrialRecord], config: RaceConfig, looks: int) -> bool:
         """Measure those no further that cannot win; tell whether the race is over.
 
@@ -304,7 +308,7 @@ class OpenRow:
         """
         summaries = schedule.summaries(so_far)
         left = {case.column: summaries[case.key] for case in self.alive}
-        compare = race.compare_by(race.metric_of(config, headline_of(self.trials)), left)
+        compare = race.compare_by(self.metric(config), left)
         found = race.look(
             [case.column for case in self.alive if case.key not in self.outpaced and left[case.column].is_ranked],
             compare,
@@ -428,7 +432,6 @@ class Run:
     history: History = field(default_factory=History)
     interpreter: Callable[[Environment], str] = lambda environment: ""
     in_order: Callable[[Sequence[Case], int, int], list[Case]] = schedule.order_cases
-    clock_s: Callable[[], float] = time.monotonic
     between: Between = ratios.ratio_of
     record: Record = field(init=False)
     rows: list[OpenRow] = field(init=False)
@@ -439,7 +442,7 @@ class Run:
 
     def __post_init__(self) -> None:
         quota_cores = self.state.quota_cores
-        self._rest_s = QUOTA_PERIOD_S if quota_cores is not None and quota_cores < processors() else 0.0
+        self._rest_s = QUOTA_PERIOD_S if quota_cores is not None and quota_cores < self.planned.machine.cores else 0.0
         self._sitting = sitting(self.earlier, time.time(), psutil.boot_time())
         self.record = new_record(self.planned, self.state)
         self.rows = rows_of(self.planned)
@@ -491,11 +494,11 @@ class Run:
         self.record.rounds_completed = min(needy) if needy else max((row.had for row in self.rows), default=0)
 
     def _measure_rounds(self) -> None:
-        started_s = self.clock_s() - (seconds(self.earlier.trials) if self.earlier else 0.0)
+        started_s = time.monotonic() - (seconds(self.earlier.trials) if self.earlier else 0.0)
         while any(not row.over for row in self.rows):
             index = 1 + self.record.rounds_completed
             needy = [row for row in self.rows if not row.over and row.had < index]
-            spent_s, another_s = self.clock_s() - started_s, sum(row.block_s for row in needy)
+            spent_s, another_s = time.monotonic() - started_s, sum(row.block_s for row in needy)
             stop = schedule.out_of_budget(self.planned.effort.budget_s, spent_s, another_s, index - 1)
             if stop:
                 self.record.stopped_because = stop
@@ -548,12 +551,14 @@ class Run:
         row.had = index
         so_far = [trial for trial in row.trials if trial.round <= index]
         priors = ratios.priors_of([schedule.summaries(one.trials).values() for one in self.rows])
-        row.widths.append(schedule.half_widths(so_far, self.between, priors))
+        racing = self.planned.config.race
+        metric = row.metric(racing) if racing else ""
+        row.widths.append(schedule.half_widths(so_far, self.between, priors, metric))
         enough = schedule.stop_reason(self.planned.effort, row.widths, self._precision)
         row.stop = StopReason.BROKEN if row.is_broken and not self.planned.config.soak else enough
         row.portion = next_portion(row.cases[0].protocol, so_far, row.cases[0].paired, self.between, priors)
-        if self.planned.config.race is not None and row.stop in (None, StopReason.ROUNDS):
-            is_won = row.leave_outpaced(so_far, self.planned.config.race, self.planned.effort.max_rounds)
+        if racing is not None and row.stop in (None, StopReason.ROUNDS):
+            is_won = row.leave_outpaced(so_far, racing, self.planned.effort.max_rounds)
             row.stop = StopReason.WON if is_won else row.stop
 
     def _fill_caches(self, row: OpenRow, case: Case, index: int) -> None:
@@ -606,7 +611,7 @@ class Run:
         policy = BlockPolicy(
             self._orders(cases, number),
             lambda stage, slices: ending.is_over or enough(stage, slices),
-            partial(self._sizes, cases, self.clock_s()),
+            partial(self._sizes, cases, time.monotonic()),
             budget,
             self._rest_s,
         )
@@ -646,7 +651,7 @@ class Run:
             for case, step_ns in columns:
                 own = dataclasses.replace(protocol, slices_max_ns=case.slices_ns)
                 left_s += sizes.column_s(own, workload, found, step_ns, learnable)
-            self.on_event(StepsKnown(columns, self.clock_s() - began_s, left_s))
+            self.on_event(StepsKnown(columns, time.monotonic() - began_s, left_s))
         return found
 
     def _member(self, row: OpenRow, case: Case) -> BlockMember:

@@ -18,10 +18,23 @@ from kerasbench.analysis import ratios
 from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, CaseSummary, headline_of, summarize_case
 from kerasbench.analysis.estimates import LogEstimate, Prior, Priors, median_error, minimal_effect, t_quantile, variance
 from kerasbench.analysis.ratios import TYPICAL_SCATTER
-from kerasbench.plan.cases import SOAKED, Case, Shared
+from kerasbench.plan.cases import SOAK_TURNS, Case, Shared
 from kerasbench.protocol.columns import CaseKey
 from kerasbench.protocol.descriptions import WorkloadDescription
-from kerasbench.protocol.measurement import BUILD, CALLS, GENERATIONS, STAGES, Measurement, Slice, disturbed_cycles
+from kerasbench.protocol.measurement import (
+    ALL,
+    BATCH,
+    BUILD,
+    CALLS,
+    EPOCH,
+    GENERATIONS,
+    ONE,
+    PARTS,
+    TRAIN,
+    Measurement,
+    Slice,
+    disturbed_cycles,
+)
 from kerasbench.protocol.requests import Protocol, counts_epochs
 from kerasbench.results.record import BUDGET, MIN_ROUNDS, Effort, RunConfig, TrialRecord
 from kerasbench.text import count
@@ -58,11 +71,11 @@ def draw_orders(seed: str) -> Orders:
 
 
 def soak_orders(controls: Sequence[bool]) -> Orders:
-    """Return a function that gives SOAKED turns in a row to each column that is no control, and one to each control.
+    """Return a function that gives SOAK_TURNS in a row to each column that is no control, and one to each control.
 
     Where one has left, it may have been either: each of the others has one.
     """
-    turns = [place for place, control in enumerate(controls) for _ in range(1 if control else SOAKED)]
+    turns = [place for place, control in enumerate(controls) for _ in range(1 if control else SOAK_TURNS)]
 
     def orders(columns: int) -> Iterator[Sequence[int]]:
         return itertools.repeat(turns if columns == len(controls) else list(range(columns)))
@@ -99,7 +112,6 @@ def larger_in_series(case: Case, cases: Sequence[Case]) -> list[Case]:
 
 # When a stage of a block has enough slices.
 
-TRAIN, EPOCH, ONE, BATCH, ALL, PARTS = STAGES
 SLICE_PRECISION = 0.01  # half-width of a block's ratios: processes of a case differ by as much, more would not help
 SHARES = {TRAIN: 0.5, EPOCH: 0.2, ONE: 0.1, BATCH: 0.1, ALL: 0.1}  # of a column's time in a block
 REPEATED_NS = 20_000_000_000  # how long a stage's slices may have taken for disturbed ones to be measured again

@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kerasbench.protocol.descriptions import WorkloadDescription
-from kerasbench.protocol.measurement import CALLS, GENERATIONS, STAGES
+from kerasbench.protocol.measurement import ALL, BATCH, CALLS, EPOCH, GENERATIONS, ONE, PARTS, TRAIN
 from kerasbench.protocol.requests import Protocol, Sizes, counts_epochs
 from kerasbench.runs.schedule import LEAST_CYCLES, LONG, shares
 
-TRAIN, EPOCH, ONE, BATCH, ALL, PARTS = STAGES
 NS_PER_S = 1e9
 Steps = Mapping[int, Sequence[int]]  # of each column, its place among the members: what its first steps took, in ns
 
@@ -112,6 +111,8 @@ def _sizes(protocol: Protocol, workload: WorkloadDescription, step_ns: int) -> S
     present = {*stages_of(protocol, workload)} - {TRAIN}
     if workload.predicts_only:
         present -= {BATCH if workload.predicts_batches else ONE}  # which stands for the case, as training does
+    elif protocol.predicts and not protocol.epochs:
+        present -= {ONE, BATCH}  # what a race for predictions is about
     share_of = {EPOCH: SHORT_EPOCHS, PARTS: TAKE_APART}
     return Sizes(
         step_ns=step_ns,

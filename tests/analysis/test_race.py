@@ -143,8 +143,17 @@ def test_a_longer_first_step_pays_after_some_steps() -> None:
     assert any(line.startswith("Its first step took 3.30 s, and that of TensorFlow 0.300 s") for line in lines)
 
 
-def test_where_all_have_failed_there_is_no_race() -> None:
+def test_where_a_batch_is_one_sample_a_race_for_predictions_is_about_single_ones() -> None:
+    for batch, metric in ((32, "predict_batch_p50_ms"), (1, "predict_p50_ms")):
+        workload = dataclasses.replace(made.workload(), batch=batch)
+        assert race.metric_of(RaceConfig("predict"), workload, "train_step_ms") == metric
+
+
+def test_where_all_have_failed_or_nobody_was_measured_by_it_there_is_no_race() -> None:
     assert findings(raced(failed=TORCH)).races == []
+    predicting = made.changed(raced({JAX: 1.0, TENSORFLOW: 4.0}), config={"race": RaceConfig("predict")})
+    trials = [made.changed(one, measurement={"prediction": []}) for one in predicting.trials]
+    assert findings(dataclasses.replace(predicting, trials=trials)).races == []
 
 
 @pytest.mark.parametrize(

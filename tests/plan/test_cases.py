@@ -314,6 +314,19 @@ def test_calls_train_nothing_and_are_of_twins_in_either_mode() -> None:
     assert all(one.predicts_only for one in found.cases[0].selected.entry.description.workloads)
 
 
+def test_a_race_of_a_model_that_is_not_trained_says_so_beside_those_that_are() -> None:
+    entry = made.entry("saved")
+    workload = dataclasses.replace(entry.description.workloads[0], predicts_only=True)
+    saved = Selected(entry, workload)
+    found = make(JAX_ALONE, [made.selected(), saved], race=RaceConfig(tries=["jit"]))
+    assert [case.row_label for case in found.cases] == ["dense"]
+    (said,) = found.absent
+    assert said[1].code is Code.UNSUPPORTED and "cannot be trained" in said[1].cause
+    assert said[1].remedy.startswith("--for predict")
+    predicting = make(JAX_ALONE, [saved], race=RaceConfig("predict", tries=["jit"]))
+    assert predicting.cases and not predicting.absent
+
+
 def test_a_race_without_devices_to_try_has_the_one_that_keras_takes() -> None:
     assert raced("") == {"torch": ["gpu"], "jax": ["cpu"]}
     assert raced("", "device", "dtype")["torch"] == [

@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 
 from kerasbench.analysis.findings import findings
@@ -93,7 +95,6 @@ def test_more_memory_is_told() -> None:
             Column("tensorflow", "cpu", Options(malloc="keep")),
             ["export MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=17179869184 MALLOC_ARENA_MAX=1"],
         ),
-        (Column("tensorflow", "cpu", Options(threads=2)), ["taskset --cpu-list 0-1 python your_script.py"]),
         (
             Column("torch", "cpu", Options(dtype="mixed_bfloat16")),
             ["export KERAS_BACKEND=torch", 'keras.config.set_dtype_policy("mixed_bfloat16")'],
@@ -103,6 +104,22 @@ def test_more_memory_is_told() -> None:
 def test_the_lines_that_choose_a_candidate(column: Column, lines: list[str]) -> None:
     (found,) = findings(RECORD).races
     assert race.to_write(column, found) == lines
+
+
+@pytest.mark.parametrize(
+    ("backend", "processors", "line"),
+    [
+        ("torch", "0,2", "taskset --cpu-list 0,2 python your_script.py"),
+        ("torch", "", "export OMP_NUM_THREADS=2"),  # no program of macOS keeps one on some processors
+        ("tensorflow", "", "tf.config.threading.set_intra_op_parallelism_threads(2)"),
+    ],
+)
+def test_fewer_threads_are_had_as_they_were_measured(backend: str, processors: str, line: str) -> None:
+    column = Column(backend, "cpu", Options(threads=2))
+    record = raced({column: 1.0, TENSORFLOW: 4.0}, tries="threads")
+    trials = [made.changed(one, measurement={"resolved": {"processors": processors}}) for one in record.trials]
+    (found,) = findings(dataclasses.replace(record, trials=trials)).races
+    assert race.to_write(column, found)[-1] == line
 
 
 @pytest.mark.parametrize(

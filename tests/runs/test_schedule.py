@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kerasbench.plan.cases import SOAKED, Case
+from kerasbench.plan.cases import SOAK_TURNS, Case
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.measurement import CALLS, GENERATIONS, STAGES, Slice
 from kerasbench.protocol.requests import Protocol
@@ -150,7 +150,7 @@ def test_the_time_is_shared_by_the_stages_that_there_are(
 
 def test_a_soak_gives_its_control_a_turn_now_and_then_and_goes_on_for_its_time() -> None:
     orders = schedule.soak_orders([True, False])
-    assert list(next(orders(2))) == [0, *[1] * SOAKED]
+    assert list(next(orders(2))) == [0, *[1] * SOAK_TURNS]
     for controls in ([True, False], [False, True]):
         assert list(next(schedule.soak_orders(controls)(1))) == [0]  # the other has failed, whichever that was
     protocol = Protocol(soaks=True, slices_max_ns=1_000)

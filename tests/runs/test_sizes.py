@@ -6,7 +6,7 @@ import pytest
 
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.requests import Protocol, Sizes
-from kerasbench.results.record import QUICK, SWEEP
+from kerasbench.results.record import QUICK, RACE, SWEEP
 from kerasbench.runs import sizes
 from kerasbench.runs.schedule import LEAST_CYCLES, LONG
 from tests import made
@@ -68,6 +68,11 @@ def test_only_stages_that_a_row_has_are_left_out() -> None:
 def test_a_model_that_is_not_trained_keeps_the_prediction_that_stands_for_it() -> None:
     assert found(5 * S, workload=PREDICTS).left_out == ["predict_all"]
     assert found(5 * S, workload=dataclasses.replace(PREDICTS, batch=1)).left_out == ["predict_all"]
+
+
+def test_a_race_for_predictions_leaves_out_none_that_it_is_about() -> None:
+    protocol = dataclasses.replace(RACE.protocol, epochs=False, predicts=True)
+    assert not {"predict_one", "predict_batch"} & {*found(20 * S, protocol).left_out}
 
 
 def test_the_slowest_column_counts_by_its_quickest_step() -> None:
