@@ -162,11 +162,21 @@ def ready(batch: Any, steps: int) -> dict[str, Any]:
 def bare_steps(model: Any, batch: Any) -> Callable[[int], None]:
     import tensorflow as tf
 
+    each = model.steps_per_execution
     step = tf.function(model.train_step, jit_compile=model.jit_compile)
 
-    def run(steps: int) -> None:
-        for _ in range(steps):
+    def several(batch: Any) -> None:
+        def body(done: Any) -> list[Any]:
             step(batch)
+            return [done + 1]
+
+        tf.while_loop(lambda done: done < each, body, [0])
+
+    execution = step if each == 1 else tf.function(several, autograph=False)  # Keras loops over compiled steps, too
+
+    def run(steps: int) -> None:
+        for _ in range(max(1, steps // each)):
+            execution(batch)
         synchronize(model)
 
     return run

@@ -1,6 +1,7 @@
 """Plain JAX: a function of parameters, one jitted step that donates its state, an optimizer written out."""
 
 from collections.abc import Callable
+from functools import partial
 from operator import getitem
 from typing import Any
 
@@ -95,7 +96,9 @@ class Loop(BaseLoop):
     def caller(self, compiled: bool) -> Callable[[Any], Any] | None:
         if compiled and not self._compiles:
             return None
-        call, params = self._forward if compiled else self._eager, self._state[0]
+        eager = self._eager
+        # A function of its own: JAX would find the program of one that it has compiled before.
+        call, params = jax.jit(partial(eager)) if compiled else eager, self._state[0]
         return lambda x: jax.block_until_ready(call(params, x))
 
     @staticmethod

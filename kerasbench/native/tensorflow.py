@@ -78,7 +78,7 @@ class Loop(BaseLoop):
         return self._forward(tf.constant(x))
 
     def caller(self, compiled: bool) -> Callable[[Any], Any] | None:
-        run = self._forward if compiled else self._eager
+        run = self._compiled(self._eager) if compiled else self._eager
         if not tf.config.list_logical_devices("GPU"):
             return run
 

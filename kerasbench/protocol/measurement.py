@@ -395,7 +395,7 @@ def step_ns(measurement: Measurement) -> float:
 
 # What is measured in slices, in this order: steps, short epochs, single predictions, predictions of a batch, whole
 # passes of predict, and what a step is made of. A trial has those that its protocol asks for.
-STAGES = ("train", "epoch", "predict_one", "predict_batch", "predict_all", "parts")
+STAGES = TRAIN, EPOCH, ONE, BATCH, ALL, PARTS = "train", "epoch", "predict_one", "predict_batch", "predict_all", "parts"
 # Other ways to predict, of one sample and of a batch: the model called on a tensor that lies on the device, eager and
 # compiled, and ``predict`` for one batch.
 WAYS = ("call", "compiled_call", "predict_call")

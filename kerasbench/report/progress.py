@@ -23,7 +23,19 @@ from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.ratios import by_slices
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import Eta, History, RunScatter, detectable, run_scatter
-from kerasbench.protocol.measurement import BUILD, CALLS, GENERATIONS, STAGES, Slice, Slices
+from kerasbench.protocol.measurement import (
+    ALL,
+    BATCH,
+    BUILD,
+    CALLS,
+    EPOCH,
+    GENERATIONS,
+    ONE,
+    PARTS,
+    TRAIN,
+    Slice,
+    Slices,
+)
 from kerasbench.protocol.messages import FIRST_STEP, Phase
 from kerasbench.protocol.requests import counts_epochs
 from kerasbench.report import answer, comparisons
@@ -59,7 +71,6 @@ def to_stderr() -> Console:
 
 # A block while it is measured: a line for each column, and who is ahead so far.
 
-TRAIN, EPOCH, ONE, BATCH, ALL, PARTS = STAGES
 UNITS = {  # what a slice counts
     TRAIN: "step",
     EPOCH: "short epoch",
@@ -486,17 +497,18 @@ def foresight(steps_ns: Sequence[tuple[Case, int]], spent_s: float, left_s: floa
     """Say how long a block of these takes, by their first steps; with a batch that would not take minutes."""
     case, slowest_ns = max(steps_ns, key=lambda one: one[1])
     workload, block_s = case.selected.workload, spent_s + left_s
+    own = case.options.batch_size or workload.batch
     unit = "prediction" if workload.predicts_only else "step"
     which = f" of {case.backend}" if len(steps_ns) > 1 else ""
     step, round_takes = duration(slowest_ns), seconds(block_s)
     line = f"{case.row_label}: a {unit}{which} takes {step}, so a round takes about {round_takes}"
     file = case.selected.entry.file
-    if block_s <= LONG_S or not (is_saved(file) or is_named(file)) or workload.batch == 1:
+    if block_s <= LONG_S or not (is_saved(file) or is_named(file)) or own == 1 or case.options.size:
         return line
     # What has been spent is the start of all columns; the rest is steps, which a smaller batch makes shorter.
-    wanted = workload.batch * max(AT_EASE_S - spent_s, AT_EASE_S / 2) / left_s
+    wanted = own * max(AT_EASE_S - spent_s, AT_EASE_S / 2) / left_s
     batch = 1 << max(0, int(math.log2(max(1.0, wanted))))
-    smaller_s = spent_s + left_s * batch / workload.batch
+    smaller_s = spent_s + left_s * batch / own
     return f"{line}; --batch-size {batch} takes about {seconds(smaller_s)}"
 
 

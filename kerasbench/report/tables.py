@@ -155,6 +155,8 @@ calls = _of_metrics(
     "Compiled: the same call as a whole, by torch.compile (jit=on), jax.jit or tf.function (jit=on: with XLA).",
     "predict_on_batch and predict take NumPy and give NumPy. They are compiled as compile() says. predict is called "
     "once for each batch.",
+    "First compiled call: the first of model(x) compiled, one sample. On torch, predict_on_batch of Keras has compiled "
+    "the same model before, so much of it lies ready.",
     "All ways gave the same outputs.",
     needed="call_p50_ms",
 )

@@ -30,7 +30,7 @@ from kerasbench.worker.feed import Feed
 from kerasbench.worker.inputs import POOL_BYTES
 from kerasbench.worker.model import NativeModel
 
-CALL, COMPILED_CALL, PREDICT_CALL = WAYS
+_, COMPILED_CALL, PREDICT_CALL = WAYS
 OWN = GROWS[-1]
 TEXTS_KEPT = 8  # whose tokens are compared with those of other columns
 ROTATED_INPUTS = 8  # different inputs in turn, so that no layer of caching answers

@@ -347,12 +347,13 @@ def _require_over(clock: SliceClock) -> None:
         raise TrialFailure(Failure(Code.INVALID, cause, remedy))
 
 
-def measure_parts(model: Any, feed: Feed, backend: Backend, pace: Pace, ask: Ask) -> Parts:
+def measure_parts(model: Any, feed: Feed, callbacks: list[Any], backend: Backend, pace: Pace, ask: Ask) -> Parts:
     """Measure what a step is made of: fed from arrays, fed with a batch that lies ready on the device, and by itself.
 
     Each turn measures one slice in each of the three ways, in one process, so that a machine which drifts hits them
     alike; the way that comes first changes with the cycle. The turn's slice is their sum. The pace has the steps of a
-    slice, which the steps' phase calibrated, and the workload's epochs have room for them.
+    slice, which the steps' phase calibrated, and the workload's epochs have room for them. A scenario's own callbacks
+    are part of what `fit` does, as in the steps.
     """
     steps = pace.protocol.steps_per_slice or 1
     full_steps = len(feed.train) // feed.batch
@@ -360,11 +361,14 @@ def measure_parts(model: Any, feed: Feed, backend: Backend, pace: Pace, ask: Ask
     bare = backend.bare_steps(model, on_device)
 
     def from_arrays(turn: Turn) -> Slice:
-        arguments = feed.training_arguments(feed.train[: full_steps * feed.batch])
-        return _one_slice_of_fit(model, arguments, full_steps, pace, turn)
+        return of_fit(feed.training_arguments(feed.train[: full_steps * feed.batch]), turn)
 
     def from_ready(turn: Turn) -> Slice:
-        return _one_slice_of_fit(model, backend.ready(on_device, full_steps), full_steps, pace, turn)
+        return of_fit(backend.ready(on_device, full_steps), turn)
+
+    def of_fit(arguments: dict[str, Any], turn: Turn) -> Slice:
+        extra = each_epoch(feed, callbacks) if callbacks else {"callbacks": []}
+        return _one_slice_of_fit(model, arguments | extra, full_steps, pace, turn)
 
     def by_itself(turn: Turn) -> Slice:
         bare(steps)  # warms up
@@ -389,13 +393,14 @@ def measure_parts(model: Any, feed: Feed, backend: Backend, pace: Pace, ask: Ask
 
 
 def _one_slice_of_fit(model: Any, arguments: dict[str, Any], full_steps: int, pace: Pace, turn: Turn) -> Slice:
-    """Return a slice of a `fit` of its own, after one that warms up."""
+    """Return a slice of a `fit` of its own, after one that warms up; ``arguments`` have its callbacks."""
     warmed = dataclasses.replace(pace.protocol, warmup_slices=1)
     clock = SliceClock(
         WarmUpClock(warmed, full_steps, 0, steps_per_execution=model.steps_per_execution), pace, alone=True
     )
     window = StepWindow(clock, pace, granted(1, turn))
-    model.fit(**arguments, verbose=0, epochs=ENDLESS, callbacks=[window])
+    arguments["callbacks"].append(window)
+    model.fit(**arguments, verbose=0, epochs=ENDLESS)
     (slice_,) = clock.slices
     return slice_
 

@@ -7,7 +7,7 @@ function of what they work with (``Trial``) and of what was found so far (``Part
 import dataclasses
 import importlib
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,11 +18,16 @@ from kerasbench import backends
 from kerasbench.backends import Backend
 from kerasbench.protocol.columns import CPU, GPU, Size
 from kerasbench.protocol.measurement import (
+    ALL,
+    BATCH,
     BUILD,
     CALLS,
+    EPOCH,
     GENERATIONS,
+    ONE,
+    PARTS,
     PILOT,
-    STAGES,
+    TRAIN,
     Batch,
     Compiler,
     Generation,
@@ -56,7 +61,6 @@ from kerasbench.worker.pipe import Pipe
 from kerasbench.worker.resolve import resolve
 from kerasbench.worker.usage import BusyCores, Meter, card_share_reader, counters_reader, peak_rss_bytes
 
-TRAIN, EPOCH, ONE, BATCH, ALL, PARTS = STAGES
 SLOW_TIMES = 2  # a step that is so many times as long as a slice is to be fills one by itself, whatever its hiccups
 
 
@@ -427,7 +431,8 @@ def parts(trial: Trial, findings: PartialMeasurement) -> None:
     protocol = dataclasses.replace(trial.pace.protocol, steps_per_slice=findings.steps.warmup.steps_per_slice)
     pace = dataclasses.replace(trial.pace, protocol=protocol)
     with trial.pipe.phase("parts"):
-        findings.parts = measure_parts(trial.model, trial.feed, trial.backend, pace, trial.ask(PARTS))
+        ask = trial.ask(PARTS)
+        findings.parts = measure_parts(trial.model, trial.feed, trial.callbacks, trial.backend, pace, ask)
 
 
 Phase = Callable[[Trial, PartialMeasurement], None]
@@ -496,7 +501,10 @@ def _found_for(kind: type[Training | Measurement], findings: PartialMeasurement)
 
 def _usage(findings: PartialMeasurement) -> Usage:
     """Return what the slices of steps used, of builds or of predictions."""
-    slices = findings.builds or largest(findings.prediction) if findings.steps is None else findings.steps.slices
+    if findings.steps is not None:
+        slices: Iterable[Slice] = findings.steps.slices
+    else:
+        slices = findings.builds or largest(findings.prediction)
     return Usage(
         cpu_ns=sum(slice_.cpu_ns or 0 for slice_ in slices),
         wall_ns=sum(slice_.ns for slice_ in slices),

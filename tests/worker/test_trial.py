@@ -13,11 +13,13 @@ from kerasbench.protocol.measurement import (
     Compiler,
     Latency,
     Learning,
+    Measurement,
     Parity,
     Proof,
     Resolved,
     Slice,
     Slices,
+    Training,
     Turn,
     Usage,
     step_ns,
@@ -301,3 +303,9 @@ def subject(protocol: Protocol | None = None, **different: Any) -> Trial:
         "meter": Meter(),
     }
     return Trial(**(stand_ins | different))
+
+
+def test_all_that_phases_find_is_in_a_measurement_or_for_other_phases() -> None:
+    found = {each.name for each in dataclasses.fields(PartialMeasurement)}
+    kept = {each.name for kind in (Measurement, Training) for each in dataclasses.fields(kind)}
+    assert found - kept == {"steps", "step_ns", "recurrent"}
