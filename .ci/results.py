@@ -2,13 +2,17 @@
 
 The files are anybody's. They are read from git as data, by the code of BASE, and nothing of them is run. What is
 refused: other files beside results, results that were there before and differ now, what is no plain file or too large,
-what cannot be read, and pages that are not what their data say.
+what cannot be read, and pages that are not what their data say. A pull request that brings or changes no data is no
+such one: pages that a change of the code draws anew are checked by the tests.
 """
 
 import subprocess
 import sys
 import tempfile
 from pathlib import Path, PurePosixPath
+
+from kerasbench.report.pages import made_from
+from kerasbench.results.store import STAMP
 
 FOLDER, INDEX = "results", "README.md"
 KINDS = (".json", ".md", ".svg")
@@ -20,13 +24,24 @@ def git(*words: str) -> bytes:
     return subprocess.run(["git", *words], capture_output=True, check=True).stdout  # noqa: S607
 
 
-def complaints(base: str, head: str) -> list[str]:
+def changed(base: str, head: str) -> list[tuple[str, str]]:
+    """Return the files that HEAD changes: how (A: added), and their names."""
+    found = git("diff", "--no-renames", "--name-status", "-z", f"{base}...{head}").decode().split("\0")[:-1]
+    return list(zip(found[::2], found[1::2], strict=True))
+
+
+def brings_data(files: list[tuple[str, str]]) -> bool:
+    paths = [PurePosixPath(name) for _, name in files]
+    return any(path.parent == PurePosixPath(FOLDER) and path.suffix == ".json" for path in paths)
+
+
+def complaints(files: list[tuple[str, str]], head: str) -> list[str]:
     """Return what is wrong with the names, kinds and sizes of the files that HEAD changes."""
     found = []
-    changed = git("diff", "--no-renames", "--name-status", "-z", f"{base}...{head}").decode().split("\0")[:-1]
-    for status, name in zip(changed[::2], changed[1::2], strict=True):
+    for status, name in files:
         path = PurePosixPath(name)
-        if path.parent != PurePosixPath(FOLDER) or path.suffix not in KINDS:
+        is_of_run = path.suffix in KINDS and STAMP.fullmatch(path.stem)
+        if path.parent != PurePosixPath(FOLDER) or not (is_of_run or path.name == INDEX):
             found.append(f"{name}: a pull request with results brings files results/<start>{'|'.join(KINDS)} alone")
         elif status != "A" and path.name != INDEX:
             found.append(f"{name}: is there already, and stays as it is: results are added")
@@ -50,7 +65,11 @@ def copied(head: str, folder: Path) -> Path:
 
 
 def main(base: str, head: str) -> int:
-    if wrong := complaints(base, head):
+    files = changed(base, head)
+    if not brings_data(files):
+        print("no data of results are brought or changed", file=sys.stderr)
+        return 0
+    if wrong := complaints(files, head):
         print("\n".join(wrong), file=sys.stderr)
         return 1
     with tempfile.TemporaryDirectory() as folder:
@@ -58,8 +77,11 @@ def main(base: str, head: str) -> int:
         check = [sys.executable, "-m", "kerasbench", "report", str(results)]
         if ended := subprocess.run([*check, "--check"], check=False).returncode:
             return ended
-        added = git("diff", "--no-renames", "--name-only", "-z", "--diff-filter=A", f"{base}...{head}").decode()
-        pages = [results / Path(name).name for name in added.split("\0") if name.endswith(".md")]
+        added = [results / Path(name).name for status, name in files if status == "A" and not name.endswith(".json")]
+        if strange := sorted({*added} - made_from([results]).keys()):
+            print(f"{strange[0].name}: no data make this page", file=sys.stderr)
+            return 1
+        pages = [file for file in added if file.suffix == ".md"]
         print("\n".join(page.read_text("utf-8") for page in pages))
     return 0
 

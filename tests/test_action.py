@@ -116,7 +116,8 @@ def test_it_counts_the_figures_of_a_page_that_have_a_verdict(job: Job, rounds: i
         ("3", "false", 0, "::warning::A figure is worse"),
         ("2", "true", 1, "::error::Something could not be measured with base"),
         ("2", "false", 0, "::warning::Something could not be measured with base"),
-        ("1", "false", 1, "::error::kerasbench ended with 1"),
+        ("1", "true", 1, "::error::Nothing became worse, but a figure is not decided"),
+        ("1", "false", 0, "::warning::Nothing became worse, but"),
         ("", "false", 1, "::error::kerasbench ended with nothing"),
     ],
 )

@@ -84,6 +84,18 @@ def bring_a_program(data: Path) -> None:
     (data.parent / "run.py").write_text("import os")
 
 
+def bring_a_page_of_no_run(data: Path) -> None:
+    data.with_name("2026-01-03T030405.md").write_text("# Read this")
+
+
+def bring_a_picture_of_no_sweep(data: Path) -> None:
+    data.with_suffix(".svg").write_text("<svg/>")
+
+
+def bring_a_page_of_another_name(data: Path) -> None:
+    data.with_name("notes.md").write_text("# Read this")
+
+
 def change_what_was_there(data: Path) -> None:
     earlier = min(data.parent.glob("*.json"))
     earlier.write_text(earlier.read_text().replace("Chip 9", "Chip 10"))
@@ -99,6 +111,9 @@ def change_what_was_there(data: Path) -> None:
         (link, "is no plain file"),
         (change_code, "code.py: a pull request with results brings"),
         (bring_a_program, "run.py: a pull request with results brings"),
+        (bring_a_page_of_no_run, "no data make this page"),
+        (bring_a_picture_of_no_sweep, "no data make this page"),
+        (bring_a_page_of_another_name, "notes.md: a pull request with results brings"),
         (change_what_was_there, "is there already"),
     ],
 )
@@ -107,3 +122,10 @@ def test_whatever_else_is_refused(clone: Path, tamper: Callable[[Path], None], s
     ended = check(clone)
     assert (ended.returncode, said in ended.stderr) == (1, True), ended.stderr
     assert "# kerasbench on" not in ended.stdout
+
+
+def test_code_that_draws_pages_anew_brings_no_results(clone: Path) -> None:
+    (page,) = (clone / "results").glob("*T*.md")
+    page.write_text(page.read_text().replace("Answer", "The answer"))
+    (clone / "code.py").write_text("import os")
+    assert check(clone).returncode == 0

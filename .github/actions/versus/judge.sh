@@ -20,6 +20,9 @@ case "${CODE:-}:${DECIDED:-}" in
 1:0)
     complain "Nothing could be decided: no figure has a verdict. The job's summary has the intervals."
     ;;
+1:?*)
+    complain "Nothing became worse, but a figure is not decided, because other processes disturbed it, or nothing could be saved: the log of the step before says which."
+    ;;
 *)
     echo "::error::kerasbench ended with ${CODE:-nothing}: the log of the step before says why."
     exit 1
