@@ -253,6 +253,11 @@ class Machines(Results):
         """Of no machine: raises UsageError."""
         raise self._refusal
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # what notebooks and copy ask for
+            raise AttributeError(name)
+        raise self._refusal  # what the results of one machine have, such as ``breakdowns``
+
     @property
     def page(self) -> Page:
         return comparisons.of_machines(self.briefs, self.failed)
@@ -436,6 +441,9 @@ def bisect(
             raise KeyboardInterrupt
         (compared,) = measured.versus
         step = followed(compared, case)
+        if step and measured.files is not None:
+            times = figures.with_interval(step.ratio)
+            say(f"bisect: {listed[index]} takes {times} times as long ({measured.files.tables})")
         case = case or (case_of(step) if step else None)
         return probe_of(index, compared, case)
 
@@ -515,11 +523,11 @@ def _measure_on_machines(command: str, options: Settings) -> Machines:
     data, briefs = {}, []
     failed = {share.host: share.failed for share in shares if share.failed}
     for share in shares:
-        if share.store is None:
+        if share.file is None:
             continue
-        data[share.host] = share.store.data if share.is_done else share.store.journal
-        record = load_record(data[share.host])  # one at a time: those of a hundred machines do not fit into memory
-        if share.is_done:
+        data[share.host] = share.file
+        record = load_record(share.file)  # one at a time: those of a hundred machines do not fit into memory
+        if share.is_done and share.store is not None:
             saved = save_report(record, share.store)
             found = saved.found
             if saved.unsaved:

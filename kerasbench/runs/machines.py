@@ -190,6 +190,7 @@ class Share:
     _bytes: int = 0
     _awaited: int = 0  # trials that it had when it began
     _known: list[TrialRecord] = field(default_factory=list)
+    _began: bool = False  # the journal has its first lines
 
     @property
     def failed(self) -> str:
@@ -197,9 +198,16 @@ class Share:
         return self.cause or (self.header.stopped_because if self.header and self.header.unfinished else "")
 
     @property
+    def file(self) -> Path | None:
+        """What can be read of it here: what it went on with, where it was lost before it had sent all it had."""
+        if self.store is None or not (self.is_done or self._began):
+            return self.earlier
+        return self.store.data if self.is_done else self.store.journal
+
+    @property
     def is_unfinished(self) -> bool:
         """Whether ``--resume`` can go on with it."""
-        return self.header is not None and (not self.is_done or self.header.unfinished)
+        return self.header is not None and self.file is not None and (not self.is_done or self.header.unfinished)
 
     def take(self, line: bytes, say: Say) -> None:
         """Take in a line: put records onto the disk, then acknowledge them; raise KerasbenchError for an unfit one."""
@@ -264,7 +272,7 @@ class Share:
         """Begin the journal again with what the machine had; until all that is here, the old one stays."""
         assert self.store is not None
         self.store.begin(dataclasses.replace(self._begun(), trials=self._known))
-        self.trials, self._known, self._awaited = len(self._known), [], 0
+        self.trials, self._known, self._awaited, self._began = len(self._known), [], 0, True
 
     def _keep(self, trial: TrialRecord) -> None:
         assert self.store is not None
@@ -363,8 +371,8 @@ class Gathering:
         while left := [share for share in self.shares if not share.is_over]:
             now_s = time.monotonic()
             if now_s >= self.deadline_s:
-                for share in left:
-                    share.leave(INTERRUPTED)
+                with ThreadPoolExecutor(len(left)) as pool:  # each waits a second for its carrier
+                    list(pool.map(lambda share: share.leave(INTERRUPTED), left))
                 return
             if now_s - self.alive_s >= ALIVE_S:
                 self.alive_s = now_s
@@ -413,6 +421,8 @@ def ask(command: str, settings: Settings, say: Say, connections: Connections) ->
     for_all = dataclasses.replace(settings, hosts=[], cluster="", insecure=False, python=[], results=Settings().results)
     if settings.hosts and settings.cluster:
         raise UsageError("--hosts and --cluster exclude each other: a cluster has its own machines")
+    if settings.insecure and settings.hosts:
+        raise UsageError("--insecure is for --cluster: ssh encrypts all that --hosts needs")
     if command != DOCTOR:
         config = request.resumed(for_all) if settings.resume else request.request(command, for_all)
         if isinstance(config, RunConfig):

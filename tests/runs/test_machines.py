@@ -272,6 +272,15 @@ def test_what_no_kerasbench_sends_is_refused_and_the_others_go_on(
     assert "\x1b" not in "".join([odd.cause, *heard])
 
 
+def test_of_a_machine_that_is_lost_before_it_has_sent_what_it_had_there_is_nothing_to_read(tmp_path: Path) -> None:
+    lost = of_carrier(Played(lines_of(BEGIN | {"known": 2}, {"trial": raw(TRIALS[0])})), tmp_path)
+    machines.Gathering([lost], lambda host, line: None, machines.Inbox()).run()
+    assert (lost.file, lost.is_unfinished) == (None, False)
+    begun = of_carrier(Played(lines_of(BEGIN, {"trial": raw(TRIALS[0])})), tmp_path)
+    machines.Gathering([begun], lambda host, line: None, machines.Inbox()).run()
+    assert begun.file is not None and len(load(begun.file).trials) == 1 and begun.is_unfinished
+
+
 @pytest.mark.parametrize(
     ("hello", "ctrl_c", "cause"),
     [(OLDER, False, "kerasbench 0.0.1 there"), (HELLO, True, "interrupted")],
@@ -309,6 +318,7 @@ def test_a_doctor_names_what_differs(two: Path, capsys: pytest.CaptureFixture[st
         (["--python", "three:torch=x"], "--python takes [HOST:]NAME=PATH, such as one:torch="),
         (["--backend", "pytorch"], "unknown backend"),
         (["--resume"], "no run on one was interrupted"),
+        (["--insecure"], "--insecure is for --cluster"),
     ],
 )
 def test_bad_settings_are_refused_before_any_machine_is_asked(
