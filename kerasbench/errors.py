@@ -11,6 +11,7 @@ KerasbenchError
 └── Undecided            a verdict was asked for, and nothing could be judged
 """
 
+import os
 import sys
 from collections.abc import Iterable
 
@@ -66,7 +67,11 @@ def unknown(what: str, given: str, known: Iterable[str]) -> UsageError:
 def require_supported(platform: str = sys.platform) -> None:
     """Raise UnsupportedSystem on Windows, which has no process groups, file locks and signals as they are used here.
 
+    And on a Linux without /proc, which says what runs and how much memory there is.
+
     It is called first: other modules do not even load there.
     """
     if platform == "win32":
         raise UnsupportedSystem("Windows is not supported: run it on Linux or macOS, or in WSL on Windows")
+    if platform == "linux" and not os.path.exists("/proc/meminfo"):
+        raise UnsupportedSystem("there is no /proc here, which says how much memory is free: mount it first")

@@ -43,6 +43,8 @@ def replace(file: Path, content: bytes) -> None:
         ResultsError: the disk refuses; what the file held before is kept.
     """
     target = Path(os.path.realpath(file))
+    if target.is_dir():
+        raise ResultsError(f"{file}: cannot be written: it is a folder")
     partial = target.with_name(f"{target.name}.{os.getpid()}{PARTIAL}")
     try:
         with partial.open("wb") as stream:

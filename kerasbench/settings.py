@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kerasbench.errors import UsageError
+
 RUN, SWEEP, EXPLAIN, VERSUS, FASTEST, SOAK = "run", "sweep", "explain", "versus", "fastest", "soak"
 TABLES = (RUN, SWEEP, EXPLAIN, VERSUS)  # what is asked for is measured to the end
 ALL = (*TABLES, FASTEST, SOAK)
@@ -203,10 +205,10 @@ class Settings:
     jit: list[str] = _many(
         "--jit",
         COLUMNS,
-        "Compile the step. Default: what each backend does.",
-        "on|off",
+        "Compile the step: on, off, or default (what each backend does).",
+        "default|on|off",
         commands=(RUN, SWEEP, VERSUS),
-        offers=("on", "off"),
+        offers=("default", "on", "off"),
     )
     dtype: list[str] = _many(
         "--dtype",
@@ -339,6 +341,9 @@ def settings(command: str, given: Mapping[str, object]) -> Settings:
         if name not in known:
             raise TypeError(f"{command}() got an unexpected keyword argument {name!r}")
     values: dict[str, Any] = {name: (listed if is_list(name) else _plain)(value) for name, value in given.items()}
+    for name, value in given.items():
+        if is_list(name) and (value or value == "") and not values[name]:  # as of a shell's variable that is not set
+            raise UsageError(f"{option(name).flag} got an empty word: leave it out, or name something")
     return Settings(**values)
 
 

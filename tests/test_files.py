@@ -102,3 +102,8 @@ def test_what_a_killed_parent_has_left_is_swept_up_and_nothing_else(temporary: P
     files.remove_abandoned()
     assert (temporary / "kerasbench-of-mine").exists()
     assert not folder.exists()
+
+
+def test_a_folder_is_no_file_to_write(tmp_path: Path) -> None:
+    with pytest.raises(ResultsError, match="it is a folder"):
+        files.replace(tmp_path, b"")

@@ -1,7 +1,10 @@
 import dataclasses
 from pathlib import Path
 
-from kerasbench.settings import Settings, listed, option
+import pytest
+
+from kerasbench.errors import UsageError
+from kerasbench.settings import Settings, listed, option, settings
 
 
 def test_every_default_is_said() -> None:
@@ -24,3 +27,10 @@ def test_lists_are_repeated_or_separated_by_commas_but_a_path_with_a_comma_is_on
     ]
     assert listed([f"torch={file.parent}", "jax,tensorflow"]) == [f"torch={file.parent}", "jax", "tensorflow"]
     assert listed(["torch=/no/a,jax=/no/b"]) == ["torch=/no/a", "jax=/no/b"]
+
+
+def test_an_empty_word_is_no_choice_of_all() -> None:
+    for given in ("", ["", " "], ","):
+        with pytest.raises(UsageError, match="--scenario got an empty word"):
+            settings("run", {"scenarios": given})
+    assert settings("run", {"scenarios": [], "backends": ()}) == Settings()

@@ -77,12 +77,12 @@ def _of_case(record: Record, row: Row, column: Column, ranking: Ranking) -> Iter
         device_name=case.device_title,
         batch=size.batch,
         width=size.width,
-        started=record.started,
+        started=row.origin.started,
         environment=column.options.environment,
         host=record.machine.identifier,
         keras=versions.get("keras", ""),
         backend_version=versions.get(column.backend, ""),
-        commit=record.commit,
+        commit=row.origin.commit,
     )
     if case.failure:
         yield empty

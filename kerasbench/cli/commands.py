@@ -89,7 +89,11 @@ def soak(scenario: Sequence[str], **options: Any) -> int:
 
 @measuring(
     VERSUS,
-    Argument(["base"], metavar="BASE", text="A label, an interpreter, a checkout, or requirements: 'keras==3.14.*'."),
+    Argument(
+        ["base"],
+        metavar="BASE",
+        text="A label, an interpreter, a checkout or its commit (./keras@v3.14.0), or requirements: 'keras==3.14.*'.",
+    ),
     Argument(["head"], metavar="HEAD", text="What to compare with BASE; same forms."),
     FAIL_ON,
 )
@@ -102,7 +106,7 @@ def versus(base: str, head: str, fail_on: str | None, **options: Any) -> int:
     from kerasbench import api
 
     versions: Versions | Machines = api.measure(VERSUS, options, base=base, head=head)
-    code = _show(versions)
+    code = _show(versions, options["python"])
     if fail_on is None or code not in (EXIT_OK, EXIT_FAILED_CASES):
         return code
     if not isinstance(versions, api.Machines):
@@ -118,7 +122,7 @@ def versus(base: str, head: str, fail_on: str | None, **options: Any) -> int:
         metavar="GOOD [BETWEEN]... BAD",
         nargs=-1,
         required=True,
-        text="As for versus, or a commit of a checkout: ./keras@v3.14.0. Two: all between them are candidates.",
+        text="As for versus. Two: all between them are candidates.",
     ),
     takes=[name for name in options_of(VERSUS) if name not in OF_MACHINES],
 )
@@ -154,18 +158,18 @@ def _measure(command: str, options: Mapping[str, Any], as_json: bool = False, **
 
     _require_one(as_json, options)
     results = api.measure(command, options, **own)
-    return _show_data(results) if as_json else _show(results)
+    return (_show_data if as_json else _show)(results, options["python"])
 
 
-def _show(results: "Results") -> int:
+def _show(results: "Results", python: Sequence[str]) -> int:
     from kerasbench.api import Machines
     from kerasbench.report.console import print_page
 
     print_page(results.page)
-    return _finish_machines(results) if isinstance(results, Machines) else _finish(results.files)
+    return _finish_machines(results) if isinstance(results, Machines) else _finish(results.files, python)
 
 
-def _show_data(results: "Explained | Fastest") -> int:
+def _show_data(results: "Explained | Fastest", python: Sequence[str]) -> int:
     """Print JSON, and on stderr what to know of the run beside it."""
     import json
 
@@ -173,7 +177,7 @@ def _show_data(results: "Explained | Fastest") -> int:
 
     print(markdown.rendered(page.beside(results.findings)), file=sys.stderr)
     print(json.dumps(results.to_data(), indent=2))
-    return _finish(results.files)
+    return _finish(results.files, python)
 
 
 def _finish_machines(machines: "Machines") -> int:
@@ -212,8 +216,11 @@ def _require_one(as_json: bool, options: Mapping[str, Any]) -> None:
         raise UsageError("--json is of one machine; the result file of each is JSON: leave out --json")
 
 
-def _finish(drawn: "SavedReport | None") -> int:
-    """Say where a run's files are, or why they are not, and return its exit code."""
+def _finish(drawn: "SavedReport | None", python: Sequence[str]) -> int:
+    """Say where a run's files are, or why they are not, and return its exit code.
+
+    ``python`` are its interpreters, which the record does not have.
+    """
     assert drawn is not None  # it has just been measured
     if drawn.unsaved:
         print(f"kerasbench: {drawn.unsaved}", file=sys.stderr)
@@ -222,7 +229,8 @@ def _finish(drawn: "SavedReport | None") -> int:
     if drawn.plot is not None:
         print(f"plot: {drawn.plot}", file=sys.stderr)
     if drawn.interrupted:
-        _say_how_to_go_on(drawn.data.parent, drawn.found.record.config)
+        named = [f"--python={one}" for one in python]
+        _say_how_to_go_on(drawn.data.parent, drawn.found.record.config, *named)
         return EXIT_INTERRUPTED
     return EXIT_FAILED_CASES if drawn.found.summary.failures else EXIT_OK
 
@@ -502,7 +510,7 @@ def new(file: Path) -> int:
 
     if file.suffix in (".yml", ".yaml"):
         for one in catalog.begin_workflows(file):
-            print(f"{one}: put a repository and a commit in place of OWNER and COMMIT")
+            print(f"{one}: put the owner and a commit of kerasbench in place of OWNER and COMMIT")
         return EXIT_OK
     catalog.begin_file(file)
     print(f"{file}: put your model and data into it")
@@ -530,7 +538,7 @@ def _of_environments(*names: str, text: str, **more: Any) -> Option:
         text="Install this too, such as 'keras==3.14.*', or ./keras for a checkout. Can be repeated.",
     ),
     _of_environments("--cuda", is_flag=True, text="Install CUDA builds. Default: if there is an NVIDIA driver."),
-    _of_environments("--cpu", is_flag=True, text="Install CPU builds only."),
+    _of_environments("--cpu", is_flag=True, text="Install CPU builds. On Linux those of torch need --index."),
     _of_environments(
         "--interpreter",
         metavar="PATH",

@@ -79,7 +79,8 @@ def _backend(facts: "BackendFacts") -> list[str]:
         versions = dict(sorted(facts.probe.versions.items()))
         devices = ", ".join(device.described for device in facts.probe.devices)
     else:
-        versions = {name: facts.packages[name] for name in (facts.name, "keras") if name in facts.packages}
+        found = {facts.name: facts.packages.get(facts.name), "keras": facts.keras}
+        versions = {name: version for name, version in found.items() if version}
         devices = "does not load" if facts.installed else NOTHING
     named = ", ".join(f"{name} {version}" for name, version in versions.items()) or NOTHING
     return [facts.name, facts.interpreter, python, named, devices, facts.source or "this interpreter"]

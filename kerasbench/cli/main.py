@@ -73,14 +73,14 @@ def main(arguments: list[str] | None = None) -> int:
                 code = app.invoke(context)
     except click.exceptions.Exit as asked:  # --help, --version
         return asked.exit_code
-    except KerasbenchError as error:
-        complain(str(error))
-        return EXIT_USAGE
     except (KeyboardInterrupt, click.Abort):
         return EXIT_INTERRUPTED
     except BrokenPipeError:  # `kerasbench | head`: the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_OK
+    except (KerasbenchError, OSError) as error:
+        complain(_in_words(error))
+        return EXIT_USAGE
     except click.exceptions.NoArgsIsHelpError as error:  # `kerasbench env`
         print(error.format_message(), file=sys.stderr)
         code = EXIT_USAGE
@@ -88,6 +88,15 @@ def main(arguments: list[str] | None = None) -> int:
         complain(error.format_message())
         code = EXIT_USAGE
     return code if isinstance(code, int) else EXIT_OK
+
+
+def _in_words(error: KerasbenchError | OSError) -> str:
+    """Return what is wrong; of the system's errors only where it names the file: one may not look into it, say."""
+    if not isinstance(error, OSError):
+        return str(error)
+    if error.filename is None:
+        raise error
+    return f"{error.filename}: {error.strerror}"
 
 
 # Ctrl-C, SIGTERM and a closed terminal: once ends a run in order, twice at once.

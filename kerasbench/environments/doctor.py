@@ -48,6 +48,11 @@ class BackendFacts:
         return self.inventory.packages if isinstance(self.inventory, Inventory) else {}
 
     @property
+    def keras(self) -> str | None:
+        """The version of Keras, which has two packages; None where none is installed."""
+        return self.packages.get("keras") or self.packages.get("keras-nightly")
+
+    @property
     def installed(self) -> bool:
         # TensorFlow comes under several names (tensorflow-cpu, tf-nightly): what was imported is there.
         return backends.get(self.name).PACKAGE in self.packages or isinstance(self.probe, ProbeReport)
@@ -209,7 +214,7 @@ def missing(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
 
 def old_keras(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     """A backend without keras, or with one that kerasbench does not know."""
-    version = backend.packages.get("keras")
+    version = backend.keras
     if backend.installed and (version is None or release(version) < OLDEST_KERAS):
         cause = f"keras {version} is too old" if version else f"keras is not installed beside {backend.name}"
         yield Problem(Gravity.ERROR, backend.name, cause, pip(backend.interpreter, *KERAS), True)
@@ -217,9 +222,9 @@ def old_keras(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
 
 def keras_differs(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     """Another keras than that of other backends: its versions differ in what a step costs."""
-    versions = [one.packages["keras"] for one in facts.backends if one.installed and "keras" in one.packages]
+    versions = [one.keras for one in facts.backends if one.installed and one.keras]
     newest = max(versions, key=release, default="")
-    version = backend.packages.get("keras", newest)
+    version = backend.keras or newest
     if backend.installed and version != newest:
         cause = f"keras {version} here and {newest} elsewhere: columns would differ by more than backends"
         yield Problem(Gravity.WARNING, backend.name, cause, pip(backend.interpreter, f"keras=={newest}"), True)

@@ -173,7 +173,7 @@ def _path(text: str, base: Path) -> str:
     """Return an absolute path; links stay, because a virtual environment's python is one."""
     if os.sep not in text and not (base / text).exists():
         return shutil.which(text) or text  # `python3.12`, as a shell finds it
-    path = Path(os.path.normpath(base.absolute() / Path(text).expanduser()))
+    path = Path(os.path.normpath(base.absolute() / Path(os.path.expanduser(text))))
     return str(inside(path) if path.is_dir() else path)
 
 

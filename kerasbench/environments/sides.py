@@ -6,6 +6,7 @@ shared. uv makes one in a second or two; it lies in the user's cache folder.
 """
 
 import hashlib
+import os
 import platform
 import re
 import shutil
@@ -111,7 +112,7 @@ def parse_side(text: str, known: Sequence[str]) -> Side:
     text = text.strip()
     if text in known:
         return Side(text)
-    path = Path(text).expanduser()
+    path = Path(os.path.expanduser(text))
     if path.is_dir() and venvs.is_checkout(path):
         checkout = venvs.parse(str(path.absolute()))
         return Side(_label(venvs.label([checkout])), wanted=(checkout,))
@@ -135,9 +136,9 @@ def parse_side(text: str, known: Sequence[str]) -> Side:
 def _commit(text: str) -> Side | None:
     """Return the side that ``./keras@v3.14.0`` means, a commit of a checkout; None for another text."""
     folder, at, revision = text.rpartition("@")
-    if not at or not (Path(folder).expanduser() / ".git").exists():
+    if not at or not (Path(os.path.expanduser(folder)) / ".git").exists():
         return None
-    path = Path(folder).expanduser().absolute()
+    path = Path(os.path.expanduser(folder)).absolute()
     commit = _git(path, "rev-parse", "--verify", f"{revision}^{{commit}}")
     package = venvs.package(str(path)) or path.name
     return Side(_label(f"{package}-{commit[:9]}"), wanted=(f"{package} @ git+{path.as_uri()}@{commit}",))
@@ -183,7 +184,7 @@ def between(good: str, bad: str) -> list[str]:
                 f"what lies between {good!r} and {bad!r}? Give two exact versions ('keras==3.12.0' 'keras==3.15.0'), "
                 "two commits of one checkout (./keras@v3.14.0 ./keras@master), or name all: GOOD BETWEEN... BAD"
             )
-        folder = Path(path).expanduser()
+        folder = Path(os.path.expanduser(path))
         log = _git(folder, "rev-list", "--reverse", "--first-parent", f"{first_commit}..{last_commit}")
         found = [good, *(f"{path}@{commit}" for commit in log.split())]
         in_order = len(found) > 1

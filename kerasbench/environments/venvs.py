@@ -190,7 +190,7 @@ def parse(text: str) -> str:
     """Return a requirement that means the same in every folder: paths of checkouts and wheels become absolute."""
     text = text.strip()
     if is_path(text):
-        path = Path(text).expanduser().absolute()
+        path = Path(os.path.expanduser(text)).absolute()
         if not (is_checkout(path) or (path.is_file() and path.suffix == ".whl")):
             raise UsageError(
                 f"{text}: neither a checkout (a folder with pyproject.toml or setup.py) nor a wheel is there"

@@ -141,7 +141,9 @@ def of_machine(state: MachineState, cores: int) -> list[Signal]:
     if state.governors and state.governors != ["performance"]:
         signals.append(_warning("governor", f"frequency governor {' and '.join(state.governors)}"))
     if state.quota_cores is not None and state.quota_cores < cores:
-        signals.append(_warning("quota", f"a control group allows {state.quota_cores} of {cores} processors"))
+        signals.append(
+            _warning("quota", f"a control group allows {round(state.quota_cores, 2):g} of {cores} processors")
+        )
     return signals
 
 

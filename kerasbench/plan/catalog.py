@@ -43,7 +43,8 @@ TEMPLATE = Path(__file__).parents[1] / "data" / "scenario.txt"
 def begin_file(file: Path) -> None:
     """Write a commented scenario."""
     if file.suffix != ".py":
-        raise UsageError(f"a scenario is a Python file: {file.with_suffix('.py')}, not {file}")
+        example = file.with_suffix(".py") if file.name else "my_model.py"
+        raise UsageError(f"a scenario is a Python file: {example}, not {file}")
     try:
         require_scenario_name(file)
         with file.open("x", encoding="utf-8") as stream:

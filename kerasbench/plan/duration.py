@@ -46,11 +46,14 @@ class History:
 
 
 def recall(folder: Path, machine: Machine, planned: Plan) -> History:
-    """Read the newest results of the same machine and protocol; files that cannot be read are passed over."""
+    """Read the newest results of the same machine and protocol; files that cannot be read are passed over.
+
+    How long a trial takes is told by those that measured as much: not by ``--quick`` of a soak.
+    """
     durations: dict[CaseKey, list[float]] = {}
     scatter = None
     for file, record in _newest(folder, machine, planned.effort.protocol.kind):
-        for trial in record.trials:
+        for trial in record.trials if record.config.effort.protocol == planned.effort.protocol else ():
             if trial.measurement is not None:
                 durations.setdefault(trial.case, []).append(trial.own_ns / NS_PER_S)
         in_turn = any(trial.block for trial in record.trials)  # older ones did not, and scatter more

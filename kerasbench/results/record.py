@@ -171,6 +171,7 @@ class Origin:
     config: RunConfig
     rounds: int  # that are complete
     started: str  # tells runs of one machine apart
+    commit: str = ""  # of the user's checkout
 
     @property
     def protocol(self) -> ProtocolKind:
@@ -299,7 +300,7 @@ class Record:
 
     def origin(self, group: Group) -> Origin:
         """Return the run that a group comes from: this one, unless it was merged of several."""
-        return Origin(self.config, self.rounds_completed, self.started)
+        return Origin(self.config, self.rounds_completed, self.started, self.commit)
 
 
 PACKAGE = Path(__file__).parents[1]

@@ -23,7 +23,7 @@ from kerasbench.files import PARTIAL, replace
 from kerasbench.protocol.columns import DEFAULT, CaseKey
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import Measurement, leaves_out, step_ns
-from kerasbench.results.record import SCHEMA, Counted, Group, Origin, Record, ScenarioRecord, TrialRecord
+from kerasbench.results.record import MAX_ROUNDS, SCHEMA, Counted, Group, Origin, Record, ScenarioRecord, TrialRecord
 from kerasbench.text import complain
 
 T = TypeVar("T")
@@ -300,6 +300,9 @@ def _problems(record: Record) -> Iterator[str]:
         yield f"it began at {record.started[:SHOWN]!r}"
     if not 0 < record.minimal_effect < 1:
         yield "minimal_effect is out of range"
+    race, rounds = record.config.race, record.config.effort.max_rounds
+    if race and not (1 <= rounds <= MAX_ROUNDS and 0 < race.margin < 1):
+        yield "the rounds or the margin of its race are out of range"
 
 
 def _is_time(text: str) -> bool:

@@ -53,7 +53,7 @@ class MemoryPool:
             return True
         held_bytes = max(0, self._before_bytes - free_bytes)
         last_bytes = held_bytes - self._held_bytes
-        self.seen_bytes[started[-1]] = last_bytes
+        self.seen_bytes[started[-1]] = max(last_bytes, self.seen_bytes.get(started[-1], 0))  # asked again, it is 0
         self._held_bytes = held_bytes
         peaks_bytes = [self.peaks_bytes[index] or 0 for index in started]
         self._largest_bytes = max(self._largest_bytes, last_bytes, *peaks_bytes)

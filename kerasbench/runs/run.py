@@ -303,7 +303,7 @@ def keep_superseded(folder: Path, left: Record) -> None:
     other = sum(trial.code != measuring_code() for trial in left.trials)
     why = f"; other code of kerasbench measured {other} of them" if other else ""
     trials = text.count(len(left.trials), "trial")
-    text.complain(f"{trials} measured again: not counted any more{why}; kept in {store.data}")
+    text.complain(f"{trials} not counted any more{why}; kept in {store.data}")
 
 
 def save(store: Store, record: Record) -> FinishedRun:

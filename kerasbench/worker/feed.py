@@ -3,6 +3,7 @@
 import dataclasses
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -221,7 +222,9 @@ def check_pipeline(workload: Workload, rows: Rows) -> bool:
     if not hasattr(batches, "__getitem__"):
         kind = type(batches).__name__
         raise ScenarioError(f"feed() must make a keras.utils.PyDataset, which gives any batch, not {kind}")
-    count = len(batches) if hasattr(batches, "__len__") else getattr(batches, "num_batches", None)
+    count = None
+    with suppress(NotImplementedError):  # what Keras' own class says where nobody has said how many
+        count = len(batches) if hasattr(batches, "__len__") else getattr(batches, "num_batches", None)
     if count != wanted:
         raise ScenarioError(f"feed() must make {wanted} batches of {len(rows):,} rows, not {count}: use its batch")
     batch = batches[0]

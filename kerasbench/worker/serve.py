@@ -111,7 +111,12 @@ def inventory() -> Inventory:
     """Return the interpreter's version and architecture, and its distributions."""
     packages: dict[str, str] = {}
     for distribution in metadata.distributions():
-        fields = distribution.metadata
+        try:
+            fields = distribution.metadata
+        except (
+            FileNotFoundError
+        ):  # of a broken distribution, by the newer importlib_metadata, which a package may bring
+            continue
         if "Name" in fields and "Version" in fields:  # a broken distribution has neither
             name = re.sub(r"[-_.]+", "-", fields["Name"]).lower()
             packages.setdefault(name, fields["Version"])  # the first on the path is the one imported

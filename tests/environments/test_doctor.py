@@ -149,6 +149,12 @@ def test_a_backend_needs_a_keras_that_kerasbench_knows(version: str | None, caus
     assert cause in cases.causes(facts)[0]
 
 
+def test_a_nightly_keras_is_one_too() -> None:
+    for version, severities in (("3.16.0.dev2026112503", []), ("3.9.0.dev1", ["error"])):
+        facts = cases.installed(cases.of(quiet(), "jax"), "jax", {"keras": None, "keras-nightly": version})
+        assert [severity for severity, *_ in cases.said(facts)] == severities
+
+
 def test_one_keras_for_all_is_the_newest() -> None:
     facts = cases.installed(quiet(), "torch", {"keras": "3.9.2"})
     assert ("error", "torch", cases.pip(facts, "torch", cases.KERAS)) in cases.said(facts)

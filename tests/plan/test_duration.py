@@ -89,6 +89,14 @@ def test_the_newest_run_says_how_much_trials_scatter(tmp_path: Path) -> None:
     assert found.scatter.between < 0.2
 
 
+def test_how_long_a_trial_takes_is_told_by_those_that_measured_as_much(tmp_path: Path) -> None:
+    Store.create(tmp_path, "2026-01-02T03:04:05Z").finish(three_rounds(scatter=0.1))
+    longer = dataclasses.replace(PLANNED.effort.protocol, slices_max_ns=600 * 10**9, soaks=True)
+    soak = made.changed(PLANNED, config={"effort": dataclasses.replace(PLANNED.effort, protocol=longer)})
+    found = duration.recall(tmp_path, made.MACHINE, soak)
+    assert (found.trial_s, found.scatter.source) == ({}, "2026-01-02T030405.json")
+
+
 def test_newer_results_of_other_machines_and_protocols_hide_none_of_its_own(tmp_path: Path) -> None:
     own = three_rounds(scatter=0.1)
     others = [

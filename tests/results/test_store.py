@@ -262,6 +262,8 @@ def workload(content: Any) -> Any:
         (of_first("measurement", None), "either a measurement or a failure"),
         (of_first("scenario", "other"), "trials of other, which is none of its scenarios"),
         (lambda content: content.update(minimal_effect=0), "minimal_effect is out of range"),
+        (lambda content: content["config"].update(race={"margin": -1}), "margin of its race are out of range"),
+        (lambda content: content["config"].update(race={}, effort={"max_rounds": 13}), "rounds or the margin of its"),
     ],
 )
 def test_values_that_cannot_be_are_named(tmp_path: Path, edit: Edit, complaint: str) -> None:

@@ -73,6 +73,12 @@ def test_what_each_child_was_seen_to_take_of_a_card_is_told(monkeypatch: pytest.
     assert budget.seen_on_cards() == {0: 2 * GIB, 1: 0, 2: 3 * GIB}
 
 
+def test_what_a_child_was_seen_to_take_stays_known_when_another_does_not_fit() -> None:
+    pool = machine.MemoryPool(iter([10 * GIB, 6 * GIB, 6 * GIB]).__next__, [4 * GIB, 9 * GIB, 0])
+    assert [pool.fits([0], 1), pool.fits([0], 2)] == [False, True]
+    assert pool.seen_bytes == {0: 4 * GIB}
+
+
 def test_a_card_for_one_process_has_one_column_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     cards = [FakeCard(ONE, free_bytes=10 * GIB, mode=3), FakeCard(TWO, free_bytes=10 * GIB)]
     monkeypatch.setitem(sys.modules, "pynvml", Nvml(cards))

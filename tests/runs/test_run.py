@@ -92,7 +92,7 @@ def test_trials_of_other_code_go_to_a_file_of_their_own_and_that_is_said(
     run.keep_superseded(tmp_path, made.record(own, other))
     (file,) = tmp_path.glob("*.json")
     assert load(file).trials == [own, other]
-    said = "2 trials measured again: not counted any more; other code of kerasbench measured 1 of them"
+    said = "2 trials not counted any more; other code of kerasbench measured 1 of them"
     assert f"{said}; kept in {file}" in capsys.readouterr().err
 
 
