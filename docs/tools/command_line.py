@@ -29,7 +29,7 @@ BEGINNING = """\
 | exit code | meaning |
 |---|---|
 | 0 | everything was measured |
-| 1 | a mistake in the command line or in the environment, or nothing could be judged with `--fail-on regression` |
+| 1 | a mistake in the command line or in the environment, nothing decided, or what `doctor` or `--check` found |
 | 2 | some cases failed |
 | 3 | `compare` or `versus` with `--fail-on regression` found a regression |
 | 130 | interrupted, by Ctrl-C, SIGTERM or a closed terminal |
