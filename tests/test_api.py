@@ -56,7 +56,7 @@ def test_a_folder_or_several_files_are_one_machine_s_results(tmp_path: Path) -> 
     assert len(kerasbench.load(tmp_path).records) == len(kerasbench.load(one, str(two)).records) == 2
     other = dataclasses.replace(made.record(made.trial()), machine=dataclasses.replace(made.MACHINE, chip="M1"))
     stored(tmp_path, record=other)
-    with pytest.raises(UsageError, match=r"2 machines \(Chip 9, .*; M1, .*\)"):
+    with pytest.raises(UsageError, match=rf"^{tmp_path}: results of 2 machines \(Chip 9, .*; M1, .*\)"):
         kerasbench.load(tmp_path)
 
 
@@ -68,10 +68,6 @@ def test_comparing_gives_verdicts_and_regressions(tmp_path: Path) -> None:
     assert "**slower**" in str(found)
     assert repr(found).startswith("1 case measured on both sides, 1 judged: 1 slower, 0 faster")
     assert "<strong>slower</strong>" in found._repr_html_()
-    one_run_each = kerasbench.compare(stored(tmp_path / "a", 2.0, 2.01, 1.99), stored(tmp_path / "b", 3.0, 3.01, 2.99))
-    assert repr(one_run_each).startswith("1 case measured on both sides, 0 judged:")
-    with pytest.raises(Undecided, match="nothing could be judged"):
-        print(one_run_each.regressions)
 
 
 def test_results_become_a_picture_that_a_notebook_shows_and_a_file_keeps(tmp_path: Path) -> None:
@@ -116,18 +112,12 @@ def test_dataframes_are_made_by_pandas_where_it_is(tmp_path: Path, data_frames: 
 
 
 def test_bad_input_is_an_error_of_kerasbench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ResultsError, match="no result files"):
-        kerasbench.load(tmp_path)
     with pytest.raises(UsageError, match=r"several machines: take one of them, \['m1'\]"):
         kerasbench.compare(Results([]), Machines([], data={"m1": tmp_path}))
     stored(tmp_path / "results", 2.0)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match=r"^results: no ratio was measured in two runs"):
         kerasbench.history()
-    with pytest.raises(UsageError, match="exclude each other"):
-        kerasbench.run(quick=True, rounds=3, results=tmp_path)
-    with pytest.raises(UsageError, match="unknown backend"):
-        kerasbench.run(backends="pytorch", results=tmp_path)
 
 
 class Runs:

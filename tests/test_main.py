@@ -12,14 +12,6 @@ from kerasbench import __main__ as main_module
 from kerasbench.errors import unknown
 
 ROOT = Path(__file__).parent.parent
-BARE = """
-import sys
-import kerasbench
-kerasbench.Scenario, kerasbench.Workload, kerasbench.datasets
-found = {name.partition(".")[0] for name in sys.modules} - sys.stdlib_module_names - {"kerasbench", "__main__"}
-assert not found & {"numpy", "keras", "msgspec", "psutil", "rich", "click", "filelock"}, found
-assert "kerasbench.api" not in sys.modules
-"""
 ON_WINDOWS = """
 import sys
 sys.modules |= dict.fromkeys(["fcntl", "pwd", "resource", "termios"])
@@ -36,10 +28,6 @@ def test_what_is_exported_is_there() -> None:
     assert all(hasattr(kerasbench, name) for name in kerasbench.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = kerasbench.nonsense
-
-
-def test_a_scenario_file_s_import_brings_the_standard_library_alone() -> None:
-    assert python("-c", BARE).returncode == 0
 
 
 def test_the_module_is_the_command_line_and_its_exit_code_is_the_process_s() -> None:

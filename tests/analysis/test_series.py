@@ -104,17 +104,6 @@ def test_backends_are_compared_on_one_device_and_devices_by_one_backend() -> Non
     }
 
 
-def test_the_gpu_overtakes_the_cpu_where_its_steps_become_the_shorter_ones() -> None:
-    gpu = Device("cuda", 0, "H200")
-    cpu_ms = {batch: 0.5 + 0.01 * batch for batch in (1, 8, 64, 512)}
-    gpu_ms = {batch: 1.0 + 0.001 * batch for batch in cpu_ms}
-    (found,) = only(sweep({("torch", made.CPU, ""): cpu_ms, ("torch", gpu, ""): gpu_ms})).duels
-    (crossing,) = found.crossings
-    assert (crossing.winner.device, crossing.loser.device) == ("gpu", "cpu")
-    assert crossing.bracket == (8, 64)
-    assert crossing.at == pytest.approx(0.5 / 0.009, rel=0.15)  # a straight line over three octaves
-
-
 @given(st.floats(3, 250), st.floats(0.05, 3), st.booleans())
 def test_a_planted_crossover_is_found_where_it_is(planted: float, slope: float, falls: bool) -> None:
     direction = -slope if falls else slope

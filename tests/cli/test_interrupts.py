@@ -103,7 +103,8 @@ def test_once_ends_the_trial_in_flight_and_keeps_and_prints_the_rest(command: Co
     assert (data.suffix, record.stopped_because) == (".json", "interrupted")
     assert len(record.trials) > 2
     assert data.with_suffix(".md").exists()
-    assert "| mine " in command.output()[0]
+    tables, progress = command.output()
+    assert "| mine " in tables and f"go on: python -m kerasbench run --resume --results {command.results} " in progress
 
 
 def test_a_terminal_that_is_closed_leaves_a_finished_file(tmp_path: Path) -> None:

@@ -1,12 +1,9 @@
-import dataclasses
-from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from kerasbench.cli import main
 from kerasbench.cli.options import with_default_command
-from kerasbench.results.store import Store
-from tests import made
 
 
 @pytest.mark.parametrize(
@@ -27,21 +24,11 @@ def test_run_is_the_default_command(given: list[str], meant: list[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--scenario", "mnist_dens", "--backend", "jax"], "did you mean 'mnist_dense'"),
-        (["--scenario", "gone.py", "--backend", "jax"], "gone.py: cannot be read"),
-        (["--scenario", "../../x", "--backend", "jax"], "unknown scenario '../../x'"),
         (["--scenario", "a\x1b[31m|b.py"], "a|b.py: a scenario file's name must be"),
-        (["--quick", "--rounds", "2"], "exclude each other"),
-        (["--nonsense"], "No such option"),
         (["--scenario", "x" * 300 + ".py"], "File name too long"),
-        (["--scenario", ""], "--scenario got an empty word"),
         (["new", "."], "a scenario is a Python file: my_model.py, not ."),
         (["versus", "~nobody-of-that-name/keras", "keras==3.14.*"], "is neither a label, nor"),
         (["lst"], "No such command"),
-        (["sweep"], "Missing argument 'SCENARIO'"),
-        (["sweep", "mnist_dense", "--keep-env", "KERAS_BACKEND"], "kerasbench sets this variable itself"),
-        (["explain", "mnist_dense", "--keep-env", "KERAS_HOME"], "kerasbench sets this variable itself"),
-        (["--resume", "--keep-env", "PATH"], "--resume reuses the interrupted run's options"),
         (["--resume", "--scenario", "mnist_dense"], "--resume reuses the interrupted run's options"),
     ],
 )
@@ -62,11 +49,20 @@ def test_a_group_without_a_command_shows_its_help(capsys: pytest.CaptureFixture[
     assert err.startswith("Usage: kerasbench env") and "create" in err and not out
 
 
-def test_what_a_file_holds_moves_no_cursor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    record = made.record(made.trial(name="\x1b[2J\u202e"))
-    store = Store.create(tmp_path, record.started)
-    store.finish(dataclasses.replace(record, scenarios=[]))
-    assert main.main(["report", str(tmp_path)]) == 1
-    err = capsys.readouterr().err
-    assert "which is none of its scenarios" in err
-    assert all(line.isprintable() for line in err.splitlines())
+def test_a_file_that_the_system_refuses_is_one_line_and_another_fault_of_the_system_is_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused: list[OSError] = [PermissionError(13, "Permission denied", "/root/m.py"), OSError(5, "Input/output error")]
+    monkeypatch.setattr("kerasbench.plan.catalog.builtin_files", lambda: (_ for _ in ()).throw(refused.pop(0)))
+    assert main.main(["list"]) == 1
+    assert capsys.readouterr().err == "kerasbench: /root/m.py: Permission denied\n"
+    with pytest.raises(OSError, match="Input/output"):
+        main.main(["list"])
+
+
+def test_a_reader_that_has_seen_enough_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[int] = []
+    monkeypatch.setattr("kerasbench.plan.catalog.builtin_files", lambda: (_ for _ in ()).throw(BrokenPipeError()))
+    monkeypatch.setattr("os.dup2", lambda null, stdout: ended.append(stdout))
+    monkeypatch.setattr("sys.stdout", SimpleNamespace(fileno=lambda: 1))
+    assert (main.main(["list"]), ended) == (0, [1])

@@ -91,21 +91,6 @@ def test_more_than_two_stand_side_by_side_under_their_places(
     assert "machine" not in out.partition("|")[0]
 
 
-@pytest.mark.parametrize("places", [["both", "one"], ["one", "one", "both"]])
-def test_a_side_of_two_machines_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], places: list[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    stored(Path("one"), 1.0)
-    stored(Path("both"), 1.0)
-    other = dataclasses.replace(made.MACHINE, chip="Chip 10")
-    record = dataclasses.replace(made.record(made.trial()), machine=other)
-    Store.create(Path("both"), "2026-01-03T03:04:05Z").finish(record)
-    assert main.main(["compare", *places]) == 1
-    err = capsys.readouterr().err
-    assert "both: results of 2 machines (Chip 9," in err and "Chip 10" in err and err.count("\n") == 1
-
-
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

@@ -13,7 +13,6 @@ from kerasbench.processes.block import BlockMember, BlockPolicy
 from kerasbench.processes.process import Limits
 from kerasbench.processes.questions import GivenUp, Tick, together
 from kerasbench.protocol.columns import CPU, GPU, Device
-from kerasbench.protocol.descriptions import Description
 from kerasbench.protocol.messages import Code, Failure, Inventory, Message, ProbeReport
 from kerasbench.protocol.requests import CountRequest, DescribeRequest, Protocol, TrialRequest
 from tests import made
@@ -71,13 +70,6 @@ def test_a_program_that_is_not_for_this_machine_is_a_failure_that_names_it(tmp_p
     assert python in found.cause and "--python" in found.remedy
 
 
-def test_a_program_that_is_no_interpreter_is_a_failure_with_its_last_words(tmp_path: Path) -> None:
-    found = questions.inventory(program(tmp_path, b"#!/bin/sh\necho no such library >&2\nexit 3\n"))
-    assert isinstance(found, Failure)
-    assert (found.code, found.cause) == (Code.CRASH, "left with exit status 3 in phase 'spawn' without a result")
-    assert found.detail == "no such library"
-
-
 def test_an_interpreter_says_what_is_installed_in_it() -> None:
     found = questions.inventory(sys.executable)
     assert isinstance(found, Inventory)
@@ -88,13 +80,6 @@ def test_no_operations_at_all_are_an_answer(tmp_path: Path) -> None:
     answer = Message(counted=0.0).encode().decode().strip()
     script = f"#!/bin/sh\nread -r token request\necho \"$token\" '{answer}' > /dev/fd/$2\n"
     assert questions.count(CountRequest("mine.py", "", "default"), program(tmp_path, script.encode())) == 0.0
-
-
-def test_scenario_files_are_described_in_their_order(faults: Path) -> None:
-    files = [str(faults / "fine.py"), str(faults / "shouts.py")]
-    found = questions.describe(files, sys.executable)
-    assert isinstance(found, list) and all(isinstance(one, Description) for one in found)
-    assert [one.name for one in found] == ["fine", "shouts"]
 
 
 def test_a_file_that_does_not_end_is_stopped_at_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

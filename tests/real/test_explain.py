@@ -9,6 +9,7 @@ import pytest
 from kerasbench import backends
 from kerasbench.plan import catalog
 from kerasbench.processes import questions
+from kerasbench.protocol.columns import Options
 from kerasbench.protocol.requests import CountRequest
 from kerasbench.scenario import content_hash
 from tests import made
@@ -17,10 +18,13 @@ from tests.real import trials
 pytestmark = [pytest.mark.real, pytest.mark.traced]
 
 
-@pytest.mark.parametrize("backend", backends.names())
-def test_a_step_is_taken_apart_when_all_else_is_measured(faults: Path, backend: str) -> None:
+@pytest.mark.parametrize(
+    ("backend", "several"), [*((name, None) for name in backends.names()), ("tensorflow", 2), ("jax", 2)]
+)
+def test_a_step_is_taken_apart_when_all_else_is_measured(faults: Path, backend: str, several: int | None) -> None:
     protocol = dataclasses.replace(trials.SHORTEST, parts=True)
-    outcome = trials.run(faults / "fine.py", backend, protocol=protocol)
+    options = Options(steps_per_execution=several)
+    outcome = trials.run(faults / "fine.py", backend, options, protocol=protocol)
     training = made.trained(trials.measured(outcome))
     parts = training.parts
     assert parts is not None

@@ -18,23 +18,13 @@ pytestmark = pytest.mark.real
 
 FAULTS = {
     "raises_in_build": (Code.ERROR, r"raises_in_build\.py, line 5: ValueError: no model today"),
-    "raises_in_data": (Code.ERROR, r"raises_in_data\.py, line 5: KeyError: 'column'"),
     "raises_in_fit": (Code.ERROR, r"raises_in_fit\.py, line 8: ArithmeticError"),
-    "raises_in_predict": (Code.ERROR, r"raises_in_predict\.py, line 7: LookupError: nothing to say"),
-    "has_the_wrong_shape": (Code.ERROR, r"incompatible shapes"),
     "speaks_in_markup": (Code.ERROR, r"line 10: ValueError: </td><img src=x> \|   \*bold\* \?"),
-    "exits_in_build": (Code.CRASH, r"left with exit status 3 in phase 'build'"),
     "leaves_in_build": (Code.CRASH, r"left with exit status 0 in phase 'build'"),
     "segfaults_in_build": (Code.CRASH, r"died from SIGSEGV in phase 'build'"),
     "is_killed_in_build": (Code.CRASH, r"killed by SIGKILL from outside in phase 'build'"),
     "eats_memory": (Code.OOM, r"used 1\.\d+ GiB in phase 'build', the limit is 1 GiB"),
-    "becomes_nan": (Code.NONFINITE, r"the loss became (nan|inf)"),
-    "miscounts": (Code.INVALID, r"has 10 parameters, the scenario says 11"),
-    "not_compiled": (Code.INVALID, r"must return a compiled Keras model"),
-    "stops_early": (Code.INVALID, r"training was ended after \d slices, before enough were measured"),
-    "runs_eagerly": (Code.INVALID, r"run_eagerly cannot be measured"),
     "forges_a_measurement": (Code.INVALID, r"other than kerasbench wrote to the result pipe in phase 'build'"),
-    "closes_the_pipe": (Code.INVALID, r"the result pipe was taken from kerasbench in phase 'build'"),
     "uses_another_framework": (Code.UNSUPPORTED, r"uses_another_framework\.py, line 5: imports \w+, which"),
 }
 HARMLESS = {"fine", "shouts", "changes_its_surroundings"}

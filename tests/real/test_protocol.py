@@ -5,12 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.analysis.findings import findings
 from kerasbench.plan import catalog
 from kerasbench.protocol.messages import Code
 from tests import made
 from tests.real import trials
-from tests.report.table import brief
 
 pytestmark = [pytest.mark.real, pytest.mark.traced]
 
@@ -38,21 +36,6 @@ def test_the_published_protocol_runs_every_epoch() -> None:
     assert made.taught(measurement).steps == 250
     assert made.trained(measurement).first_step_ns is None
     assert len(made.trained(measurement).epochs) >= 1
-
-
-def test_a_model_that_never_learns_is_found(faults: Path) -> None:
-    found = trials.measured(trials.run(faults / "never_learns.py", "jax"))
-    text = brief(findings(made.record(made.trial(name="never_learns", backend="jax", found=found))))
-    assert "Does not learn: training did not change the loss: never_learns jax cpu. Remedy: " in text
-
-
-def test_the_frozen_protocol_is_what_runs(faults: Path) -> None:
-    frozen = dataclasses.replace(trials.SHORTEST, steps_per_slice=4, warmup_slices=2, min_cycles=3)
-    training = made.trained(trials.measured(trials.run(faults / "fine.py", "jax", protocol=frozen)))
-    assert [slice_.count for slice_ in training.warmup] == [4] * 2
-    slices = [(slice_.count, slice_.cycle, slice_.position) for slice_ in training.slices]
-    assert len(slices) >= 3  # more where another process disturbed one
-    assert slices == [(4, n, 0) for n in range(len(slices))]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.versus import compare
 from kerasbench.events import RoundEnded, RunStarted
 from kerasbench.plan.duration import History
-from kerasbench.protocol.columns import Options
 from kerasbench.report import comparisons, html, page
 from kerasbench.report.conditions import INSECURE
 from kerasbench.report.progress import ConsoleProgress
@@ -204,10 +203,3 @@ def test_figures_become_data() -> None:
     known = {"scenario": "dense", "backend": "torch", "options": "", "figure": "train_step_ms"}
     assert known.items() <= line.items()
     assert line["verdict"] == "slower" and isinstance(line["low"], float)
-
-
-def test_a_hostile_label_moves_no_cursor() -> None:
-    odd = Options(environment="\x1b[2Jold")
-    hostile = {odd: {"step_ms": 2.0}, NEW: {"step_ms": 2.0}}
-    run = made.changed(record(*trials(hostile)), config={"versus": [odd.environment, "new"]})
-    assert "\x1b" not in drawn(page.whole(findings(run)))

@@ -69,13 +69,6 @@ def test_a_row_that_is_decided_takes_no_further_block_and_the_others_go_on(store
     ]
 
 
-def test_the_columns_of_a_row_are_alive_together_and_rows_one_after_another(store: Store) -> None:
-    worker = FakeWorker()
-    record = run(store, worker, *CASES, made.case("conv"))
-    assert sorted(worker.blocks) == [["torch"], ["torch"], ["torch", "jax"], ["torch", "jax"]]
-    assert sorted({trial.block for trial in record.trials}) == [1, 2, 3, 4]
-
-
 def test_only_a_row_s_first_blocks_are_started_one_after_another(store: Store) -> None:
     worker = FakeWorker()
     record = run(store, worker, count=5)

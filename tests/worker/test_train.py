@@ -449,3 +449,23 @@ def test_a_loss_of_nothing_is_one_where_there_is_a_loss_or_a_step_of_its_own(tra
     own.loss = None
     for model in (own, NativeModel(Silent({"loss": 0.0}))):
         assert train.learn(model, fed(), 1.0, sized())[0].loss == 0
+
+
+def test_a_step_is_taken_apart_with_the_scenario_s_own_callbacks(train: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Counts(stand_in_keras.Callback):
+        fits = 0
+
+        def on_train_end(self, logs: object = None) -> None:
+            self.fits += 1
+
+    _, model = begun()
+    feed, counts = fed(), Counts()
+    backend = SimpleNamespace(
+        on_device=lambda arrays: arrays,
+        ready=lambda batch, steps: feed.training_arguments(feed.train[: steps * feed.batch]),
+        bare_steps=lambda model, batch: lambda steps: None,
+    )
+    monkeypatch.setattr(train, "peak_flops", lambda: 1.0)
+    parts = train.measure_parts(model, feed, [counts], backend, PACE, granted(3))
+    assert [len(each) for each in (parts.arrays, parts.ready, parts.bare)] == [3, 3, 3]
+    assert counts.fits == 2 * 3  # one from arrays and one that is ready, in each turn

@@ -1,3 +1,0 @@
-from base import scenario
-
-spoiled = scenario(parameters=11)

@@ -1,8 +1,0 @@
-from base import scenario
-
-
-def data(samples, rng):
-    raise KeyError("column")
-
-
-spoiled = scenario(data=data)
