@@ -1,5 +1,6 @@
 """What the answer of a race says to write, tried as it is printed."""
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 from kerasbench.analysis.findings import findings
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.report import race
+from tests import made
 from tests.analysis.test_race import JAX, raced
 
 pytestmark = pytest.mark.real
@@ -39,7 +41,10 @@ print(keras.backend.backend(), model.jit_compile, model.steps_per_execution, thr
 )
 def test_the_lines_to_write_choose_the_winner(tmp_path: Path, options: Options, expected: str) -> None:
     winner = Column("tensorflow", "cpu", options)
-    (found,) = findings(raced({winner: 1.0, JAX: 4.0}, baseline="jax")).races
+    record = raced({winner: 1.0, JAX: 4.0}, baseline="jax")
+    processors = str(min(os.sched_getaffinity(0))) if options.threads else ""
+    trials = [made.changed(one, measurement={"resolved": {"processors": processors}}) for one in record.trials]
+    (found,) = findings(dataclasses.replace(record, trials=trials)).races
     lines = race.to_write(winner, found)
     (compiled,) = [line.partition("(")[2][:-1] for line in lines if line.startswith("model.compile")] or ["..."]
     policy = "\n".join(line for line in lines if line.startswith("keras."))
