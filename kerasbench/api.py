@@ -254,9 +254,8 @@ class Machines(Results):
         raise self._refusal
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # what notebooks and copy ask for
-            raise AttributeError(name)
-        raise self._refusal  # what the results of one machine have, such as ``breakdowns``
+        """Refuse what the results of one machine have, such as ``breakdowns``."""
+        raise AttributeError(name if name.startswith("_") else str(self._refusal))
 
     @property
     def page(self) -> Page:

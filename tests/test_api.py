@@ -301,3 +301,10 @@ def test_ctrl_c_ends_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kerasbench.api.measure", lambda *asked, **own: Versions([run], files))
     with pytest.raises(KeyboardInterrupt):
         kerasbench.bisect(["old", "between", "new"])
+
+
+def test_what_the_results_of_one_machine_have_is_refused_by_those_of_several(tmp_path: Path) -> None:
+    several: Any = Machines([], None, data={"m1": tmp_path})
+    with pytest.raises(AttributeError, match=r"several machines: take one of them, \['m1'\]"):
+        print(several.breakdowns)
+    assert not hasattr(several, "regressions") and not hasattr(several, "_ipython_display_")
