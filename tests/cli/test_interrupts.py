@@ -91,7 +91,8 @@ def test_what_is_let_in_from_the_shell_reaches_the_children_and_is_in_the_file(c
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_once_ends_the_trial_in_flight_and_keeps_and_prints_the_rest(command: Command, ending: signal.Signals) -> None:
-    begin(command, "--backend", "torch", "--rounds", "10000")
+    named = f"torch={command.folder}/python"
+    begin(command, "--backend", "torch", "--rounds", "10000", "--python", named)
     stand_in.wait_for(lambda: _journaled(command) > 2)
     stand_in.hang(command.folder, "trial-torch")
     stand_in.wait_for(lambda: stand_in.hung(command.folder) != [])
@@ -104,7 +105,8 @@ def test_once_ends_the_trial_in_flight_and_keeps_and_prints_the_rest(command: Co
     assert len(record.trials) > 2
     assert data.with_suffix(".md").exists()
     tables, progress = command.output()
-    assert "| mine " in tables and f"go on: python -m kerasbench run --resume --results {command.results} " in progress
+    assert "| mine " in tables
+    assert f"go on: python -m kerasbench run --resume --results {command.results} --python={named} " in progress
 
 
 def test_a_terminal_that_is_closed_leaves_a_finished_file(tmp_path: Path) -> None:
