@@ -48,7 +48,7 @@ class History:
 def recall(folder: Path, machine: Machine, planned: Plan) -> History:
     """Read the newest results of the same machine and protocol; files that cannot be read are passed over.
 
-    How long a trial takes is told by those that measured as much: not by ``--quick`` of a soak.
+    How long a trial takes is told by those that measured as much: those of ``--quick`` say nothing of a soak.
     """
     durations: dict[CaseKey, list[float]] = {}
     scatter = None

@@ -100,8 +100,10 @@ def _ratio(row: Row, column: Column, ranking: Ranking) -> Cell:
 
 def sentences(found: Findings) -> list[str]:
     """Return a sentence for each row at its published size, then for each pair of columns of a sweep."""
-    if found.races or found.soaks:
-        return list(map(blanked, map(race.sentence, found.races) if found.races else soak.sentences(found.soaks)))
+    if found.races:
+        return [blanked(race.sentence(one)) for one in found.races]
+    if found.soaks:
+        return [blanked(sentence) for sentence in soak.sentences(found.soaks)]
     column_names, cores = names(found.summary.columns), found.record.machine.cores
     of_rows = [f"{row.label}: {_of_row(row, ranking, column_names, cores)}" for row, ranking in found.plain.ranked]
     of_sizes = [

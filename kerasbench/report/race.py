@@ -22,16 +22,16 @@ CHANGES = {
 }
 # What keeps a script on the CPU beside a GPU: CUDA's variable says nothing to an Apple GPU (docs/macs.md).
 ON_CPU = "export CUDA_VISIBLE_DEVICES=-1"
+BESIDE_APPLE = {
+    "jax": "export JAX_PLATFORMS=cpu",
+    "tensorflow": 'tf.config.set_visible_devices([], "GPU")',
+    "torch": "export KERAS_TORCH_DEVICE=cpu",
+}
 # What has a script use fewer threads where no program keeps it on some processors (macOS).
 THREADS = {
     "jax": "export NPROC={}",
     "tensorflow": "tf.config.threading.set_intra_op_parallelism_threads({})",
     "torch": "export OMP_NUM_THREADS={}",
-}
-BESIDE_APPLE = {
-    "jax": "export JAX_PLATFORMS=cpu",
-    "tensorflow": 'tf.config.set_visible_devices([], "GPU")',
-    "torch": "export KERAS_TORCH_DEVICE=cpu",
 }
 
 
@@ -102,7 +102,7 @@ def to_write(column: Column, race: Race) -> list[str]:
         if used:  # each a core of its own: their numbers need not follow each other
             lines.append(f"taskset --cpu-list {min(used)} python your_script.py")
         else:
-            lines.append(THREADS[column.backend].format(options.threads))
+            lines.append(THREADS.get(column.backend, THREADS["torch"]).format(options.threads))
     if options.dtype is not None:
         lines.append(f'keras.config.set_dtype_policy("{options.dtype}")')
     compiled = [] if options.jit is None else [f"jit_compile={options.jit}"]
