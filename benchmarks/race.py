@@ -62,7 +62,7 @@ def run(ahead: float, rng: np.random.Generator) -> Outcome:
 
         found = race.look(left, compare, MARGIN, LOOKS)
         assert found is not None
-        leader = found.leader
+        leader = race.simplest(found, left, compare, MARGIN, LOOKS, lambda one: (one != baseline, one % SETTINGS))
         left = [one for one in left if one not in found.slower]
         if found.is_over:
             break

@@ -35,6 +35,11 @@ def count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
+def percent(share: float) -> str:
+    """Return ``34 %``."""
+    return f"{100 * share:.0f} %"
+
+
 def parse_ranges(text: str) -> set[int]:
     """Return the numbers of a list as Linux writes it, ``0-3,8``; raise ValueError for anything else."""
     numbers: set[int] = set()
@@ -93,7 +98,7 @@ def write_whatever_stdout_takes() -> None:
 def print_document(text: str) -> None:
     """Print a file for others to read: always in UTF-8, as HTML and JSON say of themselves."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8")
+        sys.stdout.reconfigure(encoding="utf-8", errors="replace")  # a name of a file need not be UTF-8
     print(text, end="")
 
 

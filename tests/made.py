@@ -39,7 +39,7 @@ T = TypeVar("T")
 CPU = Device("cpu")
 MS = 1_000_000
 MACHINE = Machine("Chip 9", 2, 8 << 30, "Linux 6.1", "x86_64")
-DISTURBED = Signal("others", Severity.INVALID, "other processes used 40% of the CPU")
+DISTURBED = Signal("others", Severity.INVALID, "other processes used 40 % of the CPU")
 FAILURE = Failure(Code.CRASH, "died from SIGSEGV in phase 'train'", "look at the last lines", "train", "Fatal error")
 SCATTER = (1.0, 1.001, 0.999)  # of three rounds
 

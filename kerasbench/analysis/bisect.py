@@ -86,9 +86,12 @@ def most(versions: int) -> int:
 
 
 def followed(found: Versus, case: Case | None) -> Difference | None:
-    """Return the training step that a search follows: that of its first probe which is slowest with HEAD."""
+    """Return the training step that a search follows: that of its first probe which is slowest with HEAD.
+
+    One that is significantly slower comes before any that is not, however wide the interval of that is.
+    """
     steps = [one for one in found.of(HEADLINE) if case in (None, case_of(one))]
-    return max(steps, key=lambda one: one.ratio.value, default=None)
+    return max(steps, key=lambda one: (one.verdict is Verdict.SLOWER, one.ratio.value), default=None)
 
 
 def case_of(one: Difference) -> Case:

@@ -128,9 +128,13 @@ class Row:
         return self.origin.started
 
     @property
+    def name(self) -> str:
+        """Its workload, whatever its size."""
+        return label(self.scenario.name, self.workload.name) + (PREDICTS if self.workload.predicts_only else "")
+
+    @property
     def label(self) -> str:
-        name = label(self.scenario.name, self.workload.name) + (PREDICTS if self.workload.predicts_only else "")
-        return f"{name} {self.size.label}" if self.size else name
+        return f"{self.name} {self.size.label}" if self.size else self.name
 
     @property
     def headline(self) -> str:
@@ -174,7 +178,7 @@ def _with_epochs(trials: Sequence[tuple[TrialRecord, Measurement]]) -> list[tupl
     """Give trials that have left out short epochs those of the newest before them, for the length of a published one.
 
     Only trials leave them out in whose epochs they matter little, and all columns of a block alike: so their slices
-    are still pairs. A trial's own record shows that it has none. What disturbed an earlier block is no matter here.
+    are still pairs. A trial's own record shows that it has none. What disturbed them then counts here, too.
     """
     known: Training | None = None
     whole = []
@@ -183,8 +187,7 @@ def _with_epochs(trials: Sequence[tuple[TrialRecord, Measurement]]) -> list[tupl
         if own is not None and own.epochs:
             known = own
         elif own is not None and own.unit == "step" and trial.measures_epochs and known is not None:
-            epochs = dataclasses.replace(known.epochs, disturbed=None)
-            lent = dataclasses.replace(own, epochs=epochs, epoch_steps=known.epoch_steps)
+            lent = dataclasses.replace(own, epochs=known.epochs, epoch_steps=known.epoch_steps)
             found = dataclasses.replace(measurement, training=lent)
         whole.append((trial, found))
     return whole

@@ -59,16 +59,16 @@ def look(left: Iterable[Candidate], compare: Compare[Candidate], margin: float, 
     centres = {first: 0.0}
     centres |= {one: ratio.log_centre for one in candidates[1:] if (ratio := compare(one, first)) is not None}
     leader = min(centres, key=lambda one: centres[one])
+    slower = [one for one in candidates if one != leader and _is_above(compare(one, leader), 1 + margin, LEAVING)]
+    return Look(leader, slower, _is_fastest(leader, set(candidates) - set(slower), compare, margin, looks))
+
+
+def _is_fastest(
+    one: Candidate, left: Iterable[Candidate], compare: Compare[Candidate], margin: float, looks: int
+) -> bool:
+    """Tell whether none of the others can be faster by more than the margin."""
     ending = 2 * statistics.NormalDist().cdf(POCOCK[looks - 1]) - 1  # of a two-sided interval, as all are
-    slower, is_over = [], True
-    for one in candidates:
-        if one != leader:
-            ratio = compare(one, leader)
-            if _is_above(ratio, 1 + margin, LEAVING):
-                slower.append(one)
-            else:
-                is_over &= _is_above(ratio, 1 / (1 + margin), ending)
-    return Look(leader, slower, is_over)
+    return all(_is_above(compare(other, one), 1 / (1 + margin), ending) for other in left if other != one)
 
 
 def _is_above(ratio: LogEstimate | None, edge: float, confidence: float) -> bool:
@@ -186,12 +186,24 @@ def settings_of(column: Column) -> int:
 
 
 def simplest(
-    leader: Column, left: Iterable[Column], compare: Compare[Column], margin: float, baseline: Column | None
-) -> Column:
-    """Return what is simplest to have among those that are about as fast as the leader, to half the margin."""
-    ratios = {one: compare(one, leader) for one in left if one != leader}
+    found: Look[Candidate],
+    left: Iterable[Candidate],
+    compare: Compare[Candidate],
+    margin: float,
+    looks: int,
+    settings: Callable[[Candidate], tuple[bool, int]],
+) -> Candidate:
+    """Return what is simplest to have, by its ``settings``, among those that are about as fast as the leader.
+
+    To half the margin; and once the race is over, none of those that are left can be faster than the choice by more
+    than the margin.
+    """
+    candidates = set(left) - set(found.slower)
+    ratios = {one: compare(one, found.leader) for one in candidates if one != found.leader}
     as_fast = [one for one, ratio in ratios.items() if ratio and ratio.value <= 1 + margin / 2]
-    return min([leader, *as_fast], key=lambda one: (one != baseline, settings_of(one)))
+    if found.is_over:
+        as_fast = [one for one in as_fast if _is_fastest(one, candidates, compare, margin, looks)]
+    return min([found.leader, *as_fast], key=settings)
 
 
 def race_of(row: Row) -> Race | None:
@@ -207,11 +219,12 @@ def race_of(row: Row) -> Race | None:
     stayed = [column for column, case in ranked.items() if any(trial.round == last for trial, _ in case.trials)]
     baseline = baseline_of(cases, config)
     compare = compare_by(metric, cases)
-    found = look(stayed, compare, config.margin, row.origin.config.effort.max_rounds)
+    looks = row.origin.config.effort.max_rounds
+    found = look(stayed, compare, config.margin, looks)
     if found is None:
         return None
     in_race = [column for column in stayed if column not in found.slower]
-    choice = simplest(found.leader, in_race, compare, config.margin, baseline)
+    choice = simplest(found, stayed, compare, config.margin, looks, lambda one: (one != baseline, settings_of(one)))
     standings = [Standing(choice, rounds[choice])]
     others = [
         Standing(column, rounds[column], compare(column, choice), has_left=column in ranked and column not in in_race)

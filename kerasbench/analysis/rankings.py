@@ -195,7 +195,7 @@ class Sittings:
     @property
     def differ(self) -> bool:
         """Whether two sittings differ by more than their intervals allow."""
-        low = self.apart.low if self.apart else None
+        low = self.apart.low if self.apart and not self.apart.disturbed else None
         return low is not None and low > 1
 
 

@@ -107,9 +107,15 @@ def by_means(a: CaseSummary, b: CaseSummary) -> float | None:
     """Return the ratio of two training steps by the means of the slices of which ``ratio_of`` takes medians.
 
     An epoch is a sum, so a long wait counts in it as much as it lasts. None where there is nothing to divide.
+    Disturbed blocks count only where there are no others.
     """
-    logs = [log for one, other in in_common(a, b) if (log := _log_of_means(one[1], other[1])) is not None]
-    return math.exp(statistics.fmean(logs)) if logs else None
+    logs: dict[bool, list[float]] = {False: [], True: []}
+    for (_, ours), (_, theirs) in in_common(a, b):
+        log, by_medians = _log_of_means(ours, theirs), _epochs(ours, theirs)
+        if log is not None:
+            logs[by_medians is not None and by_medians.disturbed].append(log)
+    counted = logs[False] or logs[True]
+    return math.exp(statistics.fmean(counted)) if counted else None
 
 
 def _log_of_means(a: Measurement, b: Measurement) -> float | None:
@@ -326,7 +332,7 @@ def ratio_of(
     pairs = in_common(a, b)
     direct = None
     if pairs:
-        prior = priors(metric, is_one_backend(pairs[0])) if priors else None
+        prior = prior_for(pairs[0], metric, priors)
         direct = _over_sittings(list(_by_sitting(pairs, metric).values()), assumed_scatter(pairs[0], metric), prior)
     if _is_enough(direct) or len(pairs) >= MIN_TRIALS_FOR_INTERVAL:
         return direct
@@ -463,9 +469,17 @@ def typical_scatter(metric: str) -> float:
 
 def assumed_scatter(pair: tuple[MeasuredTrial, MeasuredTrial], metric: str) -> float:
     """Return by how much the ratio of these two is assumed to differ from block to block."""
-    if not is_one_backend(pair):
+    (a, _), (b, _) = pair
+    if not is_one_backend(pair) or a.options.busy_cores != b.options.busy_cores:
         return typical_scatter(metric)
     return math.sqrt(2) * BETWEEN_PROCESSES.get(pair[0][0].backend, BETWEEN_OTHERS)
+
+
+def prior_for(pair: tuple[MeasuredTrial, MeasuredTrial], metric: str, priors: Priors | None) -> Prior | None:
+    """Return what the run's other ratios know of the scatter of this one; nothing, where one side has busy cores."""
+    (a, _), (b, _) = pair
+    is_alike = a.options.busy_cores == b.options.busy_cores
+    return priors(metric, is_one_backend(pair)) if priors and is_alike else None
 
 
 def is_one_backend(pair: tuple[MeasuredTrial, MeasuredTrial]) -> bool:

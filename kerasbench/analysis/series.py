@@ -17,7 +17,6 @@ from kerasbench.analysis.ratios import in_row
 from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import AXES, CPU, Axis, Column, Size
 from kerasbench.protocol.messages import Code
-from kerasbench.text import label
 
 MIN_SIZES = 3  # two points lie on any line
 FIT_TOLERANCE = 0.1  # a line that misses a size by more than a tenth, and by more than its interval, explains nothing
@@ -87,11 +86,16 @@ Ratios = Sequence[tuple[float, LogEstimate]]  # by ascending size
 class SizeSeries:
     """One workload along one axis: its rows by ascending size, with all else equal."""
 
-    label: str
+    name: str  # of the workload
+    rest: str  # of its size: what is the same along the axis
     axis: Axis
     rows: dict[float, Row]
     # The pairs that a sweep answers for: one backend's CPU and GPU, and two backends on one device.
     duels: "list[SeriesComparison]" = field(default_factory=list)
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} {self.rest}".strip()
 
     @property
     def columns(self) -> list[Column]:
@@ -188,12 +192,12 @@ class SeriesComparison:
 
 def swept(summary: Summary) -> list[SizeSeries]:
     """Return every workload and axis along which there are two sizes or more; a run's duels are judged together."""
-    grouped: dict[tuple[str, Axis], dict[float, Row]] = {}
+    grouped: dict[tuple[str, str, Axis], dict[float, Row]] = {}
     for row in summary.rows:
         for axis in AXES:
             size = row.size.along(axis) if row.size else None
             if size is not None:
-                grouped.setdefault((_label(row, axis), axis), {})[float(size)] = row
+                grouped.setdefault((row.name, _rest(row, axis), axis), {})[float(size)] = row
     series = [SizeSeries(*key, dict(sorted(rows.items()))) for key, rows in grouped.items() if len(rows) > 1]
     pairs = [one.pairs for one in series]
     decided = iter(duels([pair for of_series in pairs for pair in of_series], summary.record.minimal_effect))
@@ -203,11 +207,10 @@ def swept(summary: Summary) -> list[SizeSeries]:
     ]
 
 
-def _label(row: Row, axis: Axis) -> str:
-    """Return the row's name with what is the same along the axis."""
+def _rest(row: Row, axis: Axis) -> str:
+    """Return what of a row's size is the same along the axis."""
     assert row.size is not None
-    rest = Size(width=row.size.width) if axis == "batch" else Size(batch=row.size.batch)
-    return f"{label(row.scenario.name, row.workload.name)} {rest.label}".strip()
+    return (Size(width=row.size.width) if axis == "batch" else Size(batch=row.size.batch)).label
 
 
 def _comparable(a: Column, b: Column) -> bool:

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from itertools import chain, compress
 from typing import TypeVar
 
-from kerasbench.analysis.cases import CaseSummary, Deviation, Row, judge_cases, summarize_case
+from kerasbench.analysis.cases import CaseSummary, Row, judge_cases, summarize_case
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.rankings import Ranking, rank, sittings
 from kerasbench.analysis.ratios import priors_of
 from kerasbench.host.noise import SCATTER_WARN, WarningKind
 from kerasbench.protocol.columns import CPU, Column, Size
-from kerasbench.protocol.measurement import CALLS, GENERATIONS, Resolved, Slice
+from kerasbench.protocol.measurement import CALLS, GENERATIONS, Compiler, Resolved, Slice
 from kerasbench.protocol.messages import Failure
 from kerasbench.results.record import Group, Record, TrialRecord, completed_rounds
-from kerasbench.text import count
+from kerasbench.text import count, percent
 
 T = TypeVar("T")
 
@@ -201,34 +201,29 @@ def concerns(summary: Summary) -> list[Concern]:
     return [*found, *_versions(summary)]
 
 
+UNMARKED = (WarningKind.SCATTERED, WarningKind.WAITED)  # an interval shows the one, a median leaves the other out
+
+
 def is_warned(row: Row, column: Column) -> bool:
-    """Tell whether a case is marked: not for its scatter, which its interval shows already."""
-    marked = any(applies(row, column) for what, applies in _CASES if what is not WarningKind.SCATTERED)
-    return marked or bool(_fallbacks(row.cases[column])) or column in row.deviating
+    """Tell whether a case is marked beside its figures: any warning does that, but those of UNMARKED."""
+    return any(what not in UNMARKED for what, _ in _of_case(row, column))
 
 
-def _of_cases(row: Row) -> Iterator[Concern]:
+def _of_cases(row: Row) -> list[Concern]:
+    """Return the warnings of a row's cases; what is said of several columns is said once."""
+    found: dict[tuple[WarningKind, str], list[Column]] = {}
+    for column in row.cases:
+        for concern in _of_case(row, column):
+            found.setdefault(concern, []).append(column)
+    return [Concern(what, row.label, columns, detail) for (what, detail), columns in found.items()]
+
+
+def _of_case(row: Row, column: Column) -> Iterator[tuple[WarningKind, str]]:
+    """Yield the warnings of a case, each with what there is to add to it."""
     for what, applies in _CASES:
-        columns = [column for column in row.cases if applies(row, column)]
-        if columns:
-            yield Concern(what, row.label, columns)
-    for column, deviation in row.deviating.items():
-        yield Concern(WarningKind.DEVIATES, row.label, [column], _deviation(row, column, deviation))
-    for column, case in row.cases.items():
-        waited, slices = idle_slices(case)
-        if slices and waited / slices >= OFTEN:
-            yield Concern(WarningKind.WAITED, row.label, [column], f"in {waited} of {slices} slices")
-        slower = slower_by_subnormals(case)
-        if slower >= LEAST_SLOWER and all(m.resolved.subnormals == "flushed" for _, m in case.trials):
-            yield Concern(WarningKind.SUBNORMALS, row.label, [column], f"by about {slower:.0%}")
-        pages, in_pages = page_faults(case)
-        if in_pages >= LEAST_IN_PAGES and column.device == CPU and not column.options.malloc:
-            detail = f"{pages:,.0f} pages, about {in_pages:.0%} of its time"
-            yield Concern(WarningKind.PAGES, row.label, [column], detail)
-        fallbacks = _fallbacks(case)
-        if fallbacks:
-            named = ", ".join(f"{name} ({times} a step)" for name, times in sorted(fallbacks.items()))
-            yield Concern(WarningKind.FALLBACK, row.label, [column], named)
+        found = applies(row, column)
+        if found is True or isinstance(found, str):
+            yield what, "" if found is True else found
 
 
 def _of_row(row: Row, ranking: Ranking, are_races: bool) -> Iterator[Concern]:
@@ -299,12 +294,45 @@ def _versions(summary: Summary) -> Iterator[Concern]:
                 yield Concern(WarningKind.VERSIONS, "", list(columns), f"{package} {version}")
 
 
-def _deviation(row: Row, column: Column, deviation: Deviation) -> str:
-    """Return by how much a column's losses differ, from whose, and what does that."""
+def _deviation(row: Row, column: Column) -> str | None:
+    """Return by how much a column's losses differ, from whose, and what does that; None: not beyond their bounds."""
+    deviation = row.deviating.get(column)
+    if deviation is None:
+        return None
     reference = deviation.beside.label if deviation.beside else "the median of all columns"
     kinds = {kind for _, m in row.cases[column].trials if m.parity for kind in m.parity.sensitive}
     why = "; batch normalisation in small batches does that" if "BatchNormalization" in kinds else ""
     return f"by {100 * deviation.share:.2g} % from {reference} in step {deviation.step}{why}"
+
+
+def _waited(row: Row, column: Column) -> str | None:
+    waited, slices = idle_slices(row.cases[column])
+    return f"in {waited} of {slices} slices" if slices and waited / slices >= OFTEN else None
+
+
+def _becomes_slower(row: Row, column: Column) -> str | None:
+    case = row.cases[column]
+    slower = slower_by_subnormals(case)
+    are_flushed = all(m.resolved.subnormals == "flushed" for _, m in case.trials)
+    return f"by about {percent(slower)}" if slower >= LEAST_SLOWER and are_flushed else None
+
+
+def _takes_pages(row: Row, column: Column) -> str | None:
+    pages, share = page_faults(row.cases[column])
+    counts = share >= LEAST_IN_PAGES and column.device == CPU and not column.options.malloc
+    return f"{pages:,.0f} pages, about {percent(share)} of its time" if counts else None
+
+
+def _fell_back(row: Row, column: Column) -> str | None:
+    operations = {name: times for _, m in row.cases[column].trials for name, times in m.fallbacks.items()}
+    return ", ".join(f"{name} ({times} a step)" for name, times in sorted(operations.items())) or None
+
+
+def _is_unjudged(row: Row, column: Column) -> bool:
+    trials = row.cases[column].trials
+    others = [case for other, case in row.cases.items() if other != column and case.trials]
+    steady = row.origin.protocol == "steady"
+    return bool(steady and trials and others) and all(measurement.parity is None for _, measurement in trials)
 
 
 def idle_slices(case: CaseSummary) -> tuple[int, int]:
@@ -336,27 +364,23 @@ def page_faults(case: CaseSummary) -> tuple[float, float]:
     return (pages / units, pages * PAGE_NS / ns) if units else (0.0, 0.0)
 
 
-def _fallbacks(case: CaseSummary) -> dict[str, int]:
-    return {name: times for _, measurement in case.trials for name, times in measurement.fallbacks.items()}
+def _compilers(row: Row, column: Column) -> Iterator[Compiler]:
+    return (m.compiler for _, m in row.cases[column].trials if m.compiler)
 
 
-def _unjudged(row: Row, column: Column) -> bool:
-    trials = row.cases[column].trials
-    others = [case for other, case in row.cases.items() if other != column and case.trials]
-    steady = row.origin.protocol == "steady"
-    return bool(steady and trials and others) and all(measurement.parity is None for _, measurement in trials)
-
-
-_CASES: tuple[tuple[WarningKind, Callable[[Row, Column], bool]], ...] = (
+# Each with whether it applies to a case; in its place a sentence's end, if there is something to add.
+_CASES: tuple[tuple[WarningKind, Callable[[Row, Column], str | bool | None]], ...] = (
     (WarningKind.IDLE, lambda row, column: row.scenario.learnable and not row.cases[column].learned),
     (WarningKind.DISTURBED, lambda row, column: any(trial.disturbed for trial, _ in row.cases[column].trials)),
-    (WarningKind.UNJUDGED, _unjudged),
-    (
-        WarningKind.RECOMPILED,
-        lambda row, column: any(m.compiler and m.compiler.while_measured for _, m in row.cases[column].trials),
-    ),
-    (WarningKind.EAGER, lambda row, column: any(m.compiler and m.compiler.eager for _, m in row.cases[column].trials)),
+    (WarningKind.UNJUDGED, _is_unjudged),
     (WarningKind.SCATTERED, lambda row, column: (row.cases[column].scatter or 0) >= SCATTER_WARN),
+    (WarningKind.DEVIATES, _deviation),
+    (WarningKind.FALLBACK, _fell_back),
+    (WarningKind.RECOMPILED, lambda row, column: any(one.while_measured for one in _compilers(row, column))),
+    (WarningKind.EAGER, lambda row, column: any(one.eager for one in _compilers(row, column))),
+    (WarningKind.SUBNORMALS, _becomes_slower),
+    (WarningKind.PAGES, _takes_pages),
+    (WarningKind.WAITED, _waited),
 )
 
 

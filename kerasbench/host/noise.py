@@ -133,7 +133,8 @@ class Surroundings:
 
 def of_machine(state: MachineState, cores: int) -> list[Signal]:
     """Return what speaks against this machine before anything is measured."""
-    signals = _graded("load", state.busy_share, BUSY_BEFORE_WARN, BUSY_BEFORE_INVALID, "{:.0%} of the CPU in use")
+    busy = f"{text.percent(state.busy_share)} of the CPU in use"
+    signals = _graded("load", state.busy_share, BUSY_BEFORE_WARN, BUSY_BEFORE_INVALID, busy)
     if state.on_battery:
         signals.append(_warning("power", "runs on battery"))
     if state.low_power:
@@ -164,18 +165,17 @@ def _others(seen: Surroundings, cores: int) -> Iterator[Signal]:
     available_s = (seen.after.at_ns - seen.before.at_ns) / 1e9 * cores
     if available_s <= 0:
         return
-    others_s = seen.after.busy_s - seen.before.busy_s - seen.child_cpu_s
-    yield from _graded(
-        "others", others_s / available_s, OTHERS_WARN, OTHERS_INVALID, "other processes used {:.0%} of the CPU"
-    )
+    share = (seen.after.busy_s - seen.before.busy_s - seen.child_cpu_s) / available_s
+    used = f"other processes used {text.percent(share)} of the CPU"
+    yield from _graded("others", share, OTHERS_WARN, OTHERS_INVALID, used)
     stolen = _increase(seen.before.steal_s, seen.after.steal_s) / available_s
     if stolen > STEAL_WARN:
-        yield _warning("steal", f"the hypervisor kept {stolen:.0%} of the CPU")
+        yield _warning("steal", f"the hypervisor kept {text.percent(stolen)} of the CPU")
 
 
 def _slowed(seen: Surroundings) -> Iterator[Signal]:
     level = max(seen.before.thermal_level or NOMINAL, seen.after.thermal_level or NOMINAL)
-    yield from _graded("heat", level, THERMAL_WARN, THERMAL_INVALID, "thermal pressure level {}")
+    yield from _graded("heat", level, THERMAL_WARN, THERMAL_INVALID, f"thermal pressure level {level}")
     throttled = _increase(seen.before.throttle_count, seen.after.throttle_count)
     if throttled > 0:
         yield _warning("heat", f"the CPU throttled {text.count(int(throttled), 'time')}")
@@ -210,7 +210,7 @@ def _warning(name: str, reason: str) -> Signal:
 def _graded(name: str, value: float, warn: float, invalid: float, reason: str) -> list[Signal]:
     if value < warn:
         return []
-    return [Signal(name, Severity.INVALID if value >= invalid else Severity.WARN, reason.format(value))]
+    return [Signal(name, Severity.INVALID if value >= invalid else Severity.WARN, reason)]
 
 
 class WarningKind(StrEnum):
@@ -237,7 +237,11 @@ class WarningKind(StrEnum):
         "the losses were not compared with those of the other backends",
         "make the model and its feed deterministic",
     )
-    SCATTERED = ("scattered", f"trials scatter by {SCATTER_WARN:.0%} or more", "run more rounds on a quieter machine")
+    SCATTERED = (
+        "scattered",
+        f"rounds differ by {text.percent(SCATTER_WARN)} or more",
+        "run more rounds on a quieter machine",
+    )
     DEVIATES = (
         "deviates",
         "the losses differ between the columns",
@@ -245,8 +249,8 @@ class WarningKind(StrEnum):
     )
     SLOW = (
         "slow",
-        "not all was measured, because steps are slow",
-        "a smaller batch; --quick leaves out more than a whole run",
+        "not everything was measured, because steps are slow",
+        "take a smaller batch; --quick leaves out even more",
     )
     FALLBACK = (
         "fallback",
@@ -261,24 +265,24 @@ class WarningKind(StrEnum):
     EAGER = (
         "eager",
         "not ranked: what was to be compiled ran eagerly",
-        "TORCH_LOGS=recompiles,graph_breaks says where and why",
+        "in a script of your own, TORCH_LOGS=recompiles,graph_breaks says where and why",
     )
     SUBNORMALS = (
         "subnormals",
-        "a plain script becomes slower than this as it trains, for numbers of its optimizer become subnormal",
+        "a plain script gets slower than this as it trains, because numbers of its optimizer become subnormal",
         "begin it with torch.set_flush_denormal(True), as kerasbench does",
     )
     PAGES = (
         "pages",
-        "each step gives memory back to the system and takes it again",
-        "on Linux, measure with --malloc keep how much faster it is without that",
+        "each step returns memory to the system and asks for it again",
+        "on Linux, add --malloc keep to see how much faster it is without that",
     )
     WAITED = (
         "waited",
-        "processors were idle while it trained",
-        "a median shows little of it, a long fit has it (docs/method.md)",
+        "processors were idle for a part of it",
+        "a median hides it; on TensorFlow a dataset with options.autotune.enabled = False has none of it",
     )
-    SLICES = ("slices", "interval from the slices of fewer than 3 rounds, widened", "run 3 rounds or more")
+    SLICES = ("slices", "fewer than 3 rounds, so the intervals are wide", "run 3 rounds or more")
     FEW = ("few", "fewer than 3 rounds: no interval and no verdict", "run 3 rounds or more")
     CONTROL = ("control", "no verdict: a column measured twice differs from itself", "run again on a quiet machine")
     UNDECIDED = ("undecided", "not decided: other processes used the processors", "close other programs and run again")

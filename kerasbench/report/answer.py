@@ -12,9 +12,19 @@ from kerasbench.analysis.summary import disturbance, is_warned
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code
 from kerasbench.report import charts, race, soak
-from kerasbench.report.figures import failed, listed, names, place_of, size_along, three_digits, timed_in, times
+from kerasbench.report.figures import (
+    confidence,
+    failed,
+    listed,
+    names,
+    place_of,
+    size_along,
+    three_digits,
+    timed_in,
+    times,
+)
 from kerasbench.report.sections import EMPTY, WARNED, Cell, Section, Table
-from kerasbench.text import NOTHING, blanked, count
+from kerasbench.text import NOTHING, blanked, count, percent
 
 Names = Mapping[Column, str]
 
@@ -54,11 +64,11 @@ def answer(found: Findings) -> Section | None:
     ]
     table = Table(["scenario", "fastest", *column_names.values()], rows)
     notes = [
-        f"×: how many times as long a typical {timed_in(found.plain.rows)} takes as with the fastest: the median, "
-        "with the 95 % interval."
+        f"×: how many times as long a typical {timed_in(found.plain.rows)} takes as with the fastest (median, "
+        f"{confidence(found.plain.rankings)} interval)."
     ]
     if not any(sittings(*one) for one in found.plain.ranked):
-        notes[0] += " That is of one sitting: at another time some ratios differ by more (docs/method.md)."
+        notes.append("The interval is of this sitting: on another day some ratios differ by more (docs/method.md).")
     by_means = [
         f"{row.label}: {text}" for row, ranking in found.plain.ranked if (text := _by_means(ranking, column_names))
     ]
@@ -72,7 +82,7 @@ def answer(found: Findings) -> Section | None:
 def in_brief(ranking: Ranking, names: Names) -> list[str]:
     """Return who is fastest in a row, and how many times as long the others take."""
     others = [f"{names[one.rival]} {times(one.ratio.inverse)}" for one in ranking.comparisons]
-    doubt = f" {WARNED}" if ranking.disturbed else ""
+    doubt = f" {WARNED}" if ranking.disturbed else "" if ranking.proven or not others else " (not proven)"
     return [_winner(ranking, names).shown + doubt, ", ".join(others) or NOTHING]
 
 
@@ -106,10 +116,14 @@ def sentences(found: Findings) -> list[str]:
         return [blanked(sentence) for sentence in soak.sentences(found.soaks)]
     column_names, cores = names(found.summary.columns), found.record.machine.cores
     of_rows = [f"{row.label}: {_of_row(row, ranking, column_names, cores)}" for row, ranking in found.plain.ranked]
-    of_sizes = [
-        f"{series.label}: {_of_sizes(series, pair, column_names)}" for series in found.sweeps for pair in series.duels
-    ]
+    of_sizes = [f"{series.label}: {sentence}" for series, sentence in sentences_of_sizes(found)]
     return [blanked(sentence) for sentence in [*of_rows, *of_sizes]]
+
+
+def sentences_of_sizes(found: Findings) -> list[tuple[SizeSeries, str]]:
+    """Return a sentence for each pair of columns of a sweep, and of which series it is."""
+    column_names = names(found.summary.columns)
+    return [(series, _of_sizes(series, pair, column_names)) for series in found.sweeps for pair in series.duels]
 
 
 def overall(found: Findings) -> str:
@@ -119,7 +133,7 @@ def overall(found: Findings) -> str:
     if not rankings:
         return _nothing_compared(found.plain.rows, column_names)
     left = len(found.plain.rows) - len(rankings)
-    others = f" {count(left, 'other row')} failed or had one column: not compared." if left else ""
+    others = f" {count(left, 'other row')} failed, or had one column only." if left else ""
     return _won(rankings, column_names) + others
 
 
@@ -142,7 +156,8 @@ def _nothing_compared(rows: Sequence[Row], names: Names) -> str:
         column for row in rows for column, case in row.cases.items() if case.estimate(row.headline) and column.competes
     }
     if len(measured) == 1:
-        return f"{count(len(rows), 'row')} measured on {names[measured.pop()]} alone: there is nothing to compare."
+        alone = f"{count(len(rows), 'row')} measured on {names[measured.pop()]} alone"
+        return f"{alone}: add a backend or a device to compare, such as --device cpu,gpu."
     return f"No two columns were measured in any of {count(len(rows), 'row')}: there is nothing to compare."
 
 
@@ -171,9 +186,10 @@ def _disturbed(row: Row, names: Names, cores: int) -> str:
     found = disturbance(row, cores)
     used, suffers = "a part of this machine", ""
     if found:
-        used = f"{found.share:.0%} of this machine" + (f" and {found.card:.0%} of the GPU" if found.card else "")
-        suffers = f"; {names[found.slowed]} suffers most from that" if found.slowed else ""
-        suffers += f" ({found.times:.2g} times as long, measured)" if found.times else ""
+        used = f"{percent(found.share)} of this machine"
+        used += f" and {percent(found.card)} of the GPU" if found.card else ""
+        suffers = f"; {names[found.slowed]} suffers most" if found.slowed else ""
+        suffers += f" ({found.times:.2g} times as long, as measured)" if found.times else ""
     return f"{WARNED} Not decided: other processes used {used}{suffers}. Close them and run again."
 
 
@@ -208,8 +224,8 @@ def _undecided(fastest: str, compared: list[Comparison], names: Names) -> Iterat
     level = [one for one in compared if one not in beaten and one not in ahead]
     if level:
         ratios = ", ".join(f"{names[one.rival]} {times(one.ratio.inverse)}" for one in level)
-        equal = listed([fastest, *(names[one.rival] for one in level)])
-        yield f"no significant difference between {equal} ({ratios})."
+        pairs = " or ".join(f"between {fastest} and {names[one.rival]}" for one in level)
+        yield f"no significant difference {pairs} ({ratios})."
     if beaten:
         yield f"{fastest} {_ahead(beaten, names, 'is')}."
     for one in ahead:

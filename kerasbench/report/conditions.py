@@ -1,6 +1,7 @@
 """How a page was measured, which cases have no number, and what to doubt: heading, failures, warnings."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from kerasbench.analysis.findings import Findings
@@ -15,6 +16,7 @@ from kerasbench.results.record import Record
 from kerasbench.results.store import Merged
 from kerasbench.text import blanked, count, printable, whole_gib
 
+SHORT = 12  # characters of a commit
 INSECURE = "⚠ over a network without encryption (--insecure): others could read it, and change it"
 
 
@@ -42,6 +44,8 @@ def _run(summary: Summary) -> Iterator[str]:
     yield from not_cold(summary)
     yield from _versions(record)
     yield from _code(summary)
+    if record.commit:
+        yield f"Started in a checkout of commit {blanked(record.commit)[:SHORT]}."
     yield from (f"Before the run: {signal.reason}." for signal in record.noise)
     yield from _passed_through(summary)
     yield from _recurrent(summary)
@@ -97,10 +101,10 @@ def _code(summary: Summary) -> Iterator[str]:
         rows.setdefault(" and ".join(sorted(codes)), []).append(row.label)
     rows.pop("", None)  # nothing was measured
     if len(rows) == 1:
-        yield f"Code of kerasbench that measured: {next(iter(rows))}."
+        yield f"Code of kerasbench: {next(iter(rows))}."
     elif rows:
         each = "; ".join(f"{code} ({', '.join(labels)})" for code, labels in rows.items())
-        yield f"Different code of kerasbench measured these rows: {each}."
+        yield f"Code of kerasbench, which differs between rows: {each}."
 
 
 def _recurrent(summary: Summary) -> Iterator[str]:
@@ -146,7 +150,7 @@ def _versions(record: Record) -> Iterator[str]:
     if different:
         yield f"Different: {'; '.join(different)}."
     else:
-        yield "All columns have the same versions: what differs between them, only their labels say."
+        yield "All columns have the same versions. Only their labels say how they differ."
 
 
 def _labels(columns: Iterable[Column]) -> str:
@@ -199,16 +203,18 @@ def last_output(detail: str) -> str:
 def warnings(found: Findings) -> Section | None:
     """Return one line for each kind of warning: the cases that it is about, or their number, and what to do."""
     kinds: dict[WarningKind, list[str]] = {}
+    columns = Counter[WarningKind]()
     for one in concerns(found.summary):
-        columns = ", ".join(column.label for column in one.columns)
+        named = ", ".join(column.label for column in one.columns)
         detail = f"({one.detail})" if one.detail else ""
-        kinds.setdefault(one.what, []).append(" ".join(filter(None, [one.row, columns, detail])))
+        kinds.setdefault(one.what, []).append(" ".join(filter(None, [one.row, named, detail])))
+        columns[one.what] += max(1, len(one.columns))
     lines = []
     for kind in sorted(kinds, key=list(WarningKind).index):
         cases = "; ".join(kinds[kind])
         template = f"{kind.meaning[0].upper()}{kind.meaning[1:]}: {{}}. Remedy: {kind.remedy}."
         if len(template.format(cases)) > LONGEST:
-            cases = f"{count(len(kinds[kind]), 'row')} (the page lists them by case)"
+            cases = f"{count(columns[kind], 'case')} (the page lists them under Warnings by case)"
         lines.append(template.format(cases))
     return Section("Warnings", lines=lines) if lines else None
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from kerasbench.analysis.breakdown import Advice, Help, StepBreakdown
 from kerasbench.analysis.estimates import Amount, Estimate
-from kerasbench.analysis.rankings import BreakEven
+from kerasbench.analysis.rankings import BreakEven, believed
 from kerasbench.report import charts
 from kerasbench.report.figures import NOT_ABOVE_ZERO, percent, three_digits, whole_steps
 from kerasbench.report.sections import Section
@@ -85,7 +85,7 @@ def sentences(one: StepBreakdown) -> Iterator[str]:
     """Yield the sentences of one case: first those of the epoch, then those of the step."""
     overhead = one.overhead_ms
     share = f"{_duration(overhead)} of it ({percent(overhead.value / one.epoch_ms.value)})"
-    yield f"An epoch of {one.steps:,} steps takes {_duration(one.epoch_ms)}{ONCE.of(overhead, share)}."
+    yield f"An epoch of {one.steps:,} full steps takes {_duration(one.epoch_ms)}{ONCE.of(overhead, share)}."
     yield FEEDING.of(one.feeding_ms, _step(one, one.feeding_ms), " a step")
     yield FRAMEWORK.of(one.framework_ms, _step(one, one.framework_ms), " a step")
     computing = "Keras' own step alone, on a batch that is already on the device"
@@ -104,8 +104,10 @@ def sentences(one: StepBreakdown) -> Iterator[str]:
     yield from (_repaid(one, paid) for paid in one.repaid)
     yield WARMING.of(one.warming_ms, _duration(one.warming_ms))
     yield from (_advice(advice) for advice in one.advice)
-    if not one.advice:
-        yield "Nothing that was measured would make it significantly faster."
+    if not believed(one.row):
+        yield "No advice: a column measured twice differs from itself."
+    elif not one.advice:
+        yield "Nothing that was measured would make it much faster."
 
 
 def _repaid(one: StepBreakdown, paid: BreakEven) -> str:

@@ -4,8 +4,15 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from kerasbench.analysis.cases import Row
-from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, Verdict, detectable, rounds_to_see
-from kerasbench.analysis.metrics import BY_NAME
+from kerasbench.analysis.estimates import (
+    CONFIDENCE,
+    MIN_TRIALS_FOR_INTERVAL,
+    Estimate,
+    Verdict,
+    detectable,
+    rounds_to_see,
+)
+from kerasbench.analysis.metrics import BY_NAME, RATE
 from kerasbench.analysis.rankings import Comparison, Contrast, Ranking
 from kerasbench.analysis.series import Crossing
 from kerasbench.analysis.summary import Summary, is_warned
@@ -145,6 +152,7 @@ PREDICTED = (
     "(predict): a model that was not trained (trains=False, or saved without compile()); its figure is "
     "predict_on_batch of one batch, median."
 )
+STEP_OF_ALL = "A step: the time of all published epochs over their steps, the first epoch with its compiling included."
 STEP = (
     "A typical step of fit, without its progress bar: the time of an epoch over its steps, by medians. It contains "
     "feeding the batch, the step, its metrics, and its share of what each epoch costs once."
@@ -161,8 +169,11 @@ def training_notes(summary: Summary, step: str = STEP) -> Iterator[str]:
     """Yield what a table of steps cannot say in a cell; ``step`` says what a step is there."""
     yield from _verdict_notes(summary)
     trained = [row for row in summary.rows if not row.workload.predicts_only]
-    if trained:
+    published = [row for row in trained if row.origin.protocol == "published"]
+    if len(published) < len(trained):
         yield step
+    if published:
+        yield STEP_OF_ALL
     if len(trained) < len(summary.rows):
         yield PREDICTED
     steps = [case.estimate(row.headline) for row in trained for case in row.cases.values()]
@@ -176,12 +187,19 @@ def training_notes(summary: Summary, step: str = STEP) -> Iterator[str]:
         yield "warm-cache=on: it found what an earlier process had compiled; see What a warm cache saves."
 
 
+def confidence(rankings: Sequence[Ranking]) -> str:
+    """Return how sure the intervals of judged ratios are, ``95 %``: more where few of a run's are significant."""
+    levels = {one.ratio.confidence for ranking in rankings for one in ranking.comparisons} or {CONFIDENCE}
+    return " to ".join(dict.fromkeys(f"{100 * level:.3g}" for level in (min(levels), max(levels)))) + " %"
+
+
 def _verdict_notes(summary: Summary) -> Iterator[str]:
     if any(ranking.proven for ranking in summary.rankings) or any(
         row.rounds >= MIN_TRIALS_FOR_INTERVAL for row in summary.rows
     ):
         yield LEGEND
-        yield f"×: the time over that of the fastest of the row. ±: the 95 % interval of it, {paired(summary.rows)}."
+        level = confidence(summary.rankings)
+        yield f"×: the time over that of the fastest of the row. ±: its {level} interval, {paired(summary.rows)}."
         yield f"Significant: by more than {as_given(summary.record.minimal_effect)}{corrected(summary)}."
         yield from moderated(summary)
         return
@@ -295,7 +313,8 @@ def metric_section(
             values = [value(row, column, name) for column in summary.columns]
             if any(cell != EMPTY for cell in values):
                 metric = BY_NAME[name]
-                title_of = f"{metric.title} ({metric.unit})" if metric.unit else metric.title
+                unit = f"samples{RATE}" if metric.unit == RATE else metric.unit
+                title_of = f"{metric.title} ({unit})" if unit else metric.title
                 lines.append([*texts(row.label, title_of), *values])
     table = Table(["scenario", "figure", *(column.label for column in summary.columns)], lines)
     return Section(title, table=table, notes=notes) if lines else None

@@ -140,7 +140,9 @@ def sentences(found: Bisection, versions: Sequence[str]) -> list[str]:
         change = f": a step takes {times(found.change)} as long as with {versions[found.fast]}" if found.change else ""
         return [f"{versions[found.slow]} is the first slow version{change}.", probes]
     if found.outcome is Outcome.NONE:
-        return [f"None became slower. {_of_last(last, versions)} {_could_see(last)}".strip(), probes]
+        between = " The versions between were not measured." if len(versions) > 2 else ""
+        answer = f"{versions[-1]} is not slower than {versions[0]}.{between}"
+        return [f"{answer} {_of_last(last, versions)} {_could_see(last)}".strip(), probes]
     if len(found.probes) == 1:
         why = f"{versions[last.index]} cannot be compared: {last.why}." if last.why else _of_last(last, versions)
         return [f"Not decided. {why} {_could_see(last)}".strip(), probes]

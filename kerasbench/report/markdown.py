@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from tabulate import tabulate
 
@@ -15,9 +16,13 @@ _MARKUP = re.compile(r"[\\`*\[\]<>|#~]|&(?=#|\w+;)|(?<![^\W_])_|_(?![^\W_])")  #
 _BEGINNING = re.compile(r"^(?P<number>[0-9]*)(?P<sign>[-+.)])(?= |-|$)")  # of a list, or a line across the page
 
 
-def file(page: "Page", curves: str = "") -> str:
-    """Return a page as a file has it, which says that kerasbench made it. ``curves``: the file of a sweep's chart."""
-    return f"{rendered(page, curves)}\n{MADE}\n"
+def file(page: "Page", curves: str = "", data: str = "") -> str:
+    """Return a page as a file has it, which says that kerasbench made it, and links to its data.
+
+    ``curves``: the file of a sweep's chart.
+    """
+    source = f"\nEverything that was measured: [{escape(data)}]({quote(data)})\n" if data else ""
+    return f"{rendered(page, curves)}{source}\n{MADE}\n"
 
 
 def rendered(page: "Page", curves: str = "") -> str:

@@ -57,13 +57,14 @@ SECTIONS = (
     SectionSpec("learning", tables.learning, folded=True),
     SectionSpec("noise", tables.noise, folded=True),
 )
+OF_PLAIN_COLUMNS = ("training", "verdicts")  # a race and a soak have intervals and answers of their own
 BY_NAME = {spec.name: spec for spec in SECTIONS}
 CONDITIONS = ("failures", "warnings", "heading")  # what to know of a run beside its figures
 
 
 def whole(found: Findings) -> Page:
     """Return the whole page: the answer, every table, what failed, what was measured on."""
-    return _page(found, SECTIONS, f"kerasbench on {found.record.machine.chip}")
+    return _page(found, SECTIONS, f"kerasbench on {found.record.machine.chip}, {found.record.started[:10]}")
 
 
 def screen(found: Findings) -> Page:
@@ -83,15 +84,19 @@ def beside(found: Findings) -> Page:
     return _page(found, [BY_NAME[name] for name in CONDITIONS]) if has_any else screen(found)
 
 
-def document(found: Findings, curves: str = "") -> str:
-    """Return the whole page as the markdown of a file. ``curves``: the name of the file with a sweep's chart."""
-    return markdown.file(whole(found), curves)
+def document(found: Findings, curves: str = "", data: str = "") -> str:
+    """Return the whole page as the markdown of a file.
+
+    ``curves``: the name of the file with a sweep's chart; ``data``: that of the file with everything that was measured.
+    """
+    return markdown.file(whole(found), curves, data)
 
 
 def _page(found: Findings, specs: Iterable[SectionSpec], title: str = "") -> Page:
     sections = []
     for spec in specs:
-        if (found.is_versus and not spec.of_versions) or ((found.races or found.soaks) and spec.name == "training"):
+        judged_otherwise = found.is_versus and not spec.of_versions
+        if judged_otherwise or ((found.races or found.soaks) and spec.name in OF_PLAIN_COLUMNS):
             continue
         section = spec.build(found)
         if section is not None:

@@ -20,12 +20,13 @@ from kerasbench.files import replace, replace_page
 from kerasbench.host import Machine
 from kerasbench.protocol.columns import AT
 from kerasbench.report import charts, markdown, page, race, svg
-from kerasbench.report.answer import in_brief
+from kerasbench.report.answer import in_brief, sentences_of_sizes
 from kerasbench.report.comparisons import brief, of_machines
 from kerasbench.report.figures import names
 from kerasbench.report.sections import Chart, Page
 from kerasbench.results.record import INTERRUPTED, Group, Record
 from kerasbench.results.store import (
+    JOURNAL,
     Rank,
     Store,
     Tell,
@@ -57,6 +58,11 @@ class SavedReport:
     def interrupted(self) -> bool:
         return self.found.record.stopped_because == INTERRUPTED
 
+    @property
+    def kept(self) -> Path:
+        """The file that holds what was measured: the journal, where the disk took no data file in its place."""
+        return self.data if self.data.exists() else self.data.with_suffix(JOURNAL)
+
 
 def save_report(record: Record, store: Store, unsaved: str = "") -> SavedReport:
     """Save a run's tables and its chart beside its data; ``unsaved`` says why there is none."""
@@ -74,9 +80,9 @@ def save_report(record: Record, store: Store, unsaved: str = "") -> SavedReport:
 def _of_run(found: Findings, data: Path) -> dict[Path, str]:
     curves = charts.curves(found)
     if curves is None:
-        return {tables_file(data): page.document(found)}
+        return {tables_file(data): page.document(found, data=data.name)}
     file = data.with_suffix(CURVES)
-    return {file: svg.file(curves), tables_file(data): page.document(found, quote(file.name))}
+    return {file: svg.file(curves), tables_file(data): page.document(found, quote(file.name), data.name)}
 
 
 def default_places(folder: Path) -> list[Path]:
@@ -124,8 +130,9 @@ def _of_data(place: Path, tell: Tell, quoted_runs: dict[Path, Findings | None]) 
         machines.setdefault(record.machine.identity, _MachineIndex(record.machine.title)).add(found, data)
     if place.is_dir():
         explanation = (
-            "Each row is of the newest run that measured it with default columns, and links to it. Made by `python -m "
-            "kerasbench report` from the result files in this folder; do not edit."
+            "Each row is of one run, and links to it: of those that measured it, the newest with default columns, if "
+            "there is one. Comparisons of versions have no row: see All runs. Made by `python -m kerasbench report` "
+            "from the result files in this folder; do not edit."
         )
         parts = ["# Results by machine", *(one.drawn() for one in machines.values()), explanation, MADE]
         pages[place / INDEX] = "\n\n".join(parts) + "\n"
@@ -146,19 +153,27 @@ class _MachineIndex:
         self.runs.append(link)
         column_names = names(found.summary.columns)
         races = {one.row.label: race.in_brief(one) for one in found.races}
-        for row, ranking in found.summary.ranked:
-            swept, raced, soaked = row.size is not None, races.get(row.label), row.origin.config.soak is not None
-            aim = " (sizes)" if swept else " (race)" if raced else " (soak)" if soaked else ""
-            key = label(row.scenario.name, row.workload.name) + aim
+        by_size: dict[str, list[str]] = {}
+        for series, sentence in sentences_of_sizes(found):
+            by_size.setdefault(series.name, []).append(sentence)
+        for row, ranking in [] if found.is_versus else found.summary.ranked:  # versions say nothing of a plain column
+            raced, swept, soaked = races.get(row.label), row.size is not None, row.origin.config.soak is not None
+            if swept and row.name not in by_size:  # a size alone: an explanation's larger batch
+                continue
+            key = row.name + (" (sizes)" if swept else " (race)" if raced else " (soak)" if soaked else "")
             own = rank(found.record, Group(row.scenario.name, row.workload.name, swept))
             if key not in self.lines or own > self.lines[key][0]:
-                answer = [NOTHING, NOTHING] if swept or soaked else raced or in_brief(ranking, column_names)
+                if swept or soaked:
+                    answer = [NOTHING, " ".join(by_size.get(row.name, [])) or NOTHING]
+                else:
+                    answer = raced or in_brief(ranking, column_names)
                 self.lines[key] = (own, [*map(markdown.escape, [key, *answer]), link])
 
     def drawn(self) -> str:
         headers = ["scenario", "fastest", "how many times as long the others take", "run"]
-        table = markdown.draw_table(headers, [line for _, line in self.lines.values()])
-        return "\n\n".join([f"## {markdown.escape(self.title)}", table, f"All runs: {', '.join(self.runs)}"])
+        lines = [line for _, line in self.lines.values()]
+        table = [markdown.draw_table(headers, lines)] if lines else []
+        return "\n\n".join([f"## {markdown.escape(self.title)}", *table, f"All runs: {', '.join(self.runs)}"])
 
 
 def stale(pages: dict[Path, str]) -> list[Path]:

@@ -5,10 +5,11 @@ from typing import Any
 
 from kerasbench.analysis.metrics import BY_NAME, RATE
 from kerasbench.analysis.race import Race, Standing
+from kerasbench.analysis.summary import is_warned
 from kerasbench.protocol.columns import APPLE, CPU, KEEPS_MEMORY, Column
 from kerasbench.report import charts
 from kerasbench.report.figures import as_given, listed, names, three_digits, times, whole_steps
-from kerasbench.report.sections import Cell, Section, Table
+from kerasbench.report.sections import WARNED, Cell, Section, Table
 from kerasbench.text import MIB, NOTHING, blanked, count
 
 VERBS = {"train": "trains", "predict": "predicts a batch with", "predict-one": "predicts one sample with"}
@@ -41,7 +42,8 @@ def section(races: Sequence[Race]) -> Section:
     rows = [row for one in races for row in _ladder(one)]
     notes = [
         "×: how many times as long it takes as with the fastest: the median, with the 95 % interval.",
-        "A candidate leaves the race once it is significantly slower by more than the margin (docs/method.md).",
+        "A candidate leaves the race once it is slower by more than the margin, at 95 % on that one side. So its "
+        "interval may still reach below (docs/method.md).",
     ]
     figure = "samples a second" if any(BY_NAME[one.metric].unit == RATE for one in races) else "time"
     table = Table(["scenario", "candidate", figure, "×", "rounds", "how it ended"], rows)
@@ -66,7 +68,7 @@ def in_brief(race: Race) -> list[str]:
     named = names(one.column for one in race.standings)
     winner = named[race.leader] if race.is_over else f"{named[race.leader]} (not proven)"
     return [
-        winner,
+        f"{winner} {WARNED}" if is_warned(race.row, race.leader) else winner,
         f"without settings ({named[race.baseline]}) {times(race.gain)}" if race.baseline and race.gain else NOTHING,
     ]
 
@@ -123,12 +125,12 @@ def _against(race: Race, named: dict[Column, str]) -> Iterator[str]:
     if steps is not None and firsts_ms and firsts_ms[0] >= max(LONG_MS, MORE * firsts_ms[1]):
         first, of_other = (f"{three_digits(one / 1e3)} s" for one in firsts_ms)
         yield (
-            f"Its first step took {first}, and that of {other} {of_other}, while all candidates started together: it "
-            f"pays after about {whole_steps(steps)}."
+            f"Its first step took {first}, and that of {other} {of_other} (all candidates started together). It pays "
+            f"off after about {whole_steps(steps)}."
         )
     peaks_mib = [max(m.peak_rss_bytes for _, m in case.trials) / MIB for case in (mine, others)]
     if peaks_mib[0] >= MORE * peaks_mib[1]:
-        yield f"It takes more memory: {peaks_mib[0]:,.0f} MiB, and {other} {peaks_mib[1]:,.0f} MiB."
+        yield f"It needs more memory: {peaks_mib[0]:,.0f} MiB, against {peaks_mib[1]:,.0f} MiB of {other}."
 
 
 def _others(race: Race, named: dict[Column, str]) -> str:
@@ -148,7 +150,11 @@ def _ladder(race: Race) -> list[list[Cell]]:
     return [
         [
             Cell(race.row.label),
-            Cell(named[one.column], strong=one.column == race.leader and race.is_over),
+            Cell(
+                named[one.column],
+                strong=one.column == race.leader and race.is_over,
+                warned=is_warned(race.row, one.column),
+            ),
             Cell(_time(race, one)),
             Cell("1×" if one.column == race.leader else times(one.ratio) if one.ratio else NOTHING),
             Cell(str(one.rounds)),
@@ -171,8 +177,10 @@ def _ending(race: Race, standing: Standing) -> str:
     if not race.row.cases[standing.column].is_ranked:
         ending = "not ranked"
     else:
-        ending = "left: too slow" if standing.has_left else "as good" if standing.column in race.equals else "undecided"
-    return f"{ending} (Keras without settings)" if standing.column == race.baseline else ending
+        ending = "too slow" if standing.has_left else "as good" if standing.column in race.equals else "undecided"
+    if standing.column == race.baseline:
+        return f"{ending} (Keras without settings, measured to the end)"
+    return f"left: {ending}" if standing.has_left else ending
 
 
 def as_data(races: Sequence[Race]) -> list[dict[str, Any]]:

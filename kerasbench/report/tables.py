@@ -18,6 +18,7 @@ from kerasbench.report.figures import (
     BELOW_ZERO,
     NOT_ABOVE_ZERO,
     as_given,
+    confidence,
     corrected,
     could_have_seen,
     estimated,
@@ -73,7 +74,8 @@ def verdicts(found: Findings) -> Section | None:
     ]
     table = Table(["scenario", "fastest", "against", "ratio of times", "verdict", "rounds"], rows)
     notes = [
-        f"The fastest case's time over the other's, {paired(summary.rows)}, ±: the 95 % interval{corrected(summary)}.",
+        f"The fastest case's time over the other's, {paired(summary.rows)}, ±: its {confidence(summary.rankings)} "
+        f"interval{corrected(summary)}.",
         f"Faster: significantly, by more than {least}. Same: significantly within {least}.",
         "Rounds: how many were made, and of an inconclusive verdict about how many this comparison alone would need.",
         *could_have_seen(
@@ -144,6 +146,7 @@ prediction = _of_metrics(
     "predict_p50_ms predict_p90_ms predict_p99_ms predict_batch_p50_ms predict_batch_p90_ms predict_samples_per_s",
     "predict_on_batch, NumPy in and NumPy out, at batch 1 and at the training batch (32 if that is the whole data "
     "set, or if the publication used 32).",
+    "The 99th percentile is of those rounds alone that had 1,000 calls.",
     "Throughput: predict over the test samples.",
 )
 calls = _of_metrics(
@@ -181,8 +184,8 @@ def cold_start(found: Findings) -> Section | None:
         ),
         [
             *start_up(found.plain),
-            "Peak memory: with at most 64 MiB of training rows. More rows take more, on TensorFlow twice their size: "
-            "it copies the arrays that fit is given, and JAX and torch do not.",
+            "Peak memory: with at most 64 MiB of training rows (published epochs: with all). More rows take more, on "
+            "TensorFlow twice their size: it copies the arrays that fit is given, and JAX and torch do not.",
         ],
     )
 
@@ -220,7 +223,8 @@ def noise(found: Findings) -> Section | None:
     table = Table(["disturbance", "trials", "of these severe", "for example"], rows)
     notes = [
         f"Of {len(trials)} trials. The data file has the signals of each.",
-        "No trial is repeated or left out for its noise: the others of its block had it too.",
+        "Turns that others disturbed were measured again. No whole trial is repeated or left out: the others of its "
+        "block had that too.",
     ]
     return Section("Noise", table=table, lines=[advice(name) for name in signals], notes=notes) if rows else None
 
@@ -233,9 +237,12 @@ def what_keras_costs(found: Findings) -> Section | None:
     headers = ["scenario", "column", "of", "with Keras", "without", "Keras / native", "Keras is"]
     steady = all(row.origin.protocol == "steady" for row in found.plain.rows)
     agreeing = "; their first six losses agree" if steady else ""
+    trained = any(one.metric in OF_TRAINING for one in found.prices)
     notes = [
         "The same model, weights, loss, optimizer and metrics, trained by Keras and by a loop in the plain framework"
-        f"{agreeing}.",
+        f"{agreeing}."
+        if trained
+        else "The same model and weights, by Keras and in the plain framework.",
         f"Ratio of times, {paired(found.plain.rows)}: above 1 Keras costs something.",
         _meaning(found.prices, found.effect),
         *could_have_seen(found.prices, found.effect),
@@ -313,7 +320,8 @@ def beside_published(found: Findings) -> Section | None:
         "epoch is divided by its steps.",
         "GPU / CPU above 1: the author's GPU was the slower one. ⚠ at a published figure: it cannot be right.",
     ]
-    return Section("Published figures", table=table, lines=lines, notes=notes) if rows else None
+    has_any = any(not cell.is_empty for row in rows for cell in row[len(headers) :])
+    return Section("Published figures", table=table, lines=lines, notes=notes) if has_any else None
 
 
 def _published(figure: Figure, steps: int) -> list[Cell]:
@@ -393,7 +401,7 @@ def _of_sizes(sized: Summary) -> Table:
     axes = [axis for axis in AXES if any(not _at(row, axis).is_empty for row in sized.rows)]
     body = [
         [
-            Cell(label(row.scenario.name, row.workload.name)),
+            Cell(row.name),
             *(_at(row, axis) for axis in axes),
             *(timed(row, column, ranking) for column in columns),
         ]

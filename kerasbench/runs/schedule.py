@@ -221,7 +221,7 @@ class StopReason(Enum):
     NO_GAIN = "no {what} that is still too wide has shrunk in the last {blocks} rounds"
     ROUNDS = "all {rounds} rounds are done"
     BROKEN = "base or head has failed, so that nothing is left to compare"
-    WON = "no other can be faster than the fastest by more than the margin"
+    WON = "no other can be faster than the leader by more than the margin"
 
 
 def precision_of(effect: float) -> float:
@@ -282,7 +282,7 @@ def half_widths(
     """Return the half-widths of all ratios of a row's columns that have not failed; of its one column's own interval.
 
     ``between`` is ``analysis.ratios.ratio_of``, ``priors`` what all rows know of the scatter. The ratios are of what
-    stands for the trials, or of another ``metric``. None: too little is known.
+    stands for the trials, or of another ``metric``. None: too little is known, or others disturbed all of it.
     """
     metric = metric or headline_of(trials)
     measured = [summary for summary in summaries(trials).values() if summary.failure is None]
@@ -290,7 +290,7 @@ def half_widths(
         interval = measured[0].estimate(metric)
         return [interval.half_width if interval else None]
     found = [between(one, other, metric, measured, priors) for one, other in itertools.combinations(measured, 2)]
-    return [ratio.half_width if ratio else None for ratio in found]
+    return [ratio.half_width if ratio and not ratio.disturbed else None for ratio in found]
 
 
 def out_of_budget(budget_s: float | None, spent_s: float, another_s: float, done: int) -> str:
@@ -431,7 +431,7 @@ def scatter_of(a: CaseSummary, b: CaseSummary, metric: str, priors: Priors | Non
     if not blocks:
         return None
     within = statistics.fmean((one.error or 0.0) ** 2 for one in blocks)
-    prior = priors(metric, ratios.is_one_backend(pairs[0])) if priors else None
+    prior = ratios.prior_for(pairs[0], metric, priors)
     prior = prior or Prior(within + ratios.assumed_scatter(pairs[0], metric) ** 2, ASSUMED_DEGREES, 0)
     own = variance([one.log for one in blocks]) if len(blocks) > 1 else 0.0
     total, _ = prior.moderate(own, len(blocks) - 1)
@@ -497,9 +497,21 @@ def _is_precise(trials: Sequence[TrialRecord], between: Between, priors: Priors 
 
 
 def _epochs_matter(measured: Sequence[CaseSummary]) -> bool:
-    """Tell whether short epochs of another block would make a ratio less precise than a block is to be."""
-    shares = [
-        [ratios.share_of_epochs(ours, theirs) for (_, ours), (_, theirs) in ratios.in_common(a, b)]
-        for a, b in itertools.combinations(measured, 2)
-    ]
-    return any(statistics.fmean(of_pair) * TYPICAL_SCATTER > SLICE_PRECISION for of_pair in shares if of_pair)
+    """Tell whether short epochs of another block would make a ratio less precise than a block is to be.
+
+    Or whether those that are there to be lent were disturbed.
+    """
+    pairs = [ratios.in_common(a, b) for a, b in itertools.combinations(measured, 2)]
+    for of_pair in filter(None, pairs):
+        shares = [ratios.share_of_epochs(ours, theirs) for (_, ours), (_, theirs) in of_pair]
+        if statistics.fmean(shares) * TYPICAL_SCATTER > SLICE_PRECISION or _epochs_were_disturbed(*of_pair[-1]):
+            return True
+    return False
+
+
+def _epochs_were_disturbed(a: ratios.MeasuredTrial, b: ratios.MeasuredTrial) -> bool:
+    (_, ours), (_, theirs) = a, b
+    if ours.training is None or theirs.training is None:
+        return False
+    short = ratios.by_slices(ours.training.epochs, theirs.training.epochs)
+    return short is not None and short.disturbed

@@ -1,5 +1,6 @@
 """The search for the version that made a step slower, with probes that scatter as real ones do."""
 
+import dataclasses
 import math
 import random
 from collections.abc import Callable, Sequence
@@ -102,7 +103,8 @@ def test_its_page_says_the_change_and_how_many_probes_it_took() -> None:
     assert history.brief(["/a/k.whl", "/b/k.whl"]) == ["/a/k.whl", "/b/k.whl"]
     none = bisect(6, exactly([1.0] * 6))
     assert history.sentences(none, names) == [
-        "None became slower. keras==3.5 over keras==3.0 is 1.00 ±1.0 %.",
+        "keras==3.5 is not slower than keras==3.0. The versions between were not measured. "
+        "keras==3.5 over keras==3.0 is 1.00 ±1.0 %.",
         "It took 1 probe to search 5 versions.",
     ]
 
@@ -115,6 +117,13 @@ def test_it_follows_the_row_that_is_slowest_with_the_last_version_and_believes_n
     assert (probe.index, probe.verdict, probe.why) == (3, Verdict.SLOWER, "")
     assert probe_of(3, found, ("dense", "torch cpu")).verdict is Verdict.SAME
 
+    wide = [
+        dataclasses.replace(one, block=1000 + number, round=number)
+        for number, ms in enumerate((1.6, 2.4, 3.4), start=1)
+        for one in trials({OLD: {"step_ms": 2.0}, NEW: {"step_ms": ms}}, blocks=1, name="conv")
+    ]
+    step = followed(only(*trials(SLOWER), *wide), None)  # whose interval holds more than the other's, and less
+    assert step is not None and (step.pair.row.label, step.verdict) == ("dense", Verdict.SLOWER)
     off = probe_of(1, only(*trials(SLOWER | {AGAIN: {"step_ms": 2.5}})), None)
     assert off.why == "old differs from itself"
     failing = [made.trial(1, failure=made.FAILURE, options=NEW)]

@@ -171,6 +171,18 @@ def test_the_baseline_is_keras_without_settings(columns: list[Column], expected:
 
 def test_of_two_that_are_about_as_fast_the_simpler_one_is_chosen() -> None:
     fast = Column("jax", "cpu", EIGHT)
-    (found,) = findings(raced({JAX: 1.01, fast: 1.0, TENSORFLOW: 4.0})).races
+    times = {JAX: 1.01, fast: 1.0, TENSORFLOW: 4.0}
+    (found,) = findings(raced(times, times, times)).races
     assert found.leader == JAX
     assert [one.column for one in found.standings] == [JAX, fast, TENSORFLOW]
+
+
+def test_a_simpler_one_that_may_be_much_slower_is_not_chosen() -> None:
+    found = look({"a": 1.0, "b": 1.02}, error=0.022)
+    assert found.is_over
+
+    def chosen(error: float) -> str:
+        beside = compare({"a": 1.0, "b": 1.02}, error)
+        return race.simplest(found, ["a", "b"], beside, MARGIN, LOOKS, lambda one: (one == "a", 0))
+
+    assert (chosen(0.022), chosen(0.005)) == ("a", "b")

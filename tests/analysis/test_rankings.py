@@ -280,6 +280,14 @@ def test_two_that_agree_are_not_warned_of() -> None:
     assert not [one for one in concerns(summary) if one.what is WarningKind.SITTINGS]
 
 
+def test_a_sitting_that_others_disturbed_is_not_held_against_the_other() -> None:
+    summary = of([2.0, 2.5])
+    (found,) = sittings(summary.rows[0], summary.rankings[0])
+    first, second = found.ratios.values()
+    disturbed = dataclasses.replace(found, ratios={1: first, 2: dataclasses.replace(second, disturbed=True)})
+    assert found.differ and not disturbed.differ
+
+
 def test_of_three_the_interval_is_over_sittings() -> None:
     summary = of([2.0, 2.5, 2.2])
     (comparison,) = summary.rankings[0].comparisons

@@ -14,12 +14,14 @@ from kerasbench.analysis.ratios import (
     by_means,
     by_slices,
     of_blocks,
+    prior_for,
     priors_of,
     ratio_of,
     share_of_epochs,
     spread,
 )
 from kerasbench.analysis.ratios import _slices_in as slices_in
+from kerasbench.protocol.columns import Options
 from kerasbench.protocol.measurement import Latency, Measurement, Slice, Slices, kept_calls
 from kerasbench.protocol.messages import Phase
 from kerasbench.results.record import TrialRecord
@@ -346,6 +348,16 @@ def test_the_means_of_the_same_slices_count_what_medians_leave_out() -> None:
     assert by_means(a, CaseSummary([], None)) is None
 
 
+def test_means_leave_out_blocks_that_others_disturbed_as_medians_do() -> None:
+    alike = [epochs([ms] * 6) for ms in (3.0, 1.0)]
+    slices = made.trained(epochs([39.0] * 6)).slices
+    slow = made.changed(alike[0], training={"slices": dataclasses.replace(slices, disturbed=[True] * 6)})
+    a, b = case(*[alike[0]] * 3, slow), case(*[alike[1]] * 4)
+    assert known(ratio_of(a, b, HEADLINE, ())).value == pytest.approx(3.0)
+    assert by_means(a, b) == pytest.approx(3.0)
+    assert by_means(case(slow), case(alike[1])) == pytest.approx(39.0)  # there is nothing else
+
+
 def test_the_mean_of_an_epoch_is_that_of_its_steps_and_of_what_it_costs_once() -> None:
     a, b = case(made.sliced([4.0] * 6, [30.0] * 6)), case(made.sliced([1.0] * 6, [10.0] * 6))
     assert by_means(a, b) == pytest.approx((30 + 4 * 98) / (10 + 98))
@@ -379,6 +391,15 @@ def test_fewer_than_six_ratios_and_the_other_family_borrow_nothing() -> None:
     assert priors_of(scattered(*[0.05] * 6))(STEP, True) is None
     own = [[case(*[made.sliced([1.0] * 6)] * 3) for _ in range(2)] for _ in range(6)]  # a column and its control
     assert priors_of(own)(STEP, True) is not None and priors_of(own)(STEP, False) is None
+
+
+def test_a_column_beside_busy_cores_borrows_nothing_from_quiet_ones() -> None:
+    own = [[case(*[made.sliced([1.0] * 6)] * 3) for _ in range(2)] for _ in range(6)]
+    busy = made.in_block(1, made.sliced([3.0] * 6), backend="jax", options=Options(busy_cores=1))
+    quiet = own[0][0].trials[0]
+    priors = priors_of(own)
+    assert prior_for((quiet, quiet), STEP, priors) is not None
+    assert prior_for(((busy, known(busy.measurement)), quiet), STEP, priors) is None
 
 
 def test_two_blocks_borrow_nothing() -> None:

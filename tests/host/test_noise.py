@@ -96,7 +96,7 @@ def test_what_speaks_against_a_machine_before_the_run(
 
 def test_a_reason_has_its_figure() -> None:
     (signal,) = noise.of_surroundings(made.surroundings(after=made.state(10.0, 17.0)), CORES, None)
-    assert signal == Signal("others", WARN, "other processes used 10% of the CPU")
+    assert signal == Signal("others", WARN, "other processes used 10 % of the CPU")
 
 
 def test_every_warning_has_words_and_a_remedy() -> None:

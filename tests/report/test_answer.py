@@ -47,7 +47,7 @@ def test_rows_that_failed_or_have_one_column_are_not_without_a_clear_winner() ->
     both = [made.trial(backend=backend, found=made.measurement(step)) for backend, step in (("jax", 1), ("torch", 2))]
     failed = [made.trial(name="conv", backend="jax"), made.trial(name="conv", failure=made.FAILURE)]
     record = made.record(*both, *failed, made.trial(name="rnn", backend="jax"))
-    expected = "JAX looks the fastest in 1 of 1 row. 2 other rows failed or had one column: not compared."
+    expected = "JAX looks the fastest in 1 of 1 row. 2 other rows failed, or had one column only."
     assert overall(findings(record)) == expected
 
 
@@ -90,7 +90,9 @@ def test_many_rows_of_one_column_have_a_sentence_and_no_table_of_dashes() -> Non
     found = findings(made.record(*(made.trial(name=name) for name in SEVEN)))
     said = answer(found)
     assert said is not None and said.table is None
-    assert said.intro == ["7 rows measured on torch alone: there is nothing to compare."]
+    assert said.intro == [
+        "7 rows measured on torch alone: add a backend or a device to compare, such as --device cpu,gpu."
+    ]
     assert overall(found) == said.intro[0]
     assert "| a " in markdown.rendered(page.whole(found))
 
@@ -126,7 +128,7 @@ def test_that_an_interval_is_of_one_sitting_is_said_where_there_was_one(in_all: 
     ]
     said = answer(findings(made.record(*trials, rounds=2 * in_all)))
     assert said is not None
-    assert ("of one sitting" in said.notes[0]) is told
+    assert ("of this sitting" in " ".join(said.notes)) is told
 
 
 def test_rows_that_share_no_column_are_not_said_to_be_one_column_s() -> None:

@@ -96,7 +96,7 @@ def test_where_interpreters_have_labels_it_says_what_differs_and_once_what_is_th
 def test_that_nothing_differs_is_said_too() -> None:
     said = headed(*(of_label(label, keras="3.15.1") for label in ("old", "new"))).split("\n\n")
     assert "The same in all columns: keras 3.15.1." in said
-    assert "All columns have the same versions: what differs between them, only their labels say." in said
+    assert "All columns have the same versions. Only their labels say how they differ." in said
 
 
 def test_how_recurrent_layers_were_computed_is_said_of_each_case() -> None:
@@ -113,11 +113,11 @@ def test_the_code_that_measured_is_said_once_and_by_rows_where_it_differs() -> N
     def by(code: str, name: str = "dense") -> TrialRecord:
         return dataclasses.replace(made.trial(name=name), code=code)
 
-    assert "Code of kerasbench that measured: 12ab." in headed(by("12ab"), by("12ab", "conv"))
-    assert "Code of kerasbench that measured: not recorded." in headed(by(""), by("", "conv"))
+    assert "Code of kerasbench: 12ab." in headed(by("12ab"), by("12ab", "conv"))
+    assert "Code of kerasbench: not recorded." in headed(by(""), by("", "conv"))
     text = headed(by("12ab"), by("34cd", "conv"), by("", "rnn"), dataclasses.replace(by("34cd", "rnn"), backend="jax"))
     said = "12ab (dense); 34cd (conv); 34cd and not recorded (rnn)"
-    assert f"Different code of kerasbench measured these rows: {said}." in text
+    assert f"Code of kerasbench, which differs between rows: {said}." in text
     assert "Code of kerasbench" not in headed(made.trial(failure=made.FAILURE)) + headed()
 
 
@@ -191,7 +191,7 @@ def test_many_cases_are_counted_and_stand_in_a_table() -> None:
     found, table = warnings(run), warned_cases(run)
     assert found is not None and table is not None and table.table is not None
     (line,) = found.lines
-    assert "30 rows (the page lists them by case)" in line and len(line) <= LONGEST
+    assert "30 cases (the page lists them under Warnings by case)" in line and len(line) <= LONGEST
     assert len(table.table.rows) == 30
 
 

@@ -44,13 +44,18 @@ def about(word: str, **different: object) -> str:
 
 def test_every_part_has_its_time_and_its_share_of_the_epoch() -> None:
     found = said()
-    assert found[0].startswith("An epoch of 100 steps takes 2.00 s (1.90 to 2.10 s); 500 ms of it (25 %) is what")
+    assert found[0].startswith("An epoch of 100 full steps takes 2.00 s (1.90 to 2.10 s); 500 ms of it (25 %) is what")
     assert found[1].startswith("Feeding: 3.00 ms a step, 15 % of the epoch")
     assert found[2].startswith("Python and framework: 2.00 ms a step, 10 % of the epoch")
     assert found[3].startswith("Computation: 10.0 ms a step (9.00 to 11.0 ms), 50 % of the epoch")
     assert found[-2].startswith("Until it was steady, the training took 120 ms longer")
-    assert found[-1] == "Nothing that was measured would make it significantly faster."
+    assert found[-1] == "Nothing that was measured would make it much faster."
     assert len(found) == 6
+
+
+def test_where_a_column_differs_from_itself_there_is_no_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kerasbench.report.explanation.believed", lambda row: False)
+    assert said()[-1] == "No advice: a column measured twice differs from itself."
 
 
 @pytest.mark.parametrize(

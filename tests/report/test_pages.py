@@ -43,7 +43,7 @@ def test_a_folder_has_pages_for_runs_and_machines_and_an_index(
     assert len(written) == 3
     assert "2.10 ms" in kept.tables.read_text()
     index = (tmp_path / "README.md").read_text()
-    assert "## Chip 9, 2 cores, 8 GiB, machine without an identifier\n" in index
+    assert "## Chip 9, 2 cores, 8 GiB, perhaps several machines of this kind\n" in index
     assert "## Chip 10 \\<b\\>, 2 cores" in index
     assert "[2026-01-03T000000](2026-01-03T000000.md)" in index
     assert main(["report", str(tmp_path), "--check"]) == 0
@@ -84,12 +84,22 @@ def test_the_index_links_each_row_to_the_newest_run_that_measured_it_with_defaul
     index = made_from([tmp_path])[tmp_path / INDEX]
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in index.splitlines() if line[:1] == "|"]
     assert [line[:2] + line[3:] for line in lines[2:]] == [
-        ["dense", "JAX", "[2026-01-02T000000](2026-01-02T000000.md)"],
-        ["dense (sizes)", "–", "[2026-01-04T000000](2026-01-04T000000.md)"],
-        ["iris", "JAX", "[2026-01-05T000000](2026-01-05T000000.md)"],
+        ["dense", "JAX (not proven)", "[2026-01-02T000000](2026-01-02T000000.md)"],
+        ["iris", "JAX (not proven)", "[2026-01-05T000000](2026-01-05T000000.md)"],
     ]
-    assert lines[2][2] == "torch 4.0×"
+    assert lines[2][2] == "torch 4.0×"  # and a size alone, as of an explanation, says nothing of sizes
     assert "All runs: [2026-01-01T000000](2026-01-01T000000.md), " in index
+
+
+def test_the_index_says_where_one_overtakes_another_and_leaves_versions_to_their_pages(tmp_path: Path) -> None:
+    made.stored(tmp_path, dataclasses.replace(swept(**CROSSING), started="2026-01-06T00:00:00Z"))
+    versions = made.record(made.trial(1), made.trial(1, backend="jax"))
+    asked = RunConfig(versus=["old", "new"])
+    made.stored(tmp_path, dataclasses.replace(versions, config=asked, started="2026-01-07T00:00:00Z"))
+    index = made_from([tmp_path])[tmp_path / INDEX]
+    (line,) = [line for line in index.splitlines() if line.startswith("| dense")]
+    assert "dense (sizes)" in line and "torch is faster than JAX from about batch 27 (27–27) on." in line
+    assert "2026-01-07T000000.md" in index
 
 
 def test_a_file_of_any_name_is_linked(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def test_the_answer_says_what_is_fastest_what_to_write_what_is_as_good_and_what_
     assert "| undecided " in text
     assert "4 candidates, 2 rounds; 1 of them dropped out after the first." in text
     assert "## Training step" not in text
-    assert "left: too slow (Keras without settings)" in text
+    assert "too slow (Keras without settings, measured to the end)" in text
 
 
 def test_the_index_has_the_winner_and_what_keras_takes_without_settings() -> None:
@@ -76,7 +76,7 @@ def test_more_memory_is_told() -> None:
         peak_bytes = 2 << 30 if trial.backend == "jax" else 1 << 30
         record.trials[index] = made.changed(trial, measurement={"peak_rss_bytes": peak_bytes})
     (found,) = findings(record).races
-    assert "It takes more memory: 2,048 MiB, and TensorFlow 1,024 MiB." in race.details(found)
+    assert "It needs more memory: 2,048 MiB, against 1,024 MiB of TensorFlow." in race.details(found)
 
 
 @pytest.mark.parametrize(

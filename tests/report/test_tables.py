@@ -172,7 +172,7 @@ def test_one_block_has_a_verdict_from_its_slices_and_says_so() -> None:
     text = document(found_in(*in_turn("jax", 1.0), *in_turn("torch", 2.0)))
     (row,) = table.rows(table.section(text, "Training step"))[1:]
     assert row[1:] == ["**1.11 ms**", "2.12 ms, 1.91× ±17 %"]
-    assert "Interval from the slices of fewer than 3 rounds, widened: dense." in text
+    assert "Fewer than 3 rounds, so the intervals are wide: dense." in text
     assert "no interval" not in text
 
 
@@ -228,10 +228,13 @@ def page_of(*trials: TrialRecord) -> str:
 @pytest.mark.parametrize(
     ("title", "expected"),
     [
-        ("Epoch", {"Training step (ms)": "2.10", "Epoch overhead (ms)": "10.0", "Training throughput (/s)": "15,200"}),
+        (
+            "Epoch",
+            {"Training step (ms)": "2.10", "Epoch overhead (ms)": "10.0", "Training throughput (samples/s)": "15,200"},
+        ),
         (
             "Prediction",
-            {"predict_on_batch, one batch, 90th percentile (ms)": "2.00", "predict, throughput (/s)": "20,000"},
+            {"predict_on_batch, one batch, 90th percentile (ms)": "2.00", "predict, throughput (samples/s)": "20,000"},
         ),
         ("Before the first result", {"First step (ms)": "300", "Peak memory of the process (MiB)": "512"}),
         # What follows the first step, without compiling, takes 20 ms.
@@ -257,7 +260,7 @@ def test_a_signal_has_its_trials_and_an_example() -> None:
     trials = three_of(1.0)
     trials[1] = dataclasses.replace(trials[1], noise=[made.DISTURBED])
     (row,) = table.rows(table.section(page_of(*trials), "Noise"))[1:]
-    assert row == ["others", "1", "1", "other processes used 40% of the CPU (dense torch cpu, round 2)"]
+    assert row == ["others", "1", "1", "other processes used 40 % of the CPU (dense torch cpu, round 2)"]
     assert "## Noise" not in page_of(*three_of(1.0))
 
 

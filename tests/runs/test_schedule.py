@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.plan.cases import SOAK_TURNS, Case
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.measurement import CALLS, GENERATIONS, STAGES, Slice
@@ -279,6 +280,15 @@ def test_all_ratios_of_a_row_are_looked_at_but_those_of_a_column_that_failed() -
     failed = made.trial(4, backend="torch", failure=made.FAILURE)
     (width,) = schedule.half_widths([*trials, failed], by_round)
     assert width is not None and width < 0.1
+
+
+def test_a_ratio_that_others_disturbed_is_not_known_however_narrow_it_is() -> None:
+    trials = [made.trial(index, backend=backend) for index in (1, 2, 3) for backend in ("jax", "torch")]
+
+    def between(*asked: Any) -> LogEstimate:
+        return LogEstimate(0.0, 0.001, 2, 3, disturbed=True)
+
+    assert schedule.half_widths(trials, between) == [None]
 
 
 def test_a_row_of_one_column_has_its_own_interval() -> None:

@@ -48,7 +48,7 @@ function filter(form) {
   for (const table of all("table")) {
     const heads = [...table.tHead.rows[0].cells], names = heads.map((head) => head.textContent.trim());
     const away = names.map((name, index) => index > 0 && isUnwanted(name));
-    const column = names.findIndex((name) => name === "column" || name === "CPU");
+    const column = names.findIndex((name) => ["column", "CPU", "candidate", "against"].includes(name));
     heads.forEach((head, index) => { head.hidden = away[index]; });
     for (const row of table.tBodies[0].rows) {
       [...row.cells].forEach((cell, index) => { cell.hidden = away[index]; });
@@ -107,10 +107,12 @@ function opening(button) {
     for (const one of closed) one.open = true;
   });
   addEventListener("afterprint", () => { for (const one of closed) one.open = false; });
-  addEventListener("hashchange", () => {
+  const unfold = () => {
     const place = document.getElementById(location.hash.slice(1))?.closest("details");
     if (place) place.open = true;
-  });
+  };
+  addEventListener("hashchange", unfold);
+  unfold();
 }
 
 all("table").forEach(sortable);
