@@ -44,6 +44,7 @@ class Results:
 
     records: list[Record]  # everything that was measured
     files: SavedReport | None = None  # those of a run that has just been measured
+    python: Sequence[str] = ()  # its interpreters, as --python takes them, that no file names
 
     @property
     def summary(self) -> Summary:
@@ -233,7 +234,6 @@ def _pandas() -> Any:
 class Machines(Results):
     """The runs of several machines, each by its name: ``found["m1.local"]`` has all that the results of one have."""
 
-    command: str = RUN
     asked: Settings = field(default_factory=Settings)
     data: Mapping[str, Path] = field(default_factory=dict)  # of each machine from which records came
     failed: Mapping[str, str] = field(default_factory=dict)  # the machines that were not done, and why
@@ -241,7 +241,12 @@ class Machines(Results):
     briefs: Sequence[comparisons.MachineBrief] = ()
 
     def __getitem__(self, name: str) -> Results:
-        return KINDS[self.command]([load_record(self.data[name])])
+        """Return the results of a machine; raise UsageError for one from which nothing came."""
+        if name not in self.data:
+            why = self.failed.get(name, f"there are those of {', '.join(self.data) or 'none'}")
+            raise UsageError(f"no results of {name}: {why}")
+        record = load_record(self.data[name])
+        return KINDS[command_of(record)]([record])
 
     @property
     def _refusal(self) -> UsageError:
@@ -275,6 +280,13 @@ KINDS: dict[str, type[Results]] = {
     FASTEST: Fastest,
     SOAK: Soaked,
 }
+
+
+def command_of(record: Record) -> str:
+    """Return which command's run it is, also where it was resumed."""
+    config = record.config
+    kinds = {EXPLAIN: config.explain, VERSUS: config.versus, FASTEST: config.race, SOAK: config.soak}
+    return next((command for command, is_one in kinds.items() if is_one), RUN)
 
 
 def _with_options(command: str, without: Sequence[str] = ()) -> Callable[[Function], Function]:
@@ -437,6 +449,7 @@ def bisect(
         say(f"bisect: {listed[index]} beside {listed[0]}")
         measured: Versions = _saved(measure(VERSUS, own, base=listed[0], head=listed[index]))
         if measured.files is not None and measured.files.interrupted:
+            say(f"bisect: interrupted while it measured {listed[index]} ({measured.files.tables})")
             raise KeyboardInterrupt
         (compared,) = measured.versus
         step = followed(compared, case)
@@ -509,7 +522,8 @@ def _measure(command: str, options: Settings) -> Any:
     config, chosen = configured(command, options, progress)
     with measured(config, Path(options.results), chosen, progress, options.wait) as finished:
         files = save_report(finished.record, finished.store, finished.unsaved)
-    return KINDS[command]([finished.record], files)
+    kind = command_of(finished.record) if command == RUN else command  # an explanation goes on as a run
+    return KINDS[kind]([finished.record], files, chosen.to_name_again())
 
 
 def _measure_on_machines(command: str, options: Settings) -> Machines:
@@ -535,7 +549,7 @@ def _measure_on_machines(command: str, options: Settings) -> Machines:
             found = Findings(summarize(record))
         briefs.append(comparisons.brief(share.host, found))
     unfinished = [share.host for share in shares if share.is_unfinished]
-    return Machines([], None, command, options, data, failed, unfinished, briefs)
+    return Machines([], None, (), options, data, failed, unfinished, briefs)
 
 
 def _saved(results: Any) -> Any:
@@ -580,7 +594,8 @@ def history(*places: Place) -> list[Series]:
     """Return ratios within runs: a series for each column of each row; without places, of those in ``results``.
 
     Raises:
-        ResultsError, UsageError: as for ``load``, or no ratio was measured twice.
+        ResultsError: as for ``load``.
+        UsageError: no ratio was measured twice.
     """
     named, records = _records(places)
     found = ratios_over_time(records)

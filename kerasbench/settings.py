@@ -340,15 +340,28 @@ def settings(command: str, given: Mapping[str, object]) -> Settings:
     for name in given:
         if name not in known:
             raise TypeError(f"{command}() got an unexpected keyword argument {name!r}")
-    values: dict[str, Any] = {name: (listed if is_list(name) else _plain)(value) for name, value in given.items()}
-    for name, value in given.items():
-        if is_list(name) and (value or value == "") and not values[name]:  # as of a shell's variable that is not set
-            raise UsageError(f"{option(name).flag} got an empty word: leave it out, or name something")
+    values: dict[str, Any] = {
+        name: words(name, value) if is_list(name) else _plain(name, value) for name, value in given.items()
+    }
     return Settings(**values)
 
 
-def _plain(value: object) -> Any:
+def words(name: str, given: object) -> list[str]:
+    """Return the words of an option that can be given several times; raise UsageError for an empty one alone."""
+    found = listed(given)
+    if (given or given == "") and not found:  # as of a shell's variable that is not set
+        raise _empty(name)
+    return found
+
+
+def _plain(name: str, value: object) -> Any:
+    if value == "" and Settings.__dataclass_fields__[name].default != "":
+        raise _empty(name)
     return str(value) if isinstance(value, Path) else value
+
+
+def _empty(name: str) -> UsageError:
+    return UsageError(f"{option(name).flag} got an empty word: leave it out, or name something")
 
 
 def listed(given: object) -> list[str]:

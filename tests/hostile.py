@@ -31,7 +31,7 @@ def record() -> Record:
     trials = [_trial(number, *column) for number in (1, 2, 3) for column in columns]
     failed = made.trial(1, SCENARIO, "jax", failure=made.FAILURE)
     machine = Machine("Chip 9", 2, 8 << 30, "Linux 6.1", "x86_64", {"performance": 2}, ["H200"], "570", "abc")
-    noise = [Signal("load", Severity.WARN, "20% of the CPU in use")]
+    noise = [Signal("load", Severity.WARN, "20 % of the CPU in use")]
     whole = made.record(*trials, failed, rounds=3)
     flops = [Counted(SCENARIO, "default", 1e6)]
     return dataclasses.replace(whole, machine=machine, noise=noise, finished=whole.started, flops=flops)

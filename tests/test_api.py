@@ -195,7 +195,7 @@ def test_an_explanation_is_text_and_data(runs: Runs) -> None:
     assert asked == RunConfig(["dense"], ["jax", "torch"], effort=exactly(3), timeout_s=90, explain=True)
     assert str(found).startswith("## Where the time goes") and "- Feeding: 0.500 ms a step" in str(found)
     assert "Where the time goes" in found._repr_html_()
-    assert repr(found).startswith("dense, torch cpu: An epoch of 100 steps takes ")
+    assert repr(found).startswith("dense, torch cpu: An epoch of 100 full steps takes ")
     assert "Prepared data would help" in repr(found)
     (data,), (one,) = found.to_data(), found.breakdowns
     assert data["feeding_ms"]["value"] == pytest.approx(one.feeding_ms.value) == pytest.approx(0.5)

@@ -18,6 +18,7 @@ ALWAYS = {"KERAS_BACKEND": "jax"}
 VARIABLES = ("JAX_*", "NPROC", "PJRT_*")
 HEEDED = ()
 OTHER_JIT = False
+COMPILES_AGAIN = False
 SEVERAL_STEPS = True
 RETURNS_MEMORY = True
 CACHED = ("*-cache",)
@@ -129,12 +130,16 @@ def caller(model: Any, compiled: bool) -> Callable[[Any], Any] | None:
 
 
 def _compiled(model: Any) -> Callable[[Any], Any]:
-    """Return the model's pass. Weights are arguments: what is closed over becomes a constant of the program."""
+    """Return the model's pass. Weights are arguments: what is closed over becomes a constant of the program.
+
+    Unlike ``model(x)``, a stateless call hands on what it is given, so a ``call(self, x)`` is not told ``training``.
+    """
     import jax
 
     groups = (model.trainable_variables, model.non_trainable_variables)
     state = [[variable.value for variable in group] for group in groups]
-    call = jax.jit(lambda *arrays: model.stateless_call(*arrays, training=False)[0])
+    told = {"training": False} if model._call_has_training_arg else {}
+    call = jax.jit(lambda *arrays: model.stateless_call(*arrays, **told)[0])
     return lambda x: call(*state, x)
 
 

@@ -16,6 +16,7 @@ ALWAYS = {"KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "2"}  # 2: erro
 VARIABLES = ("TF_*", "TF2_*")
 HEEDED = ()
 OTHER_JIT = True
+COMPILES_AGAIN = False
 SEVERAL_STEPS = True
 RETURNS_MEMORY = False
 CACHED = ("*.pb",)
@@ -43,7 +44,7 @@ def requirements(target: Target) -> list[str]:
 
 def unsupported(device: Device, options: Options) -> tuple[str, str] | None:
     if options.jit and device.platform == "metal":
-        return "XLA does not compile for Metal", "--device cpu measures it compiled"
+        return "XLA does not compile for Metal", "an environment without tensorflow-metal compiles for the CPU"
     if options.warm_cache and not (jit_default(device) if options.jit is None else options.jit):
         return "TensorFlow keeps only what XLA has compiled, and XLA is off here", "--jit on --warm-cache"
     return None
@@ -113,13 +114,26 @@ def caller(model: Any, compiled: bool) -> Callable[[Any], Any] | None:
 
 
 def compiler(model: Any) -> "Compiler | None":
-    """Only a function's traces are told, and only by Keras' own."""
+    """Only a function's traces are told, and only by Keras' own. One that Keras makes anew begins at none."""
     from kerasbench.protocol.measurement import Compiler  # late: the parent lists backends without it
 
-    functions = [getattr(model, f"{name}_function", None) for name in ("train", "test", "predict")]
-    counts = [getattr(one, "experimental_get_tracing_count", None) for one in functions]
-    traces = [count() for count in counts if count is not None]
-    return Compiler(traces=sum(traces)) if traces else None
+    for name in ("train", "test", "predict"):
+        graph = _graph_of(getattr(model, f"{name}_function", None))
+        if graph is not None and all(graph is not known for known in _graphs):
+            _graphs.append(graph)
+    return Compiler(traces=sum(graph.experimental_get_tracing_count() for graph in _graphs)) if _graphs else None
+
+
+_graphs: list[Any] = []  # every function of Keras' that was seen in this process
+
+
+def _graph_of(function: Any) -> Any | None:
+    """Return what TensorFlow traces: the function itself, or what Keras' plain one calls (keras trainer.py)."""
+    cells = getattr(function, "__closure__", None) or ()
+    inside = dict(zip(function.__code__.co_freevars, cells, strict=True)) if cells else {}
+    called = inside.get("multi_step_on_iterator")
+    graphs = [function, called.cell_contents if called else None]
+    return next((one for one in graphs if hasattr(one, "experimental_get_tracing_count")), None)
 
 
 def placement(tensor: Any) -> str:

@@ -20,6 +20,7 @@ VARIABLES = ("PYTORCH_*", "TORCH*")
 FALLBACK = "PYTORCH_ENABLE_MPS_FALLBACK"
 HEEDED = (FALLBACK,)
 OTHER_JIT = None  # compiling takes 20 s a trial on two cores and a C++ compiler; --jit on has it where it is wanted
+COMPILES_AGAIN = True  # the first step has no gradients yet that Keras would set to zero
 SEVERAL_STEPS = False  # Keras 3.15 refuses more than one
 RETURNS_MEMORY = True
 CACHED = ("aotautograd/*/*", "fxgraph/*/*/*")

@@ -26,6 +26,7 @@ from kerasbench.settings import (
     VERSUS,
     listed,
     options_of,
+    words,
 )
 from kerasbench.text import print_document
 
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
     from kerasbench.analysis.versus import Versus
     from kerasbench.api import Explained, Fastest, Machines, Results, Versions
-    from kerasbench.report.pages import SavedReport
     from kerasbench.results.record import RunConfig
     from kerasbench.results.store import Tell
 
@@ -64,7 +64,7 @@ def sweep(scenario: str, **options: Any) -> int:
 @measuring(EXPLAIN, SCENARIOS, as_json())
 def explain(scenario: Sequence[str], as_json: bool, **options: Any) -> int:
     """Show where the time of an epoch goes, and what would make it shorter."""
-    return _measure(EXPLAIN, options, as_json, scenarios=list(scenario))
+    return _measure(EXPLAIN, options, as_json, scenarios=listed(scenario))
 
 
 @measuring(FASTEST, SCENARIOS, as_json())
@@ -74,7 +74,7 @@ def fastest(scenario: Sequence[str], as_json: bool, **options: Any) -> int:
     Settings race side by side, and leave the race once they are too slow. By default only settings that change no
     result are tried.
     """
-    return _measure(FASTEST, options, as_json, scenarios=list(scenario))
+    return _measure(FASTEST, options, as_json, scenarios=listed(scenario))
 
 
 @measuring(SOAK, SCENARIOS)
@@ -84,7 +84,7 @@ def soak(scenario: Sequence[str], **options: Any) -> int:
     A second process of each column rests beside it, and takes a turn now and then: so a machine that becomes slower is
     not taken for a model that does.
     """
-    return _measure(SOAK, options, scenarios=list(scenario))
+    return _measure(SOAK, options, scenarios=listed(scenario))
 
 
 @measuring(
@@ -106,7 +106,7 @@ def versus(base: str, head: str, fail_on: str | None, **options: Any) -> int:
     from kerasbench import api
 
     versions: Versions | Machines = api.measure(VERSUS, options, base=base, head=head)
-    code = _show(versions, options["python"])
+    code = _show(versions)
     if fail_on is None or code not in (EXIT_OK, EXIT_FAILED_CASES):
         return code
     if not isinstance(versions, api.Machines):
@@ -158,18 +158,18 @@ def _measure(command: str, options: Mapping[str, Any], as_json: bool = False, **
 
     _require_one(as_json, options)
     results = api.measure(command, options, **own)
-    return (_show_data if as_json else _show)(results, options["python"])
+    return (_show_data if as_json else _show)(results)
 
 
-def _show(results: "Results", python: Sequence[str]) -> int:
+def _show(results: "Results") -> int:
     from kerasbench.api import Machines
     from kerasbench.report.console import print_page
 
     print_page(results.page)
-    return _finish_machines(results) if isinstance(results, Machines) else _finish(results.files, python)
+    return _finish_machines(results) if isinstance(results, Machines) else _finish(results)
 
 
-def _show_data(results: "Explained | Fastest", python: Sequence[str]) -> int:
+def _show_data(results: "Explained | Fastest") -> int:
     """Print JSON, and on stderr what to know of the run beside it."""
     import json
 
@@ -177,7 +177,7 @@ def _show_data(results: "Explained | Fastest", python: Sequence[str]) -> int:
 
     print(markdown.rendered(page.beside(results.findings)), file=sys.stderr)
     print(json.dumps(results.to_data(), indent=2))
-    return _finish(results.files, python)
+    return _finish(results)
 
 
 def _finish_machines(machines: "Machines") -> int:
@@ -208,7 +208,7 @@ def _say_how_to_go_on(results: Path, config: "RunConfig", *options: str) -> None
     from kerasbench.runs.resume import to_name_again
 
     words = shlex.join(["run", "--resume", "--results", str(results), *options])
-    print(f"go on: python -m kerasbench {words} {to_name_again(config)}".rstrip(), file=sys.stderr)
+    print(f"to continue: python -m kerasbench {words} {to_name_again(config)}".rstrip(), file=sys.stderr)
 
 
 def _require_one(as_json: bool, options: Mapping[str, Any]) -> None:
@@ -216,23 +216,22 @@ def _require_one(as_json: bool, options: Mapping[str, Any]) -> None:
         raise UsageError("--json is of one machine; the result file of each is JSON: leave out --json")
 
 
-def _finish(drawn: "SavedReport | None", python: Sequence[str]) -> int:
-    """Say where a run's files are, or why they are not, and return its exit code.
-
-    ``python`` are its interpreters, which the record does not have.
-    """
+def _finish(results: "Results") -> int:
+    """Say where a run's files are, or why they are not, and how to go on, and return its exit code."""
+    drawn = results.files
     assert drawn is not None  # it has just been measured
     if drawn.unsaved:
         print(f"kerasbench: {drawn.unsaved}", file=sys.stderr)
-        return EXIT_USAGE
-    print(f"all tables: {drawn.tables}\nraw results: {drawn.data}", file=sys.stderr)
+    else:
+        print(f"all tables: {drawn.tables}", file=sys.stderr)
+    print(f"raw results: {drawn.kept}", file=sys.stderr)
     if drawn.plot is not None:
         print(f"plot: {drawn.plot}", file=sys.stderr)
-    if drawn.interrupted:
-        named = [f"--python={one}" for one in python]
-        _say_how_to_go_on(drawn.data.parent, drawn.found.record.config, *named)
-        return EXIT_INTERRUPTED
-    return EXIT_FAILED_CASES if drawn.found.summary.failures else EXIT_OK
+    record = drawn.found.record
+    if record.unfinished:
+        _say_how_to_go_on(drawn.data.parent, record.config, *(f"--python={one}" for one in results.python))
+        return EXIT_INTERRUPTED if drawn.interrupted else EXIT_USAGE
+    return EXIT_USAGE if drawn.unsaved else EXIT_FAILED_CASES if drawn.found.summary.failures else EXIT_OK
 
 
 FORMATS = ("markdown", "csv", "json", "html", "bmf")
@@ -395,7 +394,6 @@ def _names(places: "Sequence[Path]") -> list[str]:
         ["--over"],
         metavar="WHAT",
         type=click.Choice(("date", "keras", "backend", "commit")),
-        default="date",
         help="What --plot draws them over: date (default), keras, backend (its version) or commit.",
         group=SHOW,
     ),
@@ -404,24 +402,28 @@ def _names(places: "Sequence[Path]") -> list[str]:
     ),
     Option(["--plot"], metavar="FILE.svg", type=Path, help="Draw the ratios into this file.", group=FILES),
 )
-def history(folder: Path, over: str, as_csv: bool, plot: Path | None) -> int:
+def history(folder: Path, over: str | None, as_csv: bool, plot: Path | None) -> int:
     """Follow ratios within runs over many runs: by date, by version or by commit.
 
     A step's time depends on the machine's hour. Its ratio to another column of the same run does not.
     """
     from kerasbench import api
-    from kerasbench.files import replace
+    from kerasbench.files import replace_page
     from kerasbench.report import history as drawn
     from kerasbench.report import svg
     from kerasbench.report.console import print_page
 
+    if over is not None and plot is None:
+        raise UsageError("--over says what a plot is drawn over: name its file, --plot FILE.svg")
+    if plot is not None and plot.suffix != ".svg":
+        raise UsageError(f"--plot draws an SVG picture: name a file that ends with .svg, not {plot}")
     series = api.history(folder)
     if as_csv:
         print_document(drawn.as_csv(series))
     else:
         print_page(drawn.page(series))
     if plot is not None:
-        replace(plot, svg.file(drawn.chart(series, over)).encode())
+        replace_page(plot, svg.file(drawn.chart(series, over or "date")))
         print(f"plot: {plot}", file=sys.stderr)
     return EXIT_OK
 
@@ -459,8 +461,8 @@ def _diagnose(backends: "Sequence[str]", python: "Sequence[str]", as_json: bool,
     from kerasbench.plan import request
     from kerasbench.report.progress import ConsoleProgress, to_stderr
 
-    names = request.parse_backends(listed(backends)) or known.names()
-    chosen = interpreters.find(listed(python), known.names())
+    names = request.parse_backends(words("backends", backends)) or known.names()
+    chosen = interpreters.find(words("python", python), known.names())
     # The lock, because starting every framework would disturb a run.
     with machine_lock(), events.step(ConsoleProgress(to_stderr()), events.asking(names)):
         facts = gather(names, chosen)
@@ -575,22 +577,26 @@ def create(
 
     if cuda and cpu:
         raise UsageError("--cuda and --cpu exclude each other: give one of them, or neither for what this machine has")
-    interpreters.find([], known.names())  # a file that cannot be used is found out before the downloads
+    named = interpreters.find([], known.names()).named  # a file that cannot be used is found out before the downloads
+    venvs.naming()
     if name:
         interpreters.require_label(name)
-    if locked and extra:
-        raise UsageError("--locked installs exactly what the lock names: leave out --with, or --locked")
+    if locked and (extra or cuda or cpu or constraint):
+        more = "--with, --cuda, --cpu and --constraint"
+        raise UsageError(f"--locked installs exactly what the lock names: leave out {more}, or --locked")
     gpu = True if cuda else False if cpu else None
     wanted = tuple(venvs.parse(one) for one in extra)
     spec = venvs.EnvironmentSpec(interpreter, gpu, constraint, index, locked, force, name, wanted)
     code = EXIT_OK
-    for one in request.parse_backends(listed(backends)) or known.names():
-        environment = str(Environment(one, name))
-        if (venvs.FOLDER / environment).exists() and not force:
-            print(f"{environment}: {venvs.FOLDER / environment} already exists, skipped; use --force to rebuild it")
+    for one in request.parse_backends(words("backends", backends)) or known.names():
+        environment, place = Environment(one, name), venvs.FOLDER / str(Environment(one, name))
+        python = str(interpreters.inside(place.absolute()))
+        if force or not place.exists():
+            python = venvs.create(one, spec)
+        elif environment in named or not interpreters.runs(python):  # else no file names it: that had failed
+            print(f"{environment}: {place} already exists, skipped; use --force to rebuild it")
             continue
-        python = venvs.create(one, spec)
-        file = venvs.remember(environment, python)
+        file = venvs.remember(str(environment), python)
         report = questions.probe(one, python)
         if isinstance(report, ProbeReport):
             labelled = f" @{name}" if name else ""

@@ -4,6 +4,7 @@ Exit codes: 0 all asked-for cases measured; 1 usage or environment, or nothing c
 regression; 2 some cases failed; 3 regression found, where asked to fail on one; 130 interrupted.
 """
 
+import errno
 import os
 import signal
 import sys
@@ -90,13 +91,18 @@ def main(arguments: list[str] | None = None) -> int:
     return code if isinstance(code, int) else EXIT_OK
 
 
+# A current folder that is gone, a full or read-only disk, too many open files, no memory.
+MENDABLE = (errno.ENOENT, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENOMEM)
+
+
 def _in_words(error: KerasbenchError | OSError) -> str:
-    """Return what is wrong; of the system's errors only where it names the file: one may not look into it, say."""
+    """Return what is wrong; of the system's errors those that name a file, or that a user can do something about."""
     if not isinstance(error, OSError):
         return str(error)
-    if error.filename is None:
+    if error.filename is None and error.errno not in MENDABLE:
         raise error
-    return f"{error.filename}: {error.strerror}"
+    said = error.strerror or str(error)
+    return said if error.filename is None else f"{error.filename}: {said}"
 
 
 # Ctrl-C, SIGTERM and a closed terminal: once ends a run in order, twice at once.

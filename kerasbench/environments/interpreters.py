@@ -22,7 +22,7 @@ from kerasbench.protocol.columns import AT, Environment
 from kerasbench.text import complain
 
 OWN_FILE, PYPROJECT = "kerasbench.toml", "pyproject.toml"
-OPTION = "--python"
+OPTION, MADE = "--python", "versus"  # who names an interpreter, unless a file does
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")  # what is a word of a column's name, and of a file's
 
 
@@ -59,6 +59,10 @@ class Interpreters:
             columns += labelled
         return columns
 
+    def to_name_again(self) -> list[str]:
+        """Return what ``--python`` takes to have again what no file names."""
+        return [f"{one}={path}" for one, path in self.named.items() if self.source(one) in (OPTION, MADE)]
+
     def labels(self) -> list[str]:
         return list(dict.fromkeys(one.label for one in self.named if one.label))
 
@@ -67,9 +71,10 @@ class Interpreters:
         for one in environments:
             if not runs(path := self.of(one)):
                 name = f" --name {one.label}" if one.label else ""
+                force = " --force" if Path(path).parent.parent.is_dir() else ""  # what is there no longer works
                 raise UsageError(
                     f"{self.source(one)}: no interpreter of {one} at {path}; mend the path, or make it with "
-                    f"python -m kerasbench env create --backend {one.backend}{name}"
+                    f"python -m kerasbench env create --backend {one.backend}{name}{force}"
                 )
 
 

@@ -21,7 +21,7 @@ import platformdirs
 from packaging.version import InvalidVersion, Version
 
 from kerasbench.environments import interpreters, venvs
-from kerasbench.environments.interpreters import LABEL, Interpreters
+from kerasbench.environments.interpreters import LABEL, MADE, Interpreters
 from kerasbench.errors import EnvironmentFailed, UsageError, unknown
 from kerasbench.protocol.columns import Environment
 
@@ -220,7 +220,7 @@ def sides(base: str, head: str, chosen: Interpreters, backends: Sequence[str], s
         labelled = ", ".join(str(one) for one in chosen.named if one.label)
         known = f"there are: {labelled}" if labelled else "no interpreter has a label"
         raise UsageError(f"there is no backend that has both {base} and {head}; {known}")
-    interpreters = Interpreters(dict(chosen.named) | paths, dict(chosen.sources) | dict.fromkeys(paths, "versus"))
+    interpreters = Interpreters(dict(chosen.named) | paths, dict(chosen.sources) | dict.fromkeys(paths, MADE))
     return Sides(interpreters, list(both), list(paths))
 
 

@@ -158,12 +158,20 @@ def _cuda(required: bool) -> int | None:
     return max(nvidia.OLDEST_DRIVER) if required and spoken is None else spoken
 
 
-def remember(environment: str, python: str, folder: Path | None = None) -> Path:
-    """Name a new interpreter in the nearest file that configures kerasbench, or in a new one; return the file."""
+def naming(folder: Path | None = None) -> Path:
+    """Return the file that names interpreters here; raise UsageError where one is there that may not be used."""
     here = (folder or Path.cwd()).absolute()
     configured, _ = interpreters.configured(here)
     file = configured or here / interpreters.OWN_FILE
-    document = tomlkit.parse(file.read_text("utf-8")) if configured else tomlkit.document()
+    if configured is None and file.exists():
+        raise UsageError(f"{file}: passed over, and would be replaced: make it your own, and let nobody else change it")
+    return file
+
+
+def remember(environment: str, python: str, folder: Path | None = None) -> Path:
+    """Name a new interpreter in the nearest file that configures kerasbench, or in a new one; return the file."""
+    file = naming(folder)
+    document = tomlkit.parse(file.read_text("utf-8")) if file.exists() else tomlkit.document()
     table = document
     for name in ("python",) if file.name == interpreters.OWN_FILE else ("tool", "kerasbench", "python"):
         table = table.setdefault(name, tomlkit.table())

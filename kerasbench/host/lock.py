@@ -56,14 +56,14 @@ def _acquire(lock: BaseFileLock, file: Path, on_wait: Callable[[str], None] | No
             return
         except Timeout:
             holder = _holder(file)
-        except OSError as error:
-            raise MachineBusy(
-                f"{file}: the lock of this machine cannot be taken: {error.strerror}; remove the file{_owner(file)}"
-            ) from None
+        except (OSError, NotImplementedError) as error:
+            remedy = f"remove the file{_owner(file)}" if file.exists() else f"make {file.parent} a folder to write to"
+            why = getattr(error, "strerror", None) or error
+            raise MachineBusy(f"{file}: the lock of this machine cannot be taken: {why}; {remedy}") from None
         if on_wait is None:
             raise MachineBusy(
-                f"another kerasbench run is measuring on this machine ({_who(holder)}); wait for its end, which a run "
-                "with --wait does by itself, or stop it"
+                f"another kerasbench run is measuring on this machine ({_who(holder)}); wait until it ends (--wait "
+                "does that for you), or stop it"
             )
         if holder != announced:
             on_wait(f"waiting for another kerasbench run on this machine ({_who(holder)}); Ctrl-C ends the waiting")

@@ -32,7 +32,7 @@ from kerasbench.scenario import (
     source_hash,
     twin_file,
 )
-from kerasbench.text import label
+from kerasbench.text import blanked, label
 
 if TYPE_CHECKING:
     from kerasbench.protocol.messages import Failure
@@ -215,6 +215,8 @@ def require_known(patterns: Sequence[str], model_config: ModelConfig = NOTHING, 
     own, wanted = _split(patterns)
     _require_models(own, model_config)
     for found in own:
+        if found["file"].encode(errors="replace").decode() != found["file"]:
+            raise UsageError(f"{blanked(found['file'])}: its name is not UTF-8: rename it")
         _hash(Path(found["file"]), model_config)
     _candidates(wanted, suite)
 

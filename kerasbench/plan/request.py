@@ -315,9 +315,9 @@ def fastest(settings: Settings) -> RunConfig:
     margin, rounds = parse_share(settings.margin, "--within"), settings.rounds
     if margin == 0:
         raise UsageError("--within takes more than 0 %: two settings are never exactly as fast")
+    config = _configured(settings, "steady", [DEFAULT_OPTIONS])
     if rounds is not None and rounds > MAX_ROUNDS:
         raise UsageError(f"a race has at most {MAX_ROUNDS} rounds, not {rounds}")
-    config = _configured(settings, "steady", [DEFAULT_OPTIONS])
     purpose, trains = cast("Purpose", settings.purpose), settings.purpose == "train"
     varies_batch = BATCH_SIZE in settings.tries
     if varies_batch and not trains:
@@ -340,6 +340,8 @@ def soak(settings: Settings) -> RunConfig:
         raise UsageError(f"--minutes takes a number from {LEAST_MINUTES:g} to {MOST_MINUTES:,}, not {minutes}")
     kinds: dict[str, ProtocolKind] = {"train": "steady", "predict": "calls"}
     config = _configured(settings, kinds.get(settings.purpose, "builds"), [DEFAULT_OPTIONS])
+    if config.timeout_s is not None and config.timeout_s <= 60 * minutes:
+        raise UsageError(f"--timeout would stop a soak of {minutes:g} minutes before its end: leave it out")
     length_ns = int(60e9 * minutes)
     protocol = dataclasses.replace(
         config.effort.protocol,

@@ -4,6 +4,7 @@ And folders of them, which report foreign and damaged ones; several runs of one 
 """
 
 import dataclasses
+import fcntl
 import os
 import re
 import stat
@@ -39,10 +40,12 @@ class Store:
 
     The journal has a line for the run and a line for each trial, on disk, a block at once, before the next block
     begins. At the end the data file replaces it as a whole: whatever happens, at most the block in flight is lost.
+    Meanwhile its process holds the journal: another one, of a container that shares the folder, may not go on with it.
     """
 
     def __init__(self, journal: Path) -> None:
         self.journal = journal
+        self._held: BinaryIO | None = None
         self.data = journal.with_suffix(".json")
         self.tables = tables_file(self.data)
 
@@ -63,6 +66,17 @@ class Store:
         header = dataclasses.replace(record, trials=[])
         replace(self.journal, b"".join(_line(one) for one in (header, *record.trials)))
 
+    def hold(self) -> None:
+        """Let no other process go on with the journal as it has begun, until ``release`` or the end of this one."""
+        self.release()
+        with suppress(OSError):  # a file system without locks
+            self._held = self.journal.open("rb")
+            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def release(self) -> None:
+        if self._held:
+            self._held.close()
+
     def add(self, trials: Sequence[TrialRecord]) -> None:
         """Append the trials of a block to the journal in one write; raise ResultsError if the disk refuses."""
         try:
@@ -79,6 +93,18 @@ class Store:
         """Put the data file in the journal's place; raise ResultsError where the disk refuses, and keep the journal."""
         replace(self.data, _line(record))
         self.journal.unlink(missing_ok=True)
+
+
+def is_held(journal: Path) -> bool:
+    """Tell whether a process that lives writes a journal: the kernel frees its lock however it dies."""
+    try:
+        with journal.open("rb") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _line(of: object) -> bytes:
@@ -416,7 +442,7 @@ def records(place: Path, tell: Tell = refuse_damaged, newest_first: bool = False
     files = result_files(place)
     for file in reversed(files) if newest_first else files:
         try:
-            record = load(file)
+            record = load(file if file.exists() else file.with_suffix(".json"))  # its run may have ended meanwhile
         except ResultsError as error:
             tell(UnreadableFile(file, str(error)))
         else:

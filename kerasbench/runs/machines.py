@@ -30,7 +30,7 @@ from kerasbench.plan import catalog, request
 from kerasbench.processes import variables
 from kerasbench.results import store as results_store
 from kerasbench.results.record import INTERRUPTED, Carried, Record, RunConfig, TrialRecord, measuring_code
-from kerasbench.results.store import JOURNAL, MAX_FILE_BYTES, Store, load, records
+from kerasbench.results.store import JOURNAL, MAX_FILE_BYTES, Store, is_held, load, records
 from kerasbench.runs.share import MOST_LINE_BYTES, Ask, Hello, Line, Order, Word, carried, lines
 from kerasbench.settings import Settings
 
@@ -272,6 +272,7 @@ class Share:
         """Begin the journal again with what the machine had; until all that is here, the old one stays."""
         assert self.store is not None
         self.store.begin(dataclasses.replace(self._begun(), trials=self._known))
+        self.store.hold()
         self.trials, self._known, self._awaited, self._began = len(self._known), [], 0, True
 
     def _keep(self, trial: TrialRecord) -> None:
@@ -335,6 +336,8 @@ class Share:
         """End with the machine; the cause counts where it is not done."""
         self.carrier.close()
         self.is_over = True
+        if self.store is not None:
+            self.store.release()
         if not self.is_done:
             self.cause = self.cause or cause
 
@@ -476,6 +479,8 @@ def _interrupted(folder: Path, hosts: Sequence[str], longer: bool) -> dict[str, 
             kept = dataclasses.replace(record, trials=[], scenarios=[])
             newest.setdefault(record.carried.host, (file, kept))
     found = {host: one for host, one in newest.items() if one[1].unfinished or (longer and one[1].out_of_time)}
+    if held := next((file for file, _ in found.values() if is_held(file)), None):
+        raise ResultsError(f"{held}: another process is measuring it: wait until it ends")
     if not found:
         raise ResultsError(f"{folder}: no run on {', '.join(hosts)} was interrupted; leave out --resume to begin one")
     return found

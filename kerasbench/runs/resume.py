@@ -1,6 +1,7 @@
 """Going on with a record: a run that was interrupted, or a sweep with more sizes where its series cross."""
 
 import dataclasses
+import math
 import shlex
 import statistics
 from collections.abc import Callable, Sequence
@@ -27,9 +28,11 @@ from kerasbench.results.record import (
     completed_rounds,
     measuring_code,
 )
-from kerasbench.results.store import records
+from kerasbench.results.store import is_held, records
 from kerasbench.runs.rounds import OpenRow, rows_of
 from kerasbench.text import complain
+
+WHOLE_SOAK = 0.95  # of its minutes: the last slice may end a little early
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,9 @@ def find(folder: Path, here: Machine, longer: bool = False) -> Interrupted:
             if record.out_of_time and not out_of_time:
                 out_of_time = f"; {file.name} ran out of time: add --budget TIME"
             continue
-        if record.carried is not None:
+        if is_held(file):
+            passed_over.append((f"{file}: another process is measuring it", "; wait until it ends"))
+        elif record.carried is not None:
             host = shlex.quote(record.carried.host)
             passed_over.append((f"{file}: measured on {host}", f"; go on there: add --hosts {host}, or --cluster"))
         elif here.identity != record.machine.identity:  # trials of two machines must not be paired by round
@@ -113,10 +118,11 @@ def carry(record: Record, planned: Plan, probes: Probes) -> tuple[list[TrialReco
     """
     cases = {case.key: case for case in planned.cases}
     scenarios = {scenario.description.name: scenario for scenario in record.scenarios}
+    cut = _cut_soaks(record)
 
     def counts(trial: TrialRecord) -> bool:
         case = cases.get(trial.case)
-        if case is None or case.device != trial.device or trial.code != measuring_code():
+        if case is None or case.device != trial.device or trial.code != measuring_code() or trial.block in cut:
             return False
         entry = case.selected.entry
         now, then = ScenarioRecord(entry.file_hash, entry.description, entry.twins), scenarios[trial.scenario]
@@ -129,6 +135,19 @@ def carry(record: Record, planned: Plan, probes: Probes) -> tuple[list[TrialReco
     is_race = planned.config.race is not None
     whole = [trial for row in rows_of(planned) for trial in _whole(row, counting, tried, is_race)]
     return [trial for trial in tried if trial in whole], [trial for trial in tried if trial not in whole]
+
+
+def _cut_soaks(record: Record) -> set[int]:
+    """Return the blocks of a soak that an interruption has cut short: none of their columns went on for its minutes.
+
+    A control rests most of the time, and what has failed has ended by itself.
+    """
+    longest_s: dict[int, float] = {}
+    for trial in record.trials if record.config.soak else ():
+        measured_s = sum(trial.measurement.slices.ns) / 1e9 if trial.measurement else math.inf
+        longest_s[trial.block] = max(longest_s.get(trial.block, 0.0), measured_s)
+    minutes = record.config.soak.minutes if record.config.soak else 0.0
+    return {block for block, seconds in longest_s.items() if seconds < WHOLE_SOAK * 60 * minutes}
 
 
 def _same_versions(trial: TrialRecord, probe: ProbeReport | Failure | None) -> bool:

@@ -14,7 +14,7 @@ from typing import Self
 
 import psutil
 
-from kerasbench import text
+from kerasbench import backends, text
 from kerasbench.analysis import race, ratios
 from kerasbench.analysis.cases import headline_of, judge_cases
 from kerasbench.analysis.estimates import minimal_effect
@@ -462,15 +462,18 @@ class Run:
             ResultsError: the disk refuses the journal before anything has been measured.
         """
         self.store.begin(self.record)
+        self.store.hold()
         try:
             self.on_event(RunStarted(self.planned, self.record, self.history))
             with self._folders:
                 self._measure_rounds()
         except KeyboardInterrupt:
             self.record.stopped_because = INTERRUPTED
-        except ResultsError:
+        except ResultsError as error:
             self.record.stopped_because = UNWRITTEN
+            self.on_event(Notice(str(error)))
         finally:
+            self.store.release()
             self.on_event(RunEnded(self.record.stopped_because == INTERRUPTED))
         self.record.finished = text.now()
         return self.record
@@ -643,7 +646,8 @@ class Run:
     def _sizes(self, cases: Sequence[Case], began_s: float, steps_ns: sizes.Steps) -> Sizes | None:
         """Size a row by its first steps, and tell how long its block will take, once they have shown that."""
         protocol, workload = cases[0].protocol, cases[0].selected.workload
-        found = sizes.sizes_of(protocol, workload, steps_ns)
+        compiles_again = any(case.options.jit and backends.get(case.backend).COMPILES_AGAIN for case in cases)
+        found = sizes.sizes_of(protocol, workload, steps_ns, least=2 if compiles_again else 1)
         if found is not None:
             columns = [(cases[index], min(of_column)) for index, of_column in steps_ns.items()]
             learnable = cases[0].selected.entry.description.learnable

@@ -38,6 +38,7 @@ from typing import Any, TextIO, cast
 import msgspec
 import platformdirs
 import psutil
+from filelock import FileLock, Timeout
 
 from kerasbench import __version__
 from kerasbench.errors import KerasbenchError, ResultsError, UsageError
@@ -56,6 +57,7 @@ MOST_ORDER_BYTES = 2 * MOST_FILES_BYTES  # base64 takes a third more, and an int
 GROUP_LENGTH = 12  # hexadecimal digits
 SILENCE_S = 120.0  # the asker gives a sign of life every 20 s: after six it is gone, or its lid is closed
 ACKNOWLEDGE_S = 60.0  # how long the last records may take to be acknowledged
+LOCK = ".lock"  # of a share's folder, while it is measured
 KEPT_S = 30 * 24 * 3600.0  # what nobody has asked for after a month, nobody will
 BLOCK = 1 << 16  # bytes read at once: what a pipe holds
 EACH_S = 0.05  # a look whether the last record was acknowledged
@@ -327,6 +329,11 @@ def measure(order: Order, asker: Asker, progress: OnEvent) -> None:
     folder = shares() / order.share
     results, own, is_done, unsaved = folder / "results", "", False, ""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = FileLock(folder / LOCK)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise UsageError("this run is being measured there already: wait until it ends") from None
     try:
         names = _write(asker.files, folder / "files")
         sender = _Sender(asker, {there: place for place, there in names.items()})
@@ -359,6 +366,7 @@ def measure(order: Order, asker: Asker, progress: OnEvent) -> None:
             file.unlink()
         if not _has_files(results):
             shutil.rmtree(folder, ignore_errors=True)
+        lock.release()
 
 
 @dataclass

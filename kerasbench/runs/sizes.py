@@ -87,12 +87,16 @@ def stage_units(units: Units, calls: int, pass_batches: int = 1) -> dict[str, tu
     return found | dict.fromkeys(GENERATIONS, (LEAD_TEXTS, units.text))
 
 
-def sizes_of(protocol: Protocol, workload: WorkloadDescription, steps_ns: Steps) -> Sizes | None:
-    """Return the sizes of a row by the steps of its columns; None: one more step of each would show more."""
+def sizes_of(protocol: Protocol, workload: WorkloadDescription, steps_ns: Steps, least: int = 1) -> Sizes | None:
+    """Return the sizes of a row by the steps of its columns; None: one more step of each would show more.
+
+    ``least``: of how many steps each column's quickest is taken at least.
+    """
     slowest_ns = max(min(of_column) for of_column in steps_ns.values())
     sizes = _sizes(protocol, workload, slowest_ns)
     does_all = dataclasses.replace(sizes, step_ns=0) == _sizes(protocol, workload, 0)
-    known = does_all or slowest_ns >= SLOW_NS or min(map(len, steps_ns.values())) >= PILOTS
+    steps = min(map(len, steps_ns.values()))
+    known = does_all or (slowest_ns >= SLOW_NS and steps >= least) or steps >= PILOTS
     return sizes if known else None
 
 

@@ -123,6 +123,8 @@ def count(request: CountRequest) -> float:
     scenario = resolve(file, request.model_config).scenario
     workload = scenario.workload(request.workload)
     model = scenario.build(workload)
+    # As it is counted, whatever compile() has asked for: torch cannot run several steps in one execution.
+    model.jit_compile, model.steps_per_execution = False, 1
     rows = draw(scenario.dataset(workload), COUNTED_SAMPLES, 0, "synthetic")
     batch = Feed(workload, rows, rows[:0], rows[:0], scenario.class_weight).step(rows)
     model.train_on_batch(*batch)  # the first step builds the model, symbolically too, and would be counted three times

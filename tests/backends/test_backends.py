@@ -329,13 +329,20 @@ def counted(monkeypatch: pytest.MonkeyPatch, graphs: int, total: int, ok: int) -
     return counters
 
 
-def test_tensorflow_tells_how_often_keras_functions_were_traced() -> None:
+def test_tensorflow_tells_how_often_keras_functions_were_traced(monkeypatch: pytest.MonkeyPatch) -> None:
     def function(traces: int) -> Any:
         return types.SimpleNamespace(experimental_get_tracing_count=lambda: traces)
 
-    model = types.SimpleNamespace(train_function=function(2), test_function=None, predict_function=function(1))
-    assert tensorflow.compiler(model) == Compiler(traces=3)
+    def trains(traces: int) -> Any:
+        multi_step_on_iterator = function(traces)
+        return lambda iterator: multi_step_on_iterator
+
+    monkeypatch.setattr(tensorflow, "_graphs", [])
     assert tensorflow.compiler(types.SimpleNamespace()) is None
+    model = types.SimpleNamespace(train_function=trains(2), test_function=None, predict_function=function(1))
+    assert tensorflow.compiler(model) == tensorflow.compiler(model) == Compiler(traces=3)
+    model.train_function = trains(1)  # made anew
+    assert tensorflow.compiler(model) == Compiler(traces=4)
 
 
 def test_each_backend_s_counter_of_a_card_s_memory_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:

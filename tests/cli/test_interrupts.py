@@ -106,7 +106,7 @@ def test_once_ends_the_trial_in_flight_and_keeps_and_prints_the_rest(command: Co
     assert data.with_suffix(".md").exists()
     tables, progress = command.output()
     assert "| mine " in tables
-    assert f"go on: python -m kerasbench run --resume --results {command.results} --python={named} " in progress
+    assert f"to continue: python -m kerasbench run --resume --results {command.results} --python={named} " in progress
 
 
 def test_a_terminal_that_is_closed_leaves_a_finished_file(tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+import errno
 from types import SimpleNamespace
 
 import pytest
@@ -58,6 +59,9 @@ def test_a_file_that_the_system_refuses_is_one_line_and_another_fault_of_the_sys
     assert capsys.readouterr().err == "kerasbench: /root/m.py: Permission denied\n"
     with pytest.raises(OSError, match="Input/output"):
         main.main(["list"])
+    refused.append(OSError(errno.ENOSPC, "No space left on device"))
+    assert main.main(["list"]) == 1
+    assert capsys.readouterr().err == "kerasbench: No space left on device\n"
 
 
 def test_a_reader_that_has_seen_enough_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -175,7 +175,7 @@ def test_a_gate_lets_nothing_pass_that_was_not_measured_on_every_machine(
     run = record_of(*trials(ALIKE))
     store = Store.create(tmp_path, run.started)
     store.finish(run)
-    found = Machines([], command="versus", data={"m1": store.data}, failed=failed, briefs=[brief("m1", findings(run))])
+    found = Machines([], data={"m1": store.data}, failed=failed, briefs=[brief("m1", findings(run))])
     monkeypatch.setattr("kerasbench.api.measure", lambda *asked, **own: found)
     assert main.main(["versus", "old", "new", "--hosts", "m1,m2", "--fail-on", "regression"]) == code
 

@@ -86,7 +86,7 @@ def test_env_create_is_for_all_backends_and_what_the_machine_has_unless_told_oth
     [
         ("", ["--cuda", "--cpu"], "exclude each other"),
         ("", ["--with", "./gone"], "./gone: neither a checkout"),
-        ("", ["--with", "keras==3.14", "--locked"], "leave out --with, or --locked"),
+        ("", ["--with", "keras==3.14", "--locked"], "and --constraint, or --locked"),
         ("python = 3\n", [], "kerasbench knows one table here"),
     ],
 )

@@ -182,7 +182,7 @@ def test_what_was_imported_is_no_fault() -> None:
     ("different", "cause", "remedy"),
     [
         ({"on_battery": True}, "runs on battery", "plug it in and switch the low-power mode off"),
-        ({"busy_share": 0.4}, "40% of the CPU in use", "close other programs"),
+        ({"busy_share": 0.4}, "40 % of the CPU in use", "close other programs"),
         ({"thermal_level": 2}, "macOS reports thermal pressure, level 2", "let the machine cool down"),
         (
             {"governors": ["powersave"]},

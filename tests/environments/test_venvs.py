@@ -327,7 +327,12 @@ def test_a_project_that_speaks_of_kerasbench_keeps_its_other_tables_and_comments
 
 def test_a_project_that_does_not_speak_of_kerasbench_gets_a_file_beside_it(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[project]\nname = 'other'\n")
-    assert venvs.remember("jax", "/jax/python", tmp_path) == tmp_path / "kerasbench.toml"
+    file = tmp_path / "kerasbench.toml"
+    assert venvs.remember("jax", "/jax/python", tmp_path) == file
+    file.chmod(0o666)  # passed over, and not replaced by one without what it says
+    with pytest.raises(UsageError, match="passed over, and would be replaced"):
+        venvs.remember("torch", "/torch/python", tmp_path)
+    assert "/jax/python" in file.read_text()
     assert (tmp_path / "pyproject.toml").read_text() == "[project]\nname = 'other'\n"
 
 

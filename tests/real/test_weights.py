@@ -17,6 +17,7 @@ BUILD = """
 import json
 import keras
 import numpy as np
+from kerasbench import backends
 from kerasbench.scenario import Workload
 from kerasbench.worker import model as models
 from kerasbench.worker.feed import Feed, Rows
@@ -54,7 +55,7 @@ class OfItsOwn(keras.Model):
         super().__init__()
         self.dense = keras.layers.Dense(2)
 
-    def call(self, x, training=False):
+    def call(self, x):  # not told whether it trains
         return self.dense(x)
 
 late = OfItsOwn()
@@ -64,6 +65,8 @@ rows = Rows(np.ones((4, 3), "float32"), np.ones((4, 2), "float32"))
 make_weights(late, Feed(Workload(train=4), rows, rows[:0], rows[:0]))
 models.share_weights(late, 5)
 found["late"] = [keras.ops.convert_to_numpy(one).tolist() for one in late.weights]
+output = backends.get(keras.backend.backend()).forward(late, rows.x)
+found["output"] = np.round(keras.ops.convert_to_numpy(output), 5).tolist()
 print(json.dumps({path.removeprefix("sequential/"): value for path, value in found.items()}))
 """
 
@@ -90,6 +93,7 @@ def test_every_backend_begins_with_the_same_weights() -> None:
     assert all(np.unique(first[path]).size == np.size(first[path]) for path in random)
     kernel, bias = first["late"]  # of a model of its own class
     assert (np.shape(kernel), np.unique(kernel).size, bias) == ((3, 2), 6, [0.0, 0.0])
+    assert np.allclose(first["output"], [np.sum(kernel, axis=0)] * 4, atol=1e-4)
     # What is not random stays as it was built.
     assert first["norm/gamma"] == np.ones((4, 4)).tolist()
     assert first["own/table"] == np.ones((2, 3)).tolist()

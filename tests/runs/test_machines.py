@@ -129,7 +129,7 @@ def test_a_machine_that_vanishes_is_a_row_and_the_others_go_on(two: Path, capsys
     out, err = capsys.readouterr()
     assert [line for line in out.splitlines() if line.startswith("| one") and "the connection has ended" in line]
     assert tried(records(two)["two"]) == ALL
-    assert "go on: python -m kerasbench run --resume" in err and "--hosts=one --python=one:" in err
+    assert "to continue: python -m kerasbench run --resume" in err and "--hosts=one --python=one:" in err
     assert main.main(words(two, ["one"], "--resume")) == 0
     assert tried(records(two)["one"]) == ALL
     assert shares(two / "one") == []

@@ -14,10 +14,20 @@ from kerasbench.errors import ResultsError, UsageError
 from kerasbench.plan import request
 from kerasbench.plan.cases import Case, Plan, Probes
 from kerasbench.protocol.columns import Device, Environment, Options, Size
+from kerasbench.protocol.measurement import Slice, Slices
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
 from kerasbench.protocol.requests import ModelConfig, Protocol
 from kerasbench.results import record
-from kerasbench.results.record import INTERRUPTED, Record, ResumeConfig, RunConfig, TrialRecord, exactly, measuring_code
+from kerasbench.results.record import (
+    INTERRUPTED,
+    Record,
+    ResumeConfig,
+    RunConfig,
+    SoakConfig,
+    TrialRecord,
+    exactly,
+    measuring_code,
+)
 from kerasbench.results.store import Store
 from kerasbench.runs import resume, schedule
 from tests import made
@@ -118,6 +128,25 @@ def test_the_newest_run_that_was_interrupted_is_found(tmp_path: Path) -> None:
     Store.create(tmp_path, "2026-01-03T00:00:00Z").finish(made.record(made.trial(1)))
     Store.create(tmp_path, "2026-01-04T00:00:00Z")  # reserved, and killed before anything was written
     assert resume.find(tmp_path, HERE).file == older.journal
+
+
+def test_a_run_that_another_process_measures_is_passed_over(tmp_path: Path) -> None:
+    measured = Store.create(tmp_path, "2026-01-02T00:00:00Z")
+    measured.begin(interrupted(made.trial(1)))
+    measured.hold()
+    with pytest.raises(ResultsError, match="another process is measuring it; wait until it ends"):
+        resume.find(tmp_path, HERE)
+    measured.release()
+    assert resume.find(tmp_path, HERE).file == measured.journal
+
+
+def test_a_soak_that_was_cut_short_is_measured_anew() -> None:
+    def soak(minutes: float) -> Record:
+        slices = Slices.of(Slice(1, int(1e9), cycle, 0, 0) for cycle in range(60))  # a minute
+        found = made.changed(made.measurement(), training={"slices": slices})
+        return made.changed(interrupted(made.trial(1, found=found)), config={"soak": SoakConfig("train", minutes)})
+
+    assert [len(resume.carry(soak(minutes), made.plan(TORCH), PROBES)[0]) for minutes in (1.0, 10.0)] == [1, 0]
 
 
 def test_a_run_that_its_budget_ended_goes_on_where_there_is_more_time(tmp_path: Path) -> None:

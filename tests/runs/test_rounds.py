@@ -562,7 +562,7 @@ def test_a_race_measures_those_alone_that_may_win_and_keras_without_settings(sto
     worker = FakeWorker(torch=sliced(9.0), jax=sliced(1.0), tensorflow=sliced(4.0))
     record = race(store, worker, "tensorflow", 4, *THREE, made.case(backend="jax", options=Options(threads=1)))
     assert worker.blocks == [["torch", "jax", "tensorflow", "jax"]]
-    assert record.stopped_because == "no other can be faster than the fastest by more than the margin"
+    assert record.stopped_because == "no other can be faster than the leader by more than the margin"
 
 
 def test_a_race_without_a_winner_goes_on_with_those_that_are_left(store: Store) -> None:

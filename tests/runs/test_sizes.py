@@ -90,6 +90,13 @@ def test_one_hiccup_makes_no_row_do_less() -> None:
     assert sizes.sizes_of(QUICK.protocol, WORKLOAD, {0: [MS], 1: [2 * S]}) is not None  # so long is no hiccup
 
 
+def test_a_second_step_that_is_compiled_anew_sizes_no_row() -> None:
+    compiling = {0: [MS], 1: [20 * S]}
+    assert sizes.sizes_of(QUICK.protocol, WORKLOAD, compiling, least=2) is None
+    sized = sizes.sizes_of(QUICK.protocol, WORKLOAD, {0: [MS, MS], 1: [20 * S, 2 * MS]}, least=2)
+    assert sized is not None and (sized.step_ns, sized.left_out) == (2 * MS, [])
+
+
 @pytest.mark.parametrize("workload", [WORKLOAD, VALIDATED, PREDICTS])
 @pytest.mark.parametrize("step_ns", [MS, 100 * MS, 500 * MS, S, 2 * S, 3 * S, 5 * S])
 def test_no_quick_column_goes_on_for_minutes_whatever_its_step(step_ns: int, workload: WorkloadDescription) -> None:
