@@ -6,32 +6,10 @@ from dataclasses import dataclass
 
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import History
-from kerasbench.processes.block import CycleEnded, PhaseEnded, PhaseStarted, StateChanged, Tick, TrialStarted
+from kerasbench.processes.block import CycleEnded, PhaseEnded, PhaseStarted, Tick, TrialStarted
 from kerasbench.results.record import Record, TrialRecord
 
-__all__ = [
-    "BlockStarted",
-    "CycleEnded",
-    "Event",
-    "Notice",
-    "OnEvent",
-    "PhaseEnded",
-    "PhaseStarted",
-    "RoundEnded",
-    "RowEnded",
-    "RunEnded",
-    "RunStarted",
-    "StateChanged",
-    "StepEnded",
-    "StepStarted",
-    "StepsKnown",
-    "Tick",
-    "TrialEnded",
-    "TrialStarted",
-    "Waiting",
-    "asking",
-    "step",
-]
+__all__ = ["CycleEnded", "PhaseEnded", "PhaseStarted", "Tick", "TrialStarted"]  # of a block, and told on
 
 
 @dataclass(frozen=True)
@@ -121,7 +99,6 @@ Event = (
     | TrialStarted
     | PhaseStarted
     | PhaseEnded
-    | StateChanged
     | CycleEnded
     | Tick
     | StepsKnown

@@ -246,8 +246,10 @@ def load(file: Path) -> tuple[Scenario, ModuleType]:
     # issubclass(type()), not isinstance(), which would look at the __class__ of a lazily imported keras and load it.
     found = [value for value in vars(module).values() if issubclass(type(value), Scenario)]
     if len(found) != 1:
+        has = len(found) or "none"
         raise ScenarioError(
-            f"{file.name}: a scenario file has one Scenario(...) at its top level, this one has {len(found) or 'none'}"
+            f"{file.name}: a scenario file has one Scenario(...) at its top level, this one has {has}. "
+            "A training script is none: save its model, model.save('my.keras'), and name that file"
         )
     return found[0], module
 

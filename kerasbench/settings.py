@@ -17,7 +17,8 @@ RUN, SWEEP, EXPLAIN, VERSUS, FASTEST, SOAK = "run", "sweep", "explain", "versus"
 TABLES = (RUN, SWEEP, EXPLAIN, VERSUS)  # what is asked for is measured to the end
 ALL = (*TABLES, FASTEST, SOAK)
 
-WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, MACHINES, FILES, EXPERTS = (
+# What options are for, in the order of --help. What only an expert needs comes last.
+WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, MACHINES, FILES, EXPERTS = GROUPS = (
     "What to measure",
     "A saved model, or one of keras.applications",
     "How long",
@@ -82,7 +83,11 @@ class Settings:
         "--width", WHAT, "Factors for the width of hidden layers: 0.5,1,2,4. Default: 1.", "LIST", commands=(SWEEP,)
     )
     backends: list[str] = _many(
-        "--backend", WHAT, "tensorflow, torch or jax. Default: all that are installed.", "NAME", offers=BACKENDS
+        "--backend",
+        WHAT,
+        "tensorflow, torch or jax. Default: all (of those that measure: all that are installed).",
+        "NAME",
+        offers=BACKENDS,
     )
     devices: list[str] = _many(
         "--device", WHAT, "cpu, gpu or gpu:1. Default: all that a backend finds.", "NAME", offers=("cpu", "gpu")
@@ -116,7 +121,7 @@ class Settings:
         False,
         "--warm-cache",
         WHAT,
-        "Also measure in processes that find what earlier ones have compiled: how much sooner is the first step over?",
+        "Also measure with a warm compilation cache: how much sooner is the first step done?",
         commands=(RUN,),
     )
     busy_cores: list[str] = _many(
@@ -130,8 +135,8 @@ class Settings:
         "train",
         "--for",
         WHAT,
-        "What the model does: train (default), predict (a batch); of `fastest` predict-one (a sample); of `soak` build "
-        "(it is built again and again) or build-cleared (each time after clear_session()).",
+        "train (default) or predict (a batch). `fastest` also takes predict-one (one sample). `soak` also takes build "
+        "(build it again and again) and build-cleared (the same, with clear_session() each time).",
         "PURPOSE",
         commands=(FASTEST, SOAK),
         offers=tuple(dict.fromkeys((*PURPOSES, *SOAKED))),
@@ -149,7 +154,7 @@ class Settings:
         "5%",
         "--within",
         WHAT,
-        "Treat what is slower by no more than this as equally fast. Default: 5%.",
+        "A setting that is slower by no more than this counts as equally fast. Default: 5%.",
         "PERCENT",
         commands=(FASTEST,),
     )
@@ -168,7 +173,9 @@ class Settings:
         commands=(RUN, EXPLAIN, VERSUS, FASTEST, SOAK),
     )
     custom: str = _one("", "--custom", MODEL, "Defines the model's own layers and functions.", "FILE.py")
-    trust: bool = _one(False, "--trust", MODEL, "Load the file even if it may run code of its own.")
+    trust: bool = _one(
+        False, "--trust", MODEL, "Trust the file: it may run code of its own, and has no limit on memory."
+    )
     quick: bool = _one(
         False,
         "--quick",
@@ -180,7 +187,7 @@ class Settings:
         None,
         "--rounds",
         LONG,
-        "Exactly N rounds. Default: 3 to 12, until the ratios are within ±2 %. A race has N at most, by default 4.",
+        "Exactly N rounds. Default: 3 to 12, until the ratios are within ±2 %. `fastest`: at most N, by default 4.",
         "N",
         commands=(*TABLES, FASTEST),
     )
@@ -232,7 +239,7 @@ class Settings:
     malloc: list[str] = _many(
         "--malloc",
         COLUMNS,
-        "Memory that is freed on a CPU: default (the system takes it back) or keep (Linux with glibc).",
+        "What happens to freed memory on a CPU: default (the system takes it back) or keep (Linux with glibc).",
         "default|keep",
         commands=TABLES,
         offers=("default", "keep"),
@@ -254,8 +261,8 @@ class Settings:
     hosts: list[str] = _many(
         "--hosts",
         MACHINES,
-        "Measure on these machines at the same time, by ssh. `here` is this one. With them, --python takes "
-        "[HOST:]NAME=PATH, and the name kerasbench is the Python that runs kerasbench there (default: python3).",
+        "Measure on these machines at the same time, by ssh. `here` is this one. Name interpreters there with --python "
+        "[HOST:]NAME=PATH. NAME kerasbench is the Python that runs kerasbench (default: python3).",
         "NAME",
         commands=(*TABLES, FASTEST),
     )
@@ -300,7 +307,11 @@ class Settings:
         "TIME",
     )
     memory_limit: str | float | None = _one(
-        None, "--memory-limit", EXPERTS, "Stop a trial that uses more memory: 500m, 4g. Default: none.", "SIZE"
+        None,
+        "--memory-limit",
+        EXPERTS,
+        "Stop a trial that uses more memory: 500m, 4g. Default: none, for saved models 3/4 of all.",
+        "SIZE",
     )
     seed: int = _one(0, "--seed", EXPERTS, "Seed for the data, the weights and the order of trials. Default: 0.", "N")
     keep_env: list[str] = _many(

@@ -66,6 +66,7 @@ class BlockRatio:
     error: float | None = None  # by its slices; None where the trials' values were divided
     slices: int = 0  # of each side
     disturbed: bool = False  # others used the machine in so many cycles that too few are left without them
+    of_epochs: float = 0.0  # the share of the short epochs in it: its derivative by theirs
 
     @property
     def of_one_cycle(self) -> float:
@@ -204,47 +205,25 @@ def joined(columns: tuple[Training, Training], more: int, steps: BlockRatio, sho
     """
     if more < 0:
         return steps
-    above, below = _sides(columns, more, steps, short)
-    share = _share(above, below)
-    known = steps.error is not None and short.error is not None
+    epoch_ns = statistics.geometric_mean([statistics.median(one.epochs.units_ns) for one in columns])
+    steps_ns = more * statistics.geometric_mean([one.median_ns for one in columns])
+    above = epoch_ns * math.exp(short.log / 2), steps_ns * math.exp(steps.log / 2)
+    below = epoch_ns * math.exp(-short.log / 2), steps_ns * math.exp(-steps.log / 2)
+    share = (above[0] / sum(above) + below[0] / sum(below)) / 2
     errors = (share * (short.error or 0), (1 - share) * (steps.error or 0))
-    error = math.hypot(*errors) if known else None
-    disturbed = steps.disturbed or short.disturbed
     return BlockRatio(
-        math.log(sum(above) / sum(below)), error, _slices_in(errors, (short.slices, steps.slices)), disturbed
+        log=math.log(sum(above) / sum(below)),
+        error=None if steps.error is None or short.error is None else math.hypot(*errors),
+        slices=_slices_in(errors, (short.slices, steps.slices)),
+        disturbed=steps.disturbed or short.disturbed,
+        of_epochs=share,
     )
 
 
 def share_of_epochs(a: Measurement, b: Measurement) -> float:
-    """Return the share of the short epochs in the ratio of two steps: its derivative by theirs; 0 where none matter."""
-    trained = _comparable(a, b)
-    if trained is None:
-        return 0.0
-    ours, theirs = trained
-    steps, short = by_slices(ours.slices, theirs.slices), by_slices(ours.epochs, theirs.epochs)
-    more = a.full_steps_per_epoch - ours.epoch_steps
-    if steps is None or short is None or more < 0:
-        return 0.0
-    return _share(*_sides(trained, more, steps, short))
-
-
-EpochParts = tuple[float, float]  # the short epoch and the other steps
-
-
-def _sides(
-    columns: tuple[Training, Training], more: int, steps: BlockRatio, short: BlockRatio
-) -> tuple[EpochParts, EpochParts]:
-    """Return what is above and below the line of that ratio."""
-    medians_ns = [statistics.median(one.epochs.units_ns) for one in columns]
-    epoch_ns = statistics.geometric_mean(medians_ns)
-    steps_ns = more * statistics.geometric_mean([one.median_ns for one in columns])
-    above = epoch_ns * math.exp(short.log / 2), steps_ns * math.exp(steps.log / 2)
-    below = epoch_ns * math.exp(-short.log / 2), steps_ns * math.exp(-steps.log / 2)
-    return above, below
-
-
-def _share(above: EpochParts, below: EpochParts) -> float:
-    return (above[0] / sum(above) + below[0] / sum(below)) / 2
+    """Return the share of the short epochs in the ratio of two steps; 0 where none matter."""
+    ratio = _epochs(a, b)
+    return ratio.of_epochs if ratio else 0.0
 
 
 def _slices_in(errors: tuple[float, float], slices: tuple[int, int]) -> int:

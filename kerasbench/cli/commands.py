@@ -12,6 +12,7 @@ from kerasbench.cli import EXIT_FAILED_CASES, EXIT_INTERRUPTED, EXIT_OK, EXIT_RE
 from kerasbench.cli.options import FAIL_ON, Argument, Option, as_json, command, measuring, offering
 from kerasbench.errors import UsageError
 from kerasbench.settings import (
+    CHOICE,
     ENVIRONMENTS,
     EXPERTS,
     EXPLAIN,
@@ -38,9 +39,7 @@ if TYPE_CHECKING:
     from kerasbench.results.record import RunConfig
     from kerasbench.results.store import Tell
 
-SCENARIOS = Argument(
-    ["scenario"], metavar="SCENARIO...", nargs=-1, required=True, text="Scenarios: name, pattern or file."
-)
+SCENARIOS = Argument(["scenario"], metavar="SCENARIO...", nargs=-1, required=True, text=f"One or more. {CHOICE}")
 
 
 @measuring(RUN)
@@ -405,7 +404,7 @@ def _names(places: "Sequence[Path]") -> list[str]:
 def history(folder: Path, over: str | None, as_csv: bool, plot: Path | None) -> int:
     """Follow ratios within runs over many runs: by date, by version or by commit.
 
-    A step's time depends on the machine's hour. Its ratio to another column of the same run does not.
+    How long a step takes depends on how fast the machine was just then. Its ratio to another column does not.
     """
     from kerasbench import api
     from kerasbench.files import replace_page

@@ -88,9 +88,4 @@ def _backend(facts: "BackendFacts") -> list[str]:
 
 def diagnosis_as_data(facts: "Facts", findings: Sequence["Problem"]) -> dict[str, Any]:
     """Return the same as plain data, with all facts."""
-    return {
-        "machine": dataclasses.asdict(facts.machine),
-        "backends": [dataclasses.asdict(backend) for backend in facts.backends],
-        "variables": facts.variables,
-        "findings": [dataclasses.asdict(finding) for finding in findings],
-    }
+    return dataclasses.asdict(facts) | {"findings": [dataclasses.asdict(finding) for finding in findings]}

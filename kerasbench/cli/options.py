@@ -8,20 +8,7 @@ from typing import Any
 import click
 
 from kerasbench import settings
-from kerasbench.settings import (
-    BACKENDS,
-    COLUMNS,
-    ENVIRONMENTS,
-    EXPERTS,
-    FILES,
-    LONG,
-    MACHINES,
-    MODEL,
-    SHOW,
-    SUITES,
-    WHAT,
-    Settings,
-)
+from kerasbench.settings import BACKENDS, GROUPS, SHOW, SUITES, Settings
 
 WIDTH = 100  # characters at most: wider lines are hard to read
 CONTEXT = {"max_content_width": WIDTH, "help_option_names": ["--help"]}
@@ -29,8 +16,8 @@ CONTEXT = {"max_content_width": WIDTH, "help_option_names": ["--help"]}
 # Each line: a command, and an example of it for its --help.
 EXAMPLES = """
 kerasbench  kerasbench --quick  # a first look: every scenario, backend and device
-kerasbench  kerasbench --scenario mnist_dense --backend jax,torch  # two backends, with intervals and verdicts
-run         kerasbench --backend torch --device gpu  # one backend on one device
+kerasbench  kerasbench --scenario mnist_dense --backend jax,torch  # two backends, in three rounds or more
+run         kerasbench --backend torch --device cpu,gpu  # is the GPU faster?
 run         kerasbench --suite tiny --quick  # small models of 2020 to 2026, one short round
 sweep       kerasbench sweep mnist_dense --batch-size 1..4096  # where does one backend overtake another?
 sweep       kerasbench sweep mnist_mlp/minibatch --width 0.5,1,2 --quick  # narrower and wider layers
@@ -64,9 +51,8 @@ create      kerasbench env create --backend torch --name old --with 'keras==3.14
 create      kerasbench env create --backend torch --locked --force  # rebuild it with the same versions
 """
 
-# What options are for, in the order of --help. What only an expert needs comes last.
 GENERAL = "Options"
-OPTIONS = ("Arguments", WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, MACHINES, FILES, EXPERTS, GENERAL)
+OPTIONS = ("Arguments", *GROUPS, GENERAL)
 
 
 class Option(click.Option):

@@ -15,8 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from kerasbench.errors import UsageError, unknown
 from kerasbench.protocol.columns import AT, Environment
 from kerasbench.text import complain
@@ -24,12 +22,6 @@ from kerasbench.text import complain
 OWN_FILE, PYPROJECT = "kerasbench.toml", "pyproject.toml"
 OPTION, MADE = "--python", "versus"  # who names an interpreter, unless a file does
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")  # what is a word of a column's name, and of a file's
-
-
-class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a file may say of kerasbench: interpreters by their environment, checked one by one."""
-
-    python: dict[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -192,10 +184,9 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _checked(file: Path, configuration: Any, known: Sequence[str]) -> dict[Environment, str]:
-    try:
-        table = msgspec.convert(configuration, Configuration).python
-    except msgspec.ValidationError:
-        raise UsageError(f'{file}: kerasbench knows one table here, [python] with lines like torch = "PATH"') from None
+    table = configuration.get("python", {}) if isinstance(configuration, dict) else None
+    if not isinstance(table, dict) or configuration.keys() - {"python"}:
+        raise UsageError(f'{file}: kerasbench knows one table here, [python] with lines like torch = "PATH"')
     interpreters = {}
     for name, path in table.items():
         try:

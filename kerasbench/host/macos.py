@@ -1,9 +1,8 @@
 """macOS: what sysctl, system_profiler, sw_vers, notifyutil and pmset say, none of which needs root."""
 
+import json
 import re
 import subprocess
-
-import msgspec
 
 TIMEOUT_S = 5
 # system_profiler asks every display too: 0.1 to 0.4 s where somebody has published it, and a busy Mac takes longer.
@@ -34,22 +33,6 @@ POWER_MODE = re.compile(r"^\s*(?:low)?powermode\s+(\d+)\s*$", re.MULTILINE)
 LOW_POWER = 1
 
 
-class _Card(msgspec.Struct):
-    """What system_profiler tells of a GPU; its ``_name`` may be a key such as ``kHW_AppleM1Item``."""
-
-    model: str = msgspec.field(default="", name="sppci_model")
-    maker: str = msgspec.field(default="", name="spdisplays_vendor")
-    cores: str = msgspec.field(default="", name="sppci_cores")  # not reported in a virtual machine
-
-    @property
-    def label(self) -> str:
-        return self.model if _whole(self.cores) is None else f"{self.model} ({self.cores}-core GPU)"
-
-
-class _Profile(msgspec.Struct):
-    cards: list[_Card] = msgspec.field(name="SPDisplaysDataType")
-
-
 def chip() -> str:
     """Return the processor's name (``Apple M1``), empty where sysctl does not report it."""
     return _output(CHIP).strip()
@@ -70,10 +53,14 @@ def gpu() -> str:
     Empty where there is none but Intel's or AMD's. It takes some tenths of a second.
     """
     try:
-        cards = msgspec.json.decode(_output(GPUS, PROFILER_TIMEOUT_S), type=_Profile).cards
-    except msgspec.DecodeError:
+        cards = json.loads(_output(GPUS, PROFILER_TIMEOUT_S))["SPDisplaysDataType"]
+    except (ValueError, KeyError):
         return ""
-    return next((card.label for card in cards if card.model and APPLE in card.maker), "")
+    for card in cards:  # a card's ``_name`` may be a key such as ``kHW_AppleM1Item``
+        model, cores = card.get("sppci_model", ""), str(card.get("sppci_cores", ""))
+        if model and APPLE in card.get("spdisplays_vendor", ""):
+            return model if _whole(cores) is None else f"{model} ({cores}-core GPU)"  # no cores in a virtual machine
+    return ""
 
 
 def machine_id() -> str:

@@ -29,7 +29,7 @@ from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, Protocol, counts_
 from kerasbench.results.record import Counted, Effort, RaceConfig, RunConfig
 from kerasbench.settings import BATCH_SIZE
 
-DOCTOR = "python -m kerasbench doctor says what is wrong, and how to fix it"
+DOCTOR = "python -m kerasbench doctor shows what each backend finds, and what is wrong"
 MEASURES = "`kerasbench run --scenario {}` measures its epochs"
 EXECUTIONS = (8, 32)  # training steps in one execution that a race tries
 BATCHES = (4, 16)  # times the workload's: batch sizes that a race tries, if it is to

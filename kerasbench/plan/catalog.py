@@ -111,11 +111,6 @@ class Entry:
         return place_of(self.file)
 
     @property
-    def is_saved(self) -> bool:
-        """Whether it is a saved model, which may be anybody's."""
-        return is_saved(self.file)
-
-    @property
     def name(self) -> str:
         return self.description.name
 
@@ -225,7 +220,7 @@ def _require_models(own: Sequence[re.Match[str]], model_config: ModelConfig) -> 
     if model_config != NOTHING and not any(_is_model(Path(found["file"])) for found in own):
         raise UsageError(
             "--input, --batch-size, --custom and --trust are for a saved model or one of keras.applications: "
-            "a scenario file says all that itself"
+            "a scenario file says all that itself (kerasbench sweep measures one at several batch sizes)"
         )
 
 

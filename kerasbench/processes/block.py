@@ -70,17 +70,11 @@ class PhaseEnded:
 
 
 class TrialState(StrEnum):
-    """What the parent alone knows of a trial: its child says nothing now."""
+    """Phases that the parent alone knows: the child says nothing now."""
 
     READY = "ready"  # for the first slice of a stage
     DONE = "done"
     FAILED = "failed"
-
-
-@dataclass(frozen=True)
-class StateChanged:
-    label: str
-    state: TrialState
 
 
 @dataclass(frozen=True)
@@ -97,7 +91,7 @@ class Tick:
     """Some time has passed in which a display may be redrawn."""
 
 
-BlockEvent = TrialStarted | PhaseStarted | PhaseEnded | StateChanged | CycleEnded | Tick
+BlockEvent = TrialStarted | PhaseStarted | PhaseEnded | CycleEnded | Tick
 OnBlockEvent = Callable[[BlockEvent], None]
 
 
@@ -253,7 +247,7 @@ class _Block:
             state, told = column.trial_state, column.told
             column.told = state
             if state is not None and state is not told:
-                self.on_event(StateChanged(column.member.label, state))
+                self.on_event(PhaseStarted(column.member.label, state))
         self.on_event(Tick())
 
     def _take_phase(self, column: _Column, phase: str | Phase) -> None:

@@ -76,12 +76,12 @@ def _change_notes(found: RunComparison) -> Iterator[str]:
     for why, number in found.unjudged.items():
         yield f"Descriptive only, without verdicts: {count(number, 'case')}: {why}."
     if found.unjudged:
-        yield "Without a verdict a ratio is that of two hours of the machine as much as that of two versions."
+        yield "Without a verdict, a ratio may come from the versions, or from what the machine did meanwhile."
     if len(found.changes) > found.unjudged.total():
         yield "Verdicts: Welch's 95 % interval on logarithms, over the runs of each side, which were measured by turns."
     yield from could_have_seen(found.changes, found.effect)
     if any(change.beside for change in found.changes):
-        yield f"{BESIDE}: the ratio to another column of the same run, new over old. The two shared the machine's hour."
+        yield f"{BESIDE}: the ratio to another column of the same run, new over old. Both had the same hour."
     if any(change.source_changed for change in found.changes):
         yield "⚠: the scenario's source has changed."
 

@@ -33,7 +33,7 @@ def page(found: Sequence[Series]) -> Page:
     ]
     columns = ["scenario", "ratio of", "run", "keras", "backend", "commit", "ratio"]
     notes = [
-        "Each ratio is of one run, whose columns took turns: the machine's hour is in both of its times.",
+        "Each ratio is of one run, whose columns took turns. So how fast the machine was is in both of its times.",
         "Two runs have no verdict between them. To decide, measure two versions side by side: versus, or bisect.",
     ]
     return Page("", [Section("Ratios over time", table=Table(columns, rows), notes=notes)])

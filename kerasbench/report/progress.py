@@ -221,7 +221,7 @@ class LiveBlock:
         if not self.is_first:
             return []
         return [
-            "interrupted in the first block of a row. So much is known, and not saved:",
+            "interrupted in the first block of a row. This is known so far, but it is not saved:",
             *self.lines(),
             "There is no verdict. --resume measures this block again from its start.",
         ]
@@ -314,8 +314,6 @@ class ConsoleProgress:
                 block.begin(label, phase)
             case events.PhaseEnded(label, phase):
                 self._log(block, block.end_phase(label, phase))
-            case events.StateChanged(label, state):
-                block.begin(label, state)
             case events.CycleEnded(stage, slices, is_last):
                 self._end_cycle(block, stage, slices, is_last)
             case events.Tick():
@@ -481,7 +479,7 @@ def announce(planned: Plan, left: str, effect: float, scatter: RunScatter) -> li
     lines = [*planned.warnings, f"{cases}, {rounds}: {left}"]
     if race:
         memory = whole_gib(planned.machine.memory_bytes)
-        lines.append(f"as many run side by side as the free part of {memory} of memory holds")
+        lines.append(f"as many run side by side as fit into free memory ({memory} in all)")
         margin = as_given(race.margin)
         lines.append(f"candidates too slow to come within {margin} of the fastest leave after a round")
     if planned.effort.budget_s is not None:
@@ -516,10 +514,10 @@ def _sight(found_after: Mapping[int, float], scatter: RunScatter) -> str:
     """Say which differences a run will find after so many rounds."""
     if not found_after:
         return f"fewer than {MIN_TRIALS_FOR_INTERVAL} rounds: intervals come from each round's slices and are wider"
-    basis = f"as in {scatter.source}" if scatter.source else "a guess: no earlier results of this machine"
+    basis = f"as in {scatter.source}" if scatter.source else "a guess: there are no earlier results of this machine"
     seen = " and ".join(f"{percent(effect)} after {rounds} rounds" for rounds, effect in found_after.items())
     between = percent(scatter.between)
-    return f"it finds differences of about {seen}, in nine cases out of ten; ratios scatter by {between}, {basis}"
+    return f"it will find nine of ten differences of about {seen}; ratios scatter by about {between} ({basis})"
 
 
 def _outcome(trial: TrialRecord) -> str:

@@ -59,6 +59,7 @@ from kerasbench.results.store import Store
 from kerasbench.runs import schedule, sizes
 from kerasbench.runs.machine import MachineMonitor, can_start_at_once, memory_budget
 from kerasbench.runs.schedule import EVERY, Between, Portion, StopReason, first_portion, next_portion
+from kerasbench.scenario import is_saved
 
 SITTING_ENDS_S = 3_600.0  # after so long the machine may be another: what else it does, how warm it is
 
@@ -661,7 +662,7 @@ class Run:
     def _member(self, row: OpenRow, case: Case) -> BlockMember:
         config, entry, known = self.planned.config, case.selected.entry, row.known[case.key]
         memory_bytes = config.memory_limit_bytes
-        if memory_bytes is None and entry.is_saved and not entry.model_config.trust:
+        if memory_bytes is None and is_saved(entry.file) and not entry.model_config.trust:
             memory_bytes = int(SAVED_SHARE * self.planned.machine.memory_bytes)
         minutes = config.soak.minutes if config.soak else 0.0
         limits = trial_limits(config.timeout_s, memory_bytes, config.effort.protocol.kind, known.first_s, minutes)

@@ -44,7 +44,6 @@ from kerasbench import __version__
 from kerasbench.errors import KerasbenchError, ResultsError, UsageError
 from kerasbench.events import Event, OnEvent, RunStarted, TrialEnded
 from kerasbench.plan import catalog
-from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.record import Record, RunConfig, TrialRecord, measuring_code
 from kerasbench.results.store import Store, records
 from kerasbench.runs.run import SUPERSEDED, configured, measured
@@ -169,22 +168,21 @@ def carried(settings: Settings) -> list[Carriage]:
     return found
 
 
-def renamed(scenarios: list[str], config: ModelConfig, names: Mapping[str, str]) -> tuple[list[str], ModelConfig]:
-    """Return patterns and a model's configuration with other names of files."""
-
-    def of(pattern: str) -> str:
-        found = catalog.FILE_PATTERN.fullmatch(pattern)
-        if found is None or found["file"] not in names:
-            return pattern
-        return names[found["file"]] + (f"/{found['workload']}" if found["workload"] else "")
-
-    custom, rows = (names.get(one, one) for one in (config.custom, config.rows))
-    return [of(one) for one in scenarios], dataclasses.replace(config, custom=custom, rows=rows)
+def _renamed(pattern: str, names: Mapping[str, str]) -> str:
+    """Return a pattern of scenarios with another name of its file."""
+    found = catalog.FILE_PATTERN.fullmatch(pattern)
+    if found is None or found["file"] not in names:
+        return pattern
+    return names[found["file"]] + (f"/{found['workload']}" if found["workload"] else "")
 
 
 def with_names(config: RunConfig, names: Mapping[str, str]) -> RunConfig:
-    scenarios, model_config = renamed(config.scenarios, config.model_config, names)
-    return dataclasses.replace(config, scenarios=scenarios, model_config=model_config)
+    """Return a configuration with other names of files."""
+    model = config.model_config
+    named = dataclasses.replace(
+        model, custom=names.get(model.custom, model.custom), rows=names.get(model.rows, model.rows)
+    )
+    return dataclasses.replace(config, scenarios=[_renamed(one, names) for one in config.scenarios], model_config=named)
 
 
 # The measuring side.
@@ -415,11 +413,13 @@ def _has_files(results: Path) -> bool:
 
 def _settings(order: Order, names: Mapping[str, str], results: Path) -> Settings:
     """Return what was asked for in the names that files have here."""
-    own, config = renamed(
-        order.settings.scenarios, ModelConfig(custom=order.settings.custom, rows=order.settings.rows), names
-    )
+    asked = order.settings
     return dataclasses.replace(
-        order.settings, scenarios=own, custom=config.custom, rows=config.rows, results=str(results)
+        asked,
+        scenarios=[_renamed(one, names) for one in asked.scenarios],
+        custom=names.get(asked.custom, asked.custom),
+        rows=names.get(asked.rows, asked.rows),
+        results=str(results),
     )
 
 

@@ -9,6 +9,7 @@ import importlib
 import os
 import platform
 import re
+import shlex
 import sys
 import time
 from contextlib import suppress
@@ -139,7 +140,7 @@ def probe(request: ProbeRequest) -> ProbeReport:
     for package in (backend.PACKAGE, "keras"):
         if util.find_spec(package) is None:
             cause = f"{package} is not installed in {sys.prefix}"
-            remedy = f"pip install 'kerasbench[{request.backend}]'"
+            remedy = shlex.join([sys.executable, "-m", "pip", "install", "keras", backend.PACKAGE])
             raise TrialFailure(Failure(Code.UNAVAILABLE, cause, remedy, FIND))
     importlib.import_module(backend.PACKAGE)
     return ProbeReport(

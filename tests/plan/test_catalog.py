@@ -335,7 +335,7 @@ def test_a_saved_model_is_described_without_keras(saved: Path) -> None:
     given = ModelConfig([Input("a", [3])], 4)
     (found,) = catalog.select([str(saved)], sys.executable, model_config=given)
     assert (found.label, found.workload.batch, found.workload.predicts_only) == ("net/a-3-batch-4", 4, True)
-    assert (found.entry.model_config, found.entry.is_saved, found.entry.place) == (given, True, str(saved))
+    assert (found.entry.model_config, found.entry.place) == (given, str(saved))
     assert found.entry.file_hash == hashlib.sha256(saved.read_bytes()).hexdigest()
     assert catalog.select([f"{saved}/a-3-batch-4"], sys.executable, model_config=given) == [found]
 
@@ -385,7 +385,7 @@ def test_a_name_of_keras_applications_is_a_scenario() -> None:
         return [Description("ResNet50", "", "", "", None, True, [])]
 
     entry = catalog.describe(Path("keras.applications.ResNet50"), "", ask=ask)
-    assert (entry.name, entry.place, entry.is_saved) == ("ResNet50", "keras.applications.ResNet50", False)
+    assert (entry.name, entry.place) == ("ResNet50", "keras.applications.ResNet50")
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ from kerasbench.processes.block import (
     CycleEnded,
     PhaseEnded,
     PhaseStarted,
-    StateChanged,
     Tick,
     TrialStarted,
+    TrialState,
 )
 from kerasbench.processes.outcome import Outcome
 from kerasbench.processes.process import Limits
@@ -104,13 +104,13 @@ class Columns:
             case TrialStarted(label):
                 self.events.append(event)
                 self.on_phase(int(label), "began")
+            case PhaseStarted(label, TrialState() as state):
+                self.states.append((int(label), state))
             case PhaseStarted(label, phase):
                 self.events.append(event)
                 self.on_phase(int(label), phase)
             case PhaseEnded():
                 self.events.append(event)
-            case StateChanged(label, state):
-                self.states.append((int(label), state))
             case CycleEnded(stage, slices, is_last):
                 self.cycles.append((stage, {label: len(own) for label, own in slices.items()}, is_last))
             case Tick():

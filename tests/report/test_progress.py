@@ -83,11 +83,11 @@ def test_a_plan_says_how_long_it_takes_and_what_it_will_be_able_to_see() -> None
     size, sight = announce(planned, "about 20 s to 1 min 30 s", 0.03, RunScatter(0.01, source="old.json"))
     assert size == "2 cases, 3 to 12 rounds: about 20 s to 1 min 30 s"
     assert sight == (
-        "it finds differences of about 7.1 % after 3 rounds and 4.1 % after 12 rounds, in nine cases out of ten; "
-        "ratios scatter by 1.0 %, as in old.json"
+        "it will find nine of ten differences of about 7.1 % after 3 rounds and 4.1 % after 12 rounds; "
+        "ratios scatter by about 1.0 % (as in old.json)"
     )
     (_, sight) = announce(planned, "about 9 s", 0.03, RunScatter())
-    assert "a guess: no earlier results of this machine" in sight
+    assert "(a guess: there are no earlier results of this machine)" in sight
 
 
 def test_what_first_steps_show_is_told_and_goes_into_what_is_left() -> None:
@@ -216,7 +216,7 @@ BLOCK = (
     events.PhaseStarted(TORCH.label, "first step"),
     events.PhaseEnded(TORCH.label, Phase("first step", 0, 250 * made.MS)),
     events.PhaseStarted(TORCH.label, "train"),
-    events.StateChanged(TORCH.label, TrialState.READY),
+    events.PhaseStarted(TORCH.label, TrialState.READY),
     TrialStarted(JAX.label),
     events.PhaseStarted(JAX.label, "import"),
 )
@@ -238,7 +238,7 @@ def test_a_log_has_a_line_for_each_step_of_a_row_s_first_block() -> None:
 
 def test_what_is_known_of_a_first_block_is_said_when_it_is_interrupted() -> None:
     block = events.BlockStarted([TORCH, JAX], is_first=True)
-    head = "interrupted in the first block of a row. So much is known, and not saved:"
+    head = "interrupted in the first block of a row. This is known so far, but it is not saved:"
     tail = "There is no verdict. --resume measures this block again from its start."
     early = lines(started(TORCH, JAX), block, *BLOCK, RunEnded(interrupted=True))
     assert early[-5:] == [head, "dense", "  torch: first step 250 ms, ready", "  JAX: import", tail]
