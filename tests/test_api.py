@@ -16,7 +16,7 @@ from kerasbench.analysis.bisect import Bisection, Outcome, Probe
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import findings
 from kerasbench.analysis.table import NAMES
-from kerasbench.api import Bisected, Machines, Results, Versions
+from kerasbench.api import Bisected, Explained, Machines, Results, Versions
 from kerasbench.errors import ResultsError, Undecided, UsageError
 from kerasbench.plan import request
 from kerasbench.protocol.columns import Column
@@ -165,6 +165,11 @@ def test_a_run_is_asked_for_in_the_words_of_the_command_line(runs: Runs, monkeyp
         kerasbench.run(jit="maybe")
 
 
+def test_an_explanation_that_goes_on_is_one(runs: Runs) -> None:
+    runs.record = made.changed(runs.record, config={"explain": True})
+    assert isinstance(kerasbench.run(resume=True), Explained)
+
+
 def test_a_live_model_is_asked_for_by_a_file_of_its_own(runs: Runs) -> None:
     model = SimpleNamespace(save=lambda place: Path(place).touch(), predict=len, name="net")
     kerasbench.run(model, data=(np.ones(3), np.ones(3)), batch_size=2, trust=True)
@@ -304,7 +309,9 @@ def test_ctrl_c_ends_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_the_results_of_one_machine_have_is_refused_by_those_of_several(tmp_path: Path) -> None:
-    several: Any = Machines([], None, data={"m1": tmp_path})
+    several: Any = Machines([], None, data={"m1": tmp_path}, failed={"m2": "no connection"})
+    with pytest.raises(UsageError, match="no results of m2: no connection"):
+        several["m2"]
     with pytest.raises(AttributeError, match=r"several machines: take one of them, \['m1'\]"):
         print(several.breakdowns)
     assert not hasattr(several, "regressions") and not hasattr(several, "_ipython_display_")

@@ -124,6 +124,16 @@ def test_history_prints_a_page_or_csv_and_draws_a_picture(tmp_path: Path, capsys
     assert header == "time,commit,keras,torch,dense torch cpu over jax cpu" and len(lines) == 2
     assert main.main(["history", str(tmp_path / "runs"), "--over", "moon"]) == 1
     assert "'--over': 'moon' is not one of 'date', 'keras', 'backend', 'commit'" in capsys.readouterr().err
+    mine = tmp_path / "mine.svg"
+    mine.write_text("mine")
+    for words, complaint in (
+        (["--over", "keras"], "name its file, --plot FILE.svg"),
+        (["--plot", "README.md"], "ends with .svg, not README.md"),
+        (["--plot", str(mine)], "left as it is"),
+    ):
+        assert main.main(["history", str(tmp_path / "runs"), *words]) == 1
+        assert complaint in capsys.readouterr().err
+    assert mine.read_text() == "mine"
 
 
 def test_report_prints_bencher_s_format_of_one_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -346,6 +346,7 @@ def test_a_soak_of_builds_says_whether_the_session_is_cleared(purpose: str, clea
     [
         (Settings(minutes=0), "--minutes takes a number from 0.1"),
         (Settings(minutes=1e6), "--minutes takes a number"),
+        (Settings(minutes=10, timeout="5m"), "--timeout would stop a soak of 10 minutes before its end"),
         (Settings(purpose="predict-one"), "purpose 'predict-one'"),
     ],
 )

@@ -117,6 +117,25 @@ def test_what_no_longer_counts_is_not_taken_for_the_run(tmp_path: Path) -> None:
     assert share._before(tmp_path) == (store.journal, load(store.journal))
 
 
+def test_a_share_that_is_being_measured_keeps_its_files(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    order = Order("3f2a", "run", Settings())
+
+    @contextmanager
+    def measured(config: RunConfig, folder: Path, *others: object) -> Iterator[FinishedRun]:
+        (there / "3f2a" / "files").mkdir()
+        with pytest.raises(UsageError, match="being measured there already"):
+            share.measure(order, Heard(), lambda event: None)
+        assert (there / "3f2a" / "files").is_dir()
+        store = Store.create(folder, BEGUN.started)
+        store.finish(BEGUN)
+        yield FinishedRun(BEGUN, store)
+
+    monkeypatch.setattr(share, "measured", measured)
+    monkeypatch.setattr(share, "configured", lambda *given: (RunConfig(), Interpreters()))
+    share.measure(order, Heard(), lambda event: None)
+    assert not (there / "3f2a").exists()
+
+
 @pytest.mark.parametrize("superseded", [0, 1])
 def test_nothing_stays_but_what_no_longer_counts_and_the_asker_hears_where(
     there: Path, monkeypatch: pytest.MonkeyPatch, superseded: int
