@@ -99,7 +99,7 @@ def test_a_disk_that_takes_no_file_takes_no_explanation_away(
     out, err = capsys.readouterr()
     found = findings(record).breakdowns
     assert all(escape(sentence) in out for one in found for sentence in sentences(one))
-    assert err == f"kerasbench: {full}\n"
+    assert err == f"kerasbench: {full}\nraw results: {store.journal}\n"  # which has every block
     assert not store.tables.exists()
 
 
