@@ -243,7 +243,7 @@ class Machines(Results):
     def __getitem__(self, name: str) -> Results:
         """Return the results of a machine; raise UsageError for one from which nothing came."""
         if name not in self.data:
-            why = self.failed.get(name, f"there are those of {', '.join(self.data) or 'none'}")
+            why = self.failed.get(name, f"there are results of {', '.join(self.data) or 'no machine'}")
             raise UsageError(f"no results of {name}: {why}")
         record = load_record(self.data[name])
         return KINDS[command_of(record)]([record])

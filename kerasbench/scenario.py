@@ -246,11 +246,9 @@ def load(file: Path) -> tuple[Scenario, ModuleType]:
     # issubclass(type()), not isinstance(), which would look at the __class__ of a lazily imported keras and load it.
     found = [value for value in vars(module).values() if issubclass(type(value), Scenario)]
     if len(found) != 1:
-        has = len(found) or "none"
-        raise ScenarioError(
-            f"{file.name}: a scenario file has one Scenario(...) at its top level, this one has {has}. "
-            "A training script is none: save its model, model.save('my.keras'), and name that file"
-        )
+        said = f"{file.name}: a scenario file has exactly one Scenario(...) at its top level, this one has "
+        advice = "To measure the model of a training script, save it, model.save('my.keras'), and name that file"
+        raise ScenarioError(f"{said}{len(found)}" if found else f"{said}none. {advice}")
     return found[0], module
 
 

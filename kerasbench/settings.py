@@ -85,7 +85,7 @@ class Settings:
     backends: list[str] = _many(
         "--backend",
         WHAT,
-        "tensorflow, torch or jax. Default: all (of those that measure: all that are installed).",
+        "tensorflow, torch or jax. Default: all that are installed (doctor, env create: all three).",
         "NAME",
         offers=BACKENDS,
     )
@@ -173,9 +173,7 @@ class Settings:
         commands=(RUN, EXPLAIN, VERSUS, FASTEST, SOAK),
     )
     custom: str = _one("", "--custom", MODEL, "Defines the model's own layers and functions.", "FILE.py")
-    trust: bool = _one(
-        False, "--trust", MODEL, "Trust the file: it may run code of its own, and has no limit on memory."
-    )
+    trust: bool = _one(False, "--trust", MODEL, "Trust the file: it may run code of its own, and use all memory.")
     quick: bool = _one(
         False,
         "--quick",
@@ -262,7 +260,7 @@ class Settings:
         "--hosts",
         MACHINES,
         "Measure on these machines at the same time, by ssh. `here` is this one. Name interpreters there with --python "
-        "[HOST:]NAME=PATH. NAME kerasbench is the Python that runs kerasbench (default: python3).",
+        "[HOST:]NAME=PATH. The name kerasbench stands for the Python that runs kerasbench there (default: python3).",
         "NAME",
         commands=(*TABLES, FASTEST),
     )
@@ -310,7 +308,7 @@ class Settings:
         None,
         "--memory-limit",
         EXPERTS,
-        "Stop a trial that uses more memory: 500m, 4g. Default: none, for saved models 3/4 of all.",
+        "Stop a trial that uses more memory: 500m, 4g. Default: none; for saved models 3/4 of the machine's.",
         "SIZE",
     )
     seed: int = _one(0, "--seed", EXPERTS, "Seed for the data, the weights and the order of trials. Default: 0.", "N")

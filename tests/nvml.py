@@ -29,6 +29,7 @@ class FakeCard:
     name: str | None = "NVIDIA H200"
     readings: list[tuple[int | None, int | None, int | None]] = field(default_factory=lambda: [(1980, 0, 60)])
     processes: list[int] | None = field(default_factory=list)
+    drawing: list[int] | None = field(default_factory=list)
     denied: bool = False
     mig: tuple[int, int] | None = None
     slice_of: "FakeCard | None" = None
@@ -96,6 +97,9 @@ class Nvml(types.ModuleType):
 
     def nvmlDeviceGetComputeRunningProcesses(self, card: FakeCard) -> list[types.SimpleNamespace]:  # noqa: N802
         return [types.SimpleNamespace(pid=pid) for pid in self._of(card, lambda card: card.processes)]
+
+    def nvmlDeviceGetGraphicsRunningProcesses(self, card: FakeCard) -> list[types.SimpleNamespace]:  # noqa: N802
+        return [types.SimpleNamespace(pid=pid) for pid in self._of(card, lambda card: card.drawing)]
 
     def nvmlDeviceGetMemoryInfo(self, card: FakeCard) -> types.SimpleNamespace:  # noqa: N802
         return types.SimpleNamespace(free=self._of(card, lambda card: card.free_bytes))

@@ -16,14 +16,24 @@ from kerasbench.analysis.bisect import Bisection, Outcome, Probe
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import findings
 from kerasbench.analysis.table import NAMES
-from kerasbench.api import Bisected, Explained, Machines, Results, Versions
+from kerasbench.api import Bisected, Explained, Fastest, Machines, Results, Soaked, Versions
 from kerasbench.errors import ResultsError, Undecided, UsageError
 from kerasbench.plan import request
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.requests import Input, ModelConfig
 from kerasbench.report import comparisons
 from kerasbench.report.pages import SavedReport
-from kerasbench.results.record import DEFAULT, INTERRUPTED, PUBLISHED, SWEEP, Record, RunConfig, SoakConfig, exactly
+from kerasbench.results.record import (
+    DEFAULT,
+    INTERRUPTED,
+    PUBLISHED,
+    SWEEP,
+    RaceConfig,
+    Record,
+    RunConfig,
+    SoakConfig,
+    exactly,
+)
 from kerasbench.results.store import Store
 from kerasbench.runs.run import FinishedRun
 from kerasbench.settings import Settings
@@ -165,9 +175,19 @@ def test_a_run_is_asked_for_in_the_words_of_the_command_line(runs: Runs, monkeyp
         kerasbench.run(jit="maybe")
 
 
-def test_an_explanation_that_goes_on_is_one(runs: Runs) -> None:
-    runs.record = made.changed(runs.record, config={"explain": True})
-    assert isinstance(kerasbench.run(resume=True), Explained)
+@pytest.mark.parametrize(
+    ("config", "kind"),
+    [
+        ({"explain": True}, Explained),
+        ({"versus": ["old", "new"]}, Versions),
+        ({"race": RaceConfig()}, Fastest),
+        ({"soak": SoakConfig("train", 1.0)}, Soaked),
+        ({}, Results),
+    ],
+)
+def test_what_goes_on_is_of_the_kind_that_it_was(runs: Runs, config: dict[str, Any], kind: type[Results]) -> None:
+    runs.record = made.changed(runs.record, config=config)
+    assert type(kerasbench.run(resume=True)) is kind
 
 
 def test_a_live_model_is_asked_for_by_a_file_of_its_own(runs: Runs) -> None:
@@ -304,14 +324,18 @@ def test_ctrl_c_ends_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
     run = dataclasses.replace(record(), stopped_because=INTERRUPTED)  # before a trial was kept
     files = SavedReport(findings(run), Path("run.json"), Path("run.md"))
     monkeypatch.setattr("kerasbench.api.measure", lambda *asked, **own: Versions([run], files))
+    said: list[str] = []
     with pytest.raises(KeyboardInterrupt):
-        kerasbench.bisect(["old", "between", "new"])
+        kerasbench.bisect(["old", "between", "new"], say=said.append)
+    assert said[-1] == "bisect: interrupted while it measured new (run.md)"
 
 
 def test_what_the_results_of_one_machine_have_is_refused_by_those_of_several(tmp_path: Path) -> None:
     several: Any = Machines([], None, data={"m1": tmp_path}, failed={"m2": "no connection"})
     with pytest.raises(UsageError, match="no results of m2: no connection"):
         several["m2"]
+    with pytest.raises(UsageError, match="no results of m3: there are results of m1"):
+        several["m3"]
     with pytest.raises(AttributeError, match=r"several machines: take one of them, \['m1'\]"):
         print(several.breakdowns)
     assert not hasattr(several, "regressions") and not hasattr(several, "_ipython_display_")

@@ -33,4 +33,6 @@ def test_an_empty_word_is_no_choice_of_all() -> None:
     for given in ("", ["", " "], ","):
         with pytest.raises(UsageError, match="--scenario got an empty word"):
             settings("run", {"scenarios": given})
+    with pytest.raises(UsageError, match="--budget got an empty word"):
+        settings("run", {"budget": ""})
     assert settings("run", {"scenarios": [], "backends": ()}) == Settings()

@@ -198,7 +198,7 @@ def simplest(
     To half the margin; and once the race is over, none of those that are left can be faster than the choice by more
     than the margin.
     """
-    candidates = set(left) - set(found.slower)
+    candidates = [one for one in left if one not in found.slower]  # in their order, which decides among equals
     ratios = {one: compare(one, found.leader) for one in candidates if one != found.leader}
     as_fast = [one for one, ratio in ratios.items() if ratio and ratio.value <= 1 + margin / 2]
     if found.is_over:

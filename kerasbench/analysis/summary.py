@@ -206,7 +206,7 @@ UNMARKED = (WarningKind.SCATTERED, WarningKind.WAITED)  # an interval shows the 
 
 def is_warned(row: Row, column: Column) -> bool:
     """Tell whether a case is marked beside its figures: any warning does that, but those of UNMARKED."""
-    return any(what not in UNMARKED for what, _ in _of_case(row, column))
+    return any(applies(row, column) for what, applies in _CASES if what not in UNMARKED)
 
 
 def _of_cases(row: Row) -> list[Concern]:
@@ -221,9 +221,8 @@ def _of_cases(row: Row) -> list[Concern]:
 def _of_case(row: Row, column: Column) -> Iterator[tuple[WarningKind, str]]:
     """Yield the warnings of a case, each with what there is to add to it."""
     for what, applies in _CASES:
-        found = applies(row, column)
-        if found is True or isinstance(found, str):
-            yield what, "" if found is True else found
+        if found := applies(row, column):
+            yield what, found if isinstance(found, str) else ""
 
 
 def _of_row(row: Row, ranking: Ranking, are_races: bool) -> Iterator[Concern]:

@@ -44,7 +44,7 @@ def requirements(target: Target) -> list[str]:
 
 def unsupported(device: Device, options: Options) -> tuple[str, str] | None:
     if options.jit and device.platform == "metal":
-        return "XLA does not compile for Metal", "an environment without tensorflow-metal compiles for the CPU"
+        return "XLA does not compile for Metal", "to compile for the CPU, use an environment without tensorflow-metal"
     if options.warm_cache and not (jit_default(device) if options.jit is None else options.jit):
         return "TensorFlow keeps only what XLA has compiled, and XLA is off here", "--jit on --warm-cache"
     return None
@@ -117,7 +117,7 @@ def compiler(model: Any) -> "Compiler | None":
     """Only a function's traces are told, and only by Keras' own. One that Keras makes anew begins at none."""
     from kerasbench.protocol.measurement import Compiler  # late: the parent lists backends without it
 
-    for name in ("train", "test", "predict"):
+    for name in ("train", "predict"):  # a validation is traced at the end of the first epoch, which may be in a stage
         graph = _graph_of(getattr(model, f"{name}_function", None))
         if graph is not None and all(graph is not known for known in _graphs):
             _graphs.append(graph)

@@ -25,7 +25,6 @@ from kerasbench.settings import (
     SUITES,
     SWEEP,
     VERSUS,
-    listed,
     options_of,
     words,
 )
@@ -63,7 +62,7 @@ def sweep(scenario: str, **options: Any) -> int:
 @measuring(EXPLAIN, SCENARIOS, as_json())
 def explain(scenario: Sequence[str], as_json: bool, **options: Any) -> int:
     """Show where the time of an epoch goes, and what would make it shorter."""
-    return _measure(EXPLAIN, options, as_json, scenarios=listed(scenario))
+    return _measure(EXPLAIN, options, as_json, scenarios=words("scenarios", scenario))
 
 
 @measuring(FASTEST, SCENARIOS, as_json())
@@ -73,7 +72,7 @@ def fastest(scenario: Sequence[str], as_json: bool, **options: Any) -> int:
     Settings race side by side, and leave the race once they are too slow. By default only settings that change no
     result are tried.
     """
-    return _measure(FASTEST, options, as_json, scenarios=listed(scenario))
+    return _measure(FASTEST, options, as_json, scenarios=words("scenarios", scenario))
 
 
 @measuring(SOAK, SCENARIOS)
@@ -83,7 +82,7 @@ def soak(scenario: Sequence[str], **options: Any) -> int:
     A second process of each column rests beside it, and takes a turn now and then: so a machine that becomes slower is
     not taken for a model that does.
     """
-    return _measure(SOAK, options, scenarios=listed(scenario))
+    return _measure(SOAK, options, scenarios=words("scenarios", scenario))
 
 
 @measuring(
@@ -404,7 +403,7 @@ def _names(places: "Sequence[Path]") -> list[str]:
 def history(folder: Path, over: str | None, as_csv: bool, plot: Path | None) -> int:
     """Follow ratios within runs over many runs: by date, by version or by commit.
 
-    How long a step takes depends on how fast the machine was just then. Its ratio to another column does not.
+    How long a step takes depends on how fast the machine is just then. Its ratio to another column changes much less.
     """
     from kerasbench import api
     from kerasbench.files import replace_page
@@ -583,16 +582,17 @@ def create(
     if locked and (extra or cuda or cpu or constraint):
         more = "--with, --cuda, --cpu and --constraint"
         raise UsageError(f"--locked installs exactly what the lock names: leave out {more}, or --locked")
+    chooses = cuda or cpu or locked or bool(extra) or constraint is not None
     gpu = True if cuda else False if cpu else None
     wanted = tuple(venvs.parse(one) for one in extra)
     spec = venvs.EnvironmentSpec(interpreter, gpu, constraint, index, locked, force, name, wanted)
     code = EXIT_OK
     for one in request.parse_backends(words("backends", backends)) or known.names():
-        environment, place = Environment(one, name), venvs.FOLDER / str(Environment(one, name))
+        environment, place = Environment(one, name), interpreters.FOLDER / str(Environment(one, name))
         python = str(interpreters.inside(place.absolute()))
         if force or not place.exists():
             python = venvs.create(one, spec)
-        elif environment in named or not interpreters.runs(python):  # else no file names it: that had failed
+        elif environment in named or chooses or not venvs.is_whole(place):  # else naming it had failed
             print(f"{environment}: {place} already exists, skipped; use --force to rebuild it")
             continue
         file = venvs.remember(str(environment), python)

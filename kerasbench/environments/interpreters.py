@@ -20,6 +20,7 @@ from kerasbench.protocol.columns import AT, Environment
 from kerasbench.text import complain
 
 OWN_FILE, PYPROJECT = "kerasbench.toml", "pyproject.toml"
+FOLDER = Path(".venvs")  # of the environments that kerasbench makes
 OPTION, MADE = "--python", "versus"  # who names an interpreter, unless a file does
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")  # what is a word of a column's name, and of a file's
 
@@ -63,7 +64,8 @@ class Interpreters:
         for one in environments:
             if not runs(path := self.of(one)):
                 name = f" --name {one.label}" if one.label else ""
-                force = " --force" if Path(path).parent.parent.is_dir() else ""  # what is there no longer works
+                own = inside((FOLDER / str(one)).absolute())  # if it is there, it no longer works
+                force = " --force" if Path(path) == own and own.parent.parent.is_dir() else ""
                 raise UsageError(
                     f"{self.source(one)}: no interpreter of {one} at {path}; mend the path, or make it with "
                     f"python -m kerasbench env create --backend {one.backend}{name}{force}"

@@ -220,7 +220,7 @@ def sides(base: str, head: str, chosen: Interpreters, backends: Sequence[str], s
         labelled = ", ".join(str(one) for one in chosen.named if one.label)
         known = f"there are: {labelled}" if labelled else "no interpreter has a label"
         raise UsageError(f"there is no backend that has both {base} and {head}; {known}")
-    interpreters = Interpreters(dict(chosen.named) | paths, dict(chosen.sources) | dict.fromkeys(paths, MADE))
+    interpreters = Interpreters(dict(chosen.named) | paths, dict.fromkeys(paths, MADE) | dict(chosen.sources))
     return Sides(interpreters, list(both), list(paths))
 
 

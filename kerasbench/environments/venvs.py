@@ -28,7 +28,6 @@ from kerasbench.protocol.messages import Inventory
 
 KERAS = ("keras>=3.12,<3.17", "numpy>=1.26")
 NEWEST_PYTHON = (3, 13)  # TensorFlow 2.21 ends there
-FOLDER = Path(".venvs")
 
 
 @dataclass(frozen=True)
@@ -45,10 +44,10 @@ class EnvironmentSpec:
     extra: tuple[str, ...] = ()  # requirements beyond the backend's own
 
 
-def create(backend: str, spec: EnvironmentSpec, folder: Path = FOLDER) -> str:
+def create(backend: str, spec: EnvironmentSpec, folder: Path = interpreters.FOLDER) -> str:
     """Make a backend's environment in ``folder``/NAME or ``folder``/NAME@LABEL and its lock beside it."""
     place = folder / str(Environment(backend, spec.label))
-    lock = place.with_name(f"{place.name}.lock")
+    lock = lock_of(place)
     if place.exists() and not spec.force:
         raise UsageError(f"{place} already exists; use --force to rebuild it")
     if spec.locked and not lock.is_file():
@@ -81,6 +80,15 @@ def create(backend: str, spec: EnvironmentSpec, folder: Path = FOLDER) -> str:
         shutil.rmtree(place, ignore_errors=True)  # half an environment would look like a whole one
         raise
     return python
+
+
+def lock_of(place: Path) -> Path:
+    return place.with_name(f"{place.name}.lock")
+
+
+def is_whole(place: Path) -> bool:
+    """Tell whether an environment was made to its end, which its lock says, and can be started."""
+    return lock_of(place).is_file() and interpreters.runs(str(interpreters.inside(place)))
 
 
 def uv(*arguments: str, failure: str, stdin: str = "", messages: bool = False) -> str:
@@ -164,7 +172,7 @@ def naming(folder: Path | None = None) -> Path:
     configured, _ = interpreters.configured(here)
     file = configured or here / interpreters.OWN_FILE
     if configured is None and file.exists():
-        raise UsageError(f"{file}: passed over, and would be replaced: make it your own, and let nobody else change it")
+        raise UsageError(f"{file}: not used, because others own it or may change it: make it yours, and chmod go-w it")
     return file
 
 

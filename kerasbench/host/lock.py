@@ -57,7 +57,7 @@ def _acquire(lock: BaseFileLock, file: Path, on_wait: Callable[[str], None] | No
         except Timeout:
             holder = _holder(file)
         except (OSError, NotImplementedError) as error:
-            remedy = f"remove the file{_owner(file)}" if file.exists() else f"make {file.parent} a folder to write to"
+            remedy = f"remove the file{_owner(file)}" if file.exists() else f"make {file.parent} writable"
             why = getattr(error, "strerror", None) or error
             raise MachineBusy(f"{file}: the lock of this machine cannot be taken: {why}; {remedy}") from None
         if on_wait is None:

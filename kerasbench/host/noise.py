@@ -279,8 +279,8 @@ class WarningKind(StrEnum):
     )
     WAITED = (
         "waited",
-        "processors were idle for a part of it",
-        "a median hides it; on TensorFlow a dataset with options.autotune.enabled = False has none of it",
+        "processors were idle in some slices",
+        "none for a median; what TensorFlow does in long fits: docs/method.md",
     )
     SLICES = ("slices", "fewer than 3 rounds, so the intervals are wide", "run 3 rounds or more")
     FEW = ("few", "fewer than 3 rounds: no interval and no verdict", "run 3 rounds or more")

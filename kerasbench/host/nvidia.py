@@ -104,6 +104,19 @@ def watch(name: str) -> Iterator[Watched]:
             yield watched
 
 
+def processes(name: str) -> list[int] | None:
+    """Return what computes or draws on the card that an entry of CUDA_VISIBLE_DEVICES means, by its driver's numbers.
+
+    Inside a container they are the host's, which match no process there. None: not reported.
+    """
+    with _device(name) as (nvml, handle):
+        if handle is None:
+            return None
+        kinds = ("nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetGraphicsRunningProcesses")
+        found = [_told(nvml, kind, handle) for kind in kinds]
+        return None if None in found else sorted({one.pid for of_kind in found for one in of_kind or ()})
+
+
 def free_bytes(name: str) -> int | None:
     """Return the free memory of the card or slice that an entry of CUDA_VISIBLE_DEVICES means; None: not reported."""
     with _device(name) as (nvml, handle):

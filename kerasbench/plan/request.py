@@ -54,7 +54,7 @@ from kerasbench.settings import (
     listed,
 )
 from kerasbench.settings import SWEEP as SWEEP_COMMAND
-from kerasbench.text import GIB, MIB
+from kerasbench.text import GIB, MIB, percent
 
 if TYPE_CHECKING:
     import numpy as np
@@ -304,7 +304,7 @@ def versus(settings: Settings) -> RunConfig:
 
     config, threshold = _configured(settings, "steady", options_of(settings)), parse_share(settings.threshold)
     if threshold < MINIMAL_EFFECT:
-        raise UsageError(f"--threshold takes {MINIMAL_EFFECT:.0%} or more, not {threshold:.2%}")
+        raise UsageError(f"--threshold takes {percent(MINIMAL_EFFECT)} or more, not {100 * threshold:.2f} %")
     return dataclasses.replace(config, control=True, threshold=threshold)
 
 

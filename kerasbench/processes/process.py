@@ -81,7 +81,7 @@ def shortage(before: Kills, after: Kills, left_share: float) -> str:
     for place, (earlier, later) in counts.items():
         if earlier is not None and later is not None and later > earlier:
             return f"the kernel killed a process of {place}, whose memory was used up"
-    return f"{left_share:.1%} of the machine's memory was left just before" if left_share < SCARCE_SHARE else ""
+    return f"{100 * left_share:.1f} % of the machine's memory was left just before" if left_share < SCARCE_SHARE else ""
 
 
 WORKER = Path(__file__).parents[1] / "worker" / "__main__.py"

@@ -157,7 +157,7 @@ def _nothing_compared(rows: Sequence[Row], names: Names) -> str:
     }
     if len(measured) == 1:
         alone = f"{count(len(rows), 'row')} measured on {names[measured.pop()]} alone"
-        return f"{alone}: add a backend or a device to compare, such as --device cpu,gpu."
+        return f"{alone}: add a backend or a device to compare, such as --backend torch,jax."
     return f"No two columns were measured in any of {count(len(rows), 'row')}: there is nothing to compare."
 
 
@@ -189,7 +189,7 @@ def _disturbed(row: Row, names: Names, cores: int) -> str:
         used = f"{percent(found.share)} of this machine"
         used += f" and {percent(found.card)} of the GPU" if found.card else ""
         suffers = f"; {names[found.slowed]} suffers most" if found.slowed else ""
-        suffers += f" ({found.times:.2g} times as long, as measured)" if found.times else ""
+        suffers += f" ({found.times:.2g} times as long meanwhile)" if found.times else ""
     return f"{WARNED} Not decided: other processes used {used}{suffers}. Close them and run again."
 
 

@@ -81,7 +81,7 @@ def _change_notes(found: RunComparison) -> Iterator[str]:
         yield "Verdicts: Welch's 95 % interval on logarithms, over the runs of each side, which were measured by turns."
     yield from could_have_seen(found.changes, found.effect)
     if any(change.beside for change in found.changes):
-        yield f"{BESIDE}: the ratio to another column of the same run, new over old. Both had the same hour."
+        yield f"{BESIDE}: the ratio to another column of the same run, new over old. Both were measured together."
     if any(change.source_changed for change in found.changes):
         yield "⚠: the scenario's source has changed."
 

@@ -45,7 +45,7 @@ def _run(summary: Summary) -> Iterator[str]:
     yield from _versions(record)
     yield from _code(summary)
     if record.commit:
-        yield f"Started in a checkout of commit {blanked(record.commit)[:SHORT]}."
+        yield f"Commit of the checkout in which it was started: {blanked(record.commit)[:SHORT]}."
     yield from (f"Before the run: {signal.reason}." for signal in record.noise)
     yield from _passed_through(summary)
     yield from _recurrent(summary)
@@ -214,7 +214,7 @@ def warnings(found: Findings) -> Section | None:
         cases = "; ".join(kinds[kind])
         template = f"{kind.meaning[0].upper()}{kind.meaning[1:]}: {{}}. Remedy: {kind.remedy}."
         if len(template.format(cases)) > LONGEST:
-            cases = f"{count(columns[kind], 'case')} (the page lists them under Warnings by case)"
+            cases = f"{count(columns[kind], 'case')} (see Warnings by case on the page)"
         lines.append(template.format(cases))
     return Section("Warnings", lines=lines) if lines else None
 

@@ -107,7 +107,7 @@ def sentences(one: StepBreakdown) -> Iterator[str]:
     if not believed(one.row):
         yield "No advice: a column measured twice differs from itself."
     elif not one.advice:
-        yield "Nothing that was measured would make it much faster."
+        yield "Nothing that was measured is proven to make it faster."
 
 
 def _repaid(one: StepBreakdown, paid: BreakEven) -> str:

@@ -152,7 +152,7 @@ PREDICTED = (
     "(predict): a model that was not trained (trains=False, or saved without compile()); its figure is "
     "predict_on_batch of one batch, median."
 )
-STEP_OF_ALL = "A step: the time of all published epochs over their steps, the first epoch with its compiling included."
+STEP_OF_ALL = "A step: the time of all published epochs divided by their steps. The first one, which compiles, counts."
 STEP = (
     "A typical step of fit, without its progress bar: the time of an epoch over its steps, by medians. It contains "
     "feeding the batch, the step, its metrics, and its share of what each epoch costs once."
@@ -190,7 +190,7 @@ def training_notes(summary: Summary, step: str = STEP) -> Iterator[str]:
 def confidence(rankings: Sequence[Ranking]) -> str:
     """Return how sure the intervals of judged ratios are, ``95 %``: more where few of a run's are significant."""
     levels = {one.ratio.confidence for ranking in rankings for one in ranking.comparisons} or {CONFIDENCE}
-    return " to ".join(dict.fromkeys(f"{100 * level:.3g}" for level in (min(levels), max(levels)))) + " %"
+    return " to ".join(dict.fromkeys(f"{100 * level:.4g}" for level in (min(levels), max(levels)))) + " %"
 
 
 def _verdict_notes(summary: Summary) -> Iterator[str]:

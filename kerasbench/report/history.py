@@ -33,7 +33,7 @@ def page(found: Sequence[Series]) -> Page:
     ]
     columns = ["scenario", "ratio of", "run", "keras", "backend", "commit", "ratio"]
     notes = [
-        "Each ratio is of one run, whose columns took turns. So how fast the machine was is in both of its times.",
+        "Each ratio is of one run, whose columns took turns. So both of its times are of the same moments.",
         "Two runs have no verdict between them. To decide, measure two versions side by side: versus, or bisect.",
     ]
     return Page("", [Section("Ratios over time", table=Table(columns, rows), notes=notes)])
@@ -140,8 +140,8 @@ def sentences(found: Bisection, versions: Sequence[str]) -> list[str]:
         change = f": a step takes {times(found.change)} as long as with {versions[found.fast]}" if found.change else ""
         return [f"{versions[found.slow]} is the first slow version{change}.", probes]
     if found.outcome is Outcome.NONE:
-        between = " The versions between were not measured." if len(versions) > 2 else ""
-        answer = f"{versions[-1]} is not slower than {versions[0]}.{between}"
+        between = " The versions in between were not measured." if len(versions) > 2 else ""
+        answer = f"{versions[-1]} is not significantly slower than {versions[0]}.{between}"
         return [f"{answer} {_of_last(last, versions)} {_could_see(last)}".strip(), probes]
     if len(found.probes) == 1:
         why = f"{versions[last.index]} cannot be compared: {last.why}." if last.why else _of_last(last, versions)

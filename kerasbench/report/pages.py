@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
+from kerasbench.analysis.cases import Row
 from kerasbench.analysis.findings import Findings, findings
 from kerasbench.analysis.summary import Summary
 from kerasbench.analysis.table import NAMES, observations
@@ -61,7 +62,8 @@ class SavedReport:
     @property
     def kept(self) -> Path:
         """The file that holds what was measured: the journal, where the disk took no data file in its place."""
-        return self.data if self.data.exists() else self.data.with_suffix(JOURNAL)
+        journal = self.data.with_suffix(JOURNAL)
+        return journal if journal.exists() else self.data
 
 
 def save_report(record: Record, store: Store, unsaved: str = "") -> SavedReport:
@@ -127,12 +129,13 @@ def _of_data(place: Path, tell: Tell, quoted_runs: dict[Path, Findings | None]) 
         pages |= _of_run(found, data)
         if data.resolve() in quoted_runs:
             quoted_runs[data.resolve()] = found
-        machines.setdefault(record.machine.identity, _MachineIndex(record.machine.title)).add(found, data)
+        title = record.machine.title + ("" if record.machine.identifier else " (perhaps several)")
+        machines.setdefault(record.machine.identity, _MachineIndex(title)).add(found, data)
     if place.is_dir():
         explanation = (
-            "Each row is of one run, and links to it: of those that measured it, the newest with default columns, if "
-            "there is one. Comparisons of versions have no row: see All runs. Made by `python -m kerasbench report` "
-            "from the result files in this folder; do not edit."
+            "Each row links to one run: a plain run before an explanation, default columns before others, then the "
+            "newest. Comparisons of versions have no row: they are under All runs. Made by `python -m kerasbench "
+            "report` from the result files in this folder; do not edit."
         )
         parts = ["# Results by machine", *(one.drawn() for one in machines.values()), explanation, MADE]
         pages[place / INDEX] = "\n\n".join(parts) + "\n"
@@ -151,29 +154,40 @@ class _MachineIndex:
         """Take the rows of a run that no run of a higher rank has measured."""
         link = f"[{markdown.escape(data.stem)}]({quote(tables_file(data).name)})"
         self.runs.append(link)
-        column_names = names(found.summary.columns)
-        races = {one.row.label: race.in_brief(one) for one in found.races}
-        by_size: dict[str, list[str]] = {}
-        for series, sentence in sentences_of_sizes(found):
-            by_size.setdefault(series.name, []).append(sentence)
-        for row, ranking in [] if found.is_versus else found.summary.ranked:  # versions say nothing of a plain column
-            raced, swept, soaked = races.get(row.label), row.size is not None, row.origin.config.soak is not None
-            if swept and row.name not in by_size:  # a size alone: an explanation's larger batch
-                continue
-            key = row.name + (" (sizes)" if swept else " (race)" if raced else " (soak)" if soaked else "")
-            own = rank(found.record, Group(row.scenario.name, row.workload.name, swept))
+        for row, kind, answer in _answers(found):
+            key = row.name + (f" ({kind})" if kind else "")
+            own = rank(found.record, Group(row.scenario.name, row.workload.name, row.size is not None))
             if key not in self.lines or own > self.lines[key][0]:
-                if swept or soaked:
-                    answer = [NOTHING, " ".join(by_size.get(row.name, [])) or NOTHING]
-                else:
-                    answer = raced or in_brief(ranking, column_names)
                 self.lines[key] = (own, [*map(markdown.escape, [key, *answer]), link])
 
     def drawn(self) -> str:
-        headers = ["scenario", "fastest", "how many times as long the others take", "run"]
+        headers = ["scenario", "fastest", "how the others compare", "run"]
         lines = [line for _, line in self.lines.values()]
         table = [markdown.draw_table(headers, lines)] if lines else []
         return "\n\n".join([f"## {markdown.escape(self.title)}", *table, f"All runs: {', '.join(self.runs)}"])
+
+
+def _answers(found: Findings) -> Iterator[tuple[Row, str, list[str]]]:
+    """Yield a run's rows, each with what it is of, if not of plain columns, and with its answer in brief.
+
+    Versions say nothing of plain columns, nor does a size alone, which is an explanation's larger batch.
+    """
+    if found.is_versus:
+        return
+    column_names = names(found.summary.columns)
+    races = {one.row.label: race.in_brief(one) for one in found.races}
+    by_size: dict[str, list[str]] = {series.name: [] for series in found.sweeps}
+    for series, sentence in sentences_of_sizes(found):
+        by_size[series.name].append(sentence)
+    for row, ranking in found.summary.ranked:
+        if row.label in races:
+            yield row, "race", races[row.label]
+        elif row.origin.config.soak is not None:
+            yield row, "soak", [NOTHING, NOTHING]
+        elif row.size is None:
+            yield row, "", in_brief(ranking, column_names)
+        elif row.name in by_size:
+            yield row, "sizes", [NOTHING, " ".join(by_size[row.name]) or NOTHING]
 
 
 def stale(pages: dict[Path, str]) -> list[Path]:

@@ -42,9 +42,10 @@ def section(races: Sequence[Race]) -> Section:
     rows = [row for one in races for row in _ladder(one)]
     notes = [
         "×: how many times as long it takes as with the fastest: the median, with the 95 % interval.",
-        "A candidate leaves the race once it is slower by more than the margin, at 95 % on that one side. So its "
-        "interval may still reach below (docs/method.md).",
+        "A candidate leaves when it is slower by more than the margin, at 95 % one-sided. Its two-sided interval may "
+        "still begin below the margin (docs/method.md).",
     ]
+    notes += [f"{WARNED}: see Warnings."] if any(cell.warned for row in rows for cell in row) else []
     figure = "samples a second" if any(BY_NAME[one.metric].unit == RATE for one in races) else "time"
     table = Table(["scenario", "candidate", figure, "×", "rounds", "how it ended"], rows)
     return Section("Answer", list(map(blanked, lines)), table, notes=notes, chart=charts.ladder(races))
@@ -68,7 +69,7 @@ def in_brief(race: Race) -> list[str]:
     named = names(one.column for one in race.standings)
     winner = named[race.leader] if race.is_over else f"{named[race.leader]} (not proven)"
     return [
-        f"{winner} {WARNED}" if is_warned(race.row, race.leader) else winner,
+        winner,
         f"without settings ({named[race.baseline]}) {times(race.gain)}" if race.baseline and race.gain else NOTHING,
     ]
 

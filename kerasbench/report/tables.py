@@ -184,8 +184,8 @@ def cold_start(found: Findings) -> Section | None:
         ),
         [
             *start_up(found.plain),
-            "Peak memory: with at most 64 MiB of training rows (published epochs: with all). More rows take more, on "
-            "TensorFlow twice their size: it copies the arrays that fit is given, and JAX and torch do not.",
+            "Peak memory is with at most 64 MiB of training rows; with --protocol published, with all of them.",
+            "More rows take more memory, on TensorFlow twice their size: it copies what fit is given.",
         ],
     )
 
@@ -223,8 +223,7 @@ def noise(found: Findings) -> Section | None:
     table = Table(["disturbance", "trials", "of these severe", "for example"], rows)
     notes = [
         f"Of {len(trials)} trials. The data file has the signals of each.",
-        "Turns that others disturbed were measured again. No whole trial is repeated or left out: the others of its "
-        "block had that too.",
+        "These signals leave nothing out. What counts is decided turn by turn (docs/method.md, Other processes).",
     ]
     return Section("Noise", table=table, lines=[advice(name) for name in signals], notes=notes) if rows else None
 
@@ -242,7 +241,7 @@ def what_keras_costs(found: Findings) -> Section | None:
         "The same model, weights, loss, optimizer and metrics, trained by Keras and by a loop in the plain framework"
         f"{agreeing}."
         if trained
-        else "The same model and weights, by Keras and in the plain framework.",
+        else "The same model with the same weights, in Keras and in the plain framework.",
         f"Ratio of times, {paired(found.plain.rows)}: above 1 Keras costs something.",
         _meaning(found.prices, found.effect),
         *could_have_seen(found.prices, found.effect),

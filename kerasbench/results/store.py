@@ -70,7 +70,7 @@ class Store:
         """Let no other process go on with the journal as it has begun, until ``release`` or the end of this one."""
         self.release()
         with suppress(OSError):  # a file system without locks
-            self._held = self.journal.open("rb")
+            self._held = self.journal.open("r+b")  # NFS locks nothing else
             fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def release(self) -> None:
@@ -98,7 +98,7 @@ class Store:
 def is_held(journal: Path) -> bool:
     """Tell whether a process that lives writes a journal: the kernel frees its lock however it dies."""
     try:
-        with journal.open("rb") as stream:
+        with journal.open("r+b") as stream:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
@@ -440,9 +440,10 @@ def records(place: Path, tell: Tell = refuse_damaged, newest_first: bool = False
         return
     any_read = False
     files = result_files(place)
-    for file in reversed(files) if newest_first else files:
+    for listed in reversed(files) if newest_first else files:
+        file = listed if listed.exists() else listed.with_suffix(".json")  # its run has ended meanwhile
         try:
-            record = load(file if file.exists() else file.with_suffix(".json"))  # its run may have ended meanwhile
+            record = load(file)
         except ResultsError as error:
             tell(UnreadableFile(file, str(error)))
         else:

@@ -176,6 +176,11 @@ class MachineMonitor:
         return dataclasses.replace(trial, surroundings=seen, noise=of_surroundings(seen, processors(), highest_mhz))
 
 
+def neighbours(device: Device) -> list[int] | None:
+    """Return which processes are on an NVIDIA card now; None: it is none, or its driver does not tell."""
+    return nvidia.processes(_card(device)) if device.platform == CUDA else None
+
+
 def _card(device: Device) -> str:
     """Return how CUDA is told of a device's card, empty for a device that is not NVIDIA's."""
     return cuda_visibility(device)["CUDA_VISIBLE_DEVICES"] if device.platform == CUDA else ""

@@ -1,7 +1,6 @@
 """Going on with a record: a run that was interrupted, or a sweep with more sizes where its series cross."""
 
 import dataclasses
-import math
 import shlex
 import statistics
 from collections.abc import Callable, Sequence
@@ -138,16 +137,18 @@ def carry(record: Record, planned: Plan, probes: Probes) -> tuple[list[TrialReco
 
 
 def _cut_soaks(record: Record) -> set[int]:
-    """Return the blocks of a soak that an interruption has cut short: none of their columns went on for its minutes.
+    """Return the blocks of a soak that an interruption has cut short: their column did not go on for its minutes.
 
-    A control rests most of the time, and what has failed has ended by itself.
+    The control rests most of the time, and what has failed has ended by itself.
     """
-    longest_s: dict[int, float] = {}
-    for trial in record.trials if record.config.soak else ():
-        measured_s = sum(trial.measurement.slices.ns) / 1e9 if trial.measurement else math.inf
-        longest_s[trial.block] = max(longest_s.get(trial.block, 0.0), measured_s)
     minutes = record.config.soak.minutes if record.config.soak else 0.0
-    return {block for block, seconds in longest_s.items() if seconds < WHOLE_SOAK * 60 * minutes}
+    return {
+        trial.block
+        for trial in record.trials
+        if not trial.options.control
+        and trial.measurement is not None
+        and sum(trial.measurement.slices.ns) / 1e9 < WHOLE_SOAK * 60 * minutes
+    }
 
 
 def _same_versions(trial: TrialRecord, probe: ProbeReport | Failure | None) -> bool:

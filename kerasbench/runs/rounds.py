@@ -57,7 +57,7 @@ from kerasbench.results.record import (
 )
 from kerasbench.results.store import Store
 from kerasbench.runs import schedule, sizes
-from kerasbench.runs.machine import MachineMonitor, can_start_at_once, memory_budget
+from kerasbench.runs.machine import MachineMonitor, can_start_at_once, memory_budget, neighbours
 from kerasbench.runs.schedule import EVERY, Between, Portion, StopReason, first_portion, next_portion
 from kerasbench.scenario import is_saved
 
@@ -667,6 +667,7 @@ class Run:
         minutes = config.soak.minutes if config.soak else 0.0
         limits = trial_limits(config.timeout_s, memory_bytes, config.effort.protocol.kind, known.first_s, minutes)
         request = trial_request(case, row.asked(case), config, self._caches.get(case.key, ""))
+        request = dataclasses.replace(request, neighbours=neighbours(case.device))
         return BlockMember(self.interpreter(case.column.environment), request, limits, case.label)
 
     def _leave_out_odd(self, row: OpenRow, index: int) -> list[tuple[Case, TrialRecord]]:

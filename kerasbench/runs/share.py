@@ -332,6 +332,8 @@ def measure(order: Order, asker: Asker, progress: OnEvent) -> None:
         lock.acquire(timeout=0)
     except Timeout:
         raise UsageError("this run is being measured there already: wait until it ends") from None
+    except (OSError, NotImplementedError):  # a file system without locks
+        pass
     try:
         names = _write(asker.files, folder / "files")
         sender = _Sender(asker, {there: place for place, there in names.items()})

@@ -136,8 +136,8 @@ def own_step(model: Any, backend: str, phase: str) -> Iterator[None]:
         if not own or failure_of(error, phase).code is not Code.ERROR:  # a want of memory is no other backend's
             raise
         text = f"{type(error).__name__}: {one_line(error)}"
-        cause = f"the model's own {' or '.join(own)} does not run on {backend}: {text}"
-        remedy = "measure it on the backend that it is written for"
+        cause = f"the model's own {' or '.join(own)} does not run on {backend}, given (x, y): {text}"
+        remedy = "measure it on the backend that it is written for, and let it take both"
         raise TrialFailure(Failure(Code.UNSUPPORTED, cause, remedy, phase)) from error
 
 

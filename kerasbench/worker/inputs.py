@@ -85,6 +85,7 @@ class Spec:
     shape: tuple[int | None, ...]  # without the samples; None where it is open
     dtype: str = "float32"
     below: int = DEFAULT_BELOW  # what its integers are below
+    least: int = 0  # of them
 
     @property
     def sizes(self) -> str:
@@ -97,7 +98,7 @@ class Spec:
         return math.prod(size or 1 for size in self.shape) * (1 if self.dtype in ("uint8", "bool") else 4)
 
     def draw(self, samples: int, rng: Any) -> Any:
-        """Return rows: float32 in 0..1, int32 from 0 up to ``below``, uint8 for bytes and truth values."""
+        """Return rows: float32 in 0..1, int32 from ``least`` up to ``below``, uint8 for bytes and truth values."""
         import numpy as np
 
         shape = (samples, *self.shape)
@@ -108,7 +109,7 @@ class Spec:
         if self.dtype == "uint8":
             below = 256 if self.below == DEFAULT_BELOW else min(self.below, 256)
             return rng.integers(0, below, shape, dtype=np.uint8)
-        return rng.integers(0, self.below, shape, dtype=np.int32)
+        return rng.integers(self.least, self.below, shape, dtype=np.int32)
 
 
 def fitted(specs: Sequence[Spec], inputs: Sequence[Input]) -> list[Spec]:

@@ -119,7 +119,7 @@ def build_keras(scenario: Scenario, feed: Feed, backend: Backend, request: Trial
     model.jit_compile = jit_default(model, backend, request.device) if jit is None else jit
     if jit and not model.jit_compile:  # where tensorflow-metal is installed it does not, even for the CPU
         cause = f"Keras does not compile this model on {request.backend} here"
-        raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "leave --jit out, or give it off"))
+        raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "leave out --jit, or say --jit off"))
     model.steps_per_execution = request.options.steps_per_execution or model.steps_per_execution
     require_executions(model, workload, request)
     if not scenario.keeps_weights:

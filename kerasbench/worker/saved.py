@@ -32,6 +32,7 @@ MAX_WORD = 80  # characters of what a file says and pages repeat
 BOMB_BYTES = 64 << 20  # of a member; Keras stores weights as they are, and looks from 256 MiB on
 BOMB_TIMES = 100
 ARCHIVE_TIMES = 4  # the whole of a file, beyond BOMB_BYTES: its largest part are weights, which hardly shrink
+POLICIES, MIXED = ("DTypePolicy", "Policy"), "mixed_float16"
 LAMBDA_CODE = "__lambda__"  # what Keras calls the bytecode of a Lambda layer; one of a named function has none
 FOREIGN = sys.stdlib_module_names - {"builtins", "__main__"}  # Keras writes functions of its own as builtins
 # RuntimeError is what zipfile says of an encrypted member, and NotImplementedError (one of these) of its compression.
@@ -41,6 +42,7 @@ SAFE_KERAS = (3, 14, 0)  # before it, loading could write outside of its folder 
 PRERELEASE = re.compile(r"\d(?:a|b|rc|\.?dev)\d*")
 LOADING_TIMES, LOADING_BYTES = 4, 2 * GIB  # a model's weights, its optimizer's two moments, a copy; and Keras
 STATM_DATA = 5  # the field of /proc/self/statm with the pages of data and stack
+FRAMEWORKS = frozenset({"keras", "keras_hub", "jax", "jaxlib", "numpy", "tensorflow", "torch"})
 CUSTOM = "kerasbench_custom"  # the module that a file of a model's own layers becomes
 
 # What says that a card's memory ran out, to which no limit of this process applies. XLA is out of memory "while trying
@@ -67,6 +69,7 @@ UNKNOWN = re.compile(r"Could not locate (?:class|function) '(?P<name>[^']+)'")
 MODULE = re.compile(
     r"(?:class|function) '(?P<name>[^']+)' because its parent module (?P<module>\S+) cannot be imported"
 )
+OLD = "keras."  # where classes lay that Keras 3 has no longer, such as keras.src.engine.functional
 UNEXPECTED = "got an unexpected keyword argument"
 REBUILT = (
     "let the layer's __init__ take **kwargs and hand them to super().__init__(**kwargs); or write a scenario file, "
@@ -84,6 +87,7 @@ class Outline:
     keras: str  # the version that wrote it, empty if it does not say
     inputs: list[Spec] | None  # None: it does not say
     compiled: bool
+    scales_loss: bool = False  # its layers compute in float16, for which Keras scales the loss of a mixed policy
 
 
 def resolve(file: Path, config: ModelConfig) -> ResolvedScenario:
@@ -133,7 +137,13 @@ def outline(file: Path, *, trusted: bool, custom: bool) -> Outline:
             raise runs_code(file, "a Lambda layer")
         if part.get("module") in (None, "__main__") and part.get("registered_name") and not (custom or trusted):
             raise unknown_layer(file, str(part.get("class_name"))[:MAX_WORD])
-    return Outline(str(config.get("class_name", ""))[:MAX_WORD], version[:MAX_WORD], inputs, compiled)
+    scales_loss = any(_policy(part) == MIXED for part in _objects(config))
+    return Outline(str(config.get("class_name", ""))[:MAX_WORD], version[:MAX_WORD], inputs, compiled, scales_loss)
+
+
+def _policy(part: dict[str, Any]) -> object:
+    own = part.get("config")
+    return own.get("name") if part.get("class_name") in POLICIES and isinstance(own, dict) else None
 
 
 def _objects(tree: Any) -> Iterator[dict[str, Any]]:
@@ -250,6 +260,8 @@ def load(file: Path, config: ModelConfig, model_outline: Outline) -> Any:
     optimizers = {name: value for name, value in vars(keras.optimizers).items() if isinstance(value, type)}
     custom = optimizers | _own_classes(config)
     limit = None if config.trust else LOADING_TIMES * file.stat().st_size + LOADING_BYTES
+    if model_outline.scales_loss:  # compile() asks the model's own policy, which is the global one: no file has it
+        keras.config.set_dtype_policy(MIXED)
     try:
         with limited_memory(limit):
             model = keras.saving.load_model(file, custom_objects=custom, safe_mode=not config.trust, compile=True)
@@ -307,11 +319,13 @@ def _own_classes(config: ModelConfig) -> dict[str, Any]:
         if framework := missing_framework(error):
             raise TrialFailure(other_framework(f"{file.name} ", framework)) from error
         raise ModelError(f"--custom {file.name}: {type(error).__name__}: {one_line(error)}") from error
-    return {
-        name: value
-        for name, value in vars(module).items()
-        if callable(value) and getattr(value, "__module__", None) == module.__name__
-    }
+    return {name: value for name, value in vars(module).items() if callable(value) and _is_own(value)}
+
+
+def _is_own(value: Any) -> bool:
+    """Tell whether a class or a function comes from the user's file, or from what it imports of their own."""
+    package = str(getattr(value, "__module__", None) or "builtins").partition(".")[0]
+    return package not in sys.stdlib_module_names | FRAMEWORKS
 
 
 @contextmanager
@@ -393,12 +407,22 @@ def _known_refusal(text: str, file: Path) -> Exception | None:
         layer, framework = f"its layer {needs['layer']}" if needs else "a layer of it", match["framework"]
         cause = f"{file.name}: {layer} needs {framework}, which is not this backend"
         return TrialFailure(Failure(Code.UNSUPPORTED, cause, f"--backend {framework.lower()} measures it"))
-    if (match := UNKNOWN.search(text) or MODULE.search(text)) is not None:
-        name = match["name"].rpartition(">")[2]
-        if match.re is MODULE and match["module"].strip("'\"") in sys.builtin_module_names:
-            return ModelError(f"{file.name}: it asks for {match['module']}.{name}, which is no layer: refused")
-        return unknown_layer(file, name)
-    return None
+    match = UNKNOWN.search(text) or MODULE.search(text)
+    return match and _unknown(match, file)
+
+
+def _unknown(match: re.Match[str], file: Path) -> Exception:
+    """Return what is meant where Keras does not know a class or a function."""
+    name = match["name"].rpartition(">")[2]
+    module = match["module"].strip("'\"") if match.re is MODULE else ""
+    if module in sys.builtin_module_names:
+        return ModelError(f"{file.name}: it asks for {module}.{name}, which is no layer: refused")
+    if module.startswith(OLD):
+        return ModelError(
+            f"{file.name}: another Keras saved it, whose {name} this one does not have",
+            "load it by the Keras that saved it, and save it as an .h5 file",
+        )
+    return unknown_layer(file, name)
 
 
 def shortened(text: str, limit: int = 200) -> str:

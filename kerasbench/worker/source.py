@@ -122,6 +122,7 @@ class Source:
         self._inputs: Any = None
         self._outputs: Any = None
         self._losses: list[Any] = []
+        self._no_metrics = False
 
     def build(self, workload: Workload) -> Any:
         """Return the model; the first time the one that was looked at."""
@@ -129,14 +130,27 @@ class Source:
         return self._load() if model is None else model
 
     def draw(self, samples: int, rng: Any) -> tuple[Any, ...]:
-        """Return so many rows, the same for every backend; for a model that is not trained y is one of its outputs."""
+        """Return so many rows, the same for every backend; a model that is not trained has zeros for y.
+
+        So has an output that no loss and no metric looks at.
+        """
+        import numpy as np
+
         if self._config.rows:
             return read_rows(Path(self._config.rows), samples)
         if self._inputs is None:
             self.look()
         x = mapped(lambda spec: spec.draw(samples, rng), self._inputs)
+        unused: Any = np.zeros((samples, 1), np.float32)
+        if not self._trains:
+            return x, unused
         each = iter(self._losses)
-        return x, mapped(lambda output: draw_targets(next(each), output.shape, samples, rng), self._outputs)
+
+        def draw(output: Any) -> Any:
+            loss = next(each)
+            return unused if loss is None and self._no_metrics else draw_targets(loss, output.shape, samples, rng)
+
+        return x, mapped(draw, self._outputs)
 
     @property
     def data(self) -> Dataset:
@@ -154,6 +168,8 @@ class Source:
         loss = self._model.loss if self._trains else None
         names = getattr(self._model, "output_names", None) or []
         self._losses = losses(loss, self._outputs, names)
+        # Of one loss for all, None says that the model brings its own, which may look at any target.
+        self._no_metrics = is_nested(loss) and getattr(self._model, "_compile_metrics", None) is None
 
 
 def inputs_of(model: Any, config: ModelConfig, specs: Sequence[Spec] = ()) -> Any:
@@ -166,27 +182,34 @@ def inputs_of(model: Any, config: ModelConfig, specs: Sequence[Spec] = ()) -> An
         structure = structure[0] if structure is not None and len(structure) == 1 else structure
     embeddings = _embeddings(model)
     smallest = min((layer.input_dim for layer in embeddings), default=0) or DEFAULT_BELOW
+    # Zeros in the middle of a text would mask it there, which cuDNN refuses.
+    padding = int(any(getattr(layer, "mask_zero", False) for layer in embeddings) and smallest > DEFAULT_BELOW)
     if structure is None:
         # The model does not say what it takes. If it looks something up, that takes whole numbers below what the
         # smallest embedding has; a dtype that the user gives stays.
         typed = {entry.name or UNNAMED for entry in config.inputs if entry.dtype}
         if embeddings:
             specs = [
-                dataclasses.replace(spec, dtype=spec.dtype if spec.name in typed else "int32", below=smallest)
+                dataclasses.replace(
+                    spec, dtype=spec.dtype if spec.name in typed else "int32", below=smallest, least=padding
+                )
                 for spec in specs
             ]
         return specs[0] if len(specs) == 1 and specs[0].name == UNNAMED else {spec.name: spec for spec in specs}
     below = _embedding_sizes(embeddings)
+    # Keras keeps the batch that a model was first called with, and takes any other; only a layer's state has a size.
+    is_stateful = any(getattr(layer, "stateful", False) for layer in model._flatten_layers())
     own = []
     for tensor in keras.tree.flatten(structure):
-        if tensor.shape[0] is not None:
+        if tensor.shape[0] is not None and is_stateful:
             size = tensor.shape[0]
             raise ModelError(
                 f"its input {tensor.name} has {size} samples, no more and no less: save it with an open batch"
             )
         # What an embedding takes is one of integers, whatever it says.
         dtype = "int32" if tensor.name in below else str(tensor.dtype)
-        own.append(Spec(tensor.name, tuple(tensor.shape[1:]), dtype, below.get(tensor.name, smallest)))
+        least = padding if tensor.name in below else 0
+        own.append(Spec(tensor.name, tuple(tensor.shape[1:]), dtype, below.get(tensor.name, smallest), least))
     return keras.tree.pack_sequence_as(structure, fitted(own, config.inputs))
 
 

@@ -21,7 +21,7 @@ from kerasbench.protocol.measurement import Batch, Learning, Parts, Published, S
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Protocol, Sizes, counts_epochs
 from kerasbench.scenario import ScenarioError, Workload
-from kerasbench.worker.clock import Ask, Pace, SliceClock, WarmUpClock, granted, measure_slices
+from kerasbench.worker.clock import Ask, Pace, SliceClock, State, WarmUpClock, granted, measure_slices
 from kerasbench.worker.failure import TrialFailure, is_own
 from kerasbench.worker.feed import Feed, Rows
 from kerasbench.worker.inputs import describe, is_nested
@@ -74,6 +74,8 @@ class _Window(keras.callbacks.Callback):
     def _reached(self, step: int) -> None:
         # Several things may be due before one step: the end of a slice, then the turn for the next.
         while self._clock.wants(step):
+            if self._clock.state is State.DISCARDING:  # a feed's own processes were started meanwhile
+                self._pace.meter.look_for_helpers()
             model = self._model  # the property `model` makes JAX copy its whole state back
             self._pace.synchronize(model)  # before a turn too: nothing shall go on while others have theirs
             if self._clock.waiting:
@@ -302,6 +304,8 @@ def measure_steps(model: Any, feed: Feed, callbacks: list[Any], pace: Pace, ask:
     rows = feed.train if by_epoch else feed.train[: full_steps * feed.batch]
     # A scenario's own callbacks belong to each of its steps, and may look at the validation's results.
     extra = each_epoch(feed, callbacks) if by_epoch or callbacks else {"callbacks": []}
+    if callbacks and not by_epoch and len(feed.validation):
+        _evaluate(model, feed, feed.validation)  # compiles what the end of an epoch would, between slices
     extra["callbacks"].append(window)
     history = _fit(model, feed, rows, epochs=ENDLESS, **extra)
     _require_over(clock)

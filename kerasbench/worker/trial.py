@@ -181,7 +181,8 @@ def run_trial(request: TrialRequest, pipe: Pipe) -> Measurement:
         if request.options.threads is not None:
             checks.limit_processors(request.options.threads)  # before a framework sizes its pools
         counters = everywhere if request.options.busy_cores else counters_reader()  # busy cores run on any processor
-        meter = Meter(counters, busy=busy, card=card_share_reader(request.device), soaks=request.protocol.soaks)
+        card = card_share_reader(request.device, request.neighbours)
+        meter = Meter(counters, busy=busy, card=card, soaks=request.protocol.soaks)
         trial, findings = begin(request, pipe, meter), PartialMeasurement(sizes=request.protocol.sizes)
         for phase in phases_of(request.protocol, trial.feed.workload, trial.scenario.trains):
             if not (findings.sizes and STAGE_OF.get(phase) in findings.sizes.left_out):
@@ -246,7 +247,8 @@ def first_prediction(trial: Trial, findings: PartialMeasurement) -> None:
     with trial.pipe.phase(FIRST_PREDICTION):
         findings.batch = Batch(describe(feed.train[: feed.batch].x), "")
         if not feed.draws:
-            findings.parity = Parity([], [], checks.sample_outputs(trial.model, feed))
+            outputs = checks.sample_outputs(trial.model, feed)
+            findings.parity = Parity([], [], outputs) if outputs else None
         predict_ns = predict.pilot(trial.model, feed)
         findings.sizes = trial.sized(predict_ns)
 

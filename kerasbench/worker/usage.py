@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,7 +47,8 @@ OF_CARD = 0.05  # of an NVIDIA card's multiprocessors, by the driver's own sampl
 SWITCH_NS = 1_500
 
 NVML = "libnvidia-ml.so.1"  # of the driver
-MOST = 1_024  # processes, and samples of them: a second has six of each
+NOT_FOUND = 6  # nvml.h: there is no sample
+MOST = 1_024  # samples: a second has six of each process
 LOOK_BACK_US = 1_000_000  # the driver samples six times a second, or once: some slices have no sample of their own
 
 
@@ -115,16 +116,27 @@ def _linux_reader(confined: list[int], proc: Path, heat: Path) -> Callable[[], C
     last = confined[-1] + 1 if confined else 0
     processors = len(confined) or os.cpu_count() or 1
 
+    def lines() -> list[list[bytes]]:
+        found = [line.split() for line in os.pread(stat, STAT_BYTES, 0).split(b"\n", last + 1)[: last + 1]]
+        return [fields for fields in found if fields and fields[0] in names]
+
     def read() -> Counters:
-        lines = [line.split() for line in os.pread(stat, STAT_BYTES, 0).split(b"\n", last + 1)[: last + 1]]
-        own = [fields for fields in lines if fields[0] in names]
+        own = lines()
         free = sum(int(fields[index]) for fields in own for index in FREE)
         steal = sum(int(fields[STEAL]) for fields in own)
         throttled = sum(int(os.pread(file, 32, 0)) for file in throttle_counts) if throttle_counts else None
         return Counters(processors, free * tick_ns, steal * tick_ns, throttled)
 
-    read()
+    tells = len(lines()) == len(names) and any(int(field) for fields in lines() for field in fields[1:])
+    if not tells or (confined and _has_other_numbers(proc)):
+        raise OSError(f"{proc / 'stat'} says nothing of these processors")  # gVisor has zeros in it
     return read
+
+
+def _has_other_numbers(proc: Path) -> bool:
+    """Tell whether a container numbers its processors anew in /proc/stat, and not where a process is confined to."""
+    mounts = _read_text(proc / "self" / "mountinfo").splitlines()
+    return any("lxcfs" in mount and " /proc/stat " in mount for mount in mounts)
 
 
 def _macos_reader() -> Callable[[], Counters]:
@@ -244,16 +256,8 @@ class BusyCores:
         return self.used_ns() / self._ran_ns if self._ran_ns else None
 
 
-CardShare = Callable[[int], float]  # the largest share of an NVIDIA card that others used in the last so many ns
-
-
-class _Process(ctypes.Structure):  # nvml.h, nvmlProcessInfo_t
-    _fields_ = (
-        ("pid", ctypes.c_uint),
-        ("bytes", ctypes.c_ulonglong),
-        ("instance", ctypes.c_uint),
-        ("compute_instance", ctypes.c_uint),
-    )
+# The largest share of an NVIDIA card that others used in the last so many ns; None: not told.
+CardShare = Callable[[int], float | None]
 
 
 class _Sample(ctypes.Structure):  # nvml.h, nvmlProcessUtilizationSample_t; percent
@@ -267,33 +271,35 @@ class _Sample(ctypes.Structure):  # nvml.h, nvmlProcessUtilizationSample_t; perc
     )
 
 
-def card_share_reader(device: Device, open_library: Callable[[str], Any] = ctypes.CDLL) -> CardShare | None:
+def card_share_reader(
+    device: Device, others: Collection[int] | None, open_library: Callable[[str], Any] = ctypes.CDLL
+) -> CardShare | None:
     """Return a function that asks the driver's management library (NVML) for others' use of this process's card.
 
-    Call it before a framework touches the card. None: it is no NVIDIA card, or its driver does not say. Those count
-    that were on the card before this process first touched it: in a container nobody learns the number that NVML has
-    for its own process, so whoever comes later cannot be told from this one. Other columns of a block are stopped
-    meanwhile. Nobody has seen this on a card yet (docs/gpus.md).
+    ``others`` are the processes that were on the card before the block: in a container nobody learns the number that
+    NVML has for its own process, so whoever comes later cannot be told from this one, or from the block's other
+    columns. None: it is no NVIDIA card, or its driver does not say. Nobody has seen this on a card yet (docs/gpus.md).
     """
-    if device.platform != CUDA:
-        return None
-    try:
-        nvml = open_library(NVML)
-        card = _open_card(nvml, os.environ.get("CUDA_VISIBLE_DEVICES", ""))  # has one, in the order of their bus
-        others = None if card is None else _processes_on(nvml, card)
-    except (OSError, AttributeError):  # AttributeError: the driver is older than the function
-        return None
-    if others is None:
+    if device.platform != CUDA or others is None:
         return None
     if not others:
         return lambda ns: 0.0
+    try:
+        nvml = open_library(NVML)
+        card = _open_card(nvml, os.environ.get("CUDA_VISIBLE_DEVICES", ""))  # has one, in the order of their bus
+        used = nvml.nvmlDeviceGetProcessUtilization
+    except (OSError, AttributeError):  # AttributeError: the driver is older than the function
+        return None
+    if card is None:
+        return None
     samples = (_Sample * MOST)()
 
-    def share(ns: int) -> float:
+    def share(ns: int) -> float | None:
         since_us = time.time_ns() // 1_000 - ns // 1_000 - LOOK_BACK_US
         count = ctypes.c_uint(MOST)
-        if nvml.nvmlDeviceGetProcessUtilization(card, samples, ctypes.byref(count), ctypes.c_ulonglong(since_us)):
-            return 0.0  # nobody computed
+        failed = used(card, samples, ctypes.byref(count), ctypes.c_ulonglong(since_us))
+        if failed:
+            return 0.0 if failed == NOT_FOUND else None  # nobody computed, or it is not told, as of a slice (MIG)
         percent_at: dict[int, int] = {}  # samples of one moment are added
         for sample in samples[: count.value]:
             if sample.pid in others and sample.at_us >= since_us:
@@ -312,16 +318,6 @@ def _open_card(nvml: Any, visible: str) -> Any | None:
     else:
         failed = nvml.nvmlDeviceGetHandleByUUID(visible.encode(), ctypes.byref(card))
     return None if failed else card
-
-
-def _processes_on(nvml: Any, card: Any) -> set[int] | None:
-    ids: set[int] = set()
-    for ask in (nvml.nvmlDeviceGetComputeRunningProcesses_v3, nvml.nvmlDeviceGetGraphicsRunningProcesses_v3):
-        processes, count = (_Process * MOST)(), ctypes.c_uint(MOST)
-        if ask(card, ctypes.byref(count), processes):
-            return None
-        ids |= {process.pid for process in processes[: count.value]}
-    return ids
 
 
 @dataclass(frozen=True)
@@ -376,6 +372,8 @@ class Meter:
         if self.card is None:
             return slice_
         share = self.card(slice_.ns)
+        if share is None:
+            return slice_
         return dataclasses.replace(slice_, card_share=share, disturbed=slice_.disturbed or share > OF_CARD)
 
 

@@ -103,7 +103,7 @@ def test_its_page_says_the_change_and_how_many_probes_it_took() -> None:
     assert history.brief(["/a/k.whl", "/b/k.whl"]) == ["/a/k.whl", "/b/k.whl"]
     none = bisect(6, exactly([1.0] * 6))
     assert history.sentences(none, names) == [
-        "keras==3.5 is not slower than keras==3.0. The versions between were not measured. "
+        "keras==3.5 is not significantly slower than keras==3.0. The versions in between were not measured. "
         "keras==3.5 over keras==3.0 is 1.00 ±1.0 %.",
         "It took 1 probe to search 5 versions.",
     ]

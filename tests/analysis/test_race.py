@@ -186,3 +186,5 @@ def test_a_simpler_one_that_may_be_much_slower_is_not_chosen() -> None:
         return race.simplest(found, ["a", "b"], beside, MARGIN, LOOKS, lambda one: (one == "a", 0))
 
     assert (chosen(0.022), chosen(0.005)) == ("a", "b")
+    found = dataclasses.replace(found, is_over=False)  # then nothing is said to be proven
+    assert chosen(0.022) == "b"

@@ -134,6 +134,7 @@ def test_a_row_whose_mean_lies_outside_its_interval_says_both_and_who_waited() -
         )
     ]
     found = findings(made.record(*trials, rounds=3))
+    assert not is_warned(found.plain.rows[0], TENSORFLOW)
     (ranking,) = found.plain.rankings
     (comparison,) = ranking.comparisons
     assert 1 / made.known(comparison.by_means) == pytest.approx(3.0, rel=0.01)

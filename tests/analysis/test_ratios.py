@@ -11,6 +11,7 @@ from kerasbench.analysis.estimates import estimate, median_error
 from kerasbench.analysis.ratios import (
     BETWEEN_OTHERS,
     TYPICAL_SCATTER,
+    assumed_scatter,
     by_means,
     by_slices,
     of_blocks,
@@ -399,7 +400,9 @@ def test_a_column_beside_busy_cores_borrows_nothing_from_quiet_ones() -> None:
     quiet = own[0][0].trials[0]
     priors = priors_of(own)
     assert prior_for((quiet, quiet), STEP, priors) is not None
-    assert prior_for(((busy, known(busy.measurement)), quiet), STEP, priors) is None
+    pair = ((busy, known(busy.measurement)), quiet)
+    assert prior_for(pair, STEP, priors) is None
+    assert assumed_scatter(pair, STEP) == TYPICAL_SCATTER > assumed_scatter((quiet, quiet), STEP)
 
 
 def test_two_blocks_borrow_nothing() -> None:

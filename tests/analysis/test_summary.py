@@ -176,7 +176,7 @@ def test_a_row_that_left_something_out_for_slow_steps_says_what() -> None:
         (None, 60_000, [(WarningKind.PAGES, "1,200 pages, about 60 % of its time")]),
     ],
 )
-def test_what_makes_plain_scripts_slower_or_this_one_is_a_warning_without_a_mark(
+def test_what_makes_plain_scripts_slower_or_this_one_is_a_warning_with_a_mark(
     vanishing: float | None, pages: int, said: list[tuple[WarningKind, str]]
 ) -> None:
     slices = Slices.of([Slice(50, 100_000_000, page_faults=pages)] * 10)

@@ -81,12 +81,33 @@ def test_env_create_is_for_all_backends_and_what_the_machine_has_unless_told_oth
     assert f"tensorflow: {Path('.venvs/tensorflow')} already exists, skipped" in capsys.readouterr().out
 
 
+def test_env_create_names_an_environment_that_no_file_names(
+    asked: Environments, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    python = tmp_path / ".venvs" / "jax" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.symlink_to(sys.executable)
+    assert main.main(["env", "create", "--backend", "jax"]) == 0  # whether it is whole, nobody knows
+    assert asked == [] and "already exists, skipped" in capsys.readouterr().out
+    (tmp_path / ".venvs" / "jax.lock").touch()
+    assert main.main(["env", "create", "--backend", "jax", "--with", "keras==3.14"]) == 0
+    assert "already exists, skipped" in capsys.readouterr().out
+    assert main.main(["env", "create", "--backend", "jax"]) == 0
+    assert asked == [] and "kerasbench.toml names it" in capsys.readouterr().out
+    assert main.main(["env", "create", "--backend", "jax"]) == 0
+    assert "already exists, skipped" in capsys.readouterr().out
+
+
+CHOICES = [["--with", "keras==3.14"], ["--cuda"], ["--cpu"], ["--constraint", "x"]]
+
+
 @pytest.mark.parametrize(
     ("file", "arguments", "complaint"),
     [
         ("", ["--cuda", "--cpu"], "exclude each other"),
         ("", ["--with", "./gone"], "./gone: neither a checkout"),
-        ("", ["--with", "keras==3.14", "--locked"], "and --constraint, or --locked"),
+        *(("", [*more, "--locked"], "and --constraint, or --locked") for more in CHOICES),
+        ("", ["--backend", ""], "--backend got an empty word"),
         ("python = 3\n", [], "kerasbench knows one table here"),
     ],
 )

@@ -158,6 +158,16 @@ def test_an_interpreter_that_is_not_there_is_refused_where_it_is_needed() -> Non
         found.require([old])
 
 
+def test_an_environment_that_is_there_and_does_not_work_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    own = tmp_path / ".venvs" / "jax" / "bin" / "python"
+    own.parent.mkdir(parents=True)
+    with pytest.raises(UsageError, match=r"env create --backend jax --force$"):
+        Interpreters({JAX: str(own)}, {JAX: "--python"}).require([JAX])
+
+
 def test_a_backend_has_a_column_for_each_of_its_interpreters(tmp_path: Path) -> None:
     file = tmp_path / "kerasbench.toml"
     file.write_text('[python]\ntorch = "/torch/python"\n"torch@old" = "/old/python"\n"jax@old" = "/jax/python"\n')

@@ -330,7 +330,7 @@ def test_a_project_that_does_not_speak_of_kerasbench_gets_a_file_beside_it(tmp_p
     file = tmp_path / "kerasbench.toml"
     assert venvs.remember("jax", "/jax/python", tmp_path) == file
     file.chmod(0o666)  # passed over, and not replaced by one without what it says
-    with pytest.raises(UsageError, match="passed over, and would be replaced"):
+    with pytest.raises(UsageError, match="others own it or may change it"):
         venvs.remember("torch", "/torch/python", tmp_path)
     assert "/jax/python" in file.read_text()
     assert (tmp_path / "pyproject.toml").read_text() == "[project]\nname = 'other'\n"

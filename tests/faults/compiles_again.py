@@ -1,4 +1,4 @@
-"""A callback after which JAX has to compile each step again."""
+"""A callback after which JAX and TensorFlow have to compile each step again."""
 
 import base
 import keras
@@ -10,6 +10,8 @@ class Forgets(keras.callbacks.Callback):
             import jax
 
             jax.clear_caches()
+        elif keras.backend.backend() == "tensorflow":
+            self.model.make_train_function(force=True)
 
 
 def callbacks(folder):

@@ -68,7 +68,7 @@ def test_cards_tell_nodes_of_equal_parts_apart(linux_box: pytest.MonkeyPatch) ->
         found.append(fingerprint())
     one, other, silent = found
     assert one.identity not in (other.identity, silent.identity)
-    assert one.title.endswith("GiB, NVIDIA H200, GPU-8f2a1c3d, perhaps several machines of this kind")
+    assert one.title.endswith("GiB, NVIDIA H200, GPU-8f2a1c3d, machine without an identifier")
     assert (one.gpus, one.driver) == (["NVIDIA H200"], "570.1")
 
 

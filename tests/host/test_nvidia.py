@@ -147,6 +147,11 @@ def test_processes_are_asked_of_one_gpu(install: Install) -> None:
         assert (watched.uuid, watched.neighbours) == (TWO, [20037, 20038])
 
 
+def test_the_processes_on_a_card_are_those_that_compute_and_those_that_draw(install: Install) -> None:
+    install(Nvml([FakeCard(ONE, processes=[7], drawing=[9, 7]), FakeCard(TWO, drawing=None)]))
+    assert [nvidia.processes(name) for name in ("0", "1", "2")] == [[7, 9], None, None]
+
+
 def sliced() -> list[FakeCard]:
     """Two cards, the first of which is in slices."""
     first = FakeCard(ONE, mig=(1, 1), processes=[1, 2])

@@ -291,7 +291,7 @@ NONE = Kills(None, None)
         (Kills(2, 3), Kills(2, 3), 0.5, ""),
         (NONE, NONE, 0.5, ""),
         (NONE, Kills(1, 1), 0.5, ""),  # it was not counted before
-        (Kills(0, 0), Kills(0, 0), 0.012, "1.2% of the machine's memory was left just before"),
+        (Kills(0, 0), Kills(0, 0), 0.012, "1.2 % of the machine's memory was left just before"),
         (NONE, NONE, 0.05, ""),
     ],
 )

@@ -77,9 +77,10 @@ def test_torch_says_where_its_graphs_break(faults: Path) -> None:
     assert found.compiler.while_measured == 0
 
 
-def test_a_column_that_compiles_while_it_is_measured_is_found(faults: Path) -> None:
-    again = trials.measured(trials.run(faults / "compiles_again.py", "jax", protocol=trials.STEPS_ALONE))
-    once = trials.measured(trials.run(faults / "fine.py", "jax", protocol=trials.STEPS_ALONE))
+@pytest.mark.parametrize("backend", ["jax", "tensorflow"])
+def test_a_column_that_compiles_while_it_is_measured_is_found(faults: Path, backend: str) -> None:
+    again = trials.measured(trials.run(faults / "compiles_again.py", backend, protocol=trials.STEPS_ALONE))
+    once = trials.measured(trials.run(faults / "fine.py", backend, protocol=trials.STEPS_ALONE))
     assert again.compiler is not None and once.compiler is not None
     assert again.compiler.while_measured > 0
     assert once.compiler.while_measured == 0

@@ -91,7 +91,7 @@ def test_many_rows_of_one_column_have_a_sentence_and_no_table_of_dashes() -> Non
     said = answer(found)
     assert said is not None and said.table is None
     assert said.intro == [
-        "7 rows measured on torch alone: add a backend or a device to compare, such as --device cpu,gpu."
+        "7 rows measured on torch alone: add a backend or a device to compare, such as --backend torch,jax."
     ]
     assert overall(found) == said.intro[0]
     assert "| a " in markdown.rendered(page.whole(found))

@@ -191,7 +191,7 @@ def test_many_cases_are_counted_and_stand_in_a_table() -> None:
     found, table = warnings(run), warned_cases(run)
     assert found is not None and table is not None and table.table is not None
     (line,) = found.lines
-    assert "30 cases (the page lists them under Warnings by case)" in line and len(line) <= LONGEST
+    assert "30 cases (see Warnings by case on the page)" in line and len(line) <= LONGEST
     assert len(table.table.rows) == 30
 
 

@@ -43,7 +43,7 @@ def test_a_folder_has_pages_for_runs_and_machines_and_an_index(
     assert len(written) == 3
     assert "2.10 ms" in kept.tables.read_text()
     index = (tmp_path / "README.md").read_text()
-    assert "## Chip 9, 2 cores, 8 GiB, perhaps several machines of this kind\n" in index
+    assert "## Chip 9, 2 cores, 8 GiB, machine without an identifier (perhaps several)\n" in index
     assert "## Chip 10 \\<b\\>, 2 cores" in index
     assert "[2026-01-03T000000](2026-01-03T000000.md)" in index
     assert main(["report", str(tmp_path), "--check"]) == 0

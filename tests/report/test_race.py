@@ -25,7 +25,7 @@ def test_the_answer_says_what_is_fastest_what_to_write_what_is_as_good_and_what_
     assert "| undecided " in text
     assert "4 candidates, 2 rounds; 1 of them dropped out after the first." in text
     assert "## Training step" not in text
-    assert "too slow (Keras without settings, measured to the end)" in text
+    assert "| too slow (Keras without settings, measured to the end)" in text
 
 
 def test_the_index_has_the_winner_and_what_keras_takes_without_settings() -> None:

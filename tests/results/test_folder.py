@@ -18,7 +18,16 @@ from kerasbench.report import tables
 from kerasbench.report.conditions import heading, measured, warnings
 from kerasbench.results import record as run_records
 from kerasbench.results.record import Counted, Record
-from kerasbench.results.store import UnreadableFile, distinct, merge, merge_by_machine, records, refuse_damaged
+from kerasbench.results.store import (
+    Store,
+    UnreadableFile,
+    distinct,
+    load,
+    merge,
+    merge_by_machine,
+    records,
+    refuse_damaged,
+)
 from tests import made
 from tests.report.table import drawn
 
@@ -215,6 +224,17 @@ def test_a_damaged_result_ends_the_reading_unless_somebody_takes_it(folder: Path
     found = [record.started for _, record in records(folder, told.append)]
     assert (found, [unread.file for unread in told]) == ([STARTS[0], STARTS[2]], [damaged])
     assert told[0].is_damaged
+
+
+def test_a_run_that_ends_while_its_folder_is_read_is_read_from_its_data_file(folder: Path) -> None:
+    data = folder / "2026-01-04T030405.json"
+    journal = data.with_suffix(".jsonl")
+    store = Store(journal)
+    store.begin(dataclasses.replace(made.record(made.trial()), started="2026-01-04T03:04:05Z"))
+    reading = records(folder)
+    next(reading)  # listed, and then over
+    store.finish(load(journal))
+    assert [file for file, _ in reading][-1] == data
 
 
 def test_reading_is_one_file_at_a_time(folder: Path) -> None:

@@ -144,6 +144,16 @@ def test_short_epochs_that_matter_to_a_ratio_are_in_every_block() -> None:
     assert (portion(alone).epochs, portion(alone).predicts) == (True, False)
 
 
+def test_short_epochs_that_others_disturbed_are_measured_again() -> None:
+    def disturbed(one: TrialRecord) -> TrialRecord:
+        found = made.known(one.measurement)
+        epochs = made.trained(found).epochs
+        marked = dataclasses.replace(epochs, disturbed=[True] * len(epochs))
+        return dataclasses.replace(one, measurement=made.changed(found, training={"epochs": marked}))
+
+    assert portion([disturbed(one) for one in blocks(3)]).epochs
+
+
 @pytest.mark.parametrize("protocol", [SWEEP, Protocol(parts=True)])
 def test_nothing_is_left_out_where_all_is_asked_for(protocol: Protocol) -> None:
     found = portion(blocks(3), protocol)

@@ -32,7 +32,7 @@ from kerasbench.plan.cases import Case
 from kerasbench.plan.duration import History
 from kerasbench.processes.block import BlockMember, OnBlockEvent
 from kerasbench.processes.outcome import Outcome
-from kerasbench.protocol.columns import Column, Options
+from kerasbench.protocol.columns import Column, Device, Options
 from kerasbench.protocol.measurement import Measurement, Parity, Slice
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import ModelConfig, Protocol
@@ -265,9 +265,19 @@ def test_a_disk_that_takes_no_more_ends_the_run_and_loses_nothing_that_was_measu
         add(trials)
 
     monkeypatch.setattr(store, "add", until_it_is_full)
-    record = run(store, FakeWorker(), count=3)
+    events = Events()
+    record = run(store, FakeWorker(), count=3, events=events)
     assert (record.stopped_because, len(record.trials)) == ("results could not be written", 4)
     assert len(load(store.journal).trials) == 2
+    assert [notice.text for notice in events.of(Notice)] == ["no space left"]
+
+
+def test_a_child_is_told_who_was_on_its_card_before_the_block(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kerasbench.runs.rounds.neighbours", lambda device: [7] if device.kind == "gpu" else None)
+    on_card = dataclasses.replace(CASES[0], device=Device("cuda"))
+    worker = FakeWorker()
+    run(store, worker, on_card, CASES[1])
+    assert {(one.device.kind, tuple(one.neighbours or ())) for one in worker.requests} == {("gpu", (7,)), ("cpu", ())}
 
 
 def test_a_disturbed_block_is_kept_and_marked_and_nothing_is_repeated(store: Store) -> None:
@@ -435,6 +445,7 @@ def test_the_order_of_turns_is_drawn_from_the_run_s_seed_and_differs_from_block_
         ("net.keras", ModelConfig(), 1 << 30, 1 << 30),
         ("net.keras", ModelConfig(trust=True), None, None),
         ("net.py", ModelConfig(), None, None),
+        ("keras.applications.ResNet50", ModelConfig(), None, None),
     ],
 )
 def test_a_saved_model_may_not_hold_all_memory(

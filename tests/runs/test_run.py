@@ -130,8 +130,8 @@ def test_all_backends_are_compared_unless_the_words_name_some() -> None:
         (("keras==3.14", "gone"), Settings(), "'gone' is neither a label"),
         (("keras==3.14", "keras==3.15"), Settings(["no_such"]), "no_such"),
         (("keras==3.14", "keras==3.15"), Settings(["mnist_dense"], batch_size=8), "a scenario file says all that"),
-        (("keras==3.14", "keras==3.15"), Settings(threshold="1%"), "--threshold takes 3% or more, not 1.00%"),
-        (("keras==3.14", "keras==3.15"), Settings(threshold=0), "--threshold takes 3% or more, not 0.00%"),
+        (("keras==3.14", "keras==3.15"), Settings(threshold="1%"), "--threshold takes 3 % or more, not 1.00 %"),
+        (("keras==3.14", "keras==3.15"), Settings(threshold=0), "--threshold takes 3 % or more, not 0.00 %"),
     ],
 )
 def test_what_means_nothing_is_refused_before_anything_is_made(

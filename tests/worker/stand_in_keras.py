@@ -134,6 +134,8 @@ class Embedding:
 
     input_dim: int
     inputs: tuple[Tensor, ...] = ()
+    mask_zero: bool = False
+    stateful: bool = False
 
     def call(self, ids: Any) -> Any:
         return ids
@@ -153,6 +155,7 @@ class Model:
     layers: list[Embedding] = field(default_factory=list)
     output_names: list[str] = field(default_factory=list)
     compiled_with: dict[str, Any] = field(default_factory=dict)
+    _compile_metrics: Any = None
 
     def compile(self, **given: Any) -> None:
         self.compiled_with = given

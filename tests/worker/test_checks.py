@@ -4,6 +4,7 @@ import ctypes
 import dataclasses
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, cast
@@ -403,13 +404,23 @@ def test_what_is_silenced_draws_no_more() -> None:
     assert checks.random_layers(model(DENSE, layer)) == []
 
 
-def test_outputs_are_some_numbers_of_each() -> None:
-    def predict(x: Any, batch_size: int, verbose: int) -> Any:
-        return {"b": np.arange(640.0).reshape(64, 10), "a": np.array([[3.0]])}
-
-    workload = Workload(train=64, batch=64)
+def sampled(predict: Callable[[], Any], *layers: SimpleNamespace) -> list[list[float]]:
+    of_layers = model(*layers)
+    of_layers.predict = lambda x, batch_size, verbose: predict()
     rows = Rows(np.zeros((64, 2), np.float32), np.zeros(64, np.int32))
-    found = checks.sample_outputs(SimpleNamespace(predict=predict), Feed(workload, rows, rows[:0], rows[:0]))
+    return checks.sample_outputs(of_layers, Feed(Workload(train=64, batch=64), rows, rows[:0], rows[:0]))
+
+
+def test_what_predicts_at_random_has_no_outputs_to_compare() -> None:
+    rng = np.random.default_rng(0)
+    assert sampled(lambda: rng.random((64, 2)), DENSE) == []  # dropout that is always on
+    assert sampled(lambda: np.ones((64, 2)), SimpleNamespace(name="sampling", seed_generator=SEED)) == []  # by a seed
+    noisy = iter([np.ones((64, 2)), np.ones((64, 2)) + 1e-4])  # as of a card's rounding
+    assert len(sampled(lambda: next(noisy), DENSE)) == 1
+
+
+def test_outputs_are_some_numbers_of_each() -> None:
+    found = sampled(lambda: {"b": np.arange(640.0).reshape(64, 10), "a": np.array([[3.0]])}, DENSE)
     assert found[0] == [3.0]
     assert (len(found[1]), found[1][:3]) == (64, [0.0, 11.0, 22.0])
     assert len(set(found[1])) == 64
@@ -417,10 +428,8 @@ def test_outputs_are_some_numbers_of_each() -> None:
 
 
 def test_an_output_that_is_no_number_is_a_failure_of_its_own() -> None:
-    rows = Rows(np.zeros((1, 2), np.float32), np.zeros(1, np.int32))
-    model = SimpleNamespace(predict=lambda x, batch_size, verbose: [np.array([1.0]), np.array([np.nan])])
     with pytest.raises(TrialFailure, match=r"output\[1\] has numbers that are not finite") as raised:
-        checks.sample_outputs(model, Feed(Workload(train=1), rows, rows, rows))
+        sampled(lambda: [np.array([1.0]), np.array([np.nan])], DENSE)
     assert raised.value.failure.code is Code.NONFINITE
 
 
@@ -448,16 +457,16 @@ def test_every_way_to_predict_gives_the_same(
     monkeypatch: pytest.MonkeyPatch, dtype: str, apart: float, fails: bool
 ) -> None:
     keras: Any = ModuleType("keras")
-    keras.config = SimpleNamespace(dtype_policy=lambda: SimpleNamespace(compute_dtype=dtype))
     keras.ops = SimpleNamespace(convert_to_numpy=np.asarray)
     monkeypatch.setitem(sys.modules, "keras", keras)
     expected = {"a": np.array([[1.0, -2.0]], np.float32), "b": np.zeros(3, np.float32)}
     outputs = {"a": expected["a"] + 2 * np.float32(apart), "b": expected["b"]}
+    computing = model(SimpleNamespace(compute_dtype=dtype, weights=[1]), SimpleNamespace(weights=[]))
     if not fails:
-        checks.require_equal("call", outputs, expected)
+        checks.require_equal("call", outputs, expected, computing)
         return
     with pytest.raises(TrialFailure) as raised:
-        checks.require_equal("compiled_call", outputs, expected)
+        checks.require_equal("compiled_call", outputs, expected, computing)
     failure = raised.value.failure
     assert failure.code is Code.PARITY
     assert "output['a'] of compiled_call lies" in failure.cause

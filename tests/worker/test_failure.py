@@ -115,7 +115,7 @@ def test_a_step_of_its_own_that_fails_is_for_another_backend() -> None:
 
     with pytest.raises(TrialFailure, match="own test_step does not run"), own_step(Evaluated(), "jax", "learn"):
         raise TypeError
-    said = "own train_step does not run on jax: TypeError: two arguments"
+    said = r"own train_step does not run on jax, given \(x, y\): TypeError: two arguments"
     with pytest.raises(TrialFailure, match=said) as raised, own_step(Own(), "jax", "learn"):
         raise TypeError("two arguments")
     assert (raised.value.failure.code, raised.value.failure.phase) == (Code.UNSUPPORTED, "learn")

@@ -61,6 +61,24 @@ def test_one_layer_that_cannot_be_compiled_keeps_the_model_from_it() -> None:
     assert not jit_default(made(True, True), TORCH, CUDA)  # which compiles nothing unless it is asked to
 
 
+class Refuses(SimpleNamespace):
+    """As Keras does where tensorflow-metal is installed: its setter warns, and compiles nothing."""
+
+    @property
+    def jit_compile(self) -> bool:
+        return False
+
+    @jit_compile.setter
+    def jit_compile(self, value: bool) -> None:
+        pass
+
+
+def test_a_model_that_keras_does_not_compile_is_refused_before_it_is_measured() -> None:
+    with pytest.raises(TrialFailure, match="Keras does not compile this model on torch here"):
+        models.build(scenario(Refuses(**vars(made(True)))), FEED, TORCH, request(jit=True))
+    assert not models.build(scenario(Refuses(**vars(made(True)))), FEED, TORCH, request(jit=False)).jit_compile
+
+
 @pytest.mark.parametrize(("asked", "compiled"), [(None, False), (True, True), (False, False)])
 def test_whether_it_is_compiled_is_always_said(asked: bool | None, compiled: bool) -> None:
     model = models.build(scenario(made(True)), FEED, TORCH, request(jit=asked))

@@ -201,6 +201,10 @@ UNSAFE = "This carries a potential risk of arbitrary code execution and thus it 
             "Keras does not know its Net$",
         ),
         (
+            TypeError("Could not deserialize class 'Net' because its parent module keras.src.x cannot be imported."),
+            "another Keras saved it, whose Net this one does not have$",
+        ),
+        (
             ValueError("Not allowed: H5 dataset '0' declares 9.31 GB but only 0.00 B are stored on disk; refusing"),
             "Keras refuses it: H5 dataset '0' declares 9.31 GB but only 0.00 B are stored on disk$",
         ),

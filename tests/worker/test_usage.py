@@ -170,6 +170,25 @@ def test_a_process_counts_the_processors_that_it_may_run_on(
 
 
 @linux
+@pytest.mark.parametrize(
+    ("confined", "stat", "mounted"),
+    [
+        ([], "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\n", ""),  # gVisor
+        ([5, 7], STAT.format(idle=1, idle0=1, steal=1), ""),  # a container that has no such lines
+        ([0, 2], STAT.format(idle=1, idle0=1, steal=1), "99 88 0:51 /proc/stat /proc/stat rw - fuse.lxcfs lxcfs rw\n"),
+    ],
+)
+def test_what_a_container_does_not_tell_is_not_taken_for_others(
+    tmp_path: Path, confined: list[int], stat: str, mounted: str
+) -> None:
+    (tmp_path / "stat").write_text(stat)
+    (tmp_path / "self").mkdir()
+    (tmp_path / "self" / "mountinfo").write_text(mounted)
+    with pytest.raises(OSError, match="says nothing of these processors"):
+        usage._linux_reader(confined, tmp_path, tmp_path)
+
+
+@linux
 def test_heat_is_counted_where_the_kernel_tells_of_it(tmp_path: Path) -> None:
     (tmp_path / "core_throttle_count").write_text("3\n")
     (tmp_path / "package_throttle_count").write_text("4\n")
@@ -316,10 +335,9 @@ UUID = "GPU-8f2a0b1c-1111-2222-3333-444455556666"
 
 
 class Nvml:
-    """What of NVML is asked: who is on the card, and samples of (process, ms ago, percent)."""
+    """What of NVML is asked: samples of (process, ms ago, percent)."""
 
-    def __init__(self, computing: list[int], drawing: list[int] | None = None) -> None:
-        self.on_card = {"compute": computing, "graphics": drawing or []}
+    def __init__(self) -> None:
         self.samples: list[tuple[int, int, int]] = []
         self.config: Any = None
 
@@ -333,20 +351,6 @@ class Nvml:
     def nvmlDeviceGetHandleByUUID(self, uuid: bytes, card: Any) -> int:  # noqa: N802
         self.config, card._obj.value = uuid, 41
         return 0 if uuid == UUID.encode() else NOT_FOUND
-
-    def nvmlDeviceGetComputeRunningProcesses_v3(self, card: Any, count: Any, found: Any) -> int:  # noqa: N802
-        return self._list("compute", count, found)
-
-    def nvmlDeviceGetGraphicsRunningProcesses_v3(self, card: Any, count: Any, found: Any) -> int:  # noqa: N802
-        return self._list("graphics", count, found)
-
-    def _list(self, kind: str, count: Any, found: Any) -> int:
-        pids = self.on_card[kind]
-        assert count._obj.value >= len(pids)
-        count._obj.value = len(pids)
-        for place, pid in enumerate(pids):
-            found[place].pid = pid
-        return 0
 
     def nvmlDeviceGetProcessUtilization(self, card: Any, found: Any, count: Any, since_us: Any) -> int:  # noqa: N802
         now_us = time.time_ns() // 1_000
@@ -364,29 +368,38 @@ def _visible_card(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
 
 
-def watched(nvml: object) -> usage.CardShare:
-    share = usage.card_share_reader(Device("cuda"), lambda name: nvml)
+def watched(nvml: object, *others: int) -> usage.CardShare:
+    share = usage.card_share_reader(Device("cuda"), others, lambda name: nvml)
     assert share is not None
     return share
 
 
 def test_those_count_that_were_there_before() -> None:
-    nvml = Nvml([7, 8])
-    share = watched(nvml)
+    nvml = Nvml()
+    share = watched(nvml, 7, 8)
     assert nvml.config == 1
     assert share(100 * MS) == 0
     nvml.samples = [(7, 50, 30), (99, 50, 90), (8, 300, 10)]  # 99 came later: it may be this process
     assert share(100 * MS) == 0.3
     nvml.samples = [(7, 5_000, 30)]  # long before the slice
     assert share(100 * MS) == 0
-    assert watched(Nvml([]))(100 * MS) == 0
+    assert watched(object())(100 * MS) == 0  # nobody was there, and nobody is asked
 
 
-def test_who_draws_counts_and_samples_of_one_moment_are_added(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_driver_does_not_tell_is_not_taken_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    nvml = Nvml()
+    monkeypatch.setattr(nvml, "nvmlDeviceGetProcessUtilization", lambda *asked: 3, raising=False)  # not supported (MIG)
+    share = watched(nvml, 7)
+    assert share(100 * MS) is None
+    slice_ = Slice(1, 100 * MS)
+    assert Meter(card=share).with_card(slice_) == slice_
+
+
+def test_samples_of_one_moment_are_added(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "time_ns", lambda: 10**18)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", UUID)
-    nvml = Nvml([7], [8])
-    share = watched(nvml)
+    nvml = Nvml()
+    share = watched(nvml, 7, 8)
     nvml.samples = [(7, 50, 30), (8, 50, 20), (8, 60, 40)]
     assert share(100 * MS) == 0.5
 
@@ -394,17 +407,18 @@ def test_who_draws_counts_and_samples_of_one_moment_are_added(monkeypatch: pytes
 @pytest.mark.parametrize("visible", ["", "GPU-8f2a", "MIG-1"])
 def test_a_card_that_is_not_found_tells_nothing(monkeypatch: pytest.MonkeyPatch, visible: str) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    assert usage.card_share_reader(Device("cuda"), lambda name: Nvml([7])) is None
+    assert usage.card_share_reader(Device("cuda"), [7], lambda name: Nvml()) is None
 
 
 def test_without_a_driver_or_a_card_nothing_is_told() -> None:
     def missing(name: str) -> object:
         raise OSError(f"{name}: cannot open shared object file")
 
-    assert usage.card_share_reader(Device("cuda"), missing) is None
-    assert usage.card_share_reader(Device("cuda"), lambda name: object()) is None  # a driver without these functions
-    assert usage.card_share_reader(Device("cpu")) is None
-    assert usage.card_share_reader(Device("rocm")) is None
+    assert usage.card_share_reader(Device("cuda"), [7], missing) is None
+    assert usage.card_share_reader(Device("cuda"), [7], lambda name: object()) is None  # a driver without the functions
+    assert usage.card_share_reader(Device("cuda"), None) is None
+    assert usage.card_share_reader(Device("cpu"), None) is None
+    assert usage.card_share_reader(Device("rocm"), [7]) is None
 
 
 @pytest.mark.parametrize(("share", "disturbed"), [(None, False), (0.0, False), (0.05, False), (0.06, True)])

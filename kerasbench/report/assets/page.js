@@ -35,7 +35,7 @@ function sortable(table) {
 // Charts, rows of tables whose first column is the scenario, sentences ("dense: ...") and parts ("dense, jax
 // cpu") are filtered by the scenario. Bars, lines, columns, rows and parts of a column are filtered by its backend, which is
 // the first word of the column's name ("jax cpu", on a page of several machines "Chip 9: jax cpu"). A row belongs
-// to the column named in its cell under "column", or under "CPU" where it is compared with a GPU.
+// to the column named in its cell under "column", "candidate" or "against", or under "CPU" where it is compared with a GPU.
 function filter(form) {
   const wanted = form.elements.scenario.value.trim().toLowerCase();
   const boxes = all("[name=backend]", form);
