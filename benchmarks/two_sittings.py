@@ -4,7 +4,8 @@
 
 Ratios are those of a row's columns to the fastest of ONE, with their 95 % intervals. They agree where they are apart by
 no more than both intervals reach (half of each, added). *Jointly*: by no more than the interval of their difference
-does, which is narrower: if the two differed by chance alone, 95 % would agree so.
+does, which is narrower: if the two differed by chance alone, 95 % would agree so. Printed last is how many would agree
+if each interval knew by how much a sitting differs from others besides, for some such standard deviations.
 """
 
 import math
@@ -17,6 +18,10 @@ from kerasbench.report.figures import times
 from kerasbench.results.store import load
 
 
+BETWEEN = (0.01, 0.015, 0.02, 0.03)  # sittings, as standard deviations of a ratio's logarithm
+NORMAL = 1.96  # standard deviations of a 95 % interval
+
+
 def read(file: str) -> Summary:
     return summarize(load(Path(file)))
 
@@ -24,7 +29,8 @@ def read(file: str) -> Summary:
 def main() -> int:
     one, other = map(read, sys.argv[1:])
     rows = {row.label: row for row in other.rows}
-    both = agree = jointly = 0
+    agree = jointly = 0
+    found: list[tuple[float, list[float]]] = []
     print("| row | column | one | other | other / one | agree | jointly |")
     print("|---|---|---|---|---|---|---|")
     for row, ranking in one.ranked:
@@ -37,12 +43,16 @@ def main() -> int:
                 continue
             apart = abs(second.log_centre - first.log_centre)
             reach = [math.log1p(width) for width in (first.half_width, second.half_width)]
-            both, agrees, agrees_jointly = both + 1, apart <= sum(reach), apart <= math.hypot(*reach)
+            found.append((apart, reach))
+            agrees, agrees_jointly = apart <= sum(reach), apart <= math.hypot(*reach)
             agree, jointly = agree + agrees, jointly + agrees_jointly
             words = ["yes" if fits else "no" for fits in (agrees, agrees_jointly)]
             apart_by = f"{second.value / first.value:.2f}"
             print(f"| {' | '.join([row.label, compared.rival.label, times(first), times(second), apart_by, *words])} |")
-    print(f"\n{agree} of {both} agree, {jointly} jointly.")
+    print(f"\n{agree} of {len(found)} agree, {jointly} jointly.")
+    for between in BETWEEN:
+        fit = sum(apart <= sum(math.hypot(one, NORMAL * between) for one in reach) for apart, reach in found)
+        print(f"{fit} would if each interval knew of {100 * between:g} % between sittings.")
     return 0
 
 
