@@ -17,7 +17,6 @@ from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.report.figures import times
 from kerasbench.results.store import load
 
-
 BETWEEN = (0.01, 0.015, 0.02, 0.03)  # sittings, as standard deviations of a ratio's logarithm
 NORMAL = 1.96  # standard deviations of a 95 % interval
 

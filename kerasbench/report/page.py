@@ -64,13 +64,17 @@ CONDITIONS = ("failures", "warnings", "heading")  # what to know of a run beside
 
 def whole(found: Findings) -> Page:
     """Return the whole page: the answer, every table, what failed, what was measured on."""
-    return _page(found, SECTIONS, f"kerasbench on {found.record.machine.chip}, {found.record.started[:10]}")
+    return _page(found, SECTIONS, _title(found))
 
 
 def screen(found: Findings) -> Page:
     """Return what a terminal shows: the answer, the headline, what failed, what was measured on."""
     brief = [dataclasses.replace(spec, build=spec.brief or spec.build) for spec in SECTIONS if spec.screen]
-    return _page(found, brief, f"kerasbench on {found.record.machine.chip}")
+    return _page(found, brief, _title(found))
+
+
+def _title(found: Findings) -> str:
+    return f"kerasbench on {found.record.machine.chip}, {found.record.started[:10]}"
 
 
 def explained(found: Findings) -> Page:
