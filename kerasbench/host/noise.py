@@ -234,7 +234,7 @@ class WarningKind(StrEnum):
     DISTURBED = ("disturbed", "other load disturbed at least one round", "close other programs and run again")
     UNJUDGED = (
         "unjudged",
-        "the losses were not compared with those of the other backends",
+        "what it computes was not compared with the other backends",
         "make the model and its feed deterministic",
     )
     SCATTERED = (

@@ -222,7 +222,7 @@ def test_what_differs_between_columns_is_said_with_who_has_which(package: str, v
 
 def test_a_case_whose_first_losses_could_not_be_compared_is_named() -> None:
     unjudged = dataclasses.replace(made.measurement(), parity=None)
-    said = "the losses were not compared with those of the other backends"
+    said = "what it computes was not compared with the other backends"
     assert table.rows(notes_of(made.trial(backend="jax"), made.trial(found=unjudged)))[1][:3] == [
         "dense", "torch cpu", said,
     ]  # fmt: skip
