@@ -190,7 +190,7 @@ def training_notes(summary: Summary, step: str = STEP) -> Iterator[str]:
 def confidence(rankings: Sequence[Ranking]) -> str:
     """Return how sure the intervals of judged ratios are, ``95 %``: more where few of a run's are significant."""
     levels = {one.ratio.confidence for ranking in rankings for one in ranking.comparisons} or {CONFIDENCE}
-    return " to ".join(dict.fromkeys(f"{100 * level:.4g}" for level in (min(levels), max(levels)))) + " %"
+    return " to ".join(dict.fromkeys(f"{min(99.9, 100 * level):.3g}" for level in (min(levels), max(levels)))) + " %"
 
 
 def _verdict_notes(summary: Summary) -> Iterator[str]:
