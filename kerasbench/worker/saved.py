@@ -260,10 +260,8 @@ def load(file: Path, config: ModelConfig, model_outline: Outline) -> Any:
     optimizers = {name: value for name, value in vars(keras.optimizers).items() if isinstance(value, type)}
     custom = optimizers | _own_classes(config)
     limit = None if config.trust else LOADING_TIMES * file.stat().st_size + LOADING_BYTES
-    if model_outline.scales_loss:  # compile() asks the model's own policy, which is the global one: no file has it
-        keras.config.set_dtype_policy(MIXED)
     try:
-        with limited_memory(limit):
+        with limited_memory(limit), _policy_in_force(model_outline):
             model = keras.saving.load_model(file, custom_objects=custom, safe_mode=not config.trust, compile=True)
     except Exception as error:
         # By its words too: Keras collects what its layers raise.
@@ -326,6 +324,22 @@ def _is_own(value: Any) -> bool:
     """Tell whether a class or a function comes from the user's file, or from what it imports of their own."""
     package = str(getattr(value, "__module__", None) or "builtins").partition(".")[0]
     return package not in sys.stdlib_module_names | FRAMEWORKS
+
+
+@contextmanager
+def _policy_in_force(model_outline: Outline) -> Iterator[None]:
+    """Let compile() scale the loss as it did: it asks the model's own policy, which no file has, so the global one."""
+    if not model_outline.scales_loss:
+        yield
+        return
+    import keras
+
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(MIXED)
+    try:
+        yield
+    finally:
+        keras.config.set_dtype_policy(before)
 
 
 @contextmanager

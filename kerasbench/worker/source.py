@@ -146,11 +146,11 @@ class Source:
             return x, unused
         each = iter(self._losses)
 
-        def draw(output: Any) -> Any:
+        def target(output: Any) -> Any:
             loss = next(each)
             return unused if loss is None and self._no_metrics else draw_targets(loss, output.shape, samples, rng)
 
-        return x, mapped(draw, self._outputs)
+        return x, mapped(target, self._outputs)
 
     @property
     def data(self) -> Dataset:

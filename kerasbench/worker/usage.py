@@ -127,7 +127,8 @@ def _linux_reader(confined: list[int], proc: Path, heat: Path) -> Callable[[], C
         throttled = sum(int(os.pread(file, 32, 0)) for file in throttle_counts) if throttle_counts else None
         return Counters(processors, free * tick_ns, steal * tick_ns, throttled)
 
-    tells = len(lines()) == len(names) and any(int(field) for fields in lines() for field in fields[1:])
+    own = lines()
+    tells = len(own) == len(names) and any(int(field) for fields in own for field in fields[1:])
     if not tells or (confined and _has_other_numbers(proc)):
         raise OSError(f"{proc / 'stat'} says nothing of these processors")  # gVisor has zeros in it
     return read

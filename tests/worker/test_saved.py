@@ -349,3 +349,28 @@ def test_own_layers_that_import_another_backend_are_not_supported_on_this_one(
         "moe_layers.py imports tensorflow, which the processes of the other backends do not have",
     )
     assert "--backend tensorflow" in failure.remedy
+
+
+def test_a_loss_is_scaled_where_layers_compute_in_float16_and_the_policy_is_that_of_before_afterwards(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = {"class_name": "DTypePolicy", "module": "keras", "config": {"name": "mixed_float16"}}
+    written(file, with_layer(class_name="Dense", module="keras.layers", dtype=policy))
+    found = read(file)
+    assert found.scales_loss and not read(written(file, ONE)).scales_loss
+    chosen = ["float32"]
+    config = SimpleNamespace(dtype_policy=lambda: chosen[-1], set_dtype_policy=chosen.append)
+    monkeypatch.setitem(sys.modules, "keras", SimpleNamespace(config=config))
+    with saved._policy_in_force(found):
+        assert chosen[-1] == "mixed_float16"
+    assert chosen[-1] == "float32"
+
+
+def test_what_a_file_of_own_layers_imports_of_its_author_s_counts_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mylib.py").write_text("class PatchEncoder: ...\n")
+    (tmp_path / "own.py").write_text("from pathlib import Path\nimport numpy\nfrom mylib import PatchEncoder\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, saved.CUSTOM, raising=False)
+    assert list(saved._own_classes(ModelConfig(custom=str(tmp_path / "own.py")))) == ["PatchEncoder"]
