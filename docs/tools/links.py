@@ -1,8 +1,8 @@
-"""A hook of mkdocs: pages and pictures of results/ and the change log become pages of the site, and links to them hold.
+"""A hook of mkdocs: results/ and the change log become part of the site, and links to them hold.
 
 In the repository a page links ../results/x.md and ../kerasbench/y.py. The site has no place above it, so here
 
-- ``../results/*.md``, ``../results/*.svg`` and ``../CHANGELOG.md`` are copied, and lose their ``../``;
+- the pages, pictures and data of ``../results/`` and ``../CHANGELOG.md`` are copied, and lose their ``../``;
 - any other file or folder of the repository is linked by ``repo_url`` of mkdocs.yml, and without one is just named.
 
 A link to something that does not exist is a warning, which fails ``mkdocs build --strict``.
@@ -15,7 +15,7 @@ from typing import Any
 
 LOG = logging.getLogger("mkdocs.plugins.links")
 ROOT = Path(__file__).resolve().parents[2]
-COPIED = ("CHANGELOG.md", "results/*.md", "results/*.svg")
+COPIED = ("CHANGELOG.md", "results/*.md", "results/*.svg", "results/*.json")
 # [text](../target) and ![text](../target), with an anchor or not
 OUTWARD = re.compile(r"(!?)\[((?:[^\]\\]|\\.)*)\]\(\.\./([^)#\s]*)(#[^)\s]*)?\)")
 
@@ -43,7 +43,7 @@ def rewritten(text: str, repository: str | None, missing: list[str]) -> str:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pages and pictures from outside docs/."""
+    """Add the pages, pictures and data from outside docs/."""
     from mkdocs.structure.files import File
 
     for name in copied():
