@@ -14,6 +14,7 @@ Genetics and Molecular Biology 3(1), 2004. benchmarks/moderated.py shows by simu
 import dataclasses
 import math
 import statistics
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -49,12 +50,13 @@ class LogEstimate:
     """A positive value, or a ratio of two, by its logarithm."""
 
     log_centre: float
-    log_error: float | None  # the standard error; None where there is no interval
+    log_error: float | None  # the standard error by what was measured; None where there is no interval
     degrees: float  # of freedom
     trials: int  # of a ratio: its blocks or rounds
     basis: Basis = "trials"  # the interval is over these, over the sittings of a run, or over slices taken in turns
     disturbed: bool = False  # other processes used so much of the machine that it decides nothing
     confidence: float = CONFIDENCE  # of its interval: more where it is one of many that are judged together
+    between_sittings: float = 0.0  # by what others are taken to differ: a standard deviation of the logarithm
 
     @property
     def value(self) -> float:
@@ -62,18 +64,37 @@ class LogEstimate:
 
     @property
     def low(self) -> float | None:
-        return None if self.log_error is None else math.exp(self.log_centre - self._reach(self.log_error))
+        return None if self.log_error is None else math.exp(self.log_centre - self._reach)
 
     @property
     def high(self) -> float | None:
-        return None if self.log_error is None else math.exp(self.log_centre + self._reach(self.log_error))
+        return None if self.log_error is None else math.exp(self.log_centre + self._reach)
 
     @property
     def half_width(self) -> float | None:
         return None if self.high is None else self.high / self.value - 1
 
-    def _reach(self, error: float) -> float:
-        return t_quantile(self.degrees, self.confidence) * error
+    @property
+    def _reach(self) -> float:
+        return self.at_most(lambda degrees: t_quantile(degrees, self.confidence))
+
+    def at_most(self, errors: Callable[[float], float]) -> float:
+        """Return how far so many standard errors reach, given their degrees of freedom; the farthest of ``errors``."""
+        return max(errors(degrees) * error for error, degrees in self.errors)
+
+    @property
+    def errors(self) -> list[tuple[float, float]]:
+        """The standard errors that its interval has room for, each with its degrees of freedom; there must be one.
+
+        The first is that of the sittings it was measured in, the last that of any sitting (Welch and Satterthwaite).
+        What is assumed makes the last one better known, so after three blocks the first may reach farther.
+        """
+        assert self.log_error is not None
+        found = [(self.log_error, self.degrees)]
+        if self.between_sittings:
+            error = math.hypot(self.log_error, self.between_sittings)
+            found.append((error, self.degrees * (error / self.log_error) ** 4 if self.log_error else math.inf))
+        return found
 
     @property
     def has_interval(self) -> bool:
@@ -101,7 +122,9 @@ class LogEstimate:
         variances = (self.log_error**2, other.log_error**2)
         shares = variances[0] ** 2 / self.degrees + variances[1] ** 2 / other.degrees
         degrees = sum(variances) ** 2 / shares if shares else min(self.degrees, other.degrees)
-        return LogEstimate(centre, math.sqrt(sum(variances)), degrees, trials, basis, disturbed)
+        between = math.hypot(self.between_sittings, other.between_sittings)
+        error = math.sqrt(sum(variances))
+        return LogEstimate(centre, error, degrees, trials, basis, disturbed, between_sittings=between)
 
 
 @dataclass(frozen=True)
@@ -310,13 +333,13 @@ def claim(a_over_b: LogEstimate | None, effect: float) -> Claim:
     """
     if a_over_b is None or a_over_b.log_error is None or a_over_b.disturbed:
         return Claim(Verdict.INCONCLUSIVE, None)
-    edge, centre, error = math.log1p(effect), a_over_b.log_centre, a_over_b.log_error
+    edge, centre = math.log1p(effect), a_over_b.log_centre
     verdict = Verdict.SAME if abs(centre) < edge else (Verdict.SLOWER if centre > 0 else Verdict.FASTER)
-    if error == 0:
-        return Claim(verdict, 0.0)
     from scipy.special import stdtr  # the probability of a smaller t
 
-    return Claim(verdict, min(1.0, 2 * float(stdtr(a_over_b.degrees, -abs(abs(centre) - edge) / error))))
+    beyond = abs(abs(centre) - edge)
+    p_values = [2 * float(stdtr(degrees, -beyond / error)) if error else 0.0 for error, degrees in a_over_b.errors]
+    return Claim(verdict, min(1.0, max(p_values)))
 
 
 def detectable(ratio: LogEstimate, effect: float) -> float | None:
@@ -326,7 +349,7 @@ def detectable(ratio: LogEstimate, effect: float) -> float | None:
     """
     if ratio.log_error is None:
         return None
-    return math.expm1(math.log1p(effect) + errors_beyond(ratio.degrees, ratio.confidence) * ratio.log_error)
+    return math.expm1(math.log1p(effect) + ratio.at_most(lambda degrees: errors_beyond(degrees, ratio.confidence)))
 
 
 @cache
@@ -361,10 +384,12 @@ def _rounds(ratio: LogEstimate, room: float, errors: Callable[[float], float]) -
     if ratio.log_error is None or ratio.basis == "sittings":
         return None
     deviation, borrowed = scatter(ratio)
-    for rounds in range(MIN_TRIALS_FOR_INTERVAL, MAX_ROUNDS_CONSIDERED + 1):
-        if errors(borrowed + rounds - 1) * deviation / math.sqrt(rounds) <= room:
-            return rounds
-    return None
+
+    def fits(rounds: int) -> bool:
+        return after(rounds, deviation, borrowed, ratio.between_sittings).at_most(errors) <= room
+
+    rounds = bisect_left(range(MAX_ROUNDS_CONSIDERED + 1), True, lo=MIN_TRIALS_FOR_INTERVAL, key=fits)
+    return rounds if rounds <= MAX_ROUNDS_CONSIDERED else None
 
 
 def scatter(ratio: LogEstimate) -> tuple[float, float]:
@@ -375,6 +400,12 @@ def scatter(ratio: LogEstimate) -> tuple[float, float]:
     assert ratio.log_error is not None
     borrowed = max(0.0, ratio.degrees - (ratio.trials - 1)) if ratio.basis == "trials" else 0.0
     return ratio.log_error * math.sqrt(ratio.trials), borrowed
+
+
+def after(rounds: int, deviation: float, borrowed: float, between_sittings: float) -> LogEstimate:
+    """Return a ratio of 1 as so many rounds of one sitting would know it, by what rounds and sittings differ by."""
+    error, degrees = deviation / math.sqrt(rounds), borrowed + rounds - 1
+    return LogEstimate(0.0, error, degrees, rounds, between_sittings=between_sittings)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from kerasbench.analysis.estimates import (
     variance,
 )
 from kerasbench.analysis.generation import Growth, by_cycle
-from kerasbench.analysis.metrics import BY_NAME, CALLED, PER_TOKEN, generation_of
+from kerasbench.analysis.metrics import BY_NAME, CALLED, PER_TOKEN, RATE, generation_of
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import (
     GROWS,
@@ -51,6 +51,10 @@ SCATTERS = {
     **dict.fromkeys((*(f"{called}_p50_ms" for called in CALLED), *PER_TOKEN), 0.08),  # a token is a call
     "predict_samples_per_s": 0.06,
 }
+# By how much the ratio of two backends, or of two devices, differs from one sitting of a machine to another, beyond
+# what blocks show: a standard deviation of the logarithm (docs/studies.md, "Sittings of one night").
+BETWEEN_SITTINGS = 0.02
+SPEEDS = ("ms", "s", RATE)  # units of what it is known of; memory does not follow the machine's hours
 
 LEAST_UNDISTURBED = 6  # cycles, or half of them all: units that cannot be made shorter have three
 
@@ -287,11 +291,25 @@ class Spread:
 
 
 def in_row(row: Row, a: Column, b: Column, metric: str) -> LogEstimate | None:
-    """Return the ratio a/b of a metric in a row; None where nothing can be divided."""
+    """Return the ratio a/b of a metric in a row; None where nothing can be divided.
+
+    Its interval is for any sitting on the machine: that of ``ratio_of``, wider by what sittings differ by.
+    """
     key = (a, b, metric)
     if key not in row.ratios:  # a page asks for each several times
-        row.ratios[key] = ratio_of(row.cases[a], row.cases[b], metric, row.cases.values(), row.priors)
+        cases = row.cases[a], row.cases[b]
+        ratio = ratio_of(*cases, metric, row.cases.values(), row.priors)
+        between = _between_sittings(cases, metric, ratio) if ratio else 0.0
+        row.ratios[key] = ratio and dataclasses.replace(ratio, between_sittings=between)
     return row.ratios[key]
+
+
+def _between_sittings(cases: tuple[CaseSummary, CaseSummary], metric: str, ratio: LogEstimate) -> float:
+    """Return by how much the mean over its sittings is assumed to differ from a ratio; 0 where three have shown it."""
+    a, b = cases
+    if ratio.basis == "sittings" or BY_NAME[metric].unit not in SPEEDS or differ_little((a.trials[0], b.trials[0])):
+        return 0.0
+    return BETWEEN_SITTINGS / math.sqrt(len({trial.sitting for case in cases for trial, _ in case.trials}))
 
 
 def ratio_of(
@@ -448,23 +466,31 @@ def typical_scatter(metric: str) -> float:
 
 def assumed_scatter(pair: tuple[MeasuredTrial, MeasuredTrial], metric: str) -> float:
     """Return by how much the ratio of these two is assumed to differ from block to block."""
-    (a, _), (b, _) = pair
-    if not is_one_backend(pair) or a.options.busy_cores != b.options.busy_cores:
+    if not differ_little(pair):
         return typical_scatter(metric)
     return math.sqrt(2) * BETWEEN_PROCESSES.get(pair[0][0].backend, BETWEEN_OTHERS)
 
 
 def prior_for(pair: tuple[MeasuredTrial, MeasuredTrial], metric: str, priors: Priors | None) -> Prior | None:
     """Return what the run's other ratios know of the scatter of this one; nothing, where one side has busy cores."""
-    (a, _), (b, _) = pair
-    is_alike = a.options.busy_cores == b.options.busy_cores
-    return priors(metric, is_one_backend(pair)) if priors and is_alike else None
+    return priors(metric, is_one_backend(pair)) if priors and is_alike(pair) else None
 
 
 def is_one_backend(pair: tuple[MeasuredTrial, MeasuredTrial]) -> bool:
     """Tell whether both are columns of one backend on one device."""
     (a, _), (b, _) = pair
     return (a.backend, a.device.label) == (b.backend, b.device.label)
+
+
+def is_alike(pair: tuple[MeasuredTrial, MeasuredTrial]) -> bool:
+    """Tell whether as many cores were kept busy beside both."""
+    (a, _), (b, _) = pair
+    return a.options.busy_cores == b.options.busy_cores
+
+
+def differ_little(pair: tuple[MeasuredTrial, MeasuredTrial]) -> bool:
+    """Tell whether what hits one hits the other: both are of one backend and device, with as many busy cores."""
+    return is_one_backend(pair) and is_alike(pair)
 
 
 def priors_of(rows: Sequence[Iterable[CaseSummary]]) -> Priors:

@@ -271,9 +271,10 @@ def crossing_interval(ratios: Ratios) -> tuple[float, float]:
     rng = random.Random(0)  # the same data have the same tables
     draws = np.array(
         [
-            ratio.log_centre + ratio.log_error * stdtrit(ratio.degrees, [rng.random() for _ in range(DRAWS)])
+            ratio.log_centre + error * stdtrit(degrees, [rng.random() for _ in range(DRAWS)])
             for _, ratio in ratios
-            if ratio.log_error is not None
+            if ratio.has_interval
+            for error, degrees in ratio.errors[-1:]
         ]
     )
     falling = draws if ratios[0][1].log_centre > 0 else -draws

@@ -12,7 +12,7 @@ from pathlib import Path
 from kerasbench.analysis import estimates
 from kerasbench.analysis.estimates import CONFIDENCE, MIN_RATIOS, MIN_TRIALS_FOR_INTERVAL, errors_beyond
 from kerasbench.analysis.metrics import NS_PER_S
-from kerasbench.analysis.ratios import TYPICAL_SCATTER
+from kerasbench.analysis.ratios import BETWEEN_SITTINGS, TYPICAL_SCATTER
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import ResultsError
 from kerasbench.host import Machine
@@ -98,7 +98,9 @@ def detectable(planned: Plan, effect: float, scatter: RunScatter) -> dict[int, f
     if most < MIN_TRIALS_FOR_INTERVAL:
         return {}
     after = (max(least, MIN_TRIALS_FOR_INTERVAL), most)  # a race begins with one
-    return {rounds: minimum_detectable_effect(rounds, scatter, effect, together) for rounds in after}
+    one_backend = planned.config.versus or len({(case.backend, case.device.label) for case in planned.cases}) == 1
+    between = 0.0 if one_backend else BETWEEN_SITTINGS
+    return {rounds: minimum_detectable_effect(rounds, scatter, effect, together, between) for rounds in after}
 
 
 def comparisons(cases: Sequence[Case]) -> int:
@@ -110,15 +112,19 @@ def comparisons(cases: Sequence[Case]) -> int:
     return max([1, *tables.values()])
 
 
-def minimum_detectable_effect(rounds: int, scatter: RunScatter, effect: float, together: int = 1) -> float:
+def minimum_detectable_effect(
+    rounds: int, scatter: RunScatter, effect: float, together: int = 1, between_sittings: float = 0.0
+) -> float:
     """Return the difference, as a share, that will be called in nine of ten cases, by the noncentral t distribution.
 
     It is one of so many that are judged together, and called at the latest by a t test at the level over their number.
-    Where there are enough of them, they lend each other degrees of freedom.
+    Where there are enough of them, they lend each other degrees of freedom. All rounds are of one sitting, and sittings
+    differ by so much (a standard deviation of the logarithm).
     """
     borrowed = (scatter.borrowed or TYPICAL_BORROWED) if together >= MIN_RATIOS else 0.0
-    beyond = errors_beyond(borrowed + rounds - 1, 1 - (1 - CONFIDENCE) / together)
-    return math.expm1(math.log1p(effect) + beyond * scatter.between / math.sqrt(rounds))
+    ratio = estimates.after(rounds, scatter.between, borrowed, between_sittings)
+    confidence = 1 - (1 - CONFIDENCE) / together
+    return math.expm1(math.log1p(effect) + ratio.at_most(lambda degrees: errors_beyond(degrees, confidence)))
 
 
 # On 2 cores; only until the first trials have been timed. The first: of all but the slices and published epochs.

@@ -6,13 +6,14 @@ from kerasbench.analysis.cases import Row
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Verdict
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.rankings import Comparison, Ranking, sittings
+from kerasbench.analysis.rankings import Comparison, Ranking
 from kerasbench.analysis.series import SeriesComparison, SizeSeries
 from kerasbench.analysis.summary import disturbance, is_warned
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code
 from kerasbench.report import charts, race, soak
 from kerasbench.report.figures import (
+    any_sitting,
     confidence,
     failed,
     listed,
@@ -65,10 +66,9 @@ def answer(found: Findings) -> Section | None:
     table = Table(["scenario", "fastest", *column_names.values()], rows)
     notes = [
         f"×: how many times as long a typical {timed_in(found.plain.rows)} takes as with the fastest (median, "
-        f"{confidence(found.plain.rankings)} interval)."
+        f"{confidence(found.plain.rankings)} interval).",
+        *any_sitting(found.plain.rankings),
     ]
-    if not any(sittings(*one) for one in found.plain.ranked):
-        notes.append("The interval is of this sitting: on another day some ratios differ by more (docs/method.md).")
     by_means = [
         f"{row.label}: {text}" for row, ranking in found.plain.ranked if (text := _by_means(ranking, column_names))
     ]

@@ -202,6 +202,7 @@ def _verdict_notes(summary: Summary) -> Iterator[str]:
         yield f"×: the time over that of the fastest of the row. ±: its {level} interval, {paired(summary.rows)}."
         yield f"Significant: by more than {as_given(summary.record.minimal_effect)}{corrected(summary)}."
         yield from moderated(summary)
+        yield from any_sitting(summary.rankings)
         return
     rounds = max((row.rounds for row in summary.rows), default=summary.record.rounds_completed)
     yield (
@@ -240,6 +241,8 @@ def could_have_seen(judged: Iterable[Comparison | Contrast | Difference | Change
     of_rounds = [one for one in unclear if one.has_interval and one.basis != "sittings"]
     if effect < WANTED < max((detectable(one, effect) or 0.0 for one in of_rounds), default=0.0):
         needed = [rounds_to_see(one, effect, WANTED) for one in of_rounds]
+        if not any(needed) and any(one.between_sittings for one in of_rounds):
+            return [f"{text} More rounds of one sitting would not show {100 * WANTED:.0f} %."]
         rounds = sorted({MANY_ROUNDS if one is None else min(one, MANY_ROUNDS) for one in needed})
         words = [f"more than {MANY_ROUNDS}" if one == MANY_ROUNDS else str(one) for one in (rounds[0], rounds[-1])]
         about = "" if rounds[0] == MANY_ROUNDS else "about "
@@ -249,6 +252,15 @@ def could_have_seen(judged: Iterable[Comparison | Contrast | Difference | Change
 
 def _rounded_up(share: float) -> str:
     return f"{math.ceil(100 * share)} %" if share < 1 else f"{math.ceil(1 + share):,}×"
+
+
+def any_sitting(rankings: Sequence[Ranking]) -> list[str]:
+    """Return by how much the intervals are wider than those of the sittings that were measured; nothing if none is."""
+    deviation = max((one.ratio.between_sittings for ranking in rankings for one in ranking.comparisons), default=0.0)
+    if not deviation:
+        return []
+    by = f"{100 * deviation:.2g} %"
+    return [f"Intervals allow for another sitting, whose ratios differ by about {by} (docs/method.md)."]
 
 
 def moderated(summary: Summary) -> list[str]:

@@ -90,7 +90,7 @@ def _compared(one: Comparison) -> list[Cell]:
     made, decides = one.ratio.trials, one.decides
     if one.verdict is not Verdict.INCONCLUSIVE:
         rounds = number(made)
-    elif one.ratio.basis == "sittings":
+    elif one.ratio.basis == "sittings" or (decides is None and one.ratio.between_sittings):
         rounds = Cell("another day")  # more rounds of the same days would not decide it
     elif decides is None or decides > SCARCE_ROUNDS:
         rounds = Cell(f"over {SCARCE_ROUNDS}", SCARCE_ROUNDS)
@@ -361,8 +361,8 @@ def each_sitting(found: Findings) -> Section | None:
         "The run went on after more than an hour, or after the machine had been started again. The time relative to "
         "the fastest, in each sitting.",
         *spans,
-        "With three sittings or more the intervals of all tables are over sittings. With two they are over rounds, and "
-        "know little of what two days differ by.",
+        "With three sittings or more the intervals of all tables are over sittings. With two they are over rounds, "
+        "and wider by what sittings are taken to differ by.",
     ]
     return Section("Sittings", table=Table(headers, rows), notes=notes)
 

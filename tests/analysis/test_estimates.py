@@ -25,6 +25,7 @@ from kerasbench.analysis.estimates import (
     welch,
 )
 from tests import made
+from tests.made import known
 
 
 @pytest.mark.parametrize("values", [[3.0], [3.0, 3.1]])
@@ -143,6 +144,51 @@ def test_of_an_interval_over_sittings_no_number_of_rounds_is_promised() -> None:
     assert estimates.rounds_to_decide(over_days, 0.03) is None
     assert estimates.rounds_to_see(over_days, 0.03, 0.5) is None
     assert measured(2.0, 0.1).and_then(over_days).basis == "sittings"
+
+
+def test_an_interval_has_room_for_other_sittings_and_is_never_narrower_for_it() -> None:
+    own = measured(0.5, 0.03)
+    ratio = dataclasses.replace(own, between_sittings=0.02)
+    (error, _), (of_any, degrees) = ratio.errors
+    assert own.errors == ratio.errors[:1] and of_any == pytest.approx(math.hypot(error, 0.02))
+    assert degrees == pytest.approx(own.degrees * (of_any / error) ** 4)  # of Welch and Satterthwaite
+    assert known(ratio.half_width) > known(own.half_width)
+    few = LogEstimate(0.0, 0.03, 2, 3)  # Student's t asks for 4.3 errors; with what is assumed, for 2.7
+    assert dataclasses.replace(few, between_sittings=0.02).half_width == few.half_width
+    exact = dataclasses.replace(own, log_error=0.0, between_sittings=0.02)
+    assert known(exact.half_width) == pytest.approx(math.expm1(1.95996 * 0.02), rel=1e-4)
+    assert dataclasses.replace(exact, log_error=None).half_width is None
+    assert ratio.and_then(ratio.inverse).between_sittings == pytest.approx(0.02 * math.sqrt(2))
+
+
+def test_the_interval_of_few_blocks_holds_what_any_sitting_would_find() -> None:
+    rng, runs = random.Random(1), 2000
+    for own in (0.01, 0.03, 0.1):
+        hits = 0
+        for _ in range(runs):
+            sitting = rng.gauss(0.0, 0.02)
+            found = estimate([math.exp(sitting + rng.gauss(0.0, own)) for _ in range(3)])
+            interval = dataclasses.replace(found, between_sittings=0.02)
+            hits += known(interval.low) <= 1 <= known(interval.high)
+        assert 0.935 < hits / runs < 0.97
+
+
+def test_an_interval_and_a_verdict_agree_where_sittings_differ() -> None:
+    rng = random.Random(1)
+    for _ in range(200):
+        own = LogEstimate(rng.gauss(0.0, 0.1), rng.uniform(0.001, 0.1), rng.choice((2, 9)), 3)
+        ratio = dataclasses.replace(own, between_sittings=0.02)
+        beyond = known(ratio.low) > 1.03 or known(ratio.high) < 1 / 1.03
+        assert (judge(ratio) in (Verdict.FASTER, Verdict.SLOWER)) is beyond
+        assert judge(ratio) is not Verdict.SAME  # 3 % is less than two sittings differ by
+
+
+def test_rounds_decide_only_what_sittings_leave_open() -> None:
+    near, far = measured(0.94, 0.06), measured(0.8, 0.15)
+    assert estimates.rounds_to_decide(near, 0.03) is not None
+    assert estimates.rounds_to_decide(dataclasses.replace(near, between_sittings=0.02), 0.03) is None
+    more = dataclasses.replace(far, between_sittings=0.08)
+    assert known(estimates.rounds_to_decide(far, 0.03)) < known(estimates.rounds_to_decide(more, 0.03))
 
 
 def test_on_battery_a_difference_must_be_larger() -> None:

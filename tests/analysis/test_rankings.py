@@ -5,9 +5,11 @@ from itertools import chain
 
 import pytest
 
+from kerasbench.analysis.cases import HEADLINE
 from kerasbench.analysis.estimates import Verdict, estimate
 from kerasbench.analysis.findings import Findings, findings
 from kerasbench.analysis.rankings import Ranking, break_evens, of_keras, sittings, speed_ups
+from kerasbench.analysis.ratios import in_row, ratio_of
 from kerasbench.analysis.summary import Summary, concerns, is_warned, summarize
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column, Device, Options
@@ -18,6 +20,7 @@ from kerasbench.report.page import document
 from kerasbench.report.sections import Cell
 from kerasbench.results.record import Record, TrialRecord
 from tests import made
+from tests.made import known
 
 JAX, TORCH = Column("jax", "cpu"), Column("torch", "cpu")
 
@@ -287,6 +290,28 @@ def test_a_sitting_that_others_disturbed_is_not_held_against_the_other() -> None
     first, second = found.ratios.values()
     disturbed = dataclasses.replace(found, ratios={1: first, 2: dataclasses.replace(second, disturbed=True)})
     assert found.differ and not disturbed.differ
+
+
+@pytest.mark.parametrize(("steps_ms", "deviation"), [([2.0], 0.02), ([2.0, 2.1], 0.02 / math.sqrt(2))])
+def test_one_sitting_or_two_allow_for_others(steps_ms: list[float], deviation: float) -> None:
+    (row,) = summarize(in_sittings(steps_ms)).rows
+    jax, torch = row.cases
+    own = known(ratio_of(row.cases[torch], row.cases[jax], HEADLINE, row.cases.values()))
+    found = known(in_row(row, torch, jax, HEADLINE))
+    assert found.between_sittings == pytest.approx(deviation)
+    assert dataclasses.replace(found, between_sittings=0) == own
+    assert known(in_row(row, torch, jax, "peak_rss_mib")).between_sittings == 0
+
+
+def test_what_hits_a_column_of_one_backend_hits_the_other() -> None:
+    trials = [
+        made.in_block(index, made.sliced([ms] * 6), options=Options(jit=jit))
+        for index in range(1, 4)
+        for jit, ms in ((False, 2.0), (True, 1.0))
+    ]
+    (row,) = summarize(made.record(*trials, rounds=3)).rows
+    one, other = row.cases
+    assert known(in_row(row, one, other, HEADLINE)).between_sittings == 0
 
 
 def test_of_three_the_interval_is_over_sittings() -> None:

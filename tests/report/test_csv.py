@@ -47,7 +47,7 @@ def test_a_figure_stands_beside_that_of_the_fastest_of_its_row() -> None:
     found = rows(*made.in_rounds(1, 2, 3, backend="jax"), *made.in_rounds(2, 4, 6), rounds=3)
     ratios = {(row["backend"], row["metric"]): row for row in found}
     slow, fast = ratios["torch", "steady_step_ms"], ratios["jax", "steady_step_ms"]
-    assert [round(float(slow[name]), 6) for name in ("ratio", "ratio_low", "ratio_high")] == [2.0] * 3
+    assert [round(float(slow[name]), 2) for name in ("ratio", "ratio_low", "ratio_high")] == [2.0, 1.92, 2.08]
     assert (fast["ratio"], fast["ratio_low"], fast["ratio_high"]) == ("1.0", "", "")
     assert float(ratios["torch", "predict_p50_ms"]["ratio"]) == 1.0
     assert [ratios["torch", name]["ratio"] for name in ("final_loss", "epoch_overhead_ms")] == ["", ""]

@@ -98,7 +98,7 @@ def test_the_index_says_where_one_overtakes_another_and_leaves_versions_to_their
     made.stored(tmp_path, dataclasses.replace(versions, config=asked, started="2026-01-07T00:00:00Z"))
     index = made_from([tmp_path])[tmp_path / INDEX]
     (line,) = [line for line in index.splitlines() if line.startswith("| dense")]
-    assert "dense (sizes)" in line and "torch is faster than JAX from about batch 27 (27–27) on." in line
+    assert "dense (sizes)" in line and "torch is faster than JAX from about batch 27 (26–28) on." in line
     assert "2026-01-07T000000.md" in index
 
 
