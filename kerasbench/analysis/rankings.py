@@ -257,11 +257,13 @@ def of_warm_cache(rows: Sequence[Row], effect: float) -> list[Contrast]:
 
 def _with_and_without(option: str, rows: Sequence[Row]) -> Iterator[tuple[Row, Column, Column]]:
     """Yield each column that has an option, and the one that differs from it by not having it."""
+    default = getattr(DEFAULT, option)
     for row in rows:
         for column in row.cases:
-            other = column.with_options(**{option: getattr(DEFAULT, option)})
-            if other != column and other in row.cases:
-                yield row, column, other
+            if getattr(column.options, option) != default:
+                other = column.with_options(**{option: default})
+                if other in row.cases:
+                    yield row, column, other
 
 
 def speed_ups(rows: Sequence[Row], effect: float) -> list[Contrast]:

@@ -359,11 +359,6 @@ def _problems_of_trial(trial: TrialRecord) -> Iterator[str]:
 
 def _out_of_range(value: Any, name: str = "") -> str:
     """Return the name of the first field that has a number out of range; empty if all are in range."""
-    if isinstance(value, NUMBERS):
-        most = MAX_WHOLE if isinstance(value, int) else MAX_REAL
-        return "" if LEAST.get(name, -most) <= value <= most else name
-    if isinstance(value, str) or value is None:
-        return ""
     if isinstance(value, list):
         if None in value:
             value = [each for each in value if each is not None]
@@ -375,7 +370,11 @@ def _out_of_range(value: Any, name: str = "") -> str:
     else:
         parts = vars(value).items() if dataclasses.is_dataclass(value) else ()
     for of, part in parts:
-        if field := _out_of_range(part, of):
+        if isinstance(part, NUMBERS):
+            most = MAX_WHOLE if isinstance(part, int) else MAX_REAL
+            if not LEAST.get(of, -most) <= part <= most:
+                return of
+        elif part is not None and not isinstance(part, str) and (field := _out_of_range(part, of)):
             return field
     return ""
 
