@@ -24,7 +24,8 @@ from kerasbench.protocol.measurement import Measurement, Slice
 from kerasbench.protocol.requests import Protocol
 from kerasbench.results.record import RunConfig, TrialRecord
 from kerasbench.runs import schedule, sizes
-from kerasbench.runs.rounds import freeze, trial_record, trial_request
+from kerasbench.runs.rounds import trial_record, trial_request
+from kerasbench.runs.rows import freeze
 
 LIMITS = Limits(300.0, "this benchmark's limit of 300 s")
 STEPS = Protocol(kind="sweep")  # steps alone, for as long as a whole block's slices may take

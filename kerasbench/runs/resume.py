@@ -28,7 +28,7 @@ from kerasbench.results.record import (
     measuring_code,
 )
 from kerasbench.results.store import is_held, records
-from kerasbench.runs.rounds import OpenRow, rows_of
+from kerasbench.runs.rows import OpenRow, rows_of
 from kerasbench.text import complain
 
 WHOLE_SOAK = 0.95  # of its minutes: the last slice may end a little early

@@ -33,7 +33,8 @@ from kerasbench.results.store import Store
 from kerasbench.runs import resume
 from kerasbench.runs.machine import MachineMonitor
 from kerasbench.runs.resume import Interrupted
-from kerasbench.runs.rounds import Run, seconds
+from kerasbench.runs.rounds import Run
+from kerasbench.runs.rows import seconds
 from kerasbench.scenario import is_saved
 from kerasbench.settings import VERSUS, Settings
 

@@ -24,7 +24,7 @@ from kerasbench.report.markdown import escape
 from kerasbench.results import record
 from kerasbench.results.record import Record, TrialRecord
 from kerasbench.results.store import Store, load
-from kerasbench.runs.rounds import seconds
+from kerasbench.runs.rows import seconds
 from kerasbench.runs.run import FinishedRun
 from tests import made, stand_in
 from tests.analysis.test_soak import went_on

@@ -38,7 +38,7 @@ from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import ModelConfig, Protocol
 from kerasbench.results.record import QUICK, SWEEP, Effort, RaceConfig, Record, SoakConfig, TrialRecord, exactly
 from kerasbench.results.store import Store, load
-from kerasbench.runs import machine, rounds
+from kerasbench.runs import machine, rounds, rows
 from kerasbench.runs.schedule import order_cases
 from tests import made
 from tests.scripted import CASES, Events, FakeWorker, Quiet, execute, noisy, with_config
@@ -196,7 +196,7 @@ def test_a_first_trial_calibrates_and_later_ones_leave_out_what_is_known_or_what
 
 
 def test_what_a_row_s_last_rounds_took_tells_what_another_takes() -> None:
-    row = rounds.OpenRow([made.case()], had=6)
+    row = rows.OpenRow([made.case()], had=6)
     for index in range(1, 7):
         taken_s = 100 if index < 4 else 30
         row.take(dataclasses.replace(made.in_block(index, made.measurement()), wall_ns=taken_s * 10**9))

@@ -9,7 +9,7 @@ from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.messages import Code, Failure, Phase
 from kerasbench.results.record import PUBLISHED
-from kerasbench.runs import rounds
+from kerasbench.runs import rounds, rows
 from tests import made
 from tests.scripted import CASES
 
@@ -18,19 +18,19 @@ SIZED = [made.case(backend=backend, options=Options(batch=8)) for backend in ("t
 
 
 def test_a_row_is_what_is_compared() -> None:
-    found = rounds.rows_of(made.plan(*CASES, CONV, *SIZED))
+    found = rows.rows_of(made.plan(*CASES, CONV, *SIZED))
     assert [[case.label for case in row.cases] for row in found] == [
         ["dense torch cpu", "dense jax cpu"],
         ["conv torch cpu"],
         ["dense torch cpu batch=8", "dense jax cpu batch=8"],
     ]
-    assert len(rounds.rows_of(made.plan(*CASES, effort=PUBLISHED))) == 2
+    assert len(rows.rows_of(made.plan(*CASES, effort=PUBLISHED))) == 2
 
 
 def test_rows_come_in_the_order_of_their_cases() -> None:
-    found = rounds.rows_of(made.plan(*CASES, CONV, *SIZED))
+    found = rows.rows_of(made.plan(*CASES, CONV, *SIZED))
     drawn = [SIZED[1], CONV, CASES[0], SIZED[0], CASES[1]]
-    assert [row.cases[0].label for row in rounds.ordered(found, drawn)] == [
+    assert [row.cases[0].label for row in rows.ordered(found, drawn)] == [
         "dense torch cpu batch=8",
         "conv torch cpu",
         "dense torch cpu",
@@ -38,7 +38,7 @@ def test_rows_come_in_the_order_of_their_cases() -> None:
 
 
 def test_a_row_learns_what_its_cases_take_and_how_long_without_the_others() -> None:
-    (row,) = rounds.rows_of(made.plan(*CASES))
+    (row,) = rows.rows_of(made.plan(*CASES))
     waited = dataclasses.replace(made.trial(), phases=[Phase("train", 0, 9 * 10**9, 6 * 10**9)])
     row.take(waited)
     row.take(made.trial(2))
@@ -51,7 +51,7 @@ def test_a_row_learns_what_its_cases_take_and_how_long_without_the_others() -> N
 
 
 def test_children_start_one_after_another_in_three_rounds_and_on_a_gpu_in_all() -> None:
-    on_cpu, on_gpu = rounds.OpenRow([*CASES]), rounds.OpenRow([*CASES, made.case(device=Device("cuda"))])
+    on_cpu, on_gpu = rows.OpenRow([*CASES]), rows.OpenRow([*CASES, made.case(device=Device("cuda"))])
     for had in range(5):
         on_cpu.had = on_gpu.had = had
         assert on_cpu.starts_alone(cold=True) is (had < 3) and not on_cpu.starts_alone(cold=False)
@@ -59,7 +59,7 @@ def test_children_start_one_after_another_in_three_rounds_and_on_a_gpu_in_all() 
 
 
 def test_what_was_seen_on_a_card_counts_where_it_is_more_than_the_allocator_says() -> None:
-    known = rounds.Calibration(CASES[0].protocol, on_card_bytes=5)
+    known = rows.Calibration(CASES[0].protocol, on_card_bytes=5)
     known.saw_on_card(3)
     assert known.on_card_bytes == 5
     known.saw_on_card(8)
@@ -68,11 +68,11 @@ def test_what_was_seen_on_a_card_counts_where_it_is_more_than_the_allocator_says
 
 def test_a_block_took_as_long_as_its_longest_trial_and_what_it_waited_for_heat() -> None:
     long, short = made.trial(), dataclasses.replace(made.trial(backend="jax"), wall_ns=10**9)
-    assert rounds.seconds([long, short]) == 10
-    assert rounds.seconds([dataclasses.replace(one, block=1) for one in (long, short)]) == 9
+    assert rows.seconds([long, short]) == 10
+    assert rows.seconds([dataclasses.replace(one, block=1) for one in (long, short)]) == 9
     waited = dataclasses.replace(long, surroundings=dataclasses.replace(made.surroundings(), waited_s=30.0))
-    assert rounds.seconds([waited]) == 39
-    assert rounds.seconds([dataclasses.replace(waited, block=1)] * 2) == 39
+    assert rows.seconds([waited]) == 39
+    assert rows.seconds([dataclasses.replace(waited, block=1)] * 2) == 39
 
 
 CARD = Device("cuda", 0, "NVIDIA H200")

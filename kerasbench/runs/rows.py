@@ -1,0 +1,199 @@
+"""The rows of a run while it is measured: which cases are left, what they have taught, and whether there is enough."""
+
+import dataclasses
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from kerasbench.analysis import race
+from kerasbench.analysis.cases import headline_of, judge_cases
+from kerasbench.plan.cases import Case, Plan
+from kerasbench.protocol.columns import GPU, CaseKey
+from kerasbench.protocol.measurement import Measurement
+from kerasbench.protocol.messages import Failure
+from kerasbench.protocol.requests import Protocol, Sizes
+from kerasbench.results.record import RaceConfig, TrialRecord
+from kerasbench.runs import schedule
+from kerasbench.runs.schedule import EVERY, Portion, StopReason
+
+# Of the warm-up of the first: what kept that one from being steady was mostly the machine, which no warm-up changes.
+WARMUP_SHARE = 0.5
+ALONE = 3  # blocks of a row whose children start one after another, for cold figures with an interval
+
+
+@dataclass
+class Calibration:
+    """What a case's trials have taught for its later ones."""
+
+    protocol: Protocol
+    first_s: float | None = None  # how long the first took, without the turns of others
+    peak_bytes: int = 0
+    on_card_bytes: int = 0
+
+    def take(self, trial: TrialRecord, measurement: Measurement) -> None:
+        self.protocol = freeze(self.protocol, measurement)
+        self.first_s = trial.own_ns / 1e9 if self.first_s is None else self.first_s
+        self.peak_bytes = max(self.peak_bytes, measurement.peak_rss_bytes)
+        self.saw_on_card(measurement.peak_device_bytes or 0)
+
+    def saw_on_card(self, held_bytes: int) -> None:
+        """Learn what its process held of a card, which is more than its allocator counts as live."""
+        self.on_card_bytes = max(self.on_card_bytes, held_bytes)
+
+
+def freeze(protocol: Protocol, measurement: Measurement) -> Protocol:
+    """Return the protocol for the case's later trials: what the first one calibrated, and half its warm-up."""
+    training = measurement.training
+    if protocol.steps_per_slice is not None or training is None:
+        return protocol
+    largest = max((slice_.count for slice_ in training.warmup), default=0)  # K, before it was corrected
+    needed = largest * sum(slice_.count == largest for slice_ in training.warmup) / training.steps_per_slice
+    return dataclasses.replace(
+        protocol,
+        steps_per_slice=training.steps_per_slice,
+        warmup_slices=math.ceil(WARMUP_SHARE * needed),
+    )
+
+
+@dataclass
+class OpenRow:
+    """Cases that are measured together."""
+
+    cases: list[Case]
+    had: int = 0  # rounds
+    widths: list[list[float | None]] = field(default_factory=list)  # of its intervals, after each round
+    stop: StopReason | None = None
+    portion: Portion = field(default_factory=Portion)  # of its next block
+    alive: list[Case] = field(init=False)  # those that are still measured
+    known: dict[CaseKey, Calibration] = field(init=False)
+    sizes: Sizes | None = None  # what its columns do besides their slices, once the first block has shown it
+    crowded: set[CaseKey] = field(default_factory=set)  # failed beside others: measured alone from then on
+    trials: list[TrialRecord] = field(default_factory=list)
+    outpaced: set[CaseKey] = field(default_factory=set)  # of a race: they are too slow to win it
+
+    def __post_init__(self) -> None:
+        self.alive = list(self.cases)
+        self.known = {case.key: Calibration(case.protocol) for case in self.cases}
+
+    @property
+    def over(self) -> bool:
+        return self.stop is not None or not self.alive
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether one of two versions is no longer measured: then the other has nothing that it is compared with."""
+        versions = [case for case in self.alive if not case.options.control]
+        return len(self.cases) > 1 and self.cases[0].paired and len(versions) < 2
+
+    def starts_alone(self, cold: bool) -> bool:
+        """Tell whether its children start one after another: on a GPU always, where XLA chooses kernels by timing them.
+
+        ``cold``: figures of how they start are asked for.
+        """
+        return (cold and self.had < ALONE) or any(case.device.kind == GPU for case in self.cases)
+
+    @property
+    def block_s(self) -> float:
+        """How long its blocks of one round have taken on average, of the last rounds: earlier ones measure more."""
+        recent = [trial for trial in self.trials if trial.round > self.had - EVERY]
+        return seconds(recent) / min(self.had, EVERY) if self.had else 0.0
+
+    def asked(self, case: Case) -> Protocol:
+        """Return what a case's next trial measures; one that has had none yet, everything."""
+        protocol = dataclasses.replace(self.known[case.key].protocol, sizes=self.sizes)
+        if protocol.steps_per_slice is None:
+            return protocol
+        portion = self.portion
+        return dataclasses.replace(
+            protocol,
+            repeats=protocol.repeats and self.had < ALONE,  # only cold figures tell what compiling took
+            epochs=protocol.epochs and portion.epochs,
+            predicts=protocol.predicts and portion.predicts,
+        )
+
+    def arrange(self, drawn: Sequence[Case]) -> None:
+        """Put the cases that are still measured into the order in which a round starts them.
+
+        It is drawn for each round, so that no column always starts first, with the coldest disk. Once a round could not
+        have all of them alive together its order stays, so that the same ones meet in each round.
+        """
+        blocks = schedule.blocks_by_round(self.trials)
+        split = next((index for index, numbers in blocks.items() if len(numbers) > 1), None)
+        keys = [trial.case for trial in self.trials if trial.round == split] or [case.key for case in drawn]
+        place = {key: number for number, key in reversed(list(enumerate(keys)))}
+        self.alive.sort(key=lambda case: place.get(case.key, len(keys)))
+
+    def take(self, trial: TrialRecord) -> None:
+        """Take a trial in. A case that failed would fail again, and cost a time-out each round: it is over.
+
+        A crowded one is not, until it fails by itself.
+        """
+        self.trials.append(trial)
+        if trial.crowded:
+            self.crowded.add(trial.case)
+        elif trial.measurement is None:
+            self.alive = [case for case in self.alive if case.key != trial.case]
+        else:
+            self.known[trial.case].take(trial, trial.measurement)
+            self.sizes = self.sizes or trial.measurement.sizes
+
+    def metric(self, config: RaceConfig) -> str:
+        """Return what a race of the row is about."""
+        return race.metric_of(config, self.cases[0].selected.workload, headline_of(self.trials))
+
+    def leave_outpaced(self, so_far: Iterable[TrialRecord], config: RaceConfig, looks: int) -> bool:
+        """Measure those no further that cannot win; tell whether the race is over.
+
+        Keras as it is without settings is measured to the end: the answer says how much faster the winner is.
+        """
+        summaries = schedule.summaries(so_far)
+        left = {case.column: summaries[case.key] for case in self.alive}
+        compare = race.compare_by(self.metric(config), left)
+        found = race.look(
+            [case.column for case in self.alive if case.key not in self.outpaced and left[case.column].is_ranked],
+            compare,
+            config.margin,
+            looks,
+        )
+        if found is None:
+            return False
+        baseline = race.baseline_of(left, config)
+        self.outpaced |= {case.key for case in self.alive if case.column in found.slower}
+        self.alive = [case for case in self.alive if case.key not in self.outpaced or case.column == baseline]
+        return found.is_over
+
+    def odd(self) -> list[tuple[Case, Failure]]:
+        """Return the cases that compute something else than the others of those that are still measured."""
+        failures = judge_cases({key.column: case for key, case in schedule.summaries(self.trials).items()})
+        return [(case, failures[case.column]) for case in self.alive if case.column in failures]
+
+
+def rows_of(planned: Plan) -> list[OpenRow]:
+    """Return the rows of a plan: cases of one workload and size; each case by itself where all epochs are run."""
+    groups: dict[object, list[Case]] = {}
+    for case in planned.cases:
+        row = case.key if case.protocol.kind == "published" else case.row
+        groups.setdefault(row, []).append(case)
+    return [OpenRow(cases) for cases in groups.values()]
+
+
+def ordered(rows: Iterable[OpenRow], cases: Sequence[Case]) -> list[OpenRow]:
+    """Return the rows in the order in which their first cases come."""
+    place = {case.key: number for number, case in enumerate(cases)}
+    return sorted(rows, key=lambda row: min(place[case.key] for case in row.cases))
+
+
+def seconds(trials: Iterable[TrialRecord]) -> float:
+    """Return how long trials took in all: those of a block were alive together, about as long as the longest.
+
+    What each waited for the machine to cool down counts too.
+    """
+    blocks: dict[int, float] = {}
+    by_themselves_s = 0.0
+    for trial in trials:
+        taken_s = trial.wall_ns / 1e9 + (trial.surroundings.waited_s if trial.surroundings else 0.0)
+        if trial.block:
+            blocks[trial.block] = max(blocks.get(trial.block, 0.0), taken_s)
+        else:
+            by_themselves_s += taken_s
+    return by_themselves_s + sum(blocks.values())
