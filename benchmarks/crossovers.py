@@ -58,7 +58,7 @@ def duel(
 ) -> list[tuple[float, LogEstimate]]:
     found = []
     for size in sizes:
-        paired = by_rounds(steps(rng, A, size, rounds, scatter), steps(rng, other, size, rounds, scatter))
+        paired = by_rounds(steps(rng, A, size, rounds, scatter), steps(rng, other, size, rounds, scatter), {})
         assert paired is not None
         found.append((float(size), paired))
     return found

@@ -185,7 +185,7 @@ class Settings:
         None,
         "--rounds",
         LONG,
-        "Exactly N rounds. Default: 3 to 12, until the ratios are within ±2 %. `fastest`: at most N, by default 4.",
+        "Exactly N rounds. Default: 3 to 12, until they leave ratios within ±2 %. `fastest`: at most N, by default 4.",
         "N",
         commands=(*TABLES, FASTEST),
     )

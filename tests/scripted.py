@@ -61,7 +61,7 @@ def by_round(
     a: CaseSummary, b: CaseSummary, metric: str, others: Sequence[CaseSummary] = (), priors: Priors | None = None
 ) -> LogEstimate | None:
     """In place of analysis.ratios.ratio_of, for trials without slices."""
-    return by_rounds(a.by_round(metric), b.by_round(metric))
+    return by_rounds(a.by_round(metric), b.by_round(metric), {})
 
 
 def as_planned(cases: Sequence[Case], seed: int, round_index: int) -> list[Case]:

@@ -86,8 +86,9 @@ class LogEstimate:
     def errors(self) -> list[tuple[float, float]]:
         """The standard errors that its interval has room for, each with its degrees of freedom; there must be one.
 
-        The first is that of the sittings it was measured in, the last that of any sitting (Welch and Satterthwaite).
-        What is assumed makes the last one better known, so after three blocks the first may reach farther.
+        The first is that of the sittings it was measured in, the other that of the mean over many, by the degrees of
+        freedom of Welch and Satterthwaite. What is assumed has no such limit, so that after three blocks the first may
+        reach farther.
         """
         assert self.log_error is not None
         found = [(self.log_error, self.degrees)]
@@ -95,6 +96,11 @@ class LogEstimate:
             error = math.hypot(self.log_error, self.between_sittings)
             found.append((error, self.degrees * (error / self.log_error) ** 4 if self.log_error else math.inf))
         return found
+
+    @property
+    def farthest(self) -> tuple[float, float]:
+        """The one of its errors, with its degrees of freedom, that its interval is made of."""
+        return max(self.errors, key=lambda one: one[0] * t_quantile(one[1], self.confidence))
 
     @property
     def has_interval(self) -> bool:

@@ -176,7 +176,8 @@ class Race:
     def equals(self) -> list[Column]:
         """The others that are within the margin of the leader, significantly; fewest settings first."""
         ranked = [one for one in self.standings if self.row.cases[one.column].is_ranked]
-        within = [one for one in ranked if one.ratio and (one.ratio.high or math.inf) <= 1 + self.margin]
+        near = [one for one in ranked if one.ratio and not one.ratio.disturbed]
+        within = [one for one in near if one.ratio and (one.ratio.high or math.inf) <= 1 + self.margin]
         return sorted((one.column for one in within), key=settings_of)
 
 

@@ -18,7 +18,6 @@ from kerasbench.analysis.estimates import (
     LogEstimate,
     Prior,
     Priors,
-    estimate,
     median_error,
     prior_of,
     variance,
@@ -293,7 +292,8 @@ class Spread:
 def in_row(row: Row, a: Column, b: Column, metric: str) -> LogEstimate | None:
     """Return the ratio a/b of a metric in a row; None where nothing can be divided.
 
-    Its interval is for any sitting on the machine: that of ``ratio_of``, wider by what sittings differ by.
+    Its interval is for the mean over many sittings of the machine: that of ``ratio_of``, with room for what they differ
+    by. Another sitting's own ratio lies outside more often than in one of twenty cases.
     """
     key = (a, b, metric)
     if key not in row.ratios:  # a page asks for each several times
@@ -305,11 +305,18 @@ def in_row(row: Row, a: Column, b: Column, metric: str) -> LogEstimate | None:
 
 
 def _between_sittings(cases: tuple[CaseSummary, CaseSummary], metric: str, ratio: LogEstimate) -> float:
-    """Return by how much the mean over its sittings is assumed to differ from a ratio; 0 where three have shown it."""
+    """Return by how much the mean of its sittings is assumed to differ from that of many; 0 where three show it.
+
+    Sittings count by their blocks, as they do in the ratio.
+    """
     a, b = cases
     if ratio.basis == "sittings" or BY_NAME[metric].unit not in SPEEDS or differ_little((a.trials[0], b.trials[0])):
         return 0.0
-    return BETWEEN_SITTINGS / math.sqrt(len({trial.sitting for case in cases for trial, _ in case.trials}))
+    if len({trial.sitting for case in cases for trial, _ in case.trials}) == 1:  # nearly always
+        return BETWEEN_SITTINGS
+    sittings = _by_sitting(in_common(a, b), metric).values()
+    counts = [sum(ratio.disturbed or not one.disturbed for one in blocks) for blocks in sittings]
+    return BETWEEN_SITTINGS * math.hypot(*counts) / sum(counts) if any(counts) else BETWEEN_SITTINGS
 
 
 def ratio_of(
@@ -336,7 +343,7 @@ def ratio_of(
     indirect = _by_way_of(others, a, b, metric, MIN_TRIALS_FOR_INTERVAL if pairs else 1, priors)
     if _is_enough(indirect):
         return indirect
-    by_round = by_rounds(a.by_round(metric), b.by_round(metric))
+    by_round = by_rounds(a.by_round(metric), b.by_round(metric), {one.round: one.sitting for one, _ in a.trials})
     return by_round if _is_enough(by_round) else direct or indirect or by_round
 
 
@@ -409,12 +416,17 @@ def of_trials(a: Measurement, b: Measurement, metric: str) -> BlockRatio | None:
     return compare(a, b) if compare else None
 
 
-def by_rounds(a: Mapping[int, float], b: Mapping[int, float]) -> LogEstimate | None:
-    """Return the ratio of trial values, paired by round; None where no round has both, or one is not above zero."""
-    pairs = [(a[index], b[index]) for index in sorted(a.keys() & b.keys())]
-    if not pairs or min(map(min, pairs)) <= 0:
-        return None
-    return estimate([ours / theirs for ours, theirs in pairs])
+def by_rounds(a: Mapping[int, float], b: Mapping[int, float], sittings: Mapping[int, int]) -> LogEstimate | None:
+    """Return the ratio of trial values, paired by round; None where no round has both, or one is not above zero.
+
+    ``sittings``: that of each round, where there were several.
+    """
+    of_sitting: dict[int, list[BlockRatio]] = {}
+    for index in sorted(a.keys() & b.keys()):
+        if min(a[index], b[index]) <= 0:
+            return None
+        of_sitting.setdefault(sittings.get(index, 1), []).append(BlockRatio(math.log(a[index] / b[index])))
+    return _over_sittings(list(of_sitting.values()), 0.0, None) if of_sitting else None
 
 
 def over_blocks(blocks: Sequence[BlockRatio], scatter: float, prior: Prior | None = None) -> LogEstimate | None:

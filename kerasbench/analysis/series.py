@@ -274,7 +274,7 @@ def crossing_interval(ratios: Ratios) -> tuple[float, float]:
             ratio.log_centre + error * stdtrit(degrees, [rng.random() for _ in range(DRAWS)])
             for _, ratio in ratios
             if ratio.has_interval
-            for error, degrees in ratio.errors[-1:]
+            for error, degrees in (ratio.farthest,)
         ]
     )
     falling = draws if ratios[0][1].log_centre > 0 else -draws

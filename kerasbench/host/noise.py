@@ -288,8 +288,8 @@ class WarningKind(StrEnum):
     UNDECIDED = ("undecided", "not decided: other processes used the processors", "close other programs and run again")
     SITTINGS = (
         "sittings",
-        "two sittings differ by more than their intervals allow",
-        "measure a third one, on a quiet machine: run again",
+        "two sittings differ by more than the intervals of each allow",
+        "go on another day: kerasbench run --resume, with a larger --budget",
     )
     APART = ("apart", "not measured side by side, for lack of memory", "free memory, or measure fewer columns")
     VERSIONS = ("versions", "versions differ between columns", "install the same version for all backends")

@@ -1,6 +1,7 @@
 """Numbers, columns and cells as tables and sentences show them, and the notes below a table of steps."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from kerasbench.analysis.cases import Row
@@ -221,8 +222,10 @@ def paired(rows: Sequence[Row]) -> str:
 
 def corrected(summary: Summary) -> str:
     """Return how many ratios of a table were judged together."""
-    made = sum(len(ranking.comparisons) for ranking in summary.rankings if ranking.proven and not ranking.withheld)
-    return judged_together(made)
+    made = Counter[str]()
+    for row, ranking in summary.ranked:
+        made[row.run] += len(ranking.comparisons) if ranking.proven and not ranking.withheld else 0
+    return judged_together(max(made.values(), default=0))  # those of a run are
 
 
 def judged_together(ratios: int) -> str:
@@ -241,8 +244,8 @@ def could_have_seen(judged: Iterable[Comparison | Contrast | Difference | Change
     of_rounds = [one for one in unclear if one.has_interval and one.basis != "sittings"]
     if effect < WANTED < max((detectable(one, effect) or 0.0 for one in of_rounds), default=0.0):
         needed = [rounds_to_see(one, effect, WANTED) for one in of_rounds]
-        if not any(needed) and any(one.between_sittings for one in of_rounds):
-            return [f"{text} More rounds of one sitting would not show {100 * WANTED:.0f} %."]
+        if any(one.between_sittings and rounds is None for one, rounds in zip(of_rounds, needed, strict=True)):
+            return [f"{text} Between backends more rounds of one sitting would not show {100 * WANTED:.0f} %."]
         rounds = sorted({MANY_ROUNDS if one is None else min(one, MANY_ROUNDS) for one in needed})
         words = [f"more than {MANY_ROUNDS}" if one == MANY_ROUNDS else str(one) for one in (rounds[0], rounds[-1])]
         about = "" if rounds[0] == MANY_ROUNDS else "about "
@@ -260,20 +263,21 @@ def any_sitting(rankings: Sequence[Ranking]) -> list[str]:
     if not deviation:
         return []
     by = f"{100 * deviation:.2g} %"
-    return [f"Intervals allow for another sitting, whose ratios differ by about {by} (docs/method.md)."]
+    return [f"Between backends or devices, intervals have room for other hours and days, by {by} (docs/method.md)."]
 
 
 def moderated(summary: Summary) -> list[str]:
     """Return how the ratios of the run scatter, where intervals borrow from that."""
-    row = next(iter(summary.rows), None)
-    prior = row.priors(row.headline, False) if row is not None and row.priors else None
-    if prior is None:
+    priors = {(row.run, row.headline): row.priors(row.headline, False) for row in summary.rows if row.priors}
+    described = dict.fromkeys(
+        f"{percent(math.sqrt(one.variance))} ({one.ratios} ratios, worth {one.degrees:.2g} degrees of freedom)"
+        for one in priors.values()
+        if one is not None
+    )
+    if not described:
         return []
-    scatter = percent(math.sqrt(prior.variance))
-    return [
-        f"Intervals borrow from each other: from block to block the ratios of this run scatter by about {scatter} "
-        f"({prior.ratios} ratios, worth {prior.degrees:.2g} degrees of freedom)."
-    ]
+    scatter = ", or by ".join(described)
+    return [f"Intervals borrow from each other: from block to block the ratios of a run scatter by about {scatter}."]
 
 
 def not_cold(summary: Summary) -> list[str]:

@@ -7,7 +7,7 @@ from kerasbench.analysis.cases import HEADLINE, Row
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Interval, Verdict, sign
 from kerasbench.analysis.findings import Figure, Findings, Side, figures
 from kerasbench.analysis.metrics import BY_NAME, CALLED
-from kerasbench.analysis.rankings import CONTROL_BOUND, Comparison, Contrast, sittings
+from kerasbench.analysis.rankings import CONTROL_BOUND, Comparison, Contrast, believed, sittings
 from kerasbench.analysis.series import FIT_TOLERANCE
 from kerasbench.analysis.summary import Summary
 from kerasbench.host.noise import Severity, Signal
@@ -77,7 +77,8 @@ def verdicts(found: Findings) -> Section | None:
         f"The fastest case's time over the other's, {paired(summary.rows)}, ±: its {confidence(summary.rankings)} "
         f"interval{corrected(summary)}.",
         f"Faster: significantly, by more than {least}. Same: significantly within {least}.",
-        "Rounds: how many were made, and of an inconclusive verdict about how many this comparison alone would need.",
+        "Rounds: how many were made, and of an inconclusive verdict about how many this comparison alone would need. "
+        "Another day: more rounds of one sitting would not decide it.",
         *could_have_seen(
             chain.from_iterable(one.comparisons for one in summary.rankings if one.proven and not one.withheld),
             found.effect,
@@ -90,6 +91,8 @@ def _compared(one: Comparison) -> list[Cell]:
     made, decides = one.ratio.trials, one.decides
     if one.verdict is not Verdict.INCONCLUSIVE:
         rounds = number(made)
+    elif one.ratio.disturbed:
+        rounds = EMPTY  # it has no verdict
     elif one.ratio.basis == "sittings" or (decides is None and one.ratio.between_sittings):
         rounds = Cell("another day")  # more rounds of the same days would not decide it
     elif decides is None or decides > SCARCE_ROUNDS:
@@ -202,7 +205,7 @@ def devices(found: Findings) -> Section | None:
     ]
     table = Table(["scenario", "CPU", "GPU", "CPU / GPU", "verdict"], rows)
     note = f"Time of a step on the CPU over that on the GPU, {paired(found.plain.rows)}: above 1 the GPU is faster."
-    notes = [note, *could_have_seen(found.speed_ups, found.effect)]
+    notes = [note, *could_have_seen(_believed(found.speed_ups), found.effect)]
     return Section("CPU against GPU", table=table, notes=notes) if rows else None
 
 
@@ -244,7 +247,7 @@ def what_keras_costs(found: Findings) -> Section | None:
         else "The same model with the same weights, in Keras and in the plain framework.",
         f"Ratio of times, {paired(found.plain.rows)}: above 1 Keras costs something.",
         _meaning(found.prices, found.effect),
-        *could_have_seen(found.prices, found.effect),
+        *could_have_seen(_believed(found.prices), found.effect),
         "docs/method.md says what is equal and what is not.",
     ]
     return Section("What Keras costs", table=Table(headers, rows), notes=notes) if rows else None
@@ -259,7 +262,7 @@ def what_busy_cores_cost(found: Findings) -> Section | None:
         "busy-cores=N: while the column has its turn, N processes of kerasbench do nothing but compute.",
         "The undisturbed column takes turns with it.",
         _meaning(found.busy_cores, found.effect),
-        *could_have_seen(found.busy_cores, found.effect),
+        *could_have_seen(_believed(found.busy_cores), found.effect),
     ]
     return Section("What busy cores cost", table=Table(headers, rows), notes=notes) if rows else None
 
@@ -288,6 +291,11 @@ def what_a_warm_cache_saves(found: Findings) -> Section | None:
     return Section("What a warm cache saves", lines=lines, table=Table(headers, rows), notes=notes) if rows else None
 
 
+def _believed(contrasts: Sequence[Contrast]) -> list[Contrast]:
+    """Return those whose row's control takes no verdict away."""
+    return [one for one in contrasts if believed(one.row)]
+
+
 def _overhead(one: Contrast, first: Column, second: Column) -> list[Cell]:
     unit = BY_NAME[one.metric].unit
     values = (value(one.row, column, one.metric, unit) for column in (first, second))
@@ -297,7 +305,7 @@ def _overhead(one: Contrast, first: Column, second: Column) -> list[Cell]:
 def _meaning(overheads: Sequence[Contrast], effect: float) -> str:
     if not any(one.ratio.has_interval for one in overheads):
         return f"Fewer than {MIN_TRIALS_FOR_INTERVAL} rounds: no interval, no verdict."
-    least, many = as_given(effect), judged_together(len(overheads))
+    least, many = as_given(effect), judged_together(len(_believed(overheads)))
     return f"Slower or faster: significantly, by more than {least}. Same: significantly within {least}{many}."
 
 
@@ -353,8 +361,10 @@ def each_sitting(found: Findings) -> Section | None:
         ratios = [one.ratios.get(number) for number in numbers]
         cells = [EMPTY if ratio is None else Cell(times(ratio), ratio.value) for ratio in ratios]
         rows.append([*texts(one.row.label, one.column.label, one.fastest.label), *cells, apart])
+    runs = {one.row.run for one in compared}
+    of_runs = [one for one in found.record.trials if one.measurement and found.record.origin(one.group).started in runs]
     for sitting in numbers:
-        ended = sorted(trial.ended for trial in found.record.trials if trial.sitting == sitting and trial.measurement)
+        ended = sorted(trial.ended for trial in of_runs if trial.sitting == sitting)
         spans.append(f"Sitting {sitting}: its rounds ended from {ended[0]} to {ended[-1]}.")
     headers = ["scenario", "column", "against", *(f"sitting {number}" for number in numbers), "apart"]
     notes = [

@@ -205,7 +205,7 @@ def _half_width(values: Sequence[float]) -> float:
 
 # When a row has enough blocks, and a run enough rounds.
 
-PRECISION = 0.02  # half-width of every ratio's interval at which further blocks add nothing that matters
+PRECISION = 0.02  # half-width by its rounds alone, for every ratio, at which further ones add nothing that matters
 PRECISION_ON_BATTERY = 0.05
 # An interval that kept so much of its width in so many blocks no longer shrinks. Six blocks from three leave
 # 0.42 of it. One block says nothing: an unusual one widens the interval, which is a reason to go on.
@@ -217,7 +217,7 @@ Between = Callable[[CaseSummary, CaseSummary, str, Sequence[CaseSummary], Priors
 class StopReason(Enum):
     """Why a row takes no further block, in words."""
 
-    PRECISE = "every {what} is within ±{percent:.0f} %"
+    PRECISE = "every {what} is within ±{percent:.0f} % by its rounds"
     NO_GAIN = "no {what} that is still too wide has shrunk in the last {blocks} rounds"
     ROUNDS = "all {rounds} rounds are done"
     BROKEN = "base or head has failed, so that nothing is left to compare"

@@ -161,7 +161,7 @@ def test_an_interval_has_room_for_other_sittings_and_is_never_narrower_for_it() 
     assert ratio.and_then(ratio.inverse).between_sittings == pytest.approx(0.02 * math.sqrt(2))
 
 
-def test_the_interval_of_few_blocks_holds_what_any_sitting_would_find() -> None:
+def test_the_interval_of_few_blocks_holds_what_sittings_would_find_on_average() -> None:
     rng, runs = random.Random(1), 2000
     for own in (0.01, 0.03, 0.1):
         hits = 0

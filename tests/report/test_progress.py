@@ -114,10 +114,10 @@ def test_a_row_that_is_decided_before_its_last_round_is_said_and_not_waited_for(
     said = lines(
         started(TORCH, JAX, made.case("conv"), rounds=4),
         *(TrialEnded(case, made.trial(3, backend=case.backend)) for case in (TORCH, JAX)),
-        RowEnded([TORCH, JAX], "every ratio is within ±2 %"),
+        RowEnded([TORCH, JAX], "every ratio is within ±2 % by its rounds"),
         TrialEnded(made.case("conv"), made.trial(1, "conv")),
     )
-    assert said[-2] == "dense: decided, because every ratio is within ±2 %"
+    assert said[-2] == "dense: decided, because every ratio is within ±2 % by its rounds"
     assert "/6]" in said[-1]
 
 

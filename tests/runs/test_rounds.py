@@ -62,9 +62,9 @@ def test_a_row_that_is_decided_takes_no_further_block_and_the_others_go_on(store
     record = execute(made.plan(quiet, *loud, effort=Effort(3, 5)), store, worker, events=events)
     had = Counter(trial.case for trial in record.trials)
     assert (had[quiet.key], had[loud[0].key], record.rounds_completed) == (3, 5, 5)
-    assert record.stopped_because == "1 row: every ratio is within ±2 %; 1 row: all 5 rounds are done"
+    assert record.stopped_because == "1 row: every ratio is within ±2 % by its rounds; 1 row: all 5 rounds are done"
     assert events.of(RowEnded) == [
-        RowEnded([quiet], "every interval is within ±2 %"),
+        RowEnded([quiet], "every interval is within ±2 % by its rounds"),
         RowEnded(loud, "all 5 rounds are done"),
     ]
 
@@ -173,7 +173,7 @@ def test_a_column_that_computes_something_else_is_measured_once_and_decides_noth
     odd = [made.measurement(step, losses=(9.0, 8.0, 7.0, 6.0, 5.0, 4.0)) for step in (3, 9, 4)]
     worker = FakeWorker(room, torch=noisy(1, 1.001), jax=noisy(2, 2.001), tensorflow=[*odd])
     record = execute(made.plan(*THREE), store, worker)
-    assert (record.rounds_completed, record.stopped_because) == (3, "every ratio is within ±2 %")
+    assert (record.rounds_completed, record.stopped_because) == (3, "every ratio is within ±2 % by its rounds")
     measured, failed = [one for one in record.trials if one.backend == "tensorflow"]
     assert measured.measurement == odd[0]
     assert failed.failure is not None and failed.failure.code is Code.PARITY

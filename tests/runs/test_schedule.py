@@ -242,9 +242,9 @@ def test_on_battery_a_run_aims_at_less() -> None:
 
 def test_a_run_says_which_of_its_rows_ended_why() -> None:
     three = [StopReason.PRECISE, StopReason.ROUNDS, StopReason.PRECISE]
-    assert schedule.all_in_words(three[:1], FIVE, 0.05) == "every ratio is within ±5 %"
+    assert schedule.all_in_words(three[:1], FIVE, 0.05) == "every ratio is within ±5 % by its rounds"
     assert schedule.all_in_words(three, FIVE, 0.02) == (
-        "2 rows: every ratio is within ±2 %; 1 row: all 5 rounds are done"
+        "2 rows: every ratio is within ±2 % by its rounds; 1 row: all 5 rounds are done"
     )
     assert schedule.all_in_words([StopReason.NO_GAIN], FIVE, 0.02, several=False) == (
         "no interval that is still too wide has shrunk in the last 3 rounds"
