@@ -196,6 +196,21 @@ def predicting(batch_ms: Sequence[float] = (2.0, 2.0), batch: int = 32) -> Measu
     )
 
 
+def untrained(record: Record) -> Record:
+    """The record, of models that only predict."""
+    scenarios = [
+        dataclasses.replace(
+            one,
+            description=dataclasses.replace(
+                one.description,
+                workloads=[dataclasses.replace(each, predicts_only=True) for each in one.description.workloads],
+            ),
+        )
+        for one in record.scenarios
+    ]
+    return dataclasses.replace(record, scenarios=scenarios)
+
+
 def growing(
     per_token_ms: Sequence[float], prompt_ms: float = 0.0, counts: Sequence[int] = (1, 8, 16, 32)
 ) -> Generation:

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kerasbench.analysis.cases import HEADLINE
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, Verdict
 from kerasbench.analysis.versus import Difference, Versus
 
@@ -86,11 +85,11 @@ def most(versions: int) -> int:
 
 
 def followed(found: Versus, case: Case | None) -> Difference | None:
-    """Return the training step that a search follows: that of its first probe which is slowest with HEAD.
+    """Return the training step, or prediction, that a search follows: that of its first probe slowest with HEAD.
 
     One that is significantly slower comes before any that is not, however wide the interval of that is.
     """
-    steps = [one for one in found.of(HEADLINE) if case in (None, case_of(one))]
+    steps = [one for one in found.headlines if case in (None, case_of(one))]
     return max(steps, key=lambda one: (one.verdict is Verdict.SLOWER, one.ratio.value), default=None)
 
 
@@ -103,7 +102,7 @@ def probe_of(index: int, found: Versus, case: Case | None) -> Probe:
     one = followed(found, case)
     if one is None:
         failures = [failure.cause for pair in found.pairs for failure in (pair.broken, pair.baseless) if failure]
-        return Probe(index, why=next(iter(failures), "no training step was measured with both versions"))
+        return Probe(index, why=next(iter(failures), "nothing was timed with both versions"))
     control = one.control.ratio if one.control else None
     why = ""
     if one.withheld:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kerasbench.analysis.cases import HEADLINE, Row
+from kerasbench.analysis.cases import Row
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.ratios import in_row
 from kerasbench.analysis.summary import Summary, summarize
@@ -78,7 +78,7 @@ Found = tuple[Row, Column, Column, LogEstimate]
 
 def _of_versions(summary: Summary) -> Iterator[Found]:
     for one in versus(summary):
-        for difference in one.of(HEADLINE):
+        for difference in one.headlines:
             yield difference.pair.row, difference.pair.head, difference.pair.base, difference.ratio
 
 

@@ -267,11 +267,11 @@ def _with_and_without(option: str, rows: Sequence[Row]) -> Iterator[tuple[Row, C
 
 
 def speed_ups(rows: Sequence[Row], effect: float) -> list[Contrast]:
-    """Return the GPU against the CPU for each backend that was measured on both, by the training step."""
+    """Return the GPU against the CPU for each backend that was measured on both, by what stands for its row."""
     pairs = [
-        (row, gpu, cpu, HEADLINE)
+        (row, gpu, cpu, row.headline)
         for row in rows
-        for cpu, gpu in permutations(_measured(row), 2)
+        for cpu, gpu in permutations(_measured(row, row.headline), 2)
         if cpu.device == CPU and gpu.device != CPU and cpu == dataclasses.replace(gpu, device=CPU)
     ]
     return _contrasts(pairs, effect)
@@ -309,7 +309,7 @@ def break_evens(rows: Sequence[Row], effect: float) -> list[BreakEven]:
     pairs = [
         (row, a, b, in_row(row, a, b, FIRST_STEP), in_row(row, a, b, HEADLINE))
         for row in rows
-        for a, b in combinations(_measured(row), 2)
+        for a, b in combinations(_measured(row, HEADLINE), 2)
     ]
     claims = [_trade(claim(first, effect), claim(later, effect), believed(row)) for row, _, _, first, later in pairs]
     are_significant = significant(claims, [row.run for row, *_ in pairs])
@@ -333,6 +333,6 @@ def _trade(first: Claim, later: Claim, is_believed: bool) -> Claim:
     return Claim(first.verdict, max(first.p, later.p))
 
 
-def _measured(row: Row) -> list[Column]:
-    """Return the columns that have a training step; a control is none of its own."""
-    return [column for column, case in row.cases.items() if case.estimate(HEADLINE) and not column.options.control]
+def _measured(row: Row, metric: str) -> list[Column]:
+    """Return the columns that have a metric; a control is none of its own."""
+    return [column for column, case in row.cases.items() if case.estimate(metric) and not column.options.control]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
 
-from kerasbench.analysis.cases import FIRST_STEP, HEADLINE, PREDICTED_ONE, PREDICTED_RATE, Row
+from kerasbench.analysis.cases import FIRST_STEP, HEADLINE, PREDICTED, PREDICTED_ONE, PREDICTED_RATE, Row
 from kerasbench.analysis.estimates import (
     MINIMAL_EFFECT,
     Estimate,
@@ -38,8 +38,9 @@ from kerasbench.text import count
 MEMORY, DEVICE_MEMORY = "peak_rss_mib", "peak_device_mib"
 # What another Keras cannot change where all else has the same versions: if it moved, something else is at work.
 UNTOUCHED, TOUCHES = "backend_import_ms", "keras"
-# The training step, then what else a new version may make worse. Of a rate, less is worse.
-MEASURES = (HEADLINE, FIRST_STEP, PREDICTED_ONE, PREDICTED_RATE, MEMORY, DEVICE_MEMORY)
+# The training step, or of untrained models the prediction of a batch, then what else a new version may make worse. Of a
+# rate, less is worse.
+MEASURES = (HEADLINE, PREDICTED, FIRST_STEP, PREDICTED_ONE, PREDICTED_RATE, MEMORY, DEVICE_MEMORY)
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,11 @@ class Difference:
     verdict: Verdict = Verdict.INCONCLUSIVE  # of the head: slower where it is worse, whatever the figure is
 
     @property
+    def is_headline(self) -> bool:
+        """Whether it stands for its row: the training step, or a prediction of an untrained model."""
+        return self.metric == self.pair.row.headline
+
+    @property
     def withheld(self) -> bool:
         """Whether the base differs from itself, so that nothing can be said of the head."""
         return self.control is not None and self.control.is_off
@@ -118,6 +124,11 @@ class Versus:
 
     def of(self, metric: str) -> list[Difference]:
         return [one for one in self.differences if one.metric == metric]
+
+    @property
+    def headlines(self) -> list[Difference]:
+        """The figure that stands for each row, of each column."""
+        return [one for one in self.differences if one.is_headline]
 
     @property
     def regressions(self) -> list[Difference]:
@@ -145,14 +156,14 @@ class Versus:
 
     @property
     def overall(self) -> float | None:
-        """The geometric mean of the ratios of the training step; None without any."""
-        return _mean_ratio([one.ratio for one in self.of(HEADLINE)])
+        """The geometric mean of the ratios of the headlines; None without any."""
+        return _mean_ratio([one.ratio for one in self.headlines])
 
     @property
     def means(self) -> dict[str, float]:
         """The same for each of the columns that base and head have in common: ``torch cpu``."""
         ratios: dict[str, list[float]] = {}
-        for one in self.of(HEADLINE):
+        for one in self.headlines:
             ratios.setdefault(one.pair.name, []).append(one.ratio.value)
         return {name: statistics.geometric_mean(values) for name, values in ratios.items()}
 
@@ -191,10 +202,15 @@ def versus(summary: Summary) -> list[Versus]:
         effect = max([summary.record.minimal_effect, *(row.origin.config.threshold for row in compared)])
         pairs = [pair for row in compared for pair in _pairs(row, base, head)]
         # The verdicts on each kind of figure are judged together, because their number matters.
-        differences = [one for metric in MEASURES for one in _differences(pairs, metric, effect)]
+        differences = [one for metric in MEASURES for one in _differences(_with(pairs, metric), metric, effect)]
         untouched = _differences([pair for pair in pairs if pair.differ_in_keras_alone], UNTOUCHED, effect)
         comparisons.append(Versus(base, head, effect, pairs, differences, untouched))
     return comparisons
+
+
+def _with(pairs: Sequence[VersionPair], metric: str) -> list[VersionPair]:
+    """Return the pairs of which a metric is compared: the prediction of a batch only where it stands for the row."""
+    return [pair for pair in pairs if metric != PREDICTED or pair.row.headline == PREDICTED]
 
 
 def _pairs(row: Row, base: str, head: str) -> list[VersionPair]:
@@ -276,6 +292,7 @@ class Change:
     """One case that both sides measured."""
 
     case: CaseKey
+    row: Row  # of the old side
     old: LogEstimate
     new: LogEstimate
     ratio: LogEstimate  # new over old
@@ -326,7 +343,9 @@ class RunComparison:
 
 
 def compare(old: Sequence[Record], new: Sequence[Record]) -> RunComparison:
-    """Compare the training step of every case: Welch's interval on logarithms, over the runs of each side.
+    """Compare what stands for every case, a training step or a prediction, over the runs of each side.
+
+    By Welch's interval on logarithms.
 
     Each side is one run or several of one machine. Of a side's runs those count together that measured a case alike.
     Runs of a side that follow each other, with none of the other side between, are one observation: else a slower day
@@ -412,6 +431,7 @@ def _change(case: CaseKey, before: _Side, after: _Side, is_one_machine: bool) ->
     ratio = welch(new_ms, old_ms)
     return Change(
         case,
+        old[0].row,
         estimate(old[0].steps_ms if len(old) == 1 else old_ms),
         estimate(new[0].steps_ms if len(new) == 1 else new_ms),
         ratio,

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kerasbench.analysis.cases import FIRST_STEP, HEADLINE, PREDICTED_ONE, PREDICTED_RATE
+from kerasbench.analysis.cases import FIRST_STEP, HEADLINE, PREDICTED, PREDICTED_ONE, PREDICTED_RATE
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Verdict
 from kerasbench.analysis.findings import Findings, MachineColumn, MachineRow, abreast, light
 from kerasbench.analysis.metrics import BY_NAME
@@ -25,6 +25,7 @@ from kerasbench.report.figures import (
     judged_together,
     paired,
     three_digits,
+    timed_in,
     times,
     with_interval,
 )
@@ -44,7 +45,7 @@ def changes(found: RunComparison, old: str, new: str) -> Page:
             lines.append(f"{title}: {', '.join(case_name(case) for case in cases)}.")
     for case, failure in found.failed:
         lines.append(f"Measured before, failing now: {case_name(case)}: {failure.code}: {failure.cause}")
-    title = "Training step, new against old"
+    title = f"{timed_in([one.row for one in found.changes]).capitalize()}, new against old"
     if not found.changes:
         return Page("", [Section(title, ["No case was measured on both sides."], lines=lines)])
     table = Table(["case", old, new, "new / old", BESIDE, "verdict"], [_change(change) for change in found.changes])
@@ -54,7 +55,7 @@ def changes(found: RunComparison, old: str, new: str) -> Page:
 def _change(change: Change) -> list[Cell]:
     beside = change.beside
     return [
-        Cell(case_name(change.case), warned=change.source_changed),
+        Cell(case_name(change.case, change.row.workload.predicts_only), warned=change.source_changed),
         estimated(change.old, UNIT),
         estimated(change.new, UNIT),
         estimated(change.ratio),
@@ -87,7 +88,7 @@ def _change_notes(found: RunComparison) -> Iterator[str]:
 
 
 def side_by_side(summaries: Sequence[tuple[str, Summary]]) -> Section:
-    """Return the training step of several machines or sets of results, each with its name, in one table."""
+    """Return the training step, or prediction, of several machines or sets of results, each with its name."""
     columns, rows = abreast(summaries)
     body = []
     for row in rows:
@@ -99,7 +100,8 @@ def side_by_side(summaries: Sequence[tuple[str, Summary]]) -> Section:
         "Bold: the fastest measured in each set of results. ×: the time relative to the fastest of all.",
         "These ratios are descriptive: machines and days differ in too many ways for a verdict.",
     ]
-    return Section("Training step, side by side", table=Table(headers, body), notes=notes)
+    timed = timed_in([row for _, summary in summaries for row in summary.rows]).capitalize()
+    return Section(f"{timed}, side by side", table=Table(headers, body), notes=notes)
 
 
 @dataclass(frozen=True)
@@ -192,6 +194,7 @@ def _abreast(row: MachineRow, column: MachineColumn) -> Cell:
 MANY = 12  # figures: more are too many for a terminal
 SAYING = {
     HEADLINE: "a training step takes {} as long",
+    PREDICTED: "predicting a batch takes {} as long",
     FIRST_STEP: "the first step takes {} as long",
     PREDICTED_ONE: "predicting one sample takes {} as long",
     PREDICTED_RATE: "predict does {} as many samples a second",
@@ -224,7 +227,7 @@ def versions(found: Findings, briefly: bool = False) -> Section | None:
 
 def _versions(found: Versus, summary: Summary, briefly: bool) -> Section:
     answer, *details = sentences(found)
-    steps, others = _table(found.of(HEADLINE), found), _others(found, summary, briefly)
+    steps, others = _table(found.headlines, found), _others(found, summary, briefly)
     notes, parts = list(_notes(found)) if steps else [], [others] if others else []
     return Section(f"{found.head} against {found.base}", [answer], steps, details, notes, parts)
 
@@ -246,7 +249,7 @@ def worse(found: Versus) -> list[str]:
 
 
 def _undecided(found: Versus) -> Iterator[str]:
-    for one in found.of(HEADLINE):
+    for one in found.headlines:
         if one.withheld and one.control is not None:
             ratio = with_interval(one.control.ratio)
             yield f"{_case(one.pair)}: no verdict, {found.base} differs from itself: {ratio}."
@@ -270,9 +273,9 @@ def _case(pair: VersionPair) -> str:
 
 
 def _overall(found: Versus) -> str:
-    steps = found.of(HEADLINE)
+    steps = found.headlines
     if not steps:
-        return "No training step was measured with both versions."
+        return "Nothing was timed with both versions."
     words = {
         Verdict.SLOWER: "slower",
         Verdict.FASTER: "faster",
@@ -286,11 +289,12 @@ def _overall(found: Versus) -> str:
         each = ", ".join(f"{name} {mean:.3f}" for name, mean in found.means.items())
         of_backends = f" ({each})" if len(found.means) > 1 else ""
         means = f"; geometric mean of the ratios {found.overall:.3f}{of_backends}"
-    return f"Training step of {found.head} against {found.base}, {count(len(steps), 'row')}: {parts}{means}."
+    what = timed_in([one.pair.row for one in steps]).capitalize()
+    return f"{what} of {found.head} against {found.base}, {count(len(steps), 'row')}: {parts}{means}."
 
 
 def _notes(found: Versus) -> Iterator[str]:
-    steps = found.of(HEADLINE)
+    steps = found.headlines
     yield (
         f"head / base: the time with {AT}{found.head} over that with {AT}{found.base}, "
         f"{paired([one.pair.row for one in steps])}, with its 95 % interval."
@@ -311,7 +315,7 @@ def _notes(found: Versus) -> Iterator[str]:
 
 
 def _others(found: Versus, summary: Summary, briefly: bool) -> Section | None:
-    every = [one for one in found.differences if one.metric != HEADLINE]
+    every = [one for one in found.differences if not one.is_headline]
     shown = [one for one in every if one.verdict in DECIDED] if briefly and len(every) > MANY else every
     if not every:
         return None

@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from kerasbench.analysis.cases import Row
+from kerasbench.analysis.cases import PREDICTS, Row
 from kerasbench.analysis.estimates import (
     CONFIDENCE,
     MIN_TRIALS_FOR_INTERVAL,
@@ -134,9 +134,10 @@ def _name(column: Column, with_device: bool) -> str:
     return f"{name} with {options}" if options else name
 
 
-def case_name(case: CaseKey) -> str:
-    """Return ``mnist_mlp/tiny jax cpu``, with the options if there are any."""
-    parts = (label(case.scenario, case.workload), case.column.backend, case.column.device, case.options.label)
+def case_name(case: CaseKey, predicts_only: bool = False) -> str:
+    """Return ``mnist_mlp/tiny jax cpu``, with the options if there are any, and of an untrained model with that."""
+    name = label(case.scenario, case.workload) + (PREDICTS if predicts_only else "")
+    parts = (name, case.column.backend, case.column.device, case.options.label)
     return " ".join(part for part in parts if part)
 
 

@@ -204,7 +204,8 @@ def devices(found: Findings) -> Section | None:
         for one in found.speed_ups
     ]
     table = Table(["scenario", "CPU", "GPU", "CPU / GPU", "verdict"], rows)
-    note = f"Time of a step on the CPU over that on the GPU, {paired(found.plain.rows)}: above 1 the GPU is faster."
+    timed = timed_in(found.plain.rows)
+    note = f"Time of a {timed} on the CPU over that on the GPU, {paired(found.plain.rows)}: above 1 the GPU is faster."
     notes = [note, *could_have_seen(_believed(found.speed_ups), found.effect)]
     return Section("CPU against GPU", table=table, notes=notes) if rows else None
 

@@ -192,6 +192,18 @@ def test_the_gpu_is_judged_beside_the_cpu_of_the_same_backend(gpu_ms: float, ver
     assert found.ratio.value == pytest.approx(gpu_ms / 2)
 
 
+def test_the_gpu_is_judged_by_predictions_where_nothing_is_trained() -> None:
+    trials = [
+        made.in_block(block, made.predicting([ms] * 8), backend="torch", device=device)
+        for block in range(1, 4)
+        for device, ms in ((made.CPU, 2.0), (CARD, 1.0))
+    ]
+    found = findings(made.untrained(made.record(*trials, rounds=3)))
+    (one,) = speed_ups(found.plain.rows, 0.03)
+    assert (one.metric, one.verdict) == ("predict_batch_p50_ms", Verdict.FASTER)
+    assert "Time of a prediction on the CPU" in document(found)
+
+
 def with_twins(*columns: tuple[str, Options, float]) -> Record:
     """Columns of backend, options and step in ms."""
     trials = [made.thrice(step_ms, backend=backend, options=options) for backend, options, step_ms in columns]

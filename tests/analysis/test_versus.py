@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from kerasbench.analysis.cases import HEADLINE
+from kerasbench.analysis.cases import HEADLINE, PREDICTED
 from kerasbench.analysis.estimates import Verdict
+from kerasbench.analysis.history import history
 from kerasbench.analysis.summary import concerns, summarize
 from kerasbench.analysis.versus import (
     DIFFERENT_MACHINES,
@@ -96,6 +97,33 @@ def test_each_backend_s_head_is_held_against_its_own_base() -> None:
     assert (found.base, found.head, found.is_worse) == ("old", "new", True)
     assert found.means == {"torch cpu": pytest.approx(1.1**0.5, abs=0.01), "jax cpu": pytest.approx(7 / 9, abs=0.01)}
     assert found.overall == pytest.approx((slower.ratio.value * 7 / 9) ** (1 / 3), abs=0.01)
+
+
+def untrained(**batch_ms: float) -> Record:
+    """Three blocks of base, head and base again of a model that only predicts, whose batch takes so long."""
+    columns = {"old": OLD, "new": NEW, "again": AGAIN}
+    found = [
+        made.in_block(block, made.predicting([ms * (1 + 0.01 * cycle) for cycle in range(8)]), options=columns[name])
+        for block in range(1, 4)
+        for name, ms in batch_ms.items()
+    ]
+    return made.untrained(record(*found))
+
+
+def test_of_a_model_that_only_predicts_the_prediction_of_a_batch_is_compared() -> None:
+    summary = summarize(untrained(old=2.0, new=2.4, again=2.0))
+    (found,) = versus(summary)
+    (one,) = found.headlines
+    assert (one.metric, one.verdict) == (PREDICTED, Verdict.SLOWER)
+    assert found.is_worse and found.overall == pytest.approx(1.2)
+    assert comparisons.sentences(found) == [
+        "Prediction of new against old, 1 row: slower in 1.",
+        "dense (predict) torch cpu: predicting a batch takes 1.200× (1.200–1.200) as long.",
+    ]
+    (series,) = history(
+        [untrained(old=2.0, new=2.4, again=2.0), dataclasses.replace(summary.record, started="2026-02")]
+    )
+    assert [point.ratio.value for point in series.points] == pytest.approx([1.2, 1.2])
 
 
 def test_a_threshold_hides_smaller_differences() -> None:

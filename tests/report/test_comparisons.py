@@ -173,7 +173,7 @@ def test_what_computes_something_else_and_what_cannot_be_compared_is_said() -> N
     failed = made.trial(1, backend="jax", failure=made.FAILURE, options=OLD)
     found = findings(record(*differing(), failed, made.trial(1, backend="jax", options=NEW)))
     said = comparisons.sentences(found.versus[0])
-    assert said[0] == "No training step was measured with both versions."
+    assert said[0] == "Nothing was timed with both versions."
     assert said[1].startswith("dense torch cpu: new computes something else than old: the loss of step 2 is 2, ")
     assert said[2].startswith("dense jax cpu: not compared, old has no figure: crash: ")
     assert html.of_results(found) == said

@@ -312,17 +312,7 @@ def called(columns: dict[Options, float]) -> Record:
             trials.append(made.trial(index, options=options, found=found))
     record = made.record(*trials, rounds=3)
     effort = dataclasses.replace(record.config.effort, protocol=Protocol("calls"))
-    scenarios = [
-        dataclasses.replace(
-            one,
-            description=dataclasses.replace(
-                one.description,
-                workloads=[dataclasses.replace(each, predicts_only=True) for each in one.description.workloads],
-            ),
-        )
-        for one in record.scenarios
-    ]
-    return dataclasses.replace(record, config=dataclasses.replace(record.config, effort=effort), scenarios=scenarios)
+    return made.untrained(dataclasses.replace(record, config=dataclasses.replace(record.config, effort=effort)))
 
 
 def test_each_way_to_predict_has_a_line_and_each_mode_a_column() -> None:
