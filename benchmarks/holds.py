@@ -2,6 +2,7 @@
 
     python benchmarks/holds.py measure results-of-holds --hours 1.5      goes on with what the folder has
     python benchmarks/holds.py judge results-of-holds
+    python benchmarks/holds.py between results-of-holds                  by how much the quiet answers differ
 
 Each answer is one ``python -m kerasbench run`` of one scenario, by ``--quick`` or, now and then, in three rounds,
 while a disturbance that was drawn at random goes on. At the beginning and whenever QUIET_S have gone by, each
@@ -14,6 +15,7 @@ folder has a file called ``pause``, no new answer begins: the machine is free fo
 import argparse
 import math
 import random
+import statistics
 import subprocess
 import sys
 import time
@@ -25,6 +27,8 @@ from pathlib import Path
 
 from disturbers import KINDS
 
+from kerasbench.analysis.estimates import LogEstimate, variance
+from kerasbench.analysis.ratios import in_row
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import Column
 from kerasbench.results.store import load
@@ -148,14 +152,39 @@ def _centre(answer: Answer, pair: Pair) -> float | None:
     return to[pair[1]] - to[pair[0]] if pair[0] in to and pair[1] in to else None
 
 
+def between(folder: Path) -> int:
+    """Print by how much the quiet answers of a model differ beyond what their own rounds explain."""
+    found: dict[tuple[str, Pair], list[LogEstimate]] = defaultdict(list)
+    for data in sorted(folder.glob("*_quiet_default/*.json")):
+        for row in summarize(load(data)).rows:
+            first, *others = sorted(row.cases, key=lambda one: one.label)
+            for other in others:
+                ratio = in_row(row, other, first, row.headline)
+                if ratio is not None and ratio.basis == "trials" and not ratio.disturbed:
+                    found[row.label, (first, other)].append(ratio)
+    excess: list[tuple[int, float]] = []
+    print("| model | ratio | answers | scatter | of which rounds explain |\n|---|---|---|---|---|")
+    for (label, (first, other)), ratios in found.items():
+        if len(ratios) > 1:
+            total = variance([one.log_centre for one in ratios])
+            within = statistics.fmean((one.log_error or 0.0) ** 2 for one in ratios)
+            excess.append((len(ratios) - 1, total - within))
+            cells = [label, f"{other.label} / {first.label}", len(ratios), f"{total**0.5:.1%}", f"{within**0.5:.1%}"]
+            print(f"| {' | '.join(map(str, cells))} |")
+    degrees = sum(own for own, _ in excess)
+    pooled = sum(own * more for own, more in excess) / degrees
+    print(f"\nbetween answers: {math.copysign(abs(pooled) ** 0.5, pooled):.1%} ({degrees} degrees of freedom)")
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("measure", "judge"))
+    parser.add_argument("what", choices=("measure", "judge", "between"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--hours", type=float, default=1.0)
     asked = parser.parse_args()
-    if asked.what == "judge":
-        return judge(asked.folder)
+    if asked.what in ("judge", "between"):
+        return {"judge": judge, "between": between}[asked.what](asked.folder)
     measure(asked.folder, asked.hours)
     return 0
 

@@ -424,7 +424,7 @@ def bisect(
     say: Callable[[str], None] = lambda line: None,
     **options: Any,
 ) -> Bisected:
-    """Find the first version that made a training step slower, as the command ``bisect`` does.
+    """Find the first version that made a training step, or a prediction, slower, as the command ``bisect`` does.
 
     ``versions`` begin with GOOD and end with BAD, in the words of ``versus``. Of two, all releases or commits between
     them are candidates. Of several rows, that one is followed which is slowest with BAD. ``say`` hears of each probe.
@@ -512,6 +512,10 @@ def _measure_model(command: str, scenarios: Any, given: dict[str, Any]) -> Any:
 
 
 def _measure(command: str, options: Settings) -> Any:
+    if command not in (RUN, VERSUS) and not options.scenarios:  # for these two that means a whole suite
+        raise UsageError(f"{command} needs a scenario: a name or a file")
+    if options.insecure and not options.cluster:
+        raise UsageError("--insecure is for --cluster")
     if options.hosts or options.cluster:
         return _measure_on_machines(command, options)
     from kerasbench.report.pages import save_report  # late: to read results needs nothing that measures
@@ -566,7 +570,7 @@ def _files(scenarios: Any) -> list[str]:
         raise UsageError(
             "only run() and fastest() take a model object: save it, model.save('mine.keras'), and name the file here"
         )
-    return settings.listed(scenarios)
+    return settings.words("scenarios", scenarios)
 
 
 def load(*places: Place) -> Results:

@@ -107,6 +107,14 @@ def test_it_counts_the_figures_of_a_page_that_have_a_verdict(job: Job, rounds: i
     assert job.output.read_text() == f"code=0\ndecided={decided}\n"
 
 
+def test_it_counts_in_the_run_s_page_what_the_log_leaves_out(job: Job) -> None:
+    (job.folder / "results").mkdir()
+    (job.folder / "results" / "2026-01-02T030405.md").write_text("| a | same |\n| b | **slower** |\n")
+    job.folder.joinpath("bin", "python").write_text('#!/bin/sh\necho "| b | **slower** |"\n')
+    assert job.step("compare.sh", **COMPARE).returncode == 0
+    assert job.output.read_text() == "code=0\ndecided=2\n"
+
+
 @pytest.mark.parametrize(
     ("code", "fail", "ended", "said"),
     [
@@ -301,6 +309,7 @@ class Workflows:
         """Run comment.py as the action does; return what it prints."""
         variables = {
             "TOKEN": "secret",
+            "LOGIN": "github-actions[bot]",
             "API": self.api,
             "REPOSITORY": "owner/project",
             "OWNER": owner,

@@ -286,6 +286,18 @@ def test_a_file_may_be_a_path_and_a_model_object_is_for_run_and_fastest(runs: Ru
             call(model)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("given", ["", [], ()])
+def test_where_a_scenario_is_needed_none_is_not_a_whole_suite(runs: Runs, given: Any) -> None:
+    for call in (kerasbench.explain, kerasbench.soak, kerasbench.fastest):
+        with pytest.raises(UsageError, match=r"needs a scenario: a name or a file|--scenario got an empty word"):
+            call(given)
+    with pytest.raises(UsageError, match="--scenario got an empty word"):
+        kerasbench.run("")
+    with pytest.raises(UsageError, match="--insecure is for --cluster"):
+        kerasbench.run("dense", insecure=True)
+    assert runs.config == []
+
+
 def test_versions_have_regressions_for_a_test_to_look_at_and_show_the_answer_first() -> None:
     found = Versions([record(*trials(SLOWER), *trials(ALIKE, "jax"))])
     (line,) = found.regressions

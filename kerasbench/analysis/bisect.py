@@ -22,11 +22,12 @@ class Probe:
     """One version beside GOOD. ``why``: what keeps it from saying anything, such as a control that is off."""
 
     index: int  # of the version
-    ratio: LogEstimate | None = None  # its training step over that of GOOD
+    ratio: LogEstimate | None = None  # its training step over that of GOOD, or a prediction
     control: LogEstimate | None = None  # GOOD over itself
     verdict: Verdict = Verdict.INCONCLUSIVE
     why: str = ""
     effect: float = MINIMAL_EFFECT  # the smallest difference that counts
+    predicts: bool = False  # its model is not trained: the ratio is of predictions
 
 
 @dataclass(frozen=True)
@@ -109,4 +110,4 @@ def probe_of(index: int, found: Versus, case: Case | None) -> Probe:
         why = f"{found.base} differs from itself"
     elif one.ratio.disturbed:
         why = "other processes disturbed it"
-    return Probe(index, one.ratio, control, one.verdict, why, found.effect)
+    return Probe(index, one.ratio, control, one.verdict, why, found.effect, one.pair.row.workload.predicts_only)

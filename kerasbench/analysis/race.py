@@ -112,7 +112,10 @@ def metric_of(config: RaceConfig, workload: WorkloadDescription, headline: str) 
 
 
 def baseline_of(columns: Iterable[Column], config: RaceConfig) -> Column | None:
-    """Return Keras as it is without settings: on the backend that it takes then, on a GPU if that has one."""
+    """Return Keras as it is without settings: on the backend that it takes then, on a GPU if that has one.
+
+    Where that backend is not among the columns, another one without settings stands in its place.
+    """
     plain = [one for one in columns if one == one.with_options(**vars(Options(environment=one.options.environment)))]
     return min(plain, key=lambda one: (one.backend != config.baseline, one.device == CPU), default=None)
 
@@ -141,6 +144,17 @@ class Race:
     purpose: Purpose
     margin: float
     is_over: bool  # none of the others can be faster than the leader by more than the margin
+
+    @property
+    def default_backend(self) -> str:
+        """The backend that Keras takes without settings."""
+        config = self.row.origin.config.race
+        return config.baseline if config else ""
+
+    @property
+    def is_against_default(self) -> bool:
+        """Whether the baseline is what Keras does without settings; else another backend stands in its place."""
+        return self.baseline is not None and self.baseline.backend == self.default_backend
 
     @property
     def gain(self) -> LogEstimate | None:

@@ -127,7 +127,11 @@ def rank(rows: Sequence[Row], effect: float) -> list[Ranking]:
 
 
 def _by_means(row: Row, fastest: Column | None, rival: Column, ratio: LogEstimate) -> float | None:
-    """Return the ratio of the fastest to a rival by means, where that lies outside the interval of the medians'."""
+    """Return the ratio of the fastest to a rival by means, where that lies outside the interval of the medians'.
+
+    Both are of the same sittings.
+    """
+    ratio = dataclasses.replace(ratio, between_sittings=0.0)
     if fastest is None or row.headline != HEADLINE or ratio.low is None or ratio.high is None:
         return None
     means = by_means(row.cases[fastest], row.cases[rival])

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
 
-from kerasbench.analysis.cases import FIRST_STEP, HEADLINE, PREDICTED, PREDICTED_ONE, PREDICTED_RATE, Row
+from kerasbench.analysis.cases import FIRST_STEP, PREDICTED_ONE, PREDICTED_RATE, Row
 from kerasbench.analysis.estimates import (
     MINIMAL_EFFECT,
     Estimate,
@@ -38,9 +38,8 @@ from kerasbench.text import count
 MEMORY, DEVICE_MEMORY = "peak_rss_mib", "peak_device_mib"
 # What another Keras cannot change where all else has the same versions: if it moved, something else is at work.
 UNTOUCHED, TOUCHES = "backend_import_ms", "keras"
-# The training step, or of untrained models the prediction of a batch, then what else a new version may make worse. Of a
-# rate, less is worse.
-MEASURES = (HEADLINE, PREDICTED, FIRST_STEP, PREDICTED_ONE, PREDICTED_RATE, MEMORY, DEVICE_MEMORY)
+# What a new version may make worse besides what stands for a row. Of a rate, less is worse.
+BESIDES = (FIRST_STEP, PREDICTED_ONE, PREDICTED_RATE, MEMORY, DEVICE_MEMORY)
 
 
 @dataclass(frozen=True)
@@ -99,6 +98,10 @@ class Difference:
     ratio: LogEstimate  # head over base
     control: Control | None  # the base over itself, where it was measured twice
     verdict: Verdict = Verdict.INCONCLUSIVE  # of the head: slower where it is worse, whatever the figure is
+
+    @property
+    def is_rate(self) -> bool:
+        return BY_NAME[self.metric].unit == RATE
 
     @property
     def is_headline(self) -> bool:
@@ -202,15 +205,12 @@ def versus(summary: Summary) -> list[Versus]:
         effect = max([summary.record.minimal_effect, *(row.origin.config.threshold for row in compared)])
         pairs = [pair for row in compared for pair in _pairs(row, base, head)]
         # The verdicts on each kind of figure are judged together, because their number matters.
-        differences = [one for metric in MEASURES for one in _differences(_with(pairs, metric), metric, effect)]
-        untouched = _differences([pair for pair in pairs if pair.differ_in_keras_alone], UNTOUCHED, effect)
+        kinds = [[(pair, pair.row.headline) for pair in pairs]]
+        kinds += [[(pair, metric) for pair in pairs if metric != pair.row.headline] for metric in BESIDES]
+        differences = [one for kind in kinds for one in _differences(kind, effect)]
+        untouched = _differences([(pair, UNTOUCHED) for pair in pairs if pair.differ_in_keras_alone], effect)
         comparisons.append(Versus(base, head, effect, pairs, differences, untouched))
     return comparisons
-
-
-def _with(pairs: Sequence[VersionPair], metric: str) -> list[VersionPair]:
-    """Return the pairs of which a metric is compared: the prediction of a batch only where it stands for the row."""
-    return [pair for pair in pairs if metric != PREDICTED or pair.row.headline == PREDICTED]
 
 
 def _pairs(row: Row, base: str, head: str) -> list[VersionPair]:
@@ -225,14 +225,14 @@ def _pairs(row: Row, base: str, head: str) -> list[VersionPair]:
     ]
 
 
-def _differences(pairs: Sequence[VersionPair], metric: str, effect: float) -> list[Difference]:
-    differences = [one for pair in pairs if (one := _unjudged(pair, metric)) is not None]
-    is_rate = BY_NAME[metric].unit == RATE
-    costs = [None if one.withheld else (one.ratio.inverse if is_rate else one.ratio) for one in differences]
+def _differences(figures: Sequence[tuple[VersionPair, str]], effect: float) -> list[Difference]:
+    """Judge these metrics of pairs together."""
+    differences = [one for figure in figures if (one := _unjudged(*figure)) is not None]
+    costs = [None if one.withheld else (one.ratio.inverse if one.is_rate else one.ratio) for one in differences]
     judgements = judge_all(costs, effect, [one.pair.row.run for one in differences])
     found = []
     for one, (judged, verdict) in zip(differences, judgements, strict=True):
-        ratio = judged.inverse if judged is not None and is_rate else judged
+        ratio = judged.inverse if judged is not None and one.is_rate else judged
         found.append(dataclasses.replace(one, ratio=ratio or one.ratio, verdict=verdict))
     return found
 

@@ -461,6 +461,8 @@ def _diagnose(backends: "Sequence[str]", python: "Sequence[str]", as_json: bool,
 
     names = request.parse_backends(words("backends", backends)) or known.names()
     chosen = interpreters.find(words("python", python), known.names())
+    if labelled := [str(one) for one, source in chosen.sources.items() if one.label and source == interpreters.OPTION]:
+        raise UsageError(f"doctor looks at interpreters without a label: leave {', '.join(labelled)} out")
     # The lock, because starting every framework would disturb a run.
     with machine_lock(), events.step(ConsoleProgress(to_stderr()), events.asking(names)):
         facts = gather(names, chosen)
@@ -601,6 +603,7 @@ def create(
             labelled = f" @{name}" if name else ""
             print(f"{cases.describe_probe(report)}{labelled}; {file} names it")
         else:
-            print(f"{environment}: made, but {report.cause}; python -m kerasbench doctor says more")
+            more = "" if name else "; python -m kerasbench doctor says more"
+            print(f"{environment}: made, but {report.cause}{more}")
             code = EXIT_USAGE
     return code

@@ -110,6 +110,8 @@ def parse_side(text: str, known: Sequence[str]) -> Side:
     A folder is a checkout where it has a pyproject.toml, else the environment in it.
     """
     text = text.strip()
+    if not text:
+        raise UsageError("a version is empty, as a shell's variable is that was not set")
     if text in known:
         return Side(text)
     path = Path(os.path.expanduser(text))

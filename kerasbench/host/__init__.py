@@ -18,7 +18,7 @@ from kerasbench.protocol.columns import processors
 
 NAME = "KERASBENCH_MACHINE"  # the variable in which a user says which machine this is
 COMMIT = "KERASBENCH_COMMIT"  # the variable in which a user says which commit is measured
-FIT = re.compile(r"[A-Za-z0-9._-]{1,40}")
+FIT = re.compile(r"[A-Za-z0-9._-]{1,64}")  # a commit by SHA-256 has so many
 SALT = "kerasbench "  # machine-id(5): it is confidential, to be hashed with something of the program's own
 UUID_SHOWN = 12  # GPU-8f2a1c3d
 
@@ -56,7 +56,7 @@ class Machine:
 def _said(variable: str) -> str:
     value = os.environ.get(variable, "")
     if value and not FIT.fullmatch(value):
-        raise UsageError(f"{variable} takes up to 40 letters, digits, dots, dashes and underscores, not {value!r}")
+        raise UsageError(f"{variable} takes up to 64 letters, digits, dots, dashes and underscores, not {value!r}")
     return value
 
 

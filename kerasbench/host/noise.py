@@ -289,7 +289,7 @@ class WarningKind(StrEnum):
     SITTINGS = (
         "sittings",
         "two sittings differ by more than the intervals of each allow",
-        "go on another day: kerasbench run --resume, with a larger --budget",
+        "measure on a third day (docs/reading.md, Will it be the same tomorrow?)",
     )
     APART = ("apart", "not measured side by side, for lack of memory", "free memory, or measure fewer columns")
     VERSIONS = ("versions", "versions differ between columns", "install the same version for all backends")

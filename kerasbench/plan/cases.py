@@ -173,7 +173,7 @@ def refusal(selected: Selected) -> Failure | None:
     if not counts_epochs(steps):
         return None
     cause = f"too short to be taken apart: an epoch has {steps} of the {MIN_STEPS_FOR_SLICES} steps that it takes"
-    return Failure(Code.UNSUPPORTED, cause, MEASURES.format(selected.label))
+    return Failure(Code.UNSUPPORTED, cause, MEASURES.format(selected.word))
 
 
 def require_one(scenarios: Sequence[Selected]) -> None:
@@ -182,7 +182,7 @@ def require_one(scenarios: Sequence[Selected]) -> None:
         named = ", ".join(f"{one.label} ({one.workload.steps})" for one in scenarios)
         raise UsageError(
             f"nothing here can be explained: it takes epochs of {MIN_STEPS_FOR_SLICES} steps or more, and these have "
-            f"fewer: {named}; {MEASURES.format(scenarios[0].label)}"
+            f"fewer: {named}; {MEASURES.format(scenarios[0].word)}"
         )
 
 

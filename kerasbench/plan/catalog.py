@@ -8,6 +8,7 @@ import dataclasses
 import hashlib
 import json
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -126,6 +127,11 @@ class Selected:
     @property
     def label(self) -> str:
         return label(self.entry.name, self.workload.name)
+
+    @property
+    def word(self) -> str:
+        """How the command line is given it: a built-in one by its label, one of the user's own by its file."""
+        return self.label if self.entry.suite else label(shlex.quote(str(self.entry.file)), self.workload.name)
 
 
 def builtin_folder() -> Path:

@@ -48,10 +48,11 @@ from kerasbench.settings import (
     RUN,
     SOAK,
     SOAKED,
+    STEPS_PER_EXECUTION,
     TRIES,
     VERSUS,
     Settings,
-    listed,
+    words,
 )
 from kerasbench.settings import SWEEP as SWEEP_COMMAND
 from kerasbench.text import GIB, MIB, percent
@@ -123,7 +124,7 @@ def crossed(options: Sequence[Options], batches: Sequence[int], widths: Sequence
 def require_sweepable(selected: Sequence[Selected], options: Sequence[Options]) -> None:
     """Raise UsageError for a sweep of more than one workload, or of the width of one that does not scale."""
     if len(selected) > 1:
-        names = ", ".join(one.label for one in selected)
+        names = ", ".join(one.word for one in selected)
         raise UsageError(f"a sweep is of one workload, and this names {len(selected)}: {names}; name one of them")
     for one in selected:
         if not one.entry.description.scalable and any(each.width is not None for each in options):
@@ -322,6 +323,8 @@ def fastest(settings: Settings) -> RunConfig:
     varies_batch = BATCH_SIZE in settings.tries
     if varies_batch and not trains:
         raise UsageError(f"--try {BATCH_SIZE} is for training; leave --for {purpose} out, or give --batch-size")
+    if settings.tries == [STEPS_PER_EXECUTION] and not trains:
+        raise UsageError(f"--try {STEPS_PER_EXECUTION} is for training; leave --for {purpose} out")
     protocol = dataclasses.replace(RACE.protocol, epochs=trains and not varies_batch, predicts=not trains)
     most, budget_s = rounds or RACE.max_rounds, config.effort.budget_s
     effort = dataclasses.replace(RACE, max_rounds=most, budget_s=budget_s, protocol=protocol)
@@ -455,7 +458,7 @@ def with_live_model(settings: Settings, scenarios: Any, data: Any) -> Iterator[S
     if not is_model(scenarios):
         if kind is not data:
             raise UsageError("data=(x, y) is for a live model; a scenario brings its own rows")
-        yield dataclasses.replace(settings, scenarios=listed(scenarios), data=kind)
+        yield dataclasses.replace(settings, scenarios=words("scenarios", scenarios), data=kind)
         return
     with saved_model(scenarios, None if kind is data else data) as found:
         own = [str(found.file)]

@@ -43,6 +43,9 @@ TIMES_THE_FIRST = 10.0
 # shall not use up what a long trial may take.
 COMPILE_S = 240.0
 LEAST_TIMEOUT_S = 60.0
+# A soak's minutes are those of its slices: short epochs, of which a slice leaves out the beginning and what is over at
+# the end, have taken more than three times as long.
+TIMES_THE_MINUTES = 10.0
 LAST_LINES = 40  # of what a child printed: a traceback
 
 
@@ -59,7 +62,7 @@ def trial_limits(
     """
     if timeout_s is not None:
         return Limits(timeout_s, f"--timeout {timeout_s:g} s", memory_bytes)
-    standard_s = DEFAULT_TIMEOUT_S[kind] + 2 * 60 * minutes
+    standard_s = DEFAULT_TIMEOUT_S[kind] + TIMES_THE_MINUTES * 60 * minutes
     if first_trial_s is not None:
         follows_s = max(LEAST_TIMEOUT_S, TIMES_THE_FIRST * first_trial_s)
         if follows_s < standard_s:

@@ -246,7 +246,7 @@ def could_have_seen(judged: Iterable[Comparison | Contrast | Difference | Change
     if effect < WANTED < max((detectable(one, effect) or 0.0 for one in of_rounds), default=0.0):
         needed = [rounds_to_see(one, effect, WANTED) for one in of_rounds]
         if any(one.between_sittings and rounds is None for one, rounds in zip(of_rounds, needed, strict=True)):
-            return [f"{text} Between backends more rounds of one sitting would not show {100 * WANTED:.0f} %."]
+            return [f"{text} More rounds of one sitting would not show {100 * WANTED:.0f} % in all of them."]
         rounds = sorted({MANY_ROUNDS if one is None else min(one, MANY_ROUNDS) for one in needed})
         words = [f"more than {MANY_ROUNDS}" if one == MANY_ROUNDS else str(one) for one in (rounds[0], rounds[-1])]
         about = "" if rounds[0] == MANY_ROUNDS else "about "

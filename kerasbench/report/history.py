@@ -116,8 +116,9 @@ def bisected(found: Bisection, versions: Sequence[str], case: str) -> Page:
         ]
         for one in sorted(found.probes, key=lambda one: one.index)
     ]
+    step = "prediction" if any(one.predicts for one in found.probes) else "training step"
     notes = [
-        f"Each probe measured a version in turns with {versions[0]}: the time of a training step over that with it, "
+        f"Each probe measured a version in turns with {versions[0]}: the time of a {step} over that with it, "
         "with its 95 % interval.",
         f"base / base: {versions[0]} over itself, in the same turns. It should be 1.",
     ]
@@ -137,7 +138,10 @@ def sentences(found: Bisection, versions: Sequence[str]) -> list[str]:
     probes = f"It took {count(len(found.probes), 'probe')} to search {count(len(versions) - 1, 'version')}."
     last = found.probes[-1]
     if found.outcome is Outcome.FOUND:
-        change = f": a step takes {times(found.change)} as long as with {versions[found.fast]}" if found.change else ""
+        step = "prediction" if last.predicts else "step"
+        change = (
+            f": a {step} takes {times(found.change)} as long as with {versions[found.fast]}" if found.change else ""
+        )
         return [f"{versions[found.slow]} is the first slow version{change}.", probes]
     if found.outcome is Outcome.NONE:
         between = " The versions in between were not measured." if len(versions) > 2 else ""

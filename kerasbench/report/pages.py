@@ -221,9 +221,12 @@ def quoted(file: Path, runs: Mapping[Path, Findings | None]) -> str:
 
     Paths in markers count from the page's project.
     """
-    text = _text(file)
-    if text is None:
-        raise ResultsError(f"{file}: no such page")
+    try:
+        text = file.read_text("utf-8")
+    except OSError as error:
+        raise ResultsError(f"{file}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise ResultsError(f"{file}: not a page in UTF-8") from None
     return MARKER.sub(lambda marker: f"{marker[1]}{_quotation(file, marker[2], marker[3], runs)}\n{marker[5]}", text)
 
 

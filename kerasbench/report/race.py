@@ -58,10 +58,14 @@ def sentence(race: Race) -> str:
     what = f"{named[race.leader]} {VERBS[race.purpose]} {race.row.label}"
     doubt = "" if race.is_over else f" This is not proven: another may be faster by more than {as_given(race.margin)}."
     if race.leader == race.baseline:
-        return f"{what} fastest here{unit.rstrip(',')}: it is what Keras does without settings.{doubt}"
+        why = ": it is what Keras does without settings" if race.is_against_default else ", with no other setting"
+        return f"{what} fastest here{unit.rstrip(',')}{why}.{doubt}"
     gain = f"{times(race.gain)} as fast{unit} as" if race.gain else f"faster{unit} than"
     against = f" ({named[race.baseline]})" if race.baseline else ""
-    return f"{what} {gain} Keras does here without settings{against}.{doubt}"
+    other = f"Keras does here without settings{against}"
+    if race.baseline and not race.is_against_default:
+        other = f"{named[race.baseline]} does here without settings"
+    return f"{what} {gain} {other}.{doubt}"
 
 
 def in_brief(race: Race) -> list[str]:
@@ -77,7 +81,9 @@ def in_brief(race: Race) -> list[str]:
 def details(race: Race) -> list[str]:
     """Return what to write, what is as good, what argues against the winner, and what became of the others."""
     named = names(one.column for one in race.standings)
-    lines = [f"To use it: {'; '.join(to_write(race.leader, race))}."] if race.leader != race.baseline else []
+    written = to_write(race.leader, race)
+    is_default = race.leader == race.baseline and race.is_against_default
+    lines = [f"To use it: {'; '.join(written)}."] if written and not is_default else []
     if race.equals:
         lines.append(f"Within {as_given(race.margin)} of it: {listed([named[one] for one in race.equals])}.")
     lines += [text for option, text in CHANGES.items() if getattr(race.leader.options, option) is not None]
@@ -89,7 +95,7 @@ def details(race: Race) -> list[str]:
 def to_write(column: Column, race: Race) -> list[str]:
     """Return the lines that choose a candidate, for a shell and for Python; nothing for what Keras does anyway."""
     lines, options = [], column.options
-    if race.baseline is None or column.backend != race.baseline.backend:
+    if column.backend != race.default_backend:
         lines.append(f"export KERAS_BACKEND={column.backend}")
     index = column.device.partition(":")[2]
     if column.device == CPU and any(one.column.device != CPU for one in race.standings):
@@ -180,7 +186,8 @@ def _ending(race: Race, standing: Standing) -> str:
     else:
         ending = "too slow" if standing.has_left else "as good" if standing.column in race.equals else "undecided"
     if standing.column == race.baseline:
-        return f"{ending} (Keras without settings, measured to the end)"
+        who = "Keras without settings" if race.is_against_default else "without settings"
+        return f"{ending} ({who}, measured to the end)"
     return f"left: {ending}" if standing.has_left else ending
 
 

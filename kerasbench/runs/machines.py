@@ -26,6 +26,7 @@ import msgspec
 
 from kerasbench import __version__, text
 from kerasbench.errors import KerasbenchError, ResultsError, UsageError
+from kerasbench.host import commit
 from kerasbench.plan import catalog, request
 from kerasbench.processes import variables
 from kerasbench.results import store as results_store
@@ -431,7 +432,7 @@ def ask(command: str, settings: Settings, say: Say, connections: Connections) ->
         if isinstance(config, RunConfig):
             catalog.require_known(config.scenarios, config.model_config, config.suite)
     files = [msgspec.json.encode(Ask(file=one)) + b"\n" for one in carried(for_all)]
-    keep_env = variables.kept(settings.keep_env)
+    keep_env, asked_in = variables.kept(settings.keep_env), commit()
     folder = Path(settings.results)
     with connections(settings) as found:
         hosts = list(found)
@@ -440,7 +441,8 @@ def ask(command: str, settings: Settings, say: Say, connections: Connections) ->
         shares = []
         for host in [one for one in hosts if one in earlier or not settings.resume]:
             runner, own = python[host]
-            order = Order(secrets.token_hex(6), command, dataclasses.replace(for_all, python=own), keep_env)
+            own_settings = dataclasses.replace(for_all, python=own)
+            order = Order(secrets.token_hex(6), command, own_settings, keep_env, commit=asked_in)
             file, before = earlier.get(host, (None, None))
             if before is not None and before.carried is not None:
                 variables.require_same(before.config.keep_env)

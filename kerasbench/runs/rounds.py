@@ -4,7 +4,7 @@ import dataclasses
 import signal
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,7 +15,7 @@ import psutil
 
 from kerasbench import backends, text
 from kerasbench.analysis import ratios
-from kerasbench.analysis.estimates import minimal_effect
+from kerasbench.analysis.estimates import Priors, minimal_effect
 from kerasbench.errors import ResultsError
 from kerasbench.events import (
     BlockStarted,
@@ -38,6 +38,7 @@ from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import History
 from kerasbench.processes.block import BlockMember, BlockPolicy, OnBlockEvent
 from kerasbench.processes.outcome import Outcome, trial_limits
+from kerasbench.processes.process import available_bytes
 from kerasbench.protocol.columns import GPU, CaseKey, Environment
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest
@@ -53,7 +54,7 @@ from kerasbench.results.record import (
 )
 from kerasbench.results.store import Store
 from kerasbench.runs import schedule, sizes
-from kerasbench.runs.machine import MachineMonitor, can_start_at_once, memory_budget, neighbours
+from kerasbench.runs.machine import CHILD_BYTES, MachineMonitor, can_start_at_once, memory_budget, neighbours
 from kerasbench.runs.rows import OpenRow, ordered, rows_of, seconds
 from kerasbench.runs.schedule import Between, StopReason, first_portion, next_portion
 from kerasbench.scenario import is_saved
@@ -91,12 +92,13 @@ def resumed_record(earlier: Record, new: Record) -> Record:
     )
 
 
-def sitting(earlier: Record | None, now_s: float, booted_s: float) -> int:
+def sitting(record: Record, now_s: float, booted_s: float) -> int:
     """Return the number of the sitting in which a run starts now or goes on: both times in s since 1970."""
-    measured = [trial for trial in earlier.trials if trial.measurement] if earlier else []
-    if earlier is None or not measured:
+    measured = [trial for trial in record.trials if trial.measurement]
+    if not measured:
         return 1
-    ended_s = text.seconds(max(trial.ended for trial in measured) or earlier.finished or earlier.started)
+    ended = max(trial.ended for trial in record.trials if trial.round)  # 0: it could not be tried
+    ended_s = text.seconds(ended or record.finished or record.started)
     is_another = now_s - ended_s > SITTING_ENDS_S or booted_s > ended_s
     return max(trial.sitting for trial in measured) + is_another
 
@@ -227,7 +229,8 @@ class Ending:
 # Measures one block, as processes.block.measure does. None: a member was not started.
 Launch = Callable[[Sequence[BlockMember], BlockPolicy, OnBlockEvent, bool], Sequence[Outcome | None]]
 
-# Of a machine's memory, for a saved model whose user set no limit: a hostile one must not bring the machine down.
+# Of the memory that a machine, or a container, has left, for a saved model whose user set no limit: a hostile one must
+# not bring it down.
 SAVED_SHARE = 0.75
 # The kernel's own period of a control group's quota (cpu.max): what a column used of it beyond its share is not taken
 # from the next one's.
@@ -251,15 +254,16 @@ class Run:
     between: Between = ratios.ratio_of
     record: Record = field(init=False)
     rows: list[OpenRow] = field(init=False)
+    _most_bytes: int = field(init=False)  # that a saved model may hold, in all of its trials
     _rest_s: float = field(init=False)  # nobody runs for so long before each turn
-    _sitting: int = field(init=False)
     _caches: dict[CaseKey, str] = field(default_factory=dict)  # folders that go with the run
     _folders: ExitStack = field(default_factory=ExitStack)
 
     def __post_init__(self) -> None:
         quota_cores = self.state.quota_cores
         self._rest_s = QUOTA_PERIOD_S if quota_cores is not None and quota_cores < self.planned.machine.cores else 0.0
-        self._sitting = sitting(self.earlier, time.time(), psutil.boot_time())
+        free_bytes = min(self.planned.machine.memory_bytes, available_bytes())
+        self._most_bytes = max(CHILD_BYTES, int(SAVED_SHARE * free_bytes))
         self.record = new_record(self.planned, self.state)
         self.rows = rows_of(self.planned)
         for row in self.rows:
@@ -305,10 +309,13 @@ class Run:
             if trial.round and trial.case in row_of:
                 row_of[trial.case].take(trial)
         for row in self.rows:
-            whole = completed_rounds((case.key for case in row.cases), row.trials, self.planned.config.race is not None)
-            self.record.trials += [trial for _, trial in self._leave_out_odd(row, whole)]  # killed before it was saved
-            for index in range(1, whole + 1):
-                self._decide(row, index)
+            is_race = self.planned.config.race is not None
+            row.had = completed_rounds((case.key for case in row.cases), row.trials, is_race)
+            odd = self._leave_out_odd(row, row.had)  # the run was killed before it had saved that
+            self.record.trials += [trial for _, trial in odd]
+        rounds = [(row, row.had) for row in self.rows]
+        for index in range(1, 1 + max((had for _, had in rounds), default=0)):
+            self._decide([row for row, had in rounds if had >= index], index)
         needy = [row.had for row in self.rows if not row.over]
         self.record.rounds_completed = min(needy) if needy else max((row.had for row in self.rows), default=0)
 
@@ -326,6 +333,11 @@ class Run:
             for row in ordered(needy, drawn):
                 row.arrange(drawn)
                 self._measure_row(row, index)
+            self._decide([row for row in needy if row.alive], index)
+            for row in needy:
+                if row.alive and row.stop is not None:
+                    why = schedule.in_words(row.stop, self.planned.effort, self._precision, len(row.alive) > 1)
+                    self.on_event(RowEnded(list(row.alive), why))
             self.record.rounds_completed = index
             self.record.stopped_because = "" if any(not row.over for row in self.rows) else self._why_all_stopped()
             self.on_event(RoundEnded(self.record))
@@ -358,24 +370,28 @@ class Run:
         odd = self._leave_out_odd(row, index)
         if odd:
             self._keep(odd)
-        if row.alive:
-            self._decide(row, index)
-            if row.stop is not None:
-                why = schedule.in_words(row.stop, self.planned.effort, self._precision, len(row.alive) > 1)
-                self.on_event(RowEnded(list(row.alive), why))
         row.had = index
 
-    def _decide(self, row: OpenRow, index: int) -> None:
-        """Decide whether a row goes on after a round, which later ones may have followed already."""
+    def _decide(self, rows: Iterable[OpenRow], index: int) -> None:
+        """Decide whether rows go on after a round, which later ones may have followed already.
+
+        All of them by the same knowledge of how ratios scatter, whichever was measured first.
+        """
+        so_far = {id(row): [trial for trial in row.trials if trial.round <= index] for row in self.rows}
+        priors = ratios.priors_of([schedule.summaries(trials).values() for trials in so_far.values()])
+        for row in rows:
+            self._decide_one(row, index, so_far[id(row)], priors)
+
+    def _decide_one(self, row: OpenRow, index: int, so_far: list[TrialRecord], priors: Priors) -> None:
         row.had = index
-        so_far = [trial for trial in row.trials if trial.round <= index]
-        priors = ratios.priors_of([schedule.summaries(one.trials).values() for one in self.rows])
         racing = self.planned.config.race
         metric = row.metric(racing) if racing else ""
         row.widths.append(schedule.half_widths(so_far, self.between, priors, metric))
         enough = schedule.stop_reason(self.planned.effort, row.widths, self._precision)
         row.stop = StopReason.BROKEN if row.is_broken and not self.planned.config.soak else enough
         row.portion = next_portion(row.cases[0].protocol, so_far, row.cases[0].paired, self.between, priors)
+        if racing is not None and racing.purpose != "train":  # each look is at predictions
+            row.portion = dataclasses.replace(row.portion, predicts=True)
         if racing is not None and row.stop in (None, StopReason.ROUNDS):
             is_won = row.leave_outpaced(so_far, racing, self.planned.effort.max_rounds)
             row.stop = StopReason.WON if is_won else row.stop
@@ -434,6 +450,7 @@ class Run:
             budget,
             self._rest_s,
         )
+        in_sitting = sitting(self.record, time.time(), psutil.boot_time())  # the machine may have slept since the last
         self.on_event(BlockStarted(cases, is_first=not any(trial.measurement for trial in row.trials)))
         outcomes, seen = self.monitor.watch(
             devices,
@@ -450,7 +467,7 @@ class Run:
                 grew = self.planned.config.soak is not None and outcome.had_turn  # a soak's memory runs out by itself
                 trial = trial_record(case, index, outcome, number, several and not grew)
                 trial = self.monitor.judge(trial, around)
-                trials.append((case, dataclasses.replace(trial, sitting=self._sitting)))
+                trials.append((case, dataclasses.replace(trial, sitting=in_sitting)))
         return trials
 
     def _orders(self, cases: Sequence[Case], number: int) -> schedule.Orders:
@@ -478,7 +495,7 @@ class Run:
         config, entry, known = self.planned.config, case.selected.entry, row.known[case.key]
         memory_bytes = config.memory_limit_bytes
         if memory_bytes is None and is_saved(entry.file) and not entry.model_config.trust:
-            memory_bytes = int(SAVED_SHARE * self.planned.machine.memory_bytes)
+            memory_bytes = self._most_bytes
         minutes = config.soak.minutes if config.soak else 0.0
         limits = trial_limits(config.timeout_s, memory_bytes, config.effort.protocol.kind, known.first_s, minutes)
         request = trial_request(case, row.asked(case), config, self._caches.get(case.key, ""))

@@ -95,8 +95,9 @@ class OpenRow:
     @property
     def block_s(self) -> float:
         """How long its blocks of one round have taken on average, of the last rounds: earlier ones measure more."""
-        recent = [trial for trial in self.trials if trial.round > self.had - EVERY]
-        return seconds(recent) / min(self.had, EVERY) if self.had else 0.0
+        recent = [trial for trial in self.trials if trial.block and trial.round > self.had - EVERY]
+        # By its columns, because a race measures fewer from round to round.
+        return seconds(recent) * len(self.alive) / len(recent) if recent else 0.0
 
     def asked(self, case: Case) -> Protocol:
         """Return what a case's next trial measures; one that has had none yet, everything."""

@@ -251,11 +251,18 @@ def plan(config: RunConfig, inventory: Survey, interpreters: Interpreters, on_ev
         request.require_sweepable(inventory.selected, config.options)
     planned = cases.make(config, inventory.selected, inventory.probes, inventory.here, interpreters.named)
     if config.data == "real":
+        planned = dataclasses.replace(planned, warnings=[*planned.warnings, *_without_real_rows(planned)])
         fetch_all(planned, interpreters, on_event)
     if config.explain:
         with events.step(on_event, "counting the operations of a step"):
             planned = dataclasses.replace(planned, flops=count_all(planned, interpreters))
     return planned
+
+
+def _without_real_rows(planned: Plan) -> list[str]:
+    """Say of which workloads there are no other rows than those that they always have."""
+    names = dict.fromkeys(case.selected.label for case in planned.cases if not case.selected.workload.has_real_data)
+    return [f"--data real: there are no others than the usual rows of {', '.join(names)}"] if names else []
 
 
 def fetch_all(planned: Plan, interpreters: Interpreters, on_event: OnEvent) -> None:

@@ -43,6 +43,7 @@ from filelock import FileLock, Timeout
 from kerasbench import __version__
 from kerasbench.errors import KerasbenchError, ResultsError, UsageError
 from kerasbench.events import Event, OnEvent, RunStarted, TrialEnded
+from kerasbench.host import COMMIT
 from kerasbench.plan import catalog
 from kerasbench.results.record import Record, RunConfig, TrialRecord, measuring_code
 from kerasbench.results.store import Store, records
@@ -90,6 +91,7 @@ class Order(msgspec.Struct, frozen=True):
     settings: Settings  # as on a command line; files by what their user calls them
     keep_env: dict[str, str] = {}
     earlier: Record | None = None  # an interrupted run to go on with, as far as it has arrived
+    commit: str = ""  # of the checkout that it is asked for in
 
 
 class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -346,6 +348,7 @@ def measure(order: Order, asker: Asker, progress: OnEvent) -> None:
                 earlier = dataclasses.replace(order.earlier, config=with_names(order.earlier.config, names))
                 Store.create(results, earlier.started).finish(earlier)
             os.environ.update(order.keep_env)  # for --keep-env, which looks for them here
+            os.environ.update({COMMIT: order.commit} if order.commit else {})
             settings = _settings(order, names, results)
 
             def on_event(event: Event) -> None:

@@ -43,8 +43,9 @@ class Rows:
 
     @property
     def row_bytes(self) -> int:
-        """What one row's inputs take."""
-        return sum(array[:1].nbytes for _, array in leaves(self.x))
+        """What one row's inputs take, or its targets where these take more."""
+        x_bytes, y_bytes = (sum(int(array[:1].nbytes) for _, array in leaves(part)) for part in (self.x, self.y))
+        return max(x_bytes, y_bytes)
 
     def repeated(self, samples: int) -> "Rows":
         """Return that many rows, over again from the first where there are too few: a pass costs the same."""

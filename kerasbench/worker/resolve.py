@@ -44,7 +44,7 @@ def application(name: str, config: ModelConfig) -> ResolvedScenario:
     workload = workload_of([Spec("x", shape or USUAL)], config)
     text = f"{name} of keras.applications, with random weights.\n\nTrained by {OPTIMIZER} on {LOSS}."
     scenario = Scenario(build=source.build, data=source.data, workloads=(workload,), learnable=False)
-    return ResolvedScenario(scenario, name, text, source.look)
+    return ResolvedScenario(scenario, name, text, source.load, source.look)
 
 
 def _maker(name: str) -> Any:

@@ -115,7 +115,7 @@ def resolve(file: Path, config: ModelConfig) -> ResolvedScenario:
         keeps_weights=True,
         trains=model.compiled,
     )
-    return ResolvedScenario(scenario, fitting(file.stem), text, source.look)
+    return ResolvedScenario(scenario, fitting(file.stem), text, source.load, source.look)
 
 
 def outline(file: Path, *, trusted: bool, custom: bool) -> Outline:
@@ -225,10 +225,11 @@ def _inputs(config: dict[str, Any]) -> Iterator[Spec]:
         return tuple(None if size is None else int(size) for size in batched[1:])
 
     own = config.get("config", {})
+    listed = own.get("layers", [])  # of a class of the user's own it may be anything, such as a number
     layers = {
         layer["config"]["name"]: layer["config"]
-        for layer in own.get("layers", [])
-        if layer.get("class_name") == "InputLayer"
+        for layer in (listed if isinstance(listed, list) else [])
+        if isinstance(layer, dict) and layer.get("class_name") == "InputLayer"
     }
     names = list(_layer_names(own.get("input_layers"))) or list(layers)
     for name in names:

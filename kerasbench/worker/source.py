@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -95,7 +96,8 @@ class ResolvedScenario:
     scenario: Scenario
     name: str
     text: str  # its description, with its title on the first line
-    look: Callable[[], None] | None = None  # loads a model to see what it takes; None: a scenario file says so itself
+    load: Callable[[], None] | None = None  # a model that says itself what it takes; None: a scenario file does so
+    look: Callable[[], None] = lambda: None  # at what it takes, once it is loaded
 
 
 def workload_of(specs: list[Spec], config: ModelConfig) -> Workload:
@@ -157,9 +159,14 @@ class Source:
         is_random = not self._config.rows
         return Dataset("random rows" if is_random else "its own rows", (), self.draw, random=is_random)
 
-    def look(self) -> None:
-        """Load a model and look at it: what it takes, and what it returns for that."""
+    def load(self) -> None:
+        """Load the model that is looked at, and then built."""
         self._model = self._load()
+
+    def look(self) -> None:
+        """Look at the model: what it takes, and what it returns for that."""
+        if self._model is None:
+            self.load()
         if self._config.rows:
             return
         self._inputs = inputs_of(self._model, self._config, self._specs)
@@ -204,7 +211,7 @@ def inputs_of(model: Any, config: ModelConfig, specs: Sequence[Spec] = ()) -> An
         if tensor.shape[0] is not None and is_stateful:
             size = tensor.shape[0]
             raise ModelError(
-                f"its input {tensor.name} has {size} samples, no more and no less: save it with an open batch"
+                f"its input {tensor.name} has {size} samples, no more and no less: build it with stateful=False"
             )
         # What an embedding takes is one of integers, whatever it says.
         dtype = "int32" if tensor.name in below else str(tensor.dtype)
@@ -271,6 +278,21 @@ def outputs_of(model: Any, inputs: Any) -> Any:
     return keras.tree.map_structure(lambda tensor: Spec("", tuple(tensor.shape[1:]), str(tensor.dtype)), outputs)
 
 
+def _first_rows(content: Any, name: str, samples: int) -> Any:
+    """Return the first rows of an array in an open .npz file; the rest, which may be gigabytes, is not read."""
+    import numpy as np
+
+    with content.zip.open(f"{name}.npy") as member:
+        version = np.lib.format.read_magic(member)
+        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        (rows, *shape), by_columns, dtype = read_header(member)
+        if by_columns or dtype.hasobject:  # its rows do not lie one after another
+            return np.ascontiguousarray(content[name][:samples])
+        count = min(samples, rows)
+        data = bytearray(member.read(count * math.prod(shape) * dtype.itemsize))
+    return np.frombuffer(data, dtype).reshape(count, *shape)
+
+
 def read_rows(file: Path, samples: int) -> tuple[Any, ...]:
     """Return so many of the rows that kerasbench.run wrote, over again from the first where there are too few."""
     import numpy as np
@@ -282,7 +304,7 @@ def read_rows(file: Path, samples: int) -> tuple[Any, ...]:
                 return {key: rebuilt(structure[key]) for key in sorted(structure)}
             if isinstance(structure, list):
                 return [rebuilt(part) for part in structure]
-            array = content[structure]
-            return np.resize(array, (samples, *array.shape[1:]))
+            array = _first_rows(content, structure, samples)
+            return array if len(array) == samples else np.resize(array, (samples, *array.shape[1:]))
 
         return tuple(rebuilt(part) for part in json.loads(str(content[STRUCTURE])))

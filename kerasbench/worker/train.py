@@ -24,7 +24,7 @@ from kerasbench.scenario import ScenarioError, Workload
 from kerasbench.worker.clock import Ask, Pace, SliceClock, State, WarmUpClock, granted, measure_slices
 from kerasbench.worker.failure import TrialFailure, is_own
 from kerasbench.worker.feed import Feed, Rows
-from kerasbench.worker.inputs import describe, is_nested
+from kerasbench.worker.inputs import describe, is_nested, mapped
 from kerasbench.worker.model import NativeModel
 
 ENDLESS = 1_000_000  # epochs; a window ends the fit when there are no more turns
@@ -490,12 +490,13 @@ def _accuracy(model: Any, feed: Feed, rows: Rows) -> float | None:
     Counted here, not by a Keras metric, which would be part of every timed step.
     """
     x, y, *_ = feed.one_batch(rows)
+    classes = None if is_nested(y) else classes_of(np.asarray(y))
+    if classes is None:
+        return None
+    few = model.predict(mapped(lambda array: array[: feed.predict_batch], x), batch_size=feed.predict_batch, verbose=0)
+    if is_nested(few) or few.ndim != 2 or few.shape[-1] < 2:  # all of them might take gigabytes
+        return None
     scores = model.predict(x, batch_size=feed.predict_batch, verbose=0)
-    if is_nested(scores) or is_nested(y):
-        return None
-    classes = classes_of(np.asarray(y))
-    if classes is None or scores.ndim != 2 or scores.shape[-1] < 2:
-        return None
     return float((scores.argmax(axis=-1) == classes).mean())
 
 

@@ -218,8 +218,10 @@ def begin(request: TrialRequest, pipe: Pipe, meter: Meter) -> Trial:
             cause = f"{request.scenario} is not trained, and training steps were to be measured"
             raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "compile the model, and save it again"))
         workload = scenario.workload(request.workload)
-    if resolved.look is not None:
-        with pipe.phase("load"):  # what a model takes is known once it is loaded
+    if resolved.load is not None:
+        with pipe.phase("load"):
+            resolved.load()
+        with pipe.phase("look"):  # what a model takes is known once it is loaded
             resolved.look()
     with pipe.phase("data"):
         feed = _feed(scenario, workload, request)
@@ -247,7 +249,7 @@ def first_prediction(trial: Trial, findings: PartialMeasurement) -> None:
     with trial.pipe.phase(FIRST_PREDICTION):
         findings.batch = Batch(describe(feed.train[: feed.batch].x), "")
         if not feed.draws:
-            outputs = checks.sample_outputs(trial.model, feed)
+            outputs = checks.sample_outputs(trial.model, feed, trial.request.device)
             findings.parity = Parity([], [], outputs) if outputs else None
         predict_ns = predict.pilot(trial.model, feed)
         findings.sizes = trial.sized(predict_ns)
@@ -406,7 +408,7 @@ def silenced_parity(trial: Trial, findings: PartialMeasurement) -> None:
 
     Before that, where the scenario brings its weights, what it predicts: the first has been trained meanwhile.
     """
-    brings_weights = trial.scenario.keeps_weights
+    brings_weights = trial.scenario.keeps_weights and not trial.request.options.native
     steps = findings.sizes.silenced_steps if findings.sizes else 0
     silences = bool(steps) and findings.parity is None and checks.can_be_silenced(trial.model)
     if trial.feed.draws or not (brings_weights or silences):
@@ -414,14 +416,16 @@ def silenced_parity(trial: Trial, findings: PartialMeasurement) -> None:
     with trial.pipe.phase("parity"):
         try:
             fresh = models.build_keras(trial.scenario, trial.feed, trial.backend, trial.request)
-            outputs = checks.sample_outputs(fresh, trial.feed) if brings_weights else []
+            outputs = checks.sample_outputs(fresh, trial.feed, trial.request.device) if brings_weights else []
             if silences:
                 from kerasbench.worker.train import single_steps
 
                 silenced, losses = checks.silence(fresh), single_steps(fresh, trial.feed, steps).losses
                 findings.parity = Parity(losses, silenced, sensitive=checks.sensitive_layers(fresh))
             findings.parity = dataclasses.replace(findings.parity or Parity([], []), outputs=outputs)
-        except Exception:  # a second model that does not fit into memory, or cannot be built
+        except Exception as error:  # a second model that does not fit into memory, or cannot be built
+            if isinstance(error, TrialFailure) and error.failure.code is Code.NONFINITE:
+                raise
             return  # what has been measured stands, and the page says that it was not compared
 
 

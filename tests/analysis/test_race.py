@@ -88,6 +88,15 @@ def raced(
     return made.changed(made.record(*trials, rounds=len(rounds)), config=asked)
 
 
+def test_what_others_disturbed_is_not_called_as_good() -> None:
+    times = {JAX: 1.0, Column("jax", "cpu", EIGHT): 1.001, TENSORFLOW: 4.0}
+    record = raced(*[times] * 4)
+    (quiet,) = findings(record).races
+    disturbed = dataclasses.replace(record, trials=[made.disturbed(one) for one in record.trials])
+    (busy,) = findings(disturbed).races
+    assert (len(quiet.equals), len(busy.equals)) == (1, 0)
+
+
 def test_how_the_candidates_of_a_race_came_out() -> None:
     fast = Column("jax", "cpu", EIGHT)
     record = raced({JAX: 2.0, fast: 1.0, TENSORFLOW: 4.0, TORCH: 9.0}, {fast: 1.0, TENSORFLOW: 4.1})

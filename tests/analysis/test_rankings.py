@@ -5,7 +5,7 @@ from itertools import chain
 
 import pytest
 
-from kerasbench.analysis.cases import HEADLINE
+from kerasbench.analysis.cases import HEADLINE, STEADY
 from kerasbench.analysis.estimates import Verdict, estimate
 from kerasbench.analysis.findings import Findings, findings
 from kerasbench.analysis.rankings import Ranking, break_evens, of_keras, sittings, speed_ups
@@ -313,6 +313,16 @@ def test_one_sitting_or_two_allow_for_others(steps_ms: list[float], deviation: f
     assert found.between_sittings == pytest.approx(deviation)
     assert dataclasses.replace(found, between_sittings=0) == own
     assert known(in_row(row, torch, jax, "peak_rss_mib")).between_sittings == 0
+
+
+def test_sittings_count_by_the_blocks_that_have_a_figure() -> None:
+    record = in_sittings([2.0, 2.1])
+    without = [dataclasses.replace(one, measurement=made.partial(known(one.measurement))) for one in record.trials]
+    partial = [one if one.sitting == 1 else other for one, other in zip(record.trials, without, strict=True)]
+    (row,) = summarize(dataclasses.replace(record, trials=partial)).rows
+    jax, torch = row.cases
+    assert known(in_row(row, torch, jax, "predict_p50_ms")).between_sittings == pytest.approx(0.02)
+    assert known(in_row(row, torch, jax, STEADY)).between_sittings == pytest.approx(0.02 / math.sqrt(2))
 
 
 def test_what_hits_a_column_of_one_backend_hits_the_other() -> None:

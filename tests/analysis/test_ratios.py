@@ -260,6 +260,21 @@ def test_cases_without_a_block_in_common_are_paired_by_rounds() -> None:
     assert found.value == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize(("sittings", "basis", "trials"), [(1, "trials", 6), (3, "sittings", 6)])
+def test_rounds_of_three_sittings_count_as_three(sittings: int, basis: str, trials: int) -> None:
+    a, b = (
+        summarize_case(
+            [
+                dataclasses.replace(one, sitting=1 + (one.round - 1) * sittings // 6)
+                for one in made.in_rounds(*steps, backend=backend)
+            ]
+        )
+        for backend, steps in (("jax", [1.0] * 6), ("torch", [2.0, 2.1, 2.4, 2.5, 2.2, 2.3]))
+    )
+    found = known(ratio_of(a, b, STEP, ()))
+    assert (found.basis, found.trials, found.degrees) == (basis, trials, 5 if sittings == 1 else 2)
+
+
 def blocks(numbers: Sequence[int], steps_ms: Sequence[float]) -> CaseSummary:
     found = zip(numbers, steps_ms, strict=True)
     return summarize_case(made.in_block(number, made.sliced([step] * 6), round_index=1) for number, step in found)

@@ -54,6 +54,13 @@ def test_a_label_that_was_given_goes_before_all_else(here: Path) -> None:
     assert sides.parse_side("old", []).path
 
 
+@pytest.mark.parametrize("word", ["", "  "])
+def test_a_word_that_is_empty_is_not_the_current_folder(here: Path, word: str) -> None:
+    (here / "pyproject.toml").touch()
+    with pytest.raises(UsageError, match="a version is empty"):
+        sides.parse_side(word, [])
+
+
 @pytest.mark.parametrize(
     ("folder", "word", "label"),
     [("old", "old", "old"), ("mine/.venv", "mine/.venv", "mine"), ("old", "old/bin/python", "old")],

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -200,15 +201,22 @@ def test_an_epoch_that_holds_slices_can_be_taken_apart_and_one_step_fewer_cannot
     assert failure is not None
     assert failure.code is Code.UNSUPPORTED
     assert f"has {MIN_STEPS_FOR_SLICES - 1} of the {MIN_STEPS_FOR_SLICES} steps" in failure.cause
-    assert failure.remedy == "`kerasbench run --scenario dense/short` measures its epochs"
+    assert failure.remedy == "`kerasbench run --scenario dense.py/short` measures its epochs"
     untrained = Selected(made.entry(), dataclasses.replace(made.workload(), predicts_only=True))
     failure = plan_cases.refusal(untrained)
     assert failure is not None and failure.cause == "dense is not trained, so it has no step to be taken apart"
 
 
+def test_a_built_in_scenario_is_named_by_its_label_and_another_by_its_file() -> None:
+    one = made.selected(workload_name="a")
+    built_in = dataclasses.replace(one, entry=dataclasses.replace(one.entry, suite="published"))
+    spaced = dataclasses.replace(one, entry=dataclasses.replace(one.entry, file=Path("my models/dense.py")))
+    assert (built_in.word, spaced.word) == ("dense/a", "'my models/dense.py'/a")
+
+
 def test_where_none_can_be_explained_each_is_named_with_its_steps() -> None:
     with pytest.raises(
-        UsageError, match=r"fewer: dense/one \(1\), dense/two \(2\); `kerasbench run --scenario dense/one"
+        UsageError, match=r"fewer: dense/one \(1\), dense/two \(2\); `kerasbench run --scenario dense\.py/one"
     ):
         make(JAX_ALONE, [of_steps(1, "one"), of_steps(2, "two")], explain=True)
 

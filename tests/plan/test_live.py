@@ -91,6 +91,16 @@ def test_rows_come_back_in_their_structure(tmp_path: Path) -> None:
     assert len(again) == 5  # too few rows are taken again
 
 
+def test_of_rows_the_first_are_read_alone_and_may_be_changed(tmp_path: Path) -> None:
+    x: Any = np.arange(1_000_000, dtype=np.float32).reshape(1_000, 1_000)
+    for given in (x, np.asfortranarray(x)):
+        request.write_rows(tmp_path / "rows.npz", (given, np.arange(1_000)))
+        first, y = source.read_rows(tmp_path / "rows.npz", 3)
+        assert (first.base is None or first.base.nbytes < 20_000) and y.tolist() == [0, 1, 2]
+        assert first.tolist() == x[:3].tolist()
+        first += 1
+
+
 @pytest.mark.parametrize(
     ("data", "said"),
     [

@@ -160,7 +160,7 @@ def test_two_sizes_divide_a_bracket_where_there_is_room(low: float, high: float,
 
 
 def test_a_sweep_is_of_one_workload_and_by_widths_of_one_that_scales() -> None:
-    with pytest.raises(UsageError, match="names 2: dense/a, dense/b; name one of them"):
+    with pytest.raises(UsageError, match=r"names 2: dense\.py/a, dense\.py/b; name one of them"):
         request.require_sweepable([made.selected(workload_name="a"), made.selected(workload_name="b")], [DEFAULT])
     request.require_sweepable([made.selected()], [Options(batch=8)])
     with pytest.raises(UsageError, match="dense has no --width"):

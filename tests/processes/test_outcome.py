@@ -45,7 +45,7 @@ def test_a_limit_follows_the_first_trial_unless_one_was_asked_for(
 
 def test_a_soak_has_the_time_that_it_takes_besides_and_a_compilation_a_limit_of_its_own() -> None:
     found = outcome.trial_limits(None, None, "steady", None, minutes=10)
-    assert found.timeout_s == 300 + 1200
+    assert found.timeout_s == 300 + 10 * 600  # short epochs leave most of their time out of slices
     assert found.compile_s == outcome.COMPILE_S
     assert outcome.trial_limits(9000.0, None, "steady", None).compile_s is None
 

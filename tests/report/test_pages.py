@@ -206,8 +206,11 @@ def test_a_marker_that_names_nothing_is_an_error(page: Path) -> None:
     page.write_text(QUOTING.replace("x.json", "gone.json"))
     with pytest.raises(ResultsError, match=r"gone.json: cannot be read"):
         made_from([page])
-    with pytest.raises(ResultsError, match="no such page"):
+    with pytest.raises(ResultsError, match=r"GONE.md: No such file or directory"):
         made_from([page.parent / "GONE.md"])
+    page.write_bytes("Größe".encode("latin-1"))
+    with pytest.raises(ResultsError, match="not a page in UTF-8"):
+        made_from([page])
 
 
 @pytest.mark.parametrize("arguments", [["--format", "html"], ["--plot"]])

@@ -43,6 +43,17 @@ def test_where_keras_is_fastest_as_it_is_there_is_nothing_to_write() -> None:
     assert not any(line.startswith("To use it") for line in race.details(found))
 
 
+def test_a_backend_that_keras_does_not_take_by_itself_is_written_down() -> None:
+    (found,) = findings(raced({JAX: 1.0, TORCH: 2.0})).races  # Keras would take TensorFlow, which is not among them
+    assert race.sentence(found).endswith("JAX trains dense fastest here, with no other setting.")
+    assert "To use it: export KERAS_BACKEND=jax." in race.details(found)
+    (faster,) = findings(raced({FAST: 1.0, TORCH: 2.0})).races
+    assert " as fast as torch does here without settings." in race.sentence(faster)
+    assert "(without settings, measured to the end)" in markdown.rendered(
+        page.screen(findings(raced({FAST: 1.0, TORCH: 2.0})))
+    )
+
+
 def test_what_is_not_proven_is_said() -> None:
     found = findings(raced({JAX: 1.0, TENSORFLOW: 1.03}))
     (line,) = sentences(found)
@@ -54,7 +65,7 @@ def test_a_larger_batch_is_told_by_its_samples_and_with_what_it_changes() -> Non
     (found,) = findings(raced({JAX: 1.0, LARGER: 5.0, TENSORFLOW: 2.0}, tries="batch-size")).races
     assert "as fast, in samples a second, as Keras does here without settings (TensorFlow)." in race.sentence(found)
     samples = made.changed(found, baseline=found.leader)
-    assert "fastest here, in samples a second: it is what Keras does without settings." in race.sentence(samples)
+    assert "fastest here, in samples a second, with no other setting." in race.sentence(samples)
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def test_the_fastest_is_judged_against_each_of_the_others() -> None:
 def test_that_two_backends_are_the_same_is_nothing_that_rounds_of_one_sitting_can_show() -> None:
     found = found_in(*CLEAR, *in_rounds("torch", 1.002, 1.003, 1.001))
     assert verdicts(found)[0][-2:] == ["inconclusive", "another day"]
-    assert "more rounds of one sitting would not show 5 %." in document(found)
+    assert "More rounds of one sitting would not show 5 % in all of them." in document(found)
 
 
 def test_what_is_not_decided_says_how_many_rounds_would_decide_it() -> None:

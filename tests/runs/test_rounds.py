@@ -33,7 +33,7 @@ from kerasbench.plan.duration import History
 from kerasbench.processes.block import BlockMember, OnBlockEvent
 from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.columns import Column, Device, Options
-from kerasbench.protocol.measurement import Measurement, Parity, Slice
+from kerasbench.protocol.measurement import Latency, Measurement, Parity, Slice
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import ModelConfig, Protocol
 from kerasbench.results.record import QUICK, SWEEP, Effort, RaceConfig, Record, SoakConfig, TrialRecord, exactly
@@ -201,6 +201,20 @@ def test_what_a_row_s_last_rounds_took_tells_what_another_takes() -> None:
         taken_s = 100 if index < 4 else 30
         row.take(dataclasses.replace(made.in_block(index, made.measurement()), wall_ns=taken_s * 10**9))
     assert row.block_s == 30
+
+
+def test_of_a_race_another_round_is_expected_to_take_as_much_less_as_candidates_have_left() -> None:
+    cases = [made.case(backend=backend) for backend in ("jax", "torch")]
+    row = rows.OpenRow(cases, had=1)
+    for case in cases:
+        row.take(dataclasses.replace(made.in_block(1, made.measurement(), backend=case.backend), wall_ns=100 * 10**9))
+    assert row.block_s == 100
+    row.alive.pop()
+    assert row.block_s == 50
+    row.take(dataclasses.replace(made.in_block(2, made.measurement(), backend="jax"), wall_ns=50 * 10**9))
+    row.had = 2
+    assert row.block_s == 50
+    assert rows.OpenRow(cases, trials=[made.trial(1, failure=made.FAILURE)]).block_s == 0  # not tried: no block
 
 
 def test_a_twin_is_asked_for_by_the_hash_of_its_file_and_the_record_keeps_it(store: Store) -> None:
@@ -441,7 +455,7 @@ def test_the_order_of_turns_is_drawn_from_the_run_s_seed_and_differs_from_block_
 @pytest.mark.parametrize(
     ("file", "config", "asked_bytes", "allowed_bytes"),
     [
-        ("net.keras", ModelConfig(), None, 6 << 30),  # of eight GiB
+        ("net.keras", ModelConfig(), None, 3 << 30),  # of four GiB that are free
         ("net.keras", ModelConfig(), 1 << 30, 1 << 30),
         ("net.keras", ModelConfig(trust=True), None, None),
         ("net.py", ModelConfig(), None, None),
@@ -449,8 +463,14 @@ def test_the_order_of_turns_is_drawn_from_the_run_s_seed_and_differs_from_block_
     ],
 )
 def test_a_saved_model_may_not_hold_all_memory(
-    store: Store, file: str, config: ModelConfig, asked_bytes: int | None, allowed_bytes: int | None
+    store: Store,
+    file: str,
+    config: ModelConfig,
+    asked_bytes: int | None,
+    allowed_bytes: int | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(rounds, "available_bytes", lambda: 4 << 30)
     entry = dataclasses.replace(CASES[0].selected.entry, file=Path(file), model_config=config)
     case = dataclasses.replace(CASES[0], selected=dataclasses.replace(CASES[0].selected, entry=entry))
     worker = FakeWorker()
@@ -523,6 +543,16 @@ def test_a_resumed_run_goes_on_with_the_round_that_was_interrupted(store: Store)
     assert [(one.round, one.case) for one in resumed] == [(one.round, one.case) for one in whole]
 
 
+def test_all_rows_of_a_round_are_decided_by_the_same_knowledge(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    known: list[list[int]] = []
+    count_trials = lambda rows: known.append([max(len(case.trials) for case in row) for row in rows])  # noqa: E731
+    monkeypatch.setattr("kerasbench.analysis.ratios.priors_of", count_trials)
+    whole = run(store, FakeWorker(), *CASES, made.case("conv"), count=2)
+    assert known == [[1, 1], [2, 2]]
+    run(store, FakeWorker(), *CASES, made.case("conv"), count=3, carried=whole.trials)
+    assert known == [[1, 1], [2, 2], [1, 1], [2, 2], [3, 3]]  # the same again
+
+
 def test_a_row_that_was_decided_stays_decided_when_a_run_is_resumed(store: Store) -> None:
     planned = made.plan(*CASES, made.case("loud"), effort=Effort(3, 5))
     quiet = [made.in_block(index, made.measurement(), backend=case.backend) for index in (1, 2, 3) for case in CASES]
@@ -581,6 +611,16 @@ def test_a_race_without_a_winner_goes_on_with_those_that_are_left(store: Store) 
     record = race(store, worker, "torch", 3, *THREE)
     assert worker.blocks == [["torch", "jax", "tensorflow"]] * 3
     assert record.stopped_because == "all 3 rounds are done"
+
+
+def test_a_race_for_predictions_measures_them_in_each_round(store: Store) -> None:
+    planned = made.plan(*(made.case(backend=one) for one in ("jax", "torch")), effort=Effort(1, 5))
+    of_batches = [[Latency(1, [1]), Latency(32, [int(ms * made.MS)] * 200)] for ms in (1.9, 2.1, 1.9, 2.1, 1.9)]
+    scattered = [dataclasses.replace(made.sliced([1.0] * 6), prediction=one) for one in of_batches]
+    worker = FakeWorker(torch=[*scattered], jax=sliced(1.0))
+    execute(with_config(planned, race=RaceConfig("predict", baseline="jax")), store, worker)
+    assert len(worker.blocks) > 3  # only later rounds could leave them out
+    assert {one.protocol.predicts for one in worker.requests} == {True}
 
 
 WARM = made.case(backend="jax", options=Options(warm_cache=True))

@@ -114,6 +114,14 @@ def test_a_run_that_goes_on_later_or_after_a_restart_is_in_another_sitting(
     assert rounds.sitting(made.record(*trials), NOON_S + later_s, booted_s) == sitting
 
 
+def test_trials_that_fail_are_no_pause() -> None:
+    failed = dataclasses.replace(made.trial(1, failure=made.FAILURE), ended=NOON)
+    long_ago = dataclasses.replace(made.trial(1), ended="2026-01-02T09:00:00Z")
+    absent = dataclasses.replace(made.trial(0, failure=made.FAILURE), ended="2026-01-02T19:00:00Z")
+    assert rounds.sitting(made.record(long_ago, failed, absent), NOON_S + 60, 0) == 1
+    assert rounds.sitting(made.record(long_ago, absent), NOON_S + 60, 0) == 2
+
+
 def test_what_does_not_say_when_it_ended_counts_as_its_run() -> None:
     record = dataclasses.replace(made.record(made.trial(1)), finished=NOON)
     assert rounds.sitting(record, NOON_S + 10, 0) == 1
@@ -121,5 +129,4 @@ def test_what_does_not_say_when_it_ended_counts_as_its_run() -> None:
 
 
 def test_a_run_of_which_nothing_counts_is_in_its_first_sitting() -> None:
-    assert rounds.sitting(None, NOON_S, NOON_S) == 1
     assert rounds.sitting(made.record(made.trial(0, failure=made.FAILURE)), NOON_S, NOON_S) == 1

@@ -206,6 +206,15 @@ def test_each_download_is_said_before_it_begins_and_all_that_fail_are_told_in_th
     assert [event.text.partition(":")[0] for event in events.of(StepStarted)] == ["Iris", "MNIST"]
 
 
+def test_what_has_no_real_rows_is_named() -> None:
+    mine = made.case(name="mine")
+    drawn = dataclasses.replace(mine.selected.workload, has_real_data=False)
+    mine = dataclasses.replace(mine, selected=dataclasses.replace(mine.selected, workload=drawn))
+    planned = made.plan(with_real_rows("MNIST"), mine, dataclasses.replace(mine, backend="jax"))
+    assert run._without_real_rows(planned) == ["--data real: there are no others than the usual rows of mine"]
+    assert run._without_real_rows(made.plan(with_real_rows("MNIST"))) == []
+
+
 @pytest.mark.processes
 def test_a_model_that_no_backend_can_load_is_refused_before_any_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

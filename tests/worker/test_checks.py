@@ -20,6 +20,7 @@ from kerasbench.worker import checks
 from kerasbench.worker.checks import RecurrentSpy, check_device, gather_proof
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.feed import Feed, Rows
+from tests import made
 
 ONE, TWO = "8f2a0b1c-1111-2222-3333-444455556666", "8f2affff-1111-2222-3333-444455556666"
 NO_DEVICE = 100  # cuda.h, CUDA_ERROR_NO_DEVICE
@@ -370,7 +371,7 @@ def test_a_keras_that_has_other_functions_is_not_touched(monkeypatch: pytest.Mon
 # Parity.
 
 
-DENSE = SimpleNamespace(name="dense", units=3)
+DENSE = SimpleNamespace(name="dense", units=3, weights=["kernel"], compute_dtype="float32")
 
 
 class SeedGenerator:
@@ -404,19 +405,33 @@ def test_what_is_silenced_draws_no_more() -> None:
     assert checks.random_layers(model(DENSE, layer)) == []
 
 
-def sampled(predict: Callable[[], Any], *layers: SimpleNamespace) -> list[list[float]]:
+def sampled(predict: Callable[[], Any], *layers: SimpleNamespace, device: Device = made.CPU) -> list[list[float]]:
     of_layers = model(*layers)
     of_layers.predict = lambda x, batch_size, verbose: predict()
     rows = Rows(np.zeros((64, 2), np.float32), np.zeros(64, np.int32))
-    return checks.sample_outputs(of_layers, Feed(Workload(train=64, batch=64), rows, rows[:0], rows[:0]))
+    return checks.sample_outputs(of_layers, Feed(Workload(train=64, batch=64), rows, rows[:0], rows[:0]), device)
 
 
 def test_what_predicts_at_random_has_no_outputs_to_compare() -> None:
     rng = np.random.default_rng(0)
     assert sampled(lambda: rng.random((64, 2)), DENSE) == []  # dropout that is always on
-    assert sampled(lambda: np.ones((64, 2)), SimpleNamespace(name="sampling", seed_generator=SEED)) == []  # by a seed
-    noisy = iter([np.ones((64, 2)), np.ones((64, 2)) + 1e-4])  # as of a card's rounding
-    assert len(sampled(lambda: next(noisy), DENSE)) == 1
+    assert sampled(lambda: np.ones((64, 2)), SimpleNamespace(name="sampling", seed_generator=SEED, weights=[])) == []
+
+
+@pytest.mark.parametrize(
+    ("apart", "device", "dtype", "compared"),
+    [
+        (1e-7, made.CPU, "float32", True),
+        (1e-3, made.CPU, "float32", False),  # weak noise, which backends do not share
+        (1e-4, Device("cuda"), "float32", True),  # a card's rounding
+        (1e-2, Device("cuda"), "float32", False),
+        (1e-2, made.CPU, "bfloat16", True),
+    ],
+)
+def test_two_predictions_may_differ_by_rounding(apart: float, device: Device, dtype: str, compared: bool) -> None:
+    noisy = iter([np.ones((64, 2)), np.ones((64, 2)) + apart])
+    layer = SimpleNamespace(name="dense", weights=["kernel"], compute_dtype=dtype)
+    assert bool(sampled(lambda: next(noisy), layer, device=device)) is compared
 
 
 def test_outputs_are_some_numbers_of_each() -> None:

@@ -166,6 +166,7 @@ def test_structures_of_arrays_are_cut_and_repeated_together() -> None:
     feed = prepare(scenario(workload, several), workload, seed=0)
     assert [len(rows) for rows in (feed.train, feed.validation, feed.test)] == [64, 8, 10]
     assert feed.train.row_bytes == 16
+    assert Rows(np.zeros((2, 4), np.float32), np.zeros((2, 50), np.float32)).row_bytes == 200  # targets may be larger
     assert feed.train[3:5].x["a"][0].tolist() == [3, 4]
     assert feed.train[:2].repeated(5).y[0].tolist() == [0, 1, 0, 1, 0]
     assert feed.train[:2].repeated(5).weights.shape == (5,)

@@ -90,6 +90,10 @@ def test_whether_it_is_compiled_is_always_said(asked: bool | None, compiled: boo
     [
         ({"compiled": False}, "must return a compiled Keras model"),
         ({"run_eagerly": True}, "run_eagerly cannot be measured"),
+        (
+            {"_flatten_layers": lambda: [SimpleNamespace(name="lstm", stateful=True)]},
+            "lstm is stateful, so it takes one batch size",
+        ),
         ({"count_params": lambda: 11}, "the model has 11 parameters, the scenario says 10"),
     ],
 )

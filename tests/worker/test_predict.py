@@ -26,20 +26,24 @@ PACE = Pace(Protocol(), lambda model: None, settle_ns=20 * MS, meter=Meter(machi
 class Model:
     """Takes so long for a call, and longer for the first; notes what it was given."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, call_ms: float) -> None:
-        self.now_ns = 0
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, call_ms: float, outputs: int = 3) -> None:
+        self.now_ns, self.outputs = 0, outputs
         self.call_ns = int(call_ms * MS)
         self.seen: list[Any] = []
         clocks = SimpleNamespace(perf_counter_ns=lambda: self.now_ns, process_time_ns=lambda: 2 * self.now_ns)
         monkeypatch.setattr(predict, "time", clocks)
         monkeypatch.setattr(usage, "time", clocks)
 
+    def _flatten_layers(self, include_self: bool = True) -> list[Any]:
+        return []
+
     def predict_on_batch(self, x: Any) -> None:
         self.now_ns += self.call_ns if self.seen else 1000 * MS
         self.seen.append(x)
 
-    def predict(self, x: Any, batch_size: int, verbose: int) -> None:
+    def predict(self, x: Any, batch_size: int, verbose: int) -> Any:
         self.predict_on_batch((len(x), batch_size))
+        return np.zeros((len(x), self.outputs), np.float32)
 
 
 def test_each_slice_discards_some_calls_and_has_as_many_as_fill_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +83,7 @@ def test_a_slice_has_one_pass_at_least(
     throughput = time_passes(model, fed(), PACE, granted(3))
     assert [slice_.count for slice_ in throughput.slices] == [passes] * 3
     assert throughput.passes_ns == [int(pass_ms * MS)] * 3 * passes
-    assert len(model.seen) == 2 + 3 * (discarded + passes)
+    assert len(model.seen) == 1 + 2 + 3 * (discarded + passes)  # one batch, which says how much a row returns
 
 
 @pytest.mark.parametrize(("test", "samples"), [(30, 30), (0, 320)])
@@ -89,7 +93,13 @@ def test_a_pass_is_over_the_test_samples_or_else_those_that_are_trained_on(
     model = Model(monkeypatch, 300)
     throughput = time_passes(model, fed(Workload(train=320, batch=16, test=test)), PACE, granted(1))
     assert (throughput.samples, throughput.batch) == (samples, 16)
-    assert set(model.seen) == {(samples, 16)}
+    assert model.seen[0] == (16, 16) and set(model.seen[1:]) == {(samples, 16)}
+
+
+def test_a_pass_returns_no_more_than_the_rows_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Model(monkeypatch, 300, outputs=2_000_000)  # eight megabytes a row, as of a language model
+    throughput = time_passes(model, fed(Workload(train=320, batch=16, test=30)), PACE, granted(1))
+    assert throughput.samples == 16
 
 
 def test_the_warm_up_goes_on_for_so_many_calls_and_so_long(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,7 @@ def test_a_scenario_file_says_itself_what_it_is(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(SCENARIO)
     found = resolve(file, ModelConfig())
-    assert (found.name, found.text, found.look) == ("mine", "Mine.\n\nMore of it.", None)
+    assert (found.name, found.text, found.load) == ("mine", "Mine.\n\nMore of it.", None)
 
 
 @pytest.mark.parametrize(("compiled", "text"), [(True, "."), (False, "; not compiled, so it is not trained.")])

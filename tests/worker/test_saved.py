@@ -66,6 +66,8 @@ def test_a_file_says_its_inputs_and_whether_it_was_compiled(file: Path) -> None:
         ({"config": {**TWO["config"], "input_layers": [["tokens", 0, 0]]}}, [Spec("tokens", (None,), "int32")]),  # type: ignore[dict-item]
         ({"config": {}, "build_config": {"input_shape": [2, 4]}}, [Spec("x", (4,))]),  # of a class of one's own
         ({"config": {}}, None),
+        ({"config": {"layers": 4}, "build_config": {"input_shape": [2, 4]}}, [Spec("x", (4,))]),  # whatever it means
+        ({"config": {"layers": [64, 32]}, "build_config": {"input_shape": [2, 4]}}, [Spec("x", (4,))]),
     ],
 )
 def test_inputs_are_named_in_several_forms(file: Path, config: object, inputs: object) -> None:
@@ -97,9 +99,7 @@ def test_what_is_no_model_is_said_to_be_none(tmp_path: Path, name: str, content:
         read(tmp_path / name)
 
 
-@pytest.mark.parametrize(
-    "config", ["[]", '"text"', '{"config": []}', '{"config": {"layers": [3]}}', "[" * 200_000, "cut off"]
-)
+@pytest.mark.parametrize("config", ["[]", '"text"', '{"config": []}', "[" * 200_000, "cut off"])
 def test_a_configuration_that_is_none_is_damaged(file: Path, config: str) -> None:
     with zipfile.ZipFile(file, "w") as content:
         content.writestr("config.json", config)

@@ -24,12 +24,13 @@ from kerasbench.protocol.measurement import (
     Usage,
     step_ns,
 )
-from kerasbench.protocol.messages import Message
+from kerasbench.protocol.messages import Code, Failure, Message
 from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest
 from kerasbench.scenario import Workload
 from kerasbench.worker import checks, predict, trial
 from kerasbench.worker import model as models
 from kerasbench.worker.clock import Pace, SliceClock, WarmUpClock
+from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.feed import Feed, Rows
 from kerasbench.worker.trial import PartialMeasurement, Trial, phases_of
 from kerasbench.worker.usage import Meter
@@ -94,7 +95,7 @@ def test_the_measurement_of_predictions_has_no_training() -> None:
 
 @pytest.mark.parametrize("draws", [True, False])
 def test_what_a_pipeline_draws_is_compared_with_nothing(draws: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "sample_outputs", lambda model, feed: [[1.0]])
+    monkeypatch.setattr(checks, "sample_outputs", lambda model, feed, device: [[1.0]])
     monkeypatch.setattr(checks, "can_be_silenced", lambda model: False)
     monkeypatch.setattr(models, "build_keras", lambda *given: given)
     scenario = SimpleNamespace(keeps_weights=True, dataset=lambda workload: SimpleNamespace(random=True))
@@ -169,6 +170,19 @@ def test_parity_that_is_known_is_not_looked_for_again() -> None:
     found.parity = known = Parity([1.0], [])
     trial.silenced_parity(subject(), found)
     assert found.parity is known
+
+
+def test_a_second_model_that_predicts_what_is_no_number_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*given: object) -> None:
+        raise TrialFailure(Failure(code, "output has numbers that are not finite", ""))
+
+    monkeypatch.setattr(models, "build_keras", fail)
+    one = subject(Protocol(sizes=made.SIZES), scenario=SimpleNamespace(keeps_weights=True))
+    code = Code.OOM
+    trial.silenced_parity(one, PartialMeasurement())  # what was measured stands
+    code = Code.NONFINITE
+    with pytest.raises(TrialFailure, match="not finite"):
+        trial.silenced_parity(one, PartialMeasurement())
 
 
 def test_the_measurement_has_what_the_phases_found() -> None:

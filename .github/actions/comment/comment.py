@@ -42,7 +42,7 @@ def find_comment(pull: int) -> int | None:
     page = 1
     while comments := ask(f"issues/{pull}/comments", per_page="100", page=str(page)):
         for comment in comments:
-            if comment["user"]["login"] == "github-actions[bot]" and comment["body"].startswith(MARKER):
+            if comment["user"]["login"] == os.environ["LOGIN"] and comment["body"].startswith(MARKER):
                 return int(comment["id"])
         page += 1
     return None

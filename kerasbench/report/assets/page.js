@@ -53,8 +53,9 @@ function filter(form) {
     for (const row of table.tBodies[0].rows) {
       [...row.cells].forEach((cell, index) => { cell.hidden = away[index]; });
       const scenario = names[0] === "scenario" ? row.cells[0].textContent : undefined;
-      if (scenario) known.push(scenario);
-      row.hidden = (scenario && !isWanted(scenario)) || (column >= 0 && isUnwanted(row.cells[column].textContent));
+      if (scenario && scenario !== "all") known.push(scenario);
+      const isOther = scenario && scenario !== "all" && !isWanted(scenario);
+      row.hidden = isOther || (column >= 0 && row.cells[column].textContent.split(", ").every(isUnwanted));
     }
   }
   const scenarios = [...new Set(known)];
@@ -64,10 +65,10 @@ function filter(form) {
     const title = part.querySelector("summary").textContent, scenario = named(title, ", ");
     part.hidden = scenario !== undefined && (!isWanted(scenario) || isUnwanted(title.slice(scenario.length + 2)));
   }
-  const shown = scenarios.filter(isWanted).length;
+  const models = (names) => new Set(names.map((name) => name.replace(/ (?:batch|width)=\S+/g, ""))).size;
   form.elements.namedItem("told").value =
     wanted || unwanted.size
-      ? `${shown} of ${scenarios.length} scenarios, ${boxes.length - unwanted.size} of ${boxes.length} backends` : "";
+      ? `${models(scenarios.filter(isWanted))} of ${models(scenarios)} scenarios, ${boxes.length - unwanted.size} of ${boxes.length} backends` : "";
 }
 
 function remembered(name, value) {
