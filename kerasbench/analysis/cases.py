@@ -13,6 +13,7 @@ from functools import cached_property
 
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, LogEstimate, Priors, learned, mean_interval
 from kerasbench.analysis.metrics import BY_NAME
+from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import CPU, IEEE, CaseKey, Column, Size
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.measurement import Measurement, Parity, Resolved, Training
@@ -119,6 +120,10 @@ class Row:
     priors: Priors | None = field(default=None, compare=False, repr=False)  # how the ratios of its run scatter
     # Those of two columns that were computed already (ratios.in_row).
     ratios: dict[tuple[Column, Column, str], LogEstimate | None] = field(
+        init=False, default_factory=dict, compare=False, repr=False
+    )
+    # What there is to be warned of in each case that was looked at already (summary.concerns).
+    warnings: dict[Column, list[tuple[WarningKind, str]]] = field(
         init=False, default_factory=dict, compare=False, repr=False
     )
 

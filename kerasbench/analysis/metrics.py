@@ -4,7 +4,6 @@ import dataclasses
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, estimate, mean, percentile
 from kerasbench.analysis.generation import Growth, typical
@@ -52,13 +51,15 @@ class Metric:
 
     def counted(self, trials: Sequence[tuple[TrialRecord, Measurement]]) -> list[float]:
         """Return the values of a case: its trials', or one for each sitting where a run had three or more."""
+        values = [value for trial in trials if (value := self.read(*trial)) is not None]
+        if max((trial.sitting for trial, _ in trials), default=0) < MIN_TRIALS_FOR_INTERVAL:  # nearly always
+            return values
         sittings: dict[int, list[float]] = {}
         for trial, measurement in trials:
             if (value := self.read(trial, measurement)) is not None:
                 sittings.setdefault(trial.sitting, []).append(value)
-        if len(sittings) >= MIN_TRIALS_FOR_INTERVAL:
-            return [self._mean(of_sitting).value for of_sitting in sittings.values()]
-        return list(chain.from_iterable(sittings.values()))
+        is_enough = len(sittings) >= MIN_TRIALS_FOR_INTERVAL
+        return [self._mean(of_sitting).value for of_sitting in sittings.values()] if is_enough else values
 
     def _mean(self, values: list[float]) -> Estimate:
         return self.sum_up(values) if min(values) > 0 else mean(values)  # a duration of 0 has no logarithm

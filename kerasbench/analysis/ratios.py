@@ -300,7 +300,7 @@ def in_row(row: Row, a: Column, b: Column, metric: str) -> LogEstimate | None:
         cases = row.cases[a], row.cases[b]
         ratio = ratio_of(*cases, metric, row.cases.values(), row.priors)
         between = _between_sittings(cases, metric, ratio) if ratio else 0.0
-        row.ratios[key] = ratio and dataclasses.replace(ratio, between_sittings=between)
+        row.ratios[key] = dataclasses.replace(ratio, between_sittings=between) if ratio and between else ratio
     return row.ratios[key]
 
 

@@ -206,7 +206,7 @@ UNMARKED = (WarningKind.SCATTERED, WarningKind.WAITED)  # an interval shows the 
 
 def is_warned(row: Row, column: Column) -> bool:
     """Tell whether a case is marked beside its figures: any warning does that, but those of UNMARKED."""
-    return any(applies(row, column) for what, applies in _CASES if what not in UNMARKED)
+    return any(what not in UNMARKED for what, _ in _of_case(row, column))
 
 
 def _of_cases(row: Row) -> list[Concern]:
@@ -218,11 +218,12 @@ def _of_cases(row: Row) -> list[Concern]:
     return [Concern(what, row.label, columns, detail) for (what, detail), columns in found.items()]
 
 
-def _of_case(row: Row, column: Column) -> Iterator[tuple[WarningKind, str]]:
-    """Yield the warnings of a case, each with what there is to add to it."""
-    for what, applies in _CASES:
-        if found := applies(row, column):
-            yield what, found if isinstance(found, str) else ""
+def _of_case(row: Row, column: Column) -> list[tuple[WarningKind, str]]:
+    """Return the warnings of a case, each with what there is to add to it."""
+    if column not in row.warnings:  # a page asks for each several times
+        applying = ((what, applies(row, column)) for what, applies in _CASES)
+        row.warnings[column] = [(what, one if isinstance(one, str) else "") for what, one in applying if one]
+    return row.warnings[column]
 
 
 def _of_row(row: Row, ranking: Ranking, are_races: bool) -> Iterator[Concern]:

@@ -9,6 +9,7 @@ import platform
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 CPU = "cpu"
@@ -220,6 +221,13 @@ class Column:
     backend: str
     device: str  # its label, such as gpu:1
     options: Options = DEFAULT  # without a size, which makes a row of its own
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.backend, self.device, self.options))  # of many fields, for thousands of look-ups
 
     @property
     def order(self) -> tuple[str, str, str]:

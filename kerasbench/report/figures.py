@@ -215,7 +215,7 @@ def _verdict_notes(summary: Summary) -> Iterator[str]:
 
 def paired(rows: Sequence[Row]) -> str:
     """Return how the cases of these rows were compared."""
-    ways = {row.in_turn for row in rows if len(row.cases) > 1}
+    ways = {row.in_turn for row in rows if sum(bool(case.trials) for case in row.cases.values()) > 1}
     if ways == {True, False}:
         return "compared block by block, and what was measured one after another by rounds"
     return "compared block by block" if ways == {True} else "paired by rounds"

@@ -370,11 +370,14 @@ def _out_of_range(value: Any, name: str = "") -> str:
     else:
         parts = vars(value).items() if dataclasses.is_dataclass(value) else ()
     for of, part in parts:
-        if isinstance(part, NUMBERS):
-            most = MAX_WHOLE if isinstance(part, int) else MAX_REAL
+        kind = type(part)
+        if kind is str or part is None:
+            continue
+        most = MAX_WHOLE if kind is int else MAX_REAL
+        if kind is int or kind is float:
             if not LEAST.get(of, -most) <= part <= most:
                 return of
-        elif part is not None and not isinstance(part, str) and (field := _out_of_range(part, of)):
+        elif kind is not bool and (field := _out_of_range(part, of)):
             return field
     return ""
 
