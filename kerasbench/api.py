@@ -238,6 +238,7 @@ class Machines(Results):
     data: Mapping[str, Path] = field(default_factory=dict)  # of each machine from which records came
     failed: Mapping[str, str] = field(default_factory=dict)  # the machines that were not done, and why
     interrupted: Sequence[str] = ()  # those of them with which --resume goes on
+    interpreters: Sequence[str] = ()  # what --python takes for that
     briefs: Sequence[comparisons.MachineBrief] = ()
 
     def __getitem__(self, name: str) -> Results:
@@ -552,8 +553,10 @@ def _measure_on_machines(command: str, options: Settings) -> Machines:
         else:
             found = Findings(summarize(record))
         briefs.append(comparisons.brief(share.host, found))
-    unfinished = [share.host for share in shares if share.is_unfinished]
-    return Machines([], None, (), options, data, failed, unfinished, briefs)
+    unfinished = [share for share in shares if share.is_unfinished]
+    interpreters = [f"{share.host}:{word}" for share in unfinished for word in share.python]
+    interrupted = [share.host for share in unfinished]
+    return Machines([], None, (), options, data, failed, interrupted, interpreters, briefs)
 
 
 def _saved(results: Any) -> Any:

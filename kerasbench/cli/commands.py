@@ -188,7 +188,8 @@ def _finish_machines(machines: "Machines") -> int:
         asked, folder = machines.asked, next(iter(machines.data.values())).parent
         hosts = [] if asked.cluster else [f"--hosts={','.join(machines.interrupted)}"]
         cluster = [f"--cluster={asked.cluster}", *(["--insecure"] if asked.insecure else [])] if asked.cluster else []
-        python = [f"--python={one}" for one in asked.python if _concerns(one, machines)]
+        named = [*(one for one in asked.python if _concerns(one, machines)), *machines.interpreters]
+        python = [f"--python={one}" for one in dict.fromkeys(named)]
         _say_how_to_go_on(folder, machines.briefs[0].summary.record.config, *hosts, *cluster, *python)
     if machines.failed and {*machines.failed.values()} == {INTERRUPTED}:
         return EXIT_INTERRUPTED

@@ -187,6 +187,7 @@ class Share:
     is_done: bool = False  # all of it is on the disk here
     is_over: bool = False
     said: list[str] = field(default_factory=list)  # where it was not asked to measure
+    python: list[str] = field(default_factory=list)  # what --python takes there to go on, as it says
     _next: int = 0
     _bytes: int = 0
     _awaited: int = 0  # trials that it had when it began
@@ -266,6 +267,7 @@ class Share:
         elif self.store is None:
             self.store = Store.create(self.folder, header.started)
         self._awaited, self._known = message.known, []
+        self.python = [text.blanked(word) for word in message.python]
         if not self._awaited:
             self._restart()
 

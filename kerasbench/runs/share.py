@@ -116,6 +116,7 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
     say: str = ""
     begin: msgspec.Raw = msgspec.Raw(b"")
     known: int = 0
+    python: list[str] = []  # what --python takes there to go on with it
     trial: msgspec.Raw = msgspec.Raw(b"")
     end: msgspec.Raw = msgspec.Raw(b"")
     refused: str = ""
@@ -357,6 +358,7 @@ def measure(order: Order, asker: Asker, progress: OnEvent) -> None:
 
             with asker.measuring(), redirect_stderr(cast("TextIO", asker)):  # the asker is to hear of complaints
                 config, chosen = configured(order.command, settings, on_event)
+                sender.python = chosen.to_name_again()
                 carrier = psutil.Process().parent()
                 with measured(config, results, chosen, on_event, settings.wait, carrier) as finished:
                     own, record, unsaved = finished.store.data.stem, finished.record, finished.unsaved
@@ -379,6 +381,7 @@ class _Sender:
     asker: Asker
     names: Mapping[str, str]  # what the asker calls the files that travelled
     sent: int = 0  # trials since the run began
+    python: list[str] = field(default_factory=list)  # to name its interpreters again, where no file does
 
     def __call__(self, event: Event) -> None:
         match event:
@@ -389,7 +392,7 @@ class _Sender:
 
     def begin(self, record: Record) -> None:
         self.sent = 0
-        self.asker.send(begin=self._header(record), known=len(record.trials))
+        self.asker.send(begin=self._header(record), known=len(record.trials), python=self.python)
         self._trials(record.trials)
 
     def end(self, record: Record) -> int:

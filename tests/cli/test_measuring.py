@@ -26,6 +26,7 @@ from kerasbench.results.record import Record, TrialRecord
 from kerasbench.results.store import Store, load
 from kerasbench.runs.rows import seconds
 from kerasbench.runs.run import FinishedRun
+from kerasbench.settings import Settings
 from tests import made, stand_in
 from tests.analysis.test_soak import went_on
 from tests.analysis.test_versus import AGAIN, ALIKE, NEW, OLD, SLOWER, trials
@@ -178,6 +179,16 @@ def test_a_gate_lets_nothing_pass_that_was_not_measured_on_every_machine(
     found = Machines([], data={"m1": store.data}, failed=failed, briefs=[brief("m1", findings(run))])
     monkeypatch.setattr("kerasbench.api.measure", lambda *asked, **own: found)
     assert main.main(["versus", "old", "new", "--hosts", "m1,m2", "--fail-on", "regression"]) == code
+
+
+def test_what_continues_a_machine_s_run_names_the_interpreters_that_were_made_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ways, asked = ["m1:torch@old=/cache/a b/python"], Settings(hosts=["m1"], python=["m1:kerasbench=/k"])
+    briefs = [brief("m1", findings(made.record(made.trial())))]
+    commands._finish_machines(Machines([], None, (), asked, {"m1": tmp_path / "m1.json"}, {}, ["m1"], ways, briefs))
+    said = capsys.readouterr().err
+    assert "--hosts=m1 --python=m1:kerasbench=/k '--python=m1:torch@old=/cache/a b/python'" in said
 
 
 def test_machines_of_which_nothing_could_be_kept_are_named(

@@ -276,9 +276,11 @@ def test_of_a_machine_that_is_lost_before_it_has_sent_what_it_had_there_is_nothi
     lost = of_carrier(Played(lines_of(BEGIN | {"known": 2}, {"trial": raw(TRIALS[0])})), tmp_path)
     machines.Gathering([lost], lambda host, line: None, machines.Inbox()).run()
     assert (lost.file, lost.is_unfinished) == (None, False)
-    begun = of_carrier(Played(lines_of(BEGIN, {"trial": raw(TRIALS[0])})), tmp_path)
+    named = BEGIN | {"python": ["torch@old=/cache/python"]}
+    begun = of_carrier(Played(lines_of(named, {"trial": raw(TRIALS[0])})), tmp_path)
     machines.Gathering([begun], lambda host, line: None, machines.Inbox()).run()
     assert begun.file is not None and len(load(begun.file).trials) == 1 and begun.is_unfinished
+    assert begun.python == ["torch@old=/cache/python"]  # which it takes to go on there
 
 
 @pytest.mark.parametrize(
