@@ -46,13 +46,14 @@ def sentences(soaks: Sequence[Soak]) -> list[str]:
 
 def _parts(one: Soak) -> Iterator[str]:
     memory, by_minute, slower = one.memory, one.by_minute, one.slower
+    each = f"{'an' if one.unit[0] in 'aeiou' else 'a'} {one.unit}"
     if memory is None or by_minute is None:
         yield "too short to tell whether memory grows"
     elif one.grows:
         a_minute, a_unit = _interval(by_minute, 1 / MIB, "MiB"), _interval(memory, 1 / KIB, "KiB")
-        yield f"memory grows by {a_minute} a minute, {a_unit} a {one.unit}"
+        yield f"memory grows by {a_minute} a minute, {a_unit} {each}"
     else:
-        above = f" above {three_digits(memory.high / KIB)} KiB a {one.unit}"
+        above = f" above {three_digits(memory.high / KIB)} KiB {each}"
         yield f"no growth of memory{above if memory.high > 0 else ''}"
     subnormals = slower_by_subnormals(one.row.cases[one.column]) >= LEAST_SLOWER
     if subnormals:

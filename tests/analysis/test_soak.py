@@ -13,7 +13,7 @@ from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.measurement import Measurement, Slice, Slices
 from kerasbench.protocol.requests import Protocol
-from kerasbench.report import pages
+from kerasbench.report import pages, soak
 from kerasbench.report.answer import sentences
 from kerasbench.results.record import Record, SoakConfig
 from tests import made
@@ -141,3 +141,9 @@ def test_a_soak_of_builds_speaks_of_builds_and_of_its_own_length(rng: random.Ran
     assert found.unit == "build"
     assert made.known(found.slower).low < 0.4 < made.known(found.slower).high + 0.02
     assert "builds became" in sentences(findings(record))[0]
+
+
+@pytest.mark.parametrize(("unit", "said"), [("step", ") a step;"), ("epoch", ") an epoch;")])
+def test_what_grows_is_told_by_its_unit(unit: str, said: str, rng: random.Random) -> None:
+    (one,) = findings(soaked(0.0, 64 << 10, rng)).soaks
+    assert said in soak.sentences([dataclasses.replace(one, unit=unit)])[0]
