@@ -86,9 +86,8 @@ class LogEstimate:
     def errors(self) -> list[tuple[float, float]]:
         """The standard errors that its interval has room for, each with its degrees of freedom; there must be one.
 
-        The first is that of the sittings it was measured in, the other that of the mean over many, by the degrees of
-        freedom of Welch and Satterthwaite. What is assumed has no such limit, so that after three blocks the first may
-        reach farther.
+        The first is that of the sittings it was measured in. The other is that of the mean over many sittings, with
+        the degrees of freedom of Welch and Satterthwaite. It has more of them, so the first may reach farther.
         """
         assert self.log_error is not None
         found = [(self.log_error, self.degrees)]

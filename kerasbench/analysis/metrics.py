@@ -51,15 +51,12 @@ class Metric:
 
     def counted(self, trials: Sequence[tuple[TrialRecord, Measurement]]) -> list[float]:
         """Return the values of a case: its trials', or one for each sitting where a run had three or more."""
-        values = [value for trial in trials if (value := self.read(*trial)) is not None]
-        if max((trial.sitting for trial, _ in trials), default=0) < MIN_TRIALS_FOR_INTERVAL:  # nearly always
-            return values
-        sittings: dict[int, list[float]] = {}
-        for trial, measurement in trials:
-            if (value := self.read(trial, measurement)) is not None:
-                sittings.setdefault(trial.sitting, []).append(value)
-        is_enough = len(sittings) >= MIN_TRIALS_FOR_INTERVAL
-        return [self._mean(of_sitting).value for of_sitting in sittings.values()] if is_enough else values
+        read = ((trial.sitting, self.read(trial, measurement)) for trial, measurement in trials)
+        found = [(sitting, value) for sitting, value in read if value is not None]
+        sittings = dict.fromkeys(sitting for sitting, _ in found)
+        if len(sittings) < MIN_TRIALS_FOR_INTERVAL:
+            return [value for _, value in found]
+        return [self._mean([value for own, value in found if own == sitting]).value for sitting in sittings]
 
     def _mean(self, values: list[float]) -> Estimate:
         return self.sum_up(values) if min(values) > 0 else mean(values)  # a duration of 0 has no logarithm

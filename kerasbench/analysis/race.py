@@ -114,7 +114,7 @@ def metric_of(config: RaceConfig, workload: WorkloadDescription, headline: str) 
 def baseline_of(columns: Iterable[Column], config: RaceConfig) -> Column | None:
     """Return Keras as it is without settings: on the backend that it takes then, on a GPU if that has one.
 
-    Where that backend is not among the columns, another one without settings stands in its place.
+    Where that backend was not measured, it is another backend without settings.
     """
     plain = [one for one in columns if one == one.with_options(**vars(Options(environment=one.options.environment)))]
     return min(plain, key=lambda one: (one.backend != config.baseline, one.device == CPU), default=None)
@@ -153,7 +153,7 @@ class Race:
 
     @property
     def is_against_default(self) -> bool:
-        """Whether the baseline is what Keras does without settings; else another backend stands in its place."""
+        """Whether the baseline is on the backend that Keras takes without settings, and not on another one."""
         return self.baseline is not None and self.baseline.backend == self.default_backend
 
     @property

@@ -352,7 +352,8 @@ def _described(files: Sequence[Path], python: str, backend: str | None, ask: Ask
     if len(files) == 1:
         from kerasbench.protocol.messages import Code  # late: what is remembered has not failed
 
-        refusal = UnusableScenario(f"{files[0]} cannot be used: {answer.cause}; {answer.remedy}")
+        remedy = "" if answer.code is Code.ERROR else f"; {answer.remedy}"  # no result file has its traceback
+        refusal = UnusableScenario(f"{files[0]} cannot be used: {answer.cause}{remedy}")
         refusal.is_final = answer.code is Code.INVALID
         raise refusal
     return {file: found for one in files for file, found in _described([one], python, backend, ask).items()}

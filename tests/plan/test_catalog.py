@@ -13,6 +13,7 @@ from kerasbench import backends
 from kerasbench.errors import UnusableScenario, UsageError
 from kerasbench.plan import catalog
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
+from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Input, ModelConfig
 from kerasbench.scenario import content_hash, twin_file
 
@@ -46,6 +47,14 @@ def mine(tmp_path: Path) -> Path:
 
 def labels(chosen: list[catalog.Selected]) -> list[str]:
     return [one.label for one in chosen]
+
+
+def test_what_a_file_raises_is_said_without_a_result_file_that_there_is_not(tmp_path: Path) -> None:
+    file = tmp_path / "bad.py"
+    file.write_text("raise RuntimeError")
+    raised = Failure(Code.ERROR, "bad.py, line 1: RuntimeError: boom", "the traceback is in the result file")
+    with pytest.raises(UnusableScenario, match=r"bad.py cannot be used: bad.py, line 1: RuntimeError: boom$"):
+        catalog._described([file], "", None, lambda files, python, backend: raised)
 
 
 def test_a_file_is_described_by_a_child(mine: Path) -> None:

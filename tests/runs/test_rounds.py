@@ -3,13 +3,14 @@
 import dataclasses
 import signal
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kerasbench.analysis.cases import CaseSummary
 from kerasbench.analysis.summary import summarize
 from kerasbench.errors import ResultsError
 from kerasbench.events import (
@@ -545,7 +546,10 @@ def test_a_resumed_run_goes_on_with_the_round_that_was_interrupted(store: Store)
 
 def test_all_rows_of_a_round_are_decided_by_the_same_knowledge(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     known: list[list[int]] = []
-    count_trials = lambda rows: known.append([max(len(case.trials) for case in row) for row in rows])  # noqa: E731
+
+    def count_trials(rows: Sequence[Iterable[CaseSummary]]) -> None:
+        known.append([max(len(case.trials) for case in row) for row in rows])
+
     monkeypatch.setattr("kerasbench.analysis.ratios.priors_of", count_trials)
     whole = run(store, FakeWorker(), *CASES, made.case("conv"), count=2)
     assert known == [[1, 1], [2, 2]]
