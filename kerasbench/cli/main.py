@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -110,6 +110,7 @@ def _in_words(error: KerasbenchError | OSError) -> str:
 ORDERLY = 2  # interruptions that unwind what is going on; a third comes while that is done, and would only disturb it
 AGAIN_S = 0.01  # until one that came where nothing can be raised is raised again: such places are left within µs
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+IMPORTING = "<frozen importlib._bootstrap>"  # the file, in Python's words, of the frames beneath an import
 BY_DEFAULT = (signal.SIG_DFL, signal.default_int_handler)  # handlers that nobody has chosen
 
 
@@ -117,7 +118,7 @@ class State(Enum):
     """What becomes of an interruption that comes now."""
 
     RAISED = "KeyboardInterrupt, where it comes"
-    COUNTED = "nothing: Python drops what is raised here, and one that stands for it is on its way"
+    COUNTED = "nothing: it would be dropped or do harm here, and one that stands for it is on its way"
 
 
 @dataclass
@@ -131,16 +132,17 @@ class Interruptions:
                         |                              |
         +-----------> RAISED --------------------------+
         |               |
-        |               | it came in a destructor or a callback, where Python drops it: ``lost``
+        |               | it came in a destructor or a callback, where Python drops it: ``lost``;
+        |               | or while a module is imported, which may never be imported again if it is left halfway
         |               v
         |            COUNTED   another one is counted here, and not raised
         |               |
-        +---------------+      AGAIN_S after it the dropped one is sent to the main thread again
+        +---------------+      AGAIN_S after it the first one is sent to the main thread again
     """
 
     count: int = 0
     state: State = State.RAISED
-    again: threading.Timer | None = None
+    again: list[threading.Timer] = field(default_factory=list)
 
     def take(self, number: int, frame: FrameType | None) -> None:
         """Heed a signal."""
@@ -150,17 +152,23 @@ class Interruptions:
         if self.count > ORDERLY:
             os._exit(EXIT_INTERRUPTED)
         if self.state is State.RAISED:
-            raise KeyboardInterrupt
+            if not _imports(frame):
+                raise KeyboardInterrupt
+            self._send_later()
 
     def lost(self, ignored: "UnraisableHookArgs") -> None:
         """Have an interruption that Python has dropped sent again; show what else it drops, as usual."""
         if not issubclass(ignored.exc_type, KeyboardInterrupt):
             sys.__unraisablehook__(ignored)
             return
+        self._send_later()
+
+    def _send_later(self) -> None:
         self.state = State.COUNTED
         self.count -= 1
-        self.again = threading.Timer(AGAIN_S, self._send)
-        self.again.start()
+        timer = threading.Timer(AGAIN_S, self._send)
+        self.again.append(timer)
+        timer.start()
         self.state = State.RAISED  # last: between an assignment and the return Python heeds no signal
 
     def _send(self) -> None:
@@ -172,8 +180,17 @@ class Interruptions:
 
     def forget(self) -> None:
         """Send nothing again any more."""
-        if self.again is not None:
-            self.again.cancel()
+        for timer in self.again:
+            timer.cancel()
+
+
+def _imports(frame: FrameType | None) -> bool:
+    """Tell whether this command line is importing a module; whoever imported what calls ``main`` does not count."""
+    while frame is not None and frame.f_code is not main.__code__:
+        if frame.f_code.co_filename == IMPORTING:
+            return True
+        frame = frame.f_back
+    return False
 
 
 @contextmanager

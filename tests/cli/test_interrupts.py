@@ -1,6 +1,7 @@
 """Whatever ends a run, and whenever: a file that loads, no child left behind, no traceback."""
 
 import fcntl
+import importlib
 import os
 import pty
 import random
@@ -284,4 +285,42 @@ def test_an_interruption_that_comes_where_nothing_can_be_raised_is_raised_after_
     with heeded():
         Fragile()  # Python drops what its end raises, and says so on stderr
         with pytest.raises(KeyboardInterrupt):
-            time.sleep(10)
+            _wait_for_a_signal()
+
+
+@pytest.mark.usefixtures("_ctrl_c_counts")
+def test_a_module_is_imported_to_its_end_before_an_interruption_is_raised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of numpy cannot be imported again; and Python 3.11 turns what ``__set_name__`` raises into RuntimeError."""
+    (tmp_path / "slow_to_import.py").write_text(
+        "import signal, time\nsignal.raise_signal(signal.SIGINT)\ntime.sleep(0.05)\nto_the_end = True\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with heeded():
+        module = importlib.import_module("slow_to_import")
+        with pytest.raises(KeyboardInterrupt):
+            _wait_for_a_signal()
+    assert module.to_the_end
+
+
+@pytest.mark.usefixtures("_ctrl_c_counts")
+def test_a_module_that_runs_a_command_line_when_it_is_imported_can_be_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "runs_at_import.py").write_text(
+        "from kerasbench.cli import main\ncode = main.main(['report', 'nothing'])\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def interrupted(*_: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+        _wait_for_a_signal()
+
+    monkeypatch.setattr(main.app, "invoke", interrupted)
+    assert importlib.import_module("runs_at_import").code == 130
+
+
+def _wait_for_a_signal() -> None:
+    for _ in range(1000):  # not in one sleep: a signal that comes just before it does not end it
+        time.sleep(0.01)
