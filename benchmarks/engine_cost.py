@@ -33,7 +33,6 @@ from distributed import Client
 from distributed.security import Security
 
 from kerasbench import backends
-from kerasbench.analysis.ratios import mean_by_cycle
 from kerasbench.analysis.summary import summarize
 from kerasbench.environments.interpreters import find
 from kerasbench.events import CycleEnded, Event, TrialEnded
@@ -149,7 +148,7 @@ def awake_over_stopped(record: Record) -> dict[str, list[float]]:
 def logs(measurement: Measurement) -> dict[int, float]:
     """Return by cycle the logarithm of what a training step took."""
     training = measurement.training
-    return {cycle: math.log(ns) for cycle, ns in mean_by_cycle(training.slices).items()} if training else {}
+    return {cycle: math.log(ns) for cycle, ns in training.slices.ns_by_cycle.items()} if training else {}
 
 
 def differences(by_cycle: Mapping[int, float]) -> list[float]:

@@ -51,6 +51,11 @@ class CaseSummary:
     _known: dict[str, Estimate | None] = field(default_factory=dict, compare=False, repr=False)
     was_ranked: bool | None = None  # what its trials said, where they were dropped (findings.light)
 
+    @cached_property
+    def by_block(self) -> dict[int, tuple[TrialRecord, Measurement]]:
+        """The trials that were measured beside others, by block."""
+        return {trial.block: (trial, measurement) for trial, measurement in self.trials if trial.block}
+
     def by_round(self, name: str) -> dict[int, float]:
         """Return the metric's value in each round that has one; the mean where a round had several blocks."""
         rounds: dict[int, list[float]] = {}

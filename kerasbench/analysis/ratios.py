@@ -6,7 +6,6 @@ Everything that is said of two cases comes from here (docs/method.md, "The ratio
 import dataclasses
 import math
 import statistics
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
@@ -32,7 +31,6 @@ from kerasbench.protocol.measurement import (
     Measurement,
     Slices,
     Training,
-    disturbed_cycles,
     leaves_out,
 )
 from kerasbench.results.record import TrialRecord
@@ -85,7 +83,7 @@ def by_slices(a: Slices, b: Slices) -> BlockRatio | None:
 
     Cycles in which others used the machine do not count where enough are left without them.
     """
-    return _by_cycles(mean_by_cycle(a), mean_by_cycle(b), _disturbed(a, b))
+    return _by_cycles(a.ns_by_cycle, b.ns_by_cycle, a.disturbed_cycles | b.disturbed_cycles)
 
 
 def _by_cycles(a: Mapping[int, float], b: Mapping[int, float], disturbed: Set[int]) -> BlockRatio | None:
@@ -94,10 +92,6 @@ def _by_cycles(a: Mapping[int, float], b: Mapping[int, float], disturbed: Set[in
         return None
     logs = [math.log(a[cycle] / b[cycle]) for cycle in counted]
     return BlockRatio(statistics.median(logs), median_error(logs), len(logs), bool(counted & disturbed))
-
-
-def _disturbed(*columns: Slices) -> set[int]:
-    return disturbed_cycles([slices for slices in columns if slices.disturbed])  # most have none, and are not read
 
 
 def _counted(a: Mapping[int, float], b: Mapping[int, float], disturbed: Set[int]) -> Set[int]:
@@ -146,25 +140,11 @@ def _comparable(a: Measurement, b: Measurement) -> tuple[Training, Training] | N
 
 def _mean_times(a: Slices, b: Slices) -> tuple[float, float] | None:
     """Return the mean time of a unit on both sides, over the cycles that count."""
-    ours, theirs = mean_by_cycle(a), mean_by_cycle(b)
-    counted = _counted(ours, theirs, _disturbed(a, b))
+    ours, theirs = a.ns_by_cycle, b.ns_by_cycle
+    counted = _counted(ours, theirs, a.disturbed_cycles | b.disturbed_cycles)
     if not counted:
         return None
     return statistics.fmean(ours[one] for one in counted), statistics.fmean(theirs[one] for one in counted)
-
-
-def mean_by_cycle(slices: Slices) -> dict[int, float]:
-    """Return by cycle what each unit of its slices took on average, in ns."""
-    cycles = slices.cycle or []
-    if len(set(cycles)) == len(cycles):  # nearly always, and many times in a report
-        times = zip(cycles, slices.units_ns, strict=False)
-        return {cycle: unit_ns for cycle, unit_ns in times if cycle is not None}
-    ns, units = Counter[int](), Counter[int]()
-    for cycle, of_slice_ns, count in zip(cycles, slices.ns, slices.count, strict=False):
-        if cycle is not None:
-            ns[cycle] += of_slice_ns
-            units[cycle] += count
-    return {cycle: ns[cycle] / units[cycle] for cycle in units}
 
 
 def _medians(latency: Latency) -> dict[int, float]:
@@ -174,7 +154,7 @@ def _medians(latency: Latency) -> dict[int, float]:
     """
     calls_ns = latency.calls_of_slices
     if not calls_ns:
-        return mean_by_cycle(latency.slices)
+        return latency.slices.ns_by_cycle
     cycles = zip(latency.slices.cycle or (), calls_ns, strict=False)
     return {cycle: statistics.median(of_slice_ns) for cycle, of_slice_ns in cycles if cycle is not None}
 
@@ -254,7 +234,7 @@ def _compared(of: Callable[[Measurement], Found | None], read: Callable[[Found],
         ours, theirs = of(a), of(b)
         if ours is None or theirs is None:
             return None
-        return _by_cycles(read(ours), read(theirs), _disturbed(ours.slices, theirs.slices))
+        return _by_cycles(read(ours), read(theirs), ours.slices.disturbed_cycles | theirs.slices.disturbed_cycles)
 
     return compare
 
@@ -392,8 +372,8 @@ def spread(a: CaseSummary, b: CaseSummary, metric: str) -> Spread | None:
 
 def in_common(a: CaseSummary, b: CaseSummary) -> list[tuple[MeasuredTrial, MeasuredTrial]]:
     """Return the trials of each block that both cases had."""
-    others = {trial.block: (trial, measurement) for trial, measurement in b.trials if trial.block}
-    return [(own, others[own[0].block]) for own in a.trials if own[0].block in others]
+    others = b.by_block
+    return [(own, others[block]) for block, own in a.by_block.items() if block in others]
 
 
 def _blocks(pairs: Sequence[tuple[MeasuredTrial, MeasuredTrial]], metric: str) -> list[BlockRatio]:

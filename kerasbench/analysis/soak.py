@@ -12,7 +12,6 @@ from itertools import accumulate, pairwise
 
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.estimates import Interval, t_quantile
-from kerasbench.analysis.ratios import mean_by_cycle
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import Measurement, Slices
 
@@ -113,6 +112,6 @@ def _soak(row: Row, column: Column, own: Measurement, control: Measurement | Non
 
 def _ratios(own: Slices, control: Slices, minutes: Sequence[float]) -> list[tuple[float, float]]:
     """Return by cycle the time of a unit over that of the control, with when that was."""
-    ours, theirs = mean_by_cycle(own), mean_by_cycle(control)
+    ours, theirs = own.ns_by_cycle, control.ns_by_cycle
     when = {cycle: minute for cycle, minute in zip(own.cycle or (), minutes, strict=False) if cycle is not None}
     return [(when[cycle], ours[cycle] / theirs[cycle]) for cycle in ours if cycle in theirs]

@@ -293,7 +293,6 @@ def list_(suite: str, as_json: bool) -> int:
 def report(places: "Sequence[Path]", check: bool, form: str, plots: Path | None) -> int:
     """Update every page from its data: pages of runs and machines, and the tables quoted in README.md and docs/."""
     from kerasbench.report import pages
-    from kerasbench.report.console import print_page
     from kerasbench.results.store import UnreadableFile, say_passed_over
 
     chosen = places or pages.default_places(Path())
@@ -318,6 +317,8 @@ def report(places: "Sequence[Path]", check: bool, form: str, plots: Path | None)
             _say(pages.write(made), "all pages are up to date")
         several = not check and len([place for place in chosen if place.suffix != ".md"]) > 1
         if several and (abreast := pages.together(chosen)) is not None:
+            from kerasbench.report.console import print_page
+
             print_page(abreast)
     else:
         print_document(_document(chosen, form, tell))

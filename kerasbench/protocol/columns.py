@@ -249,7 +249,7 @@ class Column:
         options = self.options
         return not (options.native or options.control or options.busy_cores or options.warm_cache)
 
-    @property
+    @cached_property
     def paired(self) -> "Column":
         """What it has in common with the version that it is compared with."""
         return self.with_options(environment="", control=False)

@@ -7,6 +7,7 @@ a line on its standard input.
 import itertools
 import json
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import cached_property
@@ -80,13 +81,33 @@ class Slices:
         return len(self.count)
 
     def __iter__(self) -> Iterator[Slice]:
-        names = list(vars(self))
-        return (Slice(**dict(zip(names, values, strict=True))) for values in zip(*vars(self).values(), strict=True))
+        columns = {each.name: column for each in fields(self) if (column := getattr(self, each.name)) is not None}
+        return (Slice(**dict(zip(columns, values, strict=True))) for values in zip(*columns.values(), strict=True))
 
     @property
     def units_ns(self) -> list[float]:
         """The time of one step, epoch or call, of each slice."""
         return [ns / count for ns, count in zip(self.ns, self.count, strict=True)]
+
+    @cached_property
+    def ns_by_cycle(self) -> dict[int, float]:
+        """What a step, epoch or call of each cycle took on average."""
+        cycles = self.cycle or []
+        if len(set(cycles)) == len(cycles):  # nearly always, and in a report this is most of the time
+            times = zip(cycles, self.units_ns, strict=False)
+            return {cycle: unit_ns for cycle, unit_ns in times if cycle is not None}
+        ns, units = Counter[int](), Counter[int]()
+        for cycle, of_slice_ns, count in zip(cycles, self.ns, self.count, strict=False):
+            if cycle is not None:
+                ns[cycle] += of_slice_ns
+                units[cycle] += count
+        return {cycle: ns[cycle] / units[cycle] for cycle in units}
+
+    @cached_property
+    def disturbed_cycles(self) -> set[int]:
+        """The cycles in which others disturbed a slice."""
+        cycles = zip(self.cycle or (), self.disturbed or (), strict=False)
+        return {cycle for cycle, disturbed in cycles if disturbed and cycle is not None}
 
 
 def disturbed_cycles(columns: Iterable[Iterable[Slice]]) -> set[int]:

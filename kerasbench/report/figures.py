@@ -328,7 +328,7 @@ def metric_section(
     for row in summary.rows:
         for name in metrics:
             values = [value(row, column, name) for column in summary.columns]
-            if any(cell != EMPTY for cell in values):
+            if any(cell is not EMPTY for cell in values):
                 metric = BY_NAME[name]
                 unit = f"samples{RATE}" if metric.unit == RATE else metric.unit
                 title_of = f"{metric.title} ({unit})" if unit else metric.title

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -72,6 +73,7 @@ def draw_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return tabulate(rows, headers, tablefmt="github", disable_numparse=True)
 
 
+@lru_cache(4096)  # the same words stand in many cells
 def escape(text: str) -> str:
     """Make text from a file or a child harmless in a markdown table: one line, no markup, no control characters."""
     return _BEGINNING.sub(r"\g<number>\\\g<sign>", _MARKUP.sub(r"\\\g<0>", one_line(text)))

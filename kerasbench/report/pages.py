@@ -2,7 +2,6 @@
 
 import csv
 import dataclasses
-import gc
 import hashlib
 import io
 import json
@@ -109,15 +108,11 @@ def made_from(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[Path,
     quoting = [place for place in places if place.suffix == ".md"]
     quotations = [(page, data) for page in quoting for _, data, *_ in MARKER.findall(_text(page) or "")]
     quoted_runs: dict[Path, Findings | None] = {_quoted_file(*one).resolve(): None for one in quotations}
-    gc.disable()  # it would look for cycles among a million objects that have none
-    try:
-        for place in places:
-            if place not in quoting:
-                pages |= _of_data(place, tell, quoted_runs)
-        for place in quoting:
-            pages[place] = quoted(place, quoted_runs)
-    finally:
-        gc.enable()
+    for place in places:
+        if place not in quoting:
+            pages |= _of_data(place, tell, quoted_runs)
+    for place in quoting:
+        pages[place] = quoted(place, quoted_runs)
     return pages
 
 

@@ -124,9 +124,8 @@ def _without_empty(value: Any) -> Any:
         return value
     kind: Any = type(value)
     empty = _empty_by_default(kind)
-    return {
-        name: _without_empty(each) for name, each in vars(value).items() if name not in empty or each != empty[name]
-    }
+    fields = ((field.name, getattr(value, field.name)) for field in dataclasses.fields(kind))  # without what is cached
+    return {name: _without_empty(each) for name, each in fields if name not in empty or each != empty[name]}
 
 
 @cache

@@ -9,8 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from kerasbench.analysis.findings import findings
 from kerasbench.errors import ResultsError
 from kerasbench.protocol.measurement import Measurement, Slice, Slices
+from kerasbench.report import page
 from kerasbench.results.record import MAX_ROUNDS, TrialRecord
 from kerasbench.results.store import MAX_FILE_BYTES, Store, clear_leftovers, load, result_files
 from tests import made
@@ -40,6 +42,18 @@ def test_what_is_empty_by_default_is_left_out_and_a_default_that_says_something_
     assert "failure" in left_out
     assert not any(whole["trials"][0][name] for name in left_out)
     assert whole["config"]["effort"]["max_rounds"] == written["config"]["effort"]["max_rounds"] == MAX_ROUNDS
+
+
+def test_what_was_computed_of_a_run_while_it_went_on_is_not_written(store: Store) -> None:
+    """A value that was cached stands in ``vars`` as a field does, and was written as one."""
+    fresh, read = (made.record(made.trial()) for _ in range(2))
+    page.document(findings(read))
+    measured = read.trials[0].measurement
+    assert measured is not None and "median_ns" in vars(made.trained(measured))
+    store.finish(fresh)
+    expected = store.data.read_bytes()
+    store.finish(read)
+    assert store.data.read_bytes() == expected
 
 
 def test_a_journal_holds_every_trial_that_was_added(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
