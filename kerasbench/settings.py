@@ -302,14 +302,14 @@ class Settings:
         "--timeout",
         EXPERTS,
         "Stop a trial after this time: 90s, 10m. Default: 300 s (published: 7200 s) for the first trial of a case, "
-        "then ten times what that took, at least 60 s.",
+        "then ten times what that took, at least 60 s. A soak has ten times its minutes more.",
         "TIME",
     )
     memory_limit: str | float | None = _one(
         None,
         "--memory-limit",
         EXPERTS,
-        "Stop a trial that uses more memory: 500m, 4g. Default: none; for saved models 3/4 of the machine's.",
+        "Stop a trial that uses more memory: 500m, 4g. Default: none; for saved models 3/4 of what is free.",
         "SIZE",
     )
     seed: int = _one(0, "--seed", EXPERTS, "Seed for the data, the weights and the order of trials. Default: 0.", "N")

@@ -84,7 +84,7 @@ class LogEstimate:
 
     @property
     def errors(self) -> list[tuple[float, float]]:
-        """The standard errors that its interval has room for, each with its degrees of freedom; there must be one.
+        """The standard errors that its interval is made of, each with its degrees of freedom; there must be one.
 
         The first is that of the sittings it was measured in. The other is that of the mean over many sittings, with
         the degrees of freedom of Welch and Satterthwaite. It has more of them, so the first may reach farther.

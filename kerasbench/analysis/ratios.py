@@ -272,7 +272,7 @@ class Spread:
 def in_row(row: Row, a: Column, b: Column, metric: str) -> LogEstimate | None:
     """Return the ratio a/b of a metric in a row; None where nothing can be divided.
 
-    Its interval is for the mean over many sittings of the machine: that of ``ratio_of``, with room for what they differ
+    Its interval is for the mean over many sittings of the machine: that of ``ratio_of``, widened by what they differ
     by. Another sitting's own ratio lies outside more often than in one of twenty cases.
     """
     key = (a, b, metric)

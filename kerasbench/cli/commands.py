@@ -541,7 +541,7 @@ def _of_environments(*names: str, text: str, **more: Any) -> Option:
         multiple=True,
         text="Install this too, such as 'keras==3.14.*', or ./keras for a checkout. Can be repeated.",
     ),
-    _of_environments("--cuda", is_flag=True, text="Install CUDA builds. Default: if there is an NVIDIA driver."),
+    _of_environments("--cuda", is_flag=True, text="Install CUDA builds. Default: if there is an NVIDIA card."),
     _of_environments("--cpu", is_flag=True, text="Install CPU builds. On Linux those of torch need --index."),
     _of_environments(
         "--interpreter",

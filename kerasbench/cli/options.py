@@ -18,7 +18,7 @@ EXAMPLES = """
 kerasbench  kerasbench --quick  # a first look: every scenario, backend and device
 kerasbench  kerasbench --scenario mnist_dense --backend jax,torch  # two backends, in three rounds or more
 run         kerasbench --backend torch --device cpu,gpu  # is the GPU faster?
-run         kerasbench --suite tiny --quick  # small models of 2020 to 2026, one short round
+run         kerasbench --suite tiny --quick  # seven small models, one short round
 sweep       kerasbench sweep mnist_dense --batch-size 1..4096  # where does one backend overtake another?
 sweep       kerasbench sweep mnist_mlp/minibatch --width 0.5,1,2 --quick  # narrower and wider layers
 explain     kerasbench explain mnist_dense  # every backend and device

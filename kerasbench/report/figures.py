@@ -264,7 +264,7 @@ def any_sitting(rankings: Sequence[Ranking]) -> list[str]:
     if not deviation:
         return []
     by = f"{100 * deviation:.2g} %"
-    return [f"Between backends or devices, intervals have room for other hours and days, by {by} (docs/method.md)."]
+    return [f"Intervals between backends or devices allow for ratios that change by {by} from day to day (docs/method.md)."]
 
 
 def moderated(summary: Summary) -> list[str]:

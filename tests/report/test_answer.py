@@ -129,7 +129,7 @@ def test_what_sittings_are_taken_to_differ_by_is_said_until_they_show_it(in_all:
     said = answer(findings(made.record(*trials, rounds=2 * in_all)))
     assert said is not None
     notes = " ".join(said.notes)
-    assert told in notes and ("other hours and days" in notes) is bool(told)
+    assert told in notes and ("from day to day" in notes) is bool(told)
 
 
 def test_rows_that_share_no_column_are_not_said_to_be_one_column_s() -> None:
