@@ -264,7 +264,8 @@ def any_sitting(rankings: Sequence[Ranking]) -> list[str]:
     if not deviation:
         return []
     by = f"{100 * deviation:.2g} %"
-    return [f"Intervals between backends or devices allow for ratios that change by {by} from day to day (docs/method.md)."]
+    allowed = f"ratios that change by {by} from day to day"
+    return [f"Intervals between backends or devices allow for {allowed} (docs/method.md)."]
 
 
 def moderated(summary: Summary) -> list[str]:

@@ -23,7 +23,7 @@ from kerasbench.errors import ResultsError
 from kerasbench.files import PARTIAL, replace
 from kerasbench.protocol.columns import DEFAULT, CaseKey
 from kerasbench.protocol.descriptions import WorkloadDescription
-from kerasbench.protocol.measurement import Measurement, leaves_out, step_ns
+from kerasbench.protocol.measurement import Measurement, step_ns
 from kerasbench.results.record import MAX_ROUNDS, SCHEMA, Counted, Group, Origin, Record, ScenarioRecord, TrialRecord
 from kerasbench.text import complain
 
@@ -346,7 +346,7 @@ def _problems_of_trial(trial: TrialRecord) -> Iterator[str]:
         yield f"{field} is out of range"
     if measured is None:
         return
-    if not all(_needed(measured, trial.measures_epochs)):
+    if not all(_needed(measured)):
         yield "a list is empty that figures are computed from"
     elif measured.usage.wall_ns < 1:
         yield "its steps took no time"
@@ -381,7 +381,7 @@ def _out_of_range(value: Any, name: str = "") -> str:
     return ""
 
 
-def _needed(measured: Measurement, measures_epochs: bool) -> Iterator[Sized]:
+def _needed(measured: Measurement) -> Iterator[Sized]:
     """Yield the lists that figures are computed from: each has an entry at least."""
     training, throughput, published = measured.training, measured.throughput, measured.published
     if measured.builds is not None:
@@ -392,9 +392,6 @@ def _needed(measured: Measurement, measures_epochs: bool) -> Iterator[Sized]:
             yield latency.slices
     else:
         yield training.slices
-        left_out = leaves_out(measured, "epoch") or not measured.prediction  # in slow rows, and in later trials
-        if training.unit == "step" and measures_epochs and not left_out:
-            yield training.epochs
         if training.parts is not None:
             yield from (training.epochs, training.parts.arrays, training.parts.ready, training.parts.bare)
     if throughput is not None:

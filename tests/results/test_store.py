@@ -303,30 +303,12 @@ def test_a_trial_without_training_has_something_else(tmp_path: Path, different: 
         load(edited(tmp_path, empty, found))
 
 
-def test_a_later_trial_may_have_left_out_predictions_and_short_epochs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("predicts", [True, False])  # a race for predictions, and a later trial
+def test_a_trial_may_have_left_out_short_epochs(tmp_path: Path, predicts: bool) -> None:
     def edit(content: Any) -> None:
         of_first("epochs", slices(count=[], ns=[]), "measurement", "training")(content)
-        of_first("prediction", [], "measurement")(content)
+        if not predicts:
+            of_first("prediction", [], "measurement")(content)
 
     first = load(edited(tmp_path, edit)).trials[0].measurement
-    assert first is not None and not made.trained(first).epochs
-
-
-@pytest.mark.parametrize(
-    ("protocol", "batch", "valid"),
-    [("sweep", 64, True), ("sweep", None, True), ("steady", 64, False), (None, 64, True), (None, None, False)],
-)
-def test_what_a_trial_measured_is_told_by_its_protocol_and_by_its_size_where_the_file_is_older(
-    tmp_path: Path, protocol: str | None, batch: int | None, valid: bool
-) -> None:
-    def edit(content: Any) -> None:
-        of_first("epochs", slices(count=[], ns=[]), "measurement", "training")(content)
-        of_first("batch", batch, "options")(content)
-        of_first("protocol", protocol)(content)
-
-    file = edited(tmp_path, edit)
-    if valid:
-        assert load(file).trials[0].protocol == protocol
-    else:
-        with pytest.raises(ResultsError, match="a list is empty"):
-            load(file)
+    assert first is not None and not made.trained(first).epochs and bool(first.prediction) is predicts
