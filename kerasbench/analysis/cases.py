@@ -294,7 +294,7 @@ def judge_parity(cases: Mapping[Column, tuple[str, Measurement]]) -> dict[Column
 
     ``cases`` has for each column its device kind and one measurement. The most precise cases are the reference: of
     three that differ, the one far from their median stands out; of two, both do; one alone is right. A native twin is
-    held against Keras, and no reference itself.
+    held against Keras, and no reference itself. Columns that compute the same by design have one voice.
     """
     judged = {column: _failure(*compared) for column, compared in _comparisons(cases).items()}
     return {column: failure for column, failure in judged.items() if failure is not None}
@@ -313,16 +313,28 @@ def _comparisons(
     parities = {column: m.parity for column, (_, m) in cases.items() if m.parity is not None}
     sensitive = {kind for one in parities.values() for kind in one.sensitive}  # a twin's code does not tell its own
     allowed = {column: bounds(cases[column][0], cases[column][1].resolved, sensitive) for column in parities}
-    referring = [column for column in parities if not column.options.native] or list(parities)
+    keras = [column for column in parities if not column.options.native] or list(parities)
+    referring = list({_voice(column): column for column in reversed(keras)}.values())[::-1]  # the first of each
     least = min((allowed[column] for column in referring), key=dataclasses.astuple, default=None)
     finest = [column for column in referring if allowed[column] == least]
     comparisons = {}
     for column, own in parities.items():
         alike = [one for one in finest if one.options.batch_size == column.options.batch_size]  # on the same batches
-        others = {one: parities[one] for one in alike if one != column or len(alike) > 2}
+        apart = [one for one in alike if len(alike) > 2 or _voice(one) != _voice(column)]
+        others = {one: parities[one] for one in apart or alike if one != column or len(alike) > 2}
         if others:
             comparisons[column] = (own, others, allowed[column])
     return comparisons
+
+
+def _voice(column: Column) -> Column:
+    """Return the column whose computation this one repeats: the two have one voice in what is right.
+
+    Of two versions the first has two, its own and its control's: the other is held against it.
+    """
+    options = column.options
+    repeats = options.control and not options.environment
+    return column.with_options(control=options.control and not repeats, busy_cores=0, warm_cache=False, malloc=None)
 
 
 def _failure(own: Parity, others: Mapping[Column, Parity], allowed: Bounds) -> Failure | None:

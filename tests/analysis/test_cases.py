@@ -1,4 +1,5 @@
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -106,6 +107,29 @@ def test_one_of_three_stands_out(share: float, step: int, fails: bool) -> None:
 @pytest.mark.parametrize("share", [0.1, 1.5e-5])  # or by a little, where both are precise
 def test_of_two_that_differ_nobody_knows_which_is_right(share: float) -> None:
     assert judged(jax=case(), torch=case(*shifted(share, 0))) == ["jax", "torch"]
+
+
+@pytest.mark.parametrize("options", [{"control": True}, {"busy_cores": 1}, {"warm_cache": True}, {"malloc": "keep"}])
+@pytest.mark.parametrize("repeated", ["jax", "torch"])
+def test_what_repeats_a_column_has_no_voice_of_its_own(repeated: str, options: dict[str, Any]) -> None:
+    """Of two backends that differ nobody knows which is right, also where one of them was measured twice."""
+    differ = {Column("jax", "cpu"): case(), Column("torch", "cpu"): case(*shifted(0.05, 0))}
+    again = {Column(repeated, "cpu", Options(**options)): differ[Column(repeated, "cpu")]}
+    assert judge_parity(differ | again).keys() == (differ | again).keys()
+    assert judge_parity(again | differ).keys() == (differ | again).keys()
+
+
+def test_a_version_is_held_against_the_first_which_was_measured_twice() -> None:
+    base, head = (Column("jax", "cpu", Options(environment=label)) for label in ("base", "head"))
+    again = base.with_options(control=True)
+    assert judge_parity({base: case(), again: case(), head: case(*shifted(0.05, 0))}).keys() == {head}
+
+
+def test_a_control_is_held_against_its_column_where_there_is_no_other() -> None:
+    column = Column("jax", "cpu")
+    again = column.with_options(control=True)
+    assert judge_parity({column: case(), again: case()}) == {}
+    assert judge_parity({column: case(), again: case(*shifted(0.05, 0))}).keys() == {again}
 
 
 def test_one_case_alone_is_not_judged() -> None:
