@@ -220,7 +220,10 @@ def fp32() -> str:
 
     if not _default_device().startswith("cuda"):
         return "ieee"
-    products, convolutions = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
+    try:
+        products, convolutions = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
+    except RuntimeError:  # a scenario has set fp32_precision, torch's other way to say this
+        return MIXED
     if products != convolutions:
         return MIXED
     return "tf32" if products else "ieee"

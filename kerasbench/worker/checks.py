@@ -356,11 +356,10 @@ def sensitive_layers(model: Any) -> list[str]:
 
 
 def random_layers(model: Any) -> list[Any]:
-    """Return the layers that draw random numbers in training, cells of recurrent layers included."""
+    """Return the layers that draw random numbers in training, cells of recurrent layers and the model included."""
     drawing = []
-    for layer in _layers(model):
-        # Dropout and its kin call it seed_generator, the layers that distort pictures generator.
-        has_generator = any(type(value).__name__ == "SeedGenerator" for value in vars(layer).values())
+    for layer in model._flatten_layers():
+        has_generator = bool(getattr(layer, "_seed_generators", ()))  # whatever they are called, also in a list
         amounts = _amounts(layer).values()
         is_silent = bool(amounts) and not any(value > 0 for value in amounts)
         if has_generator and not is_silent:
@@ -369,7 +368,9 @@ def random_layers(model: Any) -> list[Any]:
 
 
 def _amounts(layer: Any) -> dict[str, float]:
-    """Return the layer's amounts of randomness that are numbers, by name."""
+    """Return the layer's amounts of randomness that are numbers, by name; in a model such names may mean anything."""
+    if hasattr(layer, "fit"):
+        return {}
     amounts = {name: getattr(layer, name, None) for name in RANDOM_AMOUNTS}
     return {name: value for name, value in amounts.items() if isinstance(value, int | float)}
 

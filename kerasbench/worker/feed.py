@@ -1,6 +1,7 @@
 """The arrays that a trial feeds: as many rows as its phases need, drawn once, the same for every backend."""
 
 import dataclasses
+import multiprocessing
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -81,7 +82,7 @@ class Feed:
     def evaluated(self) -> Rows:
         """Unseen rows to judge learning by; training rows where the publication had no others."""
         rows = self.test or self.train
-        return rows[: min(EVALUATED_SAMPLES, max(1, POOL_BYTES // max(1, rows.row_bytes)))]
+        return rows[: min(evaluated_samples(self.workload), max(1, POOL_BYTES // max(1, rows.row_bytes)))]
 
     def arguments(self, rows: Rows) -> dict[str, Any]:
         """Return what `fit` and `evaluate` take for these rows: arrays and a batch size, or the workload's pipeline."""
@@ -140,12 +141,17 @@ def prepare(scenario: Scenario, workload: Workload, seed: int, kind: str = "synt
         validation, test = others[: workload.validation], others[workload.validation :]
         return Feed(workload, train, validation, test, scenario.class_weight, draws)
     count = pool_samples(workload, draw(dataset, 1, seed, "synthetic").row_bytes)
-    test_samples = workload.test if workload.test_each_epoch else min(workload.test, EVALUATED_SAMPLES)
+    test_samples = workload.test if workload.test_each_epoch else min(workload.test, evaluated_samples(workload))
     rows = draw(dataset, count + min(test_samples, EVALUATED_SAMPLES), seed, kind)
     draws = check_pipeline(workload, rows)
     train, unseen = rows[:count], rows[count:]
     test = unseen.repeated(test_samples) if test_samples else rows[:0]
     return Feed(workload, train, train.repeated(workload.validation), test, scenario.class_weight, draws)
+
+
+def evaluated_samples(workload: Workload) -> int:
+    """Return by how many rows learning is judged: a pipeline of one's own may make nothing of less than a batch."""
+    return EVALUATED_SAMPLES if workload.feed is None else max(EVALUATED_SAMPLES, workload.batch_size)
 
 
 def pool_samples(workload: Workload, row_bytes: int) -> int:
@@ -220,6 +226,11 @@ def check_pipeline(workload: Workload, rows: Rows) -> bool:
     wanted = min(2, len(rows) // workload.batch_size)
     rows = rows[: wanted * workload.batch_size]
     batches = workload.feed(rows.x, rows.y, workload.batch_size)
+    if getattr(batches, "use_multiprocessing", False) and multiprocessing.get_start_method() != "fork":
+        raise ScenarioError(
+            "feed() has use_multiprocessing=True, and processes that start on this system cannot import a scenario's "
+            "file: leave it out, and let workers= start threads"
+        )
     if not hasattr(batches, "__getitem__"):
         kind = type(batches).__name__
         raise ScenarioError(f"feed() must make a keras.utils.PyDataset, which gives any batch, not {kind}")

@@ -167,7 +167,10 @@ def make_weights(model: Any, feed: Feed) -> None:
     """
     if not model.built or not all(layer.built for layer in model._flatten_layers()):
         x, *_ = feed.step(feed.train[:1])
-        model(x)
+        try:
+            model(x)
+        except NotImplementedError as error:
+            raise ScenarioError("the model has no call(): its weights are made by one, and predictions too") from error
 
 
 def jit_default(model: Any, backend: Backend, device: Device) -> bool:

@@ -49,12 +49,12 @@ from kerasbench.protocol.measurement import (
 )
 from kerasbench.protocol.messages import FIRST_CALL, FIRST_PREDICTION, FIRST_STEP, Code, Failure, Message
 from kerasbench.protocol.requests import Protocol, ProtocolKind, Sizes, TrialRequest, counts_epochs
-from kerasbench.scenario import Scenario, Workload, require_unchanged
+from kerasbench.scenario import Scenario, ScenarioError, Workload, require_unchanged
 from kerasbench.worker import checks, predict
 from kerasbench.worker import model as models
 from kerasbench.worker.checks import CacheReads, RecurrentSpy
 from kerasbench.worker.clock import Ask, Pace, SliceClock, settle_ns
-from kerasbench.worker.failure import TrialFailure, own_step, refuse_other_frameworks
+from kerasbench.worker.failure import TrialFailure, is_own, own_step, refuse_other_frameworks
 from kerasbench.worker.feed import Feed, prepare, prepare_sized, shuffle_ns
 from kerasbench.worker.inputs import describe, is_nested
 from kerasbench.worker.pipe import Pipe
@@ -277,6 +277,8 @@ def first_steps(trial: Trial, findings: PartialMeasurement) -> None:
         learned = train.learn(model, feed, first_loss, trial.sized, brief)
         findings.learning, following, findings.sizes = learned
     findings.again_ns, findings.step_ns = following.fits_ns, min(following.steps_ns)
+    if not any([first_loss, *following.losses]) and is_own(getattr(type(model), "train_step", None)):
+        raise ScenarioError(train.LOSS_OF_ITS_OWN)
     if not feed.draws and not checks.random_layers(model):
         findings.parity = Parity([first_loss, *following.losses], [], sensitive=checks.sensitive_layers(model))
 

@@ -311,14 +311,18 @@ def card_share_reader(
 
 
 def _open_card(nvml: Any, visible: str) -> Any | None:
-    card = ctypes.c_void_p()
     if nvml.nvmlInit_v2():
         return None
-    if visible.isdecimal():
-        failed = nvml.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(int(visible)), ctypes.byref(card))
-    else:
-        failed = nvml.nvmlDeviceGetHandleByUUID(visible.encode(), ctypes.byref(card))
-    return None if failed else card
+    if not visible.isdecimal():
+        card = ctypes.c_void_p()
+        return None if nvml.nvmlDeviceGetHandleByUUID(visible.encode(), ctypes.byref(card)) else card
+    count, cards = ctypes.c_uint(), []
+    nvml.nvmlDeviceGetCount_v2(ctypes.byref(count))
+    for index in range(count.value):  # CUDA does not count those that a control group denies
+        card = ctypes.c_void_p()
+        if not nvml.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(index), ctypes.byref(card)):
+            cards.append(card)
+    return cards[int(visible)] if int(visible) < len(cards) else None
 
 
 @dataclass(frozen=True)

@@ -303,7 +303,7 @@ def test_first_moments_vanish_that_have_lived(
 
 
 def model(*layers: object) -> Any:
-    return SimpleNamespace(_flatten_layers=lambda include_self: list(layers))
+    return SimpleNamespace(_flatten_layers=lambda include_self=True: list(layers))
 
 
 def backend(monkeypatch: pytest.MonkeyPatch, name: str, refuses: bool = False, by_cudnn: bool = False) -> ModuleType:
@@ -374,22 +374,19 @@ def test_a_keras_that_has_other_functions_is_not_touched(monkeypatch: pytest.Mon
 DENSE = SimpleNamespace(name="dense", units=3, weights=["kernel"], compute_dtype="float32")
 
 
-class SeedGenerator:
-    """By its name alone, as keras is not here."""
-
-
-SEED = SeedGenerator()
+DRAWS: dict[str, Any] = {"_seed_generators": [object()]}
 
 
 @pytest.mark.parametrize(
     ("layer", "random", "can"),
     [
         (DENSE, False, True),
-        (SimpleNamespace(seed_generator=SEED, rate=0.5), True, True),
-        (SimpleNamespace(seed_generator=SEED, rate=0), False, True),
-        (SimpleNamespace(seed_generator=SEED, stddev=0.1), True, True),
-        (SimpleNamespace(seed_generator=SEED, dropout=0.0, recurrent_dropout=0.2), True, True),
-        (SimpleNamespace(generator=SEED, factor=(0.1, 0.2)), True, False),  # a random rotation: no amount to zero
+        (SimpleNamespace(**DRAWS, rate=0.5), True, True),
+        (SimpleNamespace(**DRAWS, rate=0), False, True),
+        (SimpleNamespace(**DRAWS, stddev=0.1), True, True),
+        (SimpleNamespace(**DRAWS, dropout=0.0, recurrent_dropout=0.2), True, True),
+        (SimpleNamespace(**DRAWS, factor=(0.1, 0.2)), True, False),  # a random rotation: no amount to zero
+        (SimpleNamespace(**DRAWS, fit=None, rate=0.0), True, False),  # a model's own: its rate may be anything
         (SimpleNamespace(rate=0.5), False, True),  # no generator: a rate of something else
     ],
 )
@@ -399,7 +396,7 @@ def test_random_layers(layer: Any, random: bool, can: bool) -> None:
 
 
 def test_what_is_silenced_draws_no_more() -> None:
-    layer = SimpleNamespace(name="dropout", seed_generator=SEED, rate=0.5, recurrent_dropout=0.0)
+    layer = SimpleNamespace(name="dropout", **DRAWS, rate=0.5, recurrent_dropout=0.0)
     assert checks.silence(model(DENSE, layer)) == ["dropout"]
     assert layer.rate == 0.0
     assert checks.random_layers(model(DENSE, layer)) == []
@@ -415,7 +412,7 @@ def sampled(predict: Callable[[], Any], *layers: SimpleNamespace, device: Device
 def test_what_predicts_at_random_has_no_outputs_to_compare() -> None:
     rng = np.random.default_rng(0)
     assert sampled(lambda: rng.random((64, 2)), DENSE) == []  # dropout that is always on
-    assert sampled(lambda: np.ones((64, 2)), SimpleNamespace(name="sampling", seed_generator=SEED, weights=[])) == []
+    assert sampled(lambda: np.ones((64, 2)), SimpleNamespace(name="sampling", **DRAWS, weights=[])) == []
 
 
 @pytest.mark.parametrize(

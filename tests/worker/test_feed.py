@@ -1,5 +1,6 @@
 """Rows that are drawn for a trial, and at a size of a sweep."""
 
+import contextlib
 import dataclasses
 import re
 import sys
@@ -108,6 +109,26 @@ def test_one_row_is_drawn_to_learn_its_size_and_then_those_that_are_needed(batch
 def test_a_pipeline_that_makes_other_batches_than_announced_is_refused(pipeline: Any, complaint: str) -> None:
     with pytest.raises(ScenarioError, match=re.escape(complaint)):
         made(Workload(train=64, batch=16, feed=pipeline))
+
+
+def test_a_pipeline_judges_learning_by_a_whole_batch_at_least() -> None:
+    feed = made(Workload(train=8192, batch=2048, test=10_000, feed=in_batches))
+    assert (len(feed.test), len(feed.evaluated)) == (2048, 2048)
+    assert len(made(Workload(train=8192, batch=2048, feed=in_batches)).evaluated) == 2048
+    assert len(made(Workload(train=8192, batch=2048, test=10_000)).evaluated) == 1000
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_processes_of_a_pipeline_must_be_forked(monkeypatch: pytest.MonkeyPatch, start: str) -> None:
+    """Others cannot import a scenario's file, and are started again for ever."""
+
+    class Pool(list[Batch]):
+        use_multiprocessing = True
+
+    monkeypatch.setattr("multiprocessing.get_start_method", lambda: start)
+    workload = Workload(train=64, batch=16, feed=lambda x, y, batch: Pool(in_batches(x, y, batch)))
+    with pytest.raises(ScenarioError, match="use_multiprocessing") if start == "spawn" else contextlib.nullcontext():
+        made(workload)
 
 
 def moved(x: np.ndarray, y: np.ndarray, batch: int) -> list[Batch]:

@@ -140,6 +140,19 @@ def test_a_model_that_has_no_weights_yet_is_called_on_one_row_before_they_are_sh
     assert [one.tolist() for one in seen] == [ROWS.x[:1].tolist()] * calls
 
 
+def test_a_model_without_a_call_is_told_so() -> None:
+    def call(x: object) -> None:
+        raise NotImplementedError("Model GAN does not have a `call()` method implemented.")
+
+    class WithoutCall(SimpleNamespace):
+        __call__ = staticmethod(call)
+
+    layers = [SimpleNamespace(supports_jit=True, built=False)]
+    attributes = vars(made()) | {"built": False, "_flatten_layers": lambda include_self=True: layers}
+    with pytest.raises(ScenarioError, match=r"has no call\(\)"):
+        models.build_keras(scenario(WithoutCall(**attributes)), FEED, TORCH, request())
+
+
 # Weights.
 
 
@@ -332,10 +345,7 @@ def test_a_file_without_build_or_of_another_content_is_refused(request_: TrialRe
 
 
 def test_where_layers_draw_random_numbers_there_is_nothing_to_compare(request_: TrialRequest) -> None:
-    class SeedGenerator:
-        pass
-
-    dropout = SimpleNamespace(rate=0.5, seed_generator=SeedGenerator())
+    dropout = SimpleNamespace(rate=0.5, _seed_generators=[object()])
     random = SimpleNamespace(**(vars(KERAS) | {"_flatten_layers": lambda include_self=True: [dropout]}))
     with pytest.raises(TrialFailure) as raised:
         build_twin(with_twin(request_, "build = print"), Workload(train=5), random)

@@ -307,6 +307,9 @@ HALF[: ROWS // 2] = np.roll(HALF[: ROWS // 2], 1, axis=1)
         (np.random.default_rng(0).normal(size=(ROWS, 3)).astype(np.float32), SCORES, None),  # three numbers
         (1 - SCORES, SCORES, None),  # several labels
         (CLASSES, np.zeros((ROWS, 4, 3)), None),  # a sequence
+        (CLASSES.astype(np.float32), HALF, 0.5),
+        (CLASSES + np.float32(0.5), SCORES, None),  # numbers, of which the outputs are quantiles
+        (CLASSES.reshape(-1, 1) + np.float32(0.5), SCORES, None),
     ],
 )
 def test_accuracy_is_the_share_of_rows_whose_largest_output_is_their_class(

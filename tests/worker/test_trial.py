@@ -26,7 +26,7 @@ from kerasbench.protocol.measurement import (
 )
 from kerasbench.protocol.messages import Code, Failure, Message
 from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest
-from kerasbench.scenario import Workload
+from kerasbench.scenario import ScenarioError, Workload
 from kerasbench.worker import checks, predict, trial
 from kerasbench.worker import model as models
 from kerasbench.worker.clock import Pace, SliceClock, WarmUpClock
@@ -113,6 +113,24 @@ def test_what_a_pipeline_draws_is_compared_with_nothing(draws: bool, monkeypatch
     compared = (Parity([], [], [[1.0]]), Parity([], [], [[1.0]]), Parity([2.0, 1.0], []))
     found = (silenced.parity, foreseen.parity, learned.parity)
     assert found == ((None, None, None) if draws else compared)
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.5])
+def test_losses_of_which_keras_shows_none_are_not_compared(loss: float) -> None:
+    """Keras shows its tracker of the loss, which the model's own step has not updated."""
+
+    class OfItsOwn(SimpleNamespace):
+        def train_step(self, data: object) -> None: ...
+
+    scenario = SimpleNamespace(dataset=lambda workload: SimpleNamespace(random=True))
+    one = subject(Protocol(), scenario=scenario, model=OfItsOwn(**vars(subject().model)))
+    with stand_in_keras.train_module() as train:
+        vars(train).update(
+            first_step=lambda *given: (1, loss, Batch("", "")),
+            learn=lambda *given: (None, SimpleNamespace(fits_ns=[], steps_ns=[1], losses=[loss]), made.SIZES),
+        )
+        with pytest.raises(ScenarioError, match="update it") if not loss else contextlib.nullcontext():
+            trial.first_steps(one, PartialMeasurement())
 
 
 def test_steps_are_measured_in_turns_until_the_sizes_of_the_row_are_known() -> None:

@@ -340,12 +340,19 @@ class Nvml:
     def __init__(self) -> None:
         self.samples: list[tuple[int, int, int]] = []
         self.config: Any = None
+        self.denied: set[int] = set()
 
     def nvmlInit_v2(self) -> int:  # noqa: N802
         return 0
 
+    def nvmlDeviceGetCount_v2(self, count: Any) -> int:  # noqa: N802
+        count._obj.value = 3
+        return 0
+
     def nvmlDeviceGetHandleByIndex_v2(self, number: Any, card: Any) -> int:  # noqa: N802
-        self.config, card._obj.value = number.value, 40 + number.value
+        if number.value in self.denied:
+            return NOT_FOUND
+        card._obj.value = 40 + number.value
         return 0
 
     def nvmlDeviceGetHandleByUUID(self, uuid: bytes, card: Any) -> int:  # noqa: N802
@@ -353,6 +360,7 @@ class Nvml:
         return 0 if uuid == UUID.encode() else NOT_FOUND
 
     def nvmlDeviceGetProcessUtilization(self, card: Any, found: Any, count: Any, since_us: Any) -> int:  # noqa: N802
+        self.config = self.config or card.value
         now_us = time.time_ns() // 1_000
         told = [one for one in self.samples if now_us - 1_000 * one[1] >= since_us.value]
         if not told:
@@ -374,10 +382,20 @@ def watched(nvml: object, *others: int) -> usage.CardShare:
     return share
 
 
+@pytest.mark.parametrize(("denied", "card"), [(set(), 41), ({0}, 42), ({0, 1}, None)])
+def test_a_number_means_the_card_that_cuda_means(denied: set[int], card: int | None) -> None:
+    """NVML counts also what a control group denies, as in Slurm."""
+    nvml = Nvml()
+    nvml.denied = denied
+    share = usage.card_share_reader(Device("cuda"), (7,), lambda name: nvml)
+    if share is not None:
+        share(100 * MS)
+    assert nvml.config == card
+
+
 def test_those_count_that_were_there_before() -> None:
     nvml = Nvml()
     share = watched(nvml, 7, 8)
-    assert nvml.config == 1
     assert share(100 * MS) == 0
     nvml.samples = [(7, 50, 30), (99, 50, 90), (8, 300, 10)]  # 99 came later: it may be this process
     assert share(100 * MS) == 0.3
