@@ -108,8 +108,9 @@ def _without_open_round(record: Record) -> Record:
         rows.setdefault(_row_of(record, trial), []).append(trial)
     completed = {}
     for key, trials in rows.items():
-        is_race = record.origin(trials[0].group).config.race is not None
-        completed[key] = completed_rounds({one.case for one in trials}, trials, is_race)
+        origin = record.origin(trials[0].group)
+        of_race = origin.rounds if origin.config.race else None
+        completed[key] = completed_rounds({one.case for one in trials}, trials, of_race)
     counting = []
     for trial in record.trials:
         in_turn = trial.block and trial.protocol != "published"

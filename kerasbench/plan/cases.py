@@ -319,6 +319,9 @@ def _failure(config: RunConfig, case: Case, report: ProbeReport | Failure, proce
         return Failure(Code.UNAVAILABLE, f"{describe_probe(report)}, not {case.device.label}", DOCTOR)
     if cause := too_few_executions(case.selected.workload.steps, case.options.steps_per_execution or 1):
         return Failure(Code.UNSUPPORTED, cause, "leave --steps-per-execution out for this workload, or give it less")
+    if case.protocol.needs_training and case.selected.workload.predicts_only:
+        cause = "the model is not trained, and training steps were to be measured"
+        return Failure(Code.UNSUPPORTED, cause, "compile the model, and save it again; or soak: --for predict")
     if _cannot_race(config, case.selected):
         cause = "the model was saved without an optimizer and a loss, so it cannot be trained"
         return Failure(Code.UNSUPPORTED, cause, "--for predict, or --for predict-one")

@@ -240,16 +240,18 @@ class TrialRecord:
         return any(signal.invalidates for signal in self.noise)
 
 
-def completed_rounds(cases: Iterable[CaseKey], trials: Sequence[TrialRecord], is_race: bool = False) -> int:
+def completed_rounds(cases: Iterable[CaseKey], trials: Sequence[TrialRecord], of_race: int | None = None) -> int:
     """Return in how many rounds, from the first on, each of these cases was measured that had not failed by then.
 
-    From a race cases leave: one that was not measured again has left.
+    From a race cases leave. ``of_race``: how many of its rounds are known to be complete; a case that is missing in one
+    of these has left. In a later round it may be one that an interruption came before.
     """
     left, done = set(cases), 0
     while True:
         left -= {trial.case for trial in trials if trial.ends_case and trial.round <= done + 1}
-        if is_race and done:
-            left &= {trial.case for trial in trials if trial.round > done}
+        if of_race is not None and done:
+            least = done + 1 if done < of_race else done
+            left &= {trial.case for trial in trials if trial.round >= least}
         had = [trial for trial in trials if trial.round == done + 1 and not trial.crowded]
         if not any(trial.block or trial.measurement for trial in had) or not left <= {trial.case for trial in had}:
             return done

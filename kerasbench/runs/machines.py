@@ -478,13 +478,18 @@ def _interrupted(folder: Path, hosts: Sequence[str], longer: bool) -> dict[str, 
         ResultsError: there is none.
     """
     newest: dict[str, tuple[Path, Record]] = {}
+    gone = ""
     for file, record in records(folder, newest_first=True) if folder.is_dir() else ():
-        if record.carried is not None and record.carried.host in hosts:
+        if request.is_gone(record.config.scenarios):
+            gone = gone or f"; {file} measured a model object of a Python process, which is gone"
+        elif record.carried is not None and record.carried.host in hosts:
             kept = dataclasses.replace(record, trials=[], scenarios=[])
             newest.setdefault(record.carried.host, (file, kept))
     found = {host: one for host, one in newest.items() if one[1].unfinished or (longer and one[1].out_of_time)}
     if held := next((file for file, _ in found.values() if is_held(file)), None):
         raise ResultsError(f"{held}: another process is measuring it: wait until it ends")
     if not found:
-        raise ResultsError(f"{folder}: no run on {', '.join(hosts)} was interrupted; leave out --resume to begin one")
+        raise ResultsError(
+            f"{folder}: no run on {', '.join(hosts)} can be continued{gone}; leave out --resume to begin one"
+        )
     return found

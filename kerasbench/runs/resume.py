@@ -131,8 +131,8 @@ def carry(record: Record, planned: Plan, probes: Probes) -> tuple[list[TrialReco
 
     tried = [trial for trial in record.trials if trial.round > 0]
     counting = [trial for trial in tried if counts(trial)]
-    is_race = planned.config.race is not None
-    whole = [trial for row in rows_of(planned) for trial in _whole(row, counting, tried, is_race)]
+    of_race = record.rounds_completed if planned.config.race else None
+    whole = [trial for row in rows_of(planned) for trial in _whole(row, counting, tried, of_race)]
     return [trial for trial in tried if trial in whole], [trial for trial in tried if trial not in whole]
 
 
@@ -163,7 +163,7 @@ def _same_versions(trial: TrialRecord, probe: ProbeReport | Failure | None) -> b
 
 
 def _whole(
-    row: OpenRow, counting: Sequence[TrialRecord], tried: Sequence[TrialRecord], is_race: bool
+    row: OpenRow, counting: Sequence[TrialRecord], tried: Sequence[TrialRecord], of_race: int | None
 ) -> list[TrialRecord]:
     """Return a row's trials of its whole rounds; and what was given up without a block, which stays so.
 
@@ -172,21 +172,30 @@ def _whole(
     own = [trial for trial in counting if trial.case in row.known]
     if len(own) < sum(trial.case in row.known for trial in tried):
         own = [trial for trial in own if trial.failure is None or trial.failure.code is not Code.PARITY]
-    last = completed_rounds((case.key for case in row.cases), own, is_race)
+    last = completed_rounds((case.key for case in row.cases), own, of_race)
     return [trial for trial in own if trial.round <= last or not trial.block]
 
 
 def as_started(planned: Plan, record: Record) -> Plan:
-    """Return the plan of a sweep that goes on: at each size that was started, of those columns that were tried there.
+    """Return the plan of a run that goes on: without the columns of a backend that was installed only since.
 
-    The further sizes are measured on the columns that cross, and nothing else tells them from the others.
+    Of a sweep that has its further sizes, each size that was started has those columns that were tried there. The
+    further sizes are measured on the columns that cross, and nothing else tells them from the others.
     """
-    if planned.effort.protocol.kind != "sweep" or planned.config.refine:
-        return planned
     tried = {trial.case for trial in record.trials if trial.round > 0}
-    started = {case.row for case in planned.cases if case.key in tried}
-    cases = [case for case in planned.cases if case.key in tried or case.row not in started]
-    return dataclasses.replace(planned, cases=cases)
+    plain, warnings = [case for case in planned.cases if not case.options.control], planned.warnings
+    if planned.effort.protocol.kind == "sweep" and not planned.config.refine:
+        started = {case.row for case in plain if case.key in tried}
+        cases = [case for case in plain if case.key in tried or case.row not in started]
+    elif 0 < record.cases < len(planned.cases):
+        known = {trial.column for trial in record.trials}
+        cases = [case for case in plain if case.column in known]
+        new = dict.fromkeys(case.column.label for case in plain if case.column not in known)
+        warnings = [*warnings, f"not there when the run began, and left out: {', '.join(new)}"]
+    else:
+        return planned
+    cases = with_controls(cases) if planned.config.control else cases
+    return dataclasses.replace(planned, cases=cases, warnings=warnings)
 
 
 def refine(planned: Plan, record: Record, spent_s: float, execute: Callable[[Plan, Record], Record]) -> Record:

@@ -85,6 +85,7 @@ def resumed_record(earlier: Record, new: Record) -> Record:
     return dataclasses.replace(
         new,
         started=earlier.started,
+        minimal_effect=max(earlier.minimal_effect, new.minimal_effect),  # some of it was measured on battery
         resumed=earlier.resumed,
         noise=list(dict.fromkeys([*earlier.noise, *new.noise])),
         trials=[*new.trials, *earlier.trials],
@@ -309,8 +310,8 @@ class Run:
             if trial.round and trial.case in row_of:
                 row_of[trial.case].take(trial)
         for row in self.rows:
-            is_race = self.planned.config.race is not None
-            row.had = completed_rounds((case.key for case in row.cases), row.trials, is_race)
+            of_race = self.earlier.rounds_completed if self.planned.config.race and self.earlier else None
+            row.had = completed_rounds((case.key for case in row.cases), row.trials, of_race)
             odd = self._leave_out_odd(row, row.had)  # the run was killed before it had saved that
             self.record.trials += [trial for _, trial in odd]
         rounds = [(row, row.had) for row in self.rows]

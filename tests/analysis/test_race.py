@@ -13,7 +13,7 @@ from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.report import html
 from kerasbench.report import race as report
-from kerasbench.results.record import RACE, RaceConfig, Record
+from kerasbench.results.record import INTERRUPTED, RACE, RaceConfig, Record
 from tests import made
 
 MARGIN, LOOKS = 0.05, 4
@@ -109,6 +109,17 @@ def test_how_the_candidates_of_a_race_came_out() -> None:
     ]
     assert (found.leader, found.baseline, found.is_over) == (fast, TENSORFLOW, True)
     assert made.known(found.gain).value == pytest.approx(4.05, rel=0.1)
+
+
+def test_an_interruption_between_the_blocks_of_a_round_is_not_taken_for_leaving() -> None:
+    """Where memory holds two candidates, a round has several blocks."""
+    times = {TENSORFLOW: 1.05, JAX: 1.0}
+    record = dataclasses.replace(raced(times, {TENSORFLOW: 1.05}), rounds_completed=1, stopped_because=INTERRUPTED)
+    (found,) = findings(record).races
+    assert [(one.column, one.rounds, one.has_left) for one in found.standings] == [
+        (JAX, 1, False),
+        (TENSORFLOW, 1, False),
+    ]
 
 
 def test_two_races_are_told_by_a_sentence_each_and_none_for_all() -> None:

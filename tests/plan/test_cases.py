@@ -14,7 +14,7 @@ from kerasbench.plan.catalog import Selected
 from kerasbench.protocol.columns import Device, Environment, Options
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
 from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, Protocol
-from kerasbench.results.record import PUBLISHED, Effort, Purpose, RaceConfig, RunConfig
+from kerasbench.results.record import DEFAULT, PUBLISHED, SWEEP, Effort, Purpose, RaceConfig, RunConfig
 from tests import made
 
 CUDA = Device("cuda", 0, "NVIDIA H200")
@@ -205,6 +205,15 @@ def test_an_epoch_that_holds_slices_can_be_taken_apart_and_one_step_fewer_cannot
     untrained = Selected(made.entry(), dataclasses.replace(made.workload(), predicts_only=True))
     failure = plan_cases.refusal(untrained)
     assert failure is not None and failure.cause == "dense is not trained, so it has no step to be taken apart"
+
+
+@pytest.mark.parametrize(("protocol", "measured"), [(SWEEP, 0), (Protocol(soaks=True), 0), (Protocol(), 1)])
+def test_steps_of_what_is_not_trained_are_refused_before_a_process_is_started(
+    protocol: Protocol, measured: int
+) -> None:
+    untrained = Selected(made.entry(), dataclasses.replace(made.workload(), predicts_only=True))
+    planned = make(JAX_ALONE, [untrained], effort=dataclasses.replace(DEFAULT, protocol=protocol))
+    assert (len(planned.cases), len(planned.absent)) == (measured, 1 - measured)
 
 
 def test_a_built_in_scenario_is_named_by_its_label_and_another_by_its_file() -> None:

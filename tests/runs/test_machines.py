@@ -319,7 +319,7 @@ def test_a_doctor_names_what_differs(two: Path, capsys: pytest.CaptureFixture[st
         (["--cluster", "tls://x:1"], "--hosts and --cluster exclude each other"),
         (["--python", "three:torch=x"], "--python takes [HOST:]NAME=PATH, such as one:torch="),
         (["--backend", "pytorch"], "unknown backend"),
-        (["--resume"], "no run on one was interrupted"),
+        (["--resume"], "no run on one can be continued"),
         (["--insecure"], "--insecure is for --cluster"),
     ],
 )

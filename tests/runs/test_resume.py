@@ -12,7 +12,7 @@ import pytest
 from kerasbench.analysis.summary import summarize
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.plan import request
-from kerasbench.plan.cases import Case, Plan, Probes
+from kerasbench.plan.cases import Case, Plan, Probes, with_controls
 from kerasbench.protocol.columns import Device, Environment, Options, Size
 from kerasbench.protocol.measurement import Slice, Slices
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
@@ -386,6 +386,30 @@ def test_a_refined_sweep_goes_on_with_the_columns_that_each_size_has() -> None:
     of_size = {size: [case.backend for case in again.cases if case.options.batch == size] for size in (8, 16, 32)}
     assert of_size == {8: [*BACKENDS], 16: ["jax", "torch"], 32: [*BACKENDS]}
     assert resume.as_started(planned, made.record(*tried[:1])) is planned
+
+
+def test_a_refined_sweep_goes_on_with_the_controls_that_its_further_sizes_have() -> None:
+    """It is beside the first of the columns that cross there, which is not the first of all."""
+    planned = with_config(swept_plan(budget_s=1e6), control=True)
+    planned = dataclasses.replace(planned, cases=with_controls(planned.cases))
+    refined = finer(planned, crossing(1e9, third=lambda batch: math.sqrt(1e9 / 20)))
+    further = [case for case in refined.cases if case.options.batch in (16, 32)]
+    assert "tensorflow" in {case.backend for case in further if case.options.control}
+    tried = [made.trial(1, backend=case.backend, options=case.options) for case in further]
+    every = with_controls(swept(refined.config.options, planned.effort.protocol))
+    again = resume.as_started(dataclasses.replace(refined, cases=every), made.record(*tried))
+    assert {case.key for case in again.cases} >= {case.key for case in further}
+
+
+def test_a_backend_that_was_installed_since_takes_no_part_in_the_rest() -> None:
+    record = dataclasses.replace(interrupted(made.trial(backend="jax"), made.trial(backend="torch")), cases=2)
+    planned = made.plan(made.case(backend="tensorflow"), JAX, TORCH)
+    again = resume.as_started(planned, record)
+    assert [case.backend for case in again.cases] == ["jax", "torch"]
+    assert again.warnings == ["not there when the run began, and left out: tensorflow cpu"]
+    assert resume.as_started(PLANNED, record) is PLANNED
+    before = dataclasses.replace(record, trials=record.trials[:1])  # killed before the second had its turn
+    assert resume.as_started(PLANNED, before) is PLANNED
 
 
 def never(planned: Plan, earlier: Record) -> Record:
