@@ -22,6 +22,7 @@ from functools import cache
 from typing import Literal, NamedTuple, get_args
 
 CONFIDENCE = 0.95
+MOST_LOG = 300.0  # of a value or of a bound of its interval: products of two are still numbers
 MIN_TRIALS_FOR_INTERVAL = 3
 # The standard error of a median: that of a mean of normal values times the root of pi/2; MAD times 1.4826 is their sd.
 MEDIAN_ERROR = math.sqrt(math.pi / 2) * 1.4826
@@ -45,6 +46,11 @@ class Interval:
         return Interval(self.value * factor, self.low * factor, self.high * factor)
 
 
+def exp(log: float) -> float:
+    """Return e to this power, within what a number can hold: the interval of a scatter without bounds has none."""
+    return math.exp(min(max(log, -MOST_LOG), MOST_LOG))
+
+
 @dataclass(frozen=True)
 class LogEstimate:
     """A positive value, or a ratio of two, by its logarithm."""
@@ -60,15 +66,15 @@ class LogEstimate:
 
     @property
     def value(self) -> float:
-        return math.exp(self.log_centre)
+        return exp(self.log_centre)
 
     @property
     def low(self) -> float | None:
-        return None if self.log_error is None else math.exp(self.log_centre - self._reach)
+        return None if self.log_error is None else exp(self.log_centre - self._reach)
 
     @property
     def high(self) -> float | None:
-        return None if self.log_error is None else math.exp(self.log_centre + self._reach)
+        return None if self.log_error is None else exp(self.log_centre + self._reach)
 
     @property
     def half_width(self) -> float | None:
@@ -354,7 +360,7 @@ def detectable(ratio: LogEstimate, effect: float) -> float | None:
     """
     if ratio.log_error is None:
         return None
-    return math.expm1(math.log1p(effect) + ratio.at_most(lambda degrees: errors_beyond(degrees, ratio.confidence)))
+    return exp(math.log1p(effect) + ratio.at_most(lambda degrees: errors_beyond(degrees, ratio.confidence))) - 1
 
 
 @cache

@@ -46,13 +46,21 @@ class Metric:
 
     def estimate(self, trials: Sequence[tuple[TrialRecord, Measurement]]) -> Estimate | None:
         """Sum up a case's trials; None where none has a value. One trial has no interval."""
-        values = self.counted(trials)
-        return self._mean(values) if values else None
+        found = self._found(trials)
+        if not found:
+            return None
+        estimate = self._mean(self._by_sitting(found))
+        return estimate if estimate.trials == len(found) else dataclasses.replace(estimate, trials=len(found))
 
     def counted(self, trials: Sequence[tuple[TrialRecord, Measurement]]) -> list[float]:
         """Return the values of a case: its trials', or one for each sitting where a run had three or more."""
+        return self._by_sitting(self._found(trials))
+
+    def _found(self, trials: Sequence[tuple[TrialRecord, Measurement]]) -> list[tuple[int, float]]:
         read = ((trial.sitting, self.read(trial, measurement)) for trial, measurement in trials)
-        found = [(sitting, value) for sitting, value in read if value is not None]
+        return [(sitting, value) for sitting, value in read if value is not None]
+
+    def _by_sitting(self, found: Sequence[tuple[int, float]]) -> list[float]:
         sittings = dict.fromkeys(sitting for sitting, _ in found)
         if len(sittings) < MIN_TRIALS_FOR_INTERVAL:
             return [value for _, value in found]

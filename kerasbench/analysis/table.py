@@ -73,7 +73,7 @@ def _of_case(record: Record, row: Row, column: Column, ranking: Ranking) -> Iter
         backend=column.backend,
         device=column.device,
         status=case.failure.code if case.failure else MEASURED,
-        options=dataclasses.replace(row.key(column).options, environment="").label,
+        options=column.with_options(environment="").options.label,
         device_name=case.device_title,
         batch=size.batch,
         width=size.width,

@@ -47,7 +47,7 @@ class Machine:
     @property
     def title(self) -> str:
         """What tells it from others, in words: ``AMD EPYC, 2 cores, 24 GiB, machine 5bce98f73f3e``."""
-        parts = [f"{self.cores} cores", text.whole_gib(self.memory_bytes), *self.gpus]
+        parts = [text.count(self.cores, "core"), text.whole_gib(self.memory_bytes), *self.gpus]
         cards = (uuid[:UUID_SHOWN] for uuid in self.cards)
         which = f"machine {self.identifier or 'without an identifier'}"
         return ", ".join([self.chip, *parts, *cards, which])

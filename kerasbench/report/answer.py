@@ -53,15 +53,16 @@ def answer(found: Findings) -> Section | None:
     lines = sentences(found)
     if not lines:
         return None
-    if len(found.plain.rows) <= MOST_SENTENCES:
+    answered = _answered(found)
+    if len(answered) <= MOST_SENTENCES:
         return Section("Answer", lines=lines, chart=charts.ratios(found))
-    of_sizes = lines[len(found.plain.rows) :]
+    of_sizes = lines[len(answered) :]
     if not charts.compared(found):  # there are no ratios: the table of steps says all
         return Section("Answer", [overall(found)], lines=of_sizes)
     columns, column_names = found.plain.columns, names(found.plain.columns)
     rows = [
         [Cell(row.label), _winner(ranking, column_names), *(_ratio(row, column, ranking) for column in columns)]
-        for row, ranking in found.plain.ranked
+        for row, ranking in answered
     ]
     table = Table(["scenario", "fastest", *column_names.values()], rows)
     notes = [
@@ -77,6 +78,15 @@ def answer(found: Findings) -> Section | None:
     if any(cell.warned for row in rows for cell in row):
         notes.append(f"{WARNED}: see Warnings.")
     return Section("Answer", [overall(found)], table, of_sizes, notes, chart=charts.ratios(found))
+
+
+def _answered(found: Findings) -> list[tuple[Row, Ranking]]:
+    """Return the rows of which there is something to say: of a race beside plain runs there may not be."""
+    return [
+        (row, ranking)
+        for row, ranking in found.plain.ranked
+        if any(case.failure or case.estimate(row.headline) for case in row.cases.values())
+    ]
 
 
 def in_brief(ranking: Ranking, names: Names) -> list[str]:
@@ -101,10 +111,8 @@ def _ratio(row: Row, column: Column, ranking: Ranking) -> Cell:
     if column == ranking.fastest:
         return Cell("1×", 1.0, warned=warned)
     case = row.cases.get(column)
-    if case and (ranking.fastest is None or not case.is_ranked):  # nothing to compare it with: its time
-        found = case.estimate(row.headline)
-        if found is not None:
-            return Cell(f"{three_digits(found.value)} {BY_NAME[row.headline].unit}", found.value, warned=warned)
+    if case and (found := case.estimate(row.headline)) is not None:  # it is not compared: its time
+        return Cell(f"{three_digits(found.value)} {BY_NAME[row.headline].unit}", found.value, warned=warned)
     return failed(row, column)
 
 
@@ -115,7 +123,7 @@ def sentences(found: Findings) -> list[str]:
     if found.soaks:
         return [blanked(sentence) for sentence in soak.sentences(found.soaks)]
     column_names, cores = names(found.summary.columns), found.record.machine.cores
-    of_rows = [f"{row.label}: {_of_row(row, ranking, column_names, cores)}" for row, ranking in found.plain.ranked]
+    of_rows = [f"{row.label}: {_of_row(row, ranking, column_names, cores)}" for row, ranking in _answered(found)]
     of_sizes = [f"{series.label}: {sentence}" for series, sentence in sentences_of_sizes(found)]
     return [blanked(sentence) for sentence in [*of_rows, *of_sizes]]
 
@@ -132,8 +140,8 @@ def overall(found: Findings) -> str:
     rankings = [ranking for _, ranking in charts.compared(found)]
     if not rankings:
         return _nothing_compared(found.plain.rows, column_names)
-    left = len(found.plain.rows) - len(rankings)
-    others = f" {count(left, 'other row')} failed, or had one column only." if left else ""
+    left = len(_answered(found)) - len(rankings)
+    others = f" {count(left, 'other row')} had no two columns to compare." if left else ""
     return _won(rankings, column_names) + others
 
 
@@ -152,13 +160,13 @@ def _won(rankings: Sequence[Ranking], names: Names) -> str:
 
 
 def _nothing_compared(rows: Sequence[Row], names: Names) -> str:
-    measured = {
+    measured = [
         column for row in rows for column, case in row.cases.items() if case.estimate(row.headline) and column.competes
-    }
-    if len(measured) == 1:
-        alone = f"{count(len(rows), 'row')} measured on {names[measured.pop()]} alone"
+    ]
+    if len(set(measured)) == 1:
+        alone = f"{count(len(measured), 'row')} measured on {names[measured[0]]} alone"
         return f"{alone}: add a backend or a device to compare, such as --backend torch,jax."
-    return f"No two columns were measured in any of {count(len(rows), 'row')}: there is nothing to compare."
+    return f"None of {count(len(rows), 'row')} has two columns to compare."
 
 
 def _of_row(row: Row, ranking: Ranking, names: Names, cores: int) -> str:
@@ -186,7 +194,7 @@ def _disturbed(row: Row, names: Names, cores: int) -> str:
     found = disturbance(row, cores)
     used, suffers = "a part of this machine", ""
     if found:
-        used = f"{percent(found.share)} of this machine"
+        used = f"{percent(found.share) if found.share >= 0.01 else f'{100 * found.share:.1g} %'} of this machine"
         used += f" and {percent(found.card)} of the GPU" if found.card else ""
         suffers = f"; {names[found.slowed]} suffers most" if found.slowed else ""
         suffers += f" ({found.times:.2g} times as long meanwhile)" if found.times else ""

@@ -138,7 +138,9 @@ def _bar(row: Row, ranking: Ranking, column: Column, name: str, look: Look) -> B
         return Bar(name, _fastest(row, ranking), [piece], column.backend, strong=strong, opacity=look.opacity)
     ratio = ranking.over_fastest(column)
     if ratio is None:
-        return Bar(name, failed(row, column).text, backend=column.backend)
+        found = row.cases[column].estimate(row.headline) if column in row.cases else None
+        text = f"{three_digits(found.value)} {BY_NAME[row.headline].unit}" if found else failed(row, column).text
+        return Bar(name, text, backend=column.backend)
     mark = f"{LEVEL} " if column in ranking.level else ""
     piece = Piece(name, ratio.value, look.colour)
     return Bar(name, mark + times(ratio), [piece], column.backend, ratio.low, ratio.high, opacity=look.opacity)

@@ -157,7 +157,7 @@ def _over_machines(summaries: Sequence[tuple[str, Summary]]) -> Section:
             f"on {other} {own.label} takes {three_digits(row.ratios[other, own])}× as long"
             for other, own in sorted(row.firsts - {row.fastest}, key=row.ratios.__getitem__)
         ]
-        rest = "; ".join(others) or "no other machine has measured it"
+        rest = "; ".join(others) or "no other machine has a figure to compare"
         lines.append(blanked(f"{row.label}: {column.label} on {name} is fastest; {rest}."))
     notes = ["The machines were not measured in turn with each other, so there are no verdicts between them."]
     return Section("Answer", lines=lines, notes=notes)

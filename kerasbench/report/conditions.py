@@ -54,7 +54,7 @@ def _run(summary: Summary) -> Iterator[str]:
 def _machine(machine: Machine) -> str:
     """Return ``12 cores (4 super, 8 performance), 16 GiB, NVIDIA H200 (driver 580.1), Linux 6.1 x86_64``."""
     kinds = ", ".join(f"{cores} {kind}" for kind, cores in machine.cores_by_kind.items())
-    cores = f"{machine.cores} cores" + (f" ({kinds})" if kinds else "")
+    cores = count(machine.cores, "core") + (f" ({kinds})" if kinds else "")
     gpus = "".join(f", {gpu}" for gpu in machine.gpus) + (f" (driver {machine.driver})" if machine.driver else "")
     return f"{cores}, {whole_gib(machine.memory_bytes)}{gpus}, {machine.system} {machine.architecture}"
 

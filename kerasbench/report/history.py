@@ -94,14 +94,14 @@ def as_csv(found: Sequence[Series]) -> str:
     """
     titles = [f"{one.label} {_title(one)}" for one in found]
     backends = sorted({one.backend for one in found})
-    runs: dict[str, dict[str, str | float]] = {}
+    runs: dict[tuple[str, str], dict[str, str | float]] = {}  # two machines may begin in the same second
     for title, one in zip(titles, found, strict=True):
         for point in one.points:
-            line = runs.setdefault(point.started, {"time": point.started, "commit": point.commit})
+            line = runs.setdefault((point.started, one.machine), {"time": point.started, "commit": point.commit})
             line |= {name: point.versions[name] for name in (KERAS, one.backend) if name in point.versions}
             line[title] = point.ratio.value
     names = ["time", "commit", KERAS, *backends, *titles]
-    return csv_of([names, *([runs[started].get(name) for name in names] for started in sorted(runs))])
+    return csv_of([names, *([runs[run].get(name) for name in names] for run in sorted(runs))])
 
 
 def bisected(found: Bisection, versions: Sequence[str], case: str) -> Page:

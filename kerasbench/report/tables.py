@@ -67,7 +67,7 @@ def verdicts(found: Findings) -> Section | None:
     """Return the fastest of each row against each of the others: ratio, verdict, and what would decide."""
     summary, least = found.plain, as_given(found.effect)
     rows = [
-        [*texts(row.label, ranking.fastest.label), *_compared(comparison)]
+        [*texts(row.label, ranking.fastest.label), *_compared(comparison, ranking.withheld)]
         for row, ranking in summary.ranked
         if ranking.fastest is not None and ranking.proven
         for comparison in ranking.comparisons
@@ -87,11 +87,11 @@ def verdicts(found: Findings) -> Section | None:
     return Section("Verdicts", table=table, notes=notes) if rows else None
 
 
-def _compared(one: Comparison) -> list[Cell]:
+def _compared(one: Comparison, withheld: bool) -> list[Cell]:
     made, decides = one.ratio.trials, one.decides
     if one.verdict is not Verdict.INCONCLUSIVE:
         rounds = number(made)
-    elif one.ratio.disturbed:
+    elif one.ratio.disturbed or withheld:
         rounds = EMPTY  # it has no verdict
     elif one.ratio.basis == "sittings" or (decides is None and one.ratio.between_sittings):
         rounds = Cell("another day")  # more rounds of the same days would not decide it

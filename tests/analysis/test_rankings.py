@@ -347,7 +347,7 @@ def test_of_three_the_interval_is_over_sittings() -> None:
     assert found.log_error == pytest.approx(wanted.log_error)
     (times,) = sittings(summary.rows[0], summary.rankings[0])
     assert times.apart is None and not times.differ  # the interval says it
-    assert made.estimated(summary.rows[0].cases[TORCH].estimate("steady_step_ms")).trials == 3
+    assert made.estimated(summary.rows[0].cases[TORCH].estimate("steady_step_ms")).trials == 9
 
 
 def test_nobody_promises_that_more_rounds_of_the_same_days_decide() -> None:

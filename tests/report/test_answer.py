@@ -1,4 +1,5 @@
 import dataclasses
+import itertools
 
 import pytest
 
@@ -47,7 +48,7 @@ def test_rows_that_failed_or_have_one_column_are_not_without_a_clear_winner() ->
     both = [made.trial(backend=backend, found=made.measurement(step)) for backend, step in (("jax", 1), ("torch", 2))]
     failed = [made.trial(name="conv", backend="jax"), made.trial(name="conv", failure=made.FAILURE)]
     record = made.record(*both, *failed, made.trial(name="rnn", backend="jax"))
-    expected = "JAX looks the fastest in 1 of 1 row. 2 other rows failed, or had one column only."
+    expected = "JAX looks the fastest in 1 of 1 row. 2 other rows had no two columns to compare."
     assert overall(findings(record)) == expected
 
 
@@ -134,7 +135,27 @@ def test_what_sittings_are_taken_to_differ_by_is_said_until_they_show_it(in_all:
 
 def test_rows_that_share_no_column_are_not_said_to_be_one_column_s() -> None:
     record = made.record(made.trial(name="a"), made.trial(name="b", backend="jax"))
-    assert overall(findings(record)) == "No two columns were measured in any of 2 rows: there is nothing to compare."
+    assert overall(findings(record)) == "None of 2 rows has two columns to compare."
+
+
+def test_only_rows_with_a_figure_are_said_to_be_measured() -> None:
+    failed = made.trial(name="c", backend="jax", failure=made.FAILURE)
+    record = made.record(made.trial(name="a", backend="jax"), made.trial(name="b", backend="jax"), failed)
+    assert overall(findings(record)).startswith("2 rows measured on JAX alone: ")
+
+
+def test_of_many_processors_a_small_share_is_no_zero() -> None:
+    trials = []
+    for block, (backend, step_ms) in itertools.product((1, 2, 3), (("jax", 1.0), ("torch", 2.0))):
+        found = made.sliced([step_ms * (1 + 0.01 * block)] * 6)
+        slices = made.trained(found).slices
+        busy = dataclasses.replace(slices, disturbed=[True] * 6, others_ns=[int(0.15 * ns) for ns in slices.ns])
+        found = made.changed(found, training={"slices": busy})
+        trials.append(made.in_block(block, found, backend=backend))
+    record = made.record(*trials, rounds=3)
+    for cores, used in ((2, "8 %"), (64, "0.2 %")):
+        (sentence,) = of(dataclasses.replace(record, machine=dataclasses.replace(record.machine, cores=cores)))
+        assert f"other processes used {used} of this machine" in sentence
 
 
 def test_every_code_has_words() -> None:

@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import io
 import json
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from kerasbench.analysis.history import history
 from kerasbench.analysis.summary import summarize
 from kerasbench.report import history as drawn
 from kerasbench.report import markdown, pages, svg
-from kerasbench.results.record import Record
+from kerasbench.results.record import PUBLISHED, Record, SoakConfig
 from tests import made
 from tests.analysis.test_versus import ALIKE, NEW, SLOWER, record, trials
 
@@ -81,6 +82,20 @@ def test_its_csv_has_a_line_for_each_run_and_a_column_for_each_ratio() -> None:
     assert [line["keras"] for line in lines] == ["3.9.0", "3.10.0", "3.15.0"]
     assert float(lines[2]["dense torch cpu over jax cpu"]) == pytest.approx(4.4, abs=0.2)
     assert lines[0]["commit"] == f"{1:040x}" and lines[0]["time"] == "2026-01-01T03:00:00Z"
+
+
+def test_runs_of_two_machines_that_begin_in_the_same_second_have_a_line_each() -> None:
+    one, other = (dataclasses.replace(made.MACHINE, identifier=name) for name in ("a", "b"))
+    both = [dataclasses.replace(each, machine=machine) for machine in (one, other) for each in RUNS]
+    lines = list(csv.DictReader(io.StringIO(drawn.as_csv(history(both)))))
+    assert len(lines) == 2 * len(RUNS)
+
+
+@pytest.mark.parametrize("differs", [{"effort": PUBLISHED}, {"soak": SoakConfig()}])
+def test_columns_that_took_no_turns_are_in_no_series(differs: dict[str, Any]) -> None:
+    other = dataclasses.replace(RUNS[0], config=dataclasses.replace(RUNS[0].config, **differs))
+    (series,) = history([other, *RUNS[1:]])
+    assert len(series.points) == len(RUNS) - 1
 
 
 def test_bencher_s_format_has_values_with_bounds_and_ratios_of_their_own() -> None:
