@@ -252,7 +252,10 @@ class Machines(Results):
     @property
     def _refusal(self) -> UsageError:
         """What is said where the results of one machine are asked for."""
-        return UsageError(f"these are results of several machines: take one of them, [{next(iter(self.data), '')!r}]")
+        if not self.data:
+            reasons = "; ".join(f"{name}: {why}" for name, why in self.failed.items())
+            return UsageError(f"there are no results of any machine: {reasons}")
+        return UsageError(f"these are results of several machines: take one of them, [{next(iter(self.data))!r}]")
 
     @property
     def findings(self) -> Findings:
@@ -436,7 +439,7 @@ def bisect(
     """
     from kerasbench.environments import sides
 
-    words = [str(one) for one in versions]
+    words = [str(one) for one in ([versions] if isinstance(versions, str | Path) else versions)]
     if options.get("hosts") or options.get("cluster"):
         raise UsageError("bisect measures on this machine alone: leave out hosts and cluster")
     if len(words) < 2:
@@ -573,7 +576,7 @@ def _files(scenarios: Any) -> list[str]:
         raise UsageError(
             "only run() and fastest() take a model object: save it, model.save('mine.keras'), and name the file here"
         )
-    return settings.words("scenarios", scenarios)
+    return request.named(scenarios)
 
 
 def load(*places: Place) -> Results:
@@ -593,6 +596,9 @@ def load(*places: Place) -> Results:
 
 def _records(places: Sequence[Place]) -> tuple[str, list[Record]]:
     """Return the places in words, and their records; without any, those in ``results``."""
+    for place in places:
+        if not isinstance(place, Place):
+            raise UsageError(f"a file or a folder is text or a Path, not {type(place).__name__}: load(one, other)")
     chosen = [Path(place) for place in places] or [Path("results")]
     return ", ".join(map(str, chosen)), [record for place in chosen for _, record in records_of(place)]
 

@@ -6,10 +6,11 @@ measured. Standard library alone: ``--help`` loads nothing else.
 
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from kerasbench.errors import UsageError
 
@@ -357,35 +358,50 @@ def settings(command: str, given: Mapping[str, object]) -> Settings:
 
 
 def words(name: str, given: object) -> list[str]:
-    """Return the words of an option that can be given several times; raise UsageError for an empty one alone."""
-    found = listed(given)
-    if (given or given == "") and not found:  # as of a shell's variable that is not set
+    """Return the words of an option that can be given several times; raise UsageError for an empty one alone.
+
+    They are one value, several, or values with commas; of a mapping ``key=value``. A file with a comma in its path is
+    one word, and so is that of an interpreter or a folder behind ``torch=``.
+    """
+    several = _several(given)
+    found = [word.strip() for one in several for word in _apart(str(one)) if word.strip()]
+    if several and not found:  # as of a shell's variable that is not set
         raise _empty(name)
     return found
 
 
-def _plain(name: str, value: object) -> Any:
-    if value == "" and Settings.__dataclass_fields__[name].default != "":
-        raise _empty(name)
-    return str(value) if isinstance(value, Path) else value
-
-
-def _empty(name: str) -> UsageError:
-    return UsageError(f"{option(name).flag} got an empty word: leave it out, or name something")
-
-
-def listed(given: object) -> list[str]:
-    """Return one value, several, or values with commas, as words; a mapping as ``key=value``.
-
-    A file with a comma in its path is one word, and so is that of an interpreter or a folder behind ``torch=``.
-    """
+def _several(given: object) -> list[object]:
     if given is None:
         return []
     if isinstance(given, Mapping):
         return [f"{key}={value}" for key, value in given.items()]
-    several = [given] if isinstance(given, str) or not isinstance(given, Sequence) else given
-    words = (word for one in several for word in _apart(str(one)))
-    return [word.strip() for word in words if word.strip()]
+    return [given] if isinstance(given, str | Path) or not isinstance(given, Iterable) else list(given)
+
+
+# What an option with one value takes, by the type of its field: the types of Python, in words.
+KINDS: dict[type, str] = {str: "text", int: "a whole number", float: "a number", bool: "True or False"}
+
+
+def _plain(name: str, value: object) -> Any:
+    """Return the value of an option that has one, as its field has it; raise UsageError for one of another type."""
+    known = Settings.__dataclass_fields__[name]
+    if isinstance(value, str) and not value and known.default != "":
+        raise _empty(name)
+    kinds = get_args(known.type) or (known.type,)
+    if isinstance(value, Path):
+        value = str(value)
+    elif isinstance(value, Real) and not isinstance(value, bool):  # NumPy's too
+        value = int(value) if isinstance(value, Integral) else float(value)
+    takes_whole = float in kinds and type(value) is int
+    if type(value) not in kinds and not takes_whole:
+        takes = " or ".join(KINDS[kind] for kind in kinds if kind in KINDS)
+        shown = repr(value) if isinstance(value, str | int | float | None) else type(value).__name__
+        raise UsageError(f"{option(name).flag} takes {takes}, not {shown}")
+    return value
+
+
+def _empty(name: str) -> UsageError:
+    return UsageError(f"{option(name).flag} got an empty word: leave it out, or name something")
 
 
 def _apart(text: str) -> list[str]:

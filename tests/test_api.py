@@ -289,10 +289,19 @@ def test_a_file_may_be_a_path_and_a_model_object_is_for_run_and_fastest(runs: Ru
 @pytest.mark.parametrize("given", ["", [], ()])
 def test_where_a_scenario_is_needed_none_is_not_a_whole_suite(runs: Runs, given: Any) -> None:
     for call in (kerasbench.explain, kerasbench.soak, kerasbench.fastest):
-        with pytest.raises(UsageError, match=r"needs a scenario: a name or a file|--scenario got an empty word"):
+        with pytest.raises(UsageError, match=r"needs a scenario|names nothing|--scenario got an empty word"):
             call(given)
     with pytest.raises(UsageError, match="--scenario got an empty word"):
         kerasbench.run("")
+    nothings: list[Any] = [[], None, set()]
+    for nothing in nothings:  # a filter that came out empty
+        with pytest.raises(UsageError, match="scenarios names nothing: give a name or a file"):
+            kerasbench.run(nothing)
+    with pytest.raises(UsageError, match="one at a time"):
+        kerasbench.run([SimpleNamespace(save=print, predict=print)])
+    for wrong in (["a.json", "b.json"], None):
+        with pytest.raises(UsageError, match="a file or a folder is text or a Path"):
+            kerasbench.load(wrong)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="--insecure is for --cluster"):
         kerasbench.run("dense", insecure=True)
     assert runs.config == []

@@ -1,10 +1,14 @@
 import dataclasses
+import re
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from kerasbench.errors import UsageError
-from kerasbench.settings import Settings, listed, option, settings
+from kerasbench.settings import Settings, option, settings, words
 
 
 def test_every_default_is_said() -> None:
@@ -14,19 +18,23 @@ def test_every_default_is_said() -> None:
 
 
 def test_lists_are_repeated_or_separated_by_commas_but_a_path_with_a_comma_is_one(tmp_path: Path) -> None:
-    assert listed(None) == []
-    assert listed(["torch, jax", "tensorflow,"]) == ["torch", "jax", "tensorflow"]
+    assert words("backends", None) == []
+    assert words("backends", ["torch, jax", "tensorflow,"]) == ["torch", "jax", "tensorflow"]
     file = tmp_path / "a,b" / "net.keras"
     file.parent.mkdir()
-    assert listed([str(file)]) == [f"{tmp_path}/a", "b/net.keras"]
+    assert words("backends", [str(file)]) == [f"{tmp_path}/a", "b/net.keras"]
     file.touch()
-    assert listed([str(file), f"{file},{file}", "x" * 5000]) == [
+    assert words("backends", [str(file), f"{file},{file}", "x" * 5000]) == [
         str(file),
         *2 * [f"{tmp_path}/a", "b/net.keras"],
         "x" * 5000,
     ]
-    assert listed([f"torch={file.parent}", "jax,tensorflow"]) == [f"torch={file.parent}", "jax", "tensorflow"]
-    assert listed(["torch=/no/a,jax=/no/b"]) == ["torch=/no/a", "jax=/no/b"]
+    assert words("backends", [f"torch={file.parent}", "jax,tensorflow"]) == [
+        f"torch={file.parent}",
+        "jax",
+        "tensorflow",
+    ]
+    assert words("backends", ["torch=/no/a,jax=/no/b"]) == ["torch=/no/a", "jax=/no/b"]
 
 
 def test_an_empty_word_is_no_choice_of_all() -> None:
@@ -36,3 +44,31 @@ def test_an_empty_word_is_no_choice_of_all() -> None:
     with pytest.raises(UsageError, match="--budget got an empty word"):
         settings("run", {"budget": ""})
     assert settings("run", {"scenarios": [], "backends": ()}) == Settings()
+
+
+def test_what_python_gives_is_of_the_type_of_its_option() -> None:
+    whole, real = np.int64(3), np.float32(2.5)
+    found = settings(
+        "run", {"rounds": whole, "budget": real, "backends": {"jax": 1}.keys(), "threads": np.array([1, 2])}
+    )
+    assert (found.rounds, found.budget, found.backends, found.threads) == (3, 2.5, ["jax"], ["1", "2"])
+    assert type(found.rounds) is int
+    assert settings("run", {"backends": (name for name in ("jax", "torch"))}).backends == ["jax", "torch"]
+
+
+@pytest.mark.parametrize(
+    ("command", "given", "complaint"),
+    [
+        ("run", {"protocol": None}, "--protocol takes text, not None"),
+        ("fastest", {"purpose": None}, "--for takes text, not None"),
+        ("explain", {"data": (1, 2)}, "--data takes text, not tuple"),
+        ("run", {"budget": timedelta(minutes=1)}, "--budget takes text or a number, not timedelta"),
+        ("run", {"memory_limit": [1]}, "--memory-limit takes text or a number, not list"),
+        ("run", {"quick": "yes"}, "--quick takes True or False, not 'yes'"),
+        ("run", {"rounds": True}, "--rounds takes a whole number, not True"),
+        ("run", {"rounds": 2.5}, "--rounds takes a whole number, not 2.5"),
+    ],
+)
+def test_what_is_of_another_type_is_refused_in_words(command: str, given: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(complaint)):
+        settings(command, given)

@@ -64,6 +64,7 @@ RANGE = re.compile(r"(?P<first>[0-9]+)\.\.(?P<last>[0-9]+)")
 INPUT = re.compile(
     r"((?P<name>[^=\s]+)=)?(?P<shape>[0-9]{1,9}(x[0-9]{1,9})*)(:(?P<dtype>float(16|32|64)|bfloat16|bool|u?int(8|16|32|64)))?"
 )
+MOST_DIGITS, MOST = 18, 1e15  # of what is read as a number
 QUANTITY = re.compile(r"(?P<number>[0-9]+(\.[0-9]+)?) ?(?P<unit>[a-z%]*)")
 SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 BYTES = {f"{unit}{suffix}": size for unit, size in (("m", MIB), ("g", GIB)) for suffix in ("", "b", "ib")}
@@ -87,9 +88,9 @@ def parse_batches(given: Sequence[str]) -> list[int]:
 
 def _batches(text: str) -> list[int]:
     if text.isascii() and text.isdecimal():
-        return [int(text)]
+        return [int(text[:MOST_DIGITS])]  # more are as far out of range
     match = RANGE.fullmatch(text)
-    if match is None:
+    if match is None or len(text) > 2 * MOST_DIGITS:
         raise UsageError(f"--batch-size takes 1..4096 (doubled from 1 on) or a list such as 1,8,64, not {text!r}")
     first, last = int(match["first"]), int(match["last"])
     if not 1 <= first <= last <= MAX_BATCH:
@@ -167,7 +168,7 @@ def parse_duration_s(text: str) -> float:
 
 def _quantity(text: str, units: Mapping[str, int], complaint: str) -> float:
     match = QUANTITY.fullmatch(text.strip().lower())
-    if match is None or match["unit"] not in units or float(match["number"]) <= 0:
+    if match is None or match["unit"] not in units or not 0 < float(match["number"]) < MOST:
         raise UsageError(complaint)
     return float(match["number"]) * units[match["unit"]]
 
@@ -458,11 +459,22 @@ def with_live_model(settings: Settings, scenarios: Any, data: Any) -> Iterator[S
     if not is_model(scenarios):
         if kind is not data:
             raise UsageError("data=(x, y) is for a live model; a scenario brings its own rows")
-        yield dataclasses.replace(settings, scenarios=words("scenarios", scenarios), data=kind)
+        yield dataclasses.replace(settings, scenarios=named(scenarios), data=kind)
         return
     with saved_model(scenarios, None if kind is data else data) as found:
         own = [str(found.file)]
         yield dataclasses.replace(settings, scenarios=own, data=kind, rows=found.rows, samples=found.samples)
+
+
+def named(scenarios: Any) -> list[str]:
+    """Return the names and files of scenarios; raise UsageError for models, and for a list that came out empty."""
+    models = [one for one in scenarios if is_model(one)] if isinstance(scenarios, list | tuple) else []
+    if models:
+        raise UsageError("a model object is measured by itself: run(model), one at a time")
+    found = words("scenarios", scenarios)
+    if not found and scenarios != ():
+        raise UsageError("scenarios names nothing: give a name or a file")
+    return found
 
 
 def is_model(given: object) -> bool:
