@@ -235,7 +235,7 @@ class WarningKind(StrEnum):
     UNJUDGED = (
         "unjudged",
         "what it computes was not compared with the other backends",
-        "make the model and its feed deterministic",
+        "make the model and its feed deterministic; let a train_step of its own update its loss metric",
     )
     SCATTERED = (
         "scattered",

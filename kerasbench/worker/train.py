@@ -38,10 +38,6 @@ NO_LOSS = "No loss to compute"  # Keras of a model that was compiled without one
 NOT_EVALUATED = (
     'evaluate() has no loss: give compile() one, or the model a test_step of its own that returns it, {"loss": ...}'
 )
-LOSS_OF_ITS_OWN = (
-    "every loss of the model's own train_step is 0, because Keras shows its own tracker of the loss: update it "
-    "(for one in self.metrics: if one.name == 'loss': one.update_state(loss)), and return its result"
-)
 
 # A product of this duration is long enough for its clock and for every core; the largest is 4 GiB in float32.
 PEAK_PRODUCT_S = 0.05
