@@ -50,6 +50,16 @@ def test_each_bar_is_as_long_as_its_ratio() -> None:
     assert re.search(r"\x1b\[[0-9;]+m█", coloured)
 
 
+@pytest.mark.parametrize("width", [50, 80, 120])
+def test_each_bar_has_a_line_on_a_terminal_of_any_width(width: int) -> None:
+    page = Page("", [Section("", chart=ratios(run(jax=1.0, torch=4.0)))])
+    file = io.StringIO()
+    console.show(page, Console(file=file, force_terminal=True, color_system=None, width=width))
+    figures = [line.split("█")[-1] for line in file.getvalue().splitlines() if "█" in line]
+    assert len(figures) == 4
+    assert "fastest, 1.02 ms" in figures[0] and ")" in figures[1]
+
+
 def test_an_interval_is_seen_and_explained() -> None:
     steps = shown(ratios(run(jax=1.0, torch=1.3)))
     assert "▓░: the 95 % interval" in " ".join(steps.split())
