@@ -314,13 +314,14 @@ def _comparisons(
     sensitive = {kind for one in parities.values() for kind in one.sensitive}  # a twin's code does not tell its own
     allowed = {column: bounds(cases[column][0], cases[column][1].resolved, sensitive) for column in parities}
     keras = [column for column in parities if not column.options.native] or list(parities)
-    referring = list({_voice(column): column for column in reversed(keras)}.values())[::-1]  # the first of each
+    voices = {column: _voice(column) for column in parities}
+    referring = list({voices[column]: column for column in reversed(keras)}.values())[::-1]  # the first of each
     least = min((allowed[column] for column in referring), key=dataclasses.astuple, default=None)
     finest = [column for column in referring if allowed[column] == least]
     comparisons = {}
     for column, own in parities.items():
         alike = [one for one in finest if one.options.batch_size == column.options.batch_size]  # on the same batches
-        apart = [one for one in alike if len(alike) > 2 or _voice(one) != _voice(column)]
+        apart = [one for one in alike if len(alike) > 2 or voices[one] != voices[column]]
         others = {one: parities[one] for one in apart or alike if one != column or len(alike) > 2}
         if others:
             comparisons[column] = (own, others, allowed[column])
@@ -333,6 +334,8 @@ def _voice(column: Column) -> Column:
     Of two versions the first has two, its own and its control's: the other is held against it.
     """
     options = column.options
+    if not (options.control or options.busy_cores or options.warm_cache or options.malloc):
+        return column
     repeats = options.control and not options.environment
     return column.with_options(control=options.control and not repeats, busy_cores=0, warm_cache=False, malloc=None)
 
