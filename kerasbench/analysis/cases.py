@@ -335,9 +335,9 @@ def _voice(column: Column) -> Column:
     """
     options = column.options
     if not (options.control or options.busy_cores or options.warm_cache or options.malloc):
-        return column
-    repeats = options.control and not options.environment
-    return column.with_options(control=options.control and not repeats, busy_cores=0, warm_cache=False, malloc=None)
+        return column  # nearly always
+    again = options.control and bool(options.environment)
+    return column.with_options(control=again, busy_cores=0, warm_cache=False, malloc=None)
 
 
 def _failure(own: Parity, others: Mapping[Column, Parity], allowed: Bounds) -> Failure | None:

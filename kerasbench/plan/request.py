@@ -472,7 +472,8 @@ def named(scenarios: Any) -> list[str]:
     if models:
         raise UsageError("a model object is measured by itself: run(model), one at a time")
     found = words("scenarios", scenarios)
-    if not found and scenarios != ():
+    is_default = isinstance(scenarios, tuple) and not scenarios
+    if not found and not is_default:
         raise UsageError("scenarios names nothing: give a name or a file")
     return found
 

@@ -110,11 +110,6 @@ class Slices:
         return {cycle for cycle, disturbed in cycles if disturbed and cycle is not None}
 
 
-def disturbed_cycles(columns: Iterable[Iterable[Slice]]) -> set[int]:
-    """Return the cycles in which others disturbed a slice of any of these columns."""
-    return {slice_.cycle for column in columns for slice_ in column if slice_.disturbed and slice_.cycle is not None}
-
-
 @dataclass(frozen=True)
 class Parts:
     """What a step is made of: slices of steps that are fed in three ways, measured in turn."""

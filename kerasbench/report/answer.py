@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Verdict
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.rankings import Comparison, Ranking
 from kerasbench.analysis.series import SeriesComparison, SizeSeries
 from kerasbench.analysis.summary import disturbance, is_warned
@@ -23,6 +22,7 @@ from kerasbench.report.figures import (
     three_digits,
     timed_in,
     times,
+    took,
 )
 from kerasbench.report.sections import EMPTY, WARNED, Cell, Section, Table
 from kerasbench.text import NOTHING, blanked, count, percent
@@ -112,7 +112,7 @@ def _ratio(row: Row, column: Column, ranking: Ranking) -> Cell:
         return Cell("1×", 1.0, warned=warned)
     case = row.cases.get(column)
     if case and (found := case.estimate(row.headline)) is not None:  # it is not compared: its time
-        return Cell(f"{three_digits(found.value)} {BY_NAME[row.headline].unit}", found.value, warned=warned)
+        return Cell(took(found, row), found.value, warned=warned)
     return failed(row, column)
 
 
@@ -208,7 +208,7 @@ def _ranked(row: Row, ranking: Ranking, names: Names) -> Iterator[str]:
         for column, case in row.cases.items():
             found = case.estimate(row.headline)
             if found is not None and not column.options.control:
-                yield f"{names[column]} takes {three_digits(found.value)} {BY_NAME[row.headline].unit} a {what}."
+                yield f"{names[column]} takes {took(found, row)} a {what}."
         return
     fastest = names[ranking.fastest]
     compared = sorted(ranking.comparisons, key=lambda one: one.ratio.inverse.value)

@@ -10,13 +10,13 @@ from kerasbench.analysis.breakdown import StepBreakdown
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.estimates import Estimate, mean
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.metrics import BY_NAME, NS_PER_MS
+from kerasbench.analysis.metrics import NS_PER_MS
 from kerasbench.analysis.race import Race
 from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.series import SizeSeries
 from kerasbench.analysis.soak import Soak
 from kerasbench.protocol.columns import Column
-from kerasbench.report.figures import duration, failed, names, percent, place_of, three_digits, timed_in, times
+from kerasbench.report.figures import duration, failed, names, percent, place_of, timed_in, times, took
 from kerasbench.report.sections import (
     LEVEL,
     LINEAR_UP_TO,
@@ -139,8 +139,7 @@ def _bar(row: Row, ranking: Ranking, column: Column, name: str, look: Look) -> B
     ratio = ranking.over_fastest(column)
     if ratio is None:
         found = row.cases[column].estimate(row.headline) if column in row.cases else None
-        text = f"{three_digits(found.value)} {BY_NAME[row.headline].unit}" if found else failed(row, column).text
-        return Bar(name, text, backend=column.backend)
+        return Bar(name, took(found, row) if found else failed(row, column).text, backend=column.backend)
     mark = f"{LEVEL} " if column in ranking.level else ""
     piece = Piece(name, ratio.value, look.colour)
     return Bar(name, mark + times(ratio), [piece], column.backend, ratio.low, ratio.high, opacity=look.opacity)
@@ -150,12 +149,12 @@ def _fastest(row: Row, ranking: Ranking) -> str:
     """Return what stands at the fastest bar: that it is, as far as that is proven, and its time."""
     assert ranking.fastest is not None  # or there would be no bar
     found = row.cases[ranking.fastest].estimate(row.headline)
-    took = f"{three_digits(found.value)} {BY_NAME[row.headline].unit}" if found else ""
+    time = took(found, row) if found else ""
     if ranking.level:
-        return f"{LEVEL} 1×, {took}"
+        return f"{LEVEL} 1×, {time}"
     if ranking.first is None:
-        return f"1×, {took}"
-    return f"{'fastest' if ranking.proven else 'looks fastest'}, {took}"
+        return f"1×, {time}"
+    return f"{'fastest' if ranking.proven else 'looks fastest'}, {time}"
 
 
 def epoch_chart(found: Sequence[StepBreakdown]) -> BarChart | None:

@@ -73,7 +73,7 @@ def draw_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return tabulate(rows, headers, tablefmt="github", disable_numparse=True)
 
 
-@lru_cache(4096)  # the same words stand in many cells
+@lru_cache(4096)  # many cells have the same text
 def escape(text: str) -> str:
     """Make text from a file or a child harmless in a markdown table: one line, no markup, no control characters."""
     return _BEGINNING.sub(r"\g<number>\\\g<sign>", _MARKUP.sub(r"\\\g<0>", one_line(text)))

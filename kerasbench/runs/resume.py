@@ -187,13 +187,13 @@ def as_started(planned: Plan, record: Record) -> Plan:
     if planned.effort.protocol.kind == "sweep" and not planned.config.refine:
         started = {case.row for case in plain if case.key in tried}
         cases = [case for case in plain if case.key in tried or case.row not in started]
-    elif 0 < record.cases < len(planned.cases):
+    else:
         known = {trial.column for trial in record.trials}
         cases = [case for case in plain if case.column in known]
         new = dict.fromkeys(case.column.label for case in plain if case.column not in known)
+        if not new or not 0 < record.cases < len(planned.cases):  # or they had no turn before the run was killed
+            return planned
         warnings = [*warnings, f"not there when the run began, and left out: {', '.join(new)}"]
-    else:
-        return planned
     cases = with_controls(cases) if planned.config.control else cases
     return dataclasses.replace(planned, cases=cases, warnings=warnings)
 

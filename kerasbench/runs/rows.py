@@ -26,7 +26,7 @@ class Calibration:
     """What a case's trials have taught for its later ones."""
 
     protocol: Protocol
-    first_s: float | None = None  # how long the first ran, not counting the turns of others
+    first_s: float | None = None  # how long the first took, while it was not waiting for its turn
     peak_bytes: int = 0
     on_card_bytes: int = 0
 

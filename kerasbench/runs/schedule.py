@@ -33,7 +33,6 @@ from kerasbench.protocol.measurement import (
     TRAIN,
     Measurement,
     Slice,
-    disturbed_cycles,
 )
 from kerasbench.protocol.requests import Protocol, counts_epochs
 from kerasbench.results.record import BUDGET, MIN_ROUNDS, Effort, RunConfig, TrialRecord
@@ -161,7 +160,7 @@ def enough(
         whole_ns = protocol.slices_max_ns if stage == soaked_stage(protocol, of_stage) else 0
         return max(sum(slice_.ns for slice_ in column) for column in slices) >= whole_ns
     is_enough = partial(_is_enough, protocol, of_stage, stage, most.get(stage))
-    disturbed = disturbed_cycles(slices)
+    disturbed = {slice_.cycle for column in slices for slice_ in column if slice_.disturbed}
     undisturbed = [[slice_ for slice_ in column if slice_.cycle not in disturbed] for column in slices]
     if is_enough(undisturbed):
         return True

@@ -226,7 +226,10 @@ def check_pipeline(workload: Workload, rows: Rows) -> bool:
     wanted = min(2, len(rows) // workload.batch_size)
     rows = rows[: wanted * workload.batch_size]
     batches = workload.feed(rows.x, rows.y, workload.batch_size)
-    if getattr(batches, "use_multiprocessing", False) and multiprocessing.get_start_method() != "fork":
+    start = (
+        multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_all_start_methods()[0]
+    )  # by default
+    if getattr(batches, "use_multiprocessing", False) and start != "fork":
         raise ScenarioError(
             "feed() has use_multiprocessing=True, and processes that start on this system cannot import a scenario's "
             "file: leave it out, and let workers= start threads"

@@ -28,6 +28,7 @@ from kerasbench.worker.inputs import dtype_name
 Origin = Literal["random", "given", "unknown"]  # where a weight's first value comes from
 
 ORIGIN = "_kerasbench_origin"  # the attribute of a variable that keeps it
+NO_CALL = "does not have a `call"  # Keras of a class without one
 RANDOM = "RandomInitializer"  # the base of all of Keras' initializers that draw random numbers
 # Keras' others, by their names now and in older versions; they give the same on every backend.
 CONSTANT = frozenset({"Constant", "Zeros", "Ones", "Identity", "IdentityInitializer", "STFT", "STFTInitializer"})
@@ -170,7 +171,10 @@ def make_weights(model: Any, feed: Feed) -> None:
         try:
             model(x)
         except NotImplementedError as error:
-            raise ScenarioError("the model has no call(): its weights are made by one, and predictions too") from error
+            if NO_CALL not in str(error):  # what this backend cannot compute
+                raise
+            cause = "the model, or a layer of its own, has no call(): its weights are made by one, and predictions too"
+            raise ScenarioError(cause) from error
 
 
 def jit_default(model: Any, backend: Backend, device: Device) -> bool:

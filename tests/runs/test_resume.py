@@ -408,6 +408,9 @@ def test_a_backend_that_was_installed_since_takes_no_part_in_the_rest() -> None:
     assert [case.backend for case in again.cases] == ["jax", "torch"]
     assert again.warnings == ["not there when the run began, and left out: tensorflow cpu"]
     assert resume.as_started(PLANNED, record) is PLANNED
+    absent = made.trial(0, backend="tensorflow", failure=made.FAILURE)  # it was asked for, and is measured now
+    asked = dataclasses.replace(record, trials=[*record.trials, absent])
+    assert resume.as_started(planned, asked) is planned
     before = dataclasses.replace(record, trials=record.trials[:1])  # killed before the second had its turn
     assert resume.as_started(PLANNED, before) is PLANNED
 

@@ -125,7 +125,7 @@ def test_processes_of_a_pipeline_must_be_forked(monkeypatch: pytest.MonkeyPatch,
     class Pool(list[Batch]):
         use_multiprocessing = True
 
-    monkeypatch.setattr("multiprocessing.get_start_method", lambda: start)
+    monkeypatch.setattr("multiprocessing.get_start_method", lambda allow_none: start)
     workload = Workload(train=64, batch=16, feed=lambda x, y, batch: Pool(in_batches(x, y, batch)))
     with pytest.raises(ScenarioError, match="use_multiprocessing") if start == "spawn" else contextlib.nullcontext():
         made(workload)

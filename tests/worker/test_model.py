@@ -140,16 +140,23 @@ def test_a_model_that_has_no_weights_yet_is_called_on_one_row_before_they_are_sh
     assert [one.tolist() for one in seen] == [ROWS.x[:1].tolist()] * calls
 
 
-def test_a_model_without_a_call_is_told_so() -> None:
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Layer GAN does not have a `call()` method implemented.", ScenarioError),
+        ("this backend cannot compute that", NotImplementedError),
+    ],
+)
+def test_a_model_without_a_call_is_told_so(text: str, expected: type[Exception]) -> None:
     def call(x: object) -> None:
-        raise NotImplementedError("Model GAN does not have a `call()` method implemented.")
+        raise NotImplementedError(text)
 
     class WithoutCall(SimpleNamespace):
         __call__ = staticmethod(call)
 
     layers = [SimpleNamespace(supports_jit=True, built=False)]
     attributes = vars(made()) | {"built": False, "_flatten_layers": lambda include_self=True: layers}
-    with pytest.raises(ScenarioError, match=r"has no call\(\)"):
+    with pytest.raises(expected, match=r"call\(\)|cannot compute"):
         models.build_keras(scenario(WithoutCall(**attributes)), FEED, TORCH, request())
 
 
