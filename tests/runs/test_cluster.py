@@ -69,7 +69,7 @@ def test_a_scheduler_with_other_settings_is_refused(tmp_path: Path, capsys: pyte
         subprocess.Popen([sys.executable, "-m", "dask", "scheduler", *own], stderr=subprocess.DEVNULL) as scheduler,
     ):
         try:
-            stand_in.wait_for(place.exists)
+            stand_in.wait_for(lambda: place.exists() and place.read_text() != "")  # it is made before it is written
             assert main.main(["run", "--cluster", address_of(place)]) == 1
         finally:
             scheduler.kill()
@@ -113,7 +113,7 @@ def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
         quiet = {"DASK_CONFIG": str(cluster.SETTINGS)}
         common = ("--protocol", "tls", "--host", "127.0.0.1", "--scheduler-file", str(place))
         found = {"scheduler": start("scheduler", "scheduler", *common, "--port", "0", "--no-dashboard", **quiet)}
-        stand_in.wait_for(place.exists)
+        stand_in.wait_for(lambda: place.exists() and place.read_text() != "")
         plain = ("--no-nanny", "--nthreads", "1", "--memory-limit", "0", "--no-dashboard")
         for name, variables in (("one", quiet), ("two", quiet), ("loud", {})):
             found[name] = start(name, "worker", *common, "--name", name, *plain, **variables)
