@@ -9,7 +9,8 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 MIB = 1 << 20
 MANY_BYTES = 256 * MIB  # more than any cache holds
@@ -97,20 +98,26 @@ def go_on(act: Callable[[], None], parent: int) -> None:
         act()
 
 
-def main(kind: str) -> None:
-    parent = os.getppid()
-    count, act = KINDS[kind]
+@contextmanager
+def disturbed(count: int, act: Callable[[], None]) -> Iterator[None]:
+    """Have so many processes do it meanwhile."""
     context = multiprocessing.get_context("spawn")
     others = [context.Process(target=go_on, args=(act, os.getpid()), daemon=True) for _ in range(count)]
     for one in others:
         one.start()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     try:
-        while os.getppid() == parent:
-            time.sleep(0.2)
+        yield
     finally:
         for one in others:
             one.kill()
+
+
+def main(kind: str) -> None:
+    parent = os.getppid()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    with disturbed(*KINDS[kind]):
+        while os.getppid() == parent:
+            time.sleep(0.2)
 
 
 if __name__ == "__main__":

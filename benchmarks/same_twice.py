@@ -12,15 +12,13 @@ ways meet the same hour.
 import argparse
 import dataclasses
 import math
-import multiprocessing
-import os
 import statistics
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from columns import STEPS, Column, blocks, by_block, chosen, step_ms
-from disturbers import go_on, spin
+from disturbers import disturbed, spin
 
 from kerasbench import backends
 from kerasbench.analysis.cases import STEADY, CaseSummary
@@ -75,14 +73,8 @@ def few(case: CaseSummary, start: int) -> CaseSummary:
 @contextmanager
 def loaded() -> Iterator[None]:
     """Keep one core busy for one second in two."""
-    with machine_lock():
-        context = multiprocessing.get_context("spawn")
-        busy = context.Process(target=go_on, args=(one_second_in_two, os.getpid()), daemon=True)
-        busy.start()
-        try:
-            yield
-        finally:
-            busy.kill()
+    with machine_lock(), disturbed(1, one_second_in_two):
+        yield
 
 
 def one_second_in_two() -> None:

@@ -126,13 +126,6 @@ class Settings:
         "Also measure with a warm compilation cache: how much sooner is the first step done?",
         commands=(RUN,),
     )
-    busy_cores: list[str] = _many(
-        "--busy-cores",
-        WHAT,
-        "Measure each column again while N processors are kept busy: what does it lose by that?",
-        "N",
-        commands=(RUN, SWEEP),
-    )
     purpose: str = _one(
         "train",
         "--for",

@@ -334,10 +334,10 @@ def _voice(column: Column) -> Column:
     Of two versions the first has two, its own and its control's: the other is held against it.
     """
     options = column.options
-    if not (options.control or options.busy_cores or options.warm_cache or options.malloc):
+    if not (options.control or options.warm_cache or options.malloc):
         return column  # nearly always
     again = options.control and bool(options.environment)
-    return column.with_options(control=again, busy_cores=0, warm_cache=False, malloc=None)
+    return column.with_options(control=again, warm_cache=False, malloc=None)
 
 
 def _failure(own: Parity, others: Mapping[Column, Parity], allowed: Bounds) -> Failure | None:

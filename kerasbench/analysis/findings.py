@@ -15,7 +15,6 @@ from kerasbench.analysis.rankings import (
     BreakEven,
     Contrast,
     break_evens,
-    of_busy_cores,
     of_keras,
     of_warm_cache,
     speed_ups,
@@ -237,11 +236,6 @@ class Findings:
     def prices(self) -> list[Contrast]:
         """Keras against its native twins."""
         return of_keras(self.plain.rows, self.effect)
-
-    @cached_property
-    def busy_cores(self) -> list[Contrast]:
-        """Columns beside busy processors against the same without."""
-        return of_busy_cores(self.summary.rows, self.effect)
 
     @cached_property
     def warm_caches(self) -> list[Contrast]:

@@ -244,12 +244,6 @@ def of_keras(rows: Sequence[Row], effect: float) -> list[Contrast]:
     return _contrasts(pairs, effect)
 
 
-def of_busy_cores(rows: Sequence[Row], effect: float) -> list[Contrast]:
-    """Return each case that was measured beside busy processors and without them, by what stands for its row."""
-    pairs = [(row, busy, other, row.headline) for row, busy, other in _with_and_without("busy_cores", rows)]
-    return _contrasts(pairs, effect)
-
-
 def of_warm_cache(rows: Sequence[Row], effect: float) -> list[Contrast]:
     """Return the first step, or the first compiled call, of each case that found a cache and of the same without."""
     pairs = [

@@ -290,7 +290,7 @@ def _between_sittings(cases: tuple[CaseSummary, CaseSummary], metric: str, ratio
     Sittings count by their blocks, as they do in the ratio.
     """
     a, b = cases
-    if ratio.basis == "sittings" or BY_NAME[metric].unit not in SPEEDS or differ_little((a.trials[0], b.trials[0])):
+    if ratio.basis == "sittings" or BY_NAME[metric].unit not in SPEEDS or is_one_backend((a.trials[0], b.trials[0])):
         return 0.0
     if len({trial.sitting for case in cases for trial, _ in case.trials}) == 1:  # nearly always
         return BETWEEN_SITTINGS
@@ -458,31 +458,20 @@ def typical_scatter(metric: str) -> float:
 
 def assumed_scatter(pair: tuple[MeasuredTrial, MeasuredTrial], metric: str) -> float:
     """Return by how much the ratio of these two is assumed to differ from block to block."""
-    if not differ_little(pair):
+    if not is_one_backend(pair):
         return typical_scatter(metric)
     return math.sqrt(2) * BETWEEN_PROCESSES.get(pair[0][0].backend, BETWEEN_OTHERS)
 
 
 def prior_for(pair: tuple[MeasuredTrial, MeasuredTrial], metric: str, priors: Priors | None) -> Prior | None:
-    """Return what the run's other ratios know of the scatter of this one; nothing, where one side has busy cores."""
-    return priors(metric, is_one_backend(pair)) if priors and is_alike(pair) else None
+    """Return what the run's other ratios know of the scatter of this one."""
+    return priors(metric, is_one_backend(pair)) if priors else None
 
 
 def is_one_backend(pair: tuple[MeasuredTrial, MeasuredTrial]) -> bool:
-    """Tell whether both are columns of one backend on one device."""
+    """Tell whether both are columns of one backend on one device: what hits one hits the other."""
     (a, _), (b, _) = pair
     return (a.backend, a.device.label) == (b.backend, b.device.label)
-
-
-def is_alike(pair: tuple[MeasuredTrial, MeasuredTrial]) -> bool:
-    """Tell whether as many cores were kept busy beside both."""
-    (a, _), (b, _) = pair
-    return a.options.busy_cores == b.options.busy_cores
-
-
-def differ_little(pair: tuple[MeasuredTrial, MeasuredTrial]) -> bool:
-    """Tell whether what hits one hits the other: both are of one backend and device, with as many busy cores."""
-    return is_one_backend(pair) and is_alike(pair)
 
 
 def priors_of(rows: Sequence[Iterable[CaseSummary]]) -> Priors:
@@ -507,13 +496,12 @@ def of_blocks(pair: tuple[CaseSummary, CaseSummary], metric: str) -> list[BlockR
 
 
 def neighbours(cases: Iterable[CaseSummary], is_one_backend: bool) -> list[tuple[CaseSummary, CaseSummary]]:
-    """Return the pairs of a row whose ratios do not follow from each other; what was slowed on purpose is in none."""
+    """Return the pairs of a row whose ratios do not follow from each other."""
     by_backend: dict[tuple[str, str], list[CaseSummary]] = {}
     for case in cases:
         if case.failure is None and case.trials:
             trial, _ = case.trials[0]
-            if not trial.options.busy_cores:
-                by_backend.setdefault((trial.backend, trial.device.label), []).append(case)
+            by_backend.setdefault((trial.backend, trial.device.label), []).append(case)
     if is_one_backend:
         return [(own[0], other) for own in by_backend.values() for other in own[1:]]
     firsts = [own[0] for own in by_backend.values()]

@@ -348,9 +348,6 @@ def _refusals(case: Case, processors: int) -> Iterator[tuple[str, str]]:
         yield cause, f"--threads 1 to {processors}"
     if options.malloc and not (device.platform == CPU and has_glibc()):
         yield "--malloc keep is about the memory of a CPU, on Linux with glibc", "leave --malloc out for this device"
-    if options.busy_cores > processors:
-        cause = f"{options.busy_cores} processors were to be kept busy, {processors} are there"
-        yield cause, f"--busy-cores 1 to {processors}"
     own = backends.get(case.backend).unsupported(device, options)
     if own:
         yield own

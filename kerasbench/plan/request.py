@@ -221,19 +221,15 @@ def _require_known(what: str, given: Sequence[str], known: Collection[str]) -> N
 
 
 def options_of(settings: Settings) -> list[Options]:
-    """Cross what the settings name; an empty list means the default; ``native`` adds the twin of each.
+    """Cross what the settings name; an empty list means the default.
 
-    ``busy_cores`` adds each of them beside so many busy processors, ``warm_cache`` each with Keras once more.
+    ``native`` adds the twin of each, ``warm_cache`` each with Keras once more.
     """
     _require_known("value of --jit", settings.jit, JIT)
     _require_known("value of --dtype", settings.dtype, DTYPES)
     _require_known("value of --fp32", settings.fp32, get_args(Fp32))
     _require_known("value of --malloc", settings.malloc, MALLOC)
-    whole = {
-        "--threads": settings.threads,
-        "--busy-cores": settings.busy_cores,
-        "--steps-per-execution": settings.steps_per_execution,
-    }
+    whole = {"--threads": settings.threads, "--steps-per-execution": settings.steps_per_execution}
     for option, numbers in whole.items():
         for value in numbers:
             if not value.isdecimal() or int(value) < 1:
@@ -249,7 +245,6 @@ def options_of(settings: Settings) -> list[Options]:
     warm = [dataclasses.replace(one, warm_cache=True) for one in options if settings.warm_cache]
     if settings.native:  # the loop of a twin is its own
         options += [dataclasses.replace(one, native=True) for one in plain]
-    options += [dataclasses.replace(one, busy_cores=int(value)) for value in settings.busy_cores for one in options]
     return list(dict.fromkeys(options + warm))
 
 
@@ -281,8 +276,6 @@ def request(command: str, settings: Settings) -> RunConfig:
 
 def run(settings: Settings) -> RunConfig:
     _require_known("protocol", [settings.protocol], RUN_PROTOCOLS)
-    if settings.busy_cores and settings.protocol == "published":
-        raise UsageError("--busy-cores keeps processors busy in turns, and --protocol published takes none")
     if settings.warm_cache and (settings.quick or settings.protocol == "published"):
         other = "--quick" if settings.quick else "--protocol published"
         raise UsageError(f"--warm-cache is about the first step, which {other} does not measure: leave one of them out")

@@ -149,7 +149,6 @@ class Options:
     native: bool = False  # the scenario's twin in the backend's own framework, without Keras
     control: bool = False  # the same case a second time, which should measure the same
     environment: str = ""  # the label of the interpreter that runs it, if it has one
-    busy_cores: int = 0  # how many processors kerasbench itself keeps busy in the case's turns
     steps_per_execution: int | None = None  # steps between two looks of `fit`; None: as the scenario has it
     batch_size: int | None = None  # of a race, where it is a column of its own; None: as the workload has it
     warm_cache: bool = False  # it finds what earlier processes of the run have compiled
@@ -168,7 +167,6 @@ class Options:
                 "steps-per-execution": self.steps_per_execution,
                 "batch-size": self.batch_size,
                 "native": "on" if self.native else None,
-                "busy-cores": self.busy_cores or None,
                 "warm-cache": "on" if self.warm_cache else None,
                 "control": "on" if self.control else None,
             }
@@ -245,9 +243,9 @@ class Column:
 
     @property
     def competes(self) -> bool:
-        """Whether it is asked who is fastest: no twin, nothing that repeats another column or was slowed down."""
+        """Whether it is asked who is fastest: no twin, nothing that repeats another column."""
         options = self.options
-        return not (options.native or options.control or options.busy_cores or options.warm_cache)
+        return not (options.native or options.control or options.warm_cache)
 
     @cached_property
     def paired(self) -> "Column":

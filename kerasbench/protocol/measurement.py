@@ -277,7 +277,6 @@ class Resolved:
     versions: dict[str, str]
     processors: str = ""  # the logical ones that the process might run on, as Linux writes lists: 0,2 or 0-3
     recurrent: list[str] = field(default_factory=list)  # lstm: cudnn, backend (its own code), keras (a loop over time)
-    busy_cores: float | None = None  # how many processors kerasbench kept busy beside it, on average; None: none
     steps_per_execution: int = 1  # training steps between two looks of `fit`
     subnormals: Literal["", "flushed", "kept"] = ""  # flushed: they are taken for zero; empty: not recorded
     malloc: Malloc | None = None  # keep: freed memory stays with the process; None: it may go back to the system

@@ -183,8 +183,6 @@ def training_notes(summary: Summary, step: str = STEP) -> Iterator[str]:
         yield f"Steps under {OVERHEAD_STEP_MS} ms are mostly Python and framework overhead, not the device's work."
     if any(column.options.native for column in summary.columns):
         yield "native=on: the same model in the plain framework, without Keras; see What Keras costs."
-    if any(column.options.busy_cores for column in summary.columns):
-        yield "busy-cores=N: kerasbench kept N processors busy beside it; see What busy cores cost."
     if any(column.options.warm_cache for column in summary.columns):
         yield "warm-cache=on: it found what an earlier process had compiled; see What a warm cache saves."
 

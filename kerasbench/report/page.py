@@ -36,7 +36,6 @@ SECTIONS = (
     SectionSpec("calls", tables.calls, screen=True),
     SectionSpec("new_tokens", generation.new_tokens, screen=True),
     SectionSpec("native", tables.what_keras_costs, screen=True),
-    SectionSpec("busy_cores", tables.what_busy_cores_cost, screen=True),
     SectionSpec("warm_cache", tables.what_a_warm_cache_saves, screen=True),
     SectionSpec("full_epochs", tables.full_epochs, screen=True, folded=True),
     SectionSpec("devices", tables.devices),

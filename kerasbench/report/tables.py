@@ -254,20 +254,6 @@ def what_keras_costs(found: Findings) -> Section | None:
     return Section("What Keras costs", table=Table(headers, rows), notes=notes) if rows else None
 
 
-def what_busy_cores_cost(found: Findings) -> Section | None:
-    rows = [
-        [*texts(one.row.label, one.column.label), *_overhead(one, one.other, one.column)] for one in found.busy_cores
-    ]
-    headers = ["scenario", "column", "undisturbed", "beside busy cores", "times as long", "it is"]
-    notes = [
-        "busy-cores=N: while the column has its turn, N processes of kerasbench do nothing but compute.",
-        "The undisturbed column takes turns with it.",
-        _meaning(found.busy_cores, found.effect),
-        *could_have_seen(_believed(found.busy_cores), found.effect),
-    ]
-    return Section("What busy cores cost", table=Table(headers, rows), notes=notes) if rows else None
-
-
 def what_a_warm_cache_saves(found: Findings) -> Section | None:
     """Return the first step, or the first compiled call, cold and warm."""
     rows, lines = [], []

@@ -32,7 +32,6 @@ from kerasbench.worker.inputs import dtype_name, leaves
 CUDA_LIBRARY = "libcuda.so.1"  # of the driver; a framework that uses CUDA has loaded it
 CPUS = Path("/sys/devices/system/cpu")
 
-LEAST_BUSY = 0.25  # of what was to be kept busy: a model on all processors leaves others half of them, or less
 THREADS_TOLERANCE = 0.1  # of a processor: the clock's own thread and the parent's watcher
 
 SUBNORMAL = 1e-39  # a number of float32 that is too small for its usual form: processors need many times as long
@@ -208,9 +207,6 @@ def differences(options: Options, actual: Resolved, usage: Usage) -> Iterator[tu
             yield "--threads", str(options.threads), f"{usage.processors:.1f} processors busy"
     if options.warm_cache and actual.cached == 0:
         yield "--warm-cache", "on", "nothing that an earlier process had compiled"
-    busy_cores = actual.busy_cores or 0
-    if options.busy_cores and busy_cores < LEAST_BUSY * options.busy_cores:
-        yield "--busy-cores", str(options.busy_cores), f"{busy_cores:.1f} kept busy"
 
 
 def _computes_in(dtype: str, actual: Resolved) -> bool:

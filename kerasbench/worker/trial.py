@@ -59,7 +59,7 @@ from kerasbench.worker.feed import Feed, prepare, prepare_sized, shuffle_ns
 from kerasbench.worker.inputs import describe, is_nested
 from kerasbench.worker.pipe import Pipe
 from kerasbench.worker.resolve import resolve
-from kerasbench.worker.usage import BusyCores, Meter, card_share_reader, counters_reader, peak_rss_bytes
+from kerasbench.worker.usage import Meter, card_share_reader, counters_reader, peak_rss_bytes
 
 SLOW_TIMES = 2  # a step that is so many times as long as a slice is to be fills one by itself, whatever its hiccups
 
@@ -100,7 +100,6 @@ class Trial:
         """Return what waits for the turns of a stage."""
 
         def ask(measured: Slice | None) -> Turn | None:
-            self.meter.busy.pause()
             if measured is None and stage != PILOT:
                 self.made.append(-self._programs())
             turn = self.pipe.ask(Message(ready=stage) if measured is None else Message(slice=measured))
@@ -115,7 +114,6 @@ class Trial:
                     programs = self._programs()
                     keep_busy(turn.lead_ns)
                     self.made.append(programs - self._programs())  # its own product is a program, too
-                self.meter.busy.resume()
             return turn
 
         return ask
@@ -127,11 +125,7 @@ class Trial:
         """
         sizes: Turn | Sizes | None = self.request.protocol.sizes or self.ask(PILOT)(None)
         while not isinstance(sizes, Sizes):
-            slice_ = Slice(1, measure())
-            self.meter.busy.pause()
-            sizes = self.pipe.ask(Message(slice=slice_))
-            if not isinstance(sizes, Sizes):
-                self.meter.busy.resume()
+            sizes = self.pipe.ask(Message(slice=Slice(1, measure())))
         return sizes
 
 
@@ -176,18 +170,15 @@ def run_trial(request: TrialRequest, pipe: Pipe) -> Measurement:
         TrialFailure: a failure whose cause is known (wrong device, loss not finite).
         ScenarioError: the scenario cannot be used. DataError: its rows cannot be had.
     """
-    with BusyCores(request.options.busy_cores) as busy:  # before this process limits itself to some processors
-        everywhere = counters_reader()
-        if request.options.threads is not None:
-            checks.limit_processors(request.options.threads)  # before a framework sizes its pools
-        counters = everywhere if request.options.busy_cores else counters_reader()  # busy cores run on any processor
-        card = card_share_reader(request.device, request.neighbours)
-        meter = Meter(counters, busy=busy, card=card, soaks=request.protocol.soaks)
-        trial, findings = begin(request, pipe, meter), PartialMeasurement(sizes=request.protocol.sizes)
-        for phase in phases_of(request.protocol, trial.feed.workload, trial.scenario.trains):
-            if not (findings.sizes and STAGE_OF.get(phase) in findings.sizes.left_out):
-                phase(trial, findings)
-        return measurement_of(trial, findings)
+    if request.options.threads is not None:
+        checks.limit_processors(request.options.threads)  # before a framework sizes its pools
+    card = card_share_reader(request.device, request.neighbours)
+    meter = Meter(counters_reader(), card=card, soaks=request.protocol.soaks)
+    trial, findings = begin(request, pipe, meter), PartialMeasurement(sizes=request.protocol.sizes)
+    for phase in phases_of(request.protocol, trial.feed.workload, trial.scenario.trains):
+        if not (findings.sizes and STAGE_OF.get(phase) in findings.sizes.left_out):
+            phase(trial, findings)
+    return measurement_of(trial, findings)
 
 
 def begin(request: TrialRequest, pipe: Pipe, meter: Meter) -> Trial:
@@ -391,9 +382,7 @@ def finish(trial: Trial, findings: PartialMeasurement) -> None:
         findings.proof = checks.gather_proof(backend, request.device, model, output)
         checks.check_device(request.device, findings.proof)
         resolved = checks.configuration_in_force(model, backend)
-        findings.resolved = dataclasses.replace(
-            resolved, recurrent=findings.recurrent, busy_cores=trial.meter.busy.average, cached=trial.cache.count
-        )
+        findings.resolved = dataclasses.replace(resolved, recurrent=findings.recurrent, cached=trial.cache.count)
         finds = request.options.warm_cache and not request.fills_caches
         asked = dataclasses.replace(request.options, warm_cache=finds)
         checks.check_options(asked, findings.resolved, _usage(findings))

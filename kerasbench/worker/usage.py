@@ -10,15 +10,13 @@ import mmap
 import os
 import re
 import resource
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from kerasbench.protocol.columns import CUDA, Device
 from kerasbench.protocol.measurement import Slice, Turn
@@ -181,82 +179,6 @@ def _read_text(file: Path) -> str:
         return ""
 
 
-# A process that waits for a byte, then computes while the first of the shared numbers is not 0, and keeps in a number
-# of its own how long it has computed so far. It ends when its pipe does, or with the process that started it.
-SPIN = """
-import mmap, os, sys, time
-numbers = memoryview(mmap.mmap(int(sys.argv[1]), 0)).cast("q")
-own, parent = int(sys.argv[2]), int(sys.argv[3])
-while os.read(0, 1):
-    while numbers[0] and os.getppid() == parent:
-        for _ in range(20_000):
-            pass
-        numbers[own] = time.process_time_ns()
-"""
-NUMBER_BYTES = 8
-
-
-@dataclass
-class BusyCores:
-    """Keeps ``count`` processors busy between ``resume`` and ``pause``; starts nothing for 0.
-
-    The processes may run wherever this one may when it starts them, so make them before it limits itself.
-    """
-
-    count: int = 0
-    _ran_ns: int = 0
-    _since_ns: int | None = None
-    _spinning: list[subprocess.Popen[bytes]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        if not self.count:
-            return
-        with tempfile.TemporaryFile() as shared:
-            shared.truncate(NUMBER_BYTES * (1 + self.count))
-            self._numbers = memoryview(mmap.mmap(shared.fileno(), 0)).cast("q")
-            for own in range(1, 1 + self.count):
-                arguments = [str(number) for number in (shared.fileno(), own, os.getpid())]
-                command = [sys.executable, "-I", "-S", "-c", SPIN, *arguments]
-                process = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[shared.fileno()])
-                self._spinning.append(process)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        for process in self._spinning:
-            process.kill()
-            process.communicate()
-
-    @property
-    def processes(self) -> list[str]:
-        return [str(process.pid) for process in self._spinning]
-
-    def resume(self) -> None:
-        """Let them compute from now on."""
-        if self._spinning:
-            self._numbers[0], self._since_ns = 1, time.perf_counter_ns()
-        for process in self._spinning:
-            assert process.stdin
-            process.stdin.write(b"\n")
-            process.stdin.flush()
-
-    def pause(self) -> None:
-        """Let them wait."""
-        if self._since_ns is not None:
-            self._numbers[0] = 0
-            self._ran_ns, self._since_ns = self._ran_ns + time.perf_counter_ns() - self._since_ns, None
-
-    def used_ns(self) -> int:
-        """Return the processor time that they have used so far, to about half a millisecond each."""
-        return sum(self._numbers[1:]) if self._spinning else 0
-
-    @property
-    def average(self) -> float | None:
-        """How many processors they kept busy on average between ``resume`` and ``pause``; None if there are none."""
-        return self.used_ns() / self._ran_ns if self._ran_ns else None
-
-
 # The largest share of an NVIDIA card that others used in the last so many ns; None: not told.
 CardShare = Callable[[int], float | None]
 
@@ -330,10 +252,9 @@ class Reading:
     """The clock, and what this process and the machine have used so far."""
 
     ns: int
-    cpu_ns: int  # of all threads, of helpers and of those that are gone; without those that only keep processors busy
+    cpu_ns: int  # of all threads, of helpers and of those that are gone
     switches: int  # how often the kernel took a processor away from this process, or it gave one back itself, to wait
     machine: Counters = UNKNOWN
-    busy_ns: int = 0  # processor time of ``BusyCores``
     done: int | None = None
     rss_bytes: int | None = None
     page_faults: int = 0  # those that read nothing from a disk
@@ -342,7 +263,7 @@ class Reading:
         """Return the slice of ``count`` units from one reading to this one."""
         ns, cpu_ns = self.ns - began.ns, self.cpu_ns - began.cpu_ns
         switching_ns = SWITCH_NS * (self.switches - began.switches)
-        taken = self.machine.taken(began.machine, ns, cpu_ns + self.busy_ns - began.busy_ns + switching_ns)
+        taken = self.machine.taken(began.machine, ns, cpu_ns + switching_ns)
         slice_ = Slice(count, ns, turn.cycle, turn.position, cpu_ns, *taken, done=self.done, rss_bytes=self.rss_bytes)
         return dataclasses.replace(slice_, page_faults=self.page_faults - began.page_faults)
 
@@ -352,15 +273,14 @@ class Meter:
     """Reads the clock and the counters."""
 
     machine: Callable[[], Counters] = field(default_factory=counters_reader)
-    helpers: list[str] = field(default_factory=list)  # processes that this one has started, except those of ``busy``
-    busy: BusyCores = field(default_factory=BusyCores)
+    helpers: list[str] = field(default_factory=list)  # processes that this one has started
     card: CardShare | None = None
     soaks: bool = False
     done: int = 0  # units so far
 
     def look_for_helpers(self) -> None:
         """Find the processes that this one has started. That takes too long to be done within a slice."""
-        self.helpers = [process for process in child_processes() if process not in self.busy.processes]
+        self.helpers = child_processes()
 
     def read(self) -> Reading:
         """Read the clock and the counters, now."""
@@ -369,8 +289,7 @@ class Meter:
         own_ns = cpu_ns + cpu_ns_of(self.helpers) + round((gone.ru_utime + gone.ru_stime) * NS_PER_S)
         done, held_bytes = (self.done, rss_bytes()) if self.soaks else (None, None)
         switches = used.ru_nivcsw + used.ru_nvcsw
-        counters, busy_ns = self.machine(), self.busy.used_ns()
-        return Reading(now_ns, own_ns, switches, counters, busy_ns, done, held_bytes, used.ru_minflt)
+        return Reading(now_ns, own_ns, switches, self.machine(), done, held_bytes, used.ru_minflt)
 
     def with_card(self, slice_: Slice) -> Slice:
         """Add to a slice that has just ended what others used of the card; this takes longer, so it is no reading."""

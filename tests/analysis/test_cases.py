@@ -109,7 +109,7 @@ def test_of_two_that_differ_nobody_knows_which_is_right(share: float) -> None:
     assert judged(jax=case(), torch=case(*shifted(share, 0))) == ["jax", "torch"]
 
 
-@pytest.mark.parametrize("options", [{"control": True}, {"busy_cores": 1}, {"warm_cache": True}, {"malloc": "keep"}])
+@pytest.mark.parametrize("options", [{"control": True}, {"warm_cache": True}, {"malloc": "keep"}])
 @pytest.mark.parametrize("repeated", ["jax", "torch"])
 def test_what_repeats_a_column_has_no_voice_of_its_own(repeated: str, options: dict[str, Any]) -> None:
     """Of two backends that differ nobody knows which is right, also where one of them was measured twice."""

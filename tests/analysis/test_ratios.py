@@ -11,18 +11,15 @@ from kerasbench.analysis.estimates import estimate, median_error
 from kerasbench.analysis.ratios import (
     BETWEEN_OTHERS,
     TYPICAL_SCATTER,
-    assumed_scatter,
     by_means,
     by_slices,
     of_blocks,
-    prior_for,
     priors_of,
     ratio_of,
     share_of_epochs,
     spread,
 )
 from kerasbench.analysis.ratios import _slices_in as slices_in
-from kerasbench.protocol.columns import Options
 from kerasbench.protocol.measurement import Latency, Measurement, Slice, Slices, kept_calls
 from kerasbench.protocol.messages import Phase
 from kerasbench.results.record import TrialRecord
@@ -407,17 +404,6 @@ def test_fewer_than_six_ratios_and_the_other_family_borrow_nothing() -> None:
     assert priors_of(scattered(*[0.05] * 6))(STEP, True) is None
     own = [[case(*[made.sliced([1.0] * 6)] * 3) for _ in range(2)] for _ in range(6)]  # a column and its control
     assert priors_of(own)(STEP, True) is not None and priors_of(own)(STEP, False) is None
-
-
-def test_a_column_beside_busy_cores_borrows_nothing_from_quiet_ones() -> None:
-    own = [[case(*[made.sliced([1.0] * 6)] * 3) for _ in range(2)] for _ in range(6)]
-    busy = made.in_block(1, made.sliced([3.0] * 6), backend="jax", options=Options(busy_cores=1))
-    quiet = own[0][0].trials[0]
-    priors = priors_of(own)
-    assert prior_for((quiet, quiet), STEP, priors) is not None
-    pair = ((busy, known(busy.measurement)), quiet)
-    assert prior_for(pair, STEP, priors) is None
-    assert assumed_scatter(pair, STEP) == TYPICAL_SCATTER > assumed_scatter((quiet, quiet), STEP)
 
 
 def test_two_blocks_borrow_nothing() -> None:

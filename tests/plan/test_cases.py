@@ -244,8 +244,6 @@ TWIN = Options(native=True)
         (made.CPU, Options(jit=True, dtype="float64", fp32="framework-default", threads=1), None),
         (made.CPU, Options(threads=10_000), "10000 threads were asked for"),
         (CUDA, Options(malloc="keep"), "on Linux with glibc"),
-        (made.CPU, Options(busy_cores=2), None),
-        (made.CPU, Options(busy_cores=3), "3 processors were to be kept busy, 2 are there"),
         (made.CPU, Options(native=True, dtype="float32", fp32="framework-default", threads=1), None),
         (made.CPU, Options(native=True, jit=False), "is compiled as its framework does"),
         (made.CPU, Options(native=True, dtype="mixed_bfloat16"), "computes in float32"),

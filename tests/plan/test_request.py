@@ -186,9 +186,9 @@ def test_steps_in_an_execution_make_columns_and_a_twin_has_a_loop_of_its_own() -
     assert found == [Options(steps_per_execution=1), Options(steps_per_execution=8), Options(native=True)]
 
 
-def test_twins_and_busy_cores_are_columns_beside_all_others_and_compete_with_none() -> None:
-    found = request.options_of(Settings(native=True, busy_cores=["2"]))
-    assert [one.label for one in found] == ["", "native=on", "busy-cores=2", "native=on busy-cores=2"]
+def test_twins_are_columns_beside_all_others_and_compete_with_none() -> None:
+    found = request.options_of(Settings(native=True))
+    assert [one.label for one in found] == ["", "native=on"]
     assert [one for one in found if Column("jax", "cpu", one).competes] == [DEFAULT]
 
 
@@ -207,9 +207,7 @@ def test_each_column_with_keras_is_measured_once_more_with_a_warm_cache_and_that
         (Settings(jit=["yes"]), "value of --jit 'yes'"),
         (Settings(dtype=["bf16"]), r"value of --dtype 'bf16'.*bfloat16"),
         (Settings(fp32=["tf23"]), "did you mean 'tf32'"),
-        *((Settings(threads=[text]), "--threads takes whole numbers from 1 on") for text in ("0", "two")),
-        *((Settings(busy_cores=[text]), "--busy-cores takes whole numbers from 1 on") for text in ("0", "-1", "all")),
-        (Settings(busy_cores=["1"], protocol="published"), "--protocol published takes none"),
+        *((Settings(threads=[text]), "--threads takes whole numbers from 1 on") for text in ("0", "-1", "two")),
         (Settings(warm_cache=True, quick=True), "--warm-cache is about the first step, which --quick does not measure"),
         (Settings(warm_cache=True, protocol="published"), "which --protocol published does not measure"),
     ],

@@ -35,7 +35,6 @@ OPTIONS = Options(
     native=True,
     control=True,
     environment="keras-3.14",
-    busy_cores=1,
     steps_per_execution=8,
     batch_size=128,
     warm_cache=True,

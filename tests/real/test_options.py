@@ -89,14 +89,6 @@ def test_where_keras_knows_no_executions_of_several_steps_it_says_so(faults: Pat
     assert "cannot run 2 steps in one execution on torch" in failure.cause
 
 
-def test_a_column_beside_a_busy_core_says_that_one_was_kept_busy(faults: Path) -> None:
-    found = trials.measured(
-        trials.run(faults / "fine.py", "torch", options=Options(busy_cores=1), protocol=trials.STEPS_ALONE)
-    )
-    assert found.resolved.busy_cores is not None
-    assert found.resolved.busy_cores > 0.25
-
-
 def test_a_scenario_that_names_its_own_dtype_cannot_be_measured_in_another(faults: Path) -> None:
     failure = trials.run(faults / "insists_on_float32.py", "jax", options=Options(dtype="mixed_bfloat16")).failure
     assert failure is not None

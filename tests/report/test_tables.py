@@ -20,7 +20,6 @@ from kerasbench.report.tables import (
     each_sitting,
     epochs,
     what_a_warm_cache_saves,
-    what_busy_cores_cost,
     what_keras_costs,
 )
 from kerasbench.results.record import Record, TrialRecord
@@ -348,21 +347,6 @@ def test_what_the_verdicts_mean_is_said_with_the_effect_in_force() -> None:
     once = costs(*twins(3.0, 2.0, rounds=1), rounds=1)
     assert [line[-1] for line in table.rows(once)[1:]] == ["inconclusive"] * 2
     assert "Fewer than 3 rounds: no interval, no verdict." in once and "significantly" not in once
-
-
-def test_a_column_beside_busy_cores_is_compared_with_itself_without_them() -> None:
-    trials = [
-        made.trial(index, options=options, found=made.measurement(ms * SCATTER[index - 1], overhead_ms=0.0))
-        for options, ms in ((Options(), 2.0), (Options(busy_cores=1), 6.0))
-        for index in range(1, 4)
-    ]
-    found = findings(made.record(*trials, rounds=3))
-    header, line = table.rows(table.section(drawn(what_busy_cores_cost(found)), "What busy cores cost"))
-    assert header[2:5] == ["undisturbed", "beside busy cores", "times as long"]
-    assert line[1] == "torch cpu busy-cores=1"
-    assert line[-2:] == ["3.00 ±4.0 %", "slower"]
-    (ranking,) = found.summary.rankings
-    assert ranking.fastest is None  # what was slowed on purpose competes with nobody
 
 
 @pytest.mark.parametrize(("read", "shown"), [(13, "13"), (None, NOTHING)])

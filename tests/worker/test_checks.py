@@ -153,9 +153,6 @@ TWO_BUSY = Usage(20, 10)
         (Options(threads=1), {"threads": 1}, ["--threads"]),  # a pool of one, and two processors busy
         (Options(threads=2), {}, []),
         (Options(threads=2), {"threads": None}, []),
-        (Options(busy_cores=2), {"busy_cores": 0.9}, []),
-        (Options(busy_cores=2), {"busy_cores": 0.1}, ["--busy-cores"]),
-        (Options(busy_cores=1), {"busy_cores": None}, ["--busy-cores"]),
         (Options(steps_per_execution=8), {}, ["--steps-per-execution"]),
         (Options(steps_per_execution=8), {"steps_per_execution": 8}, []),
         (DEFAULT, {"steps_per_execution": 8}, []),  # the scenario's own choice

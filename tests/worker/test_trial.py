@@ -136,22 +136,16 @@ def test_losses_of_which_keras_shows_none_are_not_compared(loss: float) -> None:
 def test_steps_are_measured_in_turns_until_the_sizes_of_the_row_are_known() -> None:
     steps = iter([7, 5])
     said: list[object] = []
-    heard: list[str] = []
-
-    def measure() -> int:
-        heard.append("step")
-        return next(steps)
 
     def answer(message: Message) -> Turn | Sizes:
         if message.slice is not None:
             said.append(message.slice)
         return Turn(len(said), 0) if len(said) < 2 else made.SIZES
 
-    one = subject(pipe=SimpleNamespace(ask=answer), meter=Meter(busy=busy_cores(heard)))
-    assert one.sized(measure) is made.SIZES
+    one = subject(pipe=SimpleNamespace(ask=answer))
+    assert one.sized(lambda: next(steps)) is made.SIZES
     assert said == [Slice(1, 7), Slice(1, 5)]
-    assert heard == ["pause", "resume", "step", "pause", "resume", "step", "pause"]  # cores are busy in each step
-    assert subject(Protocol(sizes=made.SIZES)).sized(measure) is made.SIZES
+    assert subject(Protocol(sizes=made.SIZES)).sized(lambda: next(steps)) is made.SIZES
 
 
 @pytest.mark.parametrize(
@@ -235,13 +229,7 @@ def test_a_short_epoch_has_the_order_of_the_published_rows_in_it(monkeypatch: py
     assert [slice_.ns for slice_ in found.epochs] == [100 if native else 114] * 3
 
 
-def busy_cores(heard: list[str]) -> Any:
-    return SimpleNamespace(processes=[], pause=lambda: heard.append("pause"), resume=lambda: heard.append("resume"))
-
-
-def test_helpers_are_looked_for_in_each_turn_and_cores_kept_busy_in_turns_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_helpers_are_looked_for_in_each_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[str] = []
     monkeypatch.setattr(Meter, "look_for_helpers", lambda meter: heard.append("look"))
     granted = iter([Turn(0, 0), Turn(1, 0), None])
@@ -250,11 +238,11 @@ def test_helpers_are_looked_for_in_each_turn_and_cores_kept_busy_in_turns_alone(
         heard.append("wait")
         return next(granted)
 
-    one = subject(pipe=SimpleNamespace(ask=wait), meter=Meter(busy=busy_cores(heard)))
+    one = subject(pipe=SimpleNamespace(ask=wait))
     ask = one.ask("train")
     while ask(Slice(1, 1)) is not None:
         heard.append("measure")
-    assert heard == ["pause", "wait", "look", "resume", "measure"] * 2 + ["pause", "wait"]
+    assert heard == ["wait", "look", "measure"] * 2 + ["wait"]
 
 
 def test_a_meter_counts_the_processors_that_a_trial_has_been_limited_to(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,10 +259,6 @@ def test_a_meter_counts_the_processors_that_a_trial_has_been_limited_to(monkeypa
     with pytest.raises(InterruptedError):
         trial.run_trial(dataclasses.replace(REQUEST, options=Options(threads=3)), nothing)
     assert done == [3, [3]]
-    done.clear()
-    with pytest.raises(InterruptedError):  # busy cores run on any processor
-        trial.run_trial(dataclasses.replace(REQUEST, options=Options(threads=3, busy_cores=1)), nothing)
-    assert done == [3, []]
 
 
 @pytest.mark.parametrize(

@@ -7,18 +7,16 @@ import resource
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import psutil
 import pytest
 
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Slice, Turn
 from kerasbench.worker import usage
-from kerasbench.worker.usage import OF_ALL, OF_ONE, UNKNOWN, BusyCores, Counters, Meter, Reading, Taken, cpu_ns_of
+from kerasbench.worker.usage import OF_ALL, OF_ONE, UNKNOWN, Counters, Meter, Reading, Taken, cpu_ns_of
 
 MIB = 1 << 20
 MS = 1_000_000
@@ -262,69 +260,6 @@ def test_what_a_helper_has_used_is_counted_when_it_is_gone_too() -> None:
 def test_helpers_that_are_gone_have_used_nothing(tmp_path: Path) -> None:
     assert usage.cpu_ns_of([], tmp_path) == 0
     assert usage.cpu_ns_of(["1", "2"], tmp_path) == 0
-
-
-# Cores that are kept busy, by real processes.
-
-
-def until_used(busy: BusyCores, ns: int) -> None:
-    """Wait until so much more processor time has been used."""
-    wanted_ns = busy.used_ns() + ns
-    while busy.used_ns() < wanted_ns:
-        time.sleep(0.001)
-
-
-@pytest.mark.processes
-def test_they_compute_between_resume_and_pause_and_are_gone_afterwards() -> None:
-    with BusyCores(2) as busy:
-        assert len(busy.processes) == 2
-        for _ in range(3):
-            busy.resume()
-            until_used(busy, 5 * MS)
-            busy.pause()
-            before_ns = -1
-            while busy.used_ns() != before_ns:  # each looks up within a millisecond or so, if it has a processor
-                before_ns = busy.used_ns()
-                time.sleep(0.02)
-        assert busy.average is not None and busy.average > 0
-    assert not any(psutil.pid_exists(int(one)) for one in busy.processes)
-
-
-@pytest.mark.processes
-def test_what_they_use_is_neither_the_model_s_own_nor_that_of_others() -> None:
-    with BusyCores(1) as busy:
-        meter = Meter(busy=busy)
-        meter.look_for_helpers()
-        assert meter.helpers == []
-        began = meter.read()
-        busy.resume()
-        until_used(busy, 20 * MS)
-        ended = meter.read()
-    assert ended.busy_ns - began.busy_ns >= 20 * MS
-    assert ended.cpu_ns - began.cpu_ns < ended.busy_ns - began.busy_ns
-
-
-@pytest.mark.processes
-def test_they_end_with_whoever_started_them() -> None:
-    child = os.fork()
-    if child == 0:  # killed, as by the parent's limit of time: nothing of it is run any more
-        BusyCores(1).resume()
-        time.sleep(60)
-        os._exit(0)
-    try:
-        while not (found := _children(child)):
-            time.sleep(0.001)
-    finally:
-        os.kill(child, 9)
-        os.waitpid(child, 0)
-    _, alive = psutil.wait_procs(found, timeout=10)
-    assert not alive
-
-
-def _children(process: int) -> list[psutil.Process]:
-    with suppress(psutil.Error):
-        return psutil.Process(process).children()
-    return []
 
 
 # What others use of a card, asked of a driver's library that is made of a few functions. No card has seen it.
