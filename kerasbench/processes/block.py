@@ -21,9 +21,9 @@ from functools import partial
 
 from kerasbench.files import scratch_folder
 from kerasbench.processes import group
-from kerasbench.processes.outcome import Outcome, Received, not_started, outcome_of, task_of
+from kerasbench.processes.outcome import Outcome, Received, not_started, outcome_of
 from kerasbench.processes.process import Child, Limits, Listener
-from kerasbench.processes.variables import NOTHING
+from kerasbench.processes.variables import NOTHING, task_of
 from kerasbench.protocol.columns import CPU, GPU
 from kerasbench.protocol.measurement import MEASURED, PILOT, Slice, Turn, encode_turn
 from kerasbench.protocol.messages import COMPILES, Failure, Message, Phase

@@ -1,4 +1,4 @@
-"""A trial from the parent's side: its limits, its child's task, the messages that are believed, its outcome."""
+"""A trial from the parent's side: its limits, the messages that are believed, its outcome."""
 
 import dataclasses
 import errno
@@ -6,19 +6,16 @@ import os
 import re
 import secrets
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import get_args
 
 import msgspec
 
-from kerasbench import backends
-from kerasbench.processes.process import Exit, Limits, Task
-from kerasbench.processes.variables import clean, for_scratch, share_datasets
-from kerasbench.protocol.columns import KEEPS_MEMORY
+from kerasbench.processes.process import Exit, Limits
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import EXIT_PIPE_LOST, Code, Failure, Message, Phase
-from kerasbench.protocol.requests import ProtocolKind, TrialRequest, encode_request
+from kerasbench.protocol.requests import ProtocolKind
 from kerasbench.text import printable, size
 
 
@@ -69,21 +66,6 @@ def trial_limits(
             name = f"--timeout {follows_s:.0f} s, the default after a first trial of {first_trial_s:.1f} s"
             return Limits(follows_s, name, memory_bytes, compile_s=COMPILE_S)
     return Limits(standard_s, f"--timeout {standard_s:g} s, the default", memory_bytes, compile_s=COMPILE_S)
-
-
-def task_of(
-    python: str, request: TrialRequest, limits: Limits, token: bytes, kept: Mapping[str, str], scratch: str
-) -> Task:
-    """Return what a trial's child is started with. ``kept`` are the variables of the shell that are passed through."""
-    backend = backends.get(request.backend)
-    caches = request.caches or scratch
-    own = backend.ALWAYS | backend.environment(request.device, request.options, caches)
-    memory = KEEPS_MEMORY if request.options.malloc else {}
-    variables = clean(python, kept) | for_scratch(scratch, caches) | own | memory
-    if request.data == "real":
-        share_datasets(scratch)
-    line = token + b" " + encode_request(request)
-    return Task(python, variables, line, limits)
 
 
 # Made once, at import: the process crashes if two threads let msgspec decode a type for the first time at once.

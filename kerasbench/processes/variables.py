@@ -11,8 +11,10 @@ from types import MappingProxyType
 from kerasbench import backends
 from kerasbench.errors import UsageError
 from kerasbench.processes.group import MARK
-from kerasbench.processes.process import SAFE_PATH
+from kerasbench.processes.process import SAFE_PATH, Limits, Task
 from kerasbench.protocol.columns import BELOW, CPU, DEFAULT, VISIBILITY, Device
+from kerasbench.protocol.malloc import KEEPS_MEMORY
+from kerasbench.protocol.requests import TrialRequest, encode_request
 
 # A child inherits what leads it to its files, libraries, devices and the network; what only makes a library quicker or
 # slower, or another one than it would be, stays out, unless a user names it.
@@ -125,3 +127,18 @@ def for_scratch(folder: str, caches: str = "") -> dict[str, str]:
     """
     kept = dict.fromkeys(("KERAS_HOME", "TMPDIR"), folder) | dict.fromkeys(CACHES, caches or folder)
     return kept | {"PYTHONFAULTHANDLER": "1", "PYTHONUNBUFFERED": "1"}
+
+
+def task_of(
+    python: str, request: TrialRequest, limits: Limits, token: bytes, kept: Mapping[str, str], scratch: str
+) -> Task:
+    """Return what a trial's child is started with. ``kept`` are the variables of the shell that are passed through."""
+    backend = backends.get(request.backend)
+    caches = request.caches or scratch
+    own = backend.ALWAYS | backend.environment(request.device, request.options, caches)
+    memory = KEEPS_MEMORY if request.options.malloc else {}
+    variables = clean(python, kept) | for_scratch(scratch, caches) | own | memory
+    if request.data == "real":
+        share_datasets(scratch)
+    line = token + b" " + encode_request(request)
+    return Task(python, variables, line, limits)

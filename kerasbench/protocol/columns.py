@@ -99,13 +99,6 @@ Axis = Literal["batch", "width"]
 AXES: tuple[Axis, ...] = ("batch", "width")
 IEEE = "ieee"
 Malloc = Literal["keep"]
-# How glibc's malloc keeps what a program has freed. By itself it maps large blocks one by one, gives the end of its
-# heap back to the system, and whole heaps of threads.
-KEEPS_MEMORY = {
-    "MALLOC_MMAP_MAX_": "0",
-    "MALLOC_TRIM_THRESHOLD_": str(16 << 30),
-    "MALLOC_ARENA_MAX": "1",
-}
 MIXED = "mixed"  # a backend's operations differ: torch's default multiplies in full and convolves in TF32
 AT = "@"  # stands before the label of an interpreter
 DTYPES = ("float32", "float16", "bfloat16", "float64", "mixed_float16", "mixed_bfloat16")

@@ -95,15 +95,23 @@ def compilers(found: Findings) -> Section | None:
 
 
 def _code(summary: Summary) -> Iterator[str]:
-    rows: dict[str, list[str]] = {}
-    for row in summary.rows:
-        codes = {trial.code or "not recorded" for case in row.cases.values() for trial, _ in case.trials}
-        rows.setdefault(" and ".join(sorted(codes)), []).append(row.label)
-    rows.pop("", None)  # nothing was measured
-    if len(rows) == 1:
-        yield f"Code of kerasbench: {next(iter(rows))}."
-    elif rows:
-        each = "; ".join(f"{code} ({', '.join(labels)})" for code, labels in rows.items())
+    """Say which code measured: each column has its own, mostly in all rows."""
+    columns: dict[str, dict[str, None]] = {}
+    rows: dict[str, set[str]] = {}
+    for row, column, case in summary.cases:
+        for code in sorted({trial.code or "not recorded" for trial, _ in case.trials}):
+            columns.setdefault(code, {})[column.label] = None
+            rows.setdefault(row.label, set()).add(code)
+    if len(columns) < 2:
+        yield from (f"Code of kerasbench: {code}." for code in columns)  # none where nothing was measured
+    elif len({label for labels in columns.values() for label in labels}) == sum(map(len, columns.values())):
+        each = "; ".join(f"{code} ({', '.join(labels)})" for code, labels in columns.items())
+        yield f"Code of kerasbench: {each}."
+    else:
+        alike: dict[str, list[str]] = {}
+        for label, codes in rows.items():
+            alike.setdefault(" and ".join(sorted(codes)), []).append(label)
+        each = "; ".join(f"{codes} ({', '.join(labels)})" for codes, labels in alike.items())
         yield f"Code of kerasbench, which differs between rows: {each}."
 
 

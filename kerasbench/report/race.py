@@ -6,7 +6,8 @@ from typing import Any
 from kerasbench.analysis.metrics import BY_NAME, RATE
 from kerasbench.analysis.race import Race, Standing
 from kerasbench.analysis.summary import is_warned
-from kerasbench.protocol.columns import APPLE, CPU, KEEPS_MEMORY, Column
+from kerasbench.protocol.columns import APPLE, CPU, Column
+from kerasbench.protocol.malloc import KEEPS_MEMORY
 from kerasbench.report import charts
 from kerasbench.report.figures import as_given, listed, names, three_digits, times, whole_steps
 from kerasbench.report.sections import WARNED, Cell, Section, Table

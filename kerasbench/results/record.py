@@ -3,11 +3,8 @@
 Tables are derived from it. A trial has the hash of the code that measured it.
 """
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 from kerasbench import __version__
@@ -303,21 +300,3 @@ class Record:
     def origin(self, group: Group) -> Origin:
         """Return the run that a group comes from: this one, unless it was merged of several."""
         return Origin(self.config, self.rounds_completed, self.started, self.commit)
-
-
-PACKAGE = Path(__file__).parents[1]
-MEASURES = ("backends", "native", "processes", "protocol", "runs", "worker")
-SCENARIOS_IMPORT = ("datasets.py", "scenario.py")
-CODE_LENGTH = 12  # hexadecimal digits: two of a million versions are alike once in 500 times
-
-
-@cache
-def measuring_code(package: Path = PACKAGE) -> str:
-    """Return the hash of the code that measures: the same wherever it is installed, and whatever reports say."""
-    digest = hashlib.sha256()
-    files = [file for folder in MEASURES for file in (package / folder).rglob("*.py")]
-    files += [package / name for name in SCENARIOS_IMPORT]
-    for name, file in sorted((file.relative_to(package).as_posix(), file) for file in files):
-        content = file.read_bytes()
-        digest.update(f"{name}\0{len(content)}\0".encode() + content)
-    return digest.hexdigest()[:CODE_LENGTH]

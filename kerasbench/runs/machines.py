@@ -30,7 +30,8 @@ from kerasbench.host import commit
 from kerasbench.plan import catalog, request
 from kerasbench.processes import variables
 from kerasbench.results import store as results_store
-from kerasbench.results.record import INTERRUPTED, Carried, Record, RunConfig, TrialRecord, measuring_code
+from kerasbench.results.code import all_measuring_code
+from kerasbench.results.record import INTERRUPTED, Carried, Record, RunConfig, TrialRecord
 from kerasbench.results.store import JOURNAL, MAX_FILE_BYTES, Store, is_held, load, records
 from kerasbench.runs.share import MOST_LINE_BYTES, Ask, Hello, Line, Order, Word, carried, lines
 from kerasbench.settings import Settings
@@ -328,10 +329,10 @@ class Share:
         version, code = (text.one_line(one)[:SHOWN] for one in (hello.kerasbench, hello.code))
         if version != __version__:
             return f"kerasbench {version} there, {__version__} here: {self.update}=={__version__}"
-        if code != measuring_code():
+        if code != (here := all_measuring_code()):
             return (
-                f"kerasbench {version} has other code there ({code}, and {measuring_code()} here): install the same "
-                "checkout or wheel there"
+                f"kerasbench {version} has other code there ({code}, and {here} here): install the same checkout or "
+                "wheel there"
             )
         return ""
 

@@ -18,6 +18,7 @@ from kerasbench.plan.request import sizes_between
 from kerasbench.protocol.columns import Column, Size
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
 from kerasbench.protocol.requests import ModelConfig
+from kerasbench.results.code import measuring_code
 from kerasbench.results.record import (
     Record,
     ResumeConfig,
@@ -25,7 +26,6 @@ from kerasbench.results.record import (
     ScenarioRecord,
     TrialRecord,
     completed_rounds,
-    measuring_code,
 )
 from kerasbench.results.store import is_held, records
 from kerasbench.runs.rows import OpenRow, rows_of
@@ -121,13 +121,14 @@ def carry(record: Record, planned: Plan, probes: Probes) -> tuple[list[TrialReco
 
     def counts(trial: TrialRecord) -> bool:
         case = cases.get(trial.case)
-        if case is None or case.device != trial.device or trial.code != measuring_code() or trial.block in cut:
+        if case is None or case.device != trial.device or trial.block in cut:
             return False
         entry = case.selected.entry
         now, then = ScenarioRecord(entry.file_hash, entry.description, entry.twins), scenarios[trial.scenario]
         native = trial.options.native
         same_source = then.source(trial.backend, native) == now.source(trial.backend, native)
-        return same_source and _same_versions(trial, probes.get(case.column.environment))
+        same_code = trial.code == measuring_code(trial.column)
+        return same_source and same_code and _same_versions(trial, probes.get(case.column.environment))
 
     tried = [trial for trial in record.trials if trial.round > 0]
     counting = [trial for trial in tried if counts(trial)]

@@ -42,6 +42,7 @@ from kerasbench.processes.process import available_bytes
 from kerasbench.protocol.columns import GPU, CaseKey, Environment
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest
+from kerasbench.results.code import measuring_code
 from kerasbench.results.record import (
     INTERRUPTED,
     UNWRITTEN,
@@ -50,7 +51,6 @@ from kerasbench.results.record import (
     ScenarioRecord,
     TrialRecord,
     completed_rounds,
-    measuring_code,
 )
 from kerasbench.results.store import Store
 from kerasbench.runs import schedule, sizes
@@ -140,7 +140,7 @@ def trial_record(case: Case, index: int, outcome: Outcome, block: int = 0, besid
         protocol=case.protocol.kind,
         block=block,
         started_alone=outcome.started_alone,
-        code=measuring_code(),
+        code=measuring_code(case.column),
         ended=text.now(),
         crowded=beside_others and _may_be_crowded(outcome, case.device.kind),
     )

@@ -28,7 +28,8 @@ from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import Failure, ProbeReport
 from kerasbench.protocol.requests import CountRequest
 from kerasbench.results import store as results_store
-from kerasbench.results.record import Counted, Record, ResumeConfig, RunConfig, measuring_code
+from kerasbench.results.code import measuring_code
+from kerasbench.results.record import Counted, Record, ResumeConfig, RunConfig
 from kerasbench.results.store import Store
 from kerasbench.runs import resume
 from kerasbench.runs.machine import MachineMonitor
@@ -308,7 +309,7 @@ def keep_superseded(folder: Path, left: Record) -> None:
     """Keep trials that no longer count in a file of their own, and say so."""
     store = Store.create(folder, text.now())
     store.finish(dataclasses.replace(left, stopped_because=SUPERSEDED))
-    other = sum(trial.code != measuring_code() for trial in left.trials)
+    other = sum(trial.code != measuring_code(trial.column) for trial in left.trials)
     why = f"; other code of kerasbench measured {other} of them" if other else ""
     trials = text.count(len(left.trials), "trial")
     text.complain(f"{trials} not counted any more{why}; kept in {store.data}")

@@ -45,7 +45,8 @@ from kerasbench.errors import KerasbenchError, ResultsError, UsageError
 from kerasbench.events import Event, OnEvent, RunStarted, TrialEnded
 from kerasbench.host import COMMIT
 from kerasbench.plan import catalog
-from kerasbench.results.record import Record, RunConfig, TrialRecord, measuring_code
+from kerasbench.results.code import all_measuring_code
+from kerasbench.results.record import Record, RunConfig, TrialRecord
 from kerasbench.results.store import Store, records
 from kerasbench.runs.run import SUPERSEDED, configured, measured
 from kerasbench.scenario import twin_file
@@ -218,7 +219,7 @@ class Asker:
         """Say who this is, and return what is asked for; raise UsageError where that is not an order."""
         self._sender.start()
         python = platform.python_version()
-        own = Hello(__version__, measuring_code(), python, sys.executable, time.time())
+        own = Hello(__version__, all_measuring_code(), python, sys.executable, time.time())
         self.send(hello=own)
         heard = lines(self.incoming, MOST_ORDER_BYTES, self.silence_s)
         try:

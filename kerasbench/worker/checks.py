@@ -12,9 +12,8 @@ import itertools
 import math
 import os
 import sys
-import tempfile
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -254,38 +253,6 @@ def check_device(device: Device, proof: Proof) -> None:
     if cause:
         remedy = f"--device {CPU} measures the CPU; no row is shown for a device that was not used"
         raise TrialFailure(Failure(Code.WRONG_DEVICE, cause, remedy))
-
-
-class CacheReads:
-    """Count which of the files that earlier processes have left in a folder of caches are read from now on.
-
-    By the time of a file's last access, which the system keeps (Linux with ``relatime`` too, where it is older than the
-    last change). Where it keeps none, the count is unknown (None).
-    """
-
-    def __init__(self, folder: str, patterns: Sequence[str]) -> None:
-        found = (file for pattern in patterns for file in Path(folder).glob(pattern)) if folder else ()
-        self._files = [file for file in found if file.is_file()]
-        for file in self._files:
-            os.utime(file, ns=(0, file.stat().st_mtime_ns))
-        self._known = not self._files or keeps_access_times(folder)
-
-    @property
-    def count(self) -> int | None:
-        if not self._known:
-            return None
-        return sum(file.exists() and file.stat().st_atime_ns > 0 for file in self._files)
-
-
-def keeps_access_times(folder: str) -> bool:
-    """Tell, by a file of its own, whether the system notes in this folder that a file is read (not with noatime)."""
-    with tempfile.NamedTemporaryFile(dir=folder) as own:
-        own.write(b"x")
-        own.flush()
-        file = Path(own.name)
-        os.utime(file, ns=(0, file.stat().st_mtime_ns))
-        file.read_bytes()
-        return file.stat().st_atime_ns > 0
 
 
 class RecurrentSpy:

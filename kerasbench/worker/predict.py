@@ -28,7 +28,7 @@ from kerasbench.worker.checks import draws, require_equal, rounding
 from kerasbench.worker.clock import Ask, Pace, measure_slices
 from kerasbench.worker.feed import Feed
 from kerasbench.worker.inputs import POOL_BYTES, leaves
-from kerasbench.worker.model import NativeModel
+from kerasbench.worker.native import NativeModel
 
 _, COMPILED_CALL, PREDICT_CALL = WAYS
 OWN = GROWS[-1]

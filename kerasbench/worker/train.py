@@ -25,7 +25,7 @@ from kerasbench.worker.clock import Ask, Pace, SliceClock, State, WarmUpClock, g
 from kerasbench.worker.failure import TrialFailure, is_own
 from kerasbench.worker.feed import Feed, Rows
 from kerasbench.worker.inputs import describe, is_nested, mapped
-from kerasbench.worker.model import NativeModel
+from kerasbench.worker.native import NativeModel
 
 ENDLESS = 1_000_000  # epochs; a window ends the fit when there are no more turns
 SHORT_EPOCH_STEPS = 2  # the fewer steps, the larger the share of the cost per epoch in an epoch

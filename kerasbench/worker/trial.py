@@ -52,7 +52,8 @@ from kerasbench.protocol.requests import Protocol, ProtocolKind, Sizes, TrialReq
 from kerasbench.scenario import Scenario, Workload, require_unchanged
 from kerasbench.worker import checks, predict
 from kerasbench.worker import model as models
-from kerasbench.worker.checks import CacheReads, RecurrentSpy
+from kerasbench.worker.caches import CacheReads
+from kerasbench.worker.checks import RecurrentSpy
 from kerasbench.worker.clock import Ask, Pace, SliceClock, settle_ns
 from kerasbench.worker.failure import TrialFailure, is_own, own_step, refuse_other_frameworks
 from kerasbench.worker.feed import Feed, prepare, prepare_sized, shuffle_ns

@@ -109,12 +109,15 @@ def test_how_recurrent_layers_were_computed_is_said_of_each_case() -> None:
     assert "recurrent" not in headed(made.trial())
 
 
-def test_the_code_that_measured_is_said_once_and_by_rows_where_it_differs() -> None:
+def test_the_code_that_measured_is_said_once_by_columns_and_by_rows_where_it_differs() -> None:
     def by(code: str, name: str = "dense") -> TrialRecord:
         return dataclasses.replace(made.trial(name=name), code=code)
 
     assert "Code of kerasbench: 12ab." in headed(by("12ab"), by("12ab", "conv"))
     assert "Code of kerasbench: not recorded." in headed(by(""), by("", "conv"))
+    other, failed = dataclasses.replace(by("34cd"), backend="jax"), made.trial(name="conv", failure=made.FAILURE)
+    text = headed(by("12ab"), by("12ab", "conv"), other, dataclasses.replace(failed, backend="jax", code="56ef"))
+    assert "Code of kerasbench: 34cd (jax cpu); 12ab (torch cpu)." in text
     text = headed(by("12ab"), by("34cd", "conv"), by("", "rnn"), dataclasses.replace(by("34cd", "rnn"), backend="jax"))
     said = "12ab (dense); 34cd (conv); 34cd and not recorded (rnn)"
     assert f"Code of kerasbench, which differs between rows: {said}." in text

@@ -1,7 +1,6 @@
-"""What stands in a result file: what was asked for, what a trial is called, which code measured it."""
+"""What stands in a result file: what was asked for, what a trial is called."""
 
 import dataclasses
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,6 @@ import pytest
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.protocol.columns import CaseKey, Column, Device, Options, Size
 from kerasbench.protocol.requests import Protocol
-from kerasbench.results import record
 from kerasbench.results.record import (
     DEFAULT,
     INTERRUPTED,
@@ -60,39 +58,6 @@ def test_a_case_has_changed_where_its_file_has_and_a_twin_s_where_the_twin_has()
 )
 def test_a_run_that_did_not_decide_to_stop_is_unfinished(reason: str, unfinished: bool) -> None:
     assert dataclasses.replace(made.record(), stopped_because=reason).unfinished is unfinished
-
-
-@pytest.fixture
-def elsewhere(tmp_path: Path) -> Path:
-    """The package as another machine or a wheel would have it: in another folder, compiled, its files newer."""
-    package = tmp_path / "site-packages" / "kerasbench"
-    shutil.copytree(
-        record.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"), copy_function=shutil.copyfile
-    )
-    compiled = package / "worker" / "__pycache__"
-    compiled.mkdir()
-    (compiled / "turns.cpython-311.pyc").write_bytes(b"compiled")
-    return package
-
-
-def test_the_code_that_measures_is_known_by_its_hash_wherever_it_is_installed(elsewhere: Path) -> None:
-    assert len(record.measuring_code()) == record.CODE_LENGTH
-    assert record.measuring_code(elsewhere) == record.measuring_code()
-
-
-@pytest.mark.parametrize(
-    ("file", "measures"),
-    [("worker/clock.py", True), ("processes/block.py", True), ("scenario.py", True), ("report/page.py", False)],
-)
-def test_other_code_has_another_hash_if_it_measures(elsewhere: Path, file: str, measures: bool) -> None:
-    with (elsewhere / file).open("a") as text:
-        text.write("# changed\n")
-    assert (record.measuring_code(elsewhere) != record.measuring_code()) is measures
-
-
-def test_a_file_that_moved_is_other_code(elsewhere: Path) -> None:
-    (elsewhere / "worker" / "pipe.py").rename(elsewhere / "worker" / "turning.py")
-    assert record.measuring_code(elsewhere) != record.measuring_code()
 
 
 def test_the_schema_in_docs_is_that_of_the_types() -> None:

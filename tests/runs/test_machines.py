@@ -24,7 +24,8 @@ import kerasbench
 from kerasbench import __version__
 from kerasbench.cli import main
 from kerasbench.errors import UsageError
-from kerasbench.results.record import Record, TrialRecord, measuring_code
+from kerasbench.results.code import all_measuring_code
+from kerasbench.results.record import Record, TrialRecord
 from kerasbench.results.store import load
 from kerasbench.runs import cluster, machines, share
 from kerasbench.runs.share import Hello, Line
@@ -35,7 +36,7 @@ from tests.stand_in.machines import answering, machine, running, script, shares,
 
 pytestmark = pytest.mark.processes
 ROUNDS = 3
-HELLO = Hello(__version__, measuring_code(), "3.11.7", "/python", time.time())
+HELLO = Hello(__version__, all_measuring_code(), "3.11.7", "/python", time.time())
 TRIALS = [made.trial(index, backend) for index in (1, 2, 3) for backend in ("jax", "torch")]
 
 

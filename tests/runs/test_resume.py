@@ -18,6 +18,7 @@ from kerasbench.protocol.measurement import Slice, Slices
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
 from kerasbench.protocol.requests import ModelConfig, Protocol
 from kerasbench.results import record
+from kerasbench.results.code import measuring_code
 from kerasbench.results.record import (
     INTERRUPTED,
     Record,
@@ -26,7 +27,6 @@ from kerasbench.results.record import (
     SoakConfig,
     TrialRecord,
     exactly,
-    measuring_code,
 )
 from kerasbench.results.store import Store
 from kerasbench.runs import resume, schedule
@@ -43,7 +43,7 @@ NEWER_JAX = PROBES | {Environment("jax"): NEWER[Environment("jax")]}
 
 
 def interrupted(*trials: TrialRecord) -> Record:
-    in_turn = [dataclasses.replace(trial, block=trial.round, code=measuring_code()) for trial in trials]
+    in_turn = [dataclasses.replace(trial, block=trial.round, code=measuring_code(trial.column)) for trial in trials]
     return dataclasses.replace(made.record(*in_turn, rounds=0), stopped_because=INTERRUPTED, machine=HERE)
 
 
@@ -77,7 +77,8 @@ def test_a_column_that_computed_something_else_is_judged_anew_where_its_row_is_m
     said = Failure(Code.PARITY, "the loss differs", "none")
     trials = [made.trial(1), made.trial(1, backend="jax"), made.trial(1, backend="jax", failure=said), made.trial(2)]
     of_blocks = [
-        dataclasses.replace(one, block=0 if one.failure else one.round, code=measuring_code()) for one in trials
+        dataclasses.replace(one, block=0 if one.failure else one.round, code=measuring_code(one.column))
+        for one in trials
     ]
     record = dataclasses.replace(interrupted(), trials=of_blocks, scenarios=made.record(*trials).scenarios)
     assert resume.carry(record, PLANNED, PROBES) == (of_blocks, [])

@@ -19,7 +19,7 @@ from kerasbench.plan.cases import Case
 from kerasbench.processes import questions
 from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
-from kerasbench.results import record
+from kerasbench.results.code import measuring_code
 from kerasbench.results.record import Record, ResumeConfig, RunConfig
 from kerasbench.results.store import Store, load
 from kerasbench.runs import run
@@ -88,7 +88,8 @@ def test_what_the_disk_refuses_is_kept_to_be_shown(tmp_path: Path, monkeypatch: 
 def test_trials_of_other_code_go_to_a_file_of_their_own_and_that_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    own, other = (dataclasses.replace(made.trial(1), code=one) for one in (record.measuring_code(), "other"))
+    trial = made.trial(1)
+    own, other = (dataclasses.replace(trial, code=one) for one in (measuring_code(trial.column), "other"))
     run.keep_superseded(tmp_path, made.record(own, other))
     (file,) = tmp_path.glob("*.json")
     assert load(file).trials == [own, other]

@@ -176,45 +176,6 @@ def test_a_difference_is_a_failure_that_names_both() -> None:
     assert raised.value.failure.cause == "asked for --jit on, but it ran with off"
 
 
-def test_those_files_count_that_earlier_processes_left_and_that_are_read(tmp_path: Path) -> None:
-    programs = [tmp_path / f"{name}-cache" for name in ("first", "second", "third")]
-    for file in [*programs[:2], tmp_path / "notes"]:
-        file.write_text("kept")
-    reads = checks.CacheReads(str(tmp_path), ["*-cache", "deeper/*"])
-    assert reads.count == 0
-    programs[0].read_text()
-    (tmp_path / "notes").read_text()
-    programs[2].write_text("its own")
-    programs[2].read_text()
-    assert reads.count == 1
-    programs[1].unlink()
-    assert reads.count == 1
-    assert checks.CacheReads("", ["*"]).count == 0
-
-
-def test_how_many_files_are_read_is_unknown_where_no_access_times_are_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(checks, "keeps_access_times", lambda folder: False)
-    assert checks.CacheReads(str(tmp_path), ["*-cache"]).count == 0  # there is none
-    (tmp_path / "first-cache").write_text("kept")
-    assert checks.CacheReads(str(tmp_path), ["*-cache"]).count is None
-
-
-@pytest.mark.parametrize("keeps", [True, False])
-def test_whether_access_times_are_kept_is_found_out_with_a_file_of_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keeps: bool
-) -> None:
-    def read_bytes(file: Path) -> bytes:
-        if keeps:
-            os.utime(file)
-        return b"x"
-
-    monkeypatch.setattr(Path, "read_bytes", read_bytes)
-    assert checks.keeps_access_times(str(tmp_path)) is keeps
-    assert list(tmp_path.iterdir()) == []
-
-
 # Placement.
 
 

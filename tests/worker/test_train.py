@@ -16,7 +16,7 @@ from kerasbench.protocol.requests import Protocol, Sizes
 from kerasbench.scenario import ScenarioError, Workload
 from kerasbench.worker.clock import Pace, SliceClock, WarmUpClock, granted
 from kerasbench.worker.failure import TrialFailure
-from kerasbench.worker.model import NativeModel
+from kerasbench.worker.native import NativeModel
 from kerasbench.worker.usage import Reading
 from tests import made
 from tests.worker import stand_in_keras

@@ -1,0 +1,90 @@
+"""Which files of the package measure a column, and their hash, which each trial has.
+
+What differs in it is not compared and not gone on with. So a file is in a table if a change of it may change a figure,
+or whether there is one: what a child runs, what it is started with, who has a turn and for how long. What plans, keeps,
+sums up, draws and carries is in none, and what an option alone uses is that option's.
+tests/results/test_code.py follows the imports, and says what is left out and why.
+"""
+
+import hashlib
+from collections.abc import Collection, Mapping
+from functools import cache
+from pathlib import Path
+
+from kerasbench.protocol.columns import Column
+
+PACKAGE = Path(__file__).parents[1]
+LENGTH = 12  # hexadecimal digits: two of a million versions are alike once in 500 times
+
+EVERY_COLUMN = (
+    # What a child runs in a trial, and what a scenario file imports there.
+    "worker/__main__.py",
+    "worker/serve.py",
+    "worker/trial.py",
+    "worker/resolve.py",
+    "worker/source.py",
+    "worker/saved.py",
+    "worker/inputs.py",
+    "worker/feed.py",
+    "worker/model.py",
+    "worker/train.py",
+    "worker/predict.py",
+    "worker/clock.py",
+    "worker/usage.py",
+    "worker/pipe.py",
+    "worker/checks.py",
+    "worker/failure.py",
+    "backends/__init__.py",
+    "scenario.py",
+    "datasets.py",
+    # What is asked of a child, with the defaults of its protocol, and what it answers.
+    "protocol/columns.py",
+    "protocol/requests.py",
+    "protocol/messages.py",
+    "protocol/measurement.py",
+    # Who has a turn, in which order, and until when; how a child that has none is kept still; what it is started with.
+    "processes/block.py",
+    "processes/process.py",
+    "processes/variables.py",
+    "runs/schedule.py",
+    "runs/sizes.py",
+)
+BACKEND = "backends/{backend}.py"
+# By the name of an option, what a column has besides that uses it.
+OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "malloc": ("protocol/malloc.py",),
+    "native": ("worker/native.py", "native/__init__.py", "native/{backend}.py"),
+    "warm_cache": ("worker/caches.py",),
+}
+
+
+@cache
+def measuring_code(column: Column, package: Path = PACKAGE) -> str:
+    """Return the hash of the code that measures a column: the same wherever it is installed, whatever else changes."""
+    used = [option for option in OPTIONS if getattr(column.options, option)]
+    return _hash(_named(column.backend, used), package)
+
+
+@cache
+def all_measuring_code(package: Path = PACKAGE) -> str:
+    """Return the hash of the code that measures any column: machines that have it alike measure each column alike."""
+    backends = [file.stem for file in (package / BACKEND).parent.glob("*.py")]
+    return _hash({name for backend in backends for name in _named(backend, OPTIONS)}, package)
+
+
+def _named(backend: str, options: Collection[str]) -> set[str]:
+    of_options = [name for option in options for name in OPTIONS[option]]
+    return {name.format(backend=backend) for name in (*EVERY_COLUMN, BACKEND, *of_options)}
+
+
+def _hash(names: Collection[str], package: Path) -> str:
+    files = _files_of(package)
+    present = sorted(files.keys() & names)  # a result file may name a backend that is not there
+    return hashlib.sha256("".join(f"{name}\0{files[name]}\0" for name in present).encode()).hexdigest()[:LENGTH]
+
+
+@cache
+def _files_of(package: Path) -> dict[str, str]:
+    """Return the hash of each file."""
+    found = {file.relative_to(package).as_posix(): file.read_bytes() for file in package.rglob("*.py")}
+    return {name: hashlib.sha256(content).hexdigest() for name, content in found.items()}

@@ -1,0 +1,135 @@
+"""Which files are in a column's hash: by what they import, and by changing a copy of the package."""
+
+import ast
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kerasbench import backends
+from kerasbench.processes.process import WORKER
+from kerasbench.protocol.columns import Column, Options
+from kerasbench.results import code
+from kerasbench.results.code import BACKEND, EVERY_COLUMN, OPTIONS, PACKAGE, all_measuring_code, measuring_code
+
+TABLE = {
+    name.format(backend=backend)
+    for names in (EVERY_COLUMN, [BACKEND], *OPTIONS.values())
+    for name in names
+    for backend in backends.names()
+}
+# What of the above a table does not have, which the imports lead to.
+LEFT_OUT = {
+    "__init__.py": "names that a user imports, each by itself",
+    "worker/describe.py": "questions about scenarios, before anything is measured",
+    "protocol/descriptions.py": "the answers to them",
+    "text.py": "words",
+    "errors.py": "words",
+    "files.py": "makes folders and keeps pages, without a child",
+    "host/__init__.py": "what the machine is, which its own record says",
+    "host/linux.py": "why memory ran out, after a child was killed",
+    "processes/group.py": "ends what a child has started",
+    "processes/outcome.py": "what became of a trial, once it is over",
+    "results/record.py": "what was asked for, which its own record says",
+    "analysis/cases.py": "sums up blocks that are over",
+    "analysis/estimates.py": "how sure a number is",
+    "analysis/ratios.py": "compares blocks that are over",
+    "plan/cases.py": "which cases there are, which the record says",
+}
+COLUMNS = {
+    column.label: column
+    for backend in ("jax", "tensorflow", "torch")
+    for column in (
+        Column(backend, "cpu"),
+        *(Column(backend, "cpu", Options(**{option: True})) for option in OPTIONS),  # type: ignore[arg-type]
+    )
+}
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Path:
+    """The package as another machine or a wheel would have it: in another folder, compiled, its files newer."""
+    package = tmp_path / "site-packages" / "kerasbench"
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"), copy_function=shutil.copyfile)
+    compiled = package / "worker" / "__pycache__"
+    compiled.mkdir()
+    (compiled / "clock.cpython-311.pyc").write_bytes(b"compiled")
+    return package
+
+
+def test_it_is_the_same_wherever_the_package_is_installed(elsewhere: Path) -> None:
+    for column in COLUMNS.values():
+        assert len(measuring_code(column)) == code.LENGTH
+        assert measuring_code(column, elsewhere) == measuring_code(column)
+    assert all_measuring_code(elsewhere) == all_measuring_code()
+
+
+def test_a_column_that_differs_by_what_has_no_code_of_its_own_has_the_same() -> None:
+    options = Options(jit=True, threads=1, batch_size=64, control=True, environment="keras-3.14")
+    assert measuring_code(Column("jax", "gpu:1", options)) == measuring_code(Column("jax", "cpu"))
+    assert len({measuring_code(Column(backend, "cpu")) for backend in backends.names()}) == len(backends.names())
+
+
+def test_a_backend_that_is_not_there_may_stand_in_a_result_file() -> None:
+    assert measuring_code(Column("../" * 2_000, "cpu")) != measuring_code(Column("jax", "cpu"))
+
+
+@pytest.mark.parametrize(
+    ("file", "columns"),
+    [
+        ("worker/train.py", list(COLUMNS)),
+        ("processes/block.py", list(COLUMNS)),
+        ("scenario.py", list(COLUMNS)),
+        ("backends/jax.py", [name for name in COLUMNS if name.startswith("jax")]),
+        ("native/__init__.py", [name for name in COLUMNS if "native" in name]),
+        ("native/torch.py", ["torch cpu native=on"]),
+        ("worker/caches.py", [name for name in COLUMNS if "warm-cache" in name]),
+        ("protocol/malloc.py", [name for name in COLUMNS if "malloc" in name]),
+        *((name, []) for name in ("cli/commands.py", "report/page.py", "settings.py", "analysis/ratios.py")),
+        *((f"runs/{name}.py", []) for name in ("cluster", "machines", "resume", "rounds", "run", "share")),
+    ],
+)
+def test_a_change_voids_the_columns_that_use_the_file(elsewhere: Path, file: str, columns: list[str]) -> None:
+    with (elsewhere / file).open("a") as text:
+        text.write("# changed\n")
+    changed = [name for name, column in COLUMNS.items() if measuring_code(column, elsewhere) != measuring_code(column)]
+    assert changed == columns
+    assert (all_measuring_code(elsewhere) != all_measuring_code()) is bool(columns)
+
+
+def test_all_that_runs_in_a_child_or_gives_turns_is_in_a_table_or_left_out_for_a_reason() -> None:
+    files = {file.relative_to(PACKAGE).as_posix(): file for file in PACKAGE.rglob("*.py")}
+    modules = {_module(name): name for name in files}
+    assert set(files) >= TABLE  # after a file was renamed, its entry is
+    assert WORKER.relative_to(PACKAGE).as_posix() in TABLE  # which nobody imports
+    reached, ways = set(TABLE), list(TABLE)
+    while ways:
+        tree = ast.parse(files[ways.pop()].read_text("utf-8"))
+        new = {modules[name] for name in imported(tree) & set(modules)} - reached
+        reached |= new
+        ways += new - set(LEFT_OUT)
+    rooms = {name for name in reached if len(ast.parse(files[name].read_text("utf-8")).body) == 1}  # docstrings alone
+    assert reached - rooms - TABLE == set(LEFT_OUT)
+
+
+def imported(tree: ast.Module) -> set[str]:
+    """Return every module of which this one imports something, at the top or late, but for annotations alone."""
+    found: set[str] = set()
+    for node in _executed(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def _executed(node: ast.AST) -> Iterator[ast.AST]:
+    yield node
+    if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+        for child in ast.iter_child_nodes(node):
+            yield from _executed(child)
+
+
+def _module(name: str) -> str:
+    return ".".join(["kerasbench", *name.removesuffix(".py").removesuffix("__init__").strip("/").split("/")]).strip(".")
