@@ -53,9 +53,9 @@ EXAMPLES = (
     Example("vit", "file", options=("--custom", str(SOURCES))),
     Example("uncompiled", "file"),
     Example("strict", "file", ("not measured:", "got an unexpected keyword argument"), ("--custom", str(SOURCES)), 2),
-    Example("vit", "file", ("does not know its Patches", "--custom"), code=1),
-    Example("lambda_layer", "file", ("Lambda layer that would run code", "--trust"), code=1),
-    Example("experts", "scenario", ("not supported",), code=2),
+    Example("vit", "file", ("does not know its Patches", "--custom"), code=2),
+    Example("lambda_layer", "file", ("Lambda layer that would run code", "--trust"), code=2),
+    Example("experts", "scenario", ("not supported",), code=1),
     Example("recommender", "live"),
 )
 

@@ -4,7 +4,6 @@ import gc
 import signal
 import sys
 
-from kerasbench.cli import EXIT_USAGE
 from kerasbench.errors import UnsupportedSystem, require_supported
 
 
@@ -16,7 +15,7 @@ def main() -> int:
         require_supported()
     except UnsupportedSystem as error:
         print(f"kerasbench: {error}", file=sys.stderr)
-        return EXIT_USAGE
+        return error.exit_code
     gc.set_threshold(200_000)  # of objects, and not 700: nearly all of them stay
     from kerasbench.cli.main import main as command
 

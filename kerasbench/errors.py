@@ -1,4 +1,4 @@
-"""Errors that a user can fix. They are shown without a traceback; the process ends with exit code 1.
+"""Errors that a user can fix, shown without a traceback, and the exit codes of the command line.
 
 KerasbenchError
 ├── UsageError           a name or an option that means nothing
@@ -15,9 +15,18 @@ import os
 import sys
 from collections.abc import Iterable
 
+EXIT_OK = 0  # everything that was asked for was measured
+EXIT_FAILED = 1  # a case failed, or a check found something
+EXIT_USAGE = 2  # wrong usage, or something is amiss on this machine; click and most programs mean the same by it
+EXIT_REGRESSION = 3  # where asked to fail on one
+EXIT_INTERNAL = 70  # an error that nobody has foreseen: EX_SOFTWARE of sysexits.h
+EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells count
+
 
 class KerasbenchError(Exception):
     """Base of all: says what, where and what to do."""
+
+    exit_code = EXIT_USAGE
 
 
 class UsageError(KerasbenchError):
@@ -51,7 +60,7 @@ class ResultsError(KerasbenchError):
 
 
 class Undecided(KerasbenchError):
-    pass
+    exit_code = EXIT_FAILED
 
 
 def unknown(what: str, given: str, known: Iterable[str]) -> UsageError:

@@ -33,7 +33,7 @@ def test_what_is_exported_is_there() -> None:
 def test_the_module_is_the_command_line_and_its_exit_code_is_the_process_s() -> None:
     ended = python("-m", "kerasbench", "--version")
     assert (ended.returncode, ended.stdout.split()[-1]) == (0, kerasbench.__version__)
-    assert python("-m", "kerasbench", "--nonsense").returncode == 1
+    assert python("-m", "kerasbench", "--nonsense").returncode == 2
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_ctrl_c_outside_of_a_command_ends_the_process_without_a_word_unless_it_i
 
 def test_on_windows_there_is_one_sentence_that_names_the_way_out() -> None:
     ended = python("-c", f"{ON_WINDOWS}\nfrom kerasbench.__main__ import main\nsys.exit(main())")
-    assert ended.returncode == 1
+    assert ended.returncode == 2
     assert ended.stderr.startswith("kerasbench: Windows is not supported: ") and "WSL" in ended.stderr
     assert ended.stderr.count("\n") == 1
     ended = python("-c", f"{ON_WINDOWS}\nimport kerasbench\nkerasbench.run")

@@ -29,9 +29,10 @@ BEGINNING = """\
 | exit code | meaning |
 |---|---|
 | 0 | everything was measured |
-| 1 | a mistake in the command line or in the environment, nothing decided, or what `doctor` or `--check` found |
-| 2 | some cases failed |
+| 1 | a case failed, or a check found something: `doctor`, `report`; `bisect`, `--fail-on`: no decision |
+| 2 | a mistake in the command line, or something is amiss on this machine: no such file, no backend, a full disk |
 | 3 | `compare` or `versus` with `--fail-on regression` found a regression |
+| 70 | a fault of kerasbench: please report it |
 | 130 | interrupted, by Ctrl-C, SIGTERM or a closed terminal |
 
 After the first Ctrl-C kerasbench ends in order: it saves and prints everything that complete rounds have measured.

@@ -2,6 +2,3 @@
 
 What a command needs beyond parsing is imported where it begins: ``list`` and ``--help`` are quick to start.
 """
-
-EXIT_OK, EXIT_USAGE, EXIT_FAILED_CASES, EXIT_REGRESSION = 0, 1, 2, 3
-EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells count

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 
-from kerasbench.cli import EXIT_FAILED_CASES, EXIT_INTERRUPTED, EXIT_OK, EXIT_REGRESSION, EXIT_USAGE
 from kerasbench.cli.options import FAIL_ON, Argument, Option, as_json, command, measuring, offering
-from kerasbench.errors import UsageError
+from kerasbench.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_REGRESSION, EXIT_USAGE, UsageError
 from kerasbench.settings import (
     CHOICE,
     ENVIRONMENTS,
@@ -105,7 +104,7 @@ def versus(base: str, head: str, fail_on: str | None, **options: Any) -> int:
 
     versions: Versions | Machines = api.measure(VERSUS, options, base=base, head=head)
     code = _show(versions)
-    if fail_on is None or code not in (EXIT_OK, EXIT_FAILED_CASES):
+    if fail_on is None or code not in (EXIT_OK, EXIT_FAILED):
         return code
     if not isinstance(versions, api.Machines):
         return gated(versions.findings.versus)
@@ -135,7 +134,7 @@ def bisect(versions: Sequence[str], **options: Any) -> int:
 
     found = api.bisect(versions, say=lambda line: print(line, file=sys.stderr), **options)
     print_page(found.page)
-    return EXIT_USAGE if found.bisection.outcome is Outcome.UNDECIDED else EXIT_OK
+    return EXIT_FAILED if found.bisection.outcome is Outcome.UNDECIDED else EXIT_OK
 
 
 def gated(versions: "Sequence[Versus]") -> int:
@@ -145,7 +144,7 @@ def gated(versions: "Sequence[Versus]") -> int:
     if any(one.is_worse for one in versions):
         return EXIT_REGRESSION
     if any(pair.baseless for one in versions for pair in one.pairs):
-        return EXIT_FAILED_CASES
+        return EXIT_FAILED
     require_decided(versions)
     return EXIT_OK
 
@@ -194,7 +193,7 @@ def _finish_machines(machines: "Machines") -> int:
     if machines.failed and {*machines.failed.values()} == {INTERRUPTED}:
         return EXIT_INTERRUPTED
     failures = any(one.summary.failures for one in machines.briefs)
-    return EXIT_FAILED_CASES if machines.failed or failures else EXIT_OK
+    return EXIT_FAILED if machines.failed or failures else EXIT_OK
 
 
 def _concerns(python: str, machines: "Machines") -> bool:
@@ -230,7 +229,7 @@ def _finish(results: "Results") -> int:
     if record.unfinished:
         _say_how_to_go_on(drawn.data.parent, record.config, *(f"--python={one}" for one in results.python))
         return EXIT_INTERRUPTED if drawn.interrupted else EXIT_USAGE
-    return EXIT_USAGE if drawn.unsaved else EXIT_FAILED_CASES if drawn.found.summary.failures else EXIT_OK
+    return EXIT_USAGE if drawn.unsaved else EXIT_FAILED if drawn.found.summary.failures else EXIT_OK
 
 
 FORMATS = ("markdown", "csv", "json", "html", "bmf")
@@ -322,7 +321,7 @@ def report(places: "Sequence[Path]", check: bool, form: str, plots: Path | None)
             print_page(abreast)
     else:
         print_document(_document(chosen, form, tell))
-    return EXIT_USAGE if damaged else code
+    return EXIT_FAILED if damaged else code
 
 
 def _document(places: "Sequence[Path]", form: str, tell: "Tell") -> str:
@@ -348,7 +347,7 @@ def _say(written: list[Path], if_none: str) -> None:
 def _check(differing: list[Path]) -> int:
     for tables in differing:
         print(f"kerasbench: {tables}: differs from its data; python -m kerasbench report updates it", file=sys.stderr)
-    return EXIT_USAGE if differing else EXIT_OK
+    return EXIT_FAILED if differing else EXIT_OK
 
 
 @command(
@@ -446,7 +445,7 @@ def _examine(given: dict[str, Any]) -> int:
     with MachinesProgress(to_stderr()) as progress:
         shares = machines.ask(machines.DOCTOR, settings.settings(RUN, given), progress, cluster.connections)
     print("\n\n".join("\n".join([share.host, *(f"    {line}" for line in share.examined())]) for share in shares))
-    return EXIT_OK if all(share.is_fit for share in shares) else EXIT_USAGE
+    return EXIT_OK if all(share.is_fit for share in shares) else EXIT_FAILED
 
 
 def _diagnose(backends: "Sequence[str]", python: "Sequence[str]", as_json: bool, to: "Console | None" = None) -> int:
@@ -474,7 +473,7 @@ def _diagnose(backends: "Sequence[str]", python: "Sequence[str]", as_json: bool,
     else:
         text = diagnosis_as_text(facts, findings)
     to.print(text, soft_wrap=True, markup=False) if to else print_document(text + "\n")
-    return EXIT_USAGE if any(finding.severity is Gravity.ERROR for finding in findings) else EXIT_OK
+    return EXIT_FAILED if any(finding.severity is Gravity.ERROR for finding in findings) else EXIT_OK
 
 
 @command("share")

@@ -1,8 +1,4 @@
-"""The command line: parse, call, print, exit code; and what an interruption ends.
-
-Exit codes: 0 all asked-for cases measured; 1 usage or environment, or nothing could be judged where asked to fail on a
-regression; 2 some cases failed; 3 regression found, where asked to fail on one; 130 interrupted.
-"""
+"""The command line: parse, call, print, exit code (``kerasbench/errors.py``); and what an interruption ends."""
 
 import errno
 import os
@@ -20,10 +16,10 @@ from typing import TYPE_CHECKING
 import click
 
 from kerasbench import __version__
-from kerasbench.cli import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, commands
+from kerasbench.cli import commands
 from kerasbench.cli.options import CommandGroup, is_completing, with_default_command
-from kerasbench.errors import KerasbenchError
-from kerasbench.text import complain, write_whatever_stdout_takes
+from kerasbench.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, KerasbenchError
+from kerasbench.text import complain, printable, write_whatever_stdout_takes
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
@@ -79,15 +75,8 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:  # `kerasbench | head`: the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_OK
-    except (KerasbenchError, OSError) as error:
-        complain(_in_words(error))
-        return EXIT_USAGE
-    except click.exceptions.NoArgsIsHelpError as error:  # `kerasbench env`
-        print(error.format_message(), file=sys.stderr)
-        code = EXIT_USAGE
-    except click.ClickException as error:
-        complain(error.format_message())
-        code = EXIT_USAGE
+    except Exception as error:
+        return _explain(error)
     return code if isinstance(code, int) else EXIT_OK
 
 
@@ -95,14 +84,24 @@ def main(arguments: list[str] | None = None) -> int:
 MENDABLE = (errno.ENOENT, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENOMEM)
 
 
-def _in_words(error: KerasbenchError | OSError) -> str:
-    """Return what is wrong; of the system's errors those that name a file, or that a user can do something about."""
-    if not isinstance(error, OSError):
-        return str(error)
-    if error.filename is None and error.errno not in MENDABLE:
-        raise error
-    said = error.strerror or str(error)
-    return said if error.filename is None else f"{error.filename}: {said}"
+def _explain(error: Exception) -> int:
+    """Say what is wrong, in one line if a user can mend it, and return the exit code."""
+    if isinstance(error, KerasbenchError):
+        complain(str(error))
+        return error.exit_code
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):  # `kerasbench env`
+        print(error.format_message(), file=sys.stderr)
+    elif isinstance(error, click.ClickException):
+        complain(error.format_message())
+    elif isinstance(error, OSError) and (error.filename is not None or error.errno in MENDABLE):
+        complain(": ".join(str(part) for part in (error.filename, error.strerror or error) if part is not None))
+    else:
+        import traceback
+
+        complain("this is a fault of kerasbench: please report it, with what follows and `kerasbench doctor --json`")
+        print(printable("".join(traceback.format_exception(error))), end="", file=sys.stderr)
+        return EXIT_INTERNAL
+    return EXIT_USAGE
 
 
 # Ctrl-C, SIGTERM and a closed terminal: once ends a run in order, twice at once.

@@ -41,7 +41,7 @@ import psutil
 from filelock import FileLock, Timeout
 
 from kerasbench import __version__
-from kerasbench.errors import KerasbenchError, ResultsError, UsageError
+from kerasbench.errors import EXIT_OK, KerasbenchError, ResultsError, UsageError
 from kerasbench.events import Event, OnEvent, RunStarted, TrialEnded
 from kerasbench.host import COMMIT
 from kerasbench.plan import catalog
@@ -459,13 +459,13 @@ def _forget_old() -> None:
 
 
 def answer(act: Callable[[Order, Asker], None], incoming: int, outgoing: int) -> int:
-    """Answer one order by an act, and return the exit code: 1 where it was refused, which the asker hears of."""
+    """Answer one order by an act, and return the exit code; the asker hears why it was refused."""
     asker = Asker(incoming, outgoing)
     try:
         act(asker.greet(), asker)
     except KerasbenchError as error:
         asker.has_acknowledged(asker.send(refused=str(error)))
-        return 1
+        return error.exit_code
     finally:
         asker.flushed()
-    return 0
+    return EXIT_OK

@@ -77,7 +77,7 @@ def test_what_is_resumed_is_looked_for_when_the_waiting_is_over(command: Command
         command.start("--resume", "--wait")
         stand_in.wait_for(lambda: "waiting for another kerasbench run" in _progress(command))
         shutil.rmtree(command.results)
-    assert command.ended() == 1
+    assert command.ended() == 2
     assert "no run here was interrupted" in command.output()[1]
 
 

@@ -33,10 +33,10 @@ def test_run_is_the_default_command(given: list[str], meant: list[str]) -> None:
         (["--resume", "--scenario", "mnist_dense"], "--resume reuses the interrupted run's options"),
     ],
 )
-def test_a_wrong_command_line_is_one_clear_line_and_exit_code_1(
+def test_a_wrong_command_line_is_one_clear_line_and_exit_code_2(
     arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main.main(arguments) == 1
+    assert main.main(arguments) == 2
     out, err = capsys.readouterr()
     assert complaint in err
     assert err.startswith("kerasbench: ") and "\x1b" not in err
@@ -45,22 +45,29 @@ def test_a_wrong_command_line_is_one_clear_line_and_exit_code_1(
 
 
 def test_a_group_without_a_command_shows_its_help(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.main(["env"]) == 1
+    assert main.main(["env"]) == 2
     out, err = capsys.readouterr()
     assert err.startswith("Usage: kerasbench env") and "create" in err and not out
 
 
-def test_a_file_that_the_system_refuses_is_one_line_and_another_fault_of_the_system_is_none(
+def test_what_a_user_can_mend_is_one_line_and_any_other_error_is_asked_to_be_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    refused: list[OSError] = [PermissionError(13, "Permission denied", "/root/m.py"), OSError(5, "Input/output error")]
+    refused: list[Exception] = [
+        PermissionError(13, "Permission denied", "/root/m.py"),
+        OSError(5, "Input/output error"),
+    ]
     monkeypatch.setattr("kerasbench.plan.catalog.builtin_files", lambda: (_ for _ in ()).throw(refused.pop(0)))
-    assert main.main(["list"]) == 1
+    assert main.main(["list"]) == 2
     assert capsys.readouterr().err == "kerasbench: /root/m.py: Permission denied\n"
-    with pytest.raises(OSError, match="Input/output"):
-        main.main(["list"])
+    assert main.main(["list"]) == 70
+    first, *traceback = capsys.readouterr().err.splitlines()
+    assert "please report it" in first and traceback[-1].endswith("Input/output error")
+    refused.append(ZeroDivisionError("of\x1b[31m ours"))
+    assert main.main(["list"]) == 70
+    assert capsys.readouterr().err.endswith("\nZeroDivisionError: of ours\n")
     refused.append(OSError(errno.ENOSPC, "No space left on device"))
-    assert main.main(["list"]) == 1
+    assert main.main(["list"]) == 2
     assert capsys.readouterr().err == "kerasbench: No space left on device\n"
 
 

@@ -120,7 +120,7 @@ def test_env_create_refuses_what_it_cannot_do_before_it_makes_anything(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     (tmp_path / "kerasbench.toml").write_text(file)
-    assert main.main(["env", "create", *arguments]) == 1
+    assert main.main(["env", "create", *arguments]) == 2
     assert complaint in capsys.readouterr().err
     assert asked == []
 
@@ -131,7 +131,7 @@ def test_an_environment_that_does_not_load_is_an_error_and_is_named_all_the_same
 ) -> None:
     broken = Failure(Code.UNAVAILABLE, "ImportError: no libcuda", "reinstall the backend", "import")
     monkeypatch.setattr(questions, "probe", lambda name, python: broken)
-    assert main.main(["env", "create", "--backend", "jax"]) == 1
+    assert main.main(["env", "create", "--backend", "jax"]) == 2
     assert capsys.readouterr().out.startswith("jax: made, but ImportError: no libcuda; python -m kerasbench doctor")
     assert "jax" in (tmp_path / "kerasbench.toml").read_text()
 
@@ -173,7 +173,7 @@ def test_the_doctor_waits_for_no_run_and_disturbs_none(
         "kerasbench.environments.doctor.gather", lambda names, chosen: pytest.fail("it started children")
     )
     with lock.machine_lock():
-        assert main.main(["doctor"]) == 1
+        assert main.main(["doctor"]) == 2
     assert "another kerasbench run is measuring on this machine" in capsys.readouterr().err
 
 
@@ -187,7 +187,7 @@ def test_new_writes_a_scenario_once(
     assert main.main(["new", "my dir/x.py"]) == 0
     assert "--scenario 'my dir/x.py' --quick" in capsys.readouterr().out
     written = Path("my_model.py").read_text("utf-8")
-    assert main.main(["new", "my_model.py"]) == 1
+    assert main.main(["new", "my_model.py"]) == 2
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert "already exists" in err
@@ -207,7 +207,7 @@ def test_new_writes_two_workflows_where_a_yml_is_named(tmp_path: Path, capsys: p
     assert main.main(["new", str(file)]) == 0
     assert sorted(one.name for one in file.parent.iterdir()) == ["speed-comment.yml", "speed.yml"]
     assert "name: speed\n" in file.read_text() and capsys.readouterr().out.count("OWNER") == 2
-    assert main.main(["new", str(file)]) == 1
+    assert main.main(["new", str(file)]) == 2
     assert "already exists" in capsys.readouterr().err
-    assert main.main(["new", str(tmp_path / "two words.yml")]) == 1
+    assert main.main(["new", str(tmp_path / "two words.yml")]) == 2
     assert "letters, digits, dashes and underscores" in capsys.readouterr().err

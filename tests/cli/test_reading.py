@@ -103,7 +103,7 @@ def test_compare_refuses_what_it_cannot_compare(
     old: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], complaint: str
 ) -> None:
     monkeypatch.chdir(old.parent)
-    assert main.main(["compare", *arguments]) == 1
+    assert main.main(["compare", *arguments]) == 2
     out, err = capsys.readouterr()
     assert complaint in err and err.count("\n") == 1
     assert not out
@@ -122,7 +122,7 @@ def test_history_prints_a_page_or_csv_and_draws_a_picture(tmp_path: Path, capsys
     assert main.main(["history", str(tmp_path / "runs"), "--csv"]) == 0
     header, *lines = capsys.readouterr().out.splitlines()
     assert header == "time,commit,keras,torch,dense torch cpu over jax cpu" and len(lines) == 2
-    assert main.main(["history", str(tmp_path / "runs"), "--over", "moon"]) == 1
+    assert main.main(["history", str(tmp_path / "runs"), "--over", "moon"]) == 2
     assert "'--over': 'moon' is not one of 'date', 'keras', 'backend', 'commit'" in capsys.readouterr().err
     mine = tmp_path / "mine.svg"
     mine.write_text("mine")
@@ -131,7 +131,7 @@ def test_history_prints_a_page_or_csv_and_draws_a_picture(tmp_path: Path, capsys
         (["--plot", "README.md"], "ends with .svg, not README.md"),
         (["--plot", str(mine)], "left as it is"),
     ):
-        assert main.main(["history", str(tmp_path / "runs"), *words]) == 1
+        assert main.main(["history", str(tmp_path / "runs"), *words]) == 2
         assert complaint in capsys.readouterr().err
     assert mine.read_text() == "mine"
 
@@ -144,9 +144,9 @@ def test_report_prints_bencher_s_format_of_one_machine(tmp_path: Path, capsys: p
     )
     other = dataclasses.replace(made.record(made.trial()), machine=dataclasses.replace(made.MACHINE, chip="M1"))
     Store.create(place, "2026-02-02T03:04:05Z").finish(other)
-    assert main.main(["report", str(place), "--format", "bmf"]) == 1
+    assert main.main(["report", str(place), "--format", "bmf"]) == 2
     assert "of one machine, not of 2" in capsys.readouterr().err
     page = tmp_path / "README.md"
     page.touch()
-    assert main.main(["report", str(page), "--format", "bmf"]) == 1
+    assert main.main(["report", str(page), "--format", "bmf"]) == 2
     assert "of one machine, not of 0" in capsys.readouterr().err

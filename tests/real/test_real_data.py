@@ -69,7 +69,7 @@ def test_without_a_network_each_file_its_place_and_the_alternative_are_named(
         "boston_mlp": "boston_housing.npz",
     }
     arguments = ["--scenario", ",".join(files), "--backend", "jax", "--data", "real"]
-    assert main([*arguments, "--results", str(tmp_path / "results")]) == 1
+    assert main([*arguments, "--results", str(tmp_path / "results")]) == 2
     out, said = capsys.readouterr()
     progress, _, complaint = said.partition("kerasbench: ")
     titles = [line.partition(":")[0] for line in progress.splitlines()[1:]]

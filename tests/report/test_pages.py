@@ -162,11 +162,11 @@ def test_what_is_no_result_in_a_folder_is_named_and_ends_nothing(
 def test_a_result_file_that_is_named_must_be_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "x.json").write_text("{}")
     for place in (tmp_path / "x.json", tmp_path):
-        assert main(["report", str(place)]) == 1
+        assert main(["report", str(place)]) == 2
     assert "no result files here that can be read" in capsys.readouterr().err
-    assert main(["report", str(tmp_path), "--format", "pdf"]) == 1
+    assert main(["report", str(tmp_path), "--format", "pdf"]) == 2
     assert "'--format': 'pdf' is not one of 'markdown', 'csv'" in capsys.readouterr().err
-    assert main(["report", str(tmp_path), "--format", "csv", "--plot", str(tmp_path)]) == 1
+    assert main(["report", str(tmp_path), "--format", "csv", "--plot", str(tmp_path)]) == 2
     assert "ask for one after the other" in capsys.readouterr().err
     assert [file.name for file in tmp_path.iterdir()] == ["x.json"]
 
@@ -219,7 +219,7 @@ def test_what_is_no_page_cannot_be_checked(
 ) -> None:
     made.stored(tmp_path)
     place = [str(tmp_path / "plots")] if arguments == ["--plot"] else []
-    assert main(["report", str(tmp_path), "--check", *arguments, *place]) == 1
+    assert main(["report", str(tmp_path), "--check", *arguments, *place]) == 2
     out, err = capsys.readouterr()
     assert "neither --plot nor another --format" in err
     assert (out, [file.suffix for file in tmp_path.iterdir()]) == ("", [".json"])

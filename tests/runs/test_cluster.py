@@ -56,7 +56,7 @@ def test_a_worker_with_other_settings_is_named() -> None:
 
 def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    assert main.main(["run", "--cluster", "tcp://127.0.0.1:1"]) == 1
+    assert main.main(["run", "--cluster", "tcp://127.0.0.1:1"]) == 2
     assert "pip install 'kerasbench[cluster]'" in capsys.readouterr().err
 
 
@@ -70,7 +70,7 @@ def test_a_scheduler_with_other_settings_is_refused(tmp_path: Path, capsys: pyte
     ):
         try:
             stand_in.wait_for(lambda: place.exists() and place.read_text() != "")  # it is made before it is written
-            assert main.main(["run", "--cluster", address_of(place)]) == 1
+            assert main.main(["run", "--cluster", address_of(place)]) == 2
         finally:
             scheduler.kill()
     assert "its scheduler runs with other settings" in capsys.readouterr().err
@@ -143,7 +143,7 @@ def test_dask_carries_shares_and_a_lost_worker_is_a_row_with_which_the_run_goes_
 
     killing = threading.Thread(target=kill)
     killing.start()
-    assert main.main(words(tmp_path, "--backend", "jax,torch", "--rounds", "3")) == 2
+    assert main.main(words(tmp_path, "--backend", "jax,torch", "--rounds", "3")) == 1
     killing.join()
     out, err = capsys.readouterr()
     rows = {line.split()[1]: line for line in out.splitlines() if line.startswith("| ")}

@@ -126,7 +126,7 @@ def test_each_machine_measures_its_share_and_nothing_is_left_there(
 def test_a_machine_that_vanishes_is_a_row_and_the_others_go_on(two: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stand_in.hang(two / "one", "trial-jax")
     with killed_when_it_hangs(two / "one"):
-        assert main.main(words(two, ["one", "two"])) == 2
+        assert main.main(words(two, ["one", "two"])) == 1
     out, err = capsys.readouterr()
     assert [line for line in out.splitlines() if line.startswith("| one") and "the connection has ended" in line]
     assert tried(records(two)["two"]) == ALL
@@ -141,7 +141,7 @@ def test_a_disk_that_fills_up_there_ends_the_share_with_all_that_was_measured(
 ) -> None:
     program = two / "one" / "kerasbench"
     program.write_text(program.read_text().replace("exec", "ulimit -f 16\nexec"))  # blocks of 512 bytes in a file
-    assert main.main(words(two, ["one", "two"])) == 2
+    assert main.main(words(two, ["one", "two"])) == 1
     out, _ = capsys.readouterr()
     found = records(two)
     (row,) = [line for line in out.splitlines() if line.startswith("| one")]
@@ -160,7 +160,7 @@ def test_what_was_measured_and_has_not_arrived_comes_when_the_run_goes_on(
         stand_in.hang(two / "one", "trial-jax")
 
     with killed_when_it_hangs(two / "one", hang_later):
-        assert main.main(words(two, ["one"], rounds=12)) == 2
+        assert main.main(words(two, ["one"], rounds=12)) == 1
     (journal,) = (two / "results").glob("*.jsonl")
     before = load(journal).trials
     header = journal.read_bytes().splitlines(keepends=True)[0]
@@ -328,7 +328,7 @@ def test_bad_settings_are_refused_before_any_machine_is_asked(
     two: Path, ssh_log: Path, more: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["run", "--hosts", "one", "--results", str(two / "results"), *more]
-    assert main.main(command) == 1
+    assert main.main(command) == 2
     assert complaint in capsys.readouterr().err
     assert not ssh_log.exists()
 
@@ -360,7 +360,7 @@ def test_interpreters_are_of_one_machine_or_of_all() -> None:
 
 
 def test_json_is_of_one_machine(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.main(["fastest", "mnist_dense", "--hosts", "one", "--json"]) == 1
+    assert main.main(["fastest", "mnist_dense", "--hosts", "one", "--json"]) == 2
     assert "--json is of one machine" in capsys.readouterr().err
 
 
@@ -453,7 +453,7 @@ def test_the_user_s_own_ssh_carries_it_and_a_host_with_another_key_is_a_row(
     stand_in.furnish(tmp_path)
     for name in ("good", "stranger"):
         machine(tmp_path, name)
-    assert main.main(words(tmp_path, ["good", "stranger"])) == 2
+    assert main.main(words(tmp_path, ["good", "stranger"])) == 1
     out, _ = capsys.readouterr()
     (row,) = [line for line in out.splitlines() if line.startswith("| stranger")]
     assert "Host key verification failed" in row
@@ -465,4 +465,4 @@ def test_a_share_that_nobody_asks_for_says_so_and_ends() -> None:
     command = [sys.executable, "-m", "kerasbench", "share"]
     ended = subprocess.run(command, input="", capture_output=True, text=True, timeout=30, check=False)
     *_, refused = map(json.loads, ended.stdout.splitlines())
-    assert ended.returncode == 1 and "takes an order" in refused["refused"]
+    assert ended.returncode == 2 and "takes an order" in refused["refused"]

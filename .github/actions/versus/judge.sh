@@ -14,14 +14,11 @@ case "${CODE:-}:${DECIDED:-}" in
 3:*)
     complain "A figure is worse by more than $THRESHOLD, or a model fails now: the job's summary says which."
     ;;
-2:*)
-    complain "Something could not be measured with base, and could with head: the job's summary says what."
-    ;;
 1:0)
     complain "Nothing could be decided: no figure has a verdict. The job's summary has the intervals."
     ;;
 1:?*)
-    complain "Nothing became worse, but a figure is not decided, because other processes disturbed it, or nothing could be saved: the log of the step before says which."
+    complain "Nothing became worse, but something could be measured with head alone, or other processes disturbed a figure: the log of the step before says which."
     ;;
 *)
     echo "::error::kerasbench ended with ${CODE:-nothing}: the log of the step before says why."
