@@ -140,6 +140,7 @@ class Interruptions:
     """
 
     count: int = 0
+    number: int = signal.SIGINT  # of the last one: SIGINT may be ignored (a background job) where SIGTERM is not
     state: State = State.RAISED
     again: list[threading.Timer] = field(default_factory=list)
 
@@ -148,6 +149,7 @@ class Interruptions:
         if number == signal.SIGHUP and self.count:
             return  # a shell that ends with its terminal says again what the kernel has said
         self.count += 1
+        self.number = number
         if self.count > ORDERLY:
             os._exit(EXIT_INTERRUPTED)
         if self.state is State.RAISED:
@@ -165,17 +167,17 @@ class Interruptions:
     def _send_later(self) -> None:
         self.state = State.COUNTED
         self.count -= 1
-        timer = threading.Timer(AGAIN_S, self._send)
+        timer = threading.Timer(AGAIN_S, self._send, [self.number])
         self.again.append(timer)
         timer.start()
         self.state = State.RAISED  # last: between an assignment and the return Python heeds no signal
 
-    def _send(self) -> None:
+    def _send(self, number: int) -> None:
         while self.state is State.COUNTED:
             time.sleep(AGAIN_S)
         main = threading.main_thread().ident
         assert main is not None  # it has been started
-        signal.pthread_kill(main, signal.SIGINT)
+        signal.pthread_kill(main, number)
 
     def forget(self) -> None:
         """Send nothing again any more."""

@@ -304,6 +304,31 @@ def test_a_module_is_imported_to_its_end_before_an_interruption_is_raised(
     assert module.to_the_end
 
 
+@pytest.mark.parametrize("comes", ["in an import", "in a destructor"])
+def test_where_ctrl_c_is_ignored_it_is_sigterm_that_is_raised_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, comes: str
+) -> None:
+    """As of a job in the background, or under a supervisor."""
+    (tmp_path / "import_ends.py").write_text("import signal\nsignal.raise_signal(signal.SIGTERM)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    class Fragile:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGTERM)
+
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with heeded():
+            if comes == "in an import":
+                importlib.import_module("import_ends")
+            else:
+                Fragile()
+            with pytest.raises(KeyboardInterrupt):
+                _wait_for_a_signal()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.usefixtures("_ctrl_c_counts")
 def test_a_module_that_runs_a_command_line_when_it_is_imported_can_be_interrupted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
