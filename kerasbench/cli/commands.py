@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from kerasbench.analysis.versus import Versus
     from kerasbench.api import Explained, Fastest, Machines, Results, Versions
-    from kerasbench.results.record import RunConfig
+    from kerasbench.protocol.requests import ModelConfig
     from kerasbench.results.store import Tell
 
 SCENARIOS = Argument(["scenario"], metavar="SCENARIO...", nargs=-1, required=True, text=f"One or more. {CHOICE}")
@@ -179,6 +179,7 @@ def _show_data(results: "Explained | Fastest") -> int:
 
 def _finish_machines(machines: "Machines") -> int:
     """Say where each machine's records are, and how to go on, and return the exit code."""
+    from kerasbench.protocol.requests import ModelConfig
     from kerasbench.results.record import INTERRUPTED
 
     for name, file in machines.data.items():
@@ -189,7 +190,9 @@ def _finish_machines(machines: "Machines") -> int:
         cluster = [f"--cluster={asked.cluster}", *(["--insecure"] if asked.insecure else [])] if asked.cluster else []
         named = [*(one for one in asked.python if _concerns(one, machines)), *machines.interpreters]
         python = [f"--python={one}" for one in dict.fromkeys(named)]
-        _say_how_to_go_on(folder, machines.briefs[0].summary.record.config, *hosts, *cluster, *python)
+        # By what was asked here: a machine's record says of itself what it likes.
+        named_again = ModelConfig(custom=asked.custom, trust=asked.trust)
+        _say_how_to_go_on(folder, asked.scenarios, named_again, *hosts, *cluster, *python)
     if machines.failed and {*machines.failed.values()} == {INTERRUPTED}:
         return EXIT_INTERRUPTED
     failures = any(one.summary.failures for one in machines.briefs)
@@ -202,11 +205,11 @@ def _concerns(python: str, machines: "Machines") -> bool:
     return not host or host in machines.interrupted
 
 
-def _say_how_to_go_on(results: Path, config: "RunConfig", *options: str) -> None:
+def _say_how_to_go_on(results: Path, scenarios: "Sequence[str]", config: "ModelConfig", *options: str) -> None:
     from kerasbench.runs.resume import to_name_again
 
     words = shlex.join(["run", "--resume", "--results", str(results), *options])
-    print(f"to continue: python -m kerasbench {words} {to_name_again(config)}".rstrip(), file=sys.stderr)
+    print(f"to continue: python -m kerasbench {words} {to_name_again(scenarios, config)}".rstrip(), file=sys.stderr)
 
 
 def _require_one(as_json: bool, options: Mapping[str, Any]) -> None:
@@ -227,7 +230,8 @@ def _finish(results: "Results") -> int:
         print(f"plot: {drawn.plot}", file=sys.stderr)
     record = drawn.found.record
     if record.unfinished:
-        _say_how_to_go_on(drawn.data.parent, record.config, *(f"--python={one}" for one in results.python))
+        python, config = (f"--python={one}" for one in results.python), record.config
+        _say_how_to_go_on(drawn.data.parent, config.scenarios, config.model_config, *python)
         return EXIT_INTERRUPTED if drawn.interrupted else EXIT_USAGE
     return EXIT_USAGE if drawn.unsaved else EXIT_FAILED if drawn.found.summary.failures else EXIT_OK
 

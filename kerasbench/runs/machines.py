@@ -29,11 +29,13 @@ from kerasbench.errors import KerasbenchError, ResultsError, UsageError
 from kerasbench.host import commit
 from kerasbench.plan import catalog, request
 from kerasbench.processes import variables
+from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results import store as results_store
 from kerasbench.results.code import all_measuring_code
 from kerasbench.results.record import INTERRUPTED, Carried, Record, RunConfig, TrialRecord
 from kerasbench.results.store import JOURNAL, MAX_FILE_BYTES, Store, is_held, load, records
-from kerasbench.runs.share import MOST_LINE_BYTES, Ask, Hello, Line, Order, Word, carried, lines
+from kerasbench.runs.resume import executed
+from kerasbench.runs.share import MOST_LINE_BYTES, SILENCE_S, Ask, Hello, Line, Order, Word, carried, lines
 from kerasbench.settings import Settings
 
 DOCTOR = "doctor"  # in place of a command that measures: what is there is looked at
@@ -43,12 +45,15 @@ ALIVE_S = 20.0  # between two signs of life
 STOP_S = 60.0  # after Ctrl-C: what a machine has for ending its run and sending what is left
 LEAVING_S = 1.0  # what a process has for ending once its last line was read
 SKEW_S = 5.0  # clocks that differ by more are named
+NO_HELLO = "no answer in {:g} s: something there keeps kerasbench from starting, such as a login script that waits"
 LAST_LINES = 5  # of what a carrier has complained about
 SHOWN = 300  # characters of what a machine says
 WAITING = 4  # lines that are read ahead for all machines together, at MOST_LINE_BYTES each
-# No password is asked for, a dead connection is found out within a minute, and no connection is left for others.
-SSH = ("ssh", "-T", "-oBatchMode=yes", "-oConnectTimeout=20", "-oServerAliveInterval=15", "-oServerAliveCountMax=3",
-       "-oControlMaster=no")  # fmt: skip
+MOST_SAID = 100_000  # lines about a run: the longest says some thousands
+# No password is asked for, a dead connection is found out within a minute, and no connection is left for others. The
+# agent with one's keys stays here, and so does the screen, whatever one's configuration says of that host.
+SSH = ("ssh", "-T", "-a", "-x", "-oBatchMode=yes", "-oConnectTimeout=20", "-oServerAliveInterval=15",
+       "-oServerAliveCountMax=3", "-oControlMaster=no")  # fmt: skip
 
 # A line of a machine, or None: there are no more. Without a machine: Ctrl-C.
 Inbox = queue.Queue[tuple["Share | None", bytes | None]]
@@ -188,6 +193,7 @@ class Share:
     is_done: bool = False  # all of it is on the disk here
     is_over: bool = False
     said: list[str] = field(default_factory=list)  # where it was not asked to measure
+    lines_said: int = 0
     python: list[str] = field(default_factory=list)  # what --python takes there to go on, as it says
     _next: int = 0
     _bytes: int = 0
@@ -229,6 +235,9 @@ class Share:
             self._meet(message.hello)
         elif message.say:
             said = text.blanked(message.say)[:SHOWN]
+            self.lines_said += 1
+            if self.lines_said > MOST_SAID:
+                raise ResultsError(f"it says more than kerasbench does ({self.lines_said:,} lines)")
             if self.order.command == DOCTOR:
                 self.said.append(said)
             else:
@@ -261,16 +270,27 @@ class Share:
             self.carrier.send(line)
 
     def _begin(self, message: Line) -> None:
-        header = results_store.read_header(message.begin)
-        self.header = dataclasses.replace(header, carried=Carried(self.host, self.order.share, self.insecure))
+        self.header = self._read(message.begin)
         if self.store is None and self.earlier is not None:
             self.store = Store(self.earlier.with_suffix(JOURNAL))
         elif self.store is None:
-            self.store = Store.create(self.folder, header.started)
+            self.store = Store.create(self.folder, self.header.started)
         self._awaited, self._known = message.known, []
         self.python = [text.blanked(word) for word in message.python]
         if not self._awaited:
             self._restart()
+
+    def _read(self, header: bytes) -> Record:
+        """Return a run without its trials; raise ResultsError where it executes, or lets in, what nobody has asked for.
+
+        ``--resume`` goes by what a run says of itself.
+        """
+        found, asked = results_store.read_header(header), self.order.settings
+        given = executed(asked.scenarios, ModelConfig(custom=asked.custom, trust=asked.trust))
+        config = found.config
+        if executed(config.scenarios, config.model_config) != given or config.keep_env != self.order.keep_env:
+            raise ResultsError("it measured other files than it was asked for, or with other variables let in")
+        return dataclasses.replace(found, carried=Carried(self.host, self.order.share, self.insecure))
 
     def _restart(self) -> None:
         """Begin the journal again with what the machine had; until all that is here, the old one stays."""
@@ -298,8 +318,8 @@ class Share:
         """Put the data file into the journal's place."""
         if self.order.command == DOCTOR:
             return
-        carried = self._begun().carried
-        ended = dataclasses.replace(results_store.read_header(message.end), carried=carried)
+        self._begun()
+        ended = self._read(message.end)
         if message.known != self.trials or self.store is None:
             raise ResultsError(f"it measured {message.known} trials, and {self.trials} have arrived")
         whole = load(self.store.journal)
@@ -342,6 +362,8 @@ class Share:
         self.is_over = True
         if self.store is not None:
             self.store.release()
+            if self.file is None:  # its name was reserved, and nothing has come that could be read
+                self.store.journal.unlink(missing_ok=True)
         if not self.is_done:
             self.cause = self.cause or cause
 
@@ -353,6 +375,7 @@ class Gathering:
     shares: Sequence[Share]
     say: Say
     inbox: Inbox
+    hello_s: float = SILENCE_S  # what a machine has for its first line
     deadline_s: float = math.inf  # after Ctrl-C
     alive_s: float = field(default_factory=time.monotonic)  # when they were given the last sign of life
 
@@ -375,17 +398,24 @@ class Gathering:
                 share.carrier.start(share, self.inbox)
             except KerasbenchError as error:
                 share.leave(str(error))
+        greeted_by_s = time.monotonic() + self.hello_s
         while left := [share for share in self.shares if not share.is_over]:
             now_s = time.monotonic()
             if now_s >= self.deadline_s:
-                with ThreadPoolExecutor(len(left)) as pool:  # each waits a second for its carrier
-                    list(pool.map(lambda share: share.leave(INTERRUPTED), left))
+                _leave(left, INTERRUPTED)
                 return
+            silent = [share for share in left if share.hello is None]
+            if silent and now_s >= greeted_by_s:
+                _leave(silent, NO_HELLO.format(self.hello_s))
+                for share in silent:
+                    self.say(share.host, share.cause)
+                continue
             if now_s - self.alive_s >= ALIVE_S:
                 self.alive_s = now_s
                 self._tell(left, Word())
+            until_s = min(now_s + ALIVE_S, self.deadline_s, greeted_by_s if silent else math.inf)
             with suppress(queue.Empty):
-                who, line = self.inbox.get(timeout=min(ALIVE_S, self.deadline_s - now_s))
+                who, line = self.inbox.get(timeout=until_s - now_s)
                 if who is None:
                     self.deadline_s = now_s + STOP_S if self.deadline_s == math.inf else now_s
                     self._stop(left)
@@ -411,6 +441,11 @@ class Gathering:
     def _tell(self, shares: Sequence[Share], word: Word) -> None:
         for share in shares:
             share.carrier.send(msgspec.json.encode(word) + b"\n")
+
+
+def _leave(shares: Sequence[Share], cause: str) -> None:
+    with ThreadPoolExecutor(len(shares)) as pool:  # each waits a second for its carrier
+        list(pool.map(lambda share: share.leave(cause), shares))
 
 
 Connect = Callable[[str], Carrier]  # makes what carries the lines of one machine, by the interpreter that answers there
@@ -453,7 +488,10 @@ def ask(command: str, settings: Settings, say: Say, connections: Connections) ->
             update = f"on {host}, {runner or 'python3'} -m pip install kerasbench"
             share = Share(host, found[host](runner), order, folder, files, file, update, settings.insecure)
             shares.append(share)
-        Gathering(shares, say, queue.Queue(0 if settings.cluster else WAITING)).run()
+        if settings.cluster:  # there a share waits its turn: a worker has one task at a time, and Dask looks after it
+            Gathering(shares, say, queue.Queue(), math.inf).run()
+        else:
+            Gathering(shares, say, queue.Queue(WAITING)).run()
     return shares
 
 

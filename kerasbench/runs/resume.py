@@ -1,6 +1,7 @@
 """Going on with a record: a run that was interrupted, or a sweep with more sizes where its series cross."""
 
 import dataclasses
+import os
 import shlex
 import statistics
 from collections.abc import Callable, Sequence
@@ -22,7 +23,6 @@ from kerasbench.results.code import measuring_code
 from kerasbench.results.record import (
     Record,
     ResumeConfig,
-    RunConfig,
     ScenarioRecord,
     TrialRecord,
     completed_rounds,
@@ -85,26 +85,29 @@ def require_named_again(interrupted: Interrupted, named: ResumeConfig) -> None:
     A result file may be anybody's, also one that this machine seems to have begun.
     """
     config = interrupted.record.config
-    if _executed(config.scenarios, config.model_config) != _executed(named.scenarios, named.model_config):
-        words = to_name_again(config)
+    if executed(config.scenarios, config.model_config) != executed(named.scenarios, named.model_config):
+        words = to_name_again(config.scenarios, config.model_config)
         advice = f"--resume {words}" if words else "this run had none; leave out the files and --trust"
         raise UsageError(f"{interrupted.file}: --resume runs files of a run only if you name them again: {advice}")
 
 
-def to_name_again(config: RunConfig) -> str:
+def to_name_again(scenarios: Sequence[str], config: ModelConfig) -> str:
     """Return the options that --resume needs besides, because they say which files are executed; mostly none."""
-    words = [f"--scenario {shlex.quote(file)}" for file in catalog.own_files(config.scenarios)]
-    if config.model_config.custom:
-        words.append(f"--custom {shlex.quote(config.model_config.custom)}")
-    if config.model_config.trust:
+    words = [f"--scenario {shlex.quote(file)}" for file in catalog.own_files(scenarios)]
+    if config.custom:
+        words.append(f"--custom {shlex.quote(config.custom)}")
+    if config.trust:
         words.append("--trust")
     return " ".join(words)
 
 
-def _executed(scenarios: Sequence[str], config: ModelConfig) -> tuple[set[Path], Path | None, bool]:
-    """Return the scenarios' files, the one with a model's own layers, and whether a model may run code of its own."""
-    custom = Path(config.custom).resolve() if config.custom else None
-    return {Path(file).resolve() for file in catalog.own_files(scenarios)}, custom, config.trust
+def executed(scenarios: Sequence[str], config: ModelConfig) -> tuple[set[str], str, bool]:
+    """Return the scenarios' files, the one with a model's own layers, and whether a model may run code of its own.
+
+    No file is looked at: a result may name what is the name of none.
+    """
+    custom = os.path.abspath(config.custom) if config.custom else ""
+    return {os.path.abspath(file) for file in catalog.own_files(scenarios)}, custom, config.trust
 
 
 def carry(record: Record, planned: Plan, probes: Probes) -> tuple[list[TrialRecord], list[TrialRecord]]:

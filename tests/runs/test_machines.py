@@ -24,8 +24,9 @@ import kerasbench
 from kerasbench import __version__
 from kerasbench.cli import main
 from kerasbench.errors import UsageError
+from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.code import all_measuring_code
-from kerasbench.results.record import Record, TrialRecord
+from kerasbench.results.record import INTERRUPTED, Carried, Record, TrialRecord
 from kerasbench.results.store import load
 from kerasbench.runs import cluster, machines, share
 from kerasbench.runs.share import Hello, Line
@@ -119,7 +120,7 @@ def test_each_machine_measures_its_share_and_nothing_is_left_there(
         assert f"{name}: [{2 * ROUNDS}/{2 * ROUNDS}] " in err
         assert shares(two / name) == [] and running(two / name) == ""
     for line in ssh_log.read_text().splitlines():
-        assert line.startswith("-T -oBatchMode=yes ") and " -oControlMaster=no -- " in line
+        assert line.startswith("-T -a -x -oBatchMode=yes ") and " -oControlMaster=no -- " in line
     assert next((two / "results").glob("*.json")).with_suffix(".md").is_file()
 
 
@@ -212,6 +213,13 @@ class Played:
         return "it has said all"
 
 
+class Silent(Played):
+    """A machine that says nothing, and does not end."""
+
+    def start(self, share: machines.Share, inbox: machines.Inbox) -> None:
+        """Say nothing."""
+
+
 def of_carrier(carrier: machines.Carrier, folder: Path) -> machines.Share:
     return machines.Share("box", carrier, share.Order("a", "run", Settings()), folder)
 
@@ -227,6 +235,14 @@ def raw(data: object) -> msgspec.Raw:
 
 BEGUN = dataclasses.replace(made.record(*TRIALS), trials=[])
 BEGIN = {"begin": raw(BEGUN)}
+
+
+def of_others(**config: Any) -> msgspec.Raw:
+    """Return a run that was measured otherwise than it was asked for, as it says."""
+    return raw(made.changed(BEGUN, config=config))
+
+
+OTHER_FILES = "it measured other files than it was asked for"
 NEGATIVE = dataclasses.replace(made.trial(), wall_ns=-5)
 OTHER = dataclasses.replace(made.trial(), scenario="another")
 OLDER = Hello("0.0.1", "", "3.11", "/p", 0)
@@ -258,6 +274,13 @@ def run_of(trials: Sequence[TrialRecord]) -> str:
         (lines_of({"begin": raw(dataclasses.replace(BEGUN, started="../../x"))}), "it began at '../../x'"),
         (lines_of({"begin": raw(dataclasses.replace(BEGUN, started="2026-99-99T99:99:99Z"))}), "it began at '2026-99"),
         (lines_of({"begin": raw(dataclasses.replace(BEGUN, started="\0"))}), "not what kerasbench writes"),
+        (lines_of({"begin": of_others(scenarios=["/home/me/secret.py"])}), OTHER_FILES),
+        (lines_of({"begin": of_others(scenarios=["\0.py"])}), OTHER_FILES),
+        (lines_of({"begin": of_others(model_config=ModelConfig(custom="/home/me/secret.py"))}), OTHER_FILES),
+        (lines_of({"begin": of_others(model_config=ModelConfig(trust=True))}), OTHER_FILES),
+        (lines_of({"begin": of_others(keep_env={"TOKEN": "x"})}), OTHER_FILES),
+        (lines_of(BEGIN, {"end": of_others(scenarios=["/home/me/secret.py"])}), OTHER_FILES),
+        (lines_of(*[{"say": "x"}] * 11), "it says more than kerasbench does (11 lines)"),
         (lines_of(hello=OLDER), f"kerasbench 0.0.1 there, {__version__} here: "),
         (lines_of(hello=Hello(__version__, "other", "3.11", "/p", 0)), "has other code there (other, and "),
     ],
@@ -266,6 +289,7 @@ def test_what_no_kerasbench_sends_is_refused_and_the_others_go_on(
     tmp_path: Path, said: str, cause: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(machines, "MOST_LINE_BYTES", 100_000)
+    monkeypatch.setattr(machines, "MOST_SAID", 10)
     heard: list[str] = []
     odd, fine = (of_carrier(Played(one), tmp_path) for one in (said, run_of(TRIALS)))
     machines.Gathering([odd, fine], lambda host, line: heard.append(line), machines.Inbox()).run()
@@ -274,14 +298,37 @@ def test_what_no_kerasbench_sends_is_refused_and_the_others_go_on(
 
 
 def test_of_a_machine_that_is_lost_before_it_has_sent_what_it_had_there_is_nothing_to_read(tmp_path: Path) -> None:
-    lost = of_carrier(Played(lines_of(BEGIN | {"known": 2}, {"trial": raw(TRIALS[0])})), tmp_path)
-    machines.Gathering([lost], lambda host, line: None, machines.Inbox()).run()
-    assert (lost.file, lost.is_unfinished) == (None, False)
+    for known in (2, -1):
+        lost = of_carrier(Played(lines_of(BEGIN | {"known": known}, {"trial": raw(TRIALS[0])})), tmp_path)
+        machines.Gathering([lost], lambda host, line: None, machines.Inbox()).run()
+        assert (lost.file, lost.is_unfinished, [*tmp_path.iterdir()]) == (None, False, [])
     named = BEGIN | {"python": ["torch@old=/cache/python"]}
     begun = of_carrier(Played(lines_of(named, {"trial": raw(TRIALS[0])})), tmp_path)
     machines.Gathering([begun], lambda host, line: None, machines.Inbox()).run()
     assert begun.file is not None and len(load(begun.file).trials) == 1 and begun.is_unfinished
     assert begun.python == ["torch@old=/cache/python"]  # which it takes to go on there
+
+
+def test_one_that_says_no_hello_is_left_and_one_that_has_said_it_is_not(tmp_path: Path) -> None:
+    heard: list[str] = []
+    silent, greeted = (of_carrier(carrier, tmp_path) for carrier in (Silent(""), Played(run_of(TRIALS))))
+    greeted.hello = HELLO
+    machines.Gathering([silent, greeted], lambda host, line: heard.append(line), machines.Inbox(), 0.0).run()
+    assert silent.cause.startswith("no answer in 0 s: ") and greeted.is_done
+    assert silent.cause in heard
+
+
+def test_what_goes_on_is_what_was_asked_for_here_and_not_what_a_file_says(
+    two: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The file may be anybody's, or the machine that wrote it."""
+    stranger = dataclasses.replace(made.record(*TRIALS), carried=Carried("box", "a"), stopped_because=INTERRUPTED)
+    made.stored(two / "results", made.changed(stranger, config={"scenarios": ["/home/me/secret.py"]}))
+    asked_for = of_others(scenarios=[str(two / "mine.py")])
+    answering(two, "box", lines_of({"begin": asked_for, "known": 2}))
+    assert main.main(words(two, ["box"], "--resume")) == 1
+    _, err = capsys.readouterr()
+    assert err.splitlines()[-1].endswith(f" --scenario {two / 'mine.py'}") and "secret" not in err
 
 
 @pytest.mark.parametrize(

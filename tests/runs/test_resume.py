@@ -244,6 +244,7 @@ MODEL = RunConfig(scenarios=["mnist_dense", "evil.keras"], model_config=ModelCon
         (MODEL, ResumeConfig(scenarios=["other.keras"], model_config=MODEL.model_config), "--scenario evil.keras"),
         (RunConfig(scenarios=["mine.py/tiny"]), ResumeConfig(), "--resume --scenario mine.py"),
         (RunConfig(), ResumeConfig(scenarios=["mine.py"]), "this run had none"),
+        (RunConfig(scenarios=["\0.py"]), ResumeConfig(), "--resume --scenario"),  # no name of a file
     ],
 )
 def test_what_a_file_alone_names_is_not_executed(begun: RunConfig, named: ResumeConfig, advice: str) -> None:
