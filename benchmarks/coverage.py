@@ -16,7 +16,8 @@ import statistics
 from collections.abc import Sequence
 
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, Verdict, estimate, judge, judge_all
-from kerasbench.analysis.ratios import TYPICAL_SCATTER, by_slices, over_blocks
+from kerasbench.analysis.families import TYPICAL_SCATTER
+from kerasbench.analysis.ratios import by_slices, over_blocks
 from kerasbench.plan.duration import RunScatter, minimum_detectable_effect
 from kerasbench.protocol.measurement import Slice, Slices
 

@@ -26,6 +26,7 @@ from scipy.special import stdtr
 
 from kerasbench.analysis import ratios
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, confidence_of, prior_of, t_quantile
+from kerasbench.analysis.families import Family
 from kerasbench.analysis.summary import summarize
 from kerasbench.results.store import load
 
@@ -79,12 +80,13 @@ def page(truth: Sequence[float], blocks: int, degrees: float, moderated: bool, r
 
 
 def measured_logs(file: Path) -> list[list[float]]:
-    """Return the logarithm in each block of each row's ratios to its first column."""
+    """Return the logarithm in each block of each row's ratios between backends or devices to its first column."""
     summary = summarize(load(file))
     return [
         [one.log for one in ratios.of_blocks(pair, row.headline) if not one.disturbed]
         for row in summary.rows
-        for pair in ratios.neighbours(row.cases.values(), is_one_backend=False)
+        for pair in ratios.neighbours(row.cases.values())
+        if ratios.family_of(*pair) is Family.BACKENDS
     ]
 
 

@@ -5,8 +5,8 @@
 
 Each block of each two columns of a row is taken alone, as a quick run has it, and its interval is compared with the
 ratio of all other blocks. ``between`` is the standard deviation between blocks that slices do not explain, in the
-median over the ratios: kerasbench/analysis/ratios.py has a constant for each metric that widens the interval of one
-block.
+median over the ratios: kerasbench/analysis/families.py says for each family of ratios by how much the interval of one
+block is widened.
 
 Intervals of training steps that miss by more than 5 % are counted by row and columns. Would the block's own slices have
 told? Printed is the part of them, and of the others, whose halves in time differ by more than those of nine blocks in
@@ -28,7 +28,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from kerasbench.analysis.cases import CaseSummary, Row
-from kerasbench.analysis.ratios import by_slices, ratio_of, spread, typical_scatter
+from kerasbench.analysis.families import Family
+from kerasbench.analysis.ratios import assumed_scatter, by_slices, family_of, ratio_of, spread
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.measurement import Slices
 from kerasbench.results.store import load
@@ -47,8 +48,8 @@ def main(files: list[Path], first: int) -> None:
         trials = [one for one in record.trials if one.round >= first]
         rows += summarize(dataclasses.replace(record, trials=trials)).rows
     pairs = [pair for row in rows for pair in itertools.combinations(row.cases.values(), 2)]
-    for metric in METRICS:
-        say(metric, [(a, b) for a, b in pairs if len(blocks(a, b)) >= LEAST])
+    for family, metric in itertools.product(Family, METRICS):
+        say(family, metric, [pair for pair in pairs if len(blocks(*pair)) >= LEAST and family_of(*pair) is family])
     for name, halved in (("halves in time", in_time), ("odd and even slices", by_turns)):
         apart = [found for a, b in pairs for found in differences(a, b, halved)]
         wide = math.sqrt(statistics.fmean(one**2 for one in apart))
@@ -102,13 +103,14 @@ def drifted(case: CaseSummary) -> Iterator[float]:
             yield abs(math.log(statistics.median(each[middle:]) / statistics.median(each[:middle])))
 
 
-def say(metric: str, pairs: list[Pair]) -> None:
+def say(family: Family, metric: str, pairs: list[Pair]) -> None:
     hits = [hit for a, b in pairs for hit in held(a, b, metric)]
     unexplained = [found.between for a, b in pairs if (found := spread(a, b, metric)) is not None]
     if hits:
         print(
-            f"{metric}: the interval of one block holds the ratio of the others in {statistics.fmean(hits):.0%} of "
-            f"{len(hits)}; between blocks {statistics.median(unexplained):.1%}, assumed {typical_scatter(metric):.0%}"
+            f"{family.name}, {metric}: the interval of one block holds the ratio of the others in "
+            f"{statistics.fmean(hits):.0%} of {len(hits)}; between blocks {statistics.median(unexplained):.1%}, "
+            f"assumed {statistics.median(assumed_scatter(a, b, metric) for a, b in pairs):.1%}"
         )
 
 

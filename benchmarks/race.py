@@ -18,13 +18,13 @@ import numpy as np
 
 from kerasbench.analysis import race
 from kerasbench.analysis.estimates import LogEstimate
-from kerasbench.analysis.ratios import TYPICAL_SCATTER
+from kerasbench.analysis.families import ASSUMED, TYPICAL_SCATTER, Family
 from kerasbench.results.record import RACE
 
 BACKENDS, SETTINGS = 3, 4
 MARGIN, LOOKS = 0.05, RACE.max_rounds
 BETWEEN_BACKENDS, BETWEEN_SETTINGS = 0.065, 0.02  # standard deviations of a block's log ratio
-OF_ONE_BACKEND = 0.015 * math.sqrt(2)  # what the race assumes of these, as of TensorFlow in analysis/ratios.py
+OF_ONE_BACKEND = ASSUMED[Family.OPTIONS].blocks  # what a race assumes of these
 DEGREES = 2.2  # of the distribution of a backend's scatter, as committed results have it (benchmarks/moderated.py)
 WITHIN = 0.028  # what a block's slices leave unknown
 RACES = 1000

@@ -5,7 +5,7 @@
 Ratios are those of a row's columns to the fastest of ONE, with their 95 % intervals. They agree where they are apart by
 no more than both intervals reach (half of each, added). *Jointly*: by no more than the interval of their difference
 does, which is narrower: if the two differed by chance alone, 95 % would agree so. Printed last is how many would agree
-if each interval allowed for other sittings by some other standard deviation than by analysis.ratios.BETWEEN_SITTINGS.
+if each interval allowed for other sittings by some other standard deviation than by analysis.families.ASSUMED.
 """
 
 import math

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from kerasbench.analysis.cases import CaseSummary
-from kerasbench.analysis.estimates import LogEstimate, Priors
+from kerasbench.analysis.estimates import LogEstimate
+from kerasbench.analysis.families import Priors
 from kerasbench.analysis.ratios import by_rounds
 from kerasbench.events import Event
 from kerasbench.host.noise import Surroundings

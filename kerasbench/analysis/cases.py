@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, LogEstimate, Priors, learned, mean_interval
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, LogEstimate, learned, mean_interval
+from kerasbench.analysis.families import Priors
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import CPU, IEEE, CaseKey, Column, Size

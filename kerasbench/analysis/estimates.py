@@ -458,11 +458,6 @@ def prior_of(samples: Sequence[tuple[float, float]]) -> Prior | None:
     return Prior(math.exp(middle + float(digamma(degrees / 2)) - math.log(degrees / 2)), degrees, len(samples))
 
 
-# How the ratios of one run scatter, by their metric, and by whether they are of columns of one backend and device (a
-# control, a version, a twin), which scatter less than those of two. None for too few of them.
-Priors = Callable[[str, bool], Prior | None]
-
-
 def inverse_trigamma(value: float) -> float:
     """Return x with trigamma(x) = value, for a value above 0 (Newton's method, as in Smyth's appendix)."""
     from scipy.special import polygamma

@@ -96,7 +96,7 @@ def compare_by(metric: str, cases: Mapping[Column, CaseSummary]) -> Compare[Colu
         if not counted:  # memory has not had both at once
             return ratios.ratio_of(*pair, metric, cases.values())
         slices = statistics.fmean((block.error or 0.0) ** 2 for block in counted)
-        scatter = ratios.assumed_scatter((pair[0].trials[0], pair[1].trials[0]), metric)
+        scatter = ratios.assumed_scatter(*pair, metric)
         ratio = interval([block.log for block in counted], math.sqrt(slices + scatter**2))
         return dataclasses.replace(ratio, disturbed=all(block.disturbed for block in blocks))
 

@@ -16,13 +16,13 @@ from kerasbench.analysis.estimates import (
     MIN_TRIALS_FOR_INTERVAL,
     LogEstimate,
     Prior,
-    Priors,
     median_error,
     prior_of,
     variance,
 )
+from kerasbench.analysis.families import ASSUMED, Family, Priors
 from kerasbench.analysis.generation import Growth, by_cycle
-from kerasbench.analysis.metrics import BY_NAME, CALLED, PER_TOKEN, RATE, generation_of
+from kerasbench.analysis.metrics import BY_NAME, CALLED, RATE, generation_of
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import (
     GROWS,
@@ -35,22 +35,6 @@ from kerasbench.protocol.measurement import (
 )
 from kerasbench.results.record import TrialRecord
 
-# By how much two processes of one case differ, as the standard deviation of the logarithm, measured over blocks of the
-# same case as two columns (benchmarks/same_twice.py). A block's slices cannot know it.
-BETWEEN_PROCESSES = {"jax": 0.01, "tensorflow": 0.015}
-BETWEEN_OTHERS = 0.03
-# By how much the ratio of two backends, or of two devices, differs from block to block, beyond what slices and
-# processes explain: so that one block's interval holds what the others found in 95 % of cases or more. Of training
-# steps it does on each of two days on a small cloud machine; with 0.05 it did in 90 % on one of them
-# (benchmarks/one_block.py, docs/studies.md).
-TYPICAL_SCATTER = 0.07
-SCATTERS = {
-    **dict.fromkeys((*(f"{called}_p50_ms" for called in CALLED), *PER_TOKEN), 0.08),  # a token is a call
-    "predict_samples_per_s": 0.06,
-}
-# By how much the ratio of two backends, or of two devices, differs from one sitting of a machine to another, beyond
-# what blocks show: a standard deviation of the logarithm (docs/studies.md, "Sittings of one night").
-BETWEEN_SITTINGS = 0.02
 SPEEDS = ("ms", "s", RATE)  # units of what it is known of; memory does not follow the machine's hours
 
 LEAST_UNDISTURBED = 6  # cycles, or half of them all: units that cannot be made shorter have three
@@ -290,13 +274,14 @@ def _between_sittings(cases: tuple[CaseSummary, CaseSummary], metric: str, ratio
     Sittings count by their blocks, as they do in the ratio.
     """
     a, b = cases
-    if ratio.basis == "sittings" or BY_NAME[metric].unit not in SPEEDS or is_one_backend((a.trials[0], b.trials[0])):
+    if ratio.basis == "sittings" or BY_NAME[metric].unit not in SPEEDS:
         return 0.0
+    between = ASSUMED[family_of(a, b)].between_sittings
     if len({trial.sitting for case in cases for trial, _ in case.trials}) == 1:  # nearly always
-        return BETWEEN_SITTINGS
+        return between
     sittings = _by_sitting(in_common(a, b), metric).values()
     counts = [sum(ratio.disturbed or not one.disturbed for one in blocks) for blocks in sittings]
-    return BETWEEN_SITTINGS * math.hypot(*counts) / sum(counts) if any(counts) else BETWEEN_SITTINGS
+    return between * math.hypot(*counts) / sum(counts) if any(counts) else between
 
 
 def ratio_of(
@@ -305,8 +290,8 @@ def ratio_of(
     """Return the ratio a/b of a metric over the blocks that both cases had; None where nothing can be divided.
 
     Three blocks in which torch takes 2.0, 2.1 and 1.9 times as long as jax: 2.0, with Student's t interval over the
-    three, moderated by what ``priors`` know of the run's other ratios. One block: its interval is that of its slices,
-    widened by what blocks differ by (7 % for training steps). Where the two did not fit into memory together, one of
+    three, moderated by what ``priors`` know of the run's other ratios of the family. One block: its interval is that of
+    its slices, widened by what blocks of the family differ by. Where the two did not fit into memory together, one of
     the ``others`` may have been beside each of them: torch/tensorflow times tensorflow/jax. Where there is none they
     are paired by rounds, as are those that were measured one process after another. The first of these ways that has
     three blocks or rounds is taken, or else the first that there is.
@@ -316,8 +301,8 @@ def ratio_of(
     pairs = in_common(a, b)
     direct = None
     if pairs:
-        prior = prior_for(pairs[0], metric, priors)
-        direct = _over_sittings(list(_by_sitting(pairs, metric).values()), assumed_scatter(pairs[0], metric), prior)
+        prior = priors(metric, family_of(a, b)) if priors else None
+        direct = _over_sittings(list(_by_sitting(pairs, metric).values()), assumed_scatter(a, b, metric), prior)
     if _is_enough(direct) or len(pairs) >= MIN_TRIALS_FOR_INTERVAL:
         return direct
     indirect = _by_way_of(others, a, b, metric, MIN_TRIALS_FOR_INTERVAL if pairs else 1, priors)
@@ -329,10 +314,10 @@ def ratio_of(
 
 def in_sittings(row: Row, a: Column, b: Column, metric: str) -> dict[int, LogEstimate]:
     """Return the ratio a/b of a metric by the blocks of each sitting alone."""
-    pairs = in_common(row.cases[a], row.cases[b])
+    cases = row.cases[a], row.cases[b]
     ratios = {
-        sitting: over_blocks(blocks, assumed_scatter(pairs[0], metric))
-        for sitting, blocks in _by_sitting(pairs, metric).items()
+        sitting: over_blocks(blocks, assumed_scatter(*cases, metric))
+        for sitting, blocks in _by_sitting(in_common(*cases), metric).items()
     }
     return {sitting: ratio for sitting, ratio in ratios.items() if ratio is not None}
 
@@ -451,40 +436,30 @@ def _over_sittings(sittings: Sequence[Sequence[BlockRatio]], scatter: float, pri
     return over_blocks([one for blocks in sittings for one in blocks], scatter, prior)
 
 
-def typical_scatter(metric: str) -> float:
-    """Return by how much a ratio of two backends is assumed to differ from block to block where too few were made."""
-    return SCATTERS.get(metric, TYPICAL_SCATTER)
+def family_of(a: CaseSummary, b: CaseSummary) -> Family:
+    """Return the family of the ratio of two cases that have trials."""
+    (one, _), (other, _) = a.trials[0], b.trials[0]
+    return Family.of(one.column, other.column)
 
 
-def assumed_scatter(pair: tuple[MeasuredTrial, MeasuredTrial], metric: str) -> float:
+def assumed_scatter(a: CaseSummary, b: CaseSummary, metric: str) -> float:
     """Return by how much the ratio of these two is assumed to differ from block to block."""
-    if not is_one_backend(pair):
-        return typical_scatter(metric)
-    return math.sqrt(2) * BETWEEN_PROCESSES.get(pair[0][0].backend, BETWEEN_OTHERS)
-
-
-def prior_for(pair: tuple[MeasuredTrial, MeasuredTrial], metric: str, priors: Priors | None) -> Prior | None:
-    """Return what the run's other ratios know of the scatter of this one."""
-    return priors(metric, is_one_backend(pair)) if priors else None
-
-
-def is_one_backend(pair: tuple[MeasuredTrial, MeasuredTrial]) -> bool:
-    """Tell whether both are columns of one backend on one device: what hits one hits the other."""
-    (a, _), (b, _) = pair
-    return (a.backend, a.device.label) == (b.backend, b.device.label)
+    return ASSUMED[family_of(a, b)].between_blocks(a.trials[0][0].backend, metric)
 
 
 def priors_of(rows: Sequence[Iterable[CaseSummary]]) -> Priors:
     """Return how the ratios of a run's rows scatter from block to block."""
+    pairs: dict[Family, list[tuple[CaseSummary, CaseSummary]]] = {family: [] for family in Family}
+    for pair in (pair for cases in rows for pair in neighbours(cases)):
+        pairs[family_of(*pair)].append(pair)
 
     @cache
-    def prior(metric: str, is_one_backend: bool) -> Prior | None:
-        samples = []  # variance and degrees of freedom of each row's ratios, to its first column or its backend's first
-        for cases in rows:
-            for pair in neighbours(cases, is_one_backend):
-                logs = [one.log for one in of_blocks(pair, metric) if not one.disturbed]
-                if len(logs) >= MIN_TRIALS_FOR_INTERVAL:
-                    samples.append((variance(logs), len(logs) - 1.0))
+    def prior(metric: str, family: Family) -> Prior | None:
+        samples = []  # variance and degrees of freedom of each ratio
+        for pair in pairs[family]:
+            logs = [one.log for one in of_blocks(pair, metric) if not one.disturbed]
+            if len(logs) >= MIN_TRIALS_FOR_INTERVAL:
+                samples.append((variance(logs), len(logs) - 1.0))
         return prior_of(samples)
 
     return prior
@@ -495,14 +470,15 @@ def of_blocks(pair: tuple[CaseSummary, CaseSummary], metric: str) -> list[BlockR
     return _blocks(in_common(*pair), metric)
 
 
-def neighbours(cases: Iterable[CaseSummary], is_one_backend: bool) -> list[tuple[CaseSummary, CaseSummary]]:
-    """Return the pairs of a row whose ratios do not follow from each other."""
-    by_backend: dict[tuple[str, str], list[CaseSummary]] = {}
+def neighbours(cases: Iterable[CaseSummary]) -> list[tuple[CaseSummary, CaseSummary]]:
+    """Return the pairs of a row whose ratios do not follow from each other: each case with one before it.
+
+    That is the first of those that have most in common with it.
+    """
+    pairs, before = [], list[CaseSummary]()
     for case in cases:
         if case.failure is None and case.trials:
-            trial, _ = case.trials[0]
-            by_backend.setdefault((trial.backend, trial.device.label), []).append(case)
-    if is_one_backend:
-        return [(own[0], other) for own in by_backend.values() for other in own[1:]]
-    firsts = [own[0] for own in by_backend.values()]
-    return [(firsts[0], other) for other in firsts[1:]]
+            if before:
+                pairs.append((min(before, key=lambda one: family_of(one, case)), case))
+            before.append(case)
+    return pairs

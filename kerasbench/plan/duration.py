@@ -10,9 +10,10 @@ from itertools import islice
 from pathlib import Path
 
 from kerasbench.analysis import estimates
+from kerasbench.analysis.cases import HEADLINE
 from kerasbench.analysis.estimates import CONFIDENCE, MIN_RATIOS, MIN_TRIALS_FOR_INTERVAL, errors_beyond
+from kerasbench.analysis.families import ASSUMED, TYPICAL_SCATTER, Family
 from kerasbench.analysis.metrics import NS_PER_S
-from kerasbench.analysis.ratios import BETWEEN_SITTINGS, TYPICAL_SCATTER
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import ResultsError
 from kerasbench.host import Machine
@@ -51,20 +52,36 @@ def recall(folder: Path, machine: Machine, planned: Plan) -> History:
     How long a trial takes is told by those that measured as much: those of ``--quick`` say nothing of a soak.
     """
     durations: dict[CaseKey, list[float]] = {}
-    scatter = None
+    scatter, family = None, family_of(planned)
     for file, record in _newest(folder, machine, planned.effort.protocol.kind):
         for trial in record.trials if record.config.effort.protocol == planned.effort.protocol else ():
             if trial.measurement is not None:
                 durations.setdefault(trial.case, []).append(trial.own_ns / NS_PER_S)
         in_turn = any(trial.block for trial in record.trials)  # older ones did not, and scatter more
         if scatter is None and in_turn:
-            scatter = run_scatter(summarize(record), file.name)
-    return History({case: statistics.median(spent) for case, spent in durations.items()}, scatter or RunScatter())
+            scatter = run_scatter(summarize(record), family, file.name)
+    if scatter is None:
+        blocks = [ASSUMED[family].between_blocks(case.backend, HEADLINE) for case in planned.cases]
+        scatter = RunScatter(max(blocks, default=TYPICAL_SCATTER))
+    return History({case: statistics.median(spent) for case, spent in durations.items()}, scatter)
 
 
-def run_scatter(summary: Summary, source: str = "") -> RunScatter | None:
-    """Return how ratios scatter: the medians over all pairs of cases that are compared; None before three blocks."""
-    ratios = [comparison.ratio for ranking in summary.rankings for comparison in ranking.comparisons]
+def family_of(planned: Plan) -> Family:
+    """Return the family of the ratios that a plan is about; of several the one that scatters most."""
+    columns = [case.column for case in planned.cases if case.column.competes]
+    if planned.config.versus or not columns:
+        return Family.REPEATED
+    return max(Family.of(columns[0], other) for other in columns)
+
+
+def run_scatter(summary: Summary, family: Family, source: str = "") -> RunScatter | None:
+    """Return how a family's ratios scatter: the medians over all that are compared; None before three blocks."""
+    ratios = [
+        one.ratio
+        for ranking in summary.rankings
+        for one in ranking.comparisons
+        if ranking.fastest is not None and Family.of(ranking.fastest, one.rival) is family
+    ]
     found = [
         estimates.scatter(one)
         for one in ratios
@@ -98,8 +115,7 @@ def detectable(planned: Plan, effect: float, scatter: RunScatter) -> dict[int, f
     if most < MIN_TRIALS_FOR_INTERVAL:
         return {}
     after = (max(least, MIN_TRIALS_FOR_INTERVAL), most)  # a race begins with one
-    one_backend = planned.config.versus or len({(case.backend, case.device.label) for case in planned.cases}) == 1
-    between = 0.0 if one_backend else BETWEEN_SITTINGS
+    between = ASSUMED[family_of(planned)].between_sittings
     return {rounds: minimum_detectable_effect(rounds, scatter, effect, together, between) for rounds in after}
 
 

@@ -13,6 +13,7 @@ from kerasbench.analysis.estimates import (
     detectable,
     rounds_to_see,
 )
+from kerasbench.analysis.families import Family
 from kerasbench.analysis.metrics import BY_NAME, RATE
 from kerasbench.analysis.rankings import Comparison, Contrast, Ranking
 from kerasbench.analysis.series import Crossing
@@ -256,19 +257,26 @@ def _rounded_up(share: float) -> str:
     return f"{math.ceil(100 * share)} %" if share < 1 else f"{math.ceil(1 + share):,}×"
 
 
+BETWEEN = {Family.BACKENDS: "backends or devices", Family.OPTIONS: "options of one backend"}
+
+
 def any_sitting(rankings: Sequence[Ranking]) -> list[str]:
     """Return by how much the intervals are wider than those of the sittings that were measured; nothing if none is."""
-    deviation = max((one.ratio.between_sittings for ranking in rankings for one in ranking.comparisons), default=0.0)
-    if not deviation:
+    deviations = dict.fromkeys(BETWEEN, 0.0)
+    for ranking in rankings:
+        for one in ranking.comparisons:
+            if ranking.fastest is not None and one.ratio.between_sittings:
+                family = Family.of(ranking.fastest, one.rival)
+                deviations[family] = max(deviations[family], one.ratio.between_sittings)
+    allowed = [f"between {BETWEEN[one]} by {100 * by:.2g} %" for one, by in deviations.items() if by]
+    if not allowed:
         return []
-    by = f"{100 * deviation:.2g} %"
-    allowed = f"ratios that change by {by} from day to day"
-    return [f"Intervals between backends or devices allow for {allowed} (docs/method.md)."]
+    return [f"Intervals allow for ratios that change from day to day: {', '.join(allowed)} (docs/method.md)."]
 
 
 def moderated(summary: Summary) -> list[str]:
     """Return how the ratios of the run scatter, where intervals borrow from that."""
-    priors = {(row.run, row.headline): row.priors(row.headline, False) for row in summary.rows if row.priors}
+    priors = {(row.run, row.headline): row.priors(row.headline, Family.BACKENDS) for row in summary.rows if row.priors}
     described = dict.fromkeys(
         f"{percent(math.sqrt(one.variance))} ({one.ratios} ratios, worth {one.degrees:.2g} degrees of freedom)"
         for one in priors.values()

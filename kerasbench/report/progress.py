@@ -22,7 +22,7 @@ from kerasbench.analysis.findings import findings
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.ratios import by_slices
 from kerasbench.plan.cases import Case, Plan
-from kerasbench.plan.duration import Eta, History, RunScatter, detectable, run_scatter
+from kerasbench.plan.duration import Eta, History, RunScatter, detectable, family_of, run_scatter
 from kerasbench.protocol.measurement import (
     ALL,
     BATCH,
@@ -403,7 +403,7 @@ class ConsoleProgress:
         of_versions = [line for one in found.versus for line in comparisons.sentences(one)]
         for line in of_versions or answer.sentences(found):
             self._say(f"  {line}")
-        scatter = run_scatter(found.summary)
+        scatter = run_scatter(found.summary, family_of(self._planned))
         if scatter is None:
             return
         found_after = detectable(self._planned, record.minimal_effect, scatter)

@@ -15,7 +15,8 @@ import psutil
 
 from kerasbench import backends, text
 from kerasbench.analysis import ratios
-from kerasbench.analysis.estimates import Priors, minimal_effect
+from kerasbench.analysis.estimates import minimal_effect
+from kerasbench.analysis.families import Priors
 from kerasbench.errors import ResultsError
 from kerasbench.events import (
     BlockStarted,
@@ -458,8 +459,9 @@ class Run:
             lambda: self.launch(members, policy, ending.hear, alone),
             lambda reason: self.on_event(Waiting(cases[0].row_label, reason)),
         )
-        for member, held_bytes in budget.seen_on_cards().items():
-            known[member].saw_on_card(held_bytes)
+        if alone:  # else several have started between two looks
+            for member, held_bytes in budget.seen_on_cards().items():
+                known[member].saw_on_card(held_bytes)
         several = sum(outcome is not None for outcome in outcomes) > 1
         trials: list[tuple[Case, TrialRecord]] = []
         for case, outcome, around in zip(cases, outcomes, seen, strict=True):

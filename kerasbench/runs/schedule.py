@@ -16,8 +16,8 @@ from types import MappingProxyType
 
 from kerasbench.analysis import ratios
 from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, CaseSummary, headline_of, summarize_case
-from kerasbench.analysis.estimates import LogEstimate, Prior, Priors, median_error, minimal_effect, t_quantile, variance
-from kerasbench.analysis.ratios import TYPICAL_SCATTER
+from kerasbench.analysis.estimates import LogEstimate, Prior, median_error, minimal_effect, t_quantile, variance
+from kerasbench.analysis.families import TYPICAL_SCATTER, Priors
 from kerasbench.plan.cases import SOAK_TURNS, Case, Shared
 from kerasbench.protocol.columns import CaseKey
 from kerasbench.protocol.descriptions import WorkloadDescription
@@ -430,8 +430,8 @@ def scatter_of(a: CaseSummary, b: CaseSummary, metric: str, priors: Priors | Non
     if not blocks:
         return None
     within = statistics.fmean((one.error or 0.0) ** 2 for one in blocks)
-    prior = ratios.prior_for(pairs[0], metric, priors)
-    prior = prior or Prior(within + ratios.assumed_scatter(pairs[0], metric) ** 2, ASSUMED_DEGREES, 0)
+    prior = priors(metric, ratios.family_of(a, b)) if priors else None
+    prior = prior or Prior(within + ratios.assumed_scatter(a, b, metric) ** 2, ASSUMED_DEGREES, 0)
     own = variance([one.log for one in blocks]) if len(blocks) > 1 else 0.0
     total, _ = prior.moderate(own, len(blocks) - 1)
     by_stage: dict[str, list[float]] = {}

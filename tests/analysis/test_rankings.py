@@ -7,6 +7,7 @@ import pytest
 
 from kerasbench.analysis.cases import HEADLINE, STEADY
 from kerasbench.analysis.estimates import Verdict, estimate
+from kerasbench.analysis.families import ASSUMED, Family
 from kerasbench.analysis.findings import Findings, findings
 from kerasbench.analysis.rankings import Ranking, break_evens, of_keras, sittings, speed_ups
 from kerasbench.analysis.ratios import in_row, ratio_of
@@ -214,15 +215,15 @@ KERAS, NATIVE = Options(), Options(native=True)
 
 
 def test_the_price_is_the_ratio_to_the_twin_of_the_same_backend() -> None:
-    record = with_twins(("torch", KERAS, 3.0), ("torch", NATIVE, 1.5), ("jax", KERAS, 1.0), ("jax", NATIVE, 1.0))
+    record = with_twins(("torch", KERAS, 3.0), ("torch", NATIVE, 1.5), ("jax", KERAS, 1.0), ("jax", NATIVE, 2.0))
     found = of_keras(summarize(record).rows, 0.03)
     assert [(one.column.backend, one.metric, one.verdict) for one in found] == [
-        ("jax", "steady_step_ms", Verdict.SAME),
-        ("jax", "epoch_s", Verdict.SAME),
+        ("jax", "steady_step_ms", Verdict.FASTER),
+        ("jax", "epoch_s", Verdict.FASTER),
         ("torch", "steady_step_ms", Verdict.SLOWER),
         ("torch", "epoch_s", Verdict.SLOWER),
     ]
-    assert [one.ratio.value for one in found] == pytest.approx([1.0, 1.0, 2.0, 2.0])
+    assert [one.ratio.value for one in found] == pytest.approx([0.5, 0.5, 2.0, 2.0])
 
 
 def test_a_twin_is_never_the_fastest_of_its_row() -> None:
@@ -325,15 +326,23 @@ def test_sittings_count_by_the_blocks_that_have_a_figure() -> None:
     assert known(in_row(row, torch, jax, STEADY)).between_sittings == pytest.approx(0.02 / math.sqrt(2))
 
 
-def test_what_hits_a_column_of_one_backend_hits_the_other() -> None:
+@pytest.mark.parametrize(
+    ("options", "family"),
+    [
+        (Options(control=True), Family.REPEATED),
+        (Options(environment="keras-3.14"), Family.REPEATED),
+        (Options(jit=True), Family.OPTIONS),
+    ],
+)
+def test_another_sitting_hits_two_of_the_same_alike_and_other_options_not(options: Options, family: Family) -> None:
     trials = [
-        made.in_block(index, made.sliced([ms] * 6), options=Options(jit=jit))
+        made.in_block(index, made.sliced([ms] * 6), options=own)
         for index in range(1, 4)
-        for jit, ms in ((False, 2.0), (True, 1.0))
+        for own, ms in ((Options(), 2.0), (options, 1.0))
     ]
     (row,) = summarize(made.record(*trials, rounds=3)).rows
     one, other = row.cases
-    assert known(in_row(row, one, other, HEADLINE)).between_sittings == 0
+    assert known(in_row(row, one, other, HEADLINE)).between_sittings == ASSUMED[family].between_sittings
 
 
 def test_of_three_the_interval_is_over_sittings() -> None:

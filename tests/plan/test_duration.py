@@ -10,8 +10,10 @@ import pytest
 import scipy.stats as reference
 
 from kerasbench.analysis.estimates import MIN_RATIOS, POWER, LogEstimate, Verdict, judge_all, prior_of, variance
+from kerasbench.analysis.families import ASSUMED, Family
 from kerasbench.analysis.summary import summarize
 from kerasbench.plan import duration
+from kerasbench.plan.cases import Plan
 from kerasbench.plan.duration import RunScatter
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Phase
@@ -45,11 +47,13 @@ def three_rounds(*, scatter: float) -> Record:
 
 
 def test_scatter_is_that_of_a_ratio_between_blocks() -> None:
-    found = duration.run_scatter(summarize(three_rounds(scatter=0.1)))
+    found = duration.run_scatter(summarize(three_rounds(scatter=0.1)), Family.BACKENDS)
     assert found is not None
     assert 0.09 < found.between < 0.11
     assert found.borrowed == 0  # of a single ratio
-    assert duration.run_scatter(summarize(made.record(made.trial(), made.trial(backend="jax")))) is None
+    assert (
+        duration.run_scatter(summarize(made.record(made.trial(), made.trial(backend="jax"))), Family.BACKENDS) is None
+    )
 
 
 def test_slices_of_one_block_say_nothing_of_how_blocks_scatter() -> None:
@@ -58,7 +62,7 @@ def test_slices_of_one_block_say_nothing_of_how_blocks_scatter() -> None:
     (one,) = ranking.comparisons
     sliced = dataclasses.replace(one, ratio=dataclasses.replace(one.ratio, basis="slices"))
     rankings = [dataclasses.replace(ranking, comparisons=[sliced])]
-    assert duration.run_scatter(dataclasses.replace(summary, rankings=rankings)) is None
+    assert duration.run_scatter(dataclasses.replace(summary, rankings=rankings), Family.BACKENDS) is None
 
 
 def test_a_plan_recalls_the_machine_s_own_trials(tmp_path: Path) -> None:
@@ -87,6 +91,36 @@ def test_the_newest_run_says_how_much_trials_scatter(tmp_path: Path) -> None:
     found = duration.recall(tmp_path, made.MACHINE, PLANNED)
     assert found.scatter.source == "2026-01-02T000000.json"
     assert found.scatter.between < 0.2
+
+
+JIT = made.case(backend="torch", options=Options(jit=True))
+AGAIN = made.case(backend="torch", options=Options(control=True))
+VERSUS = [
+    made.case(backend=one, options=Options(environment=label)) for one in ("jax", "torch") for label in ("a", "b")
+]
+
+
+@pytest.mark.parametrize(
+    ("planned", "family", "scatter"),
+    [
+        (made.plan(TORCH, JIT, JAX), Family.BACKENDS, 0.07),
+        (made.plan(TORCH, JIT, AGAIN), Family.OPTIONS, ASSUMED[Family.OPTIONS].blocks),
+        (made.changed(made.plan(*VERSUS), config={"versus": ["a", "b"]}), Family.REPEATED, 0.03 * math.sqrt(2)),
+    ],
+)
+def test_a_plan_assumes_what_is_known_of_the_family_of_its_ratios(
+    tmp_path: Path, planned: Plan, family: Family, scatter: float
+) -> None:
+    assert duration.family_of(planned) is family
+    assert duration.recall(tmp_path, made.MACHINE, planned).scatter == RunScatter(scatter)
+    seen = duration.detectable(planned, 0.03, RunScatter(0.0))[12]  # whatever it sees worse is of other sittings
+    assert (seen > 0.031) is (ASSUMED[family].between_sittings > 0)
+
+
+def test_how_ratios_of_backends_scattered_says_nothing_of_other_options(tmp_path: Path) -> None:
+    Store.create(tmp_path, "2026-01-02T03:04:05Z").finish(three_rounds(scatter=0.3))
+    assert duration.recall(tmp_path, made.MACHINE, PLANNED).scatter.source
+    assert not duration.recall(tmp_path, made.MACHINE, made.plan(TORCH, JIT)).scatter.source
 
 
 def test_how_long_a_trial_takes_is_told_by_those_that_measured_as_much(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ import itertools
 
 import pytest
 
+from kerasbench.analysis.families import ASSUMED, Family
 from kerasbench.analysis.findings import findings
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Code, Failure
@@ -131,6 +132,29 @@ def test_what_sittings_are_taken_to_differ_by_is_said_until_they_show_it(in_all:
     assert said is not None
     notes = " ".join(said.notes)
     assert told in notes and ("from day to day" in notes) is bool(told)
+
+
+def test_each_family_of_ratios_is_said_to_change_by_its_own() -> None:
+    columns = (("jax", Options(), 1.0), ("jax", Options(jit=False), 3.0), ("torch", Options(), 2.0))
+
+    def said(*shown: tuple[str, Options, float]) -> list[str]:
+        trials = [
+            made.in_block(block, made.sliced([step_ms] * 12), name=name, backend=backend, options=options)
+            for block in (1, 2, 3)
+            for name in SEVEN
+            for backend, options, step_ms in shown
+        ]
+        section = answer(findings(made.record(*trials, rounds=3)))
+        assert section is not None
+        return [one for one in section.notes if "from day to day" in one]
+
+    by = {family: f"{100 * assumed.between_sittings:g} %" for family, assumed in ASSUMED.items()}
+    backends = f"between backends or devices by {by[Family.BACKENDS]}"
+    options = f"between options of one backend by {by[Family.OPTIONS]}"
+    start = "Intervals allow for ratios that change from day to day: "
+    assert said(*columns) == [f"{start}{backends}, {options} (docs/method.md)."]
+    assert said(*columns[:2]) == [f"{start}{options} (docs/method.md)."]
+    assert said(columns[0], ("jax", Options(environment="keras-3.14"), 2.0)) == []
 
 
 def test_rows_that_share_no_column_are_not_said_to_be_one_column_s() -> None:

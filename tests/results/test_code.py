@@ -34,6 +34,7 @@ LEFT_OUT = {
     "results/record.py": "what was asked for, which its own record says",
     "analysis/cases.py": "sums up blocks that are over",
     "analysis/estimates.py": "how sure a number is",
+    "analysis/families.py": "what is assumed of ratios",
     "analysis/ratios.py": "compares blocks that are over",
     "plan/cases.py": "which cases there are, which the record says",
 }

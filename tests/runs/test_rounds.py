@@ -605,8 +605,14 @@ def sliced(*steps_ms: float) -> list[Measurement | Failure]:
 
 def test_a_race_measures_those_alone_that_may_win_and_keras_without_settings(store: Store) -> None:
     worker = FakeWorker(torch=sliced(9.0), jax=sliced(1.0), tensorflow=sliced(4.0))
-    record = race(store, worker, "tensorflow", 4, *THREE, made.case(backend="jax", options=Options(threads=1)))
-    assert worker.blocks == [["torch", "jax", "tensorflow", "jax"]]
+    race(store, worker, "tensorflow", 2, *THREE, made.case(backend="jax", options=Options(threads=1)))
+    assert worker.blocks == [["torch", "jax", "tensorflow", "jax"], ["jax", "tensorflow", "jax"]]
+
+
+def test_a_race_ends_when_no_other_can_be_faster(store: Store) -> None:
+    worker = FakeWorker(torch=sliced(9.0), jax=sliced(1.0), tensorflow=sliced(4.0))
+    record = race(store, worker, "tensorflow", 4, *THREE)
+    assert worker.blocks == [["torch", "jax", "tensorflow"]]
     assert record.stopped_because == "no other can be faster than the leader by more than the margin"
 
 
