@@ -2,8 +2,8 @@
 
 The files are anybody's. They are read from git as data, by the code of BASE, and nothing of them is run. What is
 refused: other files beside results, results that were there before and differ now, what is no plain file or too large,
-what cannot be read, and pages that are not what their data say. A pull request that brings or changes no data is no
-such one: pages that a change of the code draws anew are checked by the tests.
+what cannot be read, and pages that are not what their data say; and a link anywhere. A pull request that brings or
+changes no data is no such one, but for links: pages that a change of the code draws anew are checked by the tests.
 """
 
 import subprocess
@@ -18,6 +18,7 @@ FOLDER, INDEX = "results", "README.md"
 KINDS = (".json", ".md", ".svg")
 MOST_BYTES = 20_000_000  # of a file; a run of twelve rounds of all scenarios has five million
 PLAIN = "100644"  # the mode of a file that is no link and no program
+FILES = (PLAIN, "100755")  # other modes are a link's and a submodule's, which lead out of the repository
 
 
 def git(*words: str) -> bytes:
@@ -33,6 +34,13 @@ def changed(base: str, head: str) -> list[tuple[str, str]]:
 def brings_data(files: list[tuple[str, str]]) -> bool:
     paths = [PurePosixPath(name) for _, name in files]
     return any(path.parent == PurePosixPath(FOLDER) and path.suffix == ".json" for path in paths)
+
+
+def links(files: list[tuple[str, str]], head: str) -> list[str]:
+    """Return what is no file of what HEAD brings: commands would write and read elsewhere."""
+    lines = git("ls-tree", "-r", "-z", head).decode().split("\0")[:-1]
+    modes = {name: line.split()[0] for line, _, name in (line.partition("\t") for line in lines)}
+    return [f"{name!r}: is a link" for _, name in files if name in modes and modes[name] not in FILES]
 
 
 def complaints(files: list[tuple[str, str]], head: str) -> list[str]:
@@ -66,6 +74,9 @@ def copied(head: str, folder: Path) -> Path:
 
 def main(base: str, head: str) -> int:
     files = changed(base, head)
+    if wrong := links(files, head):
+        print("\n".join(wrong), file=sys.stderr)
+        return 1
     if not brings_data(files):
         print("no data of results are brought or changed", file=sys.stderr)
         return 0

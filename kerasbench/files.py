@@ -1,6 +1,7 @@
 """Files that are replaced as a whole, and folders that go with their process."""
 
 import os
+import secrets
 import shutil
 import stat
 import tempfile
@@ -12,48 +13,67 @@ from kerasbench.errors import ResultsError
 from kerasbench.text import MADE
 
 PARTIAL = ".partial"
+MAX_PAGE_BYTES = 64 << 20  # a page of all built-in scenarios has a thousandth of that
+
+
+def read_plain(file: Path, most_bytes: int) -> bytes:
+    """Return what a file holds, up to the size that it says it has: a FIFO, a device and /proc may never end.
+
+    Raises:
+        OSError: it is not there, or cannot be read.
+        ResultsError: it is no plain file, or a larger one.
+    """
+    status = file.stat()  # before it is opened: opening alone does something to some devices
+    if not stat.S_ISREG(status.st_mode):
+        raise ResultsError(f"{file}: not a file")
+    if status.st_size > most_bytes:
+        raise ResultsError(f"{file}: larger than {most_bytes:,} bytes: not read")
+    with open(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
+        return stream.read(status.st_size) or b""
 
 
 def replace_page(page: Path, text: str) -> None:
-    """Write a page as ``replace`` does, unless somebody else has made it.
+    """Write a page as ``replace`` does, unless somebody else has made it, or has written below its last line.
 
     Raises:
         ResultsError: it is somebody else's, or the disk refuses.
     """
     try:
-        is_own = MADE in page.read_text("utf-8")
+        before = read_plain(page, MAX_PAGE_BYTES).decode("utf-8", "replace").rstrip()
     except FileNotFoundError:
-        is_own = True
-    except (OSError, UnicodeDecodeError):
-        is_own = False
-    if not is_own:
-        raise ResultsError(
-            f"{page}: left as it is, because kerasbench did not make this page: move it, or keep the results in a "
-            "folder of their own"
-        )
+        before = MADE
+    except OSError:
+        before = ""
+    if not before.endswith(MADE):
+        why = "because kerasbench did not make this page: move it, or keep the results in a folder of their own"
+        if MADE in before:
+            why = "because something stands below the line with which kerasbench ends a page: move that elsewhere"
+        raise ResultsError(f"{page}: left as it is, {why}")
     replace(page, text.encode())
 
 
 def replace(file: Path, content: bytes) -> None:
     """Write beside the file, sync, rename: a reader sees the old whole or the new whole.
 
-    A link stays one, and the file keeps its permissions. Two processes that write it at once do not meet.
+    The file keeps its permissions. Two processes that write it at once do not meet. Nothing is written through a link,
+    which may be anybody's: a folder of results comes from a checkout, too.
 
     Raises:
-        ResultsError: the disk refuses; what the file held before is kept.
+        ResultsError: the disk refuses, or it is a link; what the file held before is kept.
     """
-    target = Path(os.path.realpath(file))
-    if target.is_dir():
+    if file.is_symlink():
+        raise ResultsError(f"{file}: left as it is, because it is a link: put a file in its place")
+    if file.is_dir():
         raise ResultsError(f"{file}: cannot be written: it is a folder")
-    partial = target.with_name(f"{target.name}.{os.getpid()}{PARTIAL}")
+    partial = file.with_name(f"{file.name}.{secrets.token_hex(8)}{PARTIAL}")  # nobody can put a link there before
     try:
-        with partial.open("wb") as stream:
+        with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666), "wb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        if target.exists():
-            shutil.copymode(target, partial)
-        partial.replace(target)
+        if file.exists():
+            shutil.copymode(file, partial)
+        partial.replace(file)
     except OSError as error:
         raise ResultsError(f"{file}: cannot be written: {error.strerror}; what it held before is kept") from None
     finally:

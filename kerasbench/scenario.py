@@ -3,12 +3,15 @@
 Imported by scenario files and by the worker: standard library only.
 """
 
+import errno
 import hashlib
 import importlib.util
 import re
+import stat
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from io import BufferedReader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -185,13 +188,20 @@ class Scenario:
 def content_hash(file: Path) -> str:
     """Return the SHA-256 of a scenario file; raise ScenarioError if it cannot be read, or is too large to be one."""
     try:
-        with file.open("rb") as stream:
+        with _opened(file) as stream:
             content = stream.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise ScenarioError(f"{file}: cannot be read: {error.strerror}") from None
     if len(content) > MAX_FILE_BYTES:
         raise ScenarioError(f"{file}: larger than {MAX_FILE_BYTES:,} bytes, so not a scenario file")
     return hashlib.sha256(content).hexdigest()
+
+
+def _opened(file: Path) -> BufferedReader:
+    """Open a file to be read; raise OSError for a FIFO or a device too, which may never end."""
+    if not stat.S_ISREG(file.stat().st_mode):
+        raise OSError(errno.EINVAL, "not a file")
+    return file.open("rb")
 
 
 def is_saved(file: Path) -> bool:
@@ -222,7 +232,7 @@ def source_hash(file: Path, config: ModelConfig = NOTHING) -> str:
 def _whole_hash(file: Path) -> str:
     """Return the SHA-256 of a file of any size."""
     try:
-        with file.open("rb") as stream:
+        with _opened(file) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise ModelError(f"{file}: cannot be read: {error.strerror}") from None

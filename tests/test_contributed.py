@@ -108,7 +108,7 @@ def change_what_was_there(data: Path) -> None:
         (make_faster, "differs from its data"),
         (leave_out_the_page, "differs from its data"),
         (damage, ".json"),
-        (link, "is no plain file"),
+        (link, ".json': is a link"),
         (change_code, "code.py: a pull request with results brings"),
         (bring_a_program, "run.py: a pull request with results brings"),
         (bring_a_page_of_no_run, "no data make this page"),
@@ -129,3 +129,13 @@ def test_code_that_draws_pages_anew_brings_no_results(clone: Path) -> None:
     page.write_text(page.read_text().replace("Answer", "The answer"))
     (clone / "code.py").write_text("import os")
     assert check(clone).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["results/2026-01-02T030405.md", "results/README.md", "docs/more/page.md"])
+def test_a_link_alone_is_refused(clone: Path, name: str) -> None:
+    link = clone / name
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.unlink(missing_ok=True)
+    link.symlink_to("../../elsewhere.pth")
+    ended = check(clone)
+    assert (ended.returncode, ended.stderr) == (1, f"{name!r}: is a link\n")

@@ -1,5 +1,6 @@
 """Files that are replaced as a whole, and folders that go with their process."""
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -52,15 +53,63 @@ def test_a_page_that_somebody_else_made_is_left_as_it_is(tmp_path: Path) -> None
         assert page.read_bytes() == foreign
 
 
-def test_a_link_stays_one_and_permissions_stay_what_they_were(tmp_path: Path) -> None:
-    real, link = tmp_path / "elsewhere" / "real.toml", tmp_path / "link.toml"
-    real.parent.mkdir()
-    real.write_text("old")
-    real.chmod(0o600)
-    link.symlink_to(real)
-    files.replace(link, b"new")
-    assert (link.is_symlink(), real.read_text(), real.stat().st_mode & 0o777) == (True, "new", 0o600)
-    assert list(real.parent.iterdir()) == [real]
+def test_what_stands_below_a_page_is_not_lost(tmp_path: Path) -> None:
+    page = tmp_path / "README.md"
+    page.write_text(f"# First\n\n{MADE}\n\nMy notes\n")
+    with pytest.raises(ResultsError, match=r"README\.md: left as it is, because something stands below the line"):
+        files.replace_page(page, f"# Second\n\n{MADE}\n")
+    assert page.read_text().endswith("My notes\n")
+
+
+def test_permissions_stay_what_they_were(tmp_path: Path) -> None:
+    file = tmp_path / "x.json"
+    file.write_text("old")
+    file.chmod(0o600)
+    files.replace(file, b"new")
+    assert (file.read_text(), file.stat().st_mode & 0o777) == ("new", 0o600)
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("held", [None, f"{MADE}\n"])
+def test_nothing_is_written_through_a_link(tmp_path: Path, held: str | None) -> None:
+    elsewhere, folder = tmp_path / "elsewhere.pth", tmp_path / "results"
+    folder.mkdir()
+    link = folder / "x.md"
+    link.symlink_to(elsewhere)
+    if held is not None:
+        elsewhere.write_text(held)
+    for write in (lambda file, text: files.replace(file, text.encode()), files.replace_page):
+        with pytest.raises(ResultsError, match=r"x\.md: left as it is, because it is a link"):
+            write(link, "new")
+    assert elsewhere.read_text() == held if held is not None else not elsewhere.exists()
+    assert list(folder.iterdir()) == [link]
+
+
+def test_a_link_that_waits_for_half_a_file_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its name cannot be known before, and where it is, what lies there is left as it is."""
+    monkeypatch.setattr("secrets.token_hex", lambda length: "known")
+    elsewhere, partial = tmp_path / "elsewhere", tmp_path / "x.json.known.partial"
+    elsewhere.write_text("mine")
+    partial.symlink_to(elsewhere)
+    with pytest.raises(ResultsError, match=r"x\.json: cannot be written: File exists"):
+        files.replace(tmp_path / "x.json", b"new")
+    assert elsewhere.read_text() == "mine"
+
+
+def test_what_never_ends_is_not_read(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    for endless in (fifo, Path("/dev/zero"), tmp_path):
+        with pytest.raises(ResultsError, match="not a file"):
+            files.read_plain(endless, 1000)
+    with pytest.raises(ResultsError, match="larger than 3 bytes"):
+        files.read_plain(Path(__file__), 3)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="has no /proc")
+def test_what_says_that_it_is_empty_is_not_read_on() -> None:
+    assert Path("/proc/self/environ").read_bytes()
+    assert files.read_plain(Path("/proc/self/environ"), 1000) == b""
 
 
 HOLD = """

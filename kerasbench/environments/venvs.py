@@ -171,6 +171,8 @@ def naming(folder: Path | None = None) -> Path:
     here = (folder or Path.cwd()).absolute()
     configured, _ = interpreters.configured(here)
     file = configured or here / interpreters.OWN_FILE
+    if file.is_symlink():  # found out before anything is downloaded
+        raise UsageError(f"{file}: is a link, through which nothing is written: put a file in its place")
     if configured is None and file.exists():
         raise UsageError(f"{file}: not used, because others own it or may change it: make it yours, and chmod go-w it")
     return file

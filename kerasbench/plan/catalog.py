@@ -7,6 +7,7 @@ content hash in the user's cache folder.
 import dataclasses
 import hashlib
 import json
+import os
 import re
 import shlex
 from collections import Counter
@@ -65,12 +66,13 @@ def begin_workflows(file: Path) -> list[Path]:
     if not NAME_OF_WORKFLOW.fullmatch(name):
         raise UsageError(f"{file}: the name of a workflow has letters, digits, dashes and underscores alone")
     for one in (file, comment):
-        if one.exists():
+        if os.path.lexists(one):  # also a link to nothing, through which it would be written
             raise UsageError(f"{one} already exists, and was left as it is: choose another name")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         for one, template in ((file, "versus.yml"), (comment, "comment.yml")):
-            one.write_text((TEMPLATE.parent / template).read_text("utf-8").replace("NAME", name), "utf-8")
+            with one.open("x", encoding="utf-8") as stream:
+                stream.write((TEMPLATE.parent / template).read_text("utf-8").replace("NAME", name))
     except OSError as error:
         raise UsageError(f"{file} cannot be written: {error.strerror}") from None
     return [file, comment]

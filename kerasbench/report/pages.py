@@ -16,7 +16,7 @@ from kerasbench.analysis.findings import Findings, findings
 from kerasbench.analysis.summary import Summary
 from kerasbench.analysis.table import NAMES, observations
 from kerasbench.errors import ResultsError, UsageError
-from kerasbench.files import replace, replace_page
+from kerasbench.files import MAX_PAGE_BYTES, read_plain, replace, replace_page
 from kerasbench.host import Machine
 from kerasbench.protocol.columns import AT
 from kerasbench.report import charts, markdown, page, race, svg
@@ -88,7 +88,9 @@ def _of_run(found: Findings, data: Path) -> dict[Path, str]:
 
 def default_places(folder: Path) -> list[Path]:
     """Return what ``report`` works on by default: results/, and the pages of the project that quote from it."""
-    candidates = [folder / "README.md", *sorted((folder / "docs").glob("*.md"))]
+    pages = [folder / "README.md", *sorted((folder / "docs").glob("*.md"))]
+    files = {file.resolve() for file in pages if not file.is_symlink()}
+    candidates = [file for file in pages if not (file.is_symlink() and file.resolve() in files)]  # each page once
     return [folder / "results", *(file for file in candidates if MARKER.search(_text(file) or ""))]
 
 
@@ -199,11 +201,11 @@ def write(pages: dict[Path, str]) -> list[Path]:
     changed = stale(pages)
     refused: list[str] = []
     for file in changed:
-        if MARKER.search(pages[file]):  # somebody's own page, who wants it written by the markers
-            replace(file, pages[file].encode())
-            continue
         try:
-            replace_page(file, pages[file])
+            if MARKER.search(pages[file]):  # somebody's own page, who wants it written by the markers
+                replace(file, pages[file].encode())
+            else:
+                replace_page(file, pages[file])
         except ResultsError as error:
             refused.append(str(error))
     if refused:
@@ -217,7 +219,7 @@ def quoted(file: Path, runs: Mapping[Path, Findings | None]) -> str:
     Paths in markers count from the page's project.
     """
     try:
-        text = file.read_text("utf-8")
+        text = _read(file)
     except OSError as error:
         raise ResultsError(f"{file}: {error.strerror or error}") from None
     except UnicodeDecodeError:
@@ -246,10 +248,14 @@ def quotable(name: str, found: Findings, level: int = 2) -> str:
     return "" if section is None else markdown.section(section, level)
 
 
+def _read(file: Path) -> str:
+    return read_plain(file, MAX_PAGE_BYTES).decode("utf-8").replace("\r\n", "\n")
+
+
 def _text(file: Path) -> str | None:
     try:
-        return file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError):
+        return _read(file)
+    except (OSError, UnicodeDecodeError, ResultsError):
         return None
 
 
@@ -278,7 +284,7 @@ def draw(places: Sequence[Path], folder: Path, tell: Tell = refuse_damaged) -> l
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ResultsError(f"{folder}: no plots can be written here: {error.strerror}") from None
-        replace(file, text.encode())
+        replace_page(file, text)
     return list(drawn)
 
 

@@ -5,9 +5,9 @@ And folders of them, which report foreign and damaged ones; several runs of one 
 
 import dataclasses
 import fcntl
+import io
 import os
 import re
-import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import suppress
@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, TypeVar
 import msgspec
 
 from kerasbench.errors import ResultsError
-from kerasbench.files import PARTIAL, replace
+from kerasbench.files import PARTIAL, read_plain, replace
 from kerasbench.protocol.columns import DEFAULT, CaseKey
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import Measurement, step_ns
@@ -183,18 +183,12 @@ def load(file: Path) -> Record:
         ResultsError: it is not there, not a result file, or of another version of kerasbench's format.
     """
     try:
-        status = file.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise ResultsError(f"{file}: not a file")
-        if status.st_size > MAX_FILE_BYTES:
-            raise ResultsError(f"{file}: larger than {MAX_FILE_BYTES:,} bytes, so not a kerasbench result file")
-        with file.open("rb") as stream:
-            if file.suffix == JOURNAL:
-                record = _from_journal(stream, file)
-            else:
-                content = stream.read()
-                _require_schema(content, file)
-                record = msgspec.json.decode(content, type=Record)
+        content = read_plain(file, MAX_FILE_BYTES)
+        if file.suffix == JOURNAL:
+            record = _from_journal(content, file)
+        else:
+            _require_schema(content, file)
+            record = msgspec.json.decode(content, type=Record)
     except OSError as error:
         raise ResultsError(f"{file}: cannot be read: {error.strerror}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -254,9 +248,9 @@ def _require_schema(content: bytes, file: Path) -> None:
         raise ResultsError(f"{file}: written by {age} kerasbench (schema {schema}, not {SCHEMA}); {advice}")
 
 
-def _from_journal(stream: BinaryIO, file: Path) -> Record:
+def _from_journal(content: bytes, file: Path) -> Record:
     """Put the lines together; a last line that was cut off in the middle is of the block in flight, which is lost."""
-    whole_lines = (line for line in stream if line.endswith(b"\n"))
+    whole_lines = (line for line in io.BytesIO(content) if line.endswith(b"\n"))
     first = next(whole_lines, b"")
     _require_schema(first, file)
     record = msgspec.json.decode(first, type=Record)
@@ -289,7 +283,7 @@ def _reserve(folder: Path, stamp: str) -> Path:
     for suffix in ("", *(f"-{number}" for number in range(2, 1000))):
         file = folder / f"{stamp}{suffix}{JOURNAL}"
         try:
-            if not file.with_suffix(".json").exists():
+            if not any(map(os.path.lexists, map(file.with_suffix, (".json", ".md", ".svg")))):  # a link to nothing too
                 file.touch(exist_ok=False)
                 return file
         except FileExistsError:

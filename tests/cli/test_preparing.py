@@ -211,3 +211,11 @@ def test_new_writes_two_workflows_where_a_yml_is_named(tmp_path: Path, capsys: p
     assert "already exists" in capsys.readouterr().err
     assert main.main(["new", str(tmp_path / "two words.yml")]) == 2
     assert "letters, digits, dashes and underscores" in capsys.readouterr().err
+
+
+def test_new_writes_through_no_link(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, linked in (("speed.yml", "speed-comment.yml"), ("mine.py", "mine.py")):
+        (tmp_path / linked).symlink_to(tmp_path / "elsewhere")
+        assert main.main(["new", str(tmp_path / name)]) != 0
+        assert f"{linked} already exists, and was left as it is" in capsys.readouterr().err
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["mine.py", "speed-comment.yml"]

@@ -299,6 +299,12 @@ def test_what_a_file_says_besides_stays_as_it_is(tmp_path: Path) -> None:
     )
 
 
+def test_no_interpreter_is_named_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "kerasbench.toml").symlink_to(tmp_path / "elsewhere.toml")
+    with pytest.raises(UsageError, match=r"kerasbench\.toml: is a link, through which nothing is written"):
+        venvs.remember("jax", "/jax/python", tmp_path)
+
+
 PYPROJECT = """[project]
 name = "mine" # of all names
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import sys
 import zipfile
 from collections.abc import Sequence
@@ -233,6 +234,16 @@ def test_what_cannot_be_a_scenario_is_refused_before_anything_starts(
         file.write_bytes(content)
     with pytest.raises(UnusableScenario, match=complaint):
         catalog.require_known(["mnist_*", f"{file}/tiny"])
+
+
+@pytest.mark.parametrize("name", ["mine.py", "mine.keras"])
+def test_what_never_ends_is_no_scenario(tmp_path: Path, name: str) -> None:
+    (tmp_path / "fifo").mkdir()
+    os.mkfifo(tmp_path / "fifo" / name)
+    (tmp_path / name).symlink_to("/dev/zero")
+    for endless in (tmp_path / name, tmp_path / "fifo" / name):
+        with pytest.raises(UnusableScenario, match="cannot be read: not a file"):
+            catalog.require_known([str(endless)])
 
 
 def test_what_may_be_a_scenario_is_not_looked_into_before_anything_starts(mine: Path) -> None:

@@ -1,5 +1,6 @@
 import dataclasses
 import io
+import os
 import sys
 from pathlib import Path
 
@@ -271,6 +272,51 @@ def test_pages_of_one_s_own_are_left_as_they_are_and_the_others_are_written(tmp_
         write(made_from([tmp_path]))
     assert all(f"{file}: left as it is" in str(caught.value) for file in mine)
     assert {file: file.read_text() for file in mine} == mine
+
+
+def test_a_page_that_is_a_link_is_refused_and_leads_nowhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kept, elsewhere = made.stored(tmp_path / "results"), tmp_path / "zz.pth"
+    kept.tables.symlink_to(elsewhere)
+    assert main(["report", str(tmp_path / "results")]) > 0
+    assert f"{kept.tables}: left as it is, because it is a link" in capsys.readouterr().err
+    assert not elsewhere.exists()
+    assert (tmp_path / "results" / INDEX).exists()
+
+
+@pytest.mark.parametrize("endless", ["/dev/zero", None])
+def test_a_page_that_never_ends_is_not_waited_for(tmp_path: Path, endless: str | None) -> None:
+    kept = made.stored(tmp_path)
+    if endless is None:
+        os.mkfifo(kept.tables)
+    else:
+        kept.tables.symlink_to(endless)
+    with pytest.raises(ResultsError, match=r"\.md: not a file"):
+        write(made_from([tmp_path]))
+    with pytest.raises(ResultsError, match=r"\.md: not a file"):
+        quoted(kept.tables, {})
+
+
+def test_a_link_from_one_page_of_the_project_to_another_is_that_page(tmp_path: Path, page: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").symlink_to("../README.md")
+    assert default_places(tmp_path) == [tmp_path / "results", page]
+    page.rename(tmp_path / "START.md")
+    page.symlink_to("START.md")
+    with pytest.raises(ResultsError, match=r"README\.md: left as it is, because it is a link"):
+        write(made_from([page]))
+
+
+def test_a_picture_that_somebody_else_made_is_left_as_it_is(tmp_path: Path) -> None:
+    made.stored(tmp_path, swept(**CROSSING))
+    (file,) = draw([tmp_path], tmp_path / "plots")
+    file.write_text("<svg/>")
+    with pytest.raises(ResultsError, match=r"-sweep\.svg: left as it is, because kerasbench did not make"):
+        draw([tmp_path], tmp_path / "plots")
+    file.unlink()
+    file.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ResultsError, match=r"-sweep\.svg: left as it is, because it is a link"):
+        draw([tmp_path], tmp_path / "plots")
+    assert not (tmp_path / "elsewhere").exists()
 
 
 @pytest.fixture

@@ -119,6 +119,13 @@ def test_runs_of_one_second_have_files_of_their_own_whether_they_are_over_or_not
     assert len({store.data, second.data, Store.create(tmp_path, STARTED).data}) == 3
 
 
+@pytest.mark.parametrize("suffix", [".json", ".md", ".svg"])
+def test_no_run_takes_a_name_that_a_link_to_nothing_has(tmp_path: Path, suffix: str) -> None:
+    usual = Store.create(tmp_path / "other", STARTED).data.name
+    (tmp_path / usual).with_suffix(suffix).symlink_to(tmp_path / "elsewhere")
+    assert Store.create(tmp_path, STARTED).data.name != usual
+
+
 def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ResultsError, match="--results DIR"):
