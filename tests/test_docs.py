@@ -109,7 +109,7 @@ def test_the_command_lines_that_answer_questions_are_taken() -> None:
     commands = re.findall(r"`(kerasbench[^`]*)`", text)
     assert len(commands) > 15
     for command in commands:
-        name, *rest = with_default_command(shlex.split(command)[1:]) or ["run"]
+        name, *rest = with_default_command(shlex.split(command)[1:], app.commands) or ["run"]
         found = app.get_command(click.Context(app), name)
         assert found is not None, command
         found.make_context(name, rest)

@@ -39,7 +39,7 @@ def loaded(argument: str, cache: Path) -> set[str]:
 OWN = {f"kerasbench.{room}" for room in ROOMS}
 
 
-@pytest.mark.parametrize("argument", ["--help", "--version"])
+@pytest.mark.parametrize("argument", ["--help", "-h", "--version"])
 def test_help_loads_what_it_takes_to_parse_a_line_and_nothing_else(argument: str, tmp_path: Path) -> None:
     found = loaded(argument, tmp_path)
     rest = {f"kerasbench.{name}" for name in ("api", "backends", "plan", "protocol", "report", "scenario")}

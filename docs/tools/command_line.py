@@ -17,7 +17,8 @@ BEGINNING = """\
 
 <!-- Made by `python docs/tools/command_line.py > docs/command-line.md`; do not edit. -->
 
-`kerasbench` and `python -m kerasbench` are the same program. Options without a command are those of `run`.
+`kerasbench` and `python -m kerasbench` are the same program. Scenarios and options without a command are those
+of `run`: `kerasbench mnist_dense --quick`.
 
 - An option that takes a name or a list can be repeated, and takes commas: `--backend jax,torch`.
   Only `--suite` takes one name.
@@ -49,7 +50,7 @@ def written(command: Any, name: str, parent: click.Context | None) -> Iterator[s
         yield "```sh\n" + "\n".join(examples_of(name)) + "\n```"
         for title, rows in options_of(command, context).items():
             lines = [f"| `{option.replace('|', ' or ')}` | {_case(text)} |" for option, text in rows]
-            shown = [line for line in lines if not line.startswith("| `--help`")]
+            shown = [line for line in lines if not line.startswith("| `-h, --help`")]
             if shown:
                 yield "\n".join([f"| {title} | |", "|---|---|", *shown])
     for each, one in below.items():

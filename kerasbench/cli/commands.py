@@ -38,15 +38,18 @@ if TYPE_CHECKING:
     from kerasbench.results.store import Tell
 
 SCENARIOS = Argument(["scenario"], metavar="SCENARIO...", nargs=-1, required=True, text=f"One or more. {CHOICE}")
+OPTIONAL_SCENARIOS = Argument(
+    ["scenario"], metavar="[SCENARIO]...", nargs=-1, text=f"{CHOICE} Default: all of the suite."
+)
 
 
-@measuring(RUN)
-def run(**options: Any) -> int:
+@measuring(RUN, OPTIONAL_SCENARIOS)
+def run(scenario: Sequence[str], **options: Any) -> int:
     """Measure scenarios on backends and devices, print the tables and save the results.
 
     An option that takes a NAME or a list can be repeated, and takes commas: --backend jax,torch.
     """
-    return _measure(RUN, options)
+    return _measure(RUN, options | {"scenarios": [*options["scenarios"], *scenario]})
 
 
 @measuring(SWEEP, Argument(["scenario"], metavar="SCENARIO", text="One scenario: name or file."))
@@ -521,7 +524,7 @@ def new(file: Path) -> int:
         return EXIT_OK
     catalog.begin_file(file)
     print(f"{file}: put your model and data into it")
-    print(f"python -m kerasbench --scenario {shlex.quote(str(file))} --quick  # measures it")
+    print(f"python -m kerasbench {shlex.quote(str(file))} --quick  # measures it")
     return EXIT_OK
 
 

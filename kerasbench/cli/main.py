@@ -17,7 +17,7 @@ import click
 
 from kerasbench import __version__
 from kerasbench.cli import commands
-from kerasbench.cli.options import CommandGroup, is_completing, with_default_command
+from kerasbench.cli.options import CommandGroup, is_completing
 from kerasbench.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, KerasbenchError
 from kerasbench.text import complain, printable, write_whatever_stdout_takes
 
@@ -47,8 +47,8 @@ app = CommandGroup(
         "Prepare": [commands.list_, commands.new, commands.doctor, environments],
     },
     help="Which Keras 3 backend is fastest for a model on this machine? Measure it.\n\n"
-    "Options without a command are those of `run`: `kerasbench --quick` is `kerasbench run --quick`. "
-    "`kerasbench run --help` shows them.",
+    "Scenarios and options without a command are those of `run`: `kerasbench mnist_dense --quick` is `kerasbench run "
+    "mnist_dense --quick`. `kerasbench run --help` shows them.",
     invoke_without_command=True,
     callback=lambda: None,
 )
@@ -59,14 +59,12 @@ app = click.version_option(__version__, prog_name=NAME, message="%(prog)s %(vers
 def main(arguments: list[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
-    if not is_completing(NAME):
-        given = with_default_command(given) or ["--help"]
     write_whatever_stdout_takes()
     try:
         with heeded():
             if is_completing(NAME):
                 app.main(given, prog_name=NAME)
-            with app.make_context(NAME, list(given)) as context:
+            with app.make_context(NAME, list(given) or ["--help"]) as context:
                 code = app.invoke(context)
     except click.exceptions.Exit as asked:  # --help, --version
         return asked.exit_code

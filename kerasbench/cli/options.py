@@ -2,22 +2,23 @@
 
 import inspect
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import click
 
 from kerasbench import settings
-from kerasbench.settings import BACKENDS, GROUPS, SHOW, SUITES, Settings
+from kerasbench.errors import UsageError
+from kerasbench.settings import BACKENDS, GROUPS, RUN, SHOW, SUITES, Settings
 
 WIDTH = 100  # characters at most: wider lines are hard to read
-CONTEXT = {"max_content_width": WIDTH, "help_option_names": ["--help"]}
+CONTEXT = {"max_content_width": WIDTH, "help_option_names": ["-h", "--help"]}
 
 # Each line: a command, and an example of it for its --help.
 EXAMPLES = """
 kerasbench  kerasbench --quick  # a first look: every scenario, backend and device
-kerasbench  kerasbench --scenario mnist_dense --backend jax,torch  # two backends, in three rounds or more
-run         kerasbench --backend torch --device cpu,gpu  # is the GPU faster?
+kerasbench  kerasbench mnist_dense --backend jax,torch  # one scenario, two backends, in three rounds or more
+run         kerasbench my_model.keras --backend torch --device cpu,gpu  # is the GPU faster?
 run         kerasbench --suite tiny --quick  # seven small models, one short round
 sweep       kerasbench sweep mnist_dense --batch-size 1..4096  # where does one backend overtake another?
 sweep       kerasbench sweep mnist_mlp/minibatch --width 0.5,1,2 --quick  # narrower and wider layers
@@ -110,7 +111,7 @@ def command(
 
 
 class CommandGroup(ByPurpose, click.Group):
-    """A command that has commands, by ``purposes``. A shell completes the options of ``run`` where none is named."""
+    """A command that has commands, by ``purposes``. Where ``run`` is one of them, it is meant where none is named."""
 
     def __init__(self, name: str, purposes: Mapping[str, Sequence[click.Command]], **more: Any) -> None:
         self.purposes = purposes
@@ -124,22 +125,48 @@ class CommandGroup(ByPurpose, click.Group):
                 formatter.write_dl([(one.name or "", (one.help or "").split("\n\n")[0]) for one in commands])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        completing = ctx.resilient_parsing and "run" in self.commands
-        return super().parse_args(ctx, with_default_command(args) if completing and args else args)
+        return super().parse_args(ctx, with_default_command(args, self.commands) if RUN in self.commands else args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if RUN in self.commands and args[0] not in self.commands and not ctx.resilient_parsing:
+            raise unknown_command(args[0], self.commands)
+        return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
         own = super().shell_complete(ctx, incomplete)
-        run = self.commands.get("run")
+        run = self.commands.get(RUN)
         if run is None or not incomplete.startswith("-"):
             return own
         known = {item.value for item in own}
         return own + [item for item in run.shell_complete(ctx, incomplete) if item.value not in known]
 
 
-def with_default_command(arguments: list[str]) -> list[str]:
-    """Put ``run`` before options that name no command."""
-    names_none = bool(arguments) and arguments[0].startswith("-") and arguments[0] not in ("--help", "--version")
-    return ["run", *arguments] if names_none else arguments
+def with_default_command(arguments: list[str], commands: Collection[str]) -> list[str]:
+    """Put ``run`` before options, and before a first word that means a scenario, where no command is named."""
+    if not arguments or arguments[0] in ("-h", "--help", "--version", *commands):
+        return arguments
+    if arguments[0].startswith("-"):
+        return [RUN, *arguments]
+    from kerasbench.plan import catalog  # late: most first words are commands
+
+    return [RUN, *arguments] if catalog.means_scenario(arguments[0]) else arguments
+
+
+def unknown_command(word: str, commands: Collection[str]) -> UsageError:
+    """Return the error for a first word that is neither a command nor a scenario, with those that are near."""
+    import difflib
+
+    from kerasbench.plan import catalog
+
+    names = [*commands, *(file.stem for file in catalog.builtin_files())]
+    nearest = difflib.get_close_matches(word, names, n=3)
+    guess = f"; did you mean {' or '.join(nearest)}?" if nearest else ""
+    return UsageError(
+        f"{word!r} is no command and no scenario{guess} (kerasbench --help shows the commands, kerasbench list the "
+        "scenarios; a file of your own ends in .py or .keras)"
+    )
 
 
 def is_completing(name: str) -> bool:

@@ -213,6 +213,13 @@ def own_files(patterns: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(file for file in found if not is_named(Path(file))))
 
 
+def means_scenario(word: str) -> bool:
+    """Tell whether a word is meant as a scenario: the name of a file, be it there or not, or of what is built in."""
+    is_file = FILE_PATTERN.fullmatch(word) is not None or Path(word).suffix in OTHER_FORMS or word.startswith("hf://")
+    names = [one.partition("/")[0] for one in word.split(",")]
+    return is_file or any(fnmatchcase(file.stem, name) for file in builtin_files() for name in names)
+
+
 def require_known(patterns: Sequence[str], model_config: ModelConfig = NOTHING, suite: str = DEFAULT_SUITE) -> None:
     """Raise, as ``select`` would, for a file that cannot be read or a name that means nothing; start no child."""
     own, wanted = _split(patterns)

@@ -5,6 +5,13 @@ import pytest
 
 from kerasbench.cli import main
 from kerasbench.cli.options import with_default_command
+from kerasbench.errors import UsageError
+from kerasbench.settings import settings
+
+SCENARIOS = (
+    *("mnist_dense", "mnist_*", "mnist_mlp/tiny", "tiny_transformer", "nonsense,vit", "a b/mine.py", "my.keras/x"),
+    *("keras.applications.VGG16", "model.onnx", "hf://owner/model"),
+)
 
 
 @pytest.mark.parametrize(
@@ -13,13 +20,25 @@ from kerasbench.cli.options import with_default_command
         ([], []),
         (["--quick"], ["run", "--quick"]),
         (["run", "--quick"], ["run", "--quick"]),
-        (["list"], ["list"]),
-        (["--help"], ["--help"]),
-        (["--version"], ["--version"]),
+        *(([word], [word]) for word in ("list", "-h", "--help", "--version", "lst", "mnist", "results", "")),
+        *(([word, "--quick"], ["run", word, "--quick"]) for word in SCENARIOS),
     ],
 )
-def test_run_is_the_default_command(given: list[str], meant: list[str]) -> None:
-    assert with_default_command(given) == meant
+def test_run_is_meant_by_options_and_by_a_scenario(given: list[str], meant: list[str]) -> None:
+    assert with_default_command(given, main.app.commands) == meant
+
+
+def test_run_takes_scenarios_with_its_option_and_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[str]] = []
+
+    def measure(command: str, given: dict[str, object]) -> None:
+        asked.append(settings(command, given).scenarios)
+        raise UsageError("enough")
+
+    monkeypatch.setattr("kerasbench.api.measure", measure)
+    assert main.main(["run", "mnist_dense", "lstm,vit", "--scenario", "mine.py"]) == 2
+    assert main.main(["mnist_dense", "lstm"]) == main.main(["--quick", "iris_mlp"]) == 2
+    assert asked == [["mine.py", "mnist_dense", "lstm", "vit"], ["mnist_dense", "lstm"], ["iris_mlp"]]
 
 
 @pytest.mark.parametrize(
@@ -29,7 +48,8 @@ def test_run_is_the_default_command(given: list[str], meant: list[str]) -> None:
         (["--scenario", "x" * 300 + ".py"], "File name too long"),
         (["new", "."], "a scenario is a Python file: my_model.py, not ."),
         (["versus", "~nobody-of-that-name/keras", "keras==3.14.*"], "is neither a label, nor"),
-        (["lst"], "No such command"),
+        (["lst"], "'lst' is no command and no scenario; did you mean lstm or list? (kerasbench --help shows"),
+        (["mnist_dens"], "did you mean mnist_dense"),
         (["--resume", "--scenario", "mnist_dense"], "--resume reuses the interrupted run's options"),
     ],
 )

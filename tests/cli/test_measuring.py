@@ -220,13 +220,13 @@ def interrupt(data: Path) -> Record:
 def test_columns_with_labels_stand_beside_the_others_and_a_run_of_them_is_resumed(command: Command) -> None:
     scenario = str(command.folder / "mine.py")
     named = ["--python", f"torch@new={other(command, 2.2)}", "--python", f"torch={command.folder / 'python'}"]
-    code, out, err = command.run("--scenario", scenario, "--backend", "jax,torch", "--rounds", "3", *named)
+    code, out, err = command.run(scenario, "--backend", "jax,torch", "--rounds", "3", *named)
     assert code == 0, err
     head, *_ = [line for line in out.splitlines() if line.startswith("| scenario")]
     assert [name.strip() for name in head.strip("| ").split("|")[1:]] == ["jax cpu", "torch cpu", "torch cpu @new"]
     (data,) = command.results.glob("*.json")
     whole = interrupt(data)
-    code, _, err = command.run("--resume", "--scenario", scenario, *named)
+    code, _, err = command.run("run", scenario, "--resume", *named)
     assert code == 0, err
     assert Counter(trial.case for trial in load(data).trials) == Counter(trial.case for trial in whole.trials)
 

@@ -182,10 +182,10 @@ def test_new_writes_a_scenario_once(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main.main(["new", "my_model.py"]) == 0
-    assert "python -m kerasbench --scenario my_model.py --quick" in capsys.readouterr().out
+    assert "python -m kerasbench my_model.py --quick" in capsys.readouterr().out
     Path("my dir").mkdir()
     assert main.main(["new", "my dir/x.py"]) == 0
-    assert "--scenario 'my dir/x.py' --quick" in capsys.readouterr().out
+    assert "kerasbench 'my dir/x.py' --quick" in capsys.readouterr().out
     written = Path("my_model.py").read_text("utf-8")
     assert main.main(["new", "my_model.py"]) == 2
     out, err = capsys.readouterr()
