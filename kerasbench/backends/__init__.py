@@ -7,6 +7,7 @@ that a child calls.
 import importlib
 import pkgutil
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -107,10 +108,11 @@ class Backend(Protocol):
     def ready(self, batch: Any, steps: int) -> dict[str, Any]:
         """Return what ``fit`` takes to make so many steps an epoch on one batch that lies ready on the device."""
 
-    def bare_steps(self, model: Any, batch: Any) -> Callable[[int], None]:
-        """Return a function that makes so many training steps on that batch without ``fit``, and waits for the last.
+    def bare_steps(self, model: Any, batch: Any) -> Callable[[], AbstractContextManager[Callable[[int], None]]]:
+        """Return a context whose function makes so many training steps on that batch without ``fit``, and waits.
 
-        The step is Keras' own, compiled as ``fit`` compiles it. It trains the model.
+        The step is Keras' own, compiled as ``fit`` compiles it. The model is trained when the context is left: what
+        only carries its state from one call to the next is part of none of them.
         """
 
     def fallbacks(self, step: Callable[[], object]) -> dict[str, int]:

@@ -3,8 +3,8 @@
 import itertools
 import os
 from collections import defaultdict
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from kerasbench.backends import Target
@@ -186,24 +186,33 @@ def ready(batch: Any, steps: int) -> dict[str, Any]:
     return {"x": (batch for _ in itertools.repeat(None)), "steps_per_epoch": steps}
 
 
-def bare_steps(model: Any, batch: Any) -> Callable[[int], None]:
-    """Hand the step its state as ``fit`` does: arrays are donated, and in the end the model has the last ones."""
+def bare_steps(model: Any, batch: Any) -> Callable[[], AbstractContextManager[Callable[[int], None]]]:
+    """Hand the step its state as ``fit`` does: arrays are donated, and in the end the model has the last ones.
+
+    Reading and assigning hundreds of variables takes milliseconds, which ``fit`` spends once in an epoch.
+    """
     import jax
 
     groups = [model.trainable_variables, model.non_trainable_variables, model.optimizer.variables]
     groups.append(model.metrics_variables)
     model.make_train_function()
 
-    def run(steps: int) -> None:
+    @contextmanager
+    def running() -> Iterator[Callable[[int], None]]:
         state = tuple([variable.value for variable in group] for group in groups)
-        for _ in range(max(1, steps // model.steps_per_execution)):
-            _, state = model.train_function(state, itertools.repeat(batch))
-        jax.block_until_ready(state)
+
+        def run(steps: int) -> None:
+            nonlocal state
+            for _ in range(max(1, steps // model.steps_per_execution)):
+                _, state = model.train_function(state, itertools.repeat(batch))
+            jax.block_until_ready(state)
+
+        yield run
         for group, arrays in zip(groups, state, strict=True):
             for variable, array in zip(group, arrays, strict=True):
                 variable.assign(array)
 
-    return run
+    return running
 
 
 def fallbacks(step: Callable[[], object]) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from kerasbench.backends import Target
@@ -173,7 +173,7 @@ def ready(batch: Any, steps: int) -> dict[str, Any]:
     return {"x": tf.data.Dataset.from_tensors(batch).repeat(steps)}
 
 
-def bare_steps(model: Any, batch: Any) -> Callable[[int], None]:
+def bare_steps(model: Any, batch: Any) -> Callable[[], AbstractContextManager[Callable[[int], None]]]:
     import tensorflow as tf
 
     each = model.steps_per_execution
@@ -193,7 +193,7 @@ def bare_steps(model: Any, batch: Any) -> Callable[[int], None]:
             execution(batch)
         synchronize(model)
 
-    return run
+    return lambda: nullcontext(run)  # variables are trained where they lie
 
 
 def fallbacks(step: Callable[[], object]) -> dict[str, int]:

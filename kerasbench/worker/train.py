@@ -375,10 +375,11 @@ def measure_parts(model: Any, feed: Feed, callbacks: list[Any], backend: Backend
         return _one_slice_of_fit(model, arguments | extra, full_steps, pace, turn)
 
     def by_itself(turn: Turn) -> Slice:
-        bare(steps)  # warms up
-        began = pace.meter.read()
-        bare(steps)
-        return pace.meter.with_card(pace.meter.read().since(began, steps, turn))
+        with bare() as run:
+            run(steps)  # warms up
+            began = pace.meter.read()
+            run(steps)
+            return pace.meter.with_card(pace.meter.read().since(began, steps, turn))
 
     arrays: list[Slice] = []
     ready: list[Slice] = []
@@ -391,7 +392,8 @@ def measure_parts(model: Any, feed: Feed, callbacks: list[Any], backend: Backend
             slices.append(way(turn))
         return _sum([slices[-1] for slices, _ in ways], turn)
 
-    bare(1)  # traced and compiled before it is timed
+    with bare() as run:
+        run(1)  # traced and compiled before it is timed
     measure_slices(ask, measure)
     return Parts(Slices.of(arrays), Slices.of(ready), Slices.of(alone), peak_flops())
 

@@ -357,3 +357,49 @@ def test_each_backend_s_counter_of_a_card_s_memory_is_asked(monkeypatch: pytest.
         monkeypatch.setitem(sys.modules, name, stand_in)
     assert [backends.get(name).peak_device_bytes(CUDA) for name in backends.names()] == [7, 8, 9]
     assert [backends.get(name).peak_device_bytes(CPU) for name in backends.names()] == [None] * 3
+
+
+def test_jax_carries_a_model_s_state_from_one_call_to_the_next_and_back_where_no_clock_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done: list[str] = []
+
+    class Variable:
+        def __init__(self) -> None:
+            self.kept = 0
+
+        @property
+        def value(self) -> int:
+            done.append("read")
+            return self.kept
+
+        def assign(self, value: int) -> None:
+            done.append("assign")
+            self.kept = value
+
+    def step(state: tuple[list[int], ...], batches: Any) -> tuple[dict[str, float], tuple[list[int], ...]]:
+        assert next(batches) == "a batch"
+        done.append("step")
+        return {}, tuple([value + 1 for value in group] for group in state)
+
+    monkeypatch.setitem(sys.modules, "jax", types.SimpleNamespace(block_until_ready=lambda state: done.append("wait")))
+    trained, slot = Variable(), Variable()
+    model = types.SimpleNamespace(
+        trainable_variables=[trained],
+        non_trainable_variables=[],
+        optimizer=types.SimpleNamespace(variables=[slot]),
+        metrics_variables=[],
+        make_train_function=lambda: None,
+        train_function=step,
+        steps_per_execution=1,
+    )
+    running = jax.bare_steps(model, "a batch")
+    for called in (1, 2):
+        with running() as run:
+            assert done == ["read"] * 2
+            run(2)
+            run(1)
+            assert done[2:] == ["step", "step", "wait", "step", "wait"]
+        assert done[7:] == ["assign"] * 2
+        assert (trained.kept, slot.kept) == (3 * called, 3 * called)
+        done.clear()

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -473,7 +474,7 @@ def test_a_step_is_taken_apart_with_the_scenario_s_own_callbacks(train: Any, mon
     backend = SimpleNamespace(
         on_device=lambda arrays: arrays,
         ready=lambda batch, steps: feed.training_arguments(feed.train[: steps * feed.batch]),
-        bare_steps=lambda model, batch: lambda steps: None,
+        bare_steps=lambda model, batch: lambda: nullcontext(lambda steps: None),
     )
     monkeypatch.setattr(train, "peak_flops", lambda: 1.0)
     parts = train.measure_parts(model, feed, [counts], backend, PACE, granted(3))
