@@ -4,6 +4,7 @@ What is measured and how is the package's own (processes/block.py, runs/schedule
 """
 
 import itertools
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from functools import partial
 from kerasbench.analysis.cases import STEADY, CaseSummary
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.ratios import ratio_of
+from kerasbench.host import load
 from kerasbench.plan import catalog
 from kerasbench.plan.cases import Case
 from kerasbench.plan.catalog import Selected
@@ -19,7 +21,7 @@ from kerasbench.processes import block
 from kerasbench.processes.block import BlockMember, BlockPolicy
 from kerasbench.processes.outcome import Outcome
 from kerasbench.processes.process import Limits
-from kerasbench.protocol.columns import CPU, Device
+from kerasbench.protocol.columns import CPU, Device, processors
 from kerasbench.protocol.measurement import Measurement, Slice
 from kerasbench.protocol.requests import Protocol
 from kerasbench.results.record import RunConfig, TrialRecord
@@ -93,13 +95,19 @@ def launched(
     requests = [trial_request(case, case.protocol, RunConfig()) for case in cases]
     members = [BlockMember(sys.executable, request, limits) for request in requests]
     enough = enough or partial(schedule.enough, protocol, schedule.shares(protocol, workload))
-    policy = BlockPolicy(orders, enough, partial(sizes.sizes_of, protocol, workload), lambda: True)
-    found = []
-    for column, outcome in zip(columns, block.measure(members, policy, lambda event: None, alone), strict=True):
+    load_limits = [load.limit_of(Device(CPU), None, 0.0, processors(), os.cpu_count() or 1)] * len(columns)
+
+    def is_enough(stage: str, slices: Mapping[int, Sequence[Slice]]) -> bool:
+        return enough(stage, load.judged(stage, slices, load_limits))
+
+    policy = BlockPolicy(orders, is_enough, partial(sizes.sizes_of, protocol, workload), lambda: True)
+    outcomes, measured = [], {}
+    for place, outcome in enumerate(block.measure(members, policy, lambda event: None, alone)):
         if outcome is None or outcome.measurement is None:
-            raise RuntimeError(f"{column.name}: {outcome and outcome.failure}")
-        found.append((outcome, outcome.measurement))
-    return found
+            raise RuntimeError(f"{columns[place].name}: {outcome and outcome.failure}")
+        outcomes.append(outcome)
+        measured[place] = outcome.measurement
+    return list(zip(outcomes, load.marked(measured, load_limits).values(), strict=True))
 
 
 def one(column: Column, protocol: Protocol) -> tuple[Outcome, Measurement]:

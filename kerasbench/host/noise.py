@@ -1,5 +1,6 @@
 """What disturbs a measurement: the state of the machine, signals of noise, and the words of every warning."""
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -33,7 +34,7 @@ class MachineState:
     """A machine at one moment. None: not reported by this system."""
 
     at_ns: int
-    busy_share: float  # of all processors' time, over the last moments
+    busy_share: float  # of the time of the processors that this process may use; 0 where nobody asked for it
     busy_s: float  # all processors' time in use since the machine started
     steal_s: float | None  # time that a hypervisor kept for others since then
     thermal_level: int | None  # macOS' own: 0 nominal, 1 moderate, 2 heavy
@@ -47,12 +48,14 @@ class MachineState:
 
 def observe(sample_s: float = SAMPLE_S) -> MachineState:
     """Look at this machine for so many seconds."""
-    busy_share = psutil.cpu_percent(interval=sample_s) / 100
+    began_s, idle_before_s = time.monotonic(), _idle_s()
+    time.sleep(sample_s)
+    busy = busy_share(idle_before_s, _idle_s(), time.monotonic() - began_s) if sample_s else 0.0
     spent = psutil.cpu_times()
     apple = sys.platform == "darwin"
     return MachineState(
         at_ns=time.monotonic_ns(),
-        busy_share=busy_share,
+        busy_share=busy,
         busy_s=busy_seconds(spent._asdict()),
         steal_s=getattr(spent, "steal", None),
         thermal_level=thermal_level(),
@@ -63,6 +66,22 @@ def observe(sample_s: float = SAMPLE_S) -> MachineState:
         quota_throttled=None if apple else linux.quota_throttled(),
         quota_cores=None if apple else linux.quota_cores(),
     )
+
+
+def busy_share(idle_before_s: Sequence[float], idle_after_s: Sequence[float], passed_s: float) -> float:
+    """Return the share of time in which processors were not idle, by how long each had been by then, as slices do."""
+    if not any(idle_after_s):
+        return 0.0  # gVisor has zeros
+    idle_s = sum(idle_after_s) - sum(idle_before_s)
+    return max(0.0, 1 - idle_s / (passed_s * len(idle_after_s)))
+
+
+def _idle_s() -> list[float]:
+    """Return for how long each of the processors that this process may use has been idle so far."""
+    times = psutil.cpu_times(percpu=True)
+    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(len(times))
+    own = [one for number, one in enumerate(times) if number in allowed] or times
+    return [one.idle + getattr(one, "iowait", 0.0) for one in own]
 
 
 def thermal_level() -> int | None:

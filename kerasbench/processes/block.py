@@ -45,8 +45,9 @@ class BlockPolicy:
     """How a block gives its turns."""
 
     orders: Callable[[int], Iterator[Sequence[int]]]  # of a number of columns: their order in each cycle
-    enough: Callable[[str, Sequence[Sequence[Slice]]], bool]  # whether a stage can end, by the slices of each column
-    # Of a row, by what the steps of each column (its place among the members) took, in ns; None: one more of each.
+    # Whether a stage can end, by the slices of each column (its place among the members).
+    enough: Callable[[str, Mapping[int, Sequence[Slice]]], bool]
+    # Of a row, by what the steps of each column took, in ns; None: one more of each.
     sizes: Callable[[Mapping[int, Sequence[int]]], Sizes | None]
     fits: Callable[[], bool]  # whether there is memory for one more child
     rest_s: float = 0.0  # nobody runs for so long before each turn
@@ -284,7 +285,7 @@ class _Block:
             left = self._waiting(stage)
             if len(left) < len(columns):
                 columns, orders = left, self.policy.orders(len(left))
-            is_last = not columns or self.policy.enough(stage, [column.slices for column in columns])
+            is_last = not columns or self.policy.enough(stage, {column.index: column.slices for column in columns})
             self.on_event(CycleEnded(stage, {column.member.label: column.slices for column in columns}, is_last))
             if is_last:
                 break

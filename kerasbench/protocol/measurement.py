@@ -26,7 +26,8 @@ class Slice:
     cycle: int | None = None  # of its stage, from 0; None for a warm-up, as the next two
     position: int | None = None  # the column's place in the cycle, from 0
     cpu_ns: int | None = None  # processor time of the process and its helpers
-    others_ns: int | None = None  # processor time of all other processes, on the processors that this one may use
+    # Processor time of all other processes, on the processors that this one may use; below 0 by the counters' rounding.
+    others_ns: int | None = None
     steal_ns: int | None = None  # what a hypervisor kept of these processors
     throttled: int | None = None  # how often heat slowed the machine's first processor down
     disturbed: bool = False  # others took so much that it does not count if enough slices are left

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary, concerns
 from kerasbench.host import Machine
+from kerasbench.host.load import LoadLimit
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import AT, Column
 from kerasbench.protocol.messages import Code
@@ -47,8 +48,21 @@ def _run(summary: Summary) -> Iterator[str]:
     if record.commit:
         yield f"Commit of the checkout in which it was started: {blanked(record.commit)[:SHORT]}."
     yield from (f"Before the run: {signal.reason}." for signal in record.noise)
+    if record.load is not None and not isinstance(record, Merged):
+        yield _load(record.load, record.config.effort.protocol.slice_ns)
     yield from _passed_through(summary)
     yield from _recurrent(summary)
+
+
+def _load(limit: LoadLimit, slice_ns: int) -> str:
+    """Return from when on other programs disturbed a CPU column, and how long the sums are that tell it."""
+    cores = f"Other programs disturb a turn from {limit.quiet + limit.above:.2g} of a processor on"
+    judged_s = limit.judged_s(slice_ns)
+    if judged_s <= slice_ns / 1e9:
+        return f"{cores}."
+    each = f"{limit.counters} processors are read one by one, to 10 ms each"
+    why = each if limit.counters > 1 else "idle time is counted in steps of 10 ms"
+    return f"{cores}, judged over about {judged_s:.2g} s of turns, because {why}."
 
 
 def _machine(machine: Machine) -> str:

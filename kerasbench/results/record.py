@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 from kerasbench import __version__
 from kerasbench.host import Machine
+from kerasbench.host.load import LoadLimit
 from kerasbench.host.noise import Signal, Surroundings
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.columns import CaseKey, Column, Device, Options
@@ -286,6 +287,7 @@ class Record:
     cases: int = 0  # how many were planned; 0: not known
     commit: str = ""  # of the git checkout that the run was started in, or as KERASBENCH_COMMIT says
     carried: Carried | None = None  # from another machine; None: measured by the one that wrote it
+    load: LoadLimit | None = None  # from when on others disturbed a CPU column on all processors; None: not recorded
 
     @property
     def unfinished(self) -> bool:

@@ -4,7 +4,7 @@ import dataclasses
 import signal
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -33,14 +33,16 @@ from kerasbench.events import (
     Waiting,
 )
 from kerasbench.files import scratch_folder
-from kerasbench.host import commit
+from kerasbench.host import commit, load
+from kerasbench.host.load import LoadLimit
 from kerasbench.host.noise import MachineState, of_machine
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import History
 from kerasbench.processes.block import BlockMember, BlockPolicy, OnBlockEvent
 from kerasbench.processes.outcome import Outcome, trial_limits
 from kerasbench.processes.process import available_bytes
-from kerasbench.protocol.columns import GPU, CaseKey, Environment
+from kerasbench.protocol.columns import CPU, GPU, CaseKey, Device, Environment
+from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest
 from kerasbench.results.code import measuring_code
@@ -55,7 +57,14 @@ from kerasbench.results.record import (
 )
 from kerasbench.results.store import Store
 from kerasbench.runs import schedule, sizes
-from kerasbench.runs.machine import CHILD_BYTES, MachineMonitor, can_start_at_once, memory_budget, neighbours
+from kerasbench.runs.machine import (
+    CHILD_BYTES,
+    MachineMonitor,
+    can_start_at_once,
+    memory_budget,
+    neighbours,
+    processors,
+)
 from kerasbench.runs.rows import OpenRow, ordered, rows_of, seconds
 from kerasbench.runs.schedule import Between, StopReason, first_portion, next_portion
 from kerasbench.scenario import is_saved
@@ -76,9 +85,15 @@ def new_record(planned: Plan, state: MachineState) -> Record:
         cases=len(planned.cases),
         trials=[trial_record(case, 0, Outcome([], 0, failure=failure)) for case, failure in planned.absent],
         noise=of_machine(state, planned.machine.cores),
+        load=limit_on(Device(CPU), None, planned, state),
         flops=planned.flops,
         commit=commit(),
     )
+
+
+def limit_on(device: Device, threads: int | None, planned: Plan, state: MachineState) -> LoadLimit:
+    """Return from when on others disturb a column on this machine."""
+    return load.limit_of(device, threads, state.busy_share, planned.machine.cores, processors())
 
 
 def resumed_record(earlier: Record, new: Record) -> Record:
@@ -445,9 +460,16 @@ class Run:
         budget = memory_budget(devices, peaks_bytes, [one.on_card_bytes for one in known])
         protocol, workload = cases[0].protocol, cases[0].selected.workload
         enough = partial(schedule.enough, protocol, schedule.shares(protocol, workload), most=row.portion.cycles)
+        limits = [limit_on(case.device, case.options.threads, self.planned, self.state) for case in cases]
+
+        def is_enough(stage: str, columns: Mapping[int, Sequence[Slice]]) -> bool:
+            soaks = self.planned.config.soak  # in hours of slices there is nothing to measure again
+            slices = list(columns.values()) if soaks else load.judged(stage, columns, limits)
+            return ending.is_over or enough(stage, slices)
+
         policy = BlockPolicy(
             self._orders(cases, number),
-            lambda stage, slices: ending.is_over or enough(stage, slices),
+            is_enough,
             partial(self._sizes, cases, time.monotonic()),
             budget,
             self._rest_s,
@@ -463,13 +485,20 @@ class Run:
             for member, held_bytes in budget.seen_on_cards().items():
                 known[member].saw_on_card(held_bytes)
         several = sum(outcome is not None for outcome in outcomes) > 1
+        measured = {
+            place: outcome.measurement
+            for place, outcome in enumerate(outcomes)
+            if outcome is not None and outcome.measurement is not None
+        }
+        judged = load.marked(measured, limits)
         trials: list[tuple[Case, TrialRecord]] = []
-        for case, outcome, around in zip(cases, outcomes, seen, strict=True):
+        for place, (case, outcome, around) in enumerate(zip(cases, outcomes, seen, strict=True)):
             if outcome is not None:
                 grew = self.planned.config.soak is not None and outcome.had_turn  # a soak's memory runs out by itself
                 trial = trial_record(case, index, outcome, number, several and not grew)
                 trial = self.monitor.judge(trial, around)
-                trials.append((case, dataclasses.replace(trial, sitting=in_sitting)))
+                trial = dataclasses.replace(trial, sitting=in_sitting, measurement=judged.get(place))
+                trials.append((case, trial))
         return trials
 
     def _orders(self, cases: Sequence[Case], number: int) -> schedule.Orders:

@@ -418,8 +418,16 @@ def _sum(slices: list[Slice], turn: Turn) -> Slice:
         cycle=turn.cycle,
         position=turn.position,
         cpu_ns=sum(slice_.cpu_ns or 0 for slice_ in slices),
+        others_ns=_total([slice_.others_ns for slice_ in slices]),
+        steal_ns=_total([slice_.steal_ns for slice_ in slices]),
         disturbed=any(slice_.disturbed for slice_ in slices),
     )
+
+
+def _total(times_ns: list[int | None]) -> int | None:
+    """Return the sum of what a system tells; None where it does not."""
+    told_ns = [ns for ns in times_ns if ns is not None]
+    return sum(told_ns) if told_ns else None
 
 
 def peak_flops() -> float:

@@ -1,7 +1,7 @@
-"""What a slice used and what disturbed it: this process, other processes, and others on an NVIDIA card.
+"""What a slice used: this process, other processes, and others on an NVIDIA card.
 
 A ``Meter`` reads the clock and the system's counters at both ends of a slice. That takes some ten microseconds
-(benchmarks/others_cost.py).
+(benchmarks/others_cost.py). The parent judges whether others took too much (host/load.py).
 """
 
 import ctypes
@@ -33,12 +33,7 @@ HEAT = Path("/sys/devices/system/cpu/cpu0/thermal_throttle")
 HOST_CPU_LOAD_INFO, IDLE_STATE, STATES = 3, 2, 4  # macOS: mach/host_info.h, mach/machine.h
 RUSAGE_WORDS, RESIDENT = 12, 8  # macOS: rusage_info_v0 of sys/resource.h, in words of 64 bits
 
-# A slice is disturbed where others took more than this: of one processor, or of all that the process may run on.
-# On a quiet machine it is up to 0.08 of one in nineteen of twenty slices. Bursts of 0.2 make convolutions 1.35 times as
-# long on torch and 1.17 times on TensorFlow (docs/method.md, "Other processes"). Linux counts in ticks of 10 ms.
-OF_ONE, OF_ALL = 0.12, 0.06
-LEAST_NS = 12_000_000  # in a slice that is shorter than the others, which a short epoch makes
-OF_CARD = 0.05  # of an NVIDIA card's multiprocessors, by the driver's own samples
+OF_CARD = 0.05  # of an NVIDIA card's multiprocessors, by the driver's own samples: more disturbs a slice
 
 # What the kernel needs to put one thread in the place of another is nobody's time, and no idle time either: 1.8 to
 # 2 us where a model does that 27,000 to 51,000 times a second (TensorFlow and JAX on 4 cores of a virtual machine).
@@ -56,7 +51,6 @@ class Taken(NamedTuple):
     others_ns: int | None = None
     steal_ns: int | None = None
     throttled: int | None = None
-    disturbed: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,17 +71,11 @@ class Counters:
         if free_ns is None:
             return Taken()
         steal_ns = _difference(self.steal_ns, began.steal_ns)
-        others_ns = max(0, self.processors * ns - free_ns - (steal_ns or 0) - cpu_ns)
-        disturbed = is_disturbed(others_ns + (steal_ns or 0), ns, self.processors)
-        return Taken(others_ns, steal_ns, _difference(self.throttled, began.throttled), disturbed)
+        others_ns = self.processors * ns - free_ns - (steal_ns or 0) - cpu_ns
+        return Taken(others_ns, steal_ns, _difference(self.throttled, began.throttled))
 
 
 UNKNOWN = Counters()
-
-
-def is_disturbed(taken_ns: int, ns: int, processors: int) -> bool:
-    """Tell whether others took so much of a slice of ``ns`` that it does not count."""
-    return taken_ns > max(LEAST_NS, min(OF_ONE, OF_ALL * processors) * ns)
 
 
 def _difference(later: int | None, earlier: int | None) -> int | None:
@@ -298,7 +286,7 @@ class Meter:
         share = self.card(slice_.ns)
         if share is None:
             return slice_
-        return dataclasses.replace(slice_, card_share=share, disturbed=slice_.disturbed or share > OF_CARD)
+        return dataclasses.replace(slice_, card_share=share, disturbed=share > OF_CARD)
 
 
 def rss_bytes(proc: Path = PROC) -> int:

@@ -1,7 +1,6 @@
 import sys
 from typing import Any
 
-import psutil
 import pytest
 
 from kerasbench.host import linux, macos, noise
@@ -145,14 +144,27 @@ def test_each_system_is_asked_what_it_reports(
     platform: str, seen: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "platform", platform)
-    monkeypatch.setattr(psutil, "cpu_percent", lambda interval: 100 * interval)
     for module, readings in ((macos, ON_MAC), (linux, ON_LINUX)):
         for name, value in readings.items():
             monkeypatch.setattr(module, name, lambda value=value: value)
-    found = vars(noise.observe(0.25))
+    found = vars(noise.observe(0.01))
     unreported = dict.fromkeys(ON_MAC | ON_LINUX)
-    assert found["busy_share"] == 0.25
+    assert 0.0 <= found["busy_share"] <= 1.0
     assert {name: found[name] for name in unreported} == unreported | seen
+
+
+@pytest.mark.parametrize(
+    ("before_s", "after_s", "share"),
+    [
+        ([5.0, 7.0], [6.0, 8.0], 0.0),
+        ([5.0, 7.0], [6.0, 7.5], 0.25),
+        ([5.0, 7.0], [5.0, 7.0], 1.0),
+        ([5.0, 7.0], [6.01, 8.01], 0.0),  # by their rounding
+        ([0.0, 0.0], [0.0, 0.0], 0.0),  # nothing is told
+    ],
+)
+def test_processors_are_busy_while_they_are_not_idle(before_s: list[float], after_s: list[float], share: float) -> None:
+    assert noise.busy_share(before_s, after_s, 1.0) == pytest.approx(share)
 
 
 def test_two_looks_at_this_machine_are_in_order() -> None:

@@ -136,10 +136,11 @@ class Columns:
         self.steps_ns.append({index: list(of_column) for index, of_column in steps_ns.items()})
         return made.SIZES if min(map(len, steps_ns.values())) >= self.pilots else None
 
-    def _enough(self, stage: str, slices: Sequence[Sequence[Slice]]) -> bool:
+    def _enough(self, stage: str, slices: Mapping[int, Sequence[Slice]]) -> bool:
         self.on_cycle()
-        self.stages.append((stage, [len(column) for column in slices]))
-        return len(slices[0]) >= CYCLES
+        counts = [len(column) for column in slices.values()]
+        self.stages.append((stage, counts))
+        return counts[0] >= CYCLES
 
 
 class Clock:

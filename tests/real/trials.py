@@ -65,9 +65,14 @@ def run(
 
 def together(entrants: Sequence[BlockMember], alone: bool = True, kept: Mapping[str, str] = NOTHING) -> list[Outcome]:
     """Run a block that fits into memory."""
-    enough = partial(schedule.enough, entrants[0].request.protocol, {})
-    sized = partial(sizes.sizes_of, entrants[0].request.protocol, made.workload())
-    rules = BlockPolicy(schedule.draw_orders("real"), enough, sized, lambda: True)
+    protocol = entrants[0].request.protocol
+    sized = partial(sizes.sizes_of, protocol, made.workload())
+    rules = BlockPolicy(
+        schedule.draw_orders("real"),
+        lambda stage, columns: schedule.enough(protocol, {}, stage, list(columns.values())),
+        sized,
+        lambda: True,
+    )
     outcomes = block.measure(entrants, rules, lambda event: None, alone, kept)
     assert all(outcome is not None for outcome in outcomes)
     return [outcome for outcome in outcomes if outcome is not None]

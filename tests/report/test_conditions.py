@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis.findings import findings
+from kerasbench.host.load import LoadLimit
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.measurement import Compiler, Measurement
@@ -80,6 +81,23 @@ def test_what_the_machine_showed_before_the_run_is_said() -> None:
 
 def of_label(label: str, backend: str = "torch", **versions: str) -> TrialRecord:
     return made.trial(backend=backend, found=of_versions(versions), options=Options(environment=label))
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        (LoadLimit(0.01), "Other programs disturb a turn from 0.13 of a processor on."),
+        (
+            LoadLimit(counters=16),
+            "Other programs disturb a turn from 0.12 of a processor on, judged over about 2.1 s of turns, because 16 "
+            "processors are read one by one, to 10 ms each.",
+        ),
+    ],
+)
+def test_how_long_others_are_judged_over_is_said(limit: LoadLimit, words: str) -> None:
+    record = dataclasses.replace(made.record(made.trial()), load=limit)
+    assert words in heading(findings(record)).intro
+    assert not any("Other programs" in line for line in heading(findings(made.record(made.trial()))).intro)
 
 
 def test_where_interpreters_have_labels_it_says_what_differs_and_once_what_is_the_same() -> None:

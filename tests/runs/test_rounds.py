@@ -28,18 +28,20 @@ from kerasbench.events import (
     TrialStarted,
     Waiting,
 )
+from kerasbench.host.load import LoadLimit
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.plan.cases import Case
 from kerasbench.plan.duration import History
 from kerasbench.processes.block import BlockMember, OnBlockEvent
 from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.columns import Column, Device, Options
-from kerasbench.protocol.measurement import Latency, Measurement, Parity, Slice
+from kerasbench.protocol.measurement import Latency, Measurement, Parity, Slice, Slices
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import ModelConfig, Protocol
 from kerasbench.results.record import QUICK, SWEEP, Effort, RaceConfig, Record, SoakConfig, TrialRecord, exactly
 from kerasbench.results.store import Store, load
 from kerasbench.runs import machine, rounds, rows
+from kerasbench.runs.machine import processors
 from kerasbench.runs.schedule import order_cases
 from tests import made
 from tests.scripted import CASES, Events, FakeWorker, Quiet, execute, noisy, with_config
@@ -439,9 +441,26 @@ def test_a_block_has_its_interpreters_and_rules(store: Store) -> None:
     run(store, worker, count=1, interpreter=lambda backend: f"/{backend}/python")
     assert [one.python for one in worker.entrants] == ["/torch/python", "/jax/python"]
     assert all(sorted(order) == [0, 1] for order in islice(worker.rules.orders(2), 9))
-    same = [[Slice(1, 100 * made.MS)] * 6] * 2
-    assert worker.rules.enough("train", same)
-    assert not worker.rules.enough("train", [column[:5] for column in same])
+    same = [Slice(1, 100 * made.MS)] * 6
+    assert worker.rules.enough("train", {0: same, 1: same})
+    assert not worker.rules.enough("train", {0: same[:5], 1: same[:5]})
+
+
+def test_a_block_is_judged_by_what_others_took_live_and_in_its_record(store: Store) -> None:
+    slices = [Slice(50, 100 * made.MS, cycle, 0, others_ns=12 * made.MS + cycle % 2) for cycle in range(10)]
+    found = made.changed(made.measurement(), training={"slices": Slices.of(slices)})
+    worker = FakeWorker(torch=[found], jax=[found])
+    plain = made.plan(*CASES, effort=exactly(1))
+    planned = dataclasses.replace(plain, machine=dataclasses.replace(plain.machine, cores=processors()))
+    record = execute(planned, store, worker)
+    for trial in record.trials:
+        assert made.trained(trial.measurement).slices.disturbed == [False, True] * 5
+    assert not worker.rules.enough("train", {0: slices[:10], 1: slices[:10]})  # five of ten are left
+    assert worker.rules.enough("train", {0: slices[:10:2] * 2, 1: slices[:10:2] * 2})
+    assert record.load == LoadLimit(0.0, 0.12, 1)
+    busier = execute(planned, store, worker, state=made.state(busy_share=0.005))
+    assert busier.load == LoadLimit(0.005 * processors(), 0.12, 1)
+    assert not any(made.trained(trial.measurement).slices.disturbed for trial in busier.trials)
 
 
 def test_the_order_of_turns_is_drawn_from_the_run_s_seed_and_differs_from_block_to_block(store: Store) -> None:
@@ -670,12 +689,12 @@ class Interrupted(FakeWorker):
         self.times, self.first = times, first
 
     def meanwhile(self, on_event: OnBlockEvent) -> None:
-        assert not self.rules.enough("train", [[Slice(1, 1)]] * 2)
+        assert not self.rules.enough("train", {0: [Slice(1, 1)], 1: [Slice(1, 1)]})
         if not self.first:
             on_event(CycleEnded("train", {one.label: [] for one in self.entrants}, False))
         for _ in range(self.times):
             signal.raise_signal(signal.SIGINT)
-        assert self.rules.enough("train", [[Slice(1, 1)]] * 2)
+        assert self.rules.enough("train", {0: [Slice(1, 1)], 1: [Slice(1, 1)]})
 
 
 def soak(store: Store, worker: FakeWorker, *cases: Case, events: Events | None = None) -> Record:
@@ -722,7 +741,7 @@ def test_a_block_is_over_once_its_control_is_left_alone_if_it_is_a_soak_s(store:
             own, control = (one.label for one in self.entrants)
             for left, is_over in (([own, control], False), ([own], False), ([control], measure is soak)):
                 on_event(CycleEnded("train", {label: [] for label in left}, False))
-                assert self.rules.enough("train", [[Slice(1, 1)]] * len(left)) is is_over
+                assert self.rules.enough("train", {index: [Slice(1, 1)] for index in range(len(left))}) is is_over
 
     worker = Leaving()
     measure(store, worker, CASES[0], made.case(options=Options(control=True)))

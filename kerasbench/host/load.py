@@ -1,0 +1,178 @@
+"""Whether others used so much of the machine that slices do not count.
+
+A system counts how long a processor was idle in ticks of 10 ms. Where processors are read one by one, their rounding
+adds up to more than a slice may be disturbed by: then sums over several slices are judged.
+"""
+
+import dataclasses
+import math
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from kerasbench.protocol.columns import CPU, Device
+from kerasbench.protocol.measurement import PARTS, Generation, Latency, Measurement, Slice, Slices
+
+# Bursts of 0.2 of a processor make convolutions 1.35 times as long on torch and 1.17 times on TensorFlow
+# (docs/method.md, "Other processes"). A column on a GPU does not compute on the processors: for it, a share of all.
+OF_ONE, OF_ALL = 0.12, 0.06
+QUIET_SHARE = 0.01  # of the processors: what was busy before the run is load of somebody's where it was more
+TICK_NS = 10_000_000
+# How many standard deviations rounding is allowed: it exceeds them once in two thousand. Slices, cycles and sums of
+# cycles are judged, so that of a hundred cycles less than one is marked while nobody runs (benchmarks/rounding.py).
+ROUNDING = 3.3
+READINGS = {PARTS: 3}  # slices that one of a stage is the sum of
+
+
+@dataclass(frozen=True)
+class LoadLimit:
+    """From when on others disturb a column, in processors that they keep busy on average."""
+
+    quiet: float = 0.0  # so many were busy before the run
+    above: float = OF_ONE  # what they may take beyond that
+    counters: int = 1  # that are read, and rounded, one by one
+
+    def judged_s(self, slice_ns: int) -> float:
+        """Return how much time, in s, has to be judged together in slices of such length: one where that will do."""
+        above_ns = self.above * slice_ns
+        if not Load(above_ns=above_ns, ticks=self.counters).is_rounding:
+            return slice_ns / 1e9
+        return math.ceil(self.counters / 6 * (ROUNDING * TICK_NS / above_ns) ** 2) * slice_ns / 1e9
+
+
+def limit_of(
+    device: Device, threads: int | None, busy_share: float, allowed: int, machine: int, system: str = sys.platform
+) -> LoadLimit:
+    """Return the limit of a column that is kept to so many processors (``threads``; None: to all that are allowed).
+
+    ``busy_share`` of those that are ``allowed`` was busy before the run. The ``machine`` has so many.
+    """
+    processors = allowed if threads is None or system == "darwin" else min(threads, allowed)
+    counters = processors if system == "darwin" or processors < machine else 1
+    above = OF_ONE if device.kind == CPU else max(OF_ONE, OF_ALL * processors)
+    return LoadLimit(min(busy_share, QUIET_SHARE) * processors, above, counters)
+
+
+@dataclass(frozen=True)
+class Load:
+    """What others took in slices, and what they may take."""
+
+    taken_ns: float = 0.0  # beyond what was busy before the run
+    above_ns: float = 0.0  # that may be taken so
+    ticks: int = 0  # counters that were rounded, at both ends of a slice each
+
+    def __add__(self, other: "Load") -> "Load":
+        return Load(self.taken_ns + other.taken_ns, self.above_ns + other.above_ns, self.ticks + other.ticks)
+
+    @property
+    def rounding_ns(self) -> float:
+        """By how much rounding alone may make the sum too large.
+
+        The difference of two counts that are rounded down is off by a triangular number of up to a tick.
+        """
+        return TICK_NS * min(ROUNDING * math.sqrt(self.ticks / 6), self.ticks)
+
+    @property
+    def is_rounding(self) -> bool:
+        """Whether a longer sum would show less load."""
+        return self.rounding_ns > self.above_ns
+
+    @property
+    def is_disturbed(self) -> bool:
+        return self.taken_ns > max(self.above_ns, self.rounding_ns)
+
+
+def disturbed_cycles(columns: Sequence[Mapping[int, Load]]) -> list[set[int]]:
+    """Return the cycles of a stage that do not count, for each column, by what others took in its turns.
+
+    Each turn is judged, then each cycle, then sums of 2, 4, 8 and more of the cycles that are left, until a sum is long
+    enough for its rounding.
+    """
+    found = [{cycle for cycle, load in turns.items() if load.is_disturbed} for turns in columns]
+    left = sorted(set().union(*columns).difference(*found))
+    loads = {cycle: _sum(turns[cycle] for turns in columns if cycle in turns) for cycle in left}
+    together = set[int]()
+    needed, length = any(load.is_rounding for turns in columns for load in turns.values()), 1
+    while needed and left:
+        spans = [left[start : start + length] for start in range(0, len(left), length)]
+        sums = [_sum(loads[cycle] for cycle in span) for span in spans]
+        together.update(cycle for span, load in zip(spans, sums, strict=True) if load.is_disturbed for cycle in span)
+        needed = sums[0].is_rounding and len(spans) > 1
+        left = [cycle for cycle in left if cycle not in together]
+        length *= 2
+    return [own | (together & turns.keys()) for own, turns in zip(found, columns, strict=True)]
+
+
+def _sum(loads: Iterable[Load]) -> Load:
+    return sum(loads, Load())
+
+
+def turns_of(slices: Iterable[Slice], limit: LoadLimit, readings: int = 1) -> Iterator[tuple[int, Load]]:
+    """Yield the cycle and the load of each slice of which the system tells it."""
+    for slice_ in slices:
+        if slice_.cycle is not None and slice_.others_ns is not None:
+            taken_ns = slice_.others_ns + (slice_.steal_ns or 0) - limit.quiet * slice_.ns
+            yield slice_.cycle, Load(taken_ns, limit.above * slice_.ns, limit.counters * readings)
+
+
+def by_cycle(turns: Iterable[tuple[int, Load]]) -> dict[int, Load]:
+    loads: dict[int, Load] = {}
+    for cycle, load in turns:
+        loads[cycle] = loads[cycle] + load if cycle in loads else load
+    return loads
+
+
+def judged(stage: str, columns: Mapping[int, Sequence[Slice]], limits: Sequence[LoadLimit]) -> list[Sequence[Slice]]:
+    """Return the slices of a stage so far with those marked that do not count; ``limits`` are those of all columns."""
+    readings = READINGS.get(stage, 1)
+    turns = [by_cycle(turns_of(slices, limits[index], readings)) for index, slices in columns.items()]
+    return [
+        [dataclasses.replace(slice_, disturbed=True) if slice_.cycle in own else slice_ for slice_ in slices]
+        for slices, own in zip(columns.values(), disturbed_cycles(turns), strict=True)
+    ]
+
+
+Path = tuple[str, ...]  # of the fields of a measurement
+
+
+def marked(measured: Mapping[int, Measurement], limits: Sequence[LoadLimit]) -> dict[int, Measurement]:
+    """Return what the columns of a block measured with those slices marked that do not count, as by ``judged``."""
+    stages: dict[Path, dict[int, list[tuple[int, Load]]]] = {}
+
+    def take(index: int, path: Path, slices: Slices) -> Slices:
+        turns = stages.setdefault(path[:2], {}).setdefault(index, [])  # the parts of a step have one turn
+        if slices.others_ns:
+            turns += turns_of(slices, limits[index])
+        return slices
+
+    for index, measurement in measured.items():
+        _mapped(measurement, partial(take, index))
+    disturbed: dict[tuple[Path, int], set[int]] = {}
+    for stage, columns in stages.items():
+        cycles = disturbed_cycles([by_cycle(turns) for turns in columns.values()])
+        disturbed |= {(stage, index): own for index, own in zip(columns, cycles, strict=True)}
+
+    def mark(index: int, path: Path, slices: Slices) -> Slices:
+        own = disturbed[path[:2], index]
+        if not own:
+            return slices
+        earlier = slices.disturbed or [False] * len(slices)
+        now = [was or cycle in own for was, cycle in zip(earlier, slices.cycle or (), strict=True)]
+        return dataclasses.replace(slices, disturbed=now)
+
+    return {index: _mapped(measurement, partial(mark, index)) for index, measurement in measured.items()}
+
+
+def _mapped(value: Any, change: Callable[[Path, Slices], Slices], path: Path = ()) -> Any:
+    """Return a measurement, or a part of it, with all its slices changed."""
+    if isinstance(value, Slices):
+        return change(path, value)
+    if isinstance(value, list) and value and isinstance(value[0], Latency | Generation):
+        return [_mapped(one, change, (*path, f"{one.way} {one.batch}")) for one in value]
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        return value
+    parts = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    changed = {name: _mapped(part, change, (*path, name)) for name, part in parts.items()}
+    return dataclasses.replace(value, **changed) if any(changed[name] is not parts[name] for name in parts) else value

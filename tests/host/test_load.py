@@ -1,0 +1,180 @@
+"""When others disturb a slice, on counters that are made up."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from kerasbench.host import load
+from kerasbench.host.load import LoadLimit, limit_of
+from kerasbench.protocol.columns import Device
+from kerasbench.protocol.measurement import PARTS, TRAIN, Latency, Measurement, Parts, Slice, Slices
+from tests import made
+
+MS = made.MS
+GPU = Device("cuda", 0, "NVIDIA H200")
+COLUMNS, CYCLES = 3, 40
+
+
+@pytest.mark.parametrize(
+    ("device", "threads", "busy_share", "allowed", "system", "expected"),
+    [
+        (made.CPU, None, 0.0, 4, "linux", LoadLimit(0.0, 0.12, 1)),  # one line for all of them
+        (made.CPU, None, 0.0, 1, "linux", LoadLimit(0.0, 0.12, 1)),
+        (made.CPU, None, 0.0, 3, "linux", LoadLimit(0.0, 0.12, 3)),  # the lines of those that are allowed
+        (made.CPU, 2, 0.005, 4, "linux", LoadLimit(0.01, 0.12, 2)),
+        (made.CPU, 8, 0.005, 4, "linux", LoadLimit(0.02, 0.12, 1)),
+        (made.CPU, None, 0.5, 4, "linux", LoadLimit(0.04, 0.12, 1)),  # a busy machine is not a quiet one
+        (made.CPU, 1, 0.005, 4, "darwin", LoadLimit(0.02, 0.12, 4)),  # which rounds each processor, and limits none
+        (GPU, None, 0.0, 4, "linux", LoadLimit(0.0, 0.24, 1)),
+        (GPU, 1, 0.0, 4, "linux", LoadLimit(0.0, 0.12, 1)),
+    ],
+)
+def test_a_limit_is_above_what_a_quiet_machine_does(
+    device: Device, threads: int | None, busy_share: float, allowed: int, system: str, expected: LoadLimit
+) -> None:
+    found = limit_of(device, threads, busy_share, allowed, 4, system)
+    assert dataclasses.astuple(found) == pytest.approx(dataclasses.astuple(expected))
+
+
+def disturbed(columns: Sequence[Sequence[Slice]], limit: LoadLimit, stage: str = TRAIN) -> list[list[int | None]]:
+    """Return the cycles of each column that do not count."""
+    found = load.judged(stage, dict(enumerate(columns)), [limit] * len(columns))
+    return [[slice_.cycle for slice_ in slices if slice_.disturbed] for slices in found]
+
+
+def column(*others_ms: float, ns: int = 100 * MS) -> list[Slice]:
+    return [Slice(1, ns, cycle, others_ns=int(ms * MS), steal_ns=0) for cycle, ms in enumerate(others_ms)]
+
+
+@pytest.mark.parametrize(
+    ("others_ms", "steal_ms", "ns", "quiet", "is_disturbed"),
+    [
+        (12, 0, 100 * MS, 0.0, False),
+        (12.1, 0, 100 * MS, 0.0, True),
+        (2, 10.1, 100 * MS, 0.0, True),  # what a hypervisor keeps is taken by others, too
+        (14, 0, 100 * MS, 0.02, False),
+        (14.1, 0, 100 * MS, 0.02, True),
+        (10, 0, 4 * MS, 0.0, False),  # a tick of the system's clock
+        (10.1, 0, 4 * MS, 0.0, True),
+    ],
+)
+def test_where_one_counter_is_read_a_slice_is_judged_by_itself(
+    others_ms: float, steal_ms: float, ns: int, quiet: float, is_disturbed: bool
+) -> None:
+    slices = [dataclasses.replace(column(others_ms, ns=ns)[0], steal_ns=int(steal_ms * MS))]
+    assert disturbed([slices, column(0, ns=ns)], LoadLimit(quiet)) == [[0] * is_disturbed, []]
+
+
+def test_what_one_counter_cannot_show_in_a_short_slice_a_sum_of_slices_does() -> None:
+    others_ms = [8.0] * 8  # of slices of 50 ms: 0.16 of a processor
+    assert disturbed([column(*others_ms, ns=50 * MS)], LoadLimit()) == [list(range(8))]
+    assert disturbed([column(*others_ms[:2], ns=50 * MS)], LoadLimit()) == [[]]
+
+
+def test_a_burst_marks_its_cycle_and_no_longer_sum() -> None:
+    others_ms = [0.0] * 16
+    others_ms[5] = 100.0
+    assert disturbed([column(*others_ms), column(*[0.0] * 16)], LoadLimit(counters=16)) == [[5], []]
+
+
+def test_a_cycle_is_judged_by_all_its_columns() -> None:
+    others_ms = [35.0] * 2
+    assert disturbed([column(*others_ms)] * 3, LoadLimit(counters=9)) == [[0, 1]] * 3  # each alone: 40 ms of rounding
+    assert disturbed([column(*others_ms), column(0, 0), column(0, 0)], LoadLimit(counters=9)) == [[], [], []]
+
+
+def test_a_system_that_tells_nothing_marks_nothing_and_a_card_s_mark_stays() -> None:
+    silent = [Slice(1, 100 * MS, cycle, disturbed=cycle == 1) for cycle in range(3)]
+    assert disturbed([silent, column(50, 0, 0)], LoadLimit()) == [[1], [0]]
+
+
+def counted(rng: np.random.Generator, processors: int, ns: int, others: float, blocks: int = 1) -> list[Slice]:
+    """Return the slices of blocks whose processors are read one by one, of which others take so much of one."""
+    shape = (blocks * COLUMNS * CYCLES, processors)
+    free_ns, began_ns = rng.uniform(0, ns, shape), rng.uniform(0, load.TICK_NS, shape)
+    used_ns = processors * ns - free_ns.sum(axis=1)
+    free_ns[np.arange(len(free_ns)), free_ns.argmax(axis=1)] -= others * ns
+    counted_ns = load.TICK_NS * np.floor((began_ns + free_ns) / load.TICK_NS).sum(axis=1)
+    others_ns = map(int, processors * ns - counted_ns - used_ns)
+    return [Slice(1, ns, place % CYCLES, others_ns=taken_ns) for place, taken_ns in enumerate(others_ns)]
+
+
+def in_blocks(slices: list[Slice]) -> list[list[list[Slice]]]:
+    columns = [slices[start : start + CYCLES] for start in range(0, len(slices), CYCLES)]
+    return [columns[start : start + COLUMNS] for start in range(0, len(columns), COLUMNS)]
+
+
+@pytest.mark.parametrize("processors", [4, 8, 16, 32, 64, 128])
+@pytest.mark.parametrize("ns", [50 * MS, 100 * MS])
+def test_rounding_alone_marks_less_than_one_cycle_in_a_hundred(processors: int, ns: int) -> None:
+    rng, limit = np.random.default_rng(processors), LoadLimit(counters=processors)
+    blocks = in_blocks(counted(rng, processors, ns, 0.0, 200))
+    marked = [len(set().union(*disturbed(block, limit))) / CYCLES for block in blocks]
+    assert np.mean(marked) <= 0.01
+
+
+@pytest.mark.parametrize(("processors", "cycles"), [(4, 1), (16, 1), (128, CYCLES)])
+def test_half_a_core_is_found_within_a_cycle_or_a_block(processors: int, cycles: int) -> None:
+    rng, limit = np.random.default_rng(processors), LoadLimit(counters=processors)
+    blocks = in_blocks(counted(rng, processors, 100 * MS, 0.5, 60))
+    marked = [len(set().union(*disturbed([own[:cycles] for own in block], limit))) / cycles for block in blocks]
+    assert np.mean(marked) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("limit", "slice_ms", "judged_s"),
+    [
+        (LoadLimit(), 100, 0.1),
+        (LoadLimit(), 50, 0.3),
+        (LoadLimit(counters=16), 100, 2.1),
+        (LoadLimit(counters=128), 100, 16.2),
+        (LoadLimit(above=7.68, counters=128), 100, 0.1),  # a column on a GPU
+    ],
+)
+def test_sums_are_as_long_as_rounding_needs(limit: LoadLimit, slice_ms: int, judged_s: float) -> None:
+    assert limit.judged_s(slice_ms * MS) == pytest.approx(judged_s)
+
+
+def test_a_file_has_the_marks_by_which_a_block_went_on() -> None:
+    rng, limits = np.random.default_rng(7), [LoadLimit(counters=16)] * COLUMNS
+    (slices,) = in_blocks(counted(rng, 16, 100 * MS, 0.3))
+    parts = in_blocks(counted(rng, 16, 40 * MS, 0.3, COLUMNS))  # of each column, in three ways
+    found = load.marked({place: measured(slices[place], parts[place]) for place in (0, 2)}, limits)
+    live = load.judged(TRAIN, {place: slices[place] for place in (0, 2)}, limits)
+    sums = {place: [in_sum(*ways) for ways in zip(*parts[place], strict=True)] for place in (0, 2)}
+    of_sums = load.judged(PARTS, sums, limits)
+    assert 0 < sum(slice_.disturbed for slice_ in live[0]) < CYCLES
+    assert 0 < sum(slice_.disturbed for slice_ in of_sums[0]) < CYCLES
+    for own, of_train, of_parts in zip(found.values(), live, of_sums, strict=True):
+        training = made.trained(own)
+        assert training.parts is not None
+        assert list(training.slices) == list(of_train)
+        for way in (training.parts.arrays, training.parts.ready, training.parts.bare):
+            assert way.disturbed == [slice_.disturbed for slice_ in of_parts]
+
+
+def measured(slices: list[Slice], parts: list[list[Slice]]) -> Measurement:
+    arrays, ready, bare = map(Slices.of, parts)
+    ways = Parts(arrays, ready, bare, peak_flops=1e9)
+    return made.changed(made.measurement(), training={"slices": Slices.of(slices), "parts": ways})
+
+
+def in_sum(*ways: Slice) -> Slice:
+    """Return what a turn says of a step in parts."""
+    return Slice(3, sum(one.ns for one in ways), ways[0].cycle, others_ns=sum(one.others_ns or 0 for one in ways))
+
+
+def test_stages_are_judged_apart_also_where_a_column_has_not_all() -> None:
+    quiet, busy = (Slices.of(column(*[ms] * 3)) for ms in (0.0, 50.0))
+    one, batch = Latency(1, [1], quiet), Latency(8, [1], busy)
+    whole = dataclasses.replace(made.measurement(), prediction=[one, batch])
+    found = load.marked({0: whole, 1: dataclasses.replace(whole, prediction=[batch])}, [LoadLimit(counters=8)] * 2)
+    assert [latency.slices.disturbed for latency in found[0].prediction] == [None, [True] * 3]
+    assert [latency.slices.disturbed for latency in found[1].prediction] == [[True] * 3]
+
+
+def test_a_measurement_of_which_nothing_is_marked_stays_as_it_is() -> None:
+    measurement = measured(column(0, 0), [column(0, 0)] * 3)
+    assert load.marked({0: measurement}, [LoadLimit()]) == {0: measurement}
