@@ -48,7 +48,7 @@ def found_after(block: dict[int, list[Slice]], limit: LoadLimit) -> int:
 
 def main(blocks: int) -> None:
     rng = np.random.default_rng(SEED)
-    print("| processors | slices | judged together | marked, nobody runs | half a core is found after | and marks |")
+    print("| processors | slices | judged together | marked, nobody runs | half a core is found after | marked then |")
     print("|---|---|---|---|---|---|")
     for ns in SLICES_NS:
         for processors in PROCESSORS:
