@@ -454,13 +454,13 @@ def test_a_block_is_judged_by_what_others_took_live_and_in_its_record(store: Sto
     planned = dataclasses.replace(plain, machine=dataclasses.replace(plain.machine, cores=processors()))
     record = execute(planned, store, worker)
     for trial in record.trials:
-        assert made.trained(trial.measurement).slices.disturbed == [False, True] * 5
+        assert made.trained(made.known(trial.measurement)).slices.disturbed == [False, True] * 5
     assert not worker.rules.enough("train", {0: slices[:10], 1: slices[:10]})  # five of ten are left
     assert worker.rules.enough("train", {0: slices[:10:2] * 2, 1: slices[:10:2] * 2})
     assert record.load == LoadLimit(0.0, 0.12, 1)
     busier = execute(planned, store, worker, state=made.state(busy_share=0.005))
     assert busier.load == LoadLimit(0.005 * processors(), 0.12, 1)
-    assert not any(made.trained(trial.measurement).slices.disturbed for trial in busier.trials)
+    assert not any(made.trained(made.known(trial.measurement)).slices.disturbed for trial in busier.trials)
 
 
 def test_the_order_of_turns_is_drawn_from_the_run_s_seed_and_differs_from_block_to_block(store: Store) -> None:
