@@ -92,7 +92,11 @@ class Settings:
         offers=BACKENDS,
     )
     devices: list[str] = _many(
-        "--device", WHAT, "cpu, gpu or gpu:1. Default: all that a backend finds.", "NAME", offers=("cpu", "gpu")
+        "--device",
+        WHAT,
+        "cpu, gpu or gpu:1. Default: the CPU and one GPU of each model that a backend finds.",
+        "NAME",
+        offers=("cpu", "gpu"),
     )
     data: str = _one(
         "synthetic",

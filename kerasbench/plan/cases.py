@@ -1,6 +1,7 @@
 """What will be measured: the cases of a run, and why others cannot be."""
 
 import dataclasses
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -11,8 +12,12 @@ from kerasbench.host import Machine
 from kerasbench.plan.catalog import Entry, Selected
 from kerasbench.protocol.columns import (
     APPLE,
+    BY_BUS,
     CPU,
+    CUDA,
     GPU,
+    ORDER,
+    VISIBILITY,
     CaseKey,
     Column,
     Device,
@@ -139,7 +144,40 @@ def make(
     absent = [one for one in absent if one not in refused]  # what a backend does not have is a candidate less
     if not cases and not any(failure.code is Code.UNSUPPORTED for _, failure in absent):
         raise MissingBackend(_nothing_there(probes, config.devices))
-    return Plan(config, here, cases, absent, [*differing_keras(probes), *_without_cache(refused)])
+    if any(case.device.platform == CUDA for case in cases):
+        require_clear_numbers(here.gpus)
+    warnings = [*differing_keras(probes), *_without_cache(refused), *_left_out(config, wanted)]
+    return Plan(config, here, cases, absent, warnings)
+
+
+def require_clear_numbers(cards: Sequence[str], shell: Mapping[str, str] = os.environ) -> None:
+    """Raise UsageError where the shell counts cards of several models in another order than ours, that of the bus."""
+    shown = shell.get(VISIBILITY[0], "")
+    is_counted = any(entry.strip().isdecimal() for entry in shown.split(","))
+    if is_counted and shell.get(ORDER) != BY_BUS and len(set(cards)) > 1:
+        raise UsageError(
+            f"{VISIBILITY[0]}={shown} may mean other cards to you than to kerasbench, because these differ "
+            f"({', '.join(dict.fromkeys(cards))}): without {ORDER} CUDA counts the fastest first, kerasbench by the "
+            f"bus; name them by their UUIDs, which nvidia-smi -L shows ({VISIBILITY[0]}=GPU-...)"
+        )
+
+
+def of_each_model(devices: Sequence[Device]) -> list[Device]:
+    """Return the first device of each model: further ones say little of a model, and take as long each."""
+    first: dict[tuple[str, str], Device] = {}
+    for device in devices:
+        first.setdefault((device.platform, device.name), device)
+    return list(first.values())
+
+
+def _left_out(config: RunConfig, probes: Probes) -> list[str]:
+    """Say which cards are not measured because another one of their model is, and how to ask for them."""
+    seen = {device.label: device for report in probes.values() for device in _seen(report)}
+    chosen = {device.label for report in probes.values() for device in of_each_model(_seen(report))}
+    left = ", ".join(device.described for label, device in seen.items() if label not in chosen)
+    if config.devices or not left:
+        return []
+    return [f"one card of each model is measured, so not {left}; --device {','.join(seen)} measures all"]
 
 
 def _without_cache(refused: Sequence[tuple[Case, Failure]]) -> list[str]:
@@ -222,13 +260,14 @@ def _crossed(
 
 
 def _devices(config: RunConfig, environment: Environment, probes: Probes) -> list[Device]:
-    """Return the devices that were asked for, or else every one that an interpreter sees, or a version beside it.
+    """Return the devices that were asked for, or else one of each model that an interpreter, or one beside it, sees.
 
     One that it does not see is as the other version sees it, or its label alone.
     """
     beside = [report for other, report in probes.items() if config.versus and other.backend == environment.backend]
     seen = {device.label: device for report in (*beside, probes[environment]) for device in _seen(report)}
-    found = [seen.get(label) or Device(*parse_label(label)) for label in config.devices or list(seen) or ["cpu"]]
+    asked = config.devices or [device.label for device in of_each_model(list(seen.values()))] or [CPU]
+    found = [seen.get(label) or Device(*parse_label(label)) for label in asked]
     if config.race and "device" not in config.race.tries and not config.devices:
         return [max(found, key=lambda device: device.kind == GPU)]  # as Keras does without settings
     return found

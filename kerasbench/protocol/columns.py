@@ -20,6 +20,8 @@ APPLE = ("mps", "metal", "METAL", "mtl")  # torch and jax-mps, tensorflow-metal 
 # HIP, which ROCm builds use, has a variable of its own and heeds CUDA's too; ROCR's is of the layer below both.
 VISIBILITY = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
 BELOW = "ROCR_VISIBLE_DEVICES"
+# Without it CUDA counts "fastest first", and gpu:1 is another card than nvidia-smi's.
+ORDER, BY_BUS = "CUDA_DEVICE_ORDER", "PCI_BUS_ID"
 LABEL = re.compile(r"(?P<kind>cpu(?=$|:0$)|gpu)(:(?P<index>[0-9]{1,3}))?")
 
 
@@ -56,9 +58,7 @@ class Device:
 
 def visible_cuda(inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the variables that show a process every CUDA or ROCm device that the user has left visible."""
-    # Without PCI order, CUDA numbers "fastest first" and gpu:1 is another card than nvidia-smi's.
-    shown = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-    return shown | {name: inherited[name] for name in (*VISIBILITY, BELOW) if name in inherited}
+    return {ORDER: BY_BUS} | {name: inherited[name] for name in (*VISIBILITY, BELOW) if name in inherited}
 
 
 def cuda_visibility(device: Device, inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -71,7 +71,7 @@ def cuda_visibility(device: Device, inherited: Mapping[str, str] = os.environ) -
         left = next((inherited[name] for name in heeded if name in inherited), None)
         chosen = str(device.index) if left is None else left.split(",")[device.index].strip()
         below = {BELOW: inherited[BELOW]} if BELOW in inherited else {}
-        return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"} | dict.fromkeys(VISIBILITY, chosen) | below
+        return {ORDER: BY_BUS} | dict.fromkeys(VISIBILITY, chosen) | below
     # "-1", not "": an empty value is easily lost in a shell and then shows everything.
     return dict.fromkeys(VISIBILITY, "-1")
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,55 @@ def test_without_devices_every_backend_gets_what_it_sees() -> None:
     assert labels(found.cases) == ["dense torch cpu", "dense torch gpu", "dense jax cpu"]
     assert found.cases[1].device.name == "NVIDIA H200"
     assert found.absent == []
+
+
+CARDS = [dataclasses.replace(CUDA, index=index) for index in range(3)]
+OTHER_CARD = Device("cuda", 3, "NVIDIA L4")
+
+
+def test_one_card_of_each_model_is_measured_and_the_others_are_named_with_how_to_have_them() -> None:
+    box = {Environment("torch"): dataclasses.replace(TORCH, devices=[made.CPU, *CARDS, OTHER_CARD])} | JAX_ALONE
+    found = make(box)
+    assert labels(found.cases) == ["dense torch cpu", "dense torch gpu", "dense torch gpu:3", "dense jax cpu"]
+    assert found.warnings == [
+        "one card of each model is measured, so not gpu:1 (NVIDIA H200), gpu:2 (NVIDIA H200); "
+        "--device cpu,gpu,gpu:1,gpu:2,gpu:3 measures all"
+    ]
+    asked = make(box, backends=["torch"], devices=["gpu:1", "gpu:2"])
+    assert (labels(asked.cases), asked.warnings) == (["dense torch gpu:1", "dense torch gpu:2"], [])
+
+
+SEVERAL = ["NVIDIA H200", "NVIDIA L4"]
+
+
+@pytest.mark.parametrize(
+    ("shown", "order", "cards", "is_refused"),
+    [
+        ("1", None, SEVERAL, True),
+        ("GPU-8f2a, 0", "FASTEST_FIRST", SEVERAL, True),
+        ("1", "PCI_BUS_ID", SEVERAL, False),
+        ("1", None, ["NVIDIA H200"] * 2, False),
+        ("1", None, [], False),  # the driver does not tell
+        ("GPU-8f2a,MIG-0a1b", None, SEVERAL, False),
+        ("-1", None, SEVERAL, False),
+        ("", None, SEVERAL, False),
+        (None, None, SEVERAL, False),
+    ],
+)
+def test_numbers_of_cards_that_mean_others_to_the_user_are_refused(
+    shown: str | None, order: str | None, cards: list[str], is_refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("CUDA_VISIBLE_DEVICES", shown), ("CUDA_DEVICE_ORDER", order)):
+        monkeypatch.delenv(name, raising=False)
+        if value is not None:
+            monkeypatch.setenv(name, value)
+    here = dataclasses.replace(made.MACHINE, gpus=cards)
+    words = (
+        r"CUDA_VISIBLE_DEVICES=.* may mean other cards .*\(NVIDIA H200, NVIDIA L4\).* UUIDs, which nvidia-smi -L shows"
+    )
+    with pytest.raises(UsageError, match=words) if is_refused else nullcontext():
+        plan_cases.make(RunConfig(), [made.selected()], TORCH_ALONE, here)
+    plan_cases.make(RunConfig(devices=["cpu"]), [made.selected()], TORCH_ALONE, here)
 
 
 def test_a_device_that_one_backend_lacks_is_a_failure_of_that_backend_alone() -> None:
