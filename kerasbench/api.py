@@ -535,11 +535,12 @@ def _measure(command: str, options: Settings) -> Any:
 
 
 def _measure_on_machines(command: str, options: Settings) -> Machines:
+    from kerasbench.host.awake import kept_awake
     from kerasbench.report.pages import save_report
     from kerasbench.report.progress import MachinesProgress, to_stderr
     from kerasbench.runs import cluster, machines
 
-    with MachinesProgress(to_stderr()) as progress:
+    with kept_awake(), MachinesProgress(to_stderr()) as progress:
         shares = machines.ask(command, options, progress, cluster.connections)
     data, briefs = {}, []
     failed = {share.host: share.failed for share in shares if share.failed}

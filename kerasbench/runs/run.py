@@ -17,6 +17,7 @@ from kerasbench.environments.interpreters import Interpreters, find
 from kerasbench.errors import ResultsError, UnusableScenario, UsageError
 from kerasbench.events import Notice, OnEvent
 from kerasbench.host import Machine
+from kerasbench.host.awake import kept_awake
 from kerasbench.host.lock import machine_lock
 from kerasbench.host.noise import MachineState, observe
 from kerasbench.plan import cases, catalog, duration, request
@@ -111,7 +112,7 @@ def measured(
     if isinstance(config, RunConfig):
         config = with_environments(config, interpreters)
         _require_present(config, interpreters)  # before it waits
-    with machine_lock(on_wait=(lambda line: on_event(Notice(line))) if wait else None):
+    with machine_lock(on_wait=(lambda line: on_event(Notice(line))) if wait else None), kept_awake():
         files.remove_abandoned()
         yield _measure(config, folder, interpreters, on_event, carrier)
 

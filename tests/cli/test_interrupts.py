@@ -26,6 +26,7 @@ from kerasbench.host.lock import machine_lock
 from kerasbench.results import store
 from kerasbench.results.record import TrialRecord
 from tests import stand_in
+from tests.host import awake
 from tests.stand_in import Command
 from tests.untraced import untraced
 
@@ -53,6 +54,19 @@ def test_ctrl_c_waits_for_no_child_before_anything_is_measured(command: Command,
     assert all(stand_in.is_gone(child) for child in children)
     assert "Traceback" not in command.output()[1]
     assert not command.results.exists()
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
+def test_the_machine_is_kept_awake_until_a_run_ends_however_it_does(command: Command, ending: signal.Signals) -> None:
+    said = awake.put(command.folder, awake.INHIBITS)
+    stand_in.hang(command.folder, "probe-jax")
+    begin(command)
+    stand_in.wait_for(lambda: stand_in.hung(command.folder) != [] and said.exists())
+    guard, *words = said.read_text().split()
+    started = [psutil.Process(int(guard)), *psutil.Process(int(guard)).children()]
+    assert words == ["--what=idle:sleep", "--who=kerasbench", "--why=it", "measures", "cat"]
+    command.ended(ending)
+    stand_in.wait_for(lambda: all(map(stand_in.is_gone, started)))
 
 
 def test_a_run_that_waits_can_be_ended_and_is_measured_when_the_other_has_ended(command: Command) -> None:

@@ -46,6 +46,7 @@ class BusyNow(MachineMonitor):
 def furnish(folder: Path, seed: int) -> None:
     sys.executable = str(folder / "python")
     lock.LOCK = folder / "lock"
+    os.environ["PATH"] = f"{folder}{os.pathsep}{os.environ['PATH']}"
     vars(runs_run).update(
         observe=lambda sample_s: made.state(),
         MachineMonitor=partial(BusyNow, random.Random(seed)),
