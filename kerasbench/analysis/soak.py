@@ -55,18 +55,23 @@ class Soak:
     memory: Interval | None  # bytes a unit
     slower: Interval | None  # the change of a unit's time over the run, as a share; None without a control
     held_bytes: list[tuple[float, float]]  # by minutes
+    device_memory: Interval | None  # bytes a unit on the device; None: it does not tell them, or the run was too short
+    held_on_device: list[tuple[float, float]]  # bytes by minutes; empty: the device does not tell them
     ratios: list[tuple[float, float]]  # of its time over the control's, by minutes
 
-    @property
-    def by_minute(self) -> Interval | None:
-        """How many bytes memory grows by in a minute that is all units, without the turns of the control."""
-        return self.memory and self.memory.times(MINUTE_NS / self.unit_ns)
+    def by_minute(self, memory: Interval | None) -> Interval | None:
+        """Return how many bytes memory grows by in a minute that is all units, without the turns of the control."""
+        return memory and memory.times(MINUTE_NS / self.unit_ns)
+
+    def leaks(self, memory: Interval | None) -> bool:
+        """Tell whether memory, the host's or the device's, grows."""
+        if memory is None:
+            return False
+        return memory.low > LEAST_UNIT_BYTES and memory.value * self.units > LEAST_GROWTH_BYTES
 
     @property
     def grows(self) -> bool:
-        if self.memory is None:
-            return False
-        return self.memory.low > LEAST_UNIT_BYTES and self.memory.value * self.units > LEAST_GROWTH_BYTES
+        return self.leaks(self.memory) or self.leaks(self.device_memory)
 
     @property
     def slows(self) -> bool:
@@ -89,11 +94,14 @@ def _soak(row: Row, column: Column, own: Measurement, control: Measurement | Non
     # A turn is not in the file with its time of day: the column itself goes on for as long as its slices take.
     minutes = [end_ns / MINUTE_NS for end_ns in accumulate(slices.ns)]
     done = [one or 0 for one in slices.done or ()]
-    held = [float(one or 0) for one in slices.rss_bytes or ()]
+    held, on_device = ([float(one or 0) for one in each or ()] for each in (slices.rss_bytes, slices.device_bytes))
+    if not any(on_device):  # a plug-in that counts nothing: a model's weights are there
+        on_device = []
     ratios = _ratios(slices, control.slices, minutes) if control else []
     logs = [math.log(ratio) for _, ratio in ratios]
     along = [minute / minutes[-1] for minute, _ in ratios]
     change = trend(along, logs)
+    places = [float(one) for one in done]
     units = done[-1] - done[0] if done else sum(slices.count)
     unit = own.training.unit if own.training else "prediction" if own.builds is None else "build"
     return Soak(
@@ -103,9 +111,11 @@ def _soak(row: Row, column: Column, own: Measurement, control: Measurement | Non
         units=units,
         unit=unit,
         unit_ns=statistics.median(slices.units_ns),
-        memory=trend([float(one) for one in done], held) if done else None,
+        memory=trend(places, held) if done else None,
         slower=change and Interval(*(math.expm1(one) for one in (change.value, change.low, change.high))),
         held_bytes=list(zip(minutes, held, strict=False)),
+        device_memory=trend(places, on_device) if done and on_device else None,
+        held_on_device=list(zip(minutes, on_device, strict=False)),
         ratios=ratios,
     )
 

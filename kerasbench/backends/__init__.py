@@ -102,6 +102,9 @@ class Backend(Protocol):
         On MPS, which counts no peak, it is what the driver holds at the end.
         """
 
+    def live_device_bytes(self, device: Device) -> int | None:
+        """Return the live bytes on the device now by the backend's own counter; None if it has none."""
+
     def on_device(self, arrays: Any) -> Any:
         """Return NumPy arrays, in tuples and dictionaries however nested, as the backend's tensors, on the device."""
 

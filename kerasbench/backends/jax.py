@@ -167,13 +167,21 @@ def runtime_view() -> list[str]:
 
 
 def peak_device_bytes(device: Device) -> int | None:
+    return _counted(device, "peak_bytes_in_use")
+
+
+def live_device_bytes(device: Device) -> int | None:
+    return _counted(device, "bytes_in_use")
+
+
+def _counted(device: Device, what: str) -> int | None:
     import jax
 
     try:
         counters = jax.devices()[0].memory_stats() if device.platform != CPU else None
-    except Exception:  # a plug-in without counters: no reason to lose a trial that is over
+    except Exception:  # a plug-in without counters: no reason to lose a trial
         return None
-    return int(counters["peak_bytes_in_use"]) if counters and "peak_bytes_in_use" in counters else None
+    return int(counters[what]) if counters and what in counters else None
 
 
 def on_device(arrays: Any) -> Any:

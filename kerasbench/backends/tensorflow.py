@@ -151,13 +151,21 @@ def runtime_view() -> list[str]:
 
 
 def peak_device_bytes(device: Device) -> int | None:
+    return _counted(device, "peak")
+
+
+def live_device_bytes(device: Device) -> int | None:
+    return _counted(device, "current")
+
+
+def _counted(device: Device, what: str) -> int | None:
     import tensorflow as tf
 
     if device.kind == CPU:
         return None
     try:
-        return int(tf.config.experimental.get_memory_info("GPU:0")["peak"])
-    except Exception:  # a pluggable device without counters: no reason to lose a trial that is over
+        return int(tf.config.experimental.get_memory_info("GPU:0")[what])
+    except Exception:  # a pluggable device without counters: no reason to lose a trial
         return None
 
 

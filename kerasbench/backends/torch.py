@@ -165,6 +165,14 @@ def peak_device_bytes(device: Device) -> int | None:
     return None
 
 
+def live_device_bytes(device: Device) -> int | None:
+    import torch
+
+    if device.platform in CUDA_FAMILY:
+        return int(torch.cuda.memory_allocated())
+    return int(torch.mps.current_allocated_memory()) if device.platform == "mps" else None
+
+
 def on_device(arrays: Any) -> Any:
     import keras
     import torch

@@ -33,8 +33,9 @@ class Slice:
     disturbed: bool = False  # others took so much that it does not count if enough slices are left
     card_share: float | None = None  # the most that other processes used of an NVIDIA card
     done: int | None = None  # of a soak: how many units the process has done by its end, also between slices
-    rss_bytes: int | None = None  # of a soak: the memory that the process holds at its end
+    rss_bytes: int | None = None  # of a soak: the memory that the process holds at its end (macOS: its footprint)
     page_faults: int = 0  # pages of memory that the kernel gave the process; those that it read from a disk not counted
+    device_bytes: int | None = None  # of a soak on a GPU: the live bytes there at its end, by the backend's own counter
 
     @property
     def unit_ns(self) -> float:
@@ -59,6 +60,7 @@ class Slices:
     done: list[int | None] | None = None
     rss_bytes: list[int | None] | None = None
     page_faults: list[int] | None = None
+    device_bytes: list[int | None] | None = None
 
     def __post_init__(self) -> None:
         columns = vars(self)

@@ -218,15 +218,17 @@ MOST_POINTS = 60
 
 
 def soaked(found: Sequence[Soak]) -> LineChart | None:
-    """Return two panels for each row of a soak: memory, and times over those of the control."""
+    """Return panels for each row of a soak: memory, the device's where it is told, and times over the control's."""
     named = names(one.column for one in found)
     styles = looks(list(named))
     panels = []
     for label in dict.fromkeys(one.row.label for one in found):
         own = [one for one in found if one.row.label == label]
         memory = [(one, [(minute, held / MIB) for minute, held in one.held_bytes]) for one in own]
+        on_device = [(one, [(minute, held / MIB) for minute, held in one.held_on_device]) for one in own]
         for what, unit, series in (
             ("memory", "MiB", memory),
+            ("device memory", "MiB", on_device),
             ("time over the control's", "×", [(one, one.ratios) for one in own]),
         ):
             lines = []

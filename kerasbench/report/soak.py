@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from kerasbench.analysis.estimates import Interval
 from kerasbench.analysis.soak import Soak
 from kerasbench.analysis.summary import LEAST_SLOWER, slower_by_subnormals
+from kerasbench.protocol.columns import CPU
 from kerasbench.report import charts
 from kerasbench.report.figures import duration, names, percent, three_digits
 from kerasbench.report.sections import EMPTY, Cell, Section, Table, number, texts
@@ -13,25 +14,29 @@ from kerasbench.text import KIB, MIB
 
 def section(soaks: Sequence[Soak]) -> Section:
     """Return the first section of a page."""
-    named, lines = names(one.column for one in soaks), sentences(soaks)
+    named, lines, tells = names(one.column for one in soaks), sentences(soaks), any(one.held_on_device for one in soaks)
     rows = [
         [
             *texts(one.row.label, named[one.column]),
             number(one.units),
             Cell(duration(one.unit_ns), one.unit_ns),
-            _amount(one.by_minute, 1 / MIB, "MiB"),
-            _amount(one.memory, 1 / KIB, "KiB"),
+            *_amounts(one, one.memory),
+            *(_amounts(one, one.device_memory) if tells else ()),
             _amount(one.slower, 100, "%"),
         ]
         for one in soaks
     ]
     headers = ["scenario", "column", "units", "time of one", "memory a minute", "memory a unit", "slower over the run"]
+    if tells:
+        headers[-1:-1] = ["device memory a minute", "device memory a unit"]
     notes = [
         "Unit: a training step, an epoch where these are shorter than eight steps, a prediction, or a build.",
         "A line through the medians of ten parts of the run, without its first tenth; in brackets its 95 % interval.",
         "Slower: by the time of a unit over that of a control in turn, a process of the same case that rests most of "
         "the time.",
     ]
+    if any(one.column.device != CPU and not one.held_on_device for one in soaks):
+        notes.append("Host memory alone: the device does not tell what it holds, so a leak there is not seen.")
     return Section("Answer", lines, Table(headers, rows), notes=notes, chart=charts.soaked(soaks))
 
 
@@ -45,16 +50,10 @@ def sentences(soaks: Sequence[Soak]) -> list[str]:
 
 
 def _parts(one: Soak) -> Iterator[str]:
-    memory, by_minute, slower = one.memory, one.by_minute, one.slower
-    each = f"{'an' if one.unit[0] in 'aeiou' else 'a'} {one.unit}"
-    if memory is None or by_minute is None:
-        yield "too short to tell whether memory grows"
-    elif one.grows:
-        a_minute, a_unit = _interval(by_minute, 1 / MIB, "MiB"), _interval(memory, 1 / KIB, "KiB")
-        yield f"memory grows by {a_minute} a minute, {a_unit} {each}"
-    else:
-        above = f" above {three_digits(memory.high / KIB)} KiB {each}"
-        yield f"no growth of memory{above if memory.high > 0 else ''}"
+    slower = one.slower
+    yield _memory(one, one.memory, "memory" if one.column.device == CPU else "host memory")
+    if one.held_on_device:
+        yield _memory(one, one.device_memory, "device memory")
     subnormals = slower_by_subnormals(one.row.cases[one.column]) >= LEAST_SLOWER
     if subnormals:
         yield (
@@ -68,6 +67,21 @@ def _parts(one: Soak) -> Iterator[str]:
     elif not subnormals:
         by = f" by more than {percent(slower.high)}"
         yield f"{one.unit}s did not become slower{by if slower.high > 0 else ''}"
+
+
+def _memory(one: Soak, memory: Interval | None, what: str) -> str:
+    each, by_minute = f"{'an' if one.unit[0] in 'aeiou' else 'a'} {one.unit}", one.by_minute(memory)
+    if memory is None or by_minute is None:
+        return f"too short to tell whether {what} grows"
+    if one.leaks(memory):
+        a_minute, a_unit = _interval(by_minute, 1 / MIB, "MiB"), _interval(memory, 1 / KIB, "KiB")
+        return f"{what} grows by {a_minute} a minute, {a_unit} {each}"
+    above = f" above {three_digits(memory.high / KIB)} KiB {each}"
+    return f"no growth of {what}{above if memory.high > 0 else ''}"
+
+
+def _amounts(one: Soak, memory: Interval | None) -> list[Cell]:
+    return [_amount(one.by_minute(memory), 1 / MIB, "MiB"), _amount(memory, 1 / KIB, "KiB")]
 
 
 def _amount(trend: Interval | None, factor: float, unit: str) -> Cell:

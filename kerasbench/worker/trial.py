@@ -174,7 +174,10 @@ def run_trial(request: TrialRequest, pipe: Pipe) -> Measurement:
     if request.options.threads is not None:
         checks.limit_processors(request.options.threads)  # before a framework sizes its pools
     card = card_share_reader(request.device, request.neighbours)
-    meter = Meter(counters_reader(), card=card, soaks=request.protocol.soaks)
+    soaks = request.protocol.soaks
+    counts = soaks and request.device.kind == GPU
+    on_device = partial(backends.get(request.backend).live_device_bytes, request.device) if counts else None
+    meter = Meter(counters_reader(), card=card, on_device=on_device, soaks=soaks)
     trial, findings = begin(request, pipe, meter), PartialMeasurement(sizes=request.protocol.sizes)
     for phase in phases_of(request.protocol, trial.feed.workload, trial.scenario.trains):
         if not (findings.sizes and STAGE_OF.get(phase) in findings.sizes.left_out):

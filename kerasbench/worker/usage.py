@@ -31,7 +31,9 @@ CPU_TIMES = slice(11, 15)
 PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)  # in /proc/PID/status
 HEAT = Path("/sys/devices/system/cpu/cpu0/thermal_throttle")
 HOST_CPU_LOAD_INFO, IDLE_STATE, STATES = 3, 2, 4  # macOS: mach/host_info.h, mach/machine.h
-RUSAGE_WORDS, RESIDENT = 12, 8  # macOS: rusage_info_v0 of sys/resource.h, in words of 64 bits
+# macOS: rusage_info_v0 of sys/resource.h, in words of 64 bits. The footprint holds what was compressed and what Metal
+# has taken, too; the resident size does not, and shrinks when other programs need memory.
+RUSAGE_WORDS, FOOTPRINT = 12, 9
 
 OF_CARD = 0.05  # of an NVIDIA card's multiprocessors, by the driver's own samples: more disturbs a slice
 
@@ -263,6 +265,7 @@ class Meter:
     machine: Callable[[], Counters] = field(default_factory=counters_reader)
     helpers: list[str] = field(default_factory=list)  # processes that this one has started
     card: CardShare | None = None
+    on_device: Callable[[], int | None] | None = None  # the live bytes there, of a soak
     soaks: bool = False
     done: int = 0  # units so far
 
@@ -280,7 +283,12 @@ class Meter:
         return Reading(now_ns, own_ns, switches, self.machine(), done, held_bytes, used.ru_minflt)
 
     def with_card(self, slice_: Slice) -> Slice:
-        """Add to a slice that has just ended what others used of the card; this takes longer, so it is no reading."""
+        """Add to a slice that has just ended what others used of the card, and what this process holds of it.
+
+        This takes longer, so it is no reading.
+        """
+        if self.on_device is not None:
+            slice_ = dataclasses.replace(slice_, device_bytes=self.on_device())
         if self.card is None:
             return slice_
         share = self.card(slice_.ns)
@@ -295,7 +303,7 @@ def rss_bytes(proc: Path = PROC) -> int:
         usage = (ctypes.c_uint64 * RUSAGE_WORDS)()
         if ctypes.CDLL(None).proc_pid_rusage(os.getpid(), 0, ctypes.byref(usage)):
             raise OSError("macOS does not tell how much memory this process holds")
-        return int(usage[RESIDENT])
+        return int(usage[FOOTPRINT])
     return int(_read_text(proc / "self" / "statm").split()[1]) * mmap.PAGESIZE
 
 

@@ -10,11 +10,12 @@ from kerasbench.analysis.findings import findings
 from kerasbench.analysis.soak import Soak, trend
 from kerasbench.analysis.summary import concerns, summarize
 from kerasbench.host.noise import WarningKind
-from kerasbench.protocol.columns import Options
+from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.measurement import Measurement, Slice, Slices
 from kerasbench.protocol.requests import Protocol
 from kerasbench.report import pages, soak
 from kerasbench.report.answer import sentences
+from kerasbench.report.sections import LineChart
 from kerasbench.results.record import Record, SoakConfig
 from tests import made
 
@@ -23,15 +24,22 @@ MINUTE_NS = 60_000_000_000
 EACH = 50  # steps in a slice
 
 
-def went_on(slower: float, leak_bytes: float, turns: int, rng: random.Random) -> Measurement:
-    """A column of 1 ms a step that becomes so much slower over its run, and holds so much more with each step."""
+def went_on(
+    slower: float, leak_bytes: float, turns: int, rng: random.Random, on_device: float | None = None
+) -> Measurement:
+    """A column of 1 ms a step that becomes so much slower over its run, and holds so much more with each step.
+
+    ``on_device``: how many bytes more there with each step; None: the device does not tell.
+    """
     slices, steps = [], 0
     for index in range(turns):
         steps += EACH + 5  # some are not measured
         factor = (1 + slower * index / turns) * rng.gauss(1, 0.02)
         held = int(500 * MIB + leak_bytes * steps + rng.uniform(0, 64 << 10))
         cycle = index // 9 if turns > 1_000 else index
-        slices.append(Slice(EACH, int(EACH * MS * factor), cycle, 0, done=steps, rss_bytes=held))
+        slice_ = Slice(EACH, int(EACH * MS * factor), cycle, 0, done=steps, rss_bytes=held)
+        there = None if on_device is None else int(90 * MIB + on_device * steps)
+        slices.append(dataclasses.replace(slice_, device_bytes=there))
     return made.changed(made.measurement(), training={"slices": Slices.of(slices)})
 
 
@@ -126,6 +134,46 @@ def test_columns_of_a_soak_do_not_lack_memory_and_may_differ_from_their_controls
     assert not {one.what for one in concerns(summarize(record))} & {WarningKind.APART, WarningKind.CONTROL}
 
 
+def soaked_on_a_card(on_device: float | None, rng: random.Random) -> Record:
+    """A soak whose host memory does not grow."""
+    record = soaked(0, 0, rng)
+    for index, trial in enumerate(record.trials):
+        slices = went_on(0, 0, len(made.known(trial.measurement).slices), rng, on_device)
+        record.trials[index] = dataclasses.replace(trial, device=Device("cuda", 0, "NVIDIA H200"), measurement=slices)
+    return record
+
+
+def test_a_leak_on_the_device_is_found_with_its_size(rng: random.Random) -> None:
+    record = soaked_on_a_card(64 << 10, rng)
+    found = of(record)
+    assert found.grows and not found.leaks(found.memory)
+    assert made.known(found.device_memory).value == pytest.approx(64 << 10)
+    (line,) = sentences(findings(record))
+    assert line.startswith("dense: torch: no growth of host memory")
+    assert "; device memory grows by 3,7" in line
+    answer = soak.section(findings(record).soaks)
+    assert list(made.known(answer.table).columns)[6:8] == ["device memory a minute", "device memory a unit"]
+    assert isinstance(answer.chart, LineChart)
+    assert [panel.what for panel in answer.chart.panels] == ["memory", "device memory", "time over the control's"]
+
+
+@pytest.mark.parametrize("on_device", [0.0, 130.0])
+def test_a_device_whose_memory_does_not_grow_is_told_so(on_device: float, rng: random.Random) -> None:
+    record = soaked_on_a_card(on_device, rng)
+    assert not of(record).grows
+    (line,) = sentences(findings(record))
+    assert "; no growth of device memory" in line
+
+
+def test_of_a_device_that_does_not_tell_host_memory_alone_is_judged(rng: random.Random) -> None:
+    record = soaked_on_a_card(None, rng)
+    (line,) = sentences(findings(record))
+    assert line.startswith("dense: torch: no growth of host memory")
+    assert "device memory" not in line
+    assert "so a leak there is not seen" in soak.section(findings(record).soaks).notes[-1]
+    assert "host" not in " ".join(sentences(findings(soaked(0, 0, rng))))
+
+
 def test_an_index_tells_a_soak_from_a_run(tmp_path: Path, rng: random.Random) -> None:
     made.stored(tmp_path, soaked(0, 0, rng))
     assert "dense (soak)" in pages.made_from([tmp_path])[tmp_path / pages.INDEX]
@@ -139,7 +187,7 @@ def test_a_soak_of_builds_speaks_of_builds_and_of_its_own_length(rng: random.Ran
         record.trials[index] = made.changed(trial, measurement={"training": None, "builds": builds})
     found = of(record)
     assert found.unit == "build"
-    assert made.known(found.slower).low < 0.4 < made.known(found.slower).high + 0.02
+    assert made.known(found.slower).value == pytest.approx(0.4, abs=0.1)
     assert "builds became" in sentences(findings(record))[0]
 
 

@@ -346,17 +346,24 @@ def test_tensorflow_tells_how_often_keras_functions_were_traced(monkeypatch: pyt
 
 
 def test_each_backend_s_counter_of_a_card_s_memory_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    card = types.SimpleNamespace(memory_stats=lambda: {"peak_bytes_in_use": 7})
-    memory = types.SimpleNamespace(get_memory_info=lambda name: {"peak": 8})
+    card = types.SimpleNamespace(memory_stats=lambda: {"peak_bytes_in_use": 7, "bytes_in_use": 4})
+    memory = types.SimpleNamespace(get_memory_info=lambda name: {"peak": 8, "current": 5})
+    cuda = types.SimpleNamespace(max_memory_allocated=lambda: 9, memory_allocated=lambda: 6)
+    mps = types.SimpleNamespace(driver_allocated_memory=lambda: 11, current_allocated_memory=lambda: 10)
     stand_ins: dict[str, Any] = {
         "jax": types.SimpleNamespace(devices=lambda: [card]),
         "tensorflow": types.SimpleNamespace(config=types.SimpleNamespace(experimental=memory)),
-        "torch": types.SimpleNamespace(cuda=types.SimpleNamespace(max_memory_allocated=lambda: 9)),
+        "torch": types.SimpleNamespace(cuda=cuda, mps=mps),
     }
     for name, stand_in in stand_ins.items():
         monkeypatch.setitem(sys.modules, name, stand_in)
     assert [backends.get(name).peak_device_bytes(CUDA) for name in backends.names()] == [7, 8, 9]
-    assert [backends.get(name).peak_device_bytes(CPU) for name in backends.names()] == [None] * 3
+    assert [backends.get(name).live_device_bytes(CUDA) for name in backends.names()] == [4, 5, 6]
+    assert (torch.peak_device_bytes(MPS), torch.live_device_bytes(MPS)) == (11, 10)
+    for name in backends.names():
+        assert (backends.get(name).peak_device_bytes(CPU), backends.get(name).live_device_bytes(CPU)) == (None, None)
+    memory.get_memory_info = card.memory_stats = lambda *_: {}  # a plug-in that does not count
+    assert [backends.get(name).live_device_bytes(METAL) for name in ("jax", "tensorflow")] == [None, None]
 
 
 def test_jax_carries_a_model_s_state_from_one_call_to_the_next_and_back_where_no_clock_runs(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kerasbench.backends import jax
 from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.measurement import (
     Batch,
@@ -259,6 +260,28 @@ def test_a_meter_counts_the_processors_that_a_trial_has_been_limited_to(monkeypa
     with pytest.raises(InterruptedError):
         trial.run_trial(dataclasses.replace(REQUEST, options=Options(threads=3)), nothing)
     assert done == [3, [3]]
+
+
+@pytest.mark.parametrize(
+    ("platform", "soaks", "asked"), [("mps", True, True), ("cpu", True, False), ("mps", False, False)]
+)
+def test_the_meter_of_a_soak_on_a_gpu_asks_the_backend_what_is_held_there(
+    platform: str, soaks: bool, asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meters: list[Meter] = []
+
+    def begin(request: TrialRequest, pipe: object, meter: Meter) -> None:
+        meters.append(meter)
+        raise InterruptedError
+
+    monkeypatch.setattr(trial, "begin", begin)
+    monkeypatch.setattr(jax, "live_device_bytes", lambda device: 5 if device == Device(platform) else None)
+    request = dataclasses.replace(REQUEST, backend="jax", device=Device(platform), protocol=Protocol(soaks=soaks))
+    nothing: Any = SimpleNamespace()
+    with pytest.raises(InterruptedError):
+        trial.run_trial(request, nothing)
+    (meter,) = meters
+    assert meter.with_card(Slice(1, MS)).device_bytes == (5 if asked else None)
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_what_a_process_holds_now_is_in_pages() -> None:
 def test_macos_is_asked_what_a_process_holds_now(monkeypatch: pytest.MonkeyPatch) -> None:
     def proc_pid_rusage(process: int, flavour: int, written: Any) -> int:
         assert (process, flavour) == (os.getpid(), 0)
-        written._obj[usage.RESIDENT] = 9 * MIB
+        written._obj[9] = 9 * MIB  # ri_phys_footprint, behind a UUID of two words and seven numbers
         return answer
 
     monkeypatch.setattr(sys, "platform", "darwin")
@@ -80,6 +80,13 @@ def test_the_slices_of_a_soak_say_what_was_done_and_what_is_held(soaks: bool) ->
     assert slice_.count == 5
     assert slice_.done == (7 if soaks else None)
     assert (slice_.rss_bytes or 0) > MIB if soaks else slice_.rss_bytes is None
+
+
+@pytest.mark.parametrize("held_bytes", [5 * MIB, None])
+def test_the_slices_of_a_soak_on_a_gpu_say_what_is_held_there(held_bytes: int | None) -> None:
+    assert Meter(on_device=lambda: held_bytes).with_card(Slice(1, 100 * MS)).device_bytes == held_bytes
+    both = Meter(on_device=lambda: held_bytes, card=lambda ns: 0.06).with_card(Slice(1, 100 * MS))
+    assert (both.device_bytes, both.card_share, both.disturbed) == (held_bytes, 0.06, True)
 
 
 def test_a_slice_is_what_lies_between_two_readings() -> None:
