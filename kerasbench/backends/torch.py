@@ -91,10 +91,15 @@ def jit_default(device: Device) -> bool:
 
 
 def synchronize(model: Any) -> None:
+    """Wait for all streams; on MPS for an operation behind all others, which aborts nothing that Keras does meanwhile.
+
+    Keras' pool thread copies logs to the host. ``torch.mps.synchronize()`` ends the stream's command buffer outside
+    of the stream's queue, so that Metal may abort the process (pytorch issue 197805, pull request 197836).
+    """
     import torch
 
     if _default_device() == "mps":
-        torch.mps.synchronize()  # torch.accelerator's returned early there until pull request 143171
+        torch.zeros((), device="mps").cpu()
     elif _default_device() != CPU and torch.accelerator.is_available():
         torch.accelerator.synchronize()
 

@@ -113,7 +113,7 @@ class Loop(BaseLoop):
             with torch.inference_mode():
                 outputs = self._outputs(module(x))
             if self._device.type == "mps":
-                torch.mps.synchronize()  # as in backends/torch.py
+                torch.zeros((), device="mps").cpu()  # as in backends/torch.py
             elif self._device.type != "cpu":
                 torch.accelerator.synchronize()
             return outputs

@@ -233,6 +233,12 @@ class Mps:
 
     always = False
 
+    def __init__(self) -> None:
+        self.fetched: list[str] = []  # the devices from which a number was copied
+
+    def zeros(self, shape: tuple[()], device: str) -> Any:
+        return types.SimpleNamespace(cpu=lambda: self.fetched.append(device))
+
     def fall_back(self, *texts: str) -> None:
         for text in texts if self.always else ():
             warnings.warn(text, UserWarning, stacklevel=1)
@@ -244,10 +250,16 @@ def mps(monkeypatch: pytest.MonkeyPatch) -> Mps:
     found = Mps()
     module: Any = types.ModuleType("torch")
     module.set_warn_always = lambda on: setattr(found, "always", on)
+    module.zeros = found.zeros
     monkeypatch.setitem(sys.modules, "torch", module)
     monkeypatch.setattr(torch, "_default_device", lambda: "mps")
     monkeypatch.setenv(torch.FALLBACK, "1")
     return found
+
+
+def test_the_apple_gpu_is_waited_for_by_an_operation_behind_all_others(mps: Mps) -> None:
+    torch.synchronize(None)  # torch.mps.synchronize(), which may abort beside Keras' pool thread, is not there
+    assert mps.fetched == ["mps"]
 
 
 def test_what_falls_back_is_counted_by_its_name(mps: Mps) -> None:

@@ -111,7 +111,7 @@ def test_a_call_on_torch_waits_for_its_device(place: str, waits: list[str]) -> N
     waited: list[str] = []
     torch: Any = ModuleType("torch")
     torch.nn, torch.device, torch.inference_mode = None, lambda name: SimpleNamespace(type=name), contextlib.nullcontext
-    torch.mps = SimpleNamespace(synchronize=lambda: waited.append("mps"))
+    torch.zeros = lambda shape, device: SimpleNamespace(cpu=lambda: waited.append(device))
     torch.accelerator = SimpleNamespace(synchronize=lambda: waited.append("accelerator"))
     with patch.dict(sys.modules, {"torch": torch}):
         sys.modules.pop("kerasbench.native.torch", None)
