@@ -29,7 +29,9 @@ from kerasbench.worker.native import NativeModel
 
 ENDLESS = 1_000_000  # epochs; a window ends the fit when there are no more turns
 SHORT_EPOCH_STEPS = 2  # the fewer steps, the larger the share of the cost per epoch in an epoch
-BUSY_SIDE = 2048  # 17 billion operations: some tenths of a millisecond on a large card, 16 MiB
+# Small, because it lies in the memory of the process that is measured: 256 KiB, and as much for a product. Many are in
+# the queue before one is waited for: waiting for each would leave a card idle most of the time.
+BUSY_SIDE, BUSY_PRODUCTS = 256, 32
 
 # Of rows in the steps of learning: a network that takes pictures of 224 pixels needs seconds for each step.
 LEARN_BYTES = 64 << 20
@@ -56,10 +58,12 @@ def measure_sync_ns(synchronize: Callable[[Any], None], model: Any) -> int:
 
 def keep_busy(ns: int) -> None:
     """Keep the device busy for so long: a card that has idled is then at its clocks again."""
-    ones = keras.ops.ones((BUSY_SIDE, BUSY_SIDE))
+    product = keras.ops.full((BUSY_SIDE, BUSY_SIDE), 1 / BUSY_SIDE)  # by itself it is itself, so that it stays finite
     until_ns = time.perf_counter_ns() + ns
     while time.perf_counter_ns() < until_ns:
-        keras.ops.convert_to_numpy(keras.ops.matmul(ones, ones)[0, 0])  # waits for it
+        for _ in range(BUSY_PRODUCTS):
+            product = keras.ops.matmul(product, product)
+        keras.ops.convert_to_numpy(product[0, 0])  # waits for them
 
 
 class _Window(keras.callbacks.Callback):

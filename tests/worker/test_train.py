@@ -137,19 +137,27 @@ def test_a_callback_of_the_scenario_s_that_ends_training_is_not_overruled(window
 def test_a_device_is_kept_busy_for_as_long_as_it_is_asked_to(
     window: Any, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    products: list[int] = []
+    arrays: list[Any] = []
+    waited_for: list[float] = []
 
-    def waited_for(product: Any) -> None:
+    def made(array: Any) -> Any:
+        arrays.append(array)
+        return array
+
+    def wait(number: Any) -> None:
+        waited_for.append(float(number))
         machine.now_ns += 3 * MS
 
-    class Ones:
-        def __getitem__(self, place: tuple[int, int]) -> None:
-            products.append(machine.now_ns)
-
-    ops = SimpleNamespace(ones=lambda shape: None, matmul=lambda a, b: Ones(), convert_to_numpy=waited_for)
+    ops = SimpleNamespace(
+        full=lambda shape, value: made(np.full(shape, value, np.float32)),
+        matmul=lambda a, b: made(np.matmul(a, b)),
+        convert_to_numpy=wait,
+    )
     monkeypatch.setattr(window.keras, "ops", ops, raising=False)
     window.keep_busy(10 * MS)
-    assert len(products) == 4
+    assert waited_for == [1 / 256] * 4
+    assert {array.nbytes for array in arrays} == {256 << 10}  # it lies in the measured process
+    assert (arrays[-1] == 1 / 256).all()
 
 
 def test_spans_are_of_every_epoch_and_wait_for_nothing(window: Any, machine: Machine) -> None:
