@@ -24,7 +24,7 @@ from kerasbench.processes import group
 from kerasbench.processes.outcome import Outcome, Received, not_started, outcome_of
 from kerasbench.processes.process import Child, Limits, Listener
 from kerasbench.processes.variables import NOTHING, task_of
-from kerasbench.protocol.columns import CPU, GPU
+from kerasbench.protocol.columns import CPU, CUDA_FAMILY, GPU
 from kerasbench.protocol.measurement import MEASURED, PILOT, Slice, Turn, encode_turn
 from kerasbench.protocol.messages import COMPILES, Failure, Message, Phase
 from kerasbench.protocol.requests import Sizes, TrialRequest
@@ -106,10 +106,10 @@ def measure(
     """Measure columns side by side and return the outcome of each.
 
     None: it was not started, because the other columns have taken the memory, the processes or the open files.
-    ``alone``: each starts while no other runs, for cold figures, and gets ready for each stage so; else all do at once,
-    and only turns are taken alone. ``kept`` are the variables of the shell that are
-    passed through. Whatever is raised meanwhile (KeyboardInterrupt) stops all children and everything that they have
-    started, the parked ones too.
+    ``alone``: each starts while no other runs, for cold figures, and gets ready for each stage so; else all do at once
+    but those on a card of CUDA's family, and only turns are taken alone. ``kept`` are the variables of the shell that
+    are passed through. Whatever is raised meanwhile (KeyboardInterrupt) stops all children and everything that they
+    have started, the parked ones too.
     """
     with ExitStack() as stack:
         try:
@@ -121,7 +121,7 @@ def measure(
         block.run_pilot()
         for stage in MEASURED:
             block.run_stage(stage)
-        started_alone = alone or len(block.columns) == 1
+        started_alone = all(map(block.runs_alone, block.columns)) or len(block.columns) == 1
         outcomes = {column.index: column.outcome(started_alone) for column in block.columns}
     return [outcomes.get(index) for index in range(len(members))]
 
@@ -228,7 +228,7 @@ class _Block:
         self.listener = self.stack.enter_context(Listener(self.tick))
 
     def start(self, members: Sequence[BlockMember]) -> None:
-        """Start the columns that fit, and have each come up to its first stage: one after another, or all at once."""
+        """Start the columns that fit, and have each come up to its first stage."""
         for index, member in enumerate(members):
             if index and not self.policy.fits():
                 continue
@@ -238,9 +238,13 @@ class _Block:
             self.columns.append(column)
             self.on_event(TrialStarted(member.label))
             self._spawn(column)
-            if self.alone:
+            if self.runs_alone(column):
                 self.listener.listen()
         self.listener.listen()
+
+    def runs_alone(self, column: _Column) -> bool:
+        """Tell whether nobody is started or let go on until it is ready: XLA times kernels on a card to choose them."""
+        return self.alone or column.member.request.device.platform in CUDA_FAMILY
 
     def tick(self) -> None:
         """Tell what has become of each column meanwhile, and that some time has passed."""
@@ -295,7 +299,7 @@ class _Block:
         for column in columns:
             if column.lives:
                 column.give(sizes)
-            if self.alone:
+            if self.runs_alone(column):
                 self.listener.listen()
         self.listener.listen()
 

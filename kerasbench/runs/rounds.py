@@ -481,9 +481,8 @@ class Run:
             lambda: self.launch(members, policy, ending.hear, alone),
             lambda reason: self.on_event(Waiting(cases[0].row_label, reason)),
         )
-        if alone:  # else several have started between two looks
-            for member, held_bytes in budget.seen_on_cards().items():
-                known[member].saw_on_card(held_bytes)
+        for member, held_bytes in budget.seen_on_cards().items():
+            known[member].saw_on_card(held_bytes)
         several = sum(outcome is not None for outcome in outcomes) > 1
         measured = {
             place: outcome.measurement

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kerasbench.analysis import race
 from kerasbench.analysis.cases import headline_of, judge_cases
 from kerasbench.plan.cases import Case, Plan
-from kerasbench.protocol.columns import GPU, CaseKey
+from kerasbench.protocol.columns import CaseKey
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import Protocol, Sizes
@@ -86,11 +86,8 @@ class OpenRow:
         return len(self.cases) > 1 and self.cases[0].paired and len(versions) < 2
 
     def starts_alone(self, cold: bool) -> bool:
-        """Tell whether its children start one after another: on a GPU always, where XLA chooses kernels by timing them.
-
-        ``cold``: figures of how they start are asked for.
-        """
-        return (cold and self.had < ALONE) or any(case.device.kind == GPU for case in self.cases)
+        """Tell whether its next block's children start one after another; ``cold``: how they start is asked for."""
+        return cold and self.had < ALONE
 
     @property
     def block_s(self) -> float:

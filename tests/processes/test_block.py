@@ -131,6 +131,23 @@ def test_columns_start_side_by_side_where_no_cold_figures_are_needed(columns: Co
     assert single is not None and single.started_alone
 
 
+@pytest.mark.parametrize("platform", ["cuda", "rocm"])
+def test_columns_on_cards_start_one_after_another_where_others_start_side_by_side(
+    columns: Columns, platform: str
+) -> None:
+    columns.devices = {2: Device(platform), 3: Device(platform), 4: Device("mps")}
+
+    def began(index: int, name: str) -> None:
+        if (index, name) == (3, "began"):  # the other one is ready, and parked
+            stand_in.wait_for(lambda: stopped(columns.number(2)))
+
+    columns.on_phase = began
+    outcomes = columns.measure(MEET + FINE, MEET + FINE, FINE, FINE, FINE, alone=False)
+    assert [one and (one.failure, one.started_alone) for one in outcomes] == [(None, False)] * 5
+    columns.devices = {0: Device(platform), 1: Device(platform)}
+    assert [one and one.started_alone for one in columns.measure(FINE, FINE, alone=False)] == [True] * 2
+
+
 def test_columns_that_started_side_by_side_go_on_side_by_side_and_measure_alone(columns: Columns) -> None:
     body = "slices('train')\nlog('done')" + MEET.replace(
         "glob.glob(folder + '/*.log')", "[1 for one in glob.glob(folder + '/*.log') if 'done' in open(one).read()]"

@@ -50,12 +50,12 @@ def test_a_row_learns_what_its_cases_take_and_how_long_without_the_others() -> N
     assert row.over
 
 
-def test_children_start_one_after_another_in_three_rounds_and_on_a_gpu_in_all() -> None:
-    on_cpu, on_gpu = rows.OpenRow([*CASES]), rows.OpenRow([*CASES, made.case(device=Device("cuda"))])
-    for had in range(5):
-        on_cpu.had = on_gpu.had = had
-        assert on_cpu.starts_alone(cold=True) is (had < 3) and not on_cpu.starts_alone(cold=False)
-        assert on_gpu.starts_alone(cold=True) and on_gpu.starts_alone(cold=False)
+@pytest.mark.parametrize("device", [Device("cpu"), Device("cuda"), Device("mps")])
+def test_children_start_one_after_another_in_three_rounds(device: Device) -> None:
+    row = rows.OpenRow([*CASES, made.case(device=device)])
+    for row.had in range(5):
+        assert row.starts_alone(cold=True) is (row.had < 3)
+        assert not row.starts_alone(cold=False)
 
 
 def test_what_was_seen_on_a_card_counts_where_it_is_more_than_the_allocator_says() -> None:
