@@ -326,6 +326,17 @@ class Workflows:
         return ended.stdout
 
 
+def _of_two_versions(folder: Path, name: str) -> Path:
+    """Put a comparison of a scenario of that name into a folder."""
+    trials = [
+        made.in_block(number, made.measurement(), options=Options(environment=label), name=name)
+        for number in (1, 2, 3)
+        for label in ("old", "new")
+    ]
+    run = made.changed(made.record(*trials, rounds=3), config={"versus": ["old", "new"]})
+    return made.stored(_made(folder), run).data.parent
+
+
 def _made(folder: Path) -> Path:
     folder.mkdir(parents=True)
     return folder
@@ -373,18 +384,25 @@ def test_results_that_were_tampered_with_write_no_markup_and_choose_no_other_pul
     (results / "2026-01-01T000000.json").write_text("@everyone <img src=x> https://spam.example")
     workflows.comment(commit, results)
     assert "cannot be read" in github.comments[0]["body"] and "everyone" not in github.comments[0]["body"]
-    evil = "**x** @everyone [a](https://spam.example) <img src=x> www.spam.example"
-    trials = [
-        made.in_block(number, made.measurement(), options=Options(environment=label), name=evil)
-        for number in (1, 2, 3)
-        for label in ("old", "new")
-    ]
-    run = made.changed(made.record(*trials, rounds=3), config={"versus": ["old", "new"]})
-    workflows.comment(commit, made.stored(_made(tmp_path / "other"), run).data.parent)
-    body = github.comments[0]["body"].partition("longer look.")[2]
+    evil = "**x** @everyone [a](https://spam.example) <img src=x> www.spam.example octocat/hello#1 #2 GH-3 dc365f9aeaa"
+    workflows.comment(commit, _of_two_versions(tmp_path / "other", evil))
+    body = github.comments[0]["body"].partition("longer look.")[2].replace("&#8203;", "\u200b")
     assert "everyone" in body
-    for markup in ("@everyone", r"(?<!\\)<img", r"(?<!\\)\]", "://", r"www\.spam", r"(?<!\\)\*(?<!\\)\*x"):
-        assert re.search(markup, body) is None, markup
+    markup = ("@everyone", r"(?<!\\)<img", r"(?<!\\)\]", "://", r"www\.spam", r"(?<!\\)\*(?<!\\)\*x")
+    for pattern in (*markup, "hello\\\\?#1", "#2", "GH-3", "[0-9a-f]{7}"):
+        assert re.search(pattern, body) is None, pattern
+    # However long what it says becomes where it is escaped, GitHub takes it.
+    workflows.comment(commit, _of_two_versions(tmp_path / "long", "@" * 9_000))
+    assert 10_000 < len(github.comments[0]["body"]) < 65_536
+    assert github.comments[0]["body"].endswith("The rest is in the artifact.")
+    # What is no file is not opened, and no name begins a line of the log.
+    odd = _made(tmp_path / "odd")
+    for name in ("2026-01-01T000000.json", "2026-01-01T000001.\n::error::x.json"):
+        (odd / name).mkdir()
+    os.mkfifo(odd / "2026-01-01T000002.json")
+    (odd / "2026-01-01T000003.\n::error::x.json").write_text("{}")
+    assert workflows.comment(commit, odd).count("\n") == 1
+    assert "Nothing was measured." in github.comments[0]["body"]
     assert len(github.comments) == 1 and github.comments[0]["pull"] == 1
 
 

@@ -7,6 +7,7 @@ it is, GitHub says, and not the results.
 
 import json
 import os
+import re
 import urllib.parse
 import urllib.request
 from pathlib import Path
@@ -15,7 +16,10 @@ from typing import Any
 MARKER = "<!-- kerasbench versus -->"
 MOST_BYTES = 100_000_000  # of the result file
 MOST_CHARACTERS = 60_000  # GitHub takes 65,536
-BLANK = "&#8203;"  # of no width: before it a name is no mention, an address no link
+BLANK = "&#8203;"  # of no width: behind it nothing is a part of a name or an address any more
+# What GitHub makes a mention or a link though all markup is escaped: @octocat, https://, www., octocat/hello#1 and #1,
+# GH-1 and advisories, and seven or more hexadecimal digits, which may be a commit.
+LINKS = re.compile(r"@|:(?=//)|www(?=\.)|#(?=[0-9])|(?:GH|GHSA|CVE)-|[0-9a-f]{6}(?=[0-9a-f])", re.IGNORECASE)
 
 
 def ask(path: str, body: object = None, method: str = "GET", **query: str) -> Any:
@@ -52,9 +56,11 @@ def tables(folder: Path) -> str:
     """Return the tables of the one result file in a folder, or why there are none."""
     import kerasbench
     from kerasbench.errors import KerasbenchError
-    from kerasbench.results.store import is_named_by_a_run
+    from kerasbench.results.store import STAMP
 
-    files = [file for file in sorted(folder.glob("*.json")) if is_named_by_a_run(file) and not file.is_symlink()]
+    # By the whole name: it may be in a message, and a line break in it would begin a command in the log.
+    named = [file for file in sorted(folder.glob("*.json")) if STAMP.fullmatch(file.stem)]
+    files = [file for file in named if file.is_file() and not file.is_symlink()]
     if not files:
         return "Nothing was measured. The log says why."
     try:
@@ -68,9 +74,10 @@ def tables(folder: Path) -> str:
         from kerasbench.report.markdown import escape
 
         text = f"The result file cannot be read: {escape(str(error))}"
-    if len(text) > MOST_CHARACTERS:
+    text = LINKS.sub(rf"\g<0>{BLANK}", text)
+    if len(text) > MOST_CHARACTERS:  # last: what is escaped is longer
         text = text[:MOST_CHARACTERS].rpartition("\n")[0] + "\n\nThe rest is in the artifact."
-    return text.replace("@", f"@{BLANK}").replace("://", f":{BLANK}//").replace("www.", f"www{BLANK}.")
+    return text
 
 
 def main() -> None:
