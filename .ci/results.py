@@ -6,6 +6,8 @@ what cannot be read, and pages that are not what their data say; and a link anyw
 changes no data is no such one, but for links: pages that a change of the code draws anew are checked by the tests.
 """
 
+import os
+import secrets
 import subprocess
 import sys
 import tempfile
@@ -25,9 +27,14 @@ def git(*words: str) -> bytes:
     return subprocess.run(["git", *words], capture_output=True, check=True).stdout  # noqa: S607
 
 
+def listed(*words: str) -> list[str]:
+    """Return what git lists, with a NUL behind each; a name need not be UTF-8."""
+    return os.fsdecode(git(*words)).split("\0")[:-1]
+
+
 def changed(base: str, head: str) -> list[tuple[str, str]]:
     """Return the files that HEAD changes: how (A: added), and their names."""
-    found = git("diff", "--no-renames", "--name-status", "-z", f"{base}...{head}").decode().split("\0")[:-1]
+    found = listed("diff", "--no-renames", "--name-status", "-z", f"{base}...{head}")
     return list(zip(found[::2], found[1::2], strict=True))
 
 
@@ -38,7 +45,7 @@ def brings_data(files: list[tuple[str, str]]) -> bool:
 
 def links(files: list[tuple[str, str]], head: str) -> list[str]:
     """Return what is no file of what HEAD brings: commands would write and read elsewhere."""
-    lines = git("ls-tree", "-r", "-z", head).decode().split("\0")[:-1]
+    lines = listed("ls-tree", "-r", "-z", head)
     modes = {name: line.split()[0] for line, _, name in (line.partition("\t") for line in lines)}
     return [f"{name!r}: is a link" for _, name in files if name in modes and modes[name] not in FILES]
 
@@ -50,14 +57,14 @@ def complaints(files: list[tuple[str, str]], head: str) -> list[str]:
         path = PurePosixPath(name)
         is_of_run = path.suffix in KINDS and STAMP.fullmatch(path.stem)
         if path.parent != PurePosixPath(FOLDER) or not (is_of_run or path.name == INDEX):
-            found.append(f"{name}: a pull request with results brings files results/<start>{'|'.join(KINDS)} alone")
+            found.append(f"{name!r}: a pull request with results brings files results/<start>{'|'.join(KINDS)} alone")
         elif status != "A" and path.name != INDEX:
-            found.append(f"{name}: is there already, and stays as it is: results are added")
-    for line in git("ls-tree", "-z", "--long", head, f"{FOLDER}/").decode().split("\0")[:-1]:
+            found.append(f"{name!r}: is there already, and stays as it is: results are added")
+    for line in listed("ls-tree", "-z", "--long", head, f"{FOLDER}/"):
         description, _, name = line.partition("\t")
         mode, kind, _, size = description.split()
         if kind == "blob" and (mode != PLAIN or int(size) > MOST_BYTES):
-            found.append(f"{name}: is no plain file, or larger than {MOST_BYTES // 1_000_000} MB")
+            found.append(f"{name!r}: is no plain file, or larger than {MOST_BYTES // 1_000_000} MB")
     return found
 
 
@@ -65,7 +72,7 @@ def copied(head: str, folder: Path) -> Path:
     """Copy the results of HEAD out of git, and return their folder."""
     results = folder / FOLDER
     results.mkdir()
-    for name in git("ls-tree", "-z", "--name-only", head, f"{FOLDER}/").decode().split("\0")[:-1]:
+    for name in listed("ls-tree", "-z", "--name-only", head, f"{FOLDER}/"):
         path = PurePosixPath(name)
         if path.suffix in KINDS:
             (results / path.name).write_bytes(git("cat-file", "blob", f"{head}:{name}"))
@@ -73,6 +80,8 @@ def copied(head: str, folder: Path) -> Path:
 
 
 def main(base: str, head: str) -> int:
+    # A line of a page, or of a name, may be a command of GitHub's log: none is heeded from here on.
+    print(f"::stop-commands::{secrets.token_hex(16)}", file=sys.stderr, flush=True)
     files = changed(base, head)
     if wrong := links(files, head):
         print("\n".join(wrong), file=sys.stderr)

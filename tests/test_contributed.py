@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -84,6 +85,11 @@ def bring_a_program(data: Path) -> None:
     (data.parent / "run.py").write_text("import os")
 
 
+def bring_names_that_are_commands(data: Path) -> None:
+    for name in ("\n::error::x.json", "##[error]x.json", os.fsdecode(b"\xff.json")):
+        data.with_name(name).write_text("{}")
+
+
 def bring_a_page_of_no_run(data: Path) -> None:
     data.with_name("2026-01-03T030405.md").write_text("# Read this")
 
@@ -109,11 +115,13 @@ def change_what_was_there(data: Path) -> None:
         (leave_out_the_page, "differs from its data"),
         (damage, ".json"),
         (link, ".json': is a link"),
-        (change_code, "code.py: a pull request with results brings"),
-        (bring_a_program, "run.py: a pull request with results brings"),
+        (change_code, "code.py': a pull request with results brings"),
+        (bring_a_program, "run.py': a pull request with results brings"),
+        (bring_names_that_are_commands, "\\n::error::x.json': a pull request with results brings"),
+        (bring_names_that_are_commands, "\\udcff.json': a pull request with results brings"),
         (bring_a_page_of_no_run, "no data make this page"),
         (bring_a_picture_of_no_sweep, "no data make this page"),
-        (bring_a_page_of_another_name, "notes.md: a pull request with results brings"),
+        (bring_a_page_of_another_name, "notes.md': a pull request with results brings"),
         (change_what_was_there, "is there already"),
     ],
 )
@@ -121,6 +129,9 @@ def test_whatever_else_is_refused(clone: Path, tamper: Callable[[Path], None], s
     tamper(add_run(clone / "results", 2))
     ended = check(clone)
     assert (ended.returncode, said in ended.stderr) == (1, True), ended.stderr
+    first, *others = ended.stderr.splitlines()
+    assert re.fullmatch("::stop-commands::[0-9a-f]{32}", first)  # no later line is a command of the log
+    assert not any(line.startswith("::") for line in others)
     assert "# kerasbench on" not in ended.stdout
 
 
