@@ -4,7 +4,9 @@ CUDA builds of the frameworks bring NVIDIA wheels that overwrite each other, and
 TensorFlow: an environment for each backend is the way out. A child needs only keras, numpy and its backend there.
 """
 
+import grp
 import os
+import pwd
 import re
 import shutil
 import stat
@@ -113,15 +115,29 @@ def _places(folder: Path) -> Iterator[Path]:
 
 
 def _is_own(file: Path) -> bool:
-    """Tell whether a file is this user's or root's, and nobody else may change it."""
+    """Tell whether a file, and a link in its place, is this user's or root's, and nobody else may change it."""
     state = file.stat()
-    if state.st_uid not in (os.getuid(), 0):
+    if {state.st_uid, file.lstat().st_uid} - {os.getuid(), 0}:
         complain(f"{file}: another user's, and it names programs to be started; passed over")
         return False
-    if state.st_mode & stat.S_IWOTH:
-        complain(f"{file}: everybody may change it, and it names programs to be started; passed over: chmod o-w {file}")
+    others = "everybody" if state.st_mode & stat.S_IWOTH else ""
+    if state.st_mode & stat.S_IWGRP and not others and not _is_private(state.st_gid):
+        others = "its group"
+    if others:
+        complain(f"{file}: {others} may change it, and it names programs to be started; passed over: chmod go-w {file}")
+    return not others
+
+
+def _is_private(group: int) -> bool:
+    """Tell whether nobody but this user is in a group: with such a group of each user, files are made writable for it.
+
+    (The umask is 002 then, as on Ubuntu and Fedora.)
+    """
+    try:
+        entry, user = grp.getgrgid(group), pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
         return False
-    return True
+    return entry.gr_name == user and not {*entry.gr_mem} - {user}
 
 
 def _tools(project: Path) -> dict[str, Any]:

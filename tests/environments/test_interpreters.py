@@ -1,6 +1,8 @@
 """Which interpreter runs a backend, by the command line and by a file."""
 
+import grp
 import os
+import pwd
 import sys
 from pathlib import Path
 
@@ -86,6 +88,40 @@ def test_a_file_that_others_own_or_may_change_is_passed_over_and_named(
     monkeypatch.undo()
     assert find([], KNOWN, tmp_path).of(JAX) == sys.executable
     assert "not TOML" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "members", "heeded"),
+    [("me", [], True), ("me", ["me"], True), ("me", ["me", "eve"], False), ("staff", [], False)],
+)
+def test_what_a_group_may_change_is_passed_over_unless_it_is_the_user_s_own(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    members: list[str],
+    heeded: bool,
+) -> None:
+    file = tmp_path / "kerasbench.toml"
+    file.write_text('[python]\njax = "/mine/python"\n')
+    file.chmod(0o664)
+    monkeypatch.setattr("grp.getgrgid", lambda group: grp.struct_group((name, "x", group, members)))
+    monkeypatch.setattr("pwd.getpwuid", lambda user: pwd.struct_passwd(("me", "x", user, 100, "", "/", "/bin/sh")))
+    assert (find([], KNOWN, tmp_path).of(JAX) == "/mine/python") is heeded
+    assert ("its group may change it" in capsys.readouterr().err) is not heeded
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can make another user's link")
+def test_another_user_s_link_to_a_file_of_one_s_own_is_passed_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "other.toml").write_text('[python]\njax = "/mine/python"\n')
+    link = tmp_path / "kerasbench.toml"
+    link.symlink_to("other.toml")
+    assert find([], KNOWN, tmp_path).of(JAX) == "/mine/python"
+    os.chown(link, 12345, -1, follow_symlinks=False)
+    assert find([], KNOWN, tmp_path).of(JAX) == sys.executable
+    assert "another user's" in capsys.readouterr().err
 
 
 def test_the_home_folder_is_looked_at_once(

@@ -108,6 +108,17 @@ def test_the_lock_is_for_every_user_whatever_the_umask(tmp_path: Path) -> None:
     assert (tmp_path / "lock").stat().st_mode & 0o777 == FOR_ALL
 
 
+def test_a_file_of_one_s_own_that_lies_at_the_lock_s_path_stays_as_it_is(tmp_path: Path) -> None:
+    """In /tmp another user may link it there, unless the kernel forbids that. filelock before 4.2.1 emptied it."""
+    own = tmp_path / "own"
+    own.write_text("precious")
+    own.chmod(0o600)
+    os.link(own, tmp_path / "lock")
+    with machine_lock(tmp_path / "lock"):
+        pass
+    assert (own.read_text(), own.stat().st_mode & 0o777) == ("precious", 0o600)
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can be two users")
 def test_another_user_is_refused_by_name_and_not_locked_out_by_what_is_left(tmp_path: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
