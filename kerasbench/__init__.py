@@ -5,9 +5,10 @@ backend are sure to exist, and before every command. It imports nothing by itsel
 it is used, of the standard library alone but for what measures (``run``, ``fastest``, ...), ``load`` and ``compare``.
 """
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # typing's: `python -m` would look for a typing.py in the current folder
 if TYPE_CHECKING:
+    from typing import Any
+
     from kerasbench import datasets
     from kerasbench.api import bisect, compare, explain, fastest, history, load, run, soak, sweep, versus
     from kerasbench.scenario import Scenario, ScenarioError, Workload
@@ -32,7 +33,7 @@ __all__ = [
 __version__ = "0.2.0"
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name == "datasets":
         import kerasbench.datasets
 

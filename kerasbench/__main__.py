@@ -1,8 +1,18 @@
 """``python -m kerasbench``."""
 
+import os
+import sys
+
+if __name__ == "__main__":
+    try:
+        here = os.getcwd()
+    except OSError:  # it is gone, and nobody looks there
+        here = ""
+    if sys.path[:1] == [here]:
+        del sys.path[0]  # where `python -m` looks first: a random.py of the current folder is not Python's own
+
 import gc
 import signal
-import sys
 
 from kerasbench.errors import UnsupportedSystem, require_supported
 

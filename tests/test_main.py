@@ -1,5 +1,6 @@
 """``python -m kerasbench`` and ``import kerasbench``: what is exported, how it ends, and where it does not run."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -34,6 +35,15 @@ def test_the_module_is_the_command_line_and_its_exit_code_is_the_process_s() -> 
     ended = python("-m", "kerasbench", "--version")
     assert (ended.returncode, ended.stdout.split()[-1]) == (0, kerasbench.__version__)
     assert python("-m", "kerasbench", "--nonsense").returncode == 2
+
+
+def test_what_lies_in_the_current_folder_is_not_taken_for_a_module_of_python_s_own(tmp_path: Path) -> None:
+    for name in ("typing", "signal", "json", "random", "click"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(9)")
+    command = [sys.executable, "-m", "kerasbench", "list", "--json"]
+    variables = os.environ | {"PYTHONPATH": str(ROOT)}
+    ended = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout[:1]) == (0, "["), ended.stderr
 
 
 @pytest.mark.parametrize(
