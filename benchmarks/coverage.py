@@ -7,16 +7,17 @@ a trial differ too, and the machine drifts over the rounds (a quarter slower in 
 a nominal 95 % interval of a time and of a ratio, how often a case compared with itself is called different, how often
 a table of 24 such comparisons holds any false verdict, judged together and each alone, and how often a difference
 is called that is as large as the plan says it can see. First comes the coverage of a ratio by the slices of one block
-alone: it is widened by what kerasbench takes for the scatter between blocks, which is varied here.
+alone: it is widened by what kerasbench assumes of the scatter between blocks of its family, which is varied here.
 """
 
+import itertools
 import math
 import random
 import statistics
 from collections.abc import Sequence
 
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, Verdict, estimate, judge, judge_all
-from kerasbench.analysis.families import TYPICAL_SCATTER
+from kerasbench.analysis.families import ASSUMED, TYPICAL_SCATTER, Family
 from kerasbench.analysis.ratios import by_slices, over_blocks
 from kerasbench.plan.duration import RunScatter, minimum_detectable_effect
 from kerasbench.protocol.measurement import Slice, Slices
@@ -44,11 +45,18 @@ def time_ms(rng: random.Random, rounds: int, scatter: float) -> LogEstimate:
     return estimate([statistics.median(slice_.ns for slice_ in each) / SLICE_NS for each in trials])
 
 
-def ratio(rng: random.Random, blocks: int, scatter: float, factor: float = 1.0, drift: float = 0.0) -> LogEstimate:
+def ratio(
+    rng: random.Random,
+    blocks: int,
+    scatter: float,
+    factor: float = 1.0,
+    drift: float = 0.0,
+    assumed: float = TYPICAL_SCATTER,
+) -> LogEstimate:
     """Return the estimate of a ratio that is ``factor``; the machine slows down by ``drift`` until the last block."""
     speeds = [1 + drift * index / blocks for index in range(blocks)]
     paired = [by_slices(trial(rng, scatter, factor * speed), trial(rng, scatter, speed)) for speed in speeds]
-    found = over_blocks([one for one in paired if one is not None], TYPICAL_SCATTER)
+    found = over_blocks([one for one in paired if one is not None], assumed)
     assert found is not None
     return found
 
@@ -73,11 +81,12 @@ def false_tables(rng: random.Random, blocks: int, scatter: float) -> tuple[float
 
 def main(scatters: Sequence[float] = (0.01, 0.03, 0.10)) -> None:
     rng = random.Random(0)
-    for between in BETWEEN_BLOCKS:
-        found = [ratio(rng, 1, between / math.sqrt(2)) for _ in range(RUNS)]
+    for family, between in itertools.product(Family, BETWEEN_BLOCKS):
+        assumed = ASSUMED[family].blocks
+        found = [ratio(rng, 1, between / math.sqrt(2), assumed=assumed) for _ in range(RUNS)]
         print(
-            f"ratios scatter by {between:.0%} between blocks, one block: coverage {held(found):.1%}, same case called "
-            f"different {called(found):.2%}",
+            f"ratios scatter by {between:.0%} between blocks and {assumed:.1%} is assumed ({family.name}), one block: "
+            f"coverage {held(found):.1%}, same case called different {called(found):.2%}",
             flush=True,
         )
     for scatter in scatters:
