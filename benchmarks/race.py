@@ -60,9 +60,9 @@ def run(ahead: float, rng: np.random.Generator) -> Outcome:
             of_one_backend = one // SETTINGS == other // SETTINGS
             return race.interval(blocks, math.hypot(WITHIN, OF_ONE_BACKEND if of_one_backend else TYPICAL_SCATTER))
 
-        found = race.look(left, compare, MARGIN, LOOKS)
+        found = race.look(left, compare, MARGIN)
         assert found is not None
-        leader = race.simplest(found, left, compare, MARGIN, LOOKS, lambda one: (one != baseline, one % SETTINGS))
+        leader = race.simplest(found, left, compare, MARGIN, lambda one: (one != baseline, one % SETTINGS))
         left = [one for one in left if one not in found.slower]
         if found.is_over:
             break

@@ -410,7 +410,7 @@ class Run:
         if racing is not None and racing.purpose != "train":  # each look is at predictions
             row.portion = dataclasses.replace(row.portion, predicts=True)
         if racing is not None and row.stop in (None, StopReason.ROUNDS):
-            is_won = row.leave_outpaced(so_far, racing, self.planned.effort.max_rounds)
+            is_won = row.leave_outpaced(so_far, racing)
             row.stop = StopReason.WON if is_won else row.stop
 
     def _fill_caches(self, row: OpenRow, case: Case, index: int) -> None:

@@ -139,7 +139,7 @@ class OpenRow:
         """Return what a race of the row is about."""
         return race.metric_of(config, self.cases[0].selected.workload, headline_of(self.trials))
 
-    def leave_outpaced(self, so_far: Iterable[TrialRecord], config: RaceConfig, looks: int) -> bool:
+    def leave_outpaced(self, so_far: Iterable[TrialRecord], config: RaceConfig) -> bool:
         """Measure those no further that cannot win; tell whether the race is over.
 
         Keras as it is without settings is measured to the end: the answer says how much faster the winner is.
@@ -151,7 +151,6 @@ class OpenRow:
             [case.column for case in self.alive if case.key not in self.outpaced and left[case.column].is_ranked],
             compare,
             config.margin,
-            looks,
         )
         if found is None:
             return False
