@@ -15,7 +15,7 @@ from disturbers import always, disturbed
 
 from kerasbench import backends
 from kerasbench.host.lock import machine_lock
-from kerasbench.runs.schedule import draw_orders
+from kerasbench.runs.turns import draw_orders
 from kerasbench.text import count
 
 PAIRS = 3

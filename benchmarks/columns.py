@@ -1,6 +1,6 @@
 """Blocks of columns that a benchmark chooses, in place of a plan's rows: the same case twice, or beside a slowed copy.
 
-What is measured and how is the package's own (processes/block.py, runs/schedule.py, analysis/ratios.py).
+What is measured and how is the package's own (processes/block.py, runs/turns.py, analysis/ratios.py).
 """
 
 import itertools
@@ -25,9 +25,8 @@ from kerasbench.protocol.columns import CPU, Device, processors
 from kerasbench.protocol.measurement import Measurement, Slice
 from kerasbench.protocol.requests import Protocol
 from kerasbench.results.record import RunConfig, TrialRecord
-from kerasbench.runs import schedule, sizes
+from kerasbench.runs import sizes, turns
 from kerasbench.runs.rounds import trial_record, trial_request
-from kerasbench.runs.rows import freeze
 
 LIMITS = Limits(300.0, "this benchmark's limit of 300 s")
 STEPS = Protocol(kind="sweep")  # steps alone, for as long as a whole block's slices may take
@@ -69,18 +68,18 @@ def growing(
     protocols = dict.fromkeys(trials, protocol)
     for index in itertools.count(1):
         before()
-        orders = schedule.draw_orders(f"0/{index}")
+        orders = turns.draw_orders(f"0/{index}")
         for column, (outcome, measured) in zip(columns, launched(columns, protocols, orders, index <= 3), strict=True):
             trial = trial_record(column.case(protocols[column.name]), index, outcome, index)
             trials[column.name].append((trial, measured))
-            protocols[column.name] = freeze(protocols[column.name], measured)
+            protocols[column.name] = sizes.freeze(protocols[column.name], measured)
         yield {name: CaseSummary(list(known), None) for name, known in trials.items()}
 
 
 def launched(
     columns: Sequence[Column],
     protocols: Mapping[str, Protocol],
-    orders: schedule.Orders,
+    orders: turns.Orders,
     alone: bool,
     enough: Callable[[str, Sequence[Sequence[Slice]]], bool] | None = None,
     limits: Limits = LIMITS,
@@ -94,7 +93,7 @@ def launched(
     cases = [column.case(protocols[column.name]) for column in columns]
     requests = [trial_request(case, case.protocol, RunConfig()) for case in cases]
     members = [BlockMember(sys.executable, request, limits) for request in requests]
-    enough = enough or partial(schedule.enough, protocol, schedule.shares(protocol, workload))
+    enough = enough or partial(turns.enough, protocol, turns.shares(protocol, workload))
     load_limits = [load.limit_of(Device(CPU), None, 0.0, processors(), os.cpu_count() or 1)] * len(columns)
 
     def is_enough(stage: str, slices: Mapping[int, Sequence[Slice]]) -> bool:
@@ -112,7 +111,7 @@ def launched(
 
 def one(column: Column, protocol: Protocol) -> tuple[Outcome, Measurement]:
     """Run one trial by itself; raise RuntimeError where it fails."""
-    (found,) = launched([column], {column.name: protocol}, schedule.draw_orders("0"), True)
+    (found,) = launched([column], {column.name: protocol}, turns.draw_orders("0"), True)
     return found
 
 

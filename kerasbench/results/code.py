@@ -42,12 +42,14 @@ EVERY_COLUMN = (
     "protocol/requests.py",
     "protocol/messages.py",
     "protocol/measurement.py",
-    # Who has a turn, in which order, and until when; how a child that has none is kept still; what it is started with.
+    # What a child is started with, and how it is kept still until its turn; in which order turns come, until when, how
+    # much each child does in them, and which of its slices do not count because others took too much of the machine.
     "processes/block.py",
     "processes/process.py",
     "processes/variables.py",
-    "runs/schedule.py",
+    "runs/turns.py",
     "runs/sizes.py",
+    "host/load.py",
 )
 BACKEND = "backends/{backend}.py"
 # By the name of an option, what a column has besides that uses it.

@@ -56,7 +56,7 @@ from kerasbench.results.record import (
     completed_rounds,
 )
 from kerasbench.results.store import Store
-from kerasbench.runs import schedule, sizes
+from kerasbench.runs import schedule, sizes, turns
 from kerasbench.runs.machine import (
     CHILD_BYTES,
     MachineMonitor,
@@ -420,7 +420,7 @@ class Run:
         member, workload = self._member(row, case), case.selected.workload
         member = dataclasses.replace(member, request=filling(member.request))
         policy = BlockPolicy(
-            schedule.draw_orders(""),
+            turns.draw_orders(""),
             lambda stage, slices: True,
             partial(sizes.sizes_of, member.request.protocol, workload),
             lambda: True,
@@ -459,7 +459,7 @@ class Run:
         alone = row.starts_alone(self.planned.effort.cold) or not can_start_at_once(peaks_bytes, parameters)
         budget = memory_budget(devices, peaks_bytes, [one.on_card_bytes for one in known])
         protocol, workload = cases[0].protocol, cases[0].selected.workload
-        enough = partial(schedule.enough, protocol, schedule.shares(protocol, workload), most=row.portion.cycles)
+        enough = partial(turns.enough, protocol, turns.shares(protocol, workload), most=row.portion.cycles)
         limits = [limit_on(case.device, case.options.threads, self.planned, self.state) for case in cases]
 
         def is_enough(stage: str, columns: Mapping[int, Sequence[Slice]]) -> bool:
@@ -500,11 +500,11 @@ class Run:
                 trials.append((case, trial))
         return trials
 
-    def _orders(self, cases: Sequence[Case], number: int) -> schedule.Orders:
+    def _orders(self, cases: Sequence[Case], number: int) -> turns.Orders:
         """Return the orders of a block's cycles: no two blocks have the same."""
         if self.planned.config.soak:
-            return schedule.soak_orders([case.options.control for case in cases])
-        return schedule.draw_orders(f"{self.planned.config.seed}/{number}")
+            return turns.soak_orders([case.options.control for case in cases])
+        return turns.draw_orders(f"{self.planned.config.seed}/{number}")
 
     def _sizes(self, cases: Sequence[Case], began_s: float, steps_ns: sizes.Steps) -> Sizes | None:
         """Size a row by its first steps, and tell how long its block will take, once they have shown that."""
@@ -517,7 +517,7 @@ class Run:
             left_s = 0.0
             for case, step_ns in columns:
                 own = dataclasses.replace(protocol, slices_max_ns=case.slices_ns)
-                left_s += sizes.column_s(own, workload, found, step_ns, learnable)
+                left_s += schedule.column_s(own, workload, found, step_ns, learnable)
             self.on_event(StepsKnown(columns, time.monotonic() - began_s, left_s))
         return found
 

@@ -1,7 +1,6 @@
 """The rows of a run while it is measured: which cases are left, what they have taught, and whether there is enough."""
 
 import dataclasses
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -13,11 +12,9 @@ from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import Protocol, Sizes
 from kerasbench.results.record import RaceConfig, TrialRecord
-from kerasbench.runs import schedule
+from kerasbench.runs import schedule, sizes
 from kerasbench.runs.schedule import EVERY, Portion, StopReason
 
-# Of the warm-up of the first: what kept that one from being steady was mostly the machine, which no warm-up changes.
-WARMUP_SHARE = 0.5
 ALONE = 3  # blocks of a row whose children start one after another, for cold figures with an interval
 
 
@@ -31,7 +28,7 @@ class Calibration:
     on_card_bytes: int = 0
 
     def take(self, trial: TrialRecord, measurement: Measurement) -> None:
-        self.protocol = freeze(self.protocol, measurement)
+        self.protocol = sizes.freeze(self.protocol, measurement)
         self.first_s = trial.own_ns / 1e9 if self.first_s is None else self.first_s
         self.peak_bytes = max(self.peak_bytes, measurement.peak_rss_bytes)
         self.saw_on_card(measurement.peak_device_bytes or 0)
@@ -39,20 +36,6 @@ class Calibration:
     def saw_on_card(self, held_bytes: int) -> None:
         """Learn what its process held of a card, which is more than its allocator counts as live."""
         self.on_card_bytes = max(self.on_card_bytes, held_bytes)
-
-
-def freeze(protocol: Protocol, measurement: Measurement) -> Protocol:
-    """Return the protocol for the case's later trials: what the first one calibrated, and half its warm-up."""
-    training = measurement.training
-    if protocol.steps_per_slice is not None or training is None:
-        return protocol
-    largest = max((slice_.count for slice_ in training.warmup), default=0)  # K, before it was corrected
-    needed = largest * sum(slice_.count == largest for slice_ in training.warmup) / training.steps_per_slice
-    return dataclasses.replace(
-        protocol,
-        steps_per_slice=training.steps_per_slice,
-        warmup_slices=math.ceil(WARMUP_SHARE * needed),
-    )
 
 
 @dataclass

@@ -1,5 +1,5 @@
-"""The schedule of a run, as pure functions: in which order rows, columns and slices come, when there is enough, and
-how much a row's next block measures.
+"""The schedule of a run, as pure functions: in which order rows and columns come, when a row and a run have enough, how
+much a row's next block measures, and how long that takes.
 """
 
 import dataclasses
@@ -11,36 +11,27 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import partial
-from types import MappingProxyType
 
 from kerasbench.analysis import ratios
 from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, CaseSummary, headline_of, summarize_case
-from kerasbench.analysis.estimates import LogEstimate, Prior, median_error, minimal_effect, t_quantile, variance
+from kerasbench.analysis.estimates import LogEstimate, Prior, minimal_effect, variance
 from kerasbench.analysis.families import TYPICAL_SCATTER, Priors
-from kerasbench.plan.cases import SOAK_TURNS, Case, Shared
+from kerasbench.plan.cases import Case, Shared
 from kerasbench.protocol.columns import CaseKey
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import (
     ALL,
     BATCH,
-    BUILD,
-    CALLS,
     EPOCH,
-    GENERATIONS,
     ONE,
-    PARTS,
     TRAIN,
     Measurement,
-    Slice,
 )
-from kerasbench.protocol.requests import Protocol, counts_epochs
+from kerasbench.protocol.requests import Protocol, Sizes
 from kerasbench.results.record import BUDGET, MIN_ROUNDS, Effort, RunConfig, TrialRecord
+from kerasbench.runs.sizes import NS_PER_S, stage_units, stages_of, units_of
+from kerasbench.runs.turns import LEAST_CYCLES, LONG, SLICE_PRECISION, shares
 from kerasbench.text import count
-
-# The order of cases in a round, and of columns in a block's cycles.
-
-Orders = Callable[[int], Iterator[Sequence[int]]]
 
 
 def order_cases(cases: Sequence[Case], seed: int, round_index: int) -> list[Case]:
@@ -57,45 +48,6 @@ def order_cases(cases: Sequence[Case], seed: int, round_index: int) -> list[Case
     return [case for group in together for case in rng.sample(group, len(group))]
 
 
-def draw_orders(seed: str) -> Orders:
-    """Return a function that draws a stage's orders for so many columns, endlessly: others for each call."""
-    rng = random.Random(seed)
-
-    def orders(columns: int) -> Iterator[Sequence[int]]:
-        while True:
-            square = williams(rng.sample(range(columns), columns))
-            yield from rng.sample(square, len(square))
-
-    return orders
-
-
-def soak_orders(controls: Sequence[bool]) -> Orders:
-    """Return a function that gives SOAK_TURNS in a row to each column that is no control, and one to each control.
-
-    Where one has left, it may have been either: each of the others has one.
-    """
-    turns = [place for place, control in enumerate(controls) for _ in range(1 if control else SOAK_TURNS)]
-
-    def orders(columns: int) -> Iterator[Sequence[int]]:
-        return itertools.repeat(turns if columns == len(controls) else list(range(columns)))
-
-    return orders
-
-
-def williams(columns: Sequence[int]) -> list[list[int]]:
-    """Return orders in which every column follows every other equally often, and has every position equally often.
-
-    As many as there are columns, twice as many where those are odd (E. J. Williams, "Experimental designs balanced for
-    the estimation of residual effects of treatments", Australian Journal of Scientific Research 2 (1949)).
-    """
-    size = len(columns)
-    if size == 1:
-        return [list(columns)]
-    zigzag = [(step + 1) // 2 if step % 2 else (size - step // 2) % size for step in range(size)]  # 0, 1, n-1, 2, n-2
-    square = [[columns[(place + shift) % size] for place in zigzag] for shift in range(size)]
-    return square if size % 2 == 0 else [*square, *(order[::-1] for order in square)]
-
-
 def larger_in_series(case: Case, cases: Sequence[Case]) -> list[Case]:
     """Return the cases that differ from a case of a sweep in nothing but a larger size."""
     size = case.options.size
@@ -107,99 +59,6 @@ def larger_in_series(case: Case, cases: Sequence[Case]) -> list[Case]:
         and other.options.size.exceeds(size)
         and dataclasses.replace(other.key, size=None) == dataclasses.replace(case.key, size=None)
     ]
-
-
-# When a stage of a block has enough slices.
-
-SLICE_PRECISION = 0.01  # half-width of a block's ratios: processes of a case differ by as much, more would not help
-SHARES = {TRAIN: 0.5, EPOCH: 0.2, ONE: 0.1, BATCH: 0.1, ALL: 0.1}  # of a column's time in a block
-REPEATED_NS = 20_000_000_000  # how long a stage's slices may have taken for disturbed ones to be measured again
-# Units that cannot be made shorter, of which fewer will do: what an epoch costs once is a small part of it.
-LONG, LEAST_CYCLES = (EPOCH, ALL), 3
-PARTS_SHARE = 0.4  # of that time again, for the three ways in which a step is taken apart
-UNTRAINED_SHARES = {ONE: 0.3, BATCH: 0.4, ALL: 0.3}  # of a model that is not trained
-
-
-def shares(protocol: Protocol, workload: WorkloadDescription) -> dict[str, float]:
-    """Return each stage's share of the time; what a protocol or a workload does not have is left to the steps."""
-    if protocol.kind in ("sweep", "builds"):
-        return {TRAIN if protocol.kind == "sweep" else BUILD: 1.0}
-    if protocol.kind == "calls":
-        stages = [stage for stage in (ONE, BATCH, ALL, *CALLS) if workload.predicts_batches or "batch" not in stage]
-        if workload.new_tokens:
-            stages += GENERATIONS[-1:] if workload.own_generate else GENERATIONS[:-1]
-        return dict.fromkeys(stages, 1 / len(stages))
-    if workload.predicts_only:
-        return dict(UNTRAINED_SHARES if workload.predicts_batches else {ONE: 0.5, ALL: 0.5})
-    missing = {EPOCH: counts_epochs(workload.steps), BATCH: not workload.predicts_batches}
-    present = {stage: share for stage, share in SHARES.items() if not missing.get(stage)}
-    return present | {TRAIN: present[TRAIN] + 1 - sum(present.values())}
-
-
-def soaked_stage(protocol: Protocol, of_stage: Mapping[str, float]) -> str:
-    """Return the stage in which a soak goes on, of those that have a share; the others have one cycle."""
-    predicted = BATCH if BATCH in of_stage else ONE
-    return {"calls": predicted, "builds": BUILD}.get(protocol.kind, TRAIN)
-
-
-def enough(
-    protocol: Protocol,
-    of_stage: Mapping[str, float],
-    stage: str,
-    slices: Sequence[Sequence[Slice]],
-    /,
-    most: Mapping[str, int] = MappingProxyType({}),
-) -> bool:
-    """Tell whether a stage can end after a cycle: its ratios are narrow enough, or its time is up.
-
-    ``of_stage`` are the ``shares``; ``slices`` those of each column, as many of one as of another. Cycles that others
-    disturbed do not count, as long as that at most doubles how many there are, and as twice as many leave enough.
-    ``most`` are the cycles that a stage has at most.
-    """
-    if protocol.soaks:
-        whole_ns = protocol.slices_max_ns if stage == soaked_stage(protocol, of_stage) else 0
-        return max(sum(slice_.ns for slice_ in column) for column in slices) >= whole_ns
-    is_enough = partial(_is_enough, protocol, of_stage, stage, most.get(stage))
-    disturbed = {slice_.cycle for column in slices for slice_ in column if slice_.disturbed}
-    undisturbed = [[slice_ for slice_ in column if slice_.cycle not in disturbed] for column in slices]
-    if is_enough(undisturbed):
-        return True
-    spent_ns = max(sum(slice_.ns for slice_ in column) for column in slices)
-    too_slow = spent_ns >= max(REPEATED_NS, 2 * protocol.slices_max_ns)
-    if too_slow or 2 * min(map(len, undisturbed), default=0) < protocol.min_cycles:
-        return is_enough(slices)  # twice as many would take minutes, or not leave enough
-    return is_enough([column[: len(column) // 2] for column in slices])
-
-
-def _is_enough(
-    protocol: Protocol, of_stage: Mapping[str, float], stage: str, most: int | None, slices: Sequence[Sequence[Slice]]
-) -> bool:
-    cycles = min(map(len, slices), default=0)
-    if cycles < min(protocol.min_cycles, LEAST_CYCLES):
-        return False
-    spent_ns = max(sum(slice_.ns for slice_ in column) for column in slices)
-    if cycles < protocol.min_cycles:
-        return stage in LONG and spent_ns >= of_stage.get(stage, 0.0) * protocol.slices_max_ns
-    if most is not None and cycles >= most:
-        return True
-    if stage == PARTS:  # a slice is the sum of three ways: how precise their ratios are cannot be seen from it
-        return spent_ns >= PARTS_SHARE * protocol.slices_max_ns
-    return spent_ns >= of_stage.get(stage, 0.0) * protocol.slices_max_ns or widest(slices) <= SLICE_PRECISION
-
-
-def widest(slices: Sequence[Sequence[Slice]]) -> float:
-    """Return the largest half-width of the median log difference of two columns; of the log times of one alone."""
-    logs = [[math.log(slice_.unit_ns) for slice_ in column] for column in slices]
-    if len(logs) == 1:
-        return _half_width(logs[0])
-    return max(
-        _half_width([a - b for a, b in zip(one, other, strict=False)]) for one, other in itertools.combinations(logs, 2)
-    )
-
-
-def _half_width(values: Sequence[float]) -> float:
-    error = median_error(values)
-    return math.inf if error is None else t_quantile(len(values) - 1) * error
 
 
 # When a row has enough blocks, and a run enough rounds.
@@ -514,3 +373,36 @@ def _epochs_were_disturbed(a: ratios.MeasuredTrial, b: ratios.MeasuredTrial) -> 
         return False
     short = ratios.by_slices(ours.training.epochs, theirs.training.epochs)
     return short is not None and short.disturbed
+
+
+# How long a column takes, by its first steps. What was seen besides the units themselves, on two cores.
+FILLED = 0.8  # of the time for slices, before they are precise
+STEADY_TIMES = 2.0  # the least warm-up, until it is steady
+STAGE_S = 1.0  # compiling, collecting rows, the turns of a stage
+
+
+def column_s(
+    protocol: Protocol, workload: WorkloadDescription, sizes: Sizes, step_ns: float, learnable: bool = True
+) -> float:
+    """Return how long a column with this step will go on after its first steps, in seconds.
+
+    ``learnable``: its rows teach something, so that it makes more steps than parity needs.
+    """
+    units, cycles = units_of(workload, step_ns), protocol.min_cycles
+    ns = 0.0
+    if not workload.predicts_only:
+        learns = learnable and protocol.repeats and protocol.kind != "sweep"
+        ns += (sizes.learn_steps if learns else sizes.parity_steps) * units.step
+        ns += 2 * (1 + (sizes.evaluated_batches if learns else 0)) * units.forward
+        warmup_ns = max(STEADY_TIMES * protocol.warmup_min_ns, 2 * units.train)
+        ns += min(warmup_ns, protocol.warmup_max_ns + units.train)
+    unit_of = stage_units(units, sizes.warmup_calls, sizes.pass_batches)
+    of_stage = shares(protocol, workload)
+    for stage in stages_of(protocol, workload):
+        if stage not in sizes.left_out:
+            lead, unit_ns = unit_of[stage]
+            filled = 1.0 if protocol.soaks else FILLED
+            slices_ns = filled * of_stage.get(stage, 0.2) * protocol.slices_max_ns
+            least_ns = (LEAST_CYCLES if stage in LONG else cycles) * max(unit_ns, protocol.slice_ns)
+            ns += lead * unit_ns + max(least_ns, slices_ns) + STAGE_S * NS_PER_S
+    return ns / NS_PER_S

@@ -1,4 +1,5 @@
-"""How much the columns of a row do besides their slices, by what its first steps took; and how long all of it takes.
+"""How much the columns of a row do besides their slices, by what its first steps took, and what later trials take
+over from the first.
 
 Pure functions of times, so that tests can feed them sequences. A row whose steps are quick does all there is. Where
 they are slow, each phase has its share of the time that a column may take, and a stage that does not fit is left out.
@@ -10,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kerasbench.protocol.descriptions import WorkloadDescription
-from kerasbench.protocol.measurement import ALL, BATCH, CALLS, EPOCH, GENERATIONS, ONE, PARTS, TRAIN
+from kerasbench.protocol.measurement import ALL, BATCH, CALLS, EPOCH, GENERATIONS, ONE, PARTS, TRAIN, Measurement
 from kerasbench.protocol.requests import Protocol, Sizes, counts_epochs
-from kerasbench.runs.schedule import LEAST_CYCLES, LONG, shares
+from kerasbench.runs.turns import shares
 
 NS_PER_S = 1e9
 Steps = Mapping[int, Sequence[int]]  # of each column, its place among the members: what its first steps took, in ns
@@ -140,34 +141,19 @@ def stages_of(protocol: Protocol, workload: WorkloadDescription) -> list[str]:
     return [*shares(protocol, workload), *([PARTS] if with_parts else [])]
 
 
-# What was seen besides the units themselves, on two cores.
-FILLED = 0.8  # of the time for slices, before they are precise
-STEADY_TIMES = 2.0  # the least warm-up, until it is steady
-STAGE_S = 1.0  # compiling, collecting rows, the turns of a stage
+# Of the warm-up of the first: what kept that one from being steady was mostly the machine, which no warm-up changes.
+WARMUP_SHARE = 0.5
 
 
-def column_s(
-    protocol: Protocol, workload: WorkloadDescription, sizes: Sizes, step_ns: float, learnable: bool = True
-) -> float:
-    """Return how long a column with this step will go on after its first steps, in seconds.
-
-    ``learnable``: its rows teach something, so that it makes more steps than parity needs.
-    """
-    units, cycles = units_of(workload, step_ns), protocol.min_cycles
-    ns = 0.0
-    if not workload.predicts_only:
-        learns = learnable and protocol.repeats and protocol.kind != "sweep"
-        ns += (sizes.learn_steps if learns else sizes.parity_steps) * units.step
-        ns += 2 * (1 + (sizes.evaluated_batches if learns else 0)) * units.forward
-        warmup_ns = max(STEADY_TIMES * protocol.warmup_min_ns, 2 * units.train)
-        ns += min(warmup_ns, protocol.warmup_max_ns + units.train)
-    unit_of = stage_units(units, sizes.warmup_calls, sizes.pass_batches)
-    of_stage = shares(protocol, workload)
-    for stage in stages_of(protocol, workload):
-        if stage not in sizes.left_out:
-            lead, unit_ns = unit_of[stage]
-            filled = 1.0 if protocol.soaks else FILLED
-            slices_ns = filled * of_stage.get(stage, 0.2) * protocol.slices_max_ns
-            least_ns = (LEAST_CYCLES if stage in LONG else cycles) * max(unit_ns, protocol.slice_ns)
-            ns += lead * unit_ns + max(least_ns, slices_ns) + STAGE_S * NS_PER_S
-    return ns / NS_PER_S
+def freeze(protocol: Protocol, measurement: Measurement) -> Protocol:
+    """Return the protocol for the case's later trials: what the first one calibrated, and half its warm-up."""
+    training = measurement.training
+    if protocol.steps_per_slice is not None or training is None:
+        return protocol
+    largest = max((slice_.count for slice_ in training.warmup), default=0)  # K, before it was corrected
+    needed = largest * sum(slice_.count == largest for slice_ in training.warmup) / training.steps_per_slice
+    return dataclasses.replace(
+        protocol,
+        steps_per_slice=training.steps_per_slice,
+        warmup_slices=math.ceil(WARMUP_SHARE * needed),
+    )

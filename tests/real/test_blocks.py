@@ -8,7 +8,7 @@ import pytest
 
 from kerasbench import backends
 from kerasbench.protocol.measurement import Measurement, Slices
-from kerasbench.runs.schedule import LEAST_CYCLES
+from kerasbench.runs.turns import LEAST_CYCLES
 from tests import made
 from tests.real import trials
 

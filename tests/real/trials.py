@@ -16,7 +16,7 @@ from kerasbench.processes.variables import NOTHING
 from kerasbench.protocol.columns import DEFAULT, Device, Options
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.requests import ModelConfig, Protocol, TrialRequest
-from kerasbench.runs import schedule, sizes
+from kerasbench.runs import sizes, turns
 from kerasbench.scenario import source_hash
 from tests import made
 
@@ -68,8 +68,8 @@ def together(entrants: Sequence[BlockMember], alone: bool = True, kept: Mapping[
     protocol = entrants[0].request.protocol
     sized = partial(sizes.sizes_of, protocol, made.workload())
     rules = BlockPolicy(
-        schedule.draw_orders("real"),
-        lambda stage, columns: schedule.enough(protocol, {}, stage, list(columns.values())),
+        turns.draw_orders("real"),
+        lambda stage, columns: turns.enough(protocol, {}, stage, list(columns.values())),
         sized,
         lambda: True,
     )

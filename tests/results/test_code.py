@@ -81,6 +81,7 @@ def test_a_backend_that_is_not_there_may_stand_in_a_result_file() -> None:
     [
         ("worker/train.py", list(COLUMNS)),
         ("processes/block.py", list(COLUMNS)),
+        ("runs/turns.py", list(COLUMNS)),
         ("scenario.py", list(COLUMNS)),
         ("backends/jax.py", [name for name in COLUMNS if name.startswith("jax")]),
         ("native/__init__.py", [name for name in COLUMNS if "native" in name]),
@@ -88,7 +89,7 @@ def test_a_backend_that_is_not_there_may_stand_in_a_result_file() -> None:
         ("worker/caches.py", [name for name in COLUMNS if "warm-cache" in name]),
         ("protocol/malloc.py", [name for name in COLUMNS if "malloc" in name]),
         *((name, []) for name in ("cli/commands.py", "report/page.py", "settings.py", "analysis/ratios.py")),
-        *((f"runs/{name}.py", []) for name in ("cluster", "machines", "resume", "rounds", "run", "share")),
+        *((f"runs/{name}.py", []) for name in ("cluster", "machines", "resume", "rounds", "run", "schedule", "share")),
     ],
 )
 def test_a_change_voids_the_columns_that_use_the_file(elsewhere: Path, file: str, columns: list[str]) -> None:

@@ -1,0 +1,152 @@
+"""Who has a turn and until when, as pure functions: the order of columns in a block's cycles, and when a stage has
+enough slices.
+"""
+
+import itertools
+import math
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+
+from kerasbench.analysis.estimates import median_error, t_quantile
+from kerasbench.plan.cases import SOAK_TURNS
+from kerasbench.protocol.descriptions import WorkloadDescription
+from kerasbench.protocol.measurement import ALL, BATCH, BUILD, CALLS, EPOCH, GENERATIONS, ONE, PARTS, TRAIN, Slice
+from kerasbench.protocol.requests import Protocol, counts_epochs
+
+# The order of columns in a block's cycles.
+
+Orders = Callable[[int], Iterator[Sequence[int]]]
+
+
+def draw_orders(seed: str) -> Orders:
+    """Return a function that draws a stage's orders for so many columns, endlessly: others for each call."""
+    rng = random.Random(seed)
+
+    def orders(columns: int) -> Iterator[Sequence[int]]:
+        while True:
+            square = williams(rng.sample(range(columns), columns))
+            yield from rng.sample(square, len(square))
+
+    return orders
+
+
+def soak_orders(controls: Sequence[bool]) -> Orders:
+    """Return a function that gives SOAK_TURNS in a row to each column that is no control, and one to each control.
+
+    Where one has left, it may have been either: each of the others has one.
+    """
+    turns = [place for place, control in enumerate(controls) for _ in range(1 if control else SOAK_TURNS)]
+
+    def orders(columns: int) -> Iterator[Sequence[int]]:
+        return itertools.repeat(turns if columns == len(controls) else list(range(columns)))
+
+    return orders
+
+
+def williams(columns: Sequence[int]) -> list[list[int]]:
+    """Return orders in which every column follows every other equally often, and has every position equally often.
+
+    As many as there are columns, twice as many where those are odd (E. J. Williams, "Experimental designs balanced for
+    the estimation of residual effects of treatments", Australian Journal of Scientific Research 2 (1949)).
+    """
+    size = len(columns)
+    if size == 1:
+        return [list(columns)]
+    zigzag = [(step + 1) // 2 if step % 2 else (size - step // 2) % size for step in range(size)]  # 0, 1, n-1, 2, n-2
+    square = [[columns[(place + shift) % size] for place in zigzag] for shift in range(size)]
+    return square if size % 2 == 0 else [*square, *(order[::-1] for order in square)]
+
+
+# When a stage of a block has enough slices.
+
+SLICE_PRECISION = 0.01  # half-width of a block's ratios: processes of a case differ by as much, more would not help
+SHARES = {TRAIN: 0.5, EPOCH: 0.2, ONE: 0.1, BATCH: 0.1, ALL: 0.1}  # of a column's time in a block
+REPEATED_NS = 20_000_000_000  # how long a stage's slices may have taken for disturbed ones to be measured again
+# Units that cannot be made shorter, of which fewer will do: what an epoch costs once is a small part of it.
+LONG, LEAST_CYCLES = (EPOCH, ALL), 3
+PARTS_SHARE = 0.4  # of that time again, for the three ways in which a step is taken apart
+UNTRAINED_SHARES = {ONE: 0.3, BATCH: 0.4, ALL: 0.3}  # of a model that is not trained
+
+
+def shares(protocol: Protocol, workload: WorkloadDescription) -> dict[str, float]:
+    """Return each stage's share of the time; what a protocol or a workload does not have is left to the steps."""
+    if protocol.kind in ("sweep", "builds"):
+        return {TRAIN if protocol.kind == "sweep" else BUILD: 1.0}
+    if protocol.kind == "calls":
+        stages = [stage for stage in (ONE, BATCH, ALL, *CALLS) if workload.predicts_batches or "batch" not in stage]
+        if workload.new_tokens:
+            stages += GENERATIONS[-1:] if workload.own_generate else GENERATIONS[:-1]
+        return dict.fromkeys(stages, 1 / len(stages))
+    if workload.predicts_only:
+        return dict(UNTRAINED_SHARES if workload.predicts_batches else {ONE: 0.5, ALL: 0.5})
+    missing = {EPOCH: counts_epochs(workload.steps), BATCH: not workload.predicts_batches}
+    present = {stage: share for stage, share in SHARES.items() if not missing.get(stage)}
+    return present | {TRAIN: present[TRAIN] + 1 - sum(present.values())}
+
+
+def soaked_stage(protocol: Protocol, of_stage: Mapping[str, float]) -> str:
+    """Return the stage in which a soak goes on, of those that have a share; the others have one cycle."""
+    predicted = BATCH if BATCH in of_stage else ONE
+    return {"calls": predicted, "builds": BUILD}.get(protocol.kind, TRAIN)
+
+
+def enough(
+    protocol: Protocol,
+    of_stage: Mapping[str, float],
+    stage: str,
+    slices: Sequence[Sequence[Slice]],
+    /,
+    most: Mapping[str, int] = MappingProxyType({}),
+) -> bool:
+    """Tell whether a stage can end after a cycle: its ratios are narrow enough, or its time is up.
+
+    ``of_stage`` are the ``shares``; ``slices`` those of each column, as many of one as of another. Cycles that others
+    disturbed do not count, as long as that at most doubles how many there are, and as twice as many leave enough.
+    ``most`` are the cycles that a stage has at most.
+    """
+    if protocol.soaks:
+        whole_ns = protocol.slices_max_ns if stage == soaked_stage(protocol, of_stage) else 0
+        return max(sum(slice_.ns for slice_ in column) for column in slices) >= whole_ns
+    is_enough = partial(_is_enough, protocol, of_stage, stage, most.get(stage))
+    disturbed = {slice_.cycle for column in slices for slice_ in column if slice_.disturbed}
+    undisturbed = [[slice_ for slice_ in column if slice_.cycle not in disturbed] for column in slices]
+    if is_enough(undisturbed):
+        return True
+    spent_ns = max(sum(slice_.ns for slice_ in column) for column in slices)
+    too_slow = spent_ns >= max(REPEATED_NS, 2 * protocol.slices_max_ns)
+    if too_slow or 2 * min(map(len, undisturbed), default=0) < protocol.min_cycles:
+        return is_enough(slices)  # twice as many would take minutes, or not leave enough
+    return is_enough([column[: len(column) // 2] for column in slices])
+
+
+def _is_enough(
+    protocol: Protocol, of_stage: Mapping[str, float], stage: str, most: int | None, slices: Sequence[Sequence[Slice]]
+) -> bool:
+    cycles = min(map(len, slices), default=0)
+    if cycles < min(protocol.min_cycles, LEAST_CYCLES):
+        return False
+    spent_ns = max(sum(slice_.ns for slice_ in column) for column in slices)
+    if cycles < protocol.min_cycles:
+        return stage in LONG and spent_ns >= of_stage.get(stage, 0.0) * protocol.slices_max_ns
+    if most is not None and cycles >= most:
+        return True
+    if stage == PARTS:  # a slice is the sum of three ways: how precise their ratios are cannot be seen from it
+        return spent_ns >= PARTS_SHARE * protocol.slices_max_ns
+    return spent_ns >= of_stage.get(stage, 0.0) * protocol.slices_max_ns or widest(slices) <= SLICE_PRECISION
+
+
+def widest(slices: Sequence[Sequence[Slice]]) -> float:
+    """Return the largest half-width of the median log difference of two columns; of the log times of one alone."""
+    logs = [[math.log(slice_.unit_ns) for slice_ in column] for column in slices]
+    if len(logs) == 1:
+        return _half_width(logs[0])
+    return max(
+        _half_width([a - b for a, b in zip(one, other, strict=False)]) for one, other in itertools.combinations(logs, 2)
+    )
+
+
+def _half_width(values: Sequence[float]) -> float:
+    error = median_error(values)
+    return math.inf if error is None else t_quantile(len(values) - 1) * error

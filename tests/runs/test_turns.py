@@ -1,0 +1,195 @@
+"""Orders of columns, and when a stage has enough."""
+
+import dataclasses
+import itertools
+import math
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice, pairwise
+from typing import Any
+
+import pytest
+
+from kerasbench.plan.cases import SOAK_TURNS
+from kerasbench.protocol.measurement import CALLS, GENERATIONS, STAGES, Slice
+from kerasbench.protocol.requests import Protocol
+from kerasbench.results.record import SWEEP
+from kerasbench.runs import turns
+from tests import made
+
+
+@pytest.mark.parametrize("columns", range(1, 9))
+def test_in_whole_squares_every_column_follows_every_other_and_has_every_place_equally_often(columns: int) -> None:
+    length = len(turns.williams(range(columns)))
+    orders = list(islice(turns.draw_orders("7/1")(columns), 2 * length))
+    assert all(sorted(order) == list(range(columns)) for order in orders)
+    neighbours = Counter(pair for order in orders for pair in pairwise(order))
+    places = Counter((place, column) for order in orders for place, column in enumerate(order))
+    assert len(neighbours) == columns * (columns - 1)
+    assert len(set(neighbours.values())) <= 1 and len(set(places.values())) == 1
+
+
+def test_orders_are_the_same_for_the_same_seed_and_others_for_another_and_for_the_next_stage() -> None:
+    def first(seed: str, stages: int = 1) -> list[list[int]]:
+        draw = turns.draw_orders(seed)
+        return [list(order) for _ in range(stages) for order in islice(draw(4), 8)]
+
+    assert first("7/1") == first("7/1")
+    assert first("7/1") != first("7/2")
+    both = first("7/1", stages=2)
+    assert both[:8] != both[8:]
+
+
+PROTOCOL = Protocol()
+SHARES = turns.shares(PROTOCOL, made.workload())
+
+
+def slices(times_ms: Sequence[float], cycles: int, count: int = 1) -> list[Slice]:
+    """A column's slices: these times over and over."""
+    return [Slice(count, int(ms * made.MS)) for ms in itertools.islice(itertools.cycle(times_ms), cycles)]
+
+
+def enough(stage: str, *columns: list[Slice], protocol: Protocol = PROTOCOL) -> bool:
+    return turns.enough(protocol, SHARES, stage, columns)
+
+
+def test_a_quiet_pair_stops_as_soon_as_it_may() -> None:
+    pair = [100, 100.2], [50, 50.1]
+    assert not enough("train", *(slices(times, PROTOCOL.min_cycles - 1) for times in pair))
+    assert enough("train", *(slices(times, PROTOCOL.min_cycles) for times in pair))
+
+
+def test_what_both_columns_have_alike_is_no_noise() -> None:
+    drift = [100, 130, 90, 200, 120, 160]
+    assert enough("train", slices(drift, 6), slices([2 * ms for ms in drift], 6))
+    assert not enough("train", slices(drift, 6))
+    assert not enough("train", slices(drift, 6), slices([200], 6))
+
+
+def test_one_loud_pair_of_three_keeps_all_going() -> None:
+    quiet, loud = slices([100], 10), slices([100, 150], 10)
+    assert enough("train", quiet, quiet)
+    assert not enough("train", quiet, quiet, loud)
+
+
+def test_a_loud_stage_ends_when_a_column_has_had_its_share_of_the_time() -> None:
+    loud = [100, 150, 300, 120]
+    long_ns = SHARES["train"] * PROTOCOL.slices_max_ns
+    for count in range(6, 80):
+        column = slices(loud, count)
+        spent_ns = sum(slice_.ns for slice_ in column)
+        assert enough("train", column, slices([100], count)) is (spent_ns >= long_ns)
+
+
+def test_a_loud_stage_ends_at_the_cycles_that_a_block_is_worth() -> None:
+    pair = [slices([100, 150, 300, 120], 20), slices([100], 20)]
+    found = {most: turns.enough(PROTOCOL, SHARES, "train", pair, most={"train": most}) for most in (3, 20, 21)}
+    assert found == {3: True, 20: True, 21: False}
+    assert not turns.enough(PROTOCOL, SHARES, "train", pair, most={"epoch": 6})
+    few = [column[:5] for column in pair]
+    assert not turns.enough(PROTOCOL, SHARES, "train", few, most={"train": 3})
+    hit = [disturbed(column, 1, 2) for column in pair]
+    assert not turns.enough(PROTOCOL, SHARES, "train", hit, most={"train": 20})
+
+
+@pytest.mark.parametrize("stage", ["epoch", "predict_all"])
+def test_long_epochs_and_passes_have_three_cycles_once_their_time_is_up(stage: str) -> None:
+    slow = [9_000, 12_000, 8_000]
+    assert [enough(stage, slices(slow, cycles)) for cycles in (2, 3)] == [False, True]
+    assert not enough(stage, slices([100, 150], 5))
+
+
+def test_slow_slices_have_the_fewest_cycles_all_the_same() -> None:
+    slow = [9_000, 12_000, 8_000]
+    assert not enough("train", slices(slow, 5))
+    assert enough("train", slices(slow, 6))
+
+
+def test_parts_have_a_time_of_their_own_however_even_their_slices_are() -> None:
+    there = math.ceil(turns.PARTS_SHARE * PROTOCOL.slices_max_ns / (300 * made.MS))
+    assert [enough("parts", slices([300], count)) for count in (there - 1, there)] == [False, True]
+    assert [enough("parts", slices([9_000], count)) for count in (5, 6)] == [False, True]
+
+
+CALLED = Protocol("calls")
+TRAINED = STAGES[:-1]
+BATCHED, ONE_BY_ONE = ("predict_one", "predict_batch", "predict_all"), ("predict_one", "predict_all")
+UNTRAINED = {"predicts_only": True}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "different", "stages", "first_share"),
+    [
+        (PROTOCOL, {}, TRAINED, 0.5),
+        (PROTOCOL, {"batch": 1}, ("train", "epoch", *ONE_BY_ONE), 0.6),  # what there is not is left to the steps
+        (PROTOCOL, {"steps": 1}, ("train", *BATCHED), 0.7),
+        (PROTOCOL, {"new_tokens": 32}, TRAINED, 0.5),
+        (Protocol("published"), {}, TRAINED, 0.5),
+        (SWEEP, {}, ("train",), 1.0),
+        (PROTOCOL, UNTRAINED, BATCHED, 0.3),
+        (PROTOCOL, UNTRAINED | {"batch": 1}, ONE_BY_ONE, 0.5),
+        (PROTOCOL, UNTRAINED | {"predict_batch": 1}, ONE_BY_ONE, 0.5),
+        (PROTOCOL, UNTRAINED | {"batch": 1, "predict_batch": 32}, BATCHED, 0.3),
+        (CALLED, {}, (*BATCHED, *CALLS), 1 / 9),
+        (CALLED, {"batch": 1}, (*ONE_BY_ONE, *CALLS[::2]), 1 / 5),
+        (CALLED, {"new_tokens": 32}, (*BATCHED, *CALLS, *GENERATIONS[:-1]), 1 / 11),
+        (CALLED, {"new_tokens": 32, "own_generate": True}, (*BATCHED, *CALLS, GENERATIONS[-1]), 1 / 10),
+    ],
+)
+def test_the_time_is_shared_by_the_stages_that_there_are(
+    protocol: Protocol, different: dict[str, Any], stages: tuple[str, ...], first_share: float
+) -> None:
+    found = turns.shares(protocol, dataclasses.replace(made.workload(), **different))
+    assert tuple(found) == stages
+    assert found[stages[0]] == pytest.approx(first_share)
+    assert sum(found.values()) == pytest.approx(1)
+
+
+def test_a_soak_gives_its_control_a_turn_now_and_then_and_goes_on_for_its_time() -> None:
+    orders = turns.soak_orders([True, False])
+    assert list(next(orders(2))) == [0, *[1] * SOAK_TURNS]
+    for controls in ([True, False], [False, True]):
+        assert list(next(turns.soak_orders(controls)(1))) == [0]  # the other has failed, whichever that was
+    protocol = Protocol(soaks=True, slices_max_ns=1_000)
+    column = [Slice(1, 100, cycle) for cycle in range(9)]
+    assert not turns.enough(protocol, {}, "train", [column, column[:1]])
+    assert turns.enough(protocol, {}, "train", [[*column, Slice(1, 100, 9)], column[:1]])
+    assert turns.enough(protocol, {}, "predict_one", [column[:1], column[:1]])
+
+
+@pytest.mark.parametrize(("batch", "stage"), [(32, "predict_batch"), (1, "predict_one")])
+def test_a_soak_of_predictions_goes_on_with_the_largest_batch_that_there_is(batch: int, stage: str) -> None:
+    protocol, workload = Protocol("calls", soaks=True), dataclasses.replace(made.workload(), batch=batch)
+    of_stage, column = turns.shares(protocol, workload), [Slice(1, 100)]
+    assert [one for one in of_stage if not turns.enough(protocol, of_stage, one, [column])] == [stage]
+
+
+def disturbed(column: list[Slice], *places: int) -> list[Slice]:
+    """The slices with their cycles, of which others disturbed those at these places."""
+    return [dataclasses.replace(slice_, cycle=cycle, disturbed=cycle in places) for cycle, slice_ in enumerate(column)]
+
+
+def test_a_cycle_that_others_disturbed_is_measured_again_which_at_most_doubles_the_cycles() -> None:
+    def ends_after(places: Sequence[int]) -> int:
+        return next(
+            count
+            for count in itertools.count(1)
+            if enough("train", disturbed(slices([100], count)), disturbed(slices([50], count), *places))
+        )
+
+    assert ends_after([]) == 6
+    assert ends_after([2]) == 7
+    assert ends_after([0, 2, 4]) == 9
+    assert ends_after([0, 2, 4, *range(6, 100)]) == 12
+
+
+def test_where_twice_as_many_would_not_leave_enough_none_is_measured_again() -> None:
+    assert enough("train", disturbed(slices([100], 6)), disturbed(slices([50], 6), *range(6)))
+    assert enough("train", disturbed(slices([100], 6)), disturbed(slices([50], 6), *range(4)))
+    assert not enough("train", disturbed(slices([100], 6)), disturbed(slices([50], 6), *range(3)))
+
+
+def test_slow_slices_are_not_measured_again_for_minutes() -> None:
+    slow = slices([4_000], 9)
+    assert not enough("train", disturbed(slow[:5], 2), disturbed(slow[:5]))
+    assert enough("train", disturbed(slow[:8], 2, 4, 6), disturbed(slow[:8]))
