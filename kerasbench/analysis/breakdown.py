@@ -15,7 +15,7 @@ from enum import StrEnum
 from kerasbench.analysis.cases import STEADY, CaseSummary, Row
 from kerasbench.analysis.estimates import Amount, LogEstimate, Verdict, estimate, judge_all, mean_interval
 from kerasbench.analysis.metrics import NS_PER_MS
-from kerasbench.analysis.rankings import BreakEven, believed
+from kerasbench.analysis.rankings import BreakEven, believed, break_evens
 from kerasbench.analysis.ratios import by_slices, in_row, ratio_of
 from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import Column
@@ -71,12 +71,13 @@ class StepBreakdown:
         return step_ms.value * self.steps / self.epoch_ms.value
 
 
-def breakdowns(summary: Summary, break_evens: Sequence[BreakEven]) -> list[StepBreakdown]:
-    """Return one for each case whose trials measured the parts of a step; ``break_evens`` are all of the run."""
+def breakdowns(summary: Summary) -> list[StepBreakdown]:
+    """Return one for each case whose trials measured the parts of a step."""
     operations = {(one.scenario, one.workload): one.operations for one in summary.record.flops}
     cases = [(row, column) for row, column, case in summary.cases if case.failure is None and _with_parts(case)]
+    effect = summary.record.minimal_effect
     return [
-        _breakdown(row, column, operations.get((row.scenario.name, row.workload.name)), break_evens, advice)
+        _breakdown(row, column, operations.get((row.scenario.name, row.workload.name)), advice, effect)
         for (row, column), advice in zip(cases, _advice(summary, cases), strict=True)
     ]
 
@@ -87,7 +88,7 @@ def _with_parts(case: CaseSummary) -> list[tuple[Measurement, Parts]]:
 
 
 def _breakdown(
-    row: Row, column: Column, operations: float | None, break_evens: Sequence[BreakEven], advice: list[Advice]
+    row: Row, column: Column, operations: float | None, advice: list[Advice], effect: float
 ) -> StepBreakdown:
     trials = _with_parts(row.cases[column])
     steps = trials[0][0].full_steps_per_epoch
@@ -121,7 +122,7 @@ def _breakdown(
         peak=peak,
         compile_ms=mean_interval(compiling_ms) if compiling_ms else None,
         warming_ms=mean_interval([_warming_ms(measurement) for measurement, _ in trials]),
-        repaid=[one for one in break_evens if one.row is row and column in (one.slow_start, one.rival)],
+        repaid=break_evens(row, column, effect),
         advice=advice,
     )
 

@@ -76,6 +76,10 @@ class LogEstimate:
     def high(self) -> float | None:
         return None if self.log_error is None else exp(self.log_centre + self._reach)
 
+    def is_above(self, edge: float) -> bool:
+        """Tell whether the whole interval lies above; one that others disturbed does not, nor where there is none."""
+        return not self.disturbed and self.low is not None and self.low > edge
+
     @property
     def half_width(self) -> float | None:
         return None if self.high is None else self.high / self.value - 1
@@ -319,12 +323,6 @@ def judge_all(
     ]
 
 
-def significant(claims: Sequence[Claim], runs: Sequence[object]) -> list[bool]:
-    """Tell which claims are significant, those of a run judged together as by ``judge_all``."""
-    confidences = _confidences(claims, runs)
-    return [p is not None and p <= 1 - confidence for (_, p), confidence in zip(claims, confidences, strict=True)]
-
-
 def _confidences(claims: Sequence[Claim], runs: Sequence[object]) -> list[float]:
     """Return for each claim the confidence with which those of its run are judged; without ``runs`` they are of one."""
     runs = runs or [None] * len(claims)
@@ -376,19 +374,17 @@ def rounds_to_see(ratio: LogEstimate, effect: float, wanted: float) -> int | Non
 
     None: no number up to MAX_ROUNDS_CONSIDERED, or too little is known.
     """
-    if wanted <= effect:
-        return None
-    room = math.log1p(wanted) - math.log1p(effect)
-    return _rounds(ratio, room, lambda degrees: errors_beyond(degrees, ratio.confidence))
+    return _rounds(ratio, lambda later: (detectable(later, effect) or 0.0) <= wanted)
 
 
 def rounds_to_decide(a_over_b: LogEstimate, effect: float) -> int | None:
     """Return about how many rounds in all would decide, if the ratio and its scatter stayed; None: no number would."""
-    return _rounds(a_over_b, abs(abs(a_over_b.log_centre) - math.log1p(effect)), t_quantile)
+    room = abs(abs(a_over_b.log_centre) - math.log1p(effect))
+    return _rounds(a_over_b, lambda later: later.at_most(t_quantile) <= room)
 
 
-def _rounds(ratio: LogEstimate, room: float, errors: Callable[[float], float]) -> int | None:
-    """Return after how many rounds a number of standard errors, by the degrees of freedom, fits into a room.
+def _rounds(ratio: LogEstimate, is_enough: Callable[[LogEstimate], bool]) -> int | None:
+    """Return after how many rounds a ratio of 1 would be known well enough.
 
     Of an interval over sittings nothing is promised: more rounds of the same days do not make it narrower.
     """
@@ -397,7 +393,7 @@ def _rounds(ratio: LogEstimate, room: float, errors: Callable[[float], float]) -
     deviation, borrowed = scatter(ratio)
 
     def fits(rounds: int) -> bool:
-        return after(rounds, deviation, borrowed, ratio.between_sittings).at_most(errors) <= room
+        return is_enough(after(rounds, deviation, borrowed, ratio.between_sittings, ratio.confidence))
 
     rounds = bisect_left(range(MAX_ROUNDS_CONSIDERED + 1), True, lo=MIN_TRIALS_FOR_INTERVAL, key=fits)
     return rounds if rounds <= MAX_ROUNDS_CONSIDERED else None
@@ -413,10 +409,12 @@ def scatter(ratio: LogEstimate) -> tuple[float, float]:
     return ratio.log_error * math.sqrt(ratio.trials), borrowed
 
 
-def after(rounds: int, deviation: float, borrowed: float, between_sittings: float) -> LogEstimate:
+def after(
+    rounds: int, deviation: float, borrowed: float, between_sittings: float, confidence: float = CONFIDENCE
+) -> LogEstimate:
     """Return a ratio of 1 as so many rounds of one sitting would know it, by what rounds and sittings differ by."""
     error, degrees = deviation / math.sqrt(rounds), borrowed + rounds - 1
-    return LogEstimate(0.0, error, degrees, rounds, between_sittings=between_sittings)
+    return LogEstimate(0.0, error, degrees, rounds, confidence=confidence, between_sittings=between_sittings)
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,7 @@ from kerasbench.analysis import race
 from kerasbench.analysis.breakdown import StepBreakdown, breakdowns
 from kerasbench.analysis.estimates import Estimate
 from kerasbench.analysis.rankings import (
-    BreakEven,
     Contrast,
-    break_evens,
     of_keras,
     of_warm_cache,
     speed_ups,
@@ -243,14 +241,9 @@ class Findings:
         return of_warm_cache(self.plain.rows, self.effect)
 
     @cached_property
-    def break_evens(self) -> list[BreakEven]:
-        """Where a longer first step has paid."""
-        return break_evens(self.plain.rows, self.effect)
-
-    @cached_property
     def breakdowns(self) -> list[StepBreakdown]:
         """What the steps of explained cases are made of."""
-        return breakdowns(self.summary, self.break_evens)
+        return breakdowns(self.summary)
 
     @property
     def record(self) -> Record:

@@ -20,6 +20,7 @@ from kerasbench.analysis import ratios
 from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, TRAINED_RATE, CaseSummary, Row
 from kerasbench.analysis.estimates import LogEstimate, Prior
 from kerasbench.analysis.metrics import BY_NAME, NS_PER_MS, RATE
+from kerasbench.analysis.rankings import break_even
 from kerasbench.protocol.columns import CPU, Column, Options
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.messages import Failure
@@ -54,18 +55,15 @@ def look(left: Iterable[Candidate], compare: Compare[Candidate], margin: float) 
     centres = {first: 0.0}
     centres |= {one: ratio.log_centre for one in candidates[1:] if (ratio := compare(one, first)) is not None}
     leader = min(centres, key=lambda one: centres[one])
-    slower = [one for one in candidates if one != leader and _is_above(compare(one, leader), 1 + margin)]
+    ratios = {one: compare(one, leader) for one in candidates if one != leader}
+    slower = [one for one, ratio in ratios.items() if ratio is not None and ratio.is_above(1 + margin)]
     return Look(leader, slower, _is_fastest(leader, set(candidates) - set(slower), compare, margin))
 
 
 def _is_fastest(one: Candidate, left: Iterable[Candidate], compare: Compare[Candidate], margin: float) -> bool:
     """Tell whether none of the others can be faster by more than the margin."""
-    return all(_is_above(compare(other, one), 1 / (1 + margin)) for other in left if other != one)
-
-
-def _is_above(ratio: LogEstimate | None, edge: float) -> bool:
-    """Tell whether the whole interval lies above; a ratio that others disturbed, or without an interval, does not."""
-    return ratio is not None and not ratio.disturbed and ratio.low is not None and ratio.low > edge
+    others = [compare(other, one) for other in left if other != one]
+    return all(ratio is not None and ratio.is_above(1 / (1 + margin)) for ratio in others)
 
 
 def interval(logs: Sequence[float], deviation: float) -> LogEstimate:
@@ -166,14 +164,11 @@ class Race:
 
         None where it has none, or where the steps of the two are not of the same samples.
         """
-        firsts_ms = self.first_steps_ms
-        if firsts_ms is None or self.baseline is None or self.metric != HEADLINE:
+        if self.first_steps_ms is None or self.baseline is None or self.metric != HEADLINE:
             return None
-        steps_ms = [self.row.cases[one].estimate(HEADLINE) for one in (self.leader, self.baseline)]
-        if steps_ms[0] is None or steps_ms[1] is None or steps_ms[1].value <= steps_ms[0].value:
-            return None
-        steps = (firsts_ms[0] - firsts_ms[1]) / (steps_ms[1].value - steps_ms[0].value)
-        return steps if steps > 0 else None
+        mine_ms, others_ms = self.first_steps_ms
+        found = break_even(self.row, self.leader, self.baseline, mine_ms - others_ms)
+        return found.steps if found else None
 
     @property
     def equals(self) -> list[Column]:

@@ -8,13 +8,10 @@ from itertools import combinations, permutations
 from kerasbench.analysis.cases import FIRST_STEP, HEADLINE, STEADY, Row
 from kerasbench.analysis.estimates import (
     MIN_TRIALS_FOR_INTERVAL,
-    Claim,
     LogEstimate,
     Verdict,
-    claim,
     judge_all,
     rounds_to_decide,
-    significant,
 )
 from kerasbench.analysis.metrics import CALLED, PER_TOKEN
 from kerasbench.analysis.ratios import by_means, in_row, in_sittings
@@ -199,8 +196,7 @@ class Sittings:
     @property
     def differ(self) -> bool:
         """Whether two sittings differ by more than their intervals allow."""
-        low = self.apart.low if self.apart and not self.apart.disturbed else None
-        return low is not None and low > 1
+        return self.apart is not None and self.apart.is_above(1)
 
 
 def sittings(row: Row, ranking: Ranking) -> list[Sittings]:
@@ -290,45 +286,32 @@ def _contrasts(pairs: Sequence[tuple[Row, Column, Column, str]], effect: float) 
 class BreakEven:
     """``slow_start`` takes ``extra_ms`` longer for its first step than ``rival`` and is ahead of it after ``steps``."""
 
-    row: Row
     slow_start: Column
     rival: Column
     extra_ms: float
     steps: float
 
 
-def break_evens(rows: Sequence[Row], effect: float) -> list[BreakEven]:
-    """Return where a longer first step buys quicker later ones: (first_A - first_B) / (step_B - step_A) steps.
+def break_even(row: Row, column: Column, rival: Column, extra_ms: float) -> BreakEven | None:
+    """Return after how many steps a column has made up for a first step that takes so much longer than a rival's.
 
-    All pairs of columns are judged together. Both differences of a pair must be significant, so that the weaker one
-    speaks for the two (R. L. Berger, "Multiparameter hypothesis testing and acceptance sampling", Technometrics 24
-    (1982)).
+    None unless the rival's other steps take longer by their whole interval.
     """
-    pairs = [
-        (row, a, b, in_row(row, a, b, FIRST_STEP), in_row(row, a, b, HEADLINE))
-        for row in rows
-        for a, b in combinations(_measured(row, HEADLINE), 2)
-    ]
-    claims = [_trade(claim(first, effect), claim(later, effect), believed(row)) for row, _, _, first, later in pairs]
-    are_significant = significant(claims, [row.run for row, *_ in pairs])
+    later, rival_ms = in_row(row, rival, column, HEADLINE), row.cases[rival].estimate(HEADLINE)
+    if extra_ms <= 0 or later is None or rival_ms is None or not later.is_above(1):
+        return None
+    return BreakEven(column, rival, extra_ms, extra_ms / (rival_ms.value * (1 - 1 / later.value)))
+
+
+def break_evens(row: Row, column: Column, effect: float) -> list[BreakEven]:
+    """Return where a longer first step buys quicker later ones, of a column or of the others against it."""
     found = []
-    for (row, a, b, first, later), trade, is_sure in zip(pairs, claims, are_significant, strict=True):
-        b_first, b_later = row.cases[b].estimate(FIRST_STEP), row.cases[b].estimate(HEADLINE)
-        if is_sure and first and later and b_first and b_later:
-            extra_ms = b_first.value * (first.value - 1)
-            steps = extra_ms / (b_later.value * (1 - later.value))
-            slow_start, rival = (a, b) if trade.verdict is Verdict.SLOWER else (b, a)
-            found.append(BreakEven(row, slow_start, rival, abs(extra_ms), steps))
-    return found
-
-
-def _trade(first: Claim, later: Claim, is_believed: bool) -> Claim:
-    """Return that A begins slower and goes on faster, as ``slower``, or the other way round, with the greater p."""
-    if first.p is None or later.p is None or not is_believed:
-        return Claim(Verdict.INCONCLUSIVE, None)
-    if {first.verdict, later.verdict} != {Verdict.SLOWER, Verdict.FASTER}:
-        return Claim(Verdict.INCONCLUSIVE, 1.0)
-    return Claim(first.verdict, max(first.p, later.p))
+    rivals = [one for one in _measured(row, HEADLINE) if one != column] if believed(row) else []
+    for a, b in [pair for rival in rivals for pair in ((column, rival), (rival, column))]:
+        first, first_ms = in_row(row, a, b, FIRST_STEP), row.cases[b].estimate(FIRST_STEP)
+        if first is not None and first_ms is not None and first.is_above(1 + effect):
+            found.append(break_even(row, a, b, first_ms.value * (first.value - 1)))
+    return [one for one in found if one is not None]
 
 
 def _measured(row: Row, metric: str) -> list[Column]:

@@ -1,6 +1,5 @@
 """How long a run will take, and which differences it will be able to see, by earlier runs on this machine."""
 
-import math
 import statistics
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -11,7 +10,7 @@ from pathlib import Path
 
 from kerasbench.analysis import estimates
 from kerasbench.analysis.cases import HEADLINE
-from kerasbench.analysis.estimates import CONFIDENCE, MIN_RATIOS, MIN_TRIALS_FOR_INTERVAL, errors_beyond
+from kerasbench.analysis.estimates import CONFIDENCE, MIN_RATIOS, MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.families import ASSUMED, TYPICAL_SCATTER, Family
 from kerasbench.analysis.metrics import NS_PER_S
 from kerasbench.analysis.summary import Summary, summarize
@@ -138,9 +137,9 @@ def minimum_detectable_effect(
     differ by so much (a standard deviation of the logarithm).
     """
     borrowed = (scatter.borrowed or TYPICAL_BORROWED) if together >= MIN_RATIOS else 0.0
-    ratio = estimates.after(rounds, scatter.between, borrowed, between_sittings)
     confidence = 1 - (1 - CONFIDENCE) / together
-    return math.expm1(math.log1p(effect) + ratio.at_most(lambda degrees: errors_beyond(degrees, confidence)))
+    ratio = estimates.after(rounds, scatter.between, borrowed, between_sittings, confidence)
+    return estimates.detectable(ratio, effect) or 0.0
 
 
 # On 2 cores; only until the first trials have been timed. The first: of all but the slices and published epochs.

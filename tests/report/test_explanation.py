@@ -81,7 +81,7 @@ def test_compiling_is_spoken_of_where_it_was_measured() -> None:
 
 def test_who_repays_what_is_told_from_this_case() -> None:
     other = Column("jax", "cpu")
-    found = said(repaid=[BreakEven(ROW, MINE, other, 300.0, 77.5), BreakEven(ROW, other, MINE, 300.0, 77.5)])
+    found = said(repaid=[BreakEven(MINE, other, 300.0, 77.5), BreakEven(other, MINE, 300.0, 77.5)])
     assert "Against jax cpu, it repays its longer first step (300 ms) after 78 steps." in found
     assert "Against it, jax cpu repays its longer first step (300 ms) after 78 steps." in found
 
