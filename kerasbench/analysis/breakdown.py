@@ -19,7 +19,8 @@ from kerasbench.analysis.rankings import BreakEven, believed, break_evens
 from kerasbench.analysis.ratios import by_slices, in_row, ratio_of
 from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import Column
-from kerasbench.protocol.measurement import Measurement, Parts, Slices, epoch_ns, epoch_overhead_ns
+from kerasbench.protocol.measurement import Measurement, Parts, Slices
+from kerasbench.results.times import epoch_ns, epoch_overhead_ns
 
 MS_PER_S = 1000
 WORTH_A_HINT = 0.10  # of an epoch: what a part must take before doing away with it is advised

@@ -12,14 +12,9 @@ from kerasbench.protocol.measurement import (
     Generation,
     Latency,
     Measurement,
-    epoch_ns,
-    epoch_overhead_ns,
-    leaves_out,
-    steady_epoch_ns,
-    steady_step_ns,
-    step_ns,
 )
 from kerasbench.results.record import TrialRecord
+from kerasbench.results.times import epoch_ns, epoch_overhead_ns, leaves_out, steady_epoch_ns, steady_step_ns, step_ns
 from kerasbench.text import MIB
 
 NS_PER_MS = 1e6

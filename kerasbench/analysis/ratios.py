@@ -31,9 +31,9 @@ from kerasbench.protocol.measurement import (
     Measurement,
     Slices,
     Training,
-    leaves_out,
 )
 from kerasbench.results.record import TrialRecord
+from kerasbench.results.times import leaves_out
 
 SPEEDS = ("ms", "s", RATE)  # units of what it is known of; memory does not follow the machine's hours
 

@@ -23,8 +23,9 @@ from kerasbench.errors import ResultsError
 from kerasbench.files import PARTIAL, read_plain, replace
 from kerasbench.protocol.columns import DEFAULT, CaseKey
 from kerasbench.protocol.descriptions import WorkloadDescription
-from kerasbench.protocol.measurement import Measurement, step_ns
+from kerasbench.protocol.measurement import Measurement
 from kerasbench.results.record import MAX_ROUNDS, SCHEMA, Counted, Group, Origin, Record, ScenarioRecord, TrialRecord
+from kerasbench.results.times import step_ns
 from kerasbench.text import complain
 
 T = TypeVar("T")

@@ -3,7 +3,8 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis.metrics import BY_NAME, METRICS, MIN_CALLS_FOR_P99
-from kerasbench.protocol.measurement import Latency, Measurement, Slice, Slices, step_ns
+from kerasbench.protocol.measurement import Latency, Measurement, Slice, Slices
+from kerasbench.results.times import step_ns
 from tests import made
 
 

@@ -31,11 +31,7 @@ LEFT_OUT = {
     "host/linux.py": "why memory ran out, after a child was killed",
     "processes/group.py": "ends what a child has started",
     "processes/outcome.py": "what became of a trial, once it is over",
-    "results/record.py": "what was asked for, which its own record says",
-    "analysis/cases.py": "sums up blocks that are over",
     "analysis/estimates.py": "how sure a number is",
-    "analysis/families.py": "what is assumed of ratios",
-    "analysis/ratios.py": "compares blocks that are over",
     "plan/cases.py": "which cases there are, which the record says",
 }
 COLUMNS = {
@@ -88,7 +84,7 @@ def test_a_backend_that_is_not_there_may_stand_in_a_result_file() -> None:
         ("native/torch.py", ["torch cpu native=on"]),
         ("worker/caches.py", [name for name in COLUMNS if "warm-cache" in name]),
         ("protocol/malloc.py", [name for name in COLUMNS if "malloc" in name]),
-        *((name, []) for name in ("cli/commands.py", "report/page.py", "settings.py", "analysis/ratios.py")),
+        *((name, []) for name in ("cli/commands.py", "report/page.py", "settings.py", "results/times.py")),
         *((f"runs/{name}.py", []) for name in ("cluster", "machines", "resume", "rounds", "run", "schedule", "share")),
     ],
 )

@@ -23,10 +23,10 @@ from kerasbench.protocol.measurement import (
     Training,
     Turn,
     Usage,
-    step_ns,
 )
 from kerasbench.protocol.messages import Code, Failure, Message
 from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest
+from kerasbench.results.times import step_ns
 from kerasbench.scenario import Workload
 from kerasbench.worker import checks, predict, trial
 from kerasbench.worker import model as models

@@ -1,0 +1,58 @@
+"""What the slices of a trial come to: the time of a step, and of an epoch. No child needs it."""
+
+import statistics
+
+from kerasbench.protocol.measurement import Measurement
+
+
+def steady_step_ns(measurement: Measurement) -> float | None:
+    """Return b, the time of a step inside an epoch: the median over slices; None where slices are epochs."""
+    training = measurement.training
+    return None if training is None or training.unit == "epoch" else training.median_ns
+
+
+def epoch_overhead_ns(measurement: Measurement) -> float | None:
+    """Return a, what an epoch costs beyond its full steps (validation and a partial last batch are part of it).
+
+    The median short epoch less its full steps. Where a is far smaller than a step, noise can make it negative.
+    """
+    step_ns, training = steady_step_ns(measurement), measurement.training
+    if step_ns is None or training is None or not training.epochs:
+        return None
+    return statistics.median(training.epochs.units_ns) - training.epoch_steps * step_ns
+
+
+def steady_epoch_ns(measurement: Measurement) -> float | None:
+    """Return a + b * full steps, or the measured epoch itself; None in a sweep, which measures b alone.
+
+    Where steps are so slow that short epochs were left out, b stands for every step.
+    """
+    if measurement.training is not None and measurement.training.unit == "epoch":
+        return measurement.training.median_ns
+    step_ns, overhead_ns = steady_step_ns(measurement), epoch_overhead_ns(measurement)
+    if step_ns is not None and leaves_out(measurement, "epoch"):
+        return step_ns * measurement.steps_per_epoch
+    if step_ns is None or overhead_ns is None:
+        return None
+    return overhead_ns + step_ns * measurement.full_steps_per_epoch
+
+
+def leaves_out(measurement: Measurement, stage: str) -> bool:
+    """Tell whether a trial left out a stage because its steps were too slow."""
+    return measurement.sizes is not None and stage in measurement.sizes.left_out
+
+
+def epoch_ns(measurement: Measurement) -> float | None:
+    """Return the time of a published epoch: the mean of those run in full, or a + b * steps; None in a sweep."""
+    published = measurement.published
+    if published is None:
+        return steady_epoch_ns(measurement)
+    return published.total_ns / len(published.epochs_ns)
+
+
+def step_ns(measurement: Measurement) -> float:
+    """Return what stands for a trial: a published epoch over its steps, a sweep's step, or a prediction of a batch."""
+    whole_ns = epoch_ns(measurement)
+    if whole_ns is not None:
+        return whole_ns / measurement.steps_per_epoch
+    return statistics.median(measurement.slices.units_ns)
