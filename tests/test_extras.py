@@ -1,21 +1,28 @@
 """Every extra can be installed where it is meant to be: uv resolves it, for each platform and Python, from wheels.
 
-Nothing is installed. The package index is asked, so these tests run weekly: ``python -m pytest -m weekly``.
+Nothing is installed. The package index is asked, so these tests run weekly: ``python -m pytest -m weekly``. Those of
+``constraints.txt`` ask nobody.
 """
 
 import os
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterable
+from importlib import metadata
 from itertools import product
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from uv import find_uv_bin
 
 PROJECT = Path(__file__).parents[1]
+CONSTRAINTS = PROJECT / "constraints.txt"
+PINS = [Requirement(line) for line in CONSTRAINTS.read_text().splitlines() if not line.startswith("#")]
 LINUX, MACOS = "x86_64-unknown-linux-gnu", "aarch64-apple-darwin"
-PYTHONS = ("3.11", "3.12", "3.13")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 OLDEST_MACOS = {"MACOSX_DEPLOYMENT_TARGET": "14.0"}
 TIMEOUT_S = 300
 
@@ -25,16 +32,60 @@ EVERYWHERE = {
     "docs": {"mkdocs", "mkdocs-material"},
     "test": {"pytest"},
 }
-CUDA = {
+ON_LINUX = {
+    "tensorflow-cpu": {"keras", "tensorflow-cpu"},
     "tensorflow-cuda": {"keras", "tensorflow", "nvidia-cudnn-cu12"},
     "torch-cuda": {"keras", "torch", "triton"},
     "jax-cuda12": {"keras", "jax-cuda12-plugin"},
     "jax-cuda13": {"keras", "jax-cuda13-plugin"},
 }
 METAL = {"jax-mps": PYTHONS, "tensorflow-metal": ("3.11", "3.12")}  # the plug-ins, and for which Pythons there is one
+NOT_FOR_3_14 = {
+    "tensorflow",
+    "tensorflow-cpu",
+    "nvidia-cudnn-cu12",
+}  # TensorFlow has no wheels, and brings nothing along
 # Each is a part of another one: what can be installed with more besides can be installed.
 CONTAINED = {"tensorflow": "all", "torch": "all", "jax": "all", "env": "test", "cluster": "test"}
-CASES = [*product([LINUX], EVERYWHERE | CUDA, PYTHONS), *product([MACOS], EVERYWHERE, PYTHONS)]
+CASES = [*product([LINUX], EVERYWHERE | ON_LINUX, PYTHONS), *product([MACOS], EVERYWHERE, PYTHONS)]
+
+
+SYSTEMS = {
+    LINUX: {"sys_platform": "linux", "platform_machine": "x86_64"},
+    MACOS: {"sys_platform": "darwin", "platform_machine": "arm64"},
+}
+
+
+def applying(requirements: Iterable[Requirement], platform: str, python: str, extra: str = "") -> list[Requirement]:
+    """Return the requirements that count on a platform and a Python."""
+    place = SYSTEMS[platform] | {"python_version": python, "python_full_version": f"{python}.7", "extra": extra}
+    return [one for one in requirements if one.marker is None or one.marker.evaluate(place)]
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+@pytest.mark.parametrize("platform", [LINUX, MACOS])
+def test_whatever_the_project_asks_for_is_pinned_once_and_to_what_it_asks_for(platform: str, python: str) -> None:
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    lines = [*project["dependencies"], *(line for extra in project["optional-dependencies"].values() for line in extra)]
+    wanted = applying([one for one in map(Requirement, lines) if one.name != project["name"]], platform, python)
+    for requirement in wanted:
+        pins = [pin for pin in applying(PINS, platform, python) if pin.name == requirement.name]
+        assert len(pins) == 1, f"{requirement} on {platform}, {python}: .ci/pins pins it"
+        (version,) = pins[0].specifier
+        assert requirement.specifier.contains(version.version), f"{requirement}: {pins[0]}"
+
+
+def test_whatever_is_installed_here_for_the_project_is_pinned_and_so_is_what_that_needs() -> None:
+    names, left = set(), ["kerasbench"]
+    while left:
+        name = canonicalize_name(left.pop())
+        try:
+            needed = [] if name in names else metadata.requires(name) or []
+        except metadata.PackageNotFoundError:  # of an extra that this environment does not have
+            continue
+        names.add(name)
+        left += [one.name for one in map(Requirement, needed) if "extra" not in str(one.marker) or name == "kerasbench"]
+    assert names - {"kerasbench"} <= {pin.name for pin in PINS} and len(names) > 10
 
 
 @pytest.fixture(scope="module")
@@ -51,16 +102,22 @@ def variables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.mark.weekly
+@pytest.mark.parametrize("pinned", [False, True], ids=["newest", "pinned"])
 @pytest.mark.parametrize(("platform", "extra", "python"), CASES, ids=["-".join(case) for case in CASES])
-def test_an_extra_can_be_resolved(platform: str, extra: str, python: str, variables: dict[str, str]) -> None:
+def test_an_extra_can_be_resolved(
+    platform: str, extra: str, python: str, pinned: bool, variables: dict[str, str]
+) -> None:
     command = [find_uv_bin(), "pip", "compile", "-q", "--only-binary", ":all:", "--no-annotate", "--no-header"]
     command += ["pyproject.toml", "--extra", extra, "--python-platform", platform, "--python-version", python]
+    command += ["--constraint", str(CONSTRAINTS)] if pinned else []
     ended = subprocess.run(
         command, check=False, env=variables, cwd=PROJECT, capture_output=True, text=True, timeout=TIMEOUT_S
     )
     assert ended.returncode == 0, ended.stderr
     packages = {line.partition("==")[0] for line in ended.stdout.splitlines()}
-    assert (EVERYWHERE | CUDA)[extra] <= packages
+    assert (EVERYWHERE | ON_LINUX)[extra] - (NOT_FOR_3_14 if python == "3.14" else set()) <= packages
+    if pinned:
+        assert packages <= {requirement.name for requirement in PINS}
     plug_ins = {name for name, pythons in METAL.items() if python in pythons and platform == MACOS}
     assert packages & METAL.keys() == (plug_ins if extra == "all" else set())
 
@@ -68,7 +125,9 @@ def test_an_extra_can_be_resolved(platform: str, extra: str, python: str, variab
 def test_what_is_not_resolved_is_a_part_of_what_is() -> None:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
     extras: dict[str, list[str]] = project["optional-dependencies"]
-    assert extras.keys() - {"keras"} == EVERYWHERE.keys() | CUDA.keys() | CONTAINED.keys()  # keras is in the backends'
+    assert (
+        extras.keys() - {"keras"} == EVERYWHERE.keys() | ON_LINUX.keys() | CONTAINED.keys()
+    )  # keras is in the backends'
     for part, whole in CONTAINED.items():
         (line,) = [one for one in extras[whole] if one.startswith("kerasbench[")]
         assert part in line.removeprefix("kerasbench[").removesuffix("]").split(",")

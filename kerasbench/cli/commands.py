@@ -548,7 +548,7 @@ def _of_environments(*names: str, text: str, **more: Any) -> Option:
         text="Install this too, such as 'keras==3.14.*', or ./keras for a checkout. Can be repeated.",
     ),
     _of_environments("--cuda", is_flag=True, text="Install CUDA builds. Default: if there is an NVIDIA card."),
-    _of_environments("--cpu", is_flag=True, text="Install CPU builds. On Linux those of torch need --index."),
+    _of_environments("--cpu", is_flag=True, text="Install CPU builds. On Linux torch's is smaller by gigabytes."),
     _of_environments(
         "--interpreter",
         metavar="PATH",
@@ -556,9 +556,7 @@ def _of_environments(*names: str, text: str, **more: Any) -> Option:
         text="Python that creates the environment. Default: the one that runs kerasbench.",
     ),
     _of_environments("--constraint", metavar="FILE", type=Path, group=EXPERTS, text="Constraints file for uv."),
-    _of_environments(
-        "--index", metavar="URL", group=EXPERTS, text="One more package index for uv, such as torch's for CPU builds."
-    ),
+    _of_environments("--index", metavar="URL", group=EXPERTS, text="One more package index for uv."),
     _of_environments("--locked", is_flag=True, text="Install exactly the versions in the existing .lock file."),
     _of_environments("--force", is_flag=True, text="Replace an existing environment."),
     takes=("backends",),

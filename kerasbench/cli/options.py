@@ -81,9 +81,20 @@ class ByPurpose(click.Command):
     It ``takes`` these settings. They are made into options once they are used: a start needs those of one command.
     """
 
-    def __init__(self, *given: Any, takes: Iterable[str] = (), **more: Any) -> None:
+    def __init__(self, *given: Any, takes: Collection[str] = (), **more: Any) -> None:
         super().__init__(*given, **more)
         self.takes = takes
+        self.measures = "results" in takes
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if self.measures and not ctx.resilient_parsing:
+            from kerasbench.environments import interpreters  # late: most commands measure nothing
+
+            # An interrupted run has its own options, but where it lies.
+            again = "--resume" in args
+            found = interpreters.defaults()
+            ctx.default_map = {name: value for name, value in found.items() if name == "results" or not again}
+        return super().parse_args(ctx, args)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         names, self.takes = self.takes, ()
@@ -102,7 +113,7 @@ class ByPurpose(click.Command):
 
 
 def command(
-    name: str, *parameters: click.Parameter, takes: Iterable[str] = ()
+    name: str, *parameters: click.Parameter, takes: Collection[str] = ()
 ) -> Callable[[Callable[..., int]], ByPurpose]:
     """Make a command of a function, whose docstring is its help; ``takes`` are settings."""
     return lambda act: ByPurpose(

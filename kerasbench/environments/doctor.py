@@ -25,6 +25,7 @@ from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import FIND, Code, Failure, Inventory, ProbeReport
 
 OLDEST_KERAS = (3, 12)  # what KERAS asks for
+TRIED_KERAS = (3, 15)  # the newest that kerasbench was tried with
 NVIDIA = "NVIDIA"
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 METAL_NEEDS_TENSORFLOW = ((2, 18), (2, 20))  # tensorflow-metal 1.2.0: from the first on, and below the second
@@ -63,8 +64,8 @@ class BackendFacts:
 
     @property
     def too_new(self) -> bool:
-        """Whether its Python is newer than the frameworks' wheels."""
-        return self.python[:2] > NEWEST_PYTHON
+        """Whether its Python is newer than the backend's wheels."""
+        return self.name in NEWEST_PYTHON and self.python[:2] > NEWEST_PYTHON[self.name]
 
     @property
     def sees_gpu(self) -> bool:
@@ -195,8 +196,8 @@ def interpreter(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     if isinstance(backend.inventory, Failure):
         yield Problem(Gravity.ERROR, backend.name, backend.inventory.cause, backend.inventory.remedy)
     elif backend.too_new and not backend.installed:
-        cause = f"Python {backend.inventory.python} is newer than the frameworks' wheels"
-        newest = ".".join(map(str, NEWEST_PYTHON))
+        newest = ".".join(map(str, NEWEST_PYTHON[backend.name]))
+        cause = f"Python {backend.inventory.python} is too new: {backend.name} has wheels for {newest} and older"
         yield Problem(
             Gravity.ERROR, backend.name, cause, create(backend.name, "--interpreter", f"python{newest}"), True
         )
@@ -212,12 +213,17 @@ def missing(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
         yield Problem(severity, backend.name, cause, install(facts, backend), True)
 
 
-def old_keras(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
-    """A backend without keras, or with one that kerasbench does not know."""
+def unknown_keras(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
+    """A backend without keras, or with one that is too old, or newer than what kerasbench was tried with."""
     version = backend.keras
     if backend.installed and (version is None or release(version) < OLDEST_KERAS):
         cause = f"keras {version} is too old" if version else f"keras is not installed beside {backend.name}"
         yield Problem(Gravity.ERROR, backend.name, cause, pip(backend.interpreter, *KERAS), True)
+    elif backend.installed and version and release(version)[:2] > TRIED_KERAS:
+        tried = ".".join(map(str, TRIED_KERAS))
+        cause = f"keras {version} is newer than {tried}, the newest that kerasbench was tried with"
+        remedy = f"nothing, unless rows fail; then {pip(backend.interpreter, f'keras=={tried}.*')}"
+        yield Problem(Gravity.WARNING, backend.name, cause, remedy)
 
 
 def keras_differs(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
@@ -426,7 +432,7 @@ MACHINE_RULES: tuple[Callable[[Facts], Iterator[Problem]], ...] = (
 BACKEND_RULES: tuple[Callable[[Facts, BackendFacts], Iterator[Problem]], ...] = (
     interpreter,
     missing,
-    old_keras,
+    unknown_keras,
     keras_differs,
     cpu_wheel,
     driver_too_old,

@@ -12,7 +12,7 @@ import shutil
 import stat
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ from kerasbench.text import complain
 
 OWN_FILE, PYPROJECT = "kerasbench.toml", "pyproject.toml"
 FOLDER = Path(".venvs")  # of the environments that kerasbench makes
+# What a file may say of options: nothing that runs code, for a file may come with somebody's checkout.
+DEFAULTS = {"results": "results", "budget": "budget", "backend": "backends"}  # and their names in Settings
 OPTION, MADE = "--python", "versus"  # who names an interpreter, unless a file does
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")  # what is a word of a column's name, and of a file's
 
@@ -90,16 +92,42 @@ def find(given: Sequence[str], known: Sequence[str], folder: Path | None = None)
     return Interpreters(by_file | by_option, sources)
 
 
-def configured(folder: Path) -> tuple[Path | None, dict[str, Any]]:
+def defaults(folder: Path | None = None) -> dict[str, Any]:
+    """Return the defaults of options that the nearest file has, as ``kerasbench.settings`` names them.
+
+    The folder of the results is relative to the file, and below it.
+    """
+    file, configuration = configured(folder or Path.cwd(), lambda _: None)  # ``find`` says what is passed over
+    if file is None:
+        return {}
+    _require_known(file, configuration)
+    given = {}
+    for name, setting in DEFAULTS.items():
+        value = configuration.get(name)
+        several = value if name == "backend" and isinstance(value, list) else [value]
+        if value is not None and not all(isinstance(one, str) and one for one in several):
+            raise UsageError(f"{file}: {name} takes text, as --{name} does, not {value!r}")
+        if value is not None:
+            given[setting] = several if name == "backend" else value
+    if "results" in given:
+        place = Path(os.path.normpath(file.parent / given["results"]))
+        if not place.is_relative_to(file.parent):
+            raise UsageError(f"{file}: results names a folder below that of the file, not {given['results']!r}")
+        given["results"] = os.path.relpath(place)
+    return given
+
+
+def configured(folder: Path, say: Callable[[str], None] = complain) -> tuple[Path | None, dict[str, Any]]:
     """Return the nearest file that configures kerasbench, and what it says of it; None where there is none.
 
     It is looked for in ``folder`` and above, up to where a project begins (.git or pyproject.toml), then in the home
     folder. It names programs that are started: another user's, or one that everybody may change, is passed over.
     """
     for place in _places(folder):
-        if (own := place / OWN_FILE).is_file() and _is_own(own):
+        if (own := place / OWN_FILE).is_file() and _is_own(own, say):
             return own, _read(own)
-        if (project := place / PYPROJECT).is_file() and "kerasbench" in (tool := _tools(project)) and _is_own(project):
+        project = place / PYPROJECT
+        if project.is_file() and "kerasbench" in (tool := _tools(project, say)) and _is_own(project, say):
             return project, tool["kerasbench"]
     return None, {}
 
@@ -114,17 +142,17 @@ def _places(folder: Path) -> Iterator[Path]:
     yield Path.home()
 
 
-def _is_own(file: Path) -> bool:
+def _is_own(file: Path, say: Callable[[str], None]) -> bool:
     """Tell whether a file, and a link in its place, is this user's or root's, and nobody else may change it."""
     state = file.stat()
     if {state.st_uid, file.lstat().st_uid} - {os.getuid(), 0}:
-        complain(f"{file}: another user's, and it names programs to be started; passed over")
+        say(f"{file}: another user's, and it names programs to be started; passed over")
         return False
     others = "everybody" if state.st_mode & stat.S_IWOTH else ""
     if state.st_mode & stat.S_IWGRP and not others and not _is_private(state.st_gid):
         others = "its group"
     if others:
-        complain(f"{file}: {others} may change it, and it names programs to be started; passed over: chmod go-w {file}")
+        say(f"{file}: {others} may change it, and it names programs to be started; passed over: chmod go-w {file}")
     return not others
 
 
@@ -140,12 +168,12 @@ def _is_private(group: int) -> bool:
     return entry.gr_name == user and not {*entry.gr_mem} - {user}
 
 
-def _tools(project: Path) -> dict[str, Any]:
+def _tools(project: Path, say: Callable[[str], None]) -> dict[str, Any]:
     """Return the tables of tools in a pyproject.toml; empty if it cannot be read: it may be a template."""
     try:
         tools = _read(project).get("tool", {})
     except UsageError as error:
-        complain(f"{error}; passed over")
+        say(f"{error}; passed over")
         return {}
     return tools if isinstance(tools, dict) else {}
 
@@ -201,10 +229,17 @@ def _read(file: Path) -> dict[str, Any]:
         raise UsageError(f"{file}: not TOML: {error}") from None
 
 
+def _require_known(file: Path, configuration: Any) -> None:
+    known = isinstance(configuration, dict) and not configuration.keys() - {"python", *DEFAULTS}
+    if not known or not isinstance(configuration.get("python", {}), dict):
+        raise UsageError(
+            f'{file}: kerasbench knows {", ".join(DEFAULTS)} here, and a table [python] with lines like torch = "PATH"'
+        )
+
+
 def _checked(file: Path, configuration: Any, known: Sequence[str]) -> dict[Environment, str]:
-    table = configuration.get("python", {}) if isinstance(configuration, dict) else None
-    if not isinstance(table, dict) or configuration.keys() - {"python"}:
-        raise UsageError(f'{file}: kerasbench knows one table here, [python] with lines like torch = "PATH"')
+    _require_known(file, configuration)
+    table = configuration.get("python", {})
     interpreters = {}
     for name, path in table.items():
         try:

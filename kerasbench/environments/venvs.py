@@ -26,8 +26,9 @@ from kerasbench.processes import questions
 from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import Inventory
 
-KERAS = ("keras>=3.12,<3.17", "numpy>=1.26")
-NEWEST_PYTHON = (3, 13)  # TensorFlow 2.21 ends there
+KERAS = ("keras>=3.12", "numpy>=1.26")
+CPU_BUILD = "+cpu"  # at the end of the version of torch's CPU build for Linux, which has an index of its own
+NEWEST_PYTHON = {"tensorflow": (3, 13)}  # where 2.21 ends; the others have wheels for each new one
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,7 @@ def create(backend: str, spec: EnvironmentSpec, folder: Path = interpreters.FOLD
         raise UsageError(f"{place} already exists; use --force to rebuild it")
     if spec.locked and not lock.is_file():
         raise UsageError(f"{lock} is not there: leave out --locked to make an environment and its lock")
-    made_for = target(spec)
-    # The newest of all indexes, as pip takes it: uv alone would take each package from the first index that has any.
-    index = ["--index", spec.index, "--index-strategy", "unsafe-best-match"] if spec.index else []
+    made_for = target(backend, spec)
     if spec.locked:
         pins = lock.read_text("utf-8")
     else:
@@ -64,7 +63,15 @@ def create(backend: str, spec: EnvironmentSpec, folder: Path = interpreters.FOLD
         head = (
             f"# {place.name} by kerasbench {__version__}, Python {version}, {made_for.system} {made_for.architecture}\n"
         )
-        options = ["--python", spec.interpreter, "--no-header", "--no-annotate", "--quiet", *constraints, *index]
+        options = [
+            "--python",
+            spec.interpreter,
+            "--no-header",
+            "--no-annotate",
+            "--quiet",
+            *constraints,
+            *_index(spec, spec.gpu is False),
+        ]
         named = {package(requirement) for requirement in spec.extra}  # these take the place of our own
         own = [*KERAS, *backends.get(backend).requirements(made_for)]
         wanted = "\n".join([*(one for one in own if package(one) not in named), *spec.extra])
@@ -73,13 +80,20 @@ def create(backend: str, spec: EnvironmentSpec, folder: Path = interpreters.FOLD
     try:
         # With pip in it (--seed), because the doctor's remedies are commands of pip.
         uv("venv", "--seed", "--clear", "--python", spec.interpreter, str(place), failure=f"{place}: not made")
-        options = ["--python", python, *index, *refresh(pins.splitlines())]
+        options = ["--python", python, *_index(spec, CPU_BUILD in pins), *refresh(pins.splitlines())]
         uv("pip", "sync", "-", *options, failure=f"{place}: {backend} was not installed", stdin=pins)
         replace(lock, pins.encode())
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)  # half an environment would look like a whole one
         raise
     return python
+
+
+def _index(spec: EnvironmentSpec, cpu: bool) -> list[str]:
+    """Return uv's options about where packages are, and those of torch's CPU builds for Linux."""
+    if spec.index:  # the newest of all, as pip takes it: uv alone takes a package from the first index that has any
+        return ["--index", spec.index, "--index-strategy", "unsafe-best-match"]
+    return ["--torch-backend", "cpu"] if cpu and sys.platform == "linux" else []
 
 
 def lock_of(place: Path) -> Path:
@@ -127,11 +141,11 @@ def _uv_path() -> str:
         raise UsageError(f"uv, which installs packages for env create and versus, is not here: {install}") from None
 
 
-def target(spec: EnvironmentSpec) -> Target:
+def target(backend: str, spec: EnvironmentSpec) -> Target:
     """Return what the environment is made for."""
     if spec.gpu and sys.platform != "linux":
         raise UsageError("--cuda is for Linux with an NVIDIA GPU; leave it out: a Mac's wheels bring its own GPU")
-    inventory = _usable(spec.interpreter)
+    inventory = _usable(backend, spec.interpreter)
     version = (macos.version() or ()) if sys.platform == "darwin" else ()
     if spec.gpu is not False and nvidia.package_missing():
         install = pip(sys.executable, nvidia.PACKAGE)
@@ -140,20 +154,21 @@ def target(spec: EnvironmentSpec) -> Target:
     return Target(sys.platform, inventory.architecture, release(inventory.python), spec.gpu is not False, cuda, version)
 
 
-def _usable(interpreter: str) -> Inventory:
-    """Return what an interpreter is; raise UsageError where no backend's wheels are for it."""
+def _usable(backend: str, interpreter: str) -> Inventory:
+    """Return what an interpreter is; raise UsageError where the backend's wheels are not for it."""
+    newest = NEWEST_PYTHON.get(backend)
     answer = questions.inventory(interpreter) if interpreters.runs(interpreter) else None
     if not isinstance(answer, Inventory):
         why = answer.cause if answer else "there is none"
-    elif release(answer.python)[:2] > NEWEST_PYTHON:
-        why = f"it is Python {answer.python}"
+    elif newest and release(answer.python)[:2] > newest:
+        why = f"it is Python {answer.python}, for which {backend} has no wheels"
     elif answer.architecture == "x86_64" and sys.platform == "darwin":
         why = "it is an x86-64 Python, for which the frameworks have no wheels any more"
     else:
         return answer
     kind = "an arm64 Python" if sys.platform == "darwin" else "a Python"
-    newest = ".".join(map(str, NEWEST_PYTHON))
-    raise UsageError(f"--interpreter {interpreter}: {why}; {kind} 3.11 to {newest} is needed")
+    until = f"to {newest[0]}.{newest[1]}" if newest else "or newer"
+    raise UsageError(f"--interpreter {interpreter}: {why}; {kind} 3.11 {until} is needed")
 
 
 def _cuda(required: bool) -> int | None:

@@ -49,13 +49,13 @@ def connected(address: str, insecure: bool) -> Iterator[dict[str, Connect]]:
     require_encryption(address, insecure)
     try:
         import dask
-        import yaml
         from distributed import Client
     except ImportError:
         raise UsageError("--cluster needs Dask: pip install 'kerasbench[cluster]'") from None
     for logger in ("distributed", "distributed.client"):  # what they say of lost workers is said in words here
         logging.getLogger(logger).setLevel(logging.CRITICAL)
-    wanted = dict(flat(yaml.safe_load(SETTINGS.read_text("utf-8"))))
+    (settings,) = dask.config.collect_yaml([str(SETTINGS)])
+    wanted = dict(flat(settings))
     with dask.config.set(wanted):
         try:
             client = Client(address, timeout=CONNECT_S, set_as_default=False)

@@ -1,5 +1,7 @@
 import errno
+from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -62,6 +64,32 @@ def test_a_wrong_command_line_is_one_clear_line_and_exit_code_2(
     assert err.startswith("kerasbench: ") and "\x1b" not in err
     assert err.count("\n") == 1
     assert not out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["--quick"], ("bench", "10m", ("jax",))),
+        (["--results", "here", "--backend", "torch", "--budget", "1h"], ("here", "1h", ("torch",))),
+        (["--resume"], ("bench", None, ())),  # the rest is what the interrupted run was given
+        (["soak", "mnist_dense"], ("bench", None, ("jax",))),  # it knows no budget
+    ],
+)
+def test_a_file_of_the_folder_has_defaults_and_the_command_line_goes_before(
+    arguments: list[str], meant: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kerasbench.toml").write_text('results = "bench"\nbudget = "10m"\nbackend = "jax"\n')
+    monkeypatch.chdir(tmp_path)
+    asked: list[dict[str, Any]] = []
+
+    def measure(_: str, options: dict[str, Any], **__: object) -> None:
+        asked.append(options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kerasbench.api.measure", measure)
+    assert main.main(arguments) == 130
+    (options,) = asked
+    assert (options["results"], options.get("budget"), options["backends"]) == meant
 
 
 def test_a_group_without_a_command_shows_its_help(capsys: pytest.CaptureFixture[str]) -> None:

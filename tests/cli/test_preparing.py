@@ -108,7 +108,7 @@ CHOICES = [["--with", "keras==3.14"], ["--cuda"], ["--cpu"], ["--constraint", "x
         ("", ["--with", "./gone"], "./gone: neither a checkout"),
         *(("", [*more, "--locked"], "and --constraint, or --locked") for more in CHOICES),
         ("", ["--backend", ""], "--backend got an empty word"),
-        ("python = 3\n", [], "kerasbench knows one table here"),
+        ("python = 3\n", [], "kerasbench knows results, budget, backend here"),
     ],
 )
 def test_env_create_refuses_what_it_cannot_do_before_it_makes_anything(

@@ -127,7 +127,7 @@ def test_a_python_newer_than_the_wheels_gets_another_environment_and_no_pip_comm
     facts = cases.but(cases.gone(quiet(), "tensorflow"), "tensorflow", source="kerasbench.toml")
     facts = cases.installed(facts, "tensorflow", {}, python="3.14.1")
     assert cases.said(facts) == [("error", "tensorflow", f"$ {CREATE} tensorflow --interpreter python3.13 --force")]
-    assert cases.causes(facts) == ["Python 3.14.1 is newer than the frameworks' wheels"]
+    assert cases.causes(facts) == ["Python 3.14.1 is too new: tensorflow has wheels for 3.13 and older"]
 
 
 @pytest.mark.parametrize(("source", "severity"), [("", "note"), ("/home/user/bench/kerasbench.toml", "error")])
@@ -150,9 +150,17 @@ def test_a_backend_needs_a_keras_that_kerasbench_knows(version: str | None, caus
 
 
 def test_a_nightly_keras_is_one_too() -> None:
-    for version, severities in (("3.16.0.dev2026112503", []), ("3.9.0.dev1", ["error"])):
+    for version, severities in (("3.15.2.dev1", []), ("3.9.0.dev1", ["error"])):
         facts = cases.installed(cases.of(quiet(), "jax"), "jax", {"keras": None, "keras-nightly": version})
         assert [severity for severity, *_ in cases.said(facts)] == severities
+
+
+@pytest.mark.parametrize(("name", "version"), [("keras", "3.16.0"), ("keras-nightly", "3.16.0.dev2026112503")])
+def test_a_keras_that_is_newer_than_what_was_tried_may_be_used_and_is_named(name: str, version: str) -> None:
+    facts = cases.installed(cases.of(quiet(), "jax"), "jax", {"keras": None} | {name: version})
+    ((severity, _, remedy),) = cases.said(facts)
+    assert severity == "warning" and remedy.endswith("-m pip install 'keras==3.15.*'")
+    assert cases.causes(facts) == [f"keras {version} is newer than 3.15, the newest that kerasbench was tried with"]
 
 
 def test_one_keras_for_all_is_the_newest() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.environments.interpreters import Interpreters, find
+from kerasbench.environments.interpreters import Interpreters, defaults, find
 from kerasbench.errors import UsageError
 from kerasbench.protocol.columns import Environment
 
@@ -168,8 +168,9 @@ def test_an_option_that_means_nothing_is_refused(tmp_path: Path, given: str, com
     ("text", "complaint"),
     [
         ("[python", "not TOML"),
-        ("python = 3", "knows one table"),
-        ("[pythons]\n", "knows one table"),
+        ("python = 3", "knows results, budget, backend here, and a table"),
+        ("[pythons]\n", "knows results, budget, backend"),
+        ('scenario = "mine.py"\n', "knows results, budget, backend"),
         ('[python]\ntroch = "/x"\n', "did you mean 'torch'"),
         ('[python]\n"torch@a=b" = "/x"\n', "'a=b' cannot be a label"),
         ("[python]\ntorch = 3\n", "takes the path of an interpreter, not 3"),
@@ -214,3 +215,54 @@ def test_a_backend_has_a_column_for_each_of_its_interpreters(tmp_path: Path) -> 
     assert interpreters == ["/torch/python", "/other/python", "/new/python"]
     assert [found.source(Environment(name, "old")) for name in ("torch", "jax")] == ["--python", str(file)]
     assert Interpreters().environments(["jax"]) == [JAX]
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        (
+            "kerasbench.toml",
+            'results = "bench"\nbudget = "10m"\nbackend = ["jax", "torch"]\n[python]\njax = "/x/python"\n',
+        ),
+        ("pyproject.toml", '[tool.kerasbench]\nresults = "bench"\nbudget = "10m"\nbackend = ["jax", "torch"]\n'),
+    ],
+)
+def test_a_file_has_defaults_of_options_that_start_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, text: str
+) -> None:
+    (tmp_path / file).write_text(text)
+    below = tmp_path / "a"
+    below.mkdir()
+    monkeypatch.chdir(below)
+    assert defaults() == {"results": "../bench", "budget": "10m", "backends": ["jax", "torch"]}
+    find([], KNOWN)  # who looks for interpreters alone minds no default
+
+
+def test_no_file_no_default_and_a_file_that_is_passed_over_is_named_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert defaults(tmp_path) == {}
+    file = tmp_path / "kerasbench.toml"
+    file.write_text('results = "bench"\n')
+    file.chmod(0o666)
+    assert defaults(tmp_path) == {}
+    find([], KNOWN, tmp_path)
+    assert capsys.readouterr().err.count("passed over") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('results = "/home/user/.ssh"', "results names a folder below that of the file, not '/home/user/.ssh'"),
+        ('results = "a/../../other"', "results names a folder below"),
+        ("budget = 3", "budget takes text, as --budget does, not 3"),
+        ('backend = ["jax", 3]', "backend takes text"),
+        ('results = ["a"]', "results takes text"),
+        ("trust = true", "knows results, budget, backend"),
+    ],
+)
+def test_a_default_that_is_none_is_refused_by_the_file_s_name(tmp_path: Path, text: str, complaint: str) -> None:
+    (tmp_path / "kerasbench.toml").write_text(text)
+    with pytest.raises(UsageError, match=complaint) as caught:
+        defaults(tmp_path)
+    assert str(caught.value).startswith(f"{tmp_path}/kerasbench.toml: ")

@@ -78,7 +78,7 @@ def test_an_environment_has_keras_and_its_backend_and_a_lock_that_says_what_it_i
     assert python == str(tmp_path / "jax" / "bin" / "python")
     compiled, made, synced = tool.commands
     assert compiled[:5] == ("pip", "compile", "-", "--python", sys.executable)
-    assert tool.inputs[0] == ["keras>=3.12,<3.17", "numpy>=1.26", "jax>=0.5"]
+    assert tool.inputs[0] == ["keras>=3.12", "numpy>=1.26", "jax>=0.5"]
     assert made == ("venv", "--seed", "--clear", "--python", sys.executable, str(tmp_path / "jax"))
     assert synced == ("pip", "sync", "-", "--python", python)
     head, *pins = tool.inputs[2]
@@ -95,11 +95,29 @@ def test_constraints_and_an_index_are_handed_to_uv(tool: Uv, tmp_path: Path) -> 
     assert tool.commands[2][-4:] == index
 
 
+CPU_BUILDS = ("--torch-backend", "cpu")
+
+
+@pytest.mark.parametrize(("system", "options"), [("linux", CPU_BUILDS), ("darwin", ())])  # a Mac has one build
+def test_torch_s_cpu_build_comes_from_its_own_index_and_from_there_again_by_the_lock(
+    system: str, options: tuple[str, ...], tool: Uv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on(monkeypatch, system, ARM_PYTHON if system == "darwin" else INVENTORY)
+    monkeypatch.setattr(sys.modules[__name__], "PINS", f"torch==2.13.0{'+cpu' if options else ''}\n")
+    venvs.create("torch", EnvironmentSpec(gpu=False), tmp_path)
+    venvs.create("torch", EnvironmentSpec(locked=True, force=True), tmp_path)
+    compiled, _, synced, _, again = tool.commands
+    assert compiled[-2:] == (options or compiled[-2:]) and synced[5:] == again[5:] == options
+    assert (CPU_BUILDS[0] in compiled) == bool(options)
+    venvs.create("torch", EnvironmentSpec(gpu=False, force=True, index="https://index.example/cpu"), tmp_path)
+    assert not [command for command in tool.commands[5:] if CPU_BUILDS[0] in command]
+
+
 @pytest.mark.parametrize(
     ("extra", "asked_for"),
     [
         (("keras==3.14.*",), ["numpy>=1.26", "jax>=0.5"]),  # in place of the usual Keras
-        (("git+https://example.org/keras", "optree==0.19"), ["keras>=3.12,<3.17", "numpy>=1.26", "jax>=0.5"]),
+        (("git+https://example.org/keras", "optree==0.19"), ["keras>=3.12", "numpy>=1.26", "jax>=0.5"]),
     ],
 )
 def test_a_label_makes_an_environment_beside_the_others_with_what_is_asked_for_as_well(
@@ -193,7 +211,7 @@ def test_the_target_is_what_the_driver_speaks_unless_something_else_is_asked_for
     cards: list[Card], gpu: bool | None, expected: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     on(monkeypatch, "linux", cards=cards)
-    assert venvs.target(EnvironmentSpec(gpu=gpu)) == expected
+    assert venvs.target("jax", EnvironmentSpec(gpu=gpu)) == expected
 
 
 def test_a_driver_that_is_too_old_is_refused_and_one_that_nobody_can_ask_is_not_taken_for_none(
@@ -201,29 +219,30 @@ def test_a_driver_that_is_too_old_is_refused_and_one_that_nobody_can_ask_is_not_
 ) -> None:
     on(monkeypatch, "linux", cards=[TOO_OLD])
     with pytest.raises(UsageError, match=r"--cuda: driver 470\.256\.02 is too old; update it to 525 or newer"):
-        venvs.target(EnvironmentSpec(gpu=True))
+        venvs.target("jax", EnvironmentSpec(gpu=True))
     on(monkeypatch, "linux")
     monkeypatch.setattr(nvidia, "package_missing", lambda: True)
     with pytest.raises(UsageError, match=r"which CUDA it speaks: .* -m pip install nvidia-ml-py; or say --cpu"):
-        venvs.target(EnvironmentSpec())
-    assert venvs.target(EnvironmentSpec(gpu=False)).cuda is None
+        venvs.target("jax", EnvironmentSpec())
+    assert venvs.target("jax", EnvironmentSpec(gpu=False)).cuda is None
 
 
 ARM_PYTHON = Inventory("3.12.1", "/usr", "arm64", {})
+PYTHON_3_14 = Inventory("3.14.1", "/usr", "x86_64", {})
 OLD_PYTHON = Failure(Code.UNAVAILABLE, "/usr/bin/python3 is Python 3.9", "", "import")
 
 
 def test_a_mac_s_target_has_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     on(monkeypatch, "darwin", ARM_PYTHON, version=(15, 7))
-    assert venvs.target(EnvironmentSpec()) == Target("darwin", "arm64", (3, 12, 1), True, None, (15, 7))
+    assert venvs.target("jax", EnvironmentSpec()) == Target("darwin", "arm64", (3, 12, 1), True, None, (15, 7))
     with pytest.raises(UsageError, match=r"--cuda is for Linux"):
-        venvs.target(EnvironmentSpec(gpu=True))
+        venvs.target("jax", EnvironmentSpec(gpu=True))
 
 
 @pytest.mark.parametrize(
     ("system", "found", "complaint"),
     [
-        ("linux", Inventory("3.14.1", "/usr", "x86_64", {}), r"it is Python 3\.14\.1; a Python 3\.11 to 3\.13 is"),
+        ("linux", PYTHON_3_14, r"Python 3\.14\.1, for which tensorflow has no wheels; a Python 3\.11 to 3\.13 is"),
         ("linux", OLD_PYTHON, r"/usr/bin/python3 is Python 3\.9; a Python 3\.11 to 3\.13 is needed"),
         ("darwin", Inventory("3.12.1", "/usr", "x86_64", {}), r"x86-64 Python, .*; an arm64 Python 3\.11 to 3\.13"),
     ],
@@ -232,13 +251,21 @@ def test_an_interpreter_that_is_of_no_use_is_refused_before_anything_is_made(
     system: str, found: Inventory | Failure, complaint: str, monkeypatch: pytest.MonkeyPatch, tool: Uv, tmp_path: Path
 ) -> None:
     on(monkeypatch, system, found)
-    (tmp_path / "jax.lock").write_text(PINS)
+    (tmp_path / "tensorflow.lock").write_text(PINS)
     for locked in (False, True):
         with pytest.raises(UsageError, match=rf"^--interpreter {sys.executable}: .*{complaint}"):
-            venvs.create("jax", EnvironmentSpec(locked=locked), tmp_path)
+            venvs.create("tensorflow", EnvironmentSpec(locked=locked), tmp_path)
     assert tool.commands == []
-    with pytest.raises(UsageError, match=r"--interpreter /gone/python: there is none; an? .*Python 3\.11"):
-        venvs.target(EnvironmentSpec("/gone/python"))
+    with pytest.raises(UsageError, match=r"--interpreter /gone/python: there is none; an? .*Python 3\.11 or newer"):
+        venvs.target("jax", EnvironmentSpec("/gone/python"))
+
+
+@pytest.mark.parametrize("backend", ["jax", "torch", "one_more"])
+def test_a_python_that_is_too_new_for_tensorflow_is_none_for_the_others(
+    backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on(monkeypatch, "linux", PYTHON_3_14)
+    assert venvs.target(backend, EnvironmentSpec()).python == (3, 14, 1)
 
 
 @pytest.fixture
@@ -497,10 +524,19 @@ def test_what_no_extra_says(backend: str, here: Target, wanted: str) -> None:
     assert backends.get(backend).requirements(here) == [wanted]
 
 
-def test_keras_and_the_newest_python_are_those_of_the_project() -> None:
+def test_keras_is_that_of_the_project() -> None:
     assert {str(Requirement(line)) for line in KERAS} == {str(Requirement(line)) for line in EXTRAS["keras"]}
-    major, minor = NEWEST_PYTHON
-    assert f"<{major}.{minor + 1}" in PROJECT["requires-python"]
+
+
+@pytest.mark.parametrize("extra", ["tensorflow", "tensorflow-cpu", "tensorflow-cuda", "torch", "jax"])
+def test_an_extra_has_its_backend_up_to_the_newest_python_of_it_and_no_further(extra: str) -> None:
+    keras = set(of_extra("keras", target(LINUX, (3, 14, 0))))
+    major, minor = NEWEST_PYTHON.get(extra.partition("-")[0], (3, 14))
+    for platform in (LINUX, MAC) if extra == "tensorflow" else (LINUX,):
+        assert set(of_extra(extra, target(platform, (major, minor, 0)))) > keras
+        beyond = set(of_extra(extra, target(platform, (major, minor + 1, 0))))
+        assert beyond == keras if extra.startswith("tensorflow") else beyond > keras
+    assert "<" not in PROJECT["requires-python"]  # the parent needs no backend
 
 
 def test_the_numbers_that_a_version_begins_with() -> None:

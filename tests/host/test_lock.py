@@ -155,3 +155,13 @@ def test_others_see_the_command_s_name_and_none_of_its_options(monkeypatch: pyte
     with machine_lock(tmp_path / "b.lock"):
         (card,) = tmp_path.glob("*.json")
         assert json.loads(card.read_text())["command"] == "kerasbench"
+
+
+def test_a_file_that_somebody_linked_to_the_lock_s_place_keeps_its_content_and_its_mode(tmp_path: Path) -> None:
+    others, file = tmp_path / "others", tmp_path / "lock"
+    others.write_text("theirs")
+    others.chmod(0o600)
+    os.link(others, file)
+    with machine_lock(file):
+        pass
+    assert (others.read_text(), others.stat().st_mode & 0o777) == ("theirs", 0o600)

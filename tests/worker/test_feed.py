@@ -101,7 +101,7 @@ def test_one_row_is_drawn_to_learn_its_size_and_then_those_that_are_needed(batch
         (lambda x, y, batch: [(x[:8], y[:8])] * 2, "batches of 16 rows, as its batch says, not x of shape (8, 8, 8)"),
         (lambda x, y, batch: [(x[:16], y[:8])] * 2, "not y of shape (8,)"),
         (lambda x, y, batch: iter(in_batches(x, y, batch)), "must make a keras.utils.PyDataset, which gives any batch"),
-        (lambda x, y, batch: in_batches(x / np.float64(255), y, batch), "not float64; x is"),
+        (lambda x, y, batch: in_batches(x.astype(np.float64), y, batch), "not float64; x is"),
         (lambda x, y, batch: [x[:16], x[16:]], "must be (x, y) or (x, y, sample_weight), not ndarray"),
         (lambda x, y, batch: [(x[:16],)] * 2, "must be (x, y) or (x, y, sample_weight), not tuple"),
     ],
