@@ -84,8 +84,9 @@ def breakdowns(summary: Summary) -> list[StepBreakdown]:
 
 
 def _with_parts(case: CaseSummary) -> list[tuple[Measurement, Parts]]:
-    """Return the trials that measured the parts of a step."""
-    return [(m, m.training.parts) for _, m in case.trials if m.training is not None and m.training.parts is not None]
+    """Return the trials that measured the parts of a step: of a full one, which an epoch has to have."""
+    known = [(m, m.training.parts) for _, m in case.trials if m.training is not None and m.full_steps_per_epoch]
+    return [(m, parts) for m, parts in known if parts is not None]
 
 
 def _breakdown(

@@ -101,14 +101,15 @@ def defaults(folder: Path | None = None) -> dict[str, Any]:
     if file is None:
         return {}
     _require_known(file, configuration)
-    given = {}
+    given: dict[str, Any] = {}
     for name, setting in DEFAULTS.items():
-        value = configuration.get(name)
-        several = value if name == "backend" and isinstance(value, list) else [value]
-        if value is not None and not all(isinstance(one, str) and one for one in several):
+        if name not in configuration:
+            continue
+        value = configuration[name]
+        words = value if name == "backend" and isinstance(value, list) else [value]
+        if not all(isinstance(word, str) and word for word in words):
             raise UsageError(f"{file}: {name} takes text, as --{name} does, not {value!r}")
-        if value is not None:
-            given[setting] = several if name == "backend" else value
+        given[setting] = words if name == "backend" else value
     if "results" in given:
         place = Path(os.path.normpath(file.parent / given["results"]))
         if not place.is_relative_to(file.parent):

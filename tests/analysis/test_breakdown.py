@@ -46,6 +46,11 @@ def test_the_parts_of_a_step_are_shares_of_it_whatever_it_took_when_they_were_me
     assert one.later.value == pytest.approx(2.0)
 
 
+def test_an_epoch_without_a_full_step_is_not_taken_apart() -> None:
+    found = dataclasses.replace(with_parts(), full_steps_per_epoch=0)
+    assert findings(made.record(made.trial(1, found=found))).breakdowns == []
+
+
 def turns(*times_ms: tuple[float, ...]) -> Slices:
     """A way's slices: those of each turn."""
     return Slices.of(Slice(10, int(10 * ms * made.MS), cycle, 0) for cycle, turn in enumerate(times_ms) for ms in turn)
