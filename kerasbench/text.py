@@ -7,6 +7,7 @@ import io
 import re
 import sys
 from collections.abc import Collection
+from contextlib import suppress
 from datetime import UTC, datetime
 
 NOTHING = "–"  # in a table, where there is no number to have
@@ -104,4 +105,5 @@ def print_document(text: str) -> None:
 
 def complain(what: str) -> None:
     """Say on stderr what is wrong; it may quote a scenario or a file, and moves no cursor."""
-    print(f"kerasbench: {printable(what)}", file=sys.stderr)
+    with suppress(OSError):  # a full disk takes no complaint either, and the exit code says enough
+        print(f"kerasbench: {printable(what)}", file=sys.stderr)

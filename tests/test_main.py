@@ -1,6 +1,7 @@
 """``python -m kerasbench`` and ``import kerasbench``: what is exported, how it ends, and where it does not run."""
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -44,6 +45,25 @@ def test_what_lies_in_the_current_folder_is_not_taken_for_a_module_of_python_s_o
     variables = os.environ | {"PYTHONPATH": str(ROOT)}
     ended = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout[:1]) == (0, "["), ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("redirected", "code", "said"),
+    [
+        (">&-", 2, "kerasbench: stdout is closed, and what was found is printed there: send it to a file, or to "),
+        (">/dev/full", 2, "kerasbench: No space left on device: make room where this is written to\n"),
+        (">&- 2>/dev/full", 2, ""),
+        (">&- 2>&-", 2, ""),
+        ("<&- 2>&-", 0, ""),
+    ],
+)
+def test_streams_that_are_closed_or_full_lose_no_answer_in_silence(redirected: str, code: int, said: str) -> None:
+    if "full" in redirected and not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    command = f"{shlex.quote(sys.executable)} -m kerasbench list --suite tiny {redirected}"
+    ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert (ended.returncode, ended.stderr.startswith(said), ended.stderr.count("\n")) == (code, True, bool(said))
+    assert ("tiny_transformer" in ended.stdout) is (code == 0)
 
 
 @pytest.mark.parametrize(

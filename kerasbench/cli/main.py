@@ -18,7 +18,7 @@ import click
 from kerasbench import __version__
 from kerasbench.cli import commands
 from kerasbench.cli.options import CommandGroup, is_completing
-from kerasbench.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, KerasbenchError
+from kerasbench.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, KerasbenchError, UsageError
 from kerasbench.text import complain, printable, write_whatever_stdout_takes
 
 if TYPE_CHECKING:
@@ -61,11 +61,13 @@ def main(arguments: list[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     write_whatever_stdout_takes()
     try:
+        _hold_streams()
         with heeded():
             if is_completing(NAME):
                 app.main(given, prog_name=NAME)
             with app.make_context(NAME, list(given) or ["--help"]) as context:
                 code = app.invoke(context)
+        sys.stdout.flush()  # a full disk is said here, and not after the exit code is chosen
     except click.exceptions.Exit as asked:  # --help, --version
         return asked.exit_code
     except (KeyboardInterrupt, click.Abort):
@@ -78,8 +80,28 @@ def main(arguments: list[str] | None = None) -> int:
     return code if isinstance(code, int) else EXIT_OK
 
 
-# A current folder that is gone, a full or read-only disk, too many open files, no memory.
-MENDABLE = (errno.ENOENT, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENOMEM)
+def _hold_streams() -> None:
+    """Open something in the place of streams that are closed: the next file would get their number, and their text.
+
+    Raises:
+        UsageError: it is stdout, where the answer would be lost.
+    """
+    closed = [name for name in ("stdin", "stdout", "stderr") if getattr(sys, name) is None]
+    for name in closed:
+        setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), "r" if name == "stdin" else "w"))
+    if "stdout" in closed:
+        raise UsageError("stdout is closed, and what was found is printed there: send it to a file, or to /dev/null")
+
+
+# What to do about errors of the system that name no file.
+MENDABLE = {
+    errno.ENOENT: "the current folder is gone: change to one that is there",
+    errno.ENOSPC: "make room where this is written to",
+    errno.EDQUOT: "make room where this is written to",
+    errno.EROFS: "write to another disk",
+    errno.EMFILE: "allow this shell more files, ulimit -n 1024",
+    errno.ENOMEM: "end other programs",
+}
 
 
 def _explain(error: Exception) -> int:
@@ -91,8 +113,10 @@ def _explain(error: Exception) -> int:
         print(error.format_message(), file=sys.stderr)
     elif isinstance(error, click.ClickException):
         complain(error.format_message())
-    elif isinstance(error, OSError) and (error.filename is not None or error.errno in MENDABLE):
-        complain(": ".join(str(part) for part in (error.filename, error.strerror or error) if part is not None))
+    elif isinstance(error, OSError) and error.filename is not None:
+        complain(f"{os.fsdecode(error.filename)}: {error.strerror or error}")
+    elif isinstance(error, OSError) and error.errno in MENDABLE:
+        complain(f"{error.strerror}: {MENDABLE[error.errno]}")
     else:
         import traceback
 

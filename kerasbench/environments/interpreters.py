@@ -226,7 +226,7 @@ def _read(file: Path) -> dict[str, Any]:
         return tomllib.loads(file.read_text("utf-8"))
     except OSError as error:
         raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # of the text, of its encoding, of a number, of a thousand brackets
         raise UsageError(f"{file}: not TOML: {error}") from None
 
 

@@ -279,7 +279,7 @@ def package(requirement: str) -> str:
     if requirement.endswith(".whl"):
         return canonicalize_name(Path(requirement).name.partition("-")[0])
     if is_path(requirement):
-        with suppress(OSError, tomllib.TOMLDecodeError, UnicodeDecodeError, AttributeError):
+        with suppress(OSError, ValueError, RecursionError, AttributeError):
             project = tomllib.loads((Path(requirement) / PROJECT[0]).read_text("utf-8")).get("project", {})
             return canonicalize_name(str(project.get("name", "")))
         return ""

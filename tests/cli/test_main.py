@@ -116,7 +116,7 @@ def test_what_a_user_can_mend_is_one_line_and_any_other_error_is_asked_to_be_rep
     assert capsys.readouterr().err.endswith("\nZeroDivisionError: of ours\n")
     refused.append(OSError(errno.ENOSPC, "No space left on device"))
     assert main.main(["list"]) == 2
-    assert capsys.readouterr().err == "kerasbench: No space left on device\n"
+    assert capsys.readouterr().err == "kerasbench: No space left on device: make room where this is written to\n"
 
 
 def test_a_reader_that_has_seen_enough_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:

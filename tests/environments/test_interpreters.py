@@ -176,6 +176,8 @@ def test_an_option_that_means_nothing_is_refused(tmp_path: Path, given: str, com
         ("[python]\ntorch = 3\n", "takes the path of an interpreter, not 3"),
         ('[python]\ntorch = ""\n', "takes the path of an interpreter"),
         ("\xff", "not TOML"),
+        (f"x = {'1' * 5000}", "not TOML: Exceeds the limit"),
+        (f"x = {'[' * 5000}", "not TOML: maximum recursion depth"),
     ],
 )
 def test_a_file_that_means_nothing_is_refused_by_its_name(tmp_path: Path, text: str, complaint: str) -> None:

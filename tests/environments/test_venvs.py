@@ -400,8 +400,9 @@ def test_a_checkout_is_named_by_its_own_files_wherever_it_lies_and_a_wheel_by_it
     for text in ("./branch-1.2", str(checkout)):
         assert venvs.parse(text) == str(checkout)
     assert venvs.package(str(checkout)) == "keras"
-    (checkout / "pyproject.toml").write_text("[project")
-    assert venvs.package(str(checkout)) == ""
+    for damaged in ("[project", f"x = {'1' * 5000}", f"x = {'[' * 5000}"):
+        (checkout / "pyproject.toml").write_text(damaged)
+        assert venvs.package(str(checkout)) == ""
     wheel = checkout.with_name("keras_nightly-3.16.0.dev1-py3-none-any.whl")
     wheel.touch()
     assert venvs.parse(wheel.name) == str(wheel)
