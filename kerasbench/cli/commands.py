@@ -27,7 +27,7 @@ from kerasbench.settings import (
     options_of,
     words,
 )
-from kerasbench.text import print_document
+from kerasbench.text import blanked, complain, print_document
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -348,12 +348,12 @@ def _document(places: "Sequence[Path]", form: str, tell: "Tell") -> str:
 
 
 def _say(written: list[Path], if_none: str) -> None:
-    print("\n".join(map(str, written)) or if_none)
+    print("\n".join(blanked(str(file)) for file in written) or if_none)
 
 
 def _check(differing: list[Path]) -> int:
     for tables in differing:
-        print(f"kerasbench: {tables}: differs from its data; python -m kerasbench report updates it", file=sys.stderr)
+        complain(f"{blanked(str(tables))}: differs from its data; python -m kerasbench report updates it")
     return EXIT_FAILED if differing else EXIT_OK
 
 

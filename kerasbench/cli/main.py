@@ -114,7 +114,7 @@ def _explain(error: Exception) -> int:
     elif isinstance(error, click.ClickException):
         complain(error.format_message())
     elif isinstance(error, OSError) and error.filename is not None:
-        complain(f"{os.fsdecode(error.filename)}: {error.strerror or error}")
+        complain(f"{error.filename}: {error.strerror or error}")
     elif isinstance(error, OSError) and error.errno in MENDABLE:
         complain(f"{error.strerror}: {MENDABLE[error.errno]}")
     else:
