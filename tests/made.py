@@ -62,13 +62,10 @@ def case(name: str = "dense", backend: str = "torch", device: Device = CPU, opti
     return Case(selected(name), backend, device, options)
 
 
-def state(at_s: float = 0.0, busy_s: float = 0.0, **different: object) -> MachineState:
-    """A quiet machine, that many seconds after it was started."""
+def state(**different: object) -> MachineState:
+    """A quiet machine."""
     quiet = MachineState(
-        at_ns=int(at_s * 1e9),
         busy_share=0.0,
-        busy_s=busy_s,
-        steal_s=None,
         thermal_level=None,
         on_battery=None,
         low_power=None,
@@ -83,13 +80,11 @@ def state(at_s: float = 0.0, busy_s: float = 0.0, **different: object) -> Machin
 def surroundings(
     before: MachineState | None = None,
     after: MachineState | None = None,
-    child_cpu_s: float = 15.0,
     gpu: tuple[Sample, ...] | None = None,
     neighbours: tuple[int, ...] = (),
 ) -> Surroundings:
-    """A trial of ten seconds on a machine that did nothing else."""
-    before, after = before or state(), after or state(10.0, busy_s=child_cpu_s)
-    return Surroundings(0.5, before, after, child_cpu_s, None if gpu is None else list(gpu), list(neighbours))
+    """A trial on a machine that did nothing else."""
+    return Surroundings(0.5, before or state(), after or state(), None if gpu is None else list(gpu), list(neighbours))
 
 
 def plan(*cases: Case, effort: Effort | None = None, absent: tuple[tuple[Case, Failure], ...] = ()) -> Plan:

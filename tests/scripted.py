@@ -22,7 +22,7 @@ from kerasbench.protocol.requests import TrialRequest
 from kerasbench.results.record import Record, TrialRecord
 from kerasbench.results.store import Store
 from kerasbench.runs import rounds
-from kerasbench.runs.machine import MachineMonitor, Outcomes, processors
+from kerasbench.runs.machine import MachineMonitor, Outcomes
 from kerasbench.runs.rounds import Launch
 from tests import made
 
@@ -40,11 +40,11 @@ class Events(list[Event]):
 
 
 class Quiet(MachineMonitor):
-    """A machine that does nothing else; ``disturbed`` blocks, counted from 1, have a busy neighbour."""
+    """A machine that does nothing else; it gets hot in blocks that are ``heavy``, counted from 1."""
 
-    def __init__(self, *disturbed: int, hot: bool = False) -> None:
+    def __init__(self, *heavy: int, hot: bool = False) -> None:
         super().__init__()
-        self.disturbed = disturbed
+        self.heavy = heavy
         self.hot = hot
         self.blocks = 0
 
@@ -54,8 +54,8 @@ class Quiet(MachineMonitor):
         if self.hot:
             on_wait("hot")
         self.blocks += 1
-        busy_s = 10 * (processors() - 0.5) if self.blocks in self.disturbed else 1.0
-        return block(), [made.surroundings(after=made.state(10.0, busy_s), child_cpu_s=1.0)] * len(devices)
+        after = made.state(thermal_level=2 if self.blocks in self.heavy else None)
+        return block(), [made.surroundings(after=after)] * len(devices)
 
 
 def by_round(

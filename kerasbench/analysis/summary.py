@@ -393,7 +393,8 @@ SUFFERS = 1.2  # times as long: less is what slices differ by anyway
 class Disturbance:
     """What others did while slices of a row were disturbed."""
 
-    share: float  # of all processors' time that they took
+    share: float  # of all processors' time that they took, a hypervisor included
+    is_stolen: bool = False  # most of that was kept by a hypervisor
     card: float | None = None  # the same of a GPU; None where its driver does not tell
     # The column whose disturbed slices took most times as long as its others, and how many times; None where none took
     # clearly longer, or where there are too few of either sort.
@@ -408,15 +409,16 @@ def disturbance(row: Row, processors: int) -> Disturbance | None:
         return None
     slices = {column: list(chain.from_iterable(of_column)) for column, of_column in columns.items()}
     disturbed = [slice_ for of_column in slices.values() for slice_ in of_column if slice_.disturbed]
-    taken_ns = sum((slice_.others_ns or 0) + (slice_.steal_ns or 0) for slice_ in disturbed)
-    share = taken_ns / (processors * sum(slice_.ns for slice_ in disturbed))
+    others_ns = sum(slice_.others_ns or 0 for slice_ in disturbed)
+    steal_ns = sum(slice_.steal_ns or 0 for slice_ in disturbed)
+    share = (others_ns + steal_ns) / (processors * sum(slice_.ns for slice_ in disturbed))
     cards = [slice_.card_share for slice_ in disturbed if slice_.card_share is not None]
     card = statistics.fmean(cards) if cards else None
     slower = {column: times for column, of_column in slices.items() if (times := _times(of_column)) is not None}
     worst = max(slower, key=lambda column: slower[column], default=None)
     if worst is None or slower[worst] < SUFFERS:
-        return Disturbance(share, card)
-    return Disturbance(share, card, worst, slower[worst])
+        worst = None
+    return Disturbance(share, steal_ns > others_ns, card, worst, slower[worst] if worst else None)
 
 
 def _times(slices: list[Slice]) -> float | None:

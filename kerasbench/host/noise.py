@@ -13,17 +13,15 @@ import psutil
 from kerasbench import text
 from kerasbench.host import linux, macos
 from kerasbench.host.nvidia import THERMAL_REASONS, Sample
+from kerasbench.protocol.measurement import Slices
 
 SAMPLE_S = 0.3  # 60 ticks of the kernel's clock on two processors: the share of time to within 2 %
 HEAT_PATIENCE_S = 120.0  # a fanless laptop needs minutes to cool down
 RETRY_S = 1.0
 NOMINAL = 0
 
-# Others' share of all processors while a block runs. Busy neighbours hit the columns unequally (docs/method.md: medians
-# spread 1.4-fold on JAX, 29-fold on torch), so that taking turns does not cancel all of it.
-OTHERS_WARN, OTHERS_INVALID = 0.05, 0.25
+OTHERS_WARN, OTHERS_INVALID = 0.1, 0.5  # of a trial's slices
 BUSY_BEFORE_WARN, BUSY_BEFORE_INVALID = 0.15, 0.50  # a desktop with an open browser idles at 5 to 10 %
-STEAL_WARN = 0.02  # of all processors' time: as much as the precision that a run aims at
 SCATTER_WARN = 0.10  # coefficient of variation of a case's trials
 THERMAL_WARN, THERMAL_INVALID = 1, 2  # macOS: moderate, heavy
 CLOCK_SHARE_INVALID = 0.75  # of the highest SM clock that this run has seen on the card
@@ -33,10 +31,7 @@ CLOCK_SHARE_INVALID = 0.75  # of the highest SM clock that this run has seen on 
 class MachineState:
     """A machine at one moment. None: not reported by this system."""
 
-    at_ns: int
     busy_share: float  # of the time of the processors that this process may use; 0 where nobody asked for it
-    busy_s: float  # all processors' time in use since the machine started
-    steal_s: float | None  # time that a hypervisor kept for others since then
     thermal_level: int | None  # macOS' own: 0 nominal, 1 moderate, 2 heavy
     on_battery: bool | None
     low_power: bool | None
@@ -51,13 +46,9 @@ def observe(sample_s: float = SAMPLE_S) -> MachineState:
     began_s, idle_before_s = time.monotonic(), _idle_s()
     time.sleep(sample_s)
     busy = busy_share(idle_before_s, _idle_s(), time.monotonic() - began_s) if sample_s else 0.0
-    spent = psutil.cpu_times()
     apple = sys.platform == "darwin"
     return MachineState(
-        at_ns=time.monotonic_ns(),
         busy_share=busy,
-        busy_s=busy_seconds(spent._asdict()),
-        steal_s=getattr(spent, "steal", None),
         thermal_level=thermal_level(),
         on_battery=macos.on_battery() if apple else linux.on_battery(),
         low_power=macos.low_power() if apple else None,
@@ -87,15 +78,6 @@ def _idle_s() -> list[float]:
 def thermal_level() -> int | None:
     """Return macOS' thermal pressure; None on Linux, which reports no level."""
     return macos.thermal_level() if sys.platform == "darwin" else None
-
-
-def busy_seconds(times: dict[str, float]) -> float:
-    """Return the time in use out of psutil's counters: all but idle, waiting for a disk, and stolen time.
-
-    Linux counts a guest's time in ``user`` already.
-    """
-    idle = ("idle", "iowait", "steal", "guest", "guest_nice")
-    return sum(seconds for name, seconds in times.items() if name not in idle)
 
 
 def cool_down(
@@ -143,11 +125,9 @@ class Surroundings:
     waited_s: float  # for the machine to cool down
     before: MachineState
     after: MachineState
-    child_cpu_s: float  # of all children of the block
     gpu: list[Sample] | None  # one a second; None: the trial was not on an NVIDIA GPU
     gpu_neighbours: list[int]  # processes that were on the card before
     card: str = ""  # UUID of the NVIDIA card that was asked for; empty: not reported
-    carrier_cpu_s: float | None = None  # of the process that carries records to another machine; None: there is none
 
 
 def of_machine(state: MachineState, cores: int) -> list[Signal]:
@@ -167,29 +147,33 @@ def of_machine(state: MachineState, cores: int) -> list[Signal]:
     return signals
 
 
-def of_surroundings(seen: Surroundings, cores: int, top_clock_mhz: int | None) -> list[Signal]:
-    """Return what disturbed one trial, whatever became of it.
+def of_slices(slices: Slices) -> list[Signal]:
+    """Return who disturbed a trial's slices on the processors."""
+    disturbed = [slice_ for slice_ in slices if slice_.disturbed and not slice_.card_share]
+    if not disturbed:
+        return []
+    ns = sum(slice_.ns for slice_ in disturbed)
+    others, stolen = (
+        sum(getattr(slice_, name) or 0 for slice_ in disturbed) / ns for name in ("others_ns", "steal_ns")
+    )
+    turns = f"in {len(disturbed)} of {text.count(len(slices), 'turn')}"
+    name, reason = "others", f"other processes used {others:.2g} processors {turns}"
+    if stolen > others:
+        name, reason = "steal", f"the hypervisor kept {stolen:.2g} processors {turns}"
+    return _graded(name, len(disturbed) / len(slices), OTHERS_WARN, OTHERS_INVALID, reason)
 
-    ``cores`` are the machine's processors, ``top_clock_mhz`` the highest SM clock that the run has seen on the card.
+
+def of_surroundings(seen: Surroundings, top_clock_mhz: int | None) -> list[Signal]:
+    """Return what slowed one trial down, whatever became of it.
+
+    ``top_clock_mhz``: the highest SM clock that the run has seen on the card.
     """
-    return [*_others(seen, cores), *_slowed(seen), *_gpu(seen, top_clock_mhz)]
+    return [*_slowed(seen), *_gpu(seen, top_clock_mhz)]
 
 
 def top_clock(samples: Sequence[Sample]) -> int | None:
     """Return the highest SM clock, which is that under load: a card idles between the phases of a trial."""
     return max((sample.sm_clock_mhz for sample in samples if sample.sm_clock_mhz is not None), default=None)
-
-
-def _others(seen: Surroundings, cores: int) -> Iterator[Signal]:
-    available_s = (seen.after.at_ns - seen.before.at_ns) / 1e9 * cores
-    if available_s <= 0:
-        return
-    share = (seen.after.busy_s - seen.before.busy_s - seen.child_cpu_s) / available_s
-    used = f"other processes used {text.percent(share)} of the CPU"
-    yield from _graded("others", share, OTHERS_WARN, OTHERS_INVALID, used)
-    stolen = _increase(seen.before.steal_s, seen.after.steal_s) / available_s
-    if stolen > STEAL_WARN:
-        yield _warning("steal", f"the hypervisor kept {text.percent(stolen)} of the CPU")
 
 
 def _slowed(seen: Surroundings) -> Iterator[Signal]:

@@ -117,6 +117,12 @@ def processes(name: str) -> list[int] | None:
         return None if None in found else sorted({one.pid for of_kind in found for one in of_kind or ()})
 
 
+def uuid(name: str) -> str:
+    """Return the UUID of the card or slice that an entry of CUDA_VISIBLE_DEVICES means; empty: not reported."""
+    with _device(name) as (nvml, handle):
+        return "" if handle is None else _uuid(nvml, handle)
+
+
 def free_bytes(name: str) -> int | None:
     """Return the free memory of the card or slice that an entry of CUDA_VISIBLE_DEVICES means; None: not reported."""
     with _device(name) as (nvml, handle):

@@ -38,21 +38,6 @@ def has_ended(child: int) -> bool:
         return True
 
 
-def left_cpu_s(child: int, mark: str) -> float:
-    """Return the processor time, in s, of all that a child has started and that is still there.
-
-    Children of these that have ended and were waited for count too, on Linux; macOS keeps no such count.
-    """
-    spent_s = 0.0
-    for number in psutil.pids():
-        with suppress(OSError, psutil.Error):  # gone meanwhile, or another user's
-            process = psutil.Process(number)
-            if number != child and (os.getpgid(number) == child or process.environ().get(MARK) == mark):
-                times = process.cpu_times()
-                spent_s += times.user + times.system + times.children_user + times.children_system
-    return spent_s
-
-
 def sweep(mark: str) -> None:
     """Kill what carries the mark, such as a daemon in a session of its own."""
     for _ in range(SWEEPS):

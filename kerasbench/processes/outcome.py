@@ -27,7 +27,6 @@ class Outcome:
     wall_ns: int
     measurement: Measurement | None = None
     failure: Failure | None = None
-    left_cpu_s: float = 0.0  # processor time of what the child had started and was stopped with it
     started_alone: bool = True  # no other child ran until it could be measured
     had_turn: bool = False  # it got as far as to be measured
 
@@ -117,7 +116,7 @@ def outcome_of(ended: Exit, received: Received, limits: Limits, started_alone: b
     if phases:  # what only the parent sees: before the interpreter's first line, and after the last message
         spawn = Phase("spawn", ended.spawned_ns, phases[0].start_ns)
         phases = [spawn, *phases, Phase("exit", phases[-1].end_ns, ended.spawned_ns + ended.wall_ns)]
-    outcome = Outcome(phases, ended.wall_ns, left_cpu_s=ended.left_cpu_s, started_alone=started_alone)
+    outcome = Outcome(phases, ended.wall_ns, started_alone=started_alone)
     answer = Message() if received.answer is None or ended.broke_protocol else received.answer
     if answer.measurement is None:
         failure = answer.failure or failure_of(ended, received.begun, limits)

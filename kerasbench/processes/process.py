@@ -129,7 +129,6 @@ class Exit:
     broke_protocol: bool
     exceeded_bytes: int | None  # what it held when that was found to be more than its limit, and it was stopped
     shortage: str  # why it may have been killed because memory ran out
-    left_cpu_s: float  # of what it had started and was stopped with it; no count of ended children has that
     spawned_ns: int
     wall_ns: int
     stdout: str
@@ -263,7 +262,6 @@ class Child:
 
     def end(self) -> None:
         """Kill it with all that it started, reap it, and keep how it ended in ``exit``."""
-        left_cpu_s = group.left_cpu_s(self.number, self._mark)
         self._leave()
         stdout, stderr = (kept.decode("utf-8", "replace") for kept in self._kept.values())
         self.exit = Exit(
@@ -273,7 +271,6 @@ class Child:
             broke_protocol=self._broke_protocol,
             exceeded_bytes=self._memory.exceeded_bytes,
             shortage=self._memory.shortage(),
-            left_cpu_s=left_cpu_s,
             spawned_ns=self._spawned_ns,
             wall_ns=time.monotonic_ns() - self._spawned_ns,
             stdout=stdout,

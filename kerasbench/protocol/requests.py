@@ -143,6 +143,7 @@ class TrialRequest:
     model_config: ModelConfig = NOTHING
     caches: str = ""  # a folder with what earlier processes have compiled; empty: its own, in which there is nothing
     fills_caches: bool = False  # it is there to leave something in them, and its figures are not kept
+    card: str = ""  # UUID of its NVIDIA card; empty: it is on none, or the driver does not tell
     # Processes that were on its NVIDIA card before the block, by the driver's numbers; None: it does not tell.
     neighbours: list[int] | None = None
 

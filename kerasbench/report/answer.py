@@ -192,13 +192,16 @@ def _by_means(ranking: Ranking, names: Names) -> str:
 def _disturbed(row: Row, names: Names, cores: int) -> str:
     """Return why a row has no verdict: how much of the machine others used, and who suffered from it."""
     found = disturbance(row, cores)
+    who, remedy = "other processes used", "Close them and run again"
     used, suffers = "a part of this machine", ""
     if found:
+        if found.is_stolen:
+            who, remedy = "the hypervisor gave others", "Run again on a machine that is not shared"
         used = f"{percent(found.share) if found.share >= 0.01 else f'{100 * found.share:.1g} %'} of this machine"
         used += f" and {percent(found.card)} of the GPU" if found.card else ""
         suffers = f"; {names[found.slowed]} suffers most" if found.slowed else ""
         suffers += f" ({found.times:.2g} times as long meanwhile)" if found.times else ""
-    return f"{WARNED} Not decided: other processes used {used}{suffers}. Close them and run again."
+    return f"{WARNED} Not decided: {who} {used}{suffers}. {remedy}."
 
 
 def _ranked(row: Row, ranking: Ranking, names: Names) -> Iterator[str]:

@@ -112,20 +112,15 @@ class MachineBrief:
     summary: Summary  # without its trials
     answer: Section | None
     versions: dict[str, str]  # of each package that its children ran
-    carrier: float | None  # what carried its records used of a core while something was measured, at most
 
 
 def brief(name: str, found: Findings) -> MachineBrief:
     versions: dict[str, set[str]] = {"kerasbench": {found.record.kerasbench}}
-    carrier = []
     for trial in found.record.trials:
         for package, version in trial.measurement.resolved.versions.items() if trial.measurement else ():
             versions.setdefault(package, set()).add(version)
-        around = trial.surroundings
-        if around is not None and around.carrier_cpu_s is not None and around.after.at_ns > around.before.at_ns:
-            carrier.append(around.carrier_cpu_s * 1e9 / (around.after.at_ns - around.before.at_ns))
     named = {package: " and ".join(sorted(own)) for package, own in versions.items()}
-    return MachineBrief(name, light(found.summary), answer(found), named, max(carrier, default=None))
+    return MachineBrief(name, light(found.summary), answer(found), named)
 
 
 def of_machines(found: Sequence[MachineBrief], failed: Mapping[str, str]) -> Page:
@@ -137,7 +132,7 @@ def of_machines(found: Sequence[MachineBrief], failed: Mapping[str, str]) -> Pag
         sections.append(Section("Machines that were not done", table=Table(["machine", "why"], rows)))
     sections += [dataclasses.replace(one.answer, title=f"Answer of {one.name}") for one in found if one.answer]
     sections += [side_by_side(summaries)] if len(found) > 1 else []
-    sections += [section for section in (_different(found), _carried(found)) if section]
+    sections += filter(None, [_different(found)])
     carried = [one.summary.record.carried for one in found]
     insecure = f" ({INSECURE})" if any(one is not None and one.insecure for one in carried) else ""
     return Page(
@@ -172,13 +167,6 @@ def _different(found: Sequence[MachineBrief]) -> Section | None:
             body.append(texts(package, *versions))
     table = Table(["package", *(one.name for one in found)], body)
     return Section("Versions that differ", table=table) if body else None
-
-
-def _carried(found: Sequence[MachineBrief]) -> Section | None:
-    """Return what it cost each machine to have its records carried."""
-    rows = [texts(one.name, f"{100 * one.carrier:.2f} %") for one in found if one.carrier is not None]
-    table = Table(["machine", "of a core, at most"], rows)
-    return Section("What carrying the records cost while something was measured", table=table) if rows else None
 
 
 def _abreast(row: MachineRow, column: MachineColumn) -> Cell:

@@ -1,7 +1,6 @@
 """The machine during a block: whether it has memory for one more child, and what goes on around the trials."""
 
 import dataclasses
-import resource
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -10,7 +9,7 @@ from functools import partial
 import psutil
 
 from kerasbench.host import nvidia
-from kerasbench.host.noise import MachineState, Surroundings, cool_down, observe, of_surroundings, top_clock
+from kerasbench.host.noise import MachineState, Surroundings, cool_down, observe, of_slices, of_surroundings, top_clock
 from kerasbench.processes.outcome import Outcome, shown
 from kerasbench.processes.process import available_bytes
 from kerasbench.protocol.columns import CUDA, GPU, Device, cuda_visibility
@@ -120,7 +119,6 @@ class MachineMonitor:
 
     look: Callable[[float], MachineState] = observe
     cool: Callable[[Callable[[str], None]], float] = cool_down
-    carrier: psutil.Process | None = None  # what carries records to another machine
     _top_clocks_mhz: dict[str, int] = field(default_factory=dict)  # the highest that each card has shown
 
     def watch(
@@ -134,11 +132,9 @@ class MachineMonitor:
         names = [_card(device) for device in devices]
         with ExitStack() as watching:
             cards = {name: watching.enter_context(nvidia.watch(name)) for name in dict.fromkeys(names) if name}
-            before, cpu_s, carrier_s = self.look(0.0), _children_cpu_s(), self._carrier_cpu_s()
+            before = self.look(0.0)
             outcomes = block()
-        after, carried_s = self.look(0.0), self._carrier_cpu_s()
-        left_cpu_s = sum(outcome.left_cpu_s for outcome in outcomes if outcome is not None)
-        child_cpu_s = _children_cpu_s() - cpu_s + left_cpu_s
+        after = self.look(0.0)
         checked: list[Outcome | None] = []
         seen: list[Surroundings] = []
         for outcome, device, name in zip(outcomes, devices, names, strict=True):
@@ -149,36 +145,29 @@ class MachineMonitor:
                     waited_s,
                     before,
                     after,
-                    child_cpu_s,
                     gpu=card.samples if card else None,
                     gpu_neighbours=card.neighbours if card else [],
                     card=card.uuid if card else "",
-                    carrier_cpu_s=None if carried_s is None or carrier_s is None else carried_s - carrier_s,
                 )
             )
         return checked, seen
 
-    def _carrier_cpu_s(self) -> float | None:
-        """Return the processor time that the carrier has used, in s; None where there is none, or it has gone."""
-        try:
-            used = self.carrier.cpu_times() if self.carrier else None
-        except psutil.Error:
-            return None
-        return used.user + used.system if used else None
-
     def judge(self, trial: TrialRecord, seen: Surroundings) -> TrialRecord:
-        """Return a trial with what surrounded it, and the signals of noise in that."""
+        """Return a trial with what surrounded it, and the signals of noise in that and in its slices."""
         card = trial.device.label
         clocks_mhz = (self._top_clocks_mhz.get(card), top_clock(seen.gpu or []))
         highest_mhz = max((mhz for mhz in clocks_mhz if mhz is not None), default=None)
         if highest_mhz is not None:
             self._top_clocks_mhz[card] = highest_mhz
-        return dataclasses.replace(trial, surroundings=seen, noise=of_surroundings(seen, processors(), highest_mhz))
+        noise = of_surroundings(seen, highest_mhz)
+        if trial.measurement is not None:
+            noise = [*of_slices(trial.measurement.slices), *noise]
+        return dataclasses.replace(trial, surroundings=seen, noise=noise)
 
 
-def neighbours(device: Device) -> list[int] | None:
-    """Return which processes are on an NVIDIA card now; None: it is none, or its driver does not tell."""
-    return nvidia.processes(_card(device)) if device.platform == CUDA else None
+def card_now(device: Device) -> tuple[str, list[int] | None]:
+    """Return the UUID of an NVIDIA card, and which processes are on it now; empty and None: not told, or it is none."""
+    return (nvidia.uuid(_card(device)), nvidia.processes(_card(device))) if device.platform == CUDA else ("", None)
 
 
 def _card(device: Device) -> str:
@@ -199,9 +188,3 @@ def on_card(outcome: Outcome, device: Device, uuid: str) -> Outcome:
     remedy = f"CUDA_VISIBLE_DEVICES={uuid} and --device {GPU} ask for that card by its name"
     failure = shown(Failure(Code.WRONG_DEVICE, cause, remedy, "finish"))
     return dataclasses.replace(outcome, measurement=None, failure=failure)
-
-
-def _children_cpu_s() -> float:
-    """Return the processor time of all children that have ended, those that they reaped included, in s."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime

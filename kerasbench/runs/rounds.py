@@ -61,8 +61,8 @@ from kerasbench.runs.machine import (
     CHILD_BYTES,
     MachineMonitor,
     can_start_at_once,
+    card_now,
     memory_budget,
-    neighbours,
     processors,
 )
 from kerasbench.runs.rows import OpenRow, ordered, rows_of, seconds
@@ -495,9 +495,8 @@ class Run:
             if outcome is not None:
                 grew = self.planned.config.soak is not None and outcome.had_turn  # a soak's memory runs out by itself
                 trial = trial_record(case, index, outcome, number, several and not grew)
-                trial = self.monitor.judge(trial, around)
                 trial = dataclasses.replace(trial, sitting=in_sitting, measurement=judged.get(place))
-                trials.append((case, trial))
+                trials.append((case, self.monitor.judge(trial, around)))
         return trials
 
     def _orders(self, cases: Sequence[Case], number: int) -> turns.Orders:
@@ -529,7 +528,8 @@ class Run:
         minutes = config.soak.minutes if config.soak else 0.0
         limits = trial_limits(config.timeout_s, memory_bytes, config.effort.protocol.kind, known.first_s, minutes)
         request = trial_request(case, row.asked(case), config, self._caches.get(case.key, ""))
-        request = dataclasses.replace(request, neighbours=neighbours(case.device))
+        card, neighbours = card_now(case.device)
+        request = dataclasses.replace(request, card=card, neighbours=neighbours)
         return BlockMember(self.interpreter(case.column.environment), request, limits, case.label)
 
     def _leave_out_odd(self, row: OpenRow, index: int) -> list[tuple[Case, TrialRecord]]:

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import psutil
-
 from kerasbench import backends, events, files, host, text
 from kerasbench.environments import sides
 from kerasbench.environments.interpreters import Interpreters, find
@@ -97,13 +95,11 @@ def measured(
     interpreters: Interpreters,
     on_event: OnEvent,
     wait: bool = False,
-    carrier: psutil.Process | None = None,
 ) -> Iterator[FinishedRun]:
     """Measure; then hold the machine until the block ends, because drawing would disturb others.
 
     ``ResumeConfig``: go on with the newest run of the folder that was begun on this machine and did not finish.
-    ``interpreters`` run the backends. ``wait``: begin when no other run holds the machine any more. ``carrier``: the
-    process that carries the records to another machine; what it costs meanwhile is recorded.
+    ``interpreters`` run the backends. ``wait``: begin when no other run holds the machine any more.
 
     Raises:
         KerasbenchError: something that was asked for does not exist, or another run holds the machine. Nothing has
@@ -114,7 +110,7 @@ def measured(
         _require_present(config, interpreters)  # before it waits
     with machine_lock(on_wait=(lambda line: on_event(Notice(line))) if wait else None), kept_awake():
         files.remove_abandoned()
-        yield _measure(config, folder, interpreters, on_event, carrier)
+        yield _measure(config, folder, interpreters, on_event)
 
 
 def _measure(
@@ -122,7 +118,6 @@ def _measure(
     folder: Path,
     interpreters: Interpreters,
     on_event: OnEvent,
-    carrier: psutil.Process | None,
 ) -> FinishedRun:
     """Measure on a machine that is held. Each step may refuse; the file is reserved when none can any more."""
     here = host.fingerprint()
@@ -155,7 +150,7 @@ def _measure(
             planned, store, launch, monitor, on_event, inventory.state, earlier, history, interpreters.of
         ).execute()
 
-    monitor = MachineMonitor(carrier=carrier)
+    monitor = MachineMonitor()
     started_s = time.monotonic() - (seconds(earlier.trials) if earlier else 0.0)
     record = execute(planned, earlier)
     record = resume.refine(planned, record, time.monotonic() - started_s, execute)

@@ -37,7 +37,6 @@ from typing import Any, TextIO, cast
 
 import msgspec
 import platformdirs
-import psutil
 from filelock import FileLock, Timeout
 
 from kerasbench import __version__
@@ -360,8 +359,7 @@ def measure(order: Order, asker: Asker, progress: OnEvent) -> None:
             with asker.measuring(), redirect_stderr(cast("TextIO", asker)):  # the asker is to hear of complaints
                 config, chosen = configured(order.command, settings, on_event)
                 sender.python = chosen.to_name_again()
-                carrier = psutil.Process().parent()
-                with measured(config, results, chosen, on_event, settings.wait, carrier) as finished:
+                with measured(config, results, chosen, on_event, settings.wait) as finished:
                     own, record, unsaved = finished.store.data.stem, finished.record, finished.unsaved
         is_done = asker.has_acknowledged(sender.end(record))
         if unsaved:

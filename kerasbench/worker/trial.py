@@ -173,7 +173,7 @@ def run_trial(request: TrialRequest, pipe: Pipe) -> Measurement:
     """
     if request.options.threads is not None:
         checks.limit_processors(request.options.threads)  # before a framework sizes its pools
-    card = card_share_reader(request.device, request.neighbours)
+    card = card_share_reader(request.card, request.neighbours)
     soaks = request.protocol.soaks
     counts = soaks and request.device.kind == GPU
     on_device = partial(backends.get(request.backend).live_device_bytes, request.device) if counts else None

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kerasbench.protocol.columns import CUDA, Device
 from kerasbench.protocol.measurement import Slice, Turn
 
 NS_PER_S = 1_000_000_000
@@ -185,25 +184,25 @@ class _Sample(ctypes.Structure):  # nvml.h, nvmlProcessUtilizationSample_t; perc
 
 
 def card_share_reader(
-    device: Device, others: Collection[int] | None, open_library: Callable[[str], Any] = ctypes.CDLL
+    uuid: str, others: Collection[int] | None, open_library: Callable[[str], Any] = ctypes.CDLL
 ) -> CardShare | None:
-    """Return a function that asks the driver's management library (NVML) for others' use of this process's card.
+    """Return a function that asks the driver's management library (NVML) for others' use of the card of that UUID.
 
     ``others`` are the processes that were on the card before the block: in a container nobody learns the number that
     NVML has for its own process, so whoever comes later cannot be told from this one, or from the block's other
-    columns. None: it is no NVIDIA card, or its driver does not say. Nobody has seen this on a card yet (docs/gpus.md).
+    columns. None: there is no such card, or its driver does not say. Nobody has seen this on a card yet (docs/gpus.md).
     """
-    if device.platform != CUDA or others is None:
+    if not uuid or others is None:
         return None
     if not others:
         return lambda ns: 0.0
+    card = ctypes.c_void_p()
     try:
         nvml = open_library(NVML)
-        card = _open_card(nvml, os.environ.get("CUDA_VISIBLE_DEVICES", ""))  # has one, in the order of their bus
         used = nvml.nvmlDeviceGetProcessUtilization
+        if nvml.nvmlInit_v2() or nvml.nvmlDeviceGetHandleByUUID(uuid.encode(), ctypes.byref(card)):
+            return None
     except (OSError, AttributeError):  # AttributeError: the driver is older than the function
-        return None
-    if card is None:
         return None
     samples = (_Sample * MOST)()
 
@@ -220,21 +219,6 @@ def card_share_reader(
         return max(percent_at.values(), default=0) / 100
 
     return share
-
-
-def _open_card(nvml: Any, visible: str) -> Any | None:
-    if nvml.nvmlInit_v2():
-        return None
-    if not visible.isdecimal():
-        card = ctypes.c_void_p()
-        return None if nvml.nvmlDeviceGetHandleByUUID(visible.encode(), ctypes.byref(card)) else card
-    count, cards = ctypes.c_uint(), []
-    nvml.nvmlDeviceGetCount_v2(ctypes.byref(count))
-    for index in range(count.value):  # CUDA does not count those that a control group denies
-        card = ctypes.c_void_p()
-        if not nvml.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(index), ctypes.byref(card)):
-            cards.append(card)
-    return cards[int(visible)] if int(visible) < len(cards) else None
 
 
 @dataclass(frozen=True)

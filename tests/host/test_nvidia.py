@@ -150,6 +150,7 @@ def test_processes_are_asked_of_one_gpu(install: Install) -> None:
 def test_the_processes_on_a_card_are_those_that_compute_and_those_that_draw(install: Install) -> None:
     install(Nvml([FakeCard(ONE, processes=[7], drawing=[9, 7]), FakeCard(TWO, drawing=None)]))
     assert [nvidia.processes(name) for name in ("0", "1", "2")] == [[7, 9], None, None]
+    assert [nvidia.uuid(name) for name in ("0", TWO, "2")] == [ONE, TWO, ""]
 
 
 def sliced() -> list[FakeCard]:

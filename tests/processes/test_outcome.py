@@ -16,7 +16,7 @@ from kerasbench.protocol.messages import EXIT_PIPE_LOST, Code, Failure, Message,
 from kerasbench.protocol.requests import ProtocolKind
 from tests import made
 
-FINE = Exit(0, False, False, None, "", 0.5, 100, 50, "", "")
+FINE = Exit(0, False, False, None, "", 100, 50, "", "")
 LIMITS = Limits(300.0, "--timeout 300 s, the default", 4 << 30, compile_s=240.0)
 
 
@@ -122,7 +122,6 @@ def test_a_measurement_is_believed_with_what_only_the_parent_sees() -> None:
         [Phase("spawn", 100, 110), Phase("worker", 110, 120), Phase("train", 120, 145, 5), Phase("exit", 145, 150)],
         50,
         measurement=MEASURED.measurement,
-        left_cpu_s=0.5,
         started_alone=False,
     )
 

@@ -1,5 +1,6 @@
 import dataclasses
 import itertools
+from typing import Any
 
 import pytest
 
@@ -168,15 +169,27 @@ def test_only_rows_with_a_figure_are_said_to_be_measured() -> None:
     assert overall(findings(record)).startswith("2 rows measured on JAX alone: ")
 
 
-def test_of_many_processors_a_small_share_is_no_zero() -> None:
+def taken(**columns: float) -> Record:
+    """Return a run in all of whose slices so much of a processor was taken, by column of slices."""
     trials = []
     for block, (backend, step_ms) in itertools.product((1, 2, 3), (("jax", 1.0), ("torch", 2.0))):
         found = made.sliced([step_ms * (1 + 0.01 * block)] * 6)
         slices = made.trained(found).slices
-        busy = dataclasses.replace(slices, disturbed=[True] * 6, others_ns=[int(0.15 * ns) for ns in slices.ns])
+        told: dict[str, Any] = {name: [int(share * ns) for ns in slices.ns] for name, share in columns.items()}
+        busy = dataclasses.replace(slices, disturbed=[True] * 6, **told)
         found = made.changed(found, training={"slices": busy})
         trials.append(made.in_block(block, found, backend=backend))
-    record = made.record(*trials, rounds=3)
+    return made.record(*trials, rounds=3)
+
+
+def test_what_a_hypervisor_kept_no_program_gives_back() -> None:
+    (sentence,) = of(taken(others_ns=0.1, steal_ns=0.2))
+    assert "Not decided: the hypervisor gave others 15 % of this machine" in sentence
+    assert "Run again on a machine that is not shared." in sentence
+
+
+def test_of_many_processors_a_small_share_is_no_zero() -> None:
+    record = taken(others_ns=0.15)
     for cores, used in ((2, "8 %"), (64, "0.2 %")):
         (sentence,) = of(dataclasses.replace(record, machine=dataclasses.replace(record.machine, cores=cores)))
         assert f"other processes used {used} of this machine" in sentence

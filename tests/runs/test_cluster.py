@@ -150,7 +150,6 @@ def test_dask_carries_shares_and_a_lost_worker_is_a_row_with_which_the_run_goes_
     assert "the connection has ended" in rows["one"]
     assert "its worker runs with other settings" in rows["loud"] and "DASK_CONFIG=" in rows["loud"]
     assert tried(records(tmp_path)["two"]) == ALL
-    carrier = [trial.surroundings.carrier_cpu_s for trial in records(tmp_path)["two"].trials if trial.surroundings]
-    assert carrier and "Traceback" not in err
+    assert "Traceback" not in err
     stand_in.wait_for(lambda: running(tmp_path / "one") == "")  # it ends with its worker
     assert shares(tmp_path / "two") == []

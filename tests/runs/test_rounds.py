@@ -290,17 +290,19 @@ def test_a_disk_that_takes_no_more_ends_the_run_and_loses_nothing_that_was_measu
 
 
 def test_a_child_is_told_who_was_on_its_card_before_the_block(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kerasbench.runs.rounds.neighbours", lambda device: [7] if device.kind == "gpu" else None)
+    told = {"gpu": ("GPU-1", [7]), "cpu": ("", None)}
+    monkeypatch.setattr("kerasbench.runs.rounds.card_now", lambda device: told[device.kind])
     on_card = dataclasses.replace(CASES[0], device=Device("cuda"))
     worker = FakeWorker()
     run(store, worker, on_card, CASES[1])
-    assert {(one.device.kind, tuple(one.neighbours or ())) for one in worker.requests} == {("gpu", (7,)), ("cpu", ())}
+    assert all((one.card, one.neighbours) == told[one.device.kind] for one in worker.requests)
+    assert {one.device.kind for one in worker.requests} == told.keys()
 
 
 def test_a_disturbed_block_is_kept_and_marked_and_nothing_is_repeated(store: Store) -> None:
     record = run(store, FakeWorker(), monitor=Quiet(1))
     assert [(trial.round, trial.disturbed) for trial in record.trials] == [(1, True)] * 2 + [(2, False)] * 2
-    assert "other processes used" in record.trials[0].noise[0].reason
+    assert record.trials[0].noise[0].reason == "thermal pressure level 2"
 
 
 def test_a_budget_that_is_too_small_leaves_one_complete_round(store: Store) -> None:

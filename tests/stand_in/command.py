@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-import psutil
 import scipy.special  # noqa: F401 - before the fork, as all that a run imports late
 
 from kerasbench.cli.main import main
@@ -23,24 +22,24 @@ from kerasbench.host.noise import Surroundings
 from kerasbench.protocol.columns import Device
 from kerasbench.report import page, pages, progress  # noqa: F401
 from kerasbench.runs import run as runs_run
-from kerasbench.runs.machine import MachineMonitor, Outcomes, processors
+from kerasbench.runs.machine import MachineMonitor, Outcomes
 from tests import made
 
 DISTURBED = 0.1  # of the blocks, so that some are marked
 
 
-class BusyNow(MachineMonitor):
-    """In place of the machine's counters: a quiet machine, with a busy neighbour now and then."""
+class HotNow(MachineMonitor):
+    """In place of the machine's counters: a quiet machine, which is hot now and then."""
 
-    def __init__(self, rng: random.Random, carrier: psutil.Process | None = None) -> None:
-        super().__init__(carrier=carrier)
+    def __init__(self, rng: random.Random) -> None:
+        super().__init__()
         self._rng = rng
 
     def watch(
         self, devices: Sequence[Device], block: Callable[[], Outcomes], on_wait: Callable[[str], None]
     ) -> tuple[Outcomes, Sequence[Surroundings]]:
-        busy_s = 10.0 * processors() if self._rng.random() < DISTURBED else 1.0
-        return block(), [made.surroundings(after=made.state(10.0, busy_s), child_cpu_s=1.0)] * len(devices)
+        after = made.state(thermal_level=2 if self._rng.random() < DISTURBED else None)
+        return block(), [made.surroundings(after=after)] * len(devices)
 
 
 def furnish(folder: Path, seed: int) -> None:
@@ -49,7 +48,7 @@ def furnish(folder: Path, seed: int) -> None:
     os.environ["PATH"] = f"{folder}{os.pathsep}{os.environ['PATH']}"
     vars(runs_run).update(
         observe=lambda sample_s: made.state(),
-        MachineMonitor=partial(BusyNow, random.Random(seed)),
+        MachineMonitor=partial(HotNow, random.Random(seed)),
     )
     # As kerasbench/__main__.py; a shell that runs the tests in the background has SIGINT ignored, nohup SIGHUP.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

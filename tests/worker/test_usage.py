@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Slice, Turn
 from kerasbench.worker import usage
 from kerasbench.worker.usage import UNKNOWN, Counters, Meter, Reading, Taken, cpu_ns_of
@@ -263,28 +262,16 @@ class Nvml:
 
     def __init__(self) -> None:
         self.samples: list[tuple[int, int, int]] = []
-        self.config: Any = None
-        self.denied: set[int] = set()
 
     def nvmlInit_v2(self) -> int:  # noqa: N802
         return 0
 
-    def nvmlDeviceGetCount_v2(self, count: Any) -> int:  # noqa: N802
-        count._obj.value = 3
-        return 0
-
-    def nvmlDeviceGetHandleByIndex_v2(self, number: Any, card: Any) -> int:  # noqa: N802
-        if number.value in self.denied:
-            return NOT_FOUND
-        card._obj.value = 40 + number.value
-        return 0
-
     def nvmlDeviceGetHandleByUUID(self, uuid: bytes, card: Any) -> int:  # noqa: N802
-        self.config, card._obj.value = uuid, 41
+        card._obj.value = 41
         return 0 if uuid == UUID.encode() else NOT_FOUND
 
     def nvmlDeviceGetProcessUtilization(self, card: Any, found: Any, count: Any, since_us: Any) -> int:  # noqa: N802
-        self.config = self.config or card.value
+        assert card.value == 41
         now_us = time.time_ns() // 1_000
         told = [one for one in self.samples if now_us - 1_000 * one[1] >= since_us.value]
         if not told:
@@ -295,26 +282,10 @@ class Nvml:
         return 0
 
 
-@pytest.fixture(autouse=True)
-def _visible_card(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
-
-
 def watched(nvml: object, *others: int) -> usage.CardShare:
-    share = usage.card_share_reader(Device("cuda"), others, lambda name: nvml)
+    share = usage.card_share_reader(UUID, others, lambda name: nvml)
     assert share is not None
     return share
-
-
-@pytest.mark.parametrize(("denied", "card"), [(set(), 41), ({0}, 42), ({0, 1}, None)])
-def test_a_number_means_the_card_that_cuda_means(denied: set[int], card: int | None) -> None:
-    """NVML counts also what a control group denies, as in Slurm."""
-    nvml = Nvml()
-    nvml.denied = denied
-    share = usage.card_share_reader(Device("cuda"), (7,), lambda name: nvml)
-    if share is not None:
-        share(100 * MS)
-    assert nvml.config == card
 
 
 def test_those_count_that_were_there_before() -> None:
@@ -339,28 +310,24 @@ def test_what_a_driver_does_not_tell_is_not_taken_for_nothing(monkeypatch: pytes
 
 def test_samples_of_one_moment_are_added(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "time_ns", lambda: 10**18)
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", UUID)
     nvml = Nvml()
     share = watched(nvml, 7, 8)
     nvml.samples = [(7, 50, 30), (8, 50, 20), (8, 60, 40)]
     assert share(100 * MS) == 0.5
 
 
-@pytest.mark.parametrize("visible", ["", "GPU-8f2a", "MIG-1"])
-def test_a_card_that_is_not_found_tells_nothing(monkeypatch: pytest.MonkeyPatch, visible: str) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    assert usage.card_share_reader(Device("cuda"), [7], lambda name: Nvml()) is None
+def test_a_card_that_is_not_found_tells_nothing() -> None:
+    assert usage.card_share_reader("GPU-1", [7], lambda name: Nvml()) is None
 
 
 def test_without_a_driver_or_a_card_nothing_is_told() -> None:
     def missing(name: str) -> object:
         raise OSError(f"{name}: cannot open shared object file")
 
-    assert usage.card_share_reader(Device("cuda"), [7], missing) is None
-    assert usage.card_share_reader(Device("cuda"), [7], lambda name: object()) is None  # a driver without the functions
-    assert usage.card_share_reader(Device("cuda"), None) is None
-    assert usage.card_share_reader(Device("cpu"), None) is None
-    assert usage.card_share_reader(Device("rocm"), [7]) is None
+    assert usage.card_share_reader(UUID, [7], missing) is None
+    assert usage.card_share_reader(UUID, [7], lambda name: object()) is None  # a driver without the functions
+    assert usage.card_share_reader(UUID, None) is None
+    assert usage.card_share_reader("", [7]) is None
 
 
 @pytest.mark.parametrize(("share", "disturbed"), [(None, False), (0.0, False), (0.05, False), (0.06, True)])
