@@ -27,7 +27,8 @@ from kerasbench.analysis.soak import Soak
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.versus import Change, RunComparison, Versus, require_decided
 from kerasbench.errors import ResultsError, UsageError
-from kerasbench.report import charts, comparisons, explanation, figures, html, markdown, page, race, svg
+from kerasbench.protocol.columns import CaseKey
+from kerasbench.report import charts, comparisons, data, figures, html, markdown, page, svg
 from kerasbench.report import history as report_history
 from kerasbench.report.pages import SavedReport
 from kerasbench.report.sections import Chart, Page
@@ -86,10 +87,17 @@ class Results:
     def _chart(self) -> Chart | None:
         return charts.ratios(self.findings) or charts.curves(self.findings)
 
+    def to_data(self) -> dict[str, Any]:
+        """Return what ``--json`` prints, as plain data."""
+        return data.of_run(self.findings, self.records, self.files.kept if self.files else None).to_data()
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return a dictionary for each case and metric, with the CSV's columns: polars and DuckDB take them."""
+        return [dataclasses.asdict(one) for one in table.observations([self.summary])]
+
     def to_dataframe(self) -> Any:
-        """Return a pandas DataFrame: a row for each case and metric, with the CSV's columns."""
-        rows = [dataclasses.astuple(one) for one in table.observations([self.summary])]
-        return _pandas().DataFrame(rows, columns=list(table.NAMES))
+        """Return the same as a pandas DataFrame."""
+        return _pandas().DataFrame(self.to_dicts(), columns=list(table.NAMES))
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,10 +108,6 @@ class Explained(Results):
     def breakdowns(self) -> list[StepBreakdown]:
         """What an epoch of each case is made of, and what would help it, as estimates; empty where all have failed."""
         return self.findings.breakdowns
-
-    def to_data(self) -> list[dict[str, Any]]:
-        """Return what ``explain --json`` prints: figures and sentences, a dictionary for each case."""
-        return [explanation.as_data(one) for one in self.breakdowns]
 
     @property
     def page(self) -> Page:
@@ -128,10 +132,6 @@ class Fastest(Results):
     def races(self) -> list[Race]:
         """How the candidates of each workload came out."""
         return self.findings.races
-
-    def to_data(self) -> list[dict[str, Any]]:
-        """Return what ``fastest --json`` prints: the winner, the lines that choose it, and all candidates."""
-        return race.as_data(self.races)
 
     def _chart(self) -> Chart | None:
         return charts.ladder(self.races) if self.races else None
@@ -169,10 +169,14 @@ class Versions(Results):
         require_decided(self.versus)
         return [line for one in self.versus for line in comparisons.worse(one)]
 
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return a dictionary for each figure that base and head have, with its ratio and verdict."""
+        rows = (row for one in self.versus for row in comparisons.rows(one))
+        return [dict(zip(comparisons.COLUMNS, row, strict=True)) for row in rows]
+
     def to_dataframe(self) -> Any:
-        """Return a pandas DataFrame: a row for each figure that base and head have, with its ratio and verdict."""
-        rows = [row for one in self.versus for row in comparisons.rows(one)]
-        return _pandas().DataFrame(rows, columns=list(comparisons.COLUMNS))
+        """Return the same as a pandas DataFrame."""
+        return _pandas().DataFrame(self.to_dicts(), columns=list(comparisons.COLUMNS))
 
 
 @dataclass(frozen=True, repr=False)
@@ -207,10 +211,13 @@ class Compared:
     def _repr_html_(self) -> str:
         return html.notebook(self.page, html.of_comparison(self.comparison))
 
-    def to_dataframe(self) -> Any:
-        """Return a pandas DataFrame, one row for each case that both sides have; times in ms; needs pandas."""
-        names = ["scenario", "workload", "backend", "device", "options", "old", "new", "ratio", "low", "high"]
-        rows = [
+    def to_data(self) -> dict[str, Any]:
+        """Return what ``compare --json`` prints, as plain data."""
+        return data.of_comparison(self.comparison, self.old, self.new).to_data()
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return a dictionary for each case that both sides have; times in ms."""
+        rows = (
             [
                 *(one.case.scenario, one.case.workload),
                 *(one.case.column.backend, one.case.column.device, one.case.options.label),
@@ -218,8 +225,28 @@ class Compared:
                 *(one.verdict, one.why),
             ]
             for one in self.changes
-        ]
-        return _pandas().DataFrame(rows, columns=[*names, "verdict", "why"])
+        )
+        return [dict(zip(CHANGE, row, strict=True)) for row in rows]
+
+    def to_dataframe(self) -> Any:
+        """Return the same as a pandas DataFrame."""
+        return _pandas().DataFrame(self.to_dicts(), columns=list(CHANGE))
+
+
+CHANGE = (
+    "scenario",
+    "workload",
+    "backend",
+    "device",
+    "options",
+    "old",
+    "new",
+    "ratio",
+    "low",
+    "high",
+    "verdict",
+    "why",
+)
 
 
 def _pandas() -> Any:
@@ -401,11 +428,16 @@ class Bisected:
     bisection: Bisection
     versions: list[str]
     case: str  # the row and the column that were followed
+    key: CaseKey | None = None  # the same as data
 
     @property
     def version(self) -> str | None:
         """The first slow version; None where none is slow, or where it is not decided."""
         return self.versions[self.bisection.slow] if self.bisection.outcome is Outcome.FOUND else None
+
+    def to_data(self) -> dict[str, Any]:
+        """Return what ``bisect --json`` prints, as plain data."""
+        return data.of_search(self.bisection, self.versions, self.key).to_data()
 
     @property
     def page(self) -> Page:
@@ -447,9 +479,10 @@ def bisect(
     listed = sides.between(*words) if len(words) == 2 else words
     own = {"scenarios": _files(scenarios), "backends": backends, "devices": devices} | options
     case: Case | None = None
+    key: CaseKey | None = None
 
     def probe(index: int) -> Probe:
-        nonlocal case
+        nonlocal case, key
         say(f"bisect: {listed[index]} beside {listed[0]}")
         measured: Versions = _saved(measure(VERSUS, own, base=listed[0], head=listed[index]))
         if measured.files is not None and measured.files.interrupted:
@@ -460,12 +493,13 @@ def bisect(
         if step and measured.files is not None:
             times = figures.with_interval(step.ratio)
             say(f"bisect: {listed[index]} takes {times} times as long ({measured.files.tables})")
-        case = case or (case_of(step) if step else None)
+        if case is None and step:
+            case, key = case_of(step), step.pair.row.key(step.pair.base.paired)
         return probe_of(index, compared, case)
 
     say(f"bisect: {len(listed)} versions, {most(len(listed))} probes at most")
     search = bisection_of(len(listed), probe)
-    return Bisected(search, listed, " ".join(case or ()))
+    return Bisected(search, listed, " ".join(case or ()), key)
 
 
 @_with_options(FASTEST)

@@ -96,7 +96,7 @@ def test_pandas_is_asked_for_where_it_is_not_installed(tmp_path: Path, monkeypat
         kerasbench.load(stored(tmp_path, 2.0)).to_dataframe()
 
 
-DataFrames = list[tuple[list[list[object]], list[str]]]  # rows and columns of each
+DataFrames = list[tuple[list[dict[str, Any]], list[str]]]  # rows and columns of each
 
 
 @pytest.fixture
@@ -113,12 +113,12 @@ def test_dataframes_are_made_by_pandas_where_it_is(tmp_path: Path, data_frames: 
     kerasbench.load(old).to_dataframe()
     kerasbench.compare(old, new).to_dataframe()
     (rows, columns), (changed, names) = data_frames
-    assert columns == list(NAMES)
-    assert all(len(row) == len(columns) for row in rows)
-    assert changed[0][names.index("ratio")] == pytest.approx(1.48, abs=0.01)
-    assert changed[0][names.index("verdict")] is None
-    assert str(changed[0][names.index("why")]).startswith("a verdict needs three runs of each side")
-    assert len(changed[0]) == len(names)
+    assert rows == kerasbench.load(old).to_dicts()
+    assert columns == list(rows[0]) == list(NAMES)
+    assert names == list(changed[0])
+    assert changed[0]["ratio"] == pytest.approx(1.48, abs=0.01)
+    assert changed[0]["verdict"] is None
+    assert str(changed[0]["why"]).startswith("a verdict needs three runs of each side")
 
 
 def test_bad_input_is_an_error_of_kerasbench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,12 +222,13 @@ def test_an_explanation_is_text_and_data(runs: Runs) -> None:
     assert "Where the time goes" in found._repr_html_()
     assert repr(found).startswith("dense, torch cpu: An epoch of 100 full steps takes ")
     assert "Prepared data would help" in repr(found)
-    (data,), (one,) = found.to_data(), found.breakdowns
-    assert data["feeding_ms"]["value"] == pytest.approx(one.feeding_ms.value) == pytest.approx(0.5)
+    data, (one,) = found.to_data(), found.breakdowns
+    (part,) = [one["value"] for one in data["results"] if one["metric"] == "input_pipeline_ms"]
+    assert part == pytest.approx(one.feeding_ms.value) == pytest.approx(0.5)
     assert found.summary.rows and found.records == [runs.record]
     runs.record = made.record(made.trial(failure=made.FAILURE))
     failed = kerasbench.explain("dense", inputs="3", batch_size=8, trust=True)
-    assert (failed.to_data(), failed.breakdowns) == ([], [])
+    assert (failed.to_data()["results"], failed.breakdowns) == ([], [])
     assert "## Failures" in str(failed) and "died from SIGSEGV" in str(failed)
     assert runs.config[-1].model_config == ModelConfig([Input("", [3])], 8, trust=True)
 
@@ -238,8 +239,8 @@ def test_a_race_is_text_data_and_a_picture(runs: Runs) -> None:
     (asked,) = runs.config
     assert asked.race is not None and (asked.race.tries, asked.race.margin) == (["jit"], 0.1)
     assert repr(found) == "JAX trains dense fastest here: it is what Keras does without settings."
-    (one,), (data,) = found.races, found.to_data()
-    assert data["winner"] == one.leader.label == "jax cpu"
+    (one,), (data,) = found.races, found.to_data()["fastest"]
+    assert data["configuration"]["backend"] == one.leader.backend == "jax"
     assert found.plot().svg.startswith("<svg")
 
 
@@ -325,7 +326,7 @@ def test_versions_become_a_data_frame_of_pairs(data_frames: DataFrames) -> None:
     Versions([record(*trials(SLOWER))]).to_dataframe()
     ((rows, columns),) = data_frames
     assert columns == list(comparisons.COLUMNS)
-    assert {row[columns.index("figure")] for row in rows} >= {"train_step_ms", "first_step_ms", "peak_rss_mib"}
+    assert {row["figure"] for row in rows} >= {"train_step_ms", "first_step_ms", "peak_rss_mib"}
 
 
 def test_a_search_for_a_version_prints_its_answer_and_names_the_version() -> None:

@@ -1,4 +1,8 @@
-"""The JSON Schema of a result file: ``python docs/tools/schema.py > docs/results.schema.json`` makes it."""
+"""The JSON Schemas of a result file and of what --json prints.
+
+python docs/tools/schema.py > docs/results.schema.json
+python docs/tools/schema.py json > docs/json.schema.json
+"""
 
 import dataclasses
 import inspect
@@ -9,27 +13,44 @@ import sys
 import msgspec
 
 from kerasbench.protocol.measurement import Slice
+from kerasbench.report import document as printed
 from kerasbench.results.record import SCHEMA, Record
 
 FIELD = re.compile(r"^    (\w+): .*?  # (.*)$", re.MULTILINE)  # a field of a dataclass with a comment
+OF_RESULTS = ("kerasbench.host", "kerasbench.protocol", "kerasbench.results")
 
 
-def document() -> str:
-    """Return the schema of today's files (JSON Schema 2020-12), as msgspec derives it from the types."""
-    schema = msgspec.json.schema(Record) | {"title": f"A kerasbench result file, schema {SCHEMA}"}
-    types = {
+def types_of(*modules: str) -> dict[str, type]:
+    """Return the dataclasses of these modules by their names."""
+    return {
         name: value
         for module in list(sys.modules.values())
-        if module.__name__.startswith("kerasbench")
+        if module.__name__.startswith(modules)
         for name, value in vars(module).items()
         if isinstance(value, type) and dataclasses.is_dataclass(value)
     }
-    types["Slices"] = Slice  # each of its columns has what is a field there
+
+
+def written(root: type, title: str, types: dict[str, type]) -> str:
+    """Return a schema (JSON Schema 2020-12), as msgspec derives it from the types, with their comments."""
+    schema = msgspec.json.schema(root) | {"title": title}
     for name, definition in schema["$defs"].items():
-        for field, comment in FIELD.findall(inspect.getsource(types[name])) if name in types else ():
-            definition["properties"][field]["description"] = comment
+        for one in types[name].__mro__[-2::-1] if name in types else ():
+            for field, comment in FIELD.findall(inspect.getsource(one)):
+                definition["properties"][field]["description"] = comment
     return json.dumps(schema, indent=1, sort_keys=True) + "\n"
 
 
+def of_results() -> str:
+    types = types_of(*OF_RESULTS) | {"Slices": Slice}  # each of its columns has what is a field there
+    return written(Record, f"A kerasbench result file, schema {SCHEMA}", types)
+
+
+def of_json() -> str:
+    return written(
+        printed.Document, f"What kerasbench prints with --json, schema {printed.SCHEMA}", types_of(printed.__name__)
+    )
+
+
 if __name__ == "__main__":
-    print(document(), end="")
+    print(of_json() if sys.argv[1:] == ["json"] else of_results(), end="")

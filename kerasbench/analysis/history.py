@@ -13,7 +13,7 @@ from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.ratios import in_row
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.versus import versus
-from kerasbench.protocol.columns import Column
+from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.results.record import Record
 from kerasbench.results.store import distinct
 
@@ -26,6 +26,9 @@ class Point:
     commit: str
     versions: dict[str, str]  # of the column that is followed: python, keras, the backend's packages
     ratio: LogEstimate
+    case: CaseKey
+    over: Column  # what it is compared with
+    metric: str
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,8 @@ def _of_machine(records: Sequence[Record]) -> list[Series]:
         for row, column, over, ratio in [*_of_versions(summary), *_of_columns(summary, references)]:
             name, other = _names(column, over)
             versions = row.cases[column].trials[0][1].resolved.versions
-            point = Point(summary.record.started, summary.record.commit, versions, ratio)
+            run = summary.record
+            point = Point(run.started, run.commit, versions, ratio, row.key(column), over, row.headline)
             found.setdefault((row.label, name, other, column.backend), []).append(point)
     return [Series(*key, points) for key, points in sorted(found.items()) if len(points) > 1]
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from kerasbench.analysis.versus import Versus
-    from kerasbench.api import Explained, Fastest, Machines, Results, Versions
+    from kerasbench.api import Bisected, Compared, Machines, Results, Versions
     from kerasbench.protocol.requests import ModelConfig
     from kerasbench.results.store import Tell
 
@@ -43,22 +43,22 @@ OPTIONAL_SCENARIOS = Argument(
 )
 
 
-@measuring(RUN, OPTIONAL_SCENARIOS)
-def run(scenario: Sequence[str], **options: Any) -> int:
+@measuring(RUN, OPTIONAL_SCENARIOS, as_json())
+def run(scenario: Sequence[str], as_json: bool, **options: Any) -> int:
     """Measure scenarios on backends and devices, print the tables and save the results.
 
     An option that takes a NAME or a list can be repeated, and takes commas: --backend jax,torch.
     """
-    return _measure(RUN, options | {"scenarios": [*options["scenarios"], *scenario]})
+    return _measure(RUN, options | {"scenarios": [*options["scenarios"], *scenario]}, as_json)
 
 
-@measuring(SWEEP, Argument(["scenario"], metavar="SCENARIO", text="One scenario: name or file."))
-def sweep(scenario: str, **options: Any) -> int:
+@measuring(SWEEP, Argument(["scenario"], metavar="SCENARIO", text="One scenario: name or file."), as_json())
+def sweep(scenario: str, as_json: bool, **options: Any) -> int:
     """Measure one scenario at many batch sizes or widths: which column overtakes which, and where?
 
     `kerasbench run --resume` continues a sweep that was interrupted.
     """
-    return _measure(SWEEP, options, scenarios=[scenario])
+    return _measure(SWEEP, options, as_json, scenarios=[scenario])
 
 
 @measuring(EXPLAIN, SCENARIOS, as_json())
@@ -77,14 +77,14 @@ def fastest(scenario: Sequence[str], as_json: bool, **options: Any) -> int:
     return _measure(FASTEST, options, as_json, scenarios=words("scenarios", scenario))
 
 
-@measuring(SOAK, SCENARIOS)
-def soak(scenario: Sequence[str], **options: Any) -> int:
+@measuring(SOAK, SCENARIOS, as_json())
+def soak(scenario: Sequence[str], as_json: bool, **options: Any) -> int:
     """Let a model go on for minutes: does memory grow, and do steps become slower?
 
     A second process of each column rests beside it, and takes a turn now and then: so a machine that becomes slower is
     not taken for a model that does.
     """
-    return _measure(SOAK, options, scenarios=words("scenarios", scenario))
+    return _measure(SOAK, options, as_json, scenarios=words("scenarios", scenario))
 
 
 @measuring(
@@ -96,8 +96,9 @@ def soak(scenario: Sequence[str], **options: Any) -> int:
     ),
     Argument(["head"], metavar="HEAD", text="What to compare with BASE; same forms."),
     FAIL_ON,
+    as_json(),
 )
-def versus(base: str, head: str, fail_on: str | None, **options: Any) -> int:
+def versus(base: str, head: str, fail_on: str | None, as_json: bool, **options: Any) -> int:
     """Compare two versions of Keras or of a backend side by side: what became faster or slower?
 
     Each is measured in the same blocks as the other, on every backend that has both. What has to be installed goes
@@ -105,8 +106,9 @@ def versus(base: str, head: str, fail_on: str | None, **options: Any) -> int:
     """
     from kerasbench import api
 
+    _require_one(as_json, options)
     versions: Versions | Machines = api.measure(VERSUS, options, base=base, head=head)
-    code = _show(versions)
+    code = _show(versions, as_json)
     if fail_on is None or code not in (EXIT_OK, EXIT_FAILED):
         return code
     if not isinstance(versions, api.Machines):
@@ -124,19 +126,19 @@ def versus(base: str, head: str, fail_on: str | None, **options: Any) -> int:
         required=True,
         text="As for versus. Two: all between them are candidates.",
     ),
+    as_json(),
     takes=[name for name in options_of(VERSUS) if name not in OF_MACHINES],
 )
-def bisect(versions: Sequence[str], **options: Any) -> int:
+def bisect(versions: Sequence[str], as_json: bool, **options: Any) -> int:
     """Find the version of Keras or of a backend that made a model slower.
 
     Each probe measures a version side by side with GOOD. The search stops where GOOD differs from itself.
     """
     from kerasbench import api
     from kerasbench.analysis.bisect import Outcome
-    from kerasbench.report.console import print_page
 
     found = api.bisect(versions, say=lambda line: print(line, file=sys.stderr), **options)
-    print_page(found.page)
+    _print(found, as_json)
     return EXIT_FAILED if found.bisection.outcome is Outcome.UNDECIDED else EXIT_OK
 
 
@@ -158,26 +160,29 @@ def _measure(command: str, options: Mapping[str, Any], as_json: bool = False, **
 
     _require_one(as_json, options)
     results = api.measure(command, options, **own)
-    return (_show_data if as_json else _show)(results)
+    return _show(results, as_json)
 
 
-def _show(results: "Results") -> int:
+def _show(results: "Results", as_json: bool) -> int:
     from kerasbench.api import Machines
-    from kerasbench.report.console import print_page
 
-    print_page(results.page)
+    _print(results, as_json)
     return _finish_machines(results) if isinstance(results, Machines) else _finish(results)
 
 
-def _show_data(results: "Explained | Fastest") -> int:
-    """Print JSON, and on stderr what to know of the run beside it."""
+def _print(found: "Results | Compared | Bisected", as_json: bool) -> None:
+    if as_json:
+        _print_data(found.to_data())
+        return
+    from kerasbench.report.console import print_page
+
+    print_page(found.page)
+
+
+def _print_data(data: dict[str, Any]) -> None:
     import json
 
-    from kerasbench.report import markdown, page
-
-    print(markdown.rendered(page.beside(results.findings)), file=sys.stderr)
-    print(json.dumps(results.to_data(), indent=2))
-    return _finish(results)
+    print_document(json.dumps(data, indent=2, allow_nan=False) + "\n")
 
 
 def _finish_machines(machines: "Machines") -> int:
@@ -252,7 +257,7 @@ FORMATS = ("markdown", "csv", "json", "html", "bmf")
         group=SHOW,
         shell_complete=offering(SUITES),
     ),
-    as_json(),
+    as_json("Print JSON."),
 )
 def list_(suite: str, as_json: bool) -> int:
     """List the scenarios of each suite: what each is, and its size."""
@@ -363,11 +368,12 @@ def _check(differing: list[Path]) -> int:
         ["places"], metavar="OLD NEW [MORE]...", nargs=-1, type=Path, required=True, text="Result files or folders."
     ),
     FAIL_ON,
+    as_json(),
 )
-def compare(places: "Sequence[Path]", fail_on: str | None) -> int:
+def compare(places: "Sequence[Path]", fail_on: str | None, as_json: bool) -> int:
     """Compare two sets of results: what became faster or slower? More than two are shown in columns."""
     from kerasbench import api
-    from kerasbench.report import comparisons
+    from kerasbench.report import comparisons, data
     from kerasbench.report.console import print_page
     from kerasbench.report.sections import Page
 
@@ -375,12 +381,15 @@ def compare(places: "Sequence[Path]", fail_on: str | None) -> int:
         raise UsageError("compare takes two or more result files or folders: OLD NEW")
     if len(places) == 2:
         changes = api.compare(*places)
-        print_page(changes.page)
+        _print(changes, as_json)
         return EXIT_REGRESSION if fail_on and changes.regressions else EXIT_OK
     if fail_on:
         raise UsageError("--fail-on needs two sets of results, OLD and NEW")
     summaries = [(name, api.load(place).summary) for name, place in zip(_names(places), places, strict=True)]
-    print_page(Page("", [comparisons.side_by_side(summaries)]))
+    if as_json:
+        _print_data(data.of_sides(summaries).to_data())
+    else:
+        print_page(Page("", [comparisons.side_by_side(summaries)]))
     return EXIT_OK
 
 
@@ -407,24 +416,29 @@ def _names(places: "Sequence[Path]") -> list[str]:
         ["--csv", "as_csv"], is_flag=True, help="Print CSV: a line for each run, a column for each ratio.", group=SHOW
     ),
     Option(["--plot"], metavar="FILE.svg", type=Path, help="Draw the ratios into this file.", group=FILES),
+    as_json(),
 )
-def history(folder: Path, over: str | None, as_csv: bool, plot: Path | None) -> int:
+def history(folder: Path, over: str | None, as_csv: bool, plot: Path | None, as_json: bool) -> int:
     """Follow ratios within runs over many runs: by date, by version or by commit.
 
     How long a step takes depends on how fast the machine is just then. Its ratio to another column changes much less.
     """
     from kerasbench import api
     from kerasbench.files import replace_page
+    from kerasbench.report import data, svg
     from kerasbench.report import history as drawn
-    from kerasbench.report import svg
     from kerasbench.report.console import print_page
 
     if over is not None and plot is None:
         raise UsageError("--over says what a plot is drawn over: name its file, --plot FILE.svg")
     if plot is not None and plot.suffix != ".svg":
         raise UsageError(f"--plot draws an SVG picture: name a file that ends with .svg, not {plot}")
+    if as_csv and as_json:
+        raise UsageError("--csv and --json exclude each other: give one of them")
     series = api.history(folder)
-    if as_csv:
+    if as_json:
+        _print_data(data.of_history(series).to_data())
+    elif as_csv:
         print_document(drawn.as_csv(series))
     else:
         print_page(drawn.page(series))

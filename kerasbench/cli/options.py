@@ -248,5 +248,5 @@ FAIL_ON = Option(
 )
 
 
-def as_json(text: str = "Print JSON.") -> Option:
+def as_json(text: str = "Print JSON (docs/results.md, JSON for scripts) instead of tables.") -> Option:
     return Option(["--json", "as_json"], is_flag=True, help=text, group=SHOW)

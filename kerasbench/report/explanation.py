@@ -1,9 +1,7 @@
 """Where an epoch's time goes, in plain language: every sentence with its number."""
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from kerasbench.analysis.breakdown import Advice, Help, StepBreakdown
 from kerasbench.analysis.estimates import Amount, Estimate
@@ -136,28 +134,3 @@ def _within(found: Estimate, factor: float, unit: str) -> str:
     if found.low is None or found.high is None:
         return ""
     return f" ({three_digits(max(0.0, found.low) * factor)} to {three_digits(found.high * factor)}{unit})"
-
-
-def as_data(one: StepBreakdown) -> dict[str, Any]:
-    """Return the same as plain data, with the sentences."""
-    figures = {
-        field.name: _figure(value)
-        for field in dataclasses.fields(one)
-        if isinstance(value := getattr(one, field.name), Amount)
-    }
-    return {
-        "scenario": one.row.scenario.name,
-        "workload": one.row.workload.name,
-        "backend": one.column.backend,
-        "device": one.column.device,
-        "options": one.column.options.label,
-        "steps": one.steps,
-        **figures,
-        "later": _figure(one.later),
-        "advice": [{"what": each.what, "column": each.column.order, "left": _figure(each.left)} for each in one.advice],
-        "sentences": list(sentences(one)),
-    }
-
-
-def _figure(found: Estimate) -> dict[str, float | None]:
-    return {"value": found.value, "low": found.low, "high": found.high, "trials": found.trials}

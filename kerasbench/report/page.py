@@ -81,12 +81,6 @@ def explained(found: Findings) -> Page:
     return _page(found, [BY_NAME[name] for name in ("explained", *CONDITIONS)])
 
 
-def beside(found: Findings) -> Page:
-    """Return what to know of a run beside an explanation or a race; all that a terminal shows where there is none."""
-    has_any = found.breakdowns or found.races
-    return _page(found, [BY_NAME[name] for name in CONDITIONS]) if has_any else screen(found)
-
-
 def document(found: Findings, curves: str = "", data: str = "") -> str:
     """Return the whole page as the markdown of a file.
 

@@ -1,7 +1,6 @@
 """The answer of a race: what is fastest, what to write to have it, and how every candidate came out."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from kerasbench.analysis.metrics import BY_NAME, RATE
 from kerasbench.analysis.race import Race, Standing
@@ -190,37 +189,3 @@ def _ending(race: Race, standing: Standing) -> str:
         who = "Keras without settings" if race.is_against_default else "without settings"
         return f"{ending} ({who}, measured to the end)"
     return f"left: {ending}" if standing.has_left else ending
-
-
-def as_data(races: Sequence[Race]) -> list[dict[str, Any]]:
-    """Return what ``fastest --json`` prints, a dictionary for each race."""
-    return [
-        {
-            "scenario": one.row.scenario.name,
-            "workload": one.row.workload.name,
-            "for": one.purpose,
-            "metric": one.metric,
-            "winner": one.leader.label,
-            "proven": one.is_over,
-            "to_use_it": to_write(one.leader, one),
-            "without_settings": one.baseline.label if one.baseline else None,
-            "times_as_fast": _interval(one.gain),
-            "as_good": [column.label for column in one.equals],
-            "rounds": one.rounds,
-            "candidates": [
-                {
-                    "column": standing.column.label,
-                    "times_as_long": _interval(standing.ratio),
-                    "rounds": standing.rounds,
-                    "left": standing.has_left,
-                    "failure": standing.failure.cause if standing.failure else None,
-                }
-                for standing in one.standings
-            ],
-        }
-        for one in races
-    ]
-
-
-def _interval(ratio: Any) -> dict[str, float | None] | None:
-    return {"value": ratio.value, "low": ratio.low, "high": ratio.high} if ratio else None

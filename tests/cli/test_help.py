@@ -6,6 +6,7 @@ import subprocess
 import sys
 from typing import Any
 
+import click
 import pytest
 
 from kerasbench.cli import main
@@ -48,16 +49,27 @@ def test_every_command_shows_two_examples_and_each_can_be_parsed(name: str) -> N
         command.make_context(program, taken, resilient_parsing=False)
 
 
+def context_of(command: click.Command) -> click.Context:
+    return command.make_context(command.name, [], resilient_parsing=True)
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_every_option_has_its_purpose_and_every_help_fits(name: str) -> None:
     command = ALL[name]
-    context = command.make_context(name, [], resilient_parsing=True)
+    context = context_of(command)
     groups = options_of(command, context)
     general = {"--version", "-h, --help"}
     assert {option for option, _ in groups["Options"]} <= general
     text = command.get_help(context)
     assert "Examples:" in text
     assert max(len(line) for line in text.splitlines()) <= 110
+
+
+def test_every_command_that_measures_or_compares_prints_json() -> None:
+    named = [one for title in ("Measure", "Read results") for one in ROOT.purposes[title] if one.name != "report"]
+    assert len(named) == 9
+    for command in named:
+        assert any("--json" in parameter.opts for parameter in command.get_params(context_of(command))), command.name
 
 
 def test_commands_and_options_are_grouped_those_for_experts_last(capsys: pytest.CaptureFixture[str]) -> None:

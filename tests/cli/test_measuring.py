@@ -4,6 +4,7 @@ import dataclasses
 import json
 import random
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -51,8 +52,8 @@ def test_it_says_where_the_time_of_each_case_goes(command: Command) -> None:
     assert "Failures" not in out
     assert "## How this was measured\n" in out
     code, out, _ = explain(command, "--json", "--backend", "jax")
-    (found,) = json.loads(out)
-    assert (code, found["backend"], found["feeding_ms"]["value"]) == (0, "jax", pytest.approx(0.25))
+    (part,) = [one for one in json.loads(out)["results"] if one["metric"] == "input_pipeline_ms"]
+    assert (code, part["configuration"]["backend"], part["value"]) == (0, "jax", pytest.approx(0.25))
 
 
 def test_where_every_case_fails_the_failures_are_shown(command: Command) -> None:
@@ -61,9 +62,9 @@ def test_where_every_case_fails_the_failures_are_shown(command: Command) -> None
     code, out, _ = explain(command, "--backend", "jax")
     assert code == 1
     assert "## Failures" in out and "died from SIGSEGV" in out
-    code, out, err = explain(command, "--backend", "jax", "--json")
-    assert (code, json.loads(out)) == (1, [])
-    assert "died from SIGSEGV" in err
+    code, out, _ = explain(command, "--backend", "jax", "--json")
+    found = json.loads(out)
+    assert (code, found["results"], found["failures"][0]["cause"]) == (1, [], made.FAILURE.cause)
 
 
 def test_a_race_says_what_is_fastest_to_a_reader_and_to_a_script(command: Command) -> None:
@@ -73,9 +74,10 @@ def test_a_race_says_what_is_fastest_to_a_reader_and_to_a_script(command: Comman
     assert "jax trains mine fastest here" in out.lower()
     assert "candidates, 1 round: " in err and "leave after a round" in err
     code, out, _ = command.run(*asked, "--json")
-    (found,) = json.loads(out)
-    assert (code, found["winner"]) == (0, "jax cpu")
-    assert {"jax cpu steps-per-execution=8", "torch cpu"} <= {one["column"] for one in found["candidates"]}
+    found = json.loads(out)
+    (fastest,), others = found["fastest"], [one["configuration"] for one in found["ratios"]]
+    assert (code, fastest["configuration"]["backend"]) == (0, "jax")
+    assert {"backend": "jax", "device": "cpu", "options": {"steps_per_execution": 8}} in others
 
 
 def test_a_soak_says_whether_memory_grows_and_steps_become_slower(command: Command, rng: random.Random) -> None:
@@ -147,6 +149,24 @@ def test_versions_are_compared_and_a_regression_has_an_exit_code_of_its_own(
     assert {trial.options.label for trial in record.trials} == {"@old", "@new", "@old control=on"}
     written = (data.read_text(), data.with_suffix(".md").read_text())
     assert not any(str(command.folder / "new") in text for text in written)  # paths of interpreters are nobody's matter
+
+
+def test_with_json_stdout_has_that_alone_and_stderr_the_rest(command: Command) -> None:
+    code, out, err = command.run(str(command.folder / "mine.py"), "--backend", "jax,torch", "--rounds", "3", "--json")
+    found = json.loads(out)
+    assert (code, found["command"]) == (0, "run")
+    assert [one["configuration"]["backend"] for one in found["fastest"]] == ["jax"]
+    assert [Path(one["result_file"]) for one in found["runs"]] == [*command.results.glob("*.json")]
+    assert "all tables: " in err and "[6/6]" in err
+
+
+def test_a_gate_and_a_search_print_json(command: Command) -> None:
+    code, out, _ = compare(command, *labelled(command), "--fail-on", "regression", "--json")
+    steps = [one for one in json.loads(out)["ratios"] if one["metric"] == "train_step_ms" and not one["is_control"]]
+    assert (code, [one["verdict"] for one in steps]) == (3, ["slower"])
+    code, out, err = searched(command, 2.0, 2.0, 3.0, more=["--json"])
+    assert code == 0, err
+    assert json.loads(out)["search"]["first_slow"] == "v2"
 
 
 def failing(*options: Options, backend: str = "jax") -> list[TrialRecord]:
@@ -260,14 +280,14 @@ def test_a_run_that_its_budget_ended_gets_more_time_and_what_it_let_in_again(com
     assert whole.trials[: len(first.trials)] == first.trials
 
 
-def searched(command: Command, *steps_ms: float) -> tuple[int, str, str]:
+def searched(command: Command, *steps_ms: float, more: Sequence[str] = ()) -> tuple[int, str, str]:
     """Search among interpreters v0, v1, ... in which a step takes so long."""
     named = []
     for number, step_ms in enumerate(steps_ms):
         named += ["--python", f"torch@v{number}={other(command, step_ms, f'v{number}')}"]
     names = [f"v{number}" for number in range(len(steps_ms))]
     scenario = str(command.folder / "mine.py")
-    return command.run("bisect", *names, *named, "--scenario", scenario, "--backend", "torch", "--rounds", "3")
+    return command.run("bisect", *names, *named, "--scenario", scenario, "--backend", "torch", "--rounds", "3", *more)
 
 
 def test_bisect_finds_the_first_slow_version_with_each_probe_beside_good(command: Command) -> None:

@@ -58,6 +58,8 @@ def test_compare_prints_the_verdict_and_fails_on_a_regression_only_when_it_is_as
     assert main.main(["compare", str(before), str(new)]) == 0
     (row,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| dense")]
     assert verdict in row
+    assert main.main(["compare", str(before), str(new), "--json"]) == 0
+    assert [one["verdict"] for one in json.loads(capsys.readouterr().out)["ratios"]] == [verdict]
     assert main.main(["compare", str(before), str(new), "--fail-on", "regression"]) == code
 
 
@@ -89,6 +91,9 @@ def test_more_than_two_stand_side_by_side_under_their_places(
     assert header == [f"{name}: torch cpu" for name in named]
     assert [case.strip("*").split(" ms")[0] for case in row] == ["1.00", "2.00", "3.00", "4.00", "4.00"]
     assert "machine" not in out.partition("|")[0]
+    assert main.main(["compare", *places, "--json"]) == 0
+    steps = [one for one in json.loads(capsys.readouterr().out)["results"] if one["metric"] == "train_step_ms"]
+    assert {one["side"]: round(one["value"], 2) for one in steps} == places
 
 
 @pytest.mark.parametrize(
@@ -122,12 +127,16 @@ def test_history_prints_a_page_or_csv_and_draws_a_picture(tmp_path: Path, capsys
     assert main.main(["history", str(tmp_path / "runs"), "--csv"]) == 0
     header, *lines = capsys.readouterr().out.splitlines()
     assert header == "time,commit,keras,torch,dense torch cpu over jax cpu" and len(lines) == 2
+    assert main.main(["history", str(tmp_path / "runs"), "--json"]) == 0
+    points = json.loads(capsys.readouterr().out)["history"]
+    assert [round(one["takes_times_as_much"], 2) for one in points] == pytest.approx([1.5, 1.65], abs=0.05)
     assert main.main(["history", str(tmp_path / "runs"), "--over", "moon"]) == 2
     assert "'--over': 'moon' is not one of 'date', 'keras', 'backend', 'commit'" in capsys.readouterr().err
     mine = tmp_path / "mine.svg"
     mine.write_text("mine")
     for words, complaint in (
         (["--over", "keras"], "name its file, --plot FILE.svg"),
+        (["--csv", "--json"], "exclude each other"),
         (["--plot", "README.md"], "ends with .svg, not README.md"),
         (["--plot", str(mine)], "left as it is"),
     ):

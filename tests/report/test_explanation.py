@@ -6,7 +6,7 @@ from kerasbench.analysis.breakdown import Advice, Help, StepBreakdown
 from kerasbench.analysis.rankings import BreakEven
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import Column, Options
-from kerasbench.report.explanation import as_data, section, sentences
+from kerasbench.report.explanation import section, sentences
 from tests import made
 from tests.report.table import drawn
 
@@ -111,14 +111,3 @@ def test_a_page_has_a_paragraph_for_each_cell() -> None:
     assert headings == ["## Where the time goes", "### dense, torch cpu", "### dense, jax gpu:1 jit=on"]
     assert sum(line.startswith("- ") for line in text.splitlines()) == 12
     assert drawn(section([])) == ""
-
-
-def test_the_data_have_every_figure_as_it_was_measured() -> None:
-    found = as_data(dataclasses.replace(BREAKDOWN, advice=[Advice(Help.JIT, MINE, HALF)]))
-    assert (found["scenario"], found["workload"], found["backend"], found["device"], found["options"]) == (
-        "dense", "default", "torch", "cpu", "",
-    )  # fmt: skip
-    assert found["epoch_ms"] == pytest.approx({"value": 2_000, "low": 1_900, "high": 2_100, "trials": 3})
-    assert "rate" not in found and "compile_ms" not in found
-    assert found["advice"][0]["what"] is Help.JIT
-    assert found["sentences"] == said(advice=[Advice(Help.JIT, MINE, HALF)])

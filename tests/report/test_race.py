@@ -58,7 +58,6 @@ def test_what_is_not_proven_is_said() -> None:
     found = findings(raced({JAX: 1.0, TENSORFLOW: 1.03}))
     (line,) = sentences(found)
     assert "This is not proven: another may be faster by more than 5 %." in line
-    assert race.as_data(found.races)[0]["proven"] is False
 
 
 def test_a_larger_batch_is_told_by_its_samples_and_with_what_it_changes() -> None:
@@ -158,10 +157,3 @@ def test_the_ladder_has_a_bar_for_each_candidate_that_was_measured_and_one_scale
     assert "with steps-per-execution=8" in svg.file(chart)
     (end,) = {group.end for group in chart.groups}
     assert end > max(bar.size for group in chart.groups for bar in group.bars) > 80
-
-
-def test_data_has_all_candidates_and_the_lines_to_write() -> None:
-    (found,) = race.as_data(findings(RECORD).races)
-    assert found["winner"] == "jax cpu steps-per-execution=8"
-    assert found["to_use_it"] == ["export KERAS_BACKEND=jax", "model.compile(..., steps_per_execution=8)"]
-    assert [one["rounds"] for one in found["candidates"]] == [2, 2, 2, 1]

@@ -8,9 +8,10 @@ read -r -d "" -a more <<<"${ARGUMENTS:-}" || true # it ends without a NUL
 [ -z "${INDEX:-}" ] || export UV_INDEX="$INDEX" UV_INDEX_STRATEGY=unsafe-best-match
 mkdir -p "$RESULTS"
 code=0
-python -m kerasbench versus "${words[@]}" ${more[@]+"${more[@]}"} | tee "$RESULTS/table.md" || code=${PIPESTATUS[0]}
-cat "$RESULTS/table.md" >>"$GITHUB_STEP_SUMMARY"
-decided="" # no table: it ended before anything was measured
-all=$(ls "$RESULTS"/20*.md 2>/dev/null | tail -n 1 || true) # the run's page has every figure, the table in the log not
-[ ! -s "$RESULTS/table.md" ] || decided=$(grep -cE '\| \**(slower|faster|same|more|less)\** *\|$' "${all:-$RESULTS/table.md}" || true) # none is grep's exit code 1
+python -m kerasbench versus "${words[@]}" ${more[@]+"${more[@]}"} --json >"$RESULTS/versus.json" || code=$?
+decided="" # nothing was printed: it ended before anything was measured
+if [ -s "$RESULTS/versus.json" ]; then
+    decided=$(python -P "$GITHUB_ACTION_PATH/verdicts.py" "$RESULTS/versus.json" "$RESULTS/table.md")
+    tee -a "$GITHUB_STEP_SUMMARY" <"$RESULTS/table.md"
+fi
 printf "code=%s\ndecided=%s\n" "$code" "$decided" >>"$GITHUB_OUTPUT"

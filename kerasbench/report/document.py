@@ -1,0 +1,223 @@
+"""What ``--json`` prints: flat lists of records. ``data.py`` fills them in.
+
+A contract: scripts rely on these names. A field may be added; one that changes its meaning, or goes, raises SCHEMA.
+"""
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+from kerasbench.analysis.estimates import Interval, Verdict
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What a workload is measured on."""
+
+    backend: str
+    device: str  # cpu, gpu or gpu:1
+    options: dict[str, bool | int | str]  # those that are set, by the names that result files have
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A workload on a configuration."""
+
+    scenario: str
+    workload: str  # its name in the scenario: default, where it is the only one
+    batch_size: int | None  # as a sweep sets it
+    width: float | None  # a factor on hidden layers, as a sweep sets it
+    configuration: Configuration
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result(Case):
+    """A number of a case."""
+
+    metric: str  # its name says the unit: train_step_ms
+    unit: str  # ms, s, /s, MiB, %, FLOP/s, or empty: a loss, an accuracy, a share
+    value: float
+    low: float | None  # of the 95 % interval; null where too little was measured for one
+    high: float | None
+    trials: int  # processes, or of `compare` runs, that it is of
+    sessions: int | None  # in which these were measured
+    side: str = ""  # of `compare`: the results that it is from
+    keras: str = ""  # versions
+    backend_version: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratio(Case):
+    """How many times as much the configuration takes as another one."""
+
+    over: Configuration  # the other one; of `compare` the same, in the older results
+    metric: str  # what it takes: time, or memory; of a rate, such as samples per second, the time for each sample
+    takes_times_as_much: float  # 2.0: twice as long, or twice the memory
+    low: float | None  # of its 95 % interval
+    high: float | None
+    verdict: Verdict | None  # of the configuration: slower where it takes more; null where none was to be had
+    why_no_verdict: str = ""  # of `compare`
+    disturbed: bool  # other programs used so much of the machine that it decides nothing
+    rounds: int  # in which both were measured; of `compare` runs
+    is_control: bool = False  # nothing differs that could make a difference: it should be 1
+    dropped: bool = False  # of `fastest`: it was too slow, and left the race
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fastest(Case):
+    """The configuration that is fastest on a workload."""
+
+    metric: str
+    clearly: bool  # proven: all others are slower; of `fastest` none can be faster by more than --within
+    to_use_it: list[str] = field(default_factory=list)  # of `fastest`: lines for a shell and a script
+    without_settings: Configuration | None = None  # of `fastest`: what Keras takes by default
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failed(Case):
+    """A case that has no result."""
+
+    code: str
+    cause: str
+    remedy: str
+    phase: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Warned:
+    """What to know before a number is used."""
+
+    kind: str
+    scenario: str | None  # null, with workload: of all
+    workload: str | None
+    batch_size: int | None
+    width: float | None
+    configurations: list[Configuration]  # empty: all of the workload
+    meaning: str
+    detail: str
+    remedy: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crossover:
+    """Where one configuration overtakes another as a size grows."""
+
+    scenario: str
+    workload: str
+    axis: str  # batch or width
+    faster_above: Configuration
+    faster_below: Configuration
+    at: float
+    low: float | None  # of its 95 % interval
+    high: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice(Case):
+    """What would make a case faster, as `explain` has measured it."""
+
+    what: str  # a larger batch, jit, another device, or prepared data
+    instead: Configuration
+    instead_batch_size: int | None  # of a larger batch
+    takes_times_as_much: float  # 0.5: half of the time for the same work
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trend(Case):
+    """What became of a case while it went on for minutes. A unit is a step, an epoch or a prediction."""
+
+    minutes: float
+    unit: str
+    units: int
+    unit_ms: float
+    memory_grows: bool
+    memory_bytes_per_unit: Interval | None
+    becomes_slower: bool
+    slower_share: Interval | None  # 0.1: a unit takes 10 % longer at the end
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point(Ratio):
+    """A ratio in one of several runs."""
+
+    started: str
+    commit: str  # of the checkout that the run was started in
+    versions: dict[str, str]
+    machine: str  # where there are several
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tried:
+    """A version that `bisect` measured beside the first."""
+
+    version: str
+    takes_times_as_much: float | None
+    low: float | None
+    high: float | None
+    verdict: Verdict
+    why_no_verdict: str
+    control: Interval | None  # the first version over itself: it should be 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """How `bisect` ended."""
+
+    outcome: str  # found, none or undecided
+    versions: list[str]  # from good to bad
+    last_fast: str | None  # of what is known
+    first_slow: str | None  # where it is found
+    case: Case | None  # that was followed; its configuration without a version
+    tried: list[Tried]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """Where it was measured."""
+
+    chip: str
+    cores: int  # logical CPUs
+    memory_bytes: int
+    gpus: list[str]
+    system: str
+    identifier: str  # of this one among machines of equal parts; empty where nothing tells
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One run: what `kerasbench` measured from its start to its end."""
+
+    started: str
+    finished: str
+    rounds: int  # complete ones
+    stopped_because: str
+    kerasbench: str
+    commit: str
+    result_file: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Document:
+    """What --json prints. Each list is there, and empty where a command has none."""
+
+    schema: int = SCHEMA
+    command: str
+    machine: Machine | None = None
+    runs: list[Run] = field(default_factory=list)
+    fastest: list[Fastest] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
+    ratios: list[Ratio] = field(default_factory=list)
+    failures: list[Failed] = field(default_factory=list)
+    warnings: list[Warned] = field(default_factory=list)
+    crossovers: list[Crossover] = field(default_factory=list)
+    advice: list[Advice] = field(default_factory=list)
+    trends: list[Trend] = field(default_factory=list)
+    history: list[Point] = field(default_factory=list)
+    search: Search | None = None
+
+    def to_data(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
