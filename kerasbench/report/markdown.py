@@ -13,8 +13,10 @@ from kerasbench.text import MADE, one_line
 if TYPE_CHECKING:  # ``list`` draws a table, and has no page
     from kerasbench.report.sections import Cell, Page, Section, Table
 
-_MARKUP = re.compile(r"[\\`*\[\]<>|#~]|&(?=#|\w+;)|(?<![^\W_])_|_(?![^\W_])")  # inside a word an underscore is none
-_BEGINNING = re.compile(r"^(?P<number>[0-9]*)(?P<sign>[-+.)])(?= |-|$)")  # of a list, or a line across the page
+# Inside a word an underscore is none. A brace begins attributes on the site, and addresses become links on GitHub.
+_MARKUP = re.compile(r"[\\`*\[\]<>|#~{]|&(?=#|\w+;)|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=\bwww)\.", re.IGNORECASE)
+# Of a list, of a line across the page, or of a box (!!!) on the site.
+_BEGINNING = re.compile(r"^(?P<number>[0-9]*)(?P<sign>[-+.)](?= |-|$)|!(?=!!))")
 
 
 def file(page: "Page", curves: str = "", data: str = "") -> str:
