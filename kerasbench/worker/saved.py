@@ -28,6 +28,7 @@ from kerasbench.worker.source import ResolvedScenario, Source, workload_of
 
 CONFIG, METADATA = "config.json", "metadata.json"
 MAX_JSON_BYTES = 32 << 20  # a network of a thousand layers has two megabytes
+PARSED_BYTES = 512 << 20  # of Python objects: of a network they take ten times its JSON, of brackets alone sixty
 MAX_WORD = 80  # characters of what a file says and pages repeat
 BOMB_BYTES = 64 << 20  # of a member; Keras stores weights as they are, and looks from 256 MiB on
 BOMB_TIMES = 100
@@ -126,7 +127,7 @@ def outline(file: Path, *, trusted: bool, custom: bool) -> Outline:
     config, version, compiled = _read_keras(file) if file.suffix == ".keras" else _read_hdf5(file)
     try:
         inputs = list(_inputs(config)) or None
-    except (TypeError, ValueError, AttributeError, KeyError, IndexError) as error:
+    except (TypeError, ValueError, ArithmeticError, AttributeError, LookupError) as error:
         raise damaged(file, f"{type(error).__name__} in its inputs") from error
     for part in _objects(config):
         module = str(part.get("module")).partition(".")[0]
@@ -210,9 +211,13 @@ def _parsed(file: Path, content: str | bytes) -> dict[str, Any]:
     if len(content) > MAX_JSON_BYTES:
         raise ModelError(f"{file.name}: its configuration is larger than {in_words(MAX_JSON_BYTES)}: refused")
     try:
-        config = json.loads(content)
+        with limited_memory(PARSED_BYTES):
+            config = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise damaged(file, error) from None
+    except MemoryError:
+        taken = in_words(PARSED_BYTES)
+        raise ModelError(f"{file.name}: its configuration takes more than {taken} of memory: refused") from None
     if not isinstance(config, dict) or not isinstance(config.get("config", {}), dict):
         raise damaged(file, "its configuration is none")
     return config

@@ -1,6 +1,7 @@
 """What a saved model's file says, and why it cannot be loaded. Keras' words are those of 3.15.1."""
 
 import json
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -97,6 +98,31 @@ def test_what_is_no_model_is_said_to_be_none(tmp_path: Path, name: str, content:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ModelError, match="not a model that Keras 3 has saved, or damaged"):
         read(tmp_path / name)
+
+
+@pytest.mark.parametrize("size", ["1e999", "NaN", "true, 1e999"])
+def test_an_input_that_has_no_size_is_damaged(file: Path, size: str) -> None:
+    with zipfile.ZipFile(file, "w") as content:
+        content.writestr("config.json", json.dumps(ONE).replace("28, 28", size))
+    with pytest.raises(ModelError, match=r"damaged .*Error in its inputs"):
+        read(file)
+
+
+PARSE = """
+import sys
+from pathlib import Path
+from kerasbench.worker import saved
+saved.PARSED_BYTES = 32 << 20
+saved.outline(Path(sys.argv[1]), trusted=True, custom=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone refuses memory that is only asked for")
+def test_a_configuration_of_brackets_alone_is_not_made_of_them(file: Path) -> None:
+    written(file, {"config": {"a": [[]] * 1_000_000}})
+    command = [sys.executable, "-c", PARSE, str(file)]  # this process may have memory left that it once took
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "ModelError: mine.keras: its configuration takes more than 32 MiB of memory: refused" in ended.stderr
 
 
 @pytest.mark.parametrize("config", ["[]", '"text"', '{"config": []}', "[" * 200_000, "cut off"])
