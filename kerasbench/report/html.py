@@ -165,7 +165,7 @@ def of_explanation(found: Sequence[StepBreakdown]) -> list[str]:
         first, *others = explanation.sentences(one)
         advice = others[-max(1, len(one.advice)) :]  # the last ones: advice, or that there is none
         lines.append(" ".join([f"{one.row.label}, {one.column.label}:", first, *advice]))
-    return [blanked(line) for line in lines]
+    return lines
 
 
 def of_comparison(found: RunComparison) -> list[str]:
@@ -178,15 +178,15 @@ def of_comparison(found: RunComparison) -> list[str]:
     lines += [f"Not judged: {count(number, 'case')}: {why}." for why, number in found.unjudged.items()]
     slow = [one for one in found.changes if one.verdict is Verdict.SLOWER]
     lines += [f"{case_name(one.case)} takes {one.ratio.value:.2f} times as long as before." for one in slow]
-    lines += [f"{case_name(case)} fails now: {failure.cause}" for case, failure in found.failed]
-    return [blanked(line) for line in lines]
+    return [*lines, *(f"{case_name(case)} fails now: {failure.cause}" for case, failure in found.failed)]
 
 
 def text(lines: Sequence[str]) -> str:
     """Return what ``repr`` shows: the first lines, and how to see all."""
+    shown = [blanked(line) for line in lines]
     if len(lines) <= LINES:
-        return "\n".join(lines) or NOTHING
-    return "\n".join([*lines[: LINES - 1], f"... and {len(lines) - LINES + 1} more: print() shows all."])
+        return "\n".join(shown) or NOTHING
+    return "\n".join([*shown[: LINES - 1], f"... and {len(lines) - LINES + 1} more: print() shows all."])
 
 
 def notebook(page: Page, answers: Sequence[str] = ()) -> str:

@@ -180,6 +180,10 @@ def test_text_is_a_few_lines_whatever_was_measured() -> None:
     assert html.text(lines).splitlines() == [*lines[: html.LINES - 1], "... and 2 more: print() shows all."]
 
 
+def test_text_of_a_file_moves_no_cursor_in_a_notebook_s_text() -> None:
+    assert html.text(["a \x1b[31mred\x9b row"]) == "a  [31mred  row"
+
+
 def test_html_is_open_up_to_a_table_and_folded_below() -> None:
     table = sections.Table(["x"], [[sections.Cell("1")]])
     page = sections.Page("", [Section("All of it", table=table), Section("More", lines=["A line."])])
