@@ -65,6 +65,7 @@ def _trial(number: int, backend: str, device: Device, step_ms: float) -> TrialRe
             "parts": {name: Slices.of([*getattr(parts, name)][:2]) for name in ("arrays", "ready", "bare")},
         },
         prediction=[Latency(1, [made.MS, 2 * made.MS], slices), Latency(32, [made.MS] * 2, slices)],
+        sizes=dataclasses.replace(made.SIZES, left_out=["parts"]),
         throughput=Throughput(10, 32, [made.MS], slices),
         published=Published(9_000, [4_000, 5_000], {"loss": [1.0, 0.5], "accuracy": [0.5]}, 10, [7_000, 6_000]),
     )

@@ -24,7 +24,7 @@ from kerasbench.analysis.rankings import break_even
 from kerasbench.protocol.columns import CPU, Column, Options
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.messages import Failure
-from kerasbench.results.record import Purpose, RaceConfig
+from kerasbench.results.record import RaceConfig, RacePurpose
 from kerasbench.settings import BATCH_SIZE
 
 # What earlier runs know of the scatter between blocks is worth so many degrees of freedom. One block has none.
@@ -128,7 +128,7 @@ class Race:
     baseline: Column | None
     standings: list[Standing]  # the leader first, then the quickest; failures last
     rounds: int
-    purpose: Purpose
+    purpose: RacePurpose
     margin: float
     is_over: bool  # none of the others can be faster than the leader by more than the margin
 

@@ -265,7 +265,7 @@ def _left_out(row: Row) -> Iterator[Concern]:
     found = (measurement.sizes for case in row.cases.values() for _, measurement in case.trials)
     sizes = next((one for one in found if one is not None and one.left_out), None)
     if sizes is not None:
-        parts = ", ".join(dict.fromkeys(LEFT_OUT[stage] for stage in sizes.left_out))
+        parts = ", ".join(dict.fromkeys(LEFT_OUT.get(stage, stage) for stage in sizes.left_out))
         yield Concern(WarningKind.SLOW, row.label, [], f"without {parts}: one takes {sizes.step_ns / 1e9:.1f} s")
 
 

@@ -18,7 +18,7 @@ from kerasbench.protocol.columns import processors
 
 NAME = "KERASBENCH_MACHINE"  # the variable in which a user says which machine this is
 COMMIT = "KERASBENCH_COMMIT"  # the variable in which a user says which commit is measured
-FIT = re.compile(r"[A-Za-z0-9._-]{1,64}")  # a commit by SHA-256 has so many
+FIT = re.compile(r"[A-Za-z0-9._-]{1,64}")  # what either may be: a commit by SHA-256 has so many characters
 SALT = "kerasbench "  # machine-id(5): it is confidential, to be hashed with something of the program's own
 UUID_SHOWN = 12  # GPU-8f2a1c3d
 

@@ -31,7 +31,7 @@ from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
 from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, Protocol, counts_epochs, too_few_executions
-from kerasbench.results.record import Counted, Effort, RaceConfig, RunConfig
+from kerasbench.results.record import MAX_COLUMNS, Counted, Effort, RaceConfig, RunConfig
 from kerasbench.settings import BATCH_SIZE
 
 DOCTOR = "python -m kerasbench doctor shows what each backend finds, and what is wrong"
@@ -141,6 +141,9 @@ def make(
         if failure.code is Code.UNSUPPORTED
         and ((config.race and not _cannot_race(config, case.selected)) or case.options.warm_cache)
     ]
+    if (columns := len({case.column for case in [*cases, *(case for case, _ in absent)]})) > MAX_COLUMNS:
+        most = f"a run has {MAX_COLUMNS} at most"
+        raise UsageError(f"these are {columns} columns, and {most}: ask for fewer backends, devices or options")
     absent = [one for one in absent if one not in refused]  # what a backend does not have is a candidate less
     if not cases and not any(failure.code is Code.UNSUPPORTED for _, failure in absent):
         raise MissingBackend(_nothing_there(probes, config.devices))

@@ -33,6 +33,7 @@ from kerasbench.results.record import (
     Effort,
     Purpose,
     RaceConfig,
+    RacePurpose,
     ResumeConfig,
     RunConfig,
     SoakConfig,
@@ -313,7 +314,7 @@ def fastest(settings: Settings) -> RunConfig:
     config = _configured(settings, "steady", [DEFAULT_OPTIONS])
     if rounds is not None and rounds > MAX_ROUNDS:
         raise UsageError(f"a race has at most {MAX_ROUNDS} rounds, not {rounds}")
-    purpose, trains = cast("Purpose", settings.purpose), settings.purpose == "train"
+    purpose, trains = cast("RacePurpose", settings.purpose), settings.purpose == "train"
     varies_batch = BATCH_SIZE in settings.tries
     if varies_batch and not trains:
         raise UsageError(f"--try {BATCH_SIZE} is for training; leave --for {purpose} out, or give --batch-size")

@@ -6,6 +6,7 @@ And folders of them, which report foreign and damaged ones; several runs of one 
 import dataclasses
 import fcntl
 import io
+import json
 import os
 import re
 import time
@@ -21,18 +22,30 @@ import msgspec
 
 from kerasbench.errors import ResultsError
 from kerasbench.files import PARTIAL, read_plain, replace
+from kerasbench.host import FIT
 from kerasbench.protocol.columns import DEFAULT, CaseKey
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import Measurement
-from kerasbench.results.record import MAX_ROUNDS, SCHEMA, Counted, Group, Origin, Record, ScenarioRecord, TrialRecord
+from kerasbench.results.record import (
+    MAX_COLUMNS,
+    MAX_ROUNDS,
+    SCHEMA,
+    Counted,
+    Group,
+    Origin,
+    Record,
+    ScenarioRecord,
+    TrialRecord,
+)
 from kerasbench.results.times import step_ns
 from kerasbench.text import complain
 
 T = TypeVar("T")
 JOURNAL = ".jsonl"
 SHOWN = 40  # characters of what cannot be
-STAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{6}(-\d{1,3})?")  # a run's files are named after its start (_reserve)
+STAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{6}(-\d{1,3})?", re.ASCII)  # of a run's files, by its start (_reserve)
 LEFT_S = 3600.0  # a file is written in seconds, and a run that has reserved its name begins in as many
+NOT_PLAIN = re.compile(r"[^\n -~]")
 MAX_FILE_BYTES = 256 << 20  # thirty times a long run over all built-in scenarios
 
 
@@ -230,8 +243,9 @@ def _refuse(record: Record) -> None:
 
 
 def as_json(records: Sequence[Record]) -> str:
-    """Return runs as one JSON array."""
-    return msgspec.json.format(msgspec.json.encode(list(records)), indent=1).decode()
+    """Return runs as one JSON array, in which no character moves a terminal's cursor or turns its text around."""
+    text = msgspec.json.format(msgspec.json.encode(list(records)), indent=1).decode()
+    return NOT_PLAIN.sub(lambda found: found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1], text)
 
 
 class _Version(msgspec.Struct):
@@ -302,7 +316,7 @@ ONE_OR_MORE = """
     steps_per_epoch train_samples peak_flops
 """
 ZERO_OR_MORE = "wall_ns epoch_steps full_steps_per_epoch operations peak_rss_bytes peak_device_bytes memory_bytes"
-LEAST = dict.fromkeys(ONE_OR_MORE.split(), 1) | dict.fromkeys(ZERO_OR_MORE.split(), 0)
+LEAST = dict.fromkeys(ONE_OR_MORE.split(), 1) | dict.fromkeys(ZERO_OR_MORE.split(), 0) | {"width": 1e-9}
 
 
 def _problems(record: Record) -> Iterator[str]:
@@ -316,13 +330,25 @@ def _problems(record: Record) -> Iterator[str]:
     unknown = sorted({trial.scenario for trial in record.trials} - known)
     if unknown:
         yield f"trials of {', '.join(unknown[:3])}, which is none of its scenarios"
-    if not _is_time(record.started):  # files are named after it
-        yield f"it began at {record.started[:SHOWN]!r}"
+    if (columns := len({trial.column for trial in record.trials})) > MAX_COLUMNS:
+        yield f"{columns} columns, and a run has {MAX_COLUMNS} at most"
     if not 0 < record.minimal_effect < 1:
         yield "minimal_effect is out of range"
     race, rounds = record.config.race, record.config.effort.max_rounds
     if race and not (1 <= rounds <= MAX_ROUNDS and 0 < race.margin < 1):
         yield "the rounds or the margin of its race are out of range"
+    yield from _unfit_words(record)
+
+
+def _unfit_words(record: Record) -> Iterator[str]:
+    """Yield the texts that cannot be what they should."""
+    if not _is_time(record.started):  # files are named after it
+        yield f"it began at {record.started[:SHOWN]!r}"
+    times = (record.finished, *record.resumed, *(trial.ended for trial in record.trials))
+    if wrong := [time for time in times if time and not _is_time(time)]:
+        yield f"{wrong[0][:SHOWN]!r} is no time"
+    if record.machine.identifier and not FIT.fullmatch(record.machine.identifier):
+        yield f"a machine called {record.machine.identifier[:SHOWN]!r}"
 
 
 def _is_time(text: str) -> bool:

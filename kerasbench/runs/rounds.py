@@ -114,7 +114,7 @@ def sitting(record: Record, now_s: float, booted_s: float) -> int:
     measured = [trial for trial in record.trials if trial.measurement]
     if not measured:
         return 1
-    ended = max(trial.ended for trial in record.trials if trial.round)  # 0: it could not be tried
+    ended = max((trial.ended for trial in record.trials if trial.round), default="")  # 0: it could not be tried
     ended_s = text.seconds(ended or record.finished or record.started)
     is_another = now_s - ended_s > SITTING_ENDS_S or booted_s > ended_s
     return max(trial.sitting for trial in measured) + is_another

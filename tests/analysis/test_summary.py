@@ -160,11 +160,11 @@ def test_what_the_interval_shows_already_is_a_warning_without_a_mark() -> None:
 
 
 def test_a_row_that_left_something_out_for_slow_steps_says_what() -> None:
-    sizes = dataclasses.replace(made.SIZES, step_ns=5_200_000_000, left_out=["epoch", "predict_all"])
+    sizes = dataclasses.replace(made.SIZES, step_ns=5_200_000_000, left_out=["epoch", "predict_all", "naps"])
     trials = [made.trial(found=dataclasses.replace(made.measurement(), sizes=one)) for one in (made.SIZES, sizes)]
     assert [one for one in concerns(summarize(made.record(*trials[:1]))) if one.what is WarningKind.SLOW] == []
     (said,) = [one for one in concerns(summarize(made.record(*trials[1:]))) if one.what is WarningKind.SLOW]
-    assert said.detail == "without what an epoch costs beyond its steps, passes of predict: one takes 5.2 s"
+    assert said.detail == "without what an epoch costs beyond its steps, passes of predict, naps: one takes 5.2 s"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from kerasbench.plan.catalog import Selected
 from kerasbench.protocol.columns import Device, Environment, Options
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
 from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, Protocol
-from kerasbench.results.record import DEFAULT, PUBLISHED, SWEEP, Effort, Purpose, RaceConfig, RunConfig
+from kerasbench.results.record import DEFAULT, MAX_COLUMNS, PUBLISHED, SWEEP, Effort, RaceConfig, RacePurpose, RunConfig
 from tests import made
 
 CUDA = Device("cuda", 0, "NVIDIA H200")
@@ -46,6 +46,13 @@ def labels(cases: list[plan_cases.Case]) -> list[str]:
 def absent(plan: plan_cases.Plan) -> list[tuple[str, str]]:
     """Return what cannot be measured, and why."""
     return [(case.label, failure.cause) for case, failure in plan.absent]
+
+
+def test_more_columns_than_a_file_may_have_are_refused_before_they_are_measured() -> None:
+    threads = [Options(threads=number) for number in range(1, MAX_COLUMNS // 2 + 2)]
+    with pytest.raises(UsageError, match=rf"^these are {MAX_COLUMNS + 2} columns, and a run has {MAX_COLUMNS} at most"):
+        make(devices=["cpu"], options=threads)
+    assert make(devices=["cpu"], options=threads[:-1])
 
 
 @pytest.mark.parametrize(
@@ -326,7 +333,7 @@ def test_a_workload_that_only_keras_can_feed_has_no_twin() -> None:
     assert failure is not None and "dense has a pipeline of its own" in failure.cause
 
 
-def raced(device: str, *tries: str, steps: int = 1000, purpose: Purpose = "train") -> dict[str, list[str]]:
+def raced(device: str, *tries: str, steps: int = 1000, purpose: RacePurpose = "train") -> dict[str, list[str]]:
     """Return the labels of a race's candidates by backend, and of what is missing."""
     race = RaceConfig(purpose, tries=list(tries))
     found = make(chosen=[of_steps(steps)], devices=[device] if device else [], race=race)

@@ -7,7 +7,7 @@ import pytest
 from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.requests import Protocol
 from kerasbench.report.progress import LiveBlock, LogRatios, log_ratios, standing
-from kerasbench.results.record import Purpose, RaceConfig
+from kerasbench.results.record import RaceConfig, RacePurpose
 from tests import made
 
 
@@ -59,7 +59,7 @@ def test_blocks_count_alike_and_columns_that_are_gone_are_not_told() -> None:
 @pytest.mark.parametrize(
     ("purpose", "stage"), [("train", "train"), ("predict", "predict_batch"), ("predict-one", "predict_one")]
 )
-def test_a_race_is_told_by_what_it_is_about(purpose: Purpose, stage: str) -> None:
+def test_a_race_is_told_by_what_it_is_about(purpose: RacePurpose, stage: str) -> None:
     assert LiveBlock([made.case()], True, 0.03, [], RaceConfig(purpose)).headline == stage
 
 

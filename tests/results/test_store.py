@@ -1,6 +1,7 @@
 """A run's files: how they are written, which are read, and what cannot be in them."""
 
 import dataclasses
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -13,8 +14,8 @@ from kerasbench.analysis.findings import findings
 from kerasbench.errors import ResultsError
 from kerasbench.protocol.measurement import Measurement, Slice, Slices
 from kerasbench.report import page
-from kerasbench.results.record import MAX_ROUNDS, TrialRecord
-from kerasbench.results.store import MAX_FILE_BYTES, Store, clear_leftovers, load, result_files
+from kerasbench.results.record import MAX_COLUMNS, MAX_ROUNDS, TrialRecord
+from kerasbench.results.store import MAX_FILE_BYTES, STAMP, Store, as_json, clear_leftovers, load, result_files
 from tests import made
 
 STARTED = "2026-01-02T03:04:05Z"
@@ -252,6 +253,12 @@ def flops(operations: float) -> dict[str, Any]:
     return {"scenario": "dense", "workload": "default", "operations": operations}
 
 
+def divide(content: Any, more: int) -> None:
+    """Add a trial in each of so many other columns."""
+    trial = content["trials"][0]
+    content["trials"] += [trial | {"backend": f"b{number}"} for number in range(more - 1)]
+
+
 def workload(content: Any) -> Any:
     return content["scenarios"][0]["description"]["workloads"][0]
 
@@ -284,12 +291,38 @@ def workload(content: Any) -> Any:
         (of_first("scenario", "other"), "trials of other, which is none of its scenarios"),
         (lambda content: content.update(minimal_effect=0), "minimal_effect is out of range"),
         (lambda content: content["config"].update(race={"margin": -1}), "margin of its race are out of range"),
+        (lambda content: content["config"].update(race={"purpose": "build"}), r"Invalid enum value 'build'.*race"),
+        (lambda content: content["machine"].update(identifier="x {: onfocus=a }"), "a machine called 'x {: onfocus"),
+        (lambda content: content["machine"].update(identifier="x" * 65), "a machine called 'x"),
+        (lambda content: content.update(finished="soon"), "'soon' is no time"),
+        (lambda content: content.update(resumed=["2026-01-02T03:04:05Z", "x"]), "'x' is no time"),
+        (of_first("ended", "2026-01-02T03:04:05+01:00"), "'2026-01-02T03:04:05\\+01:00' is no time"),
+        (of_first("width", 0.0, "options"), "width is out of range"),
+        (lambda content: divide(content, MAX_COLUMNS), f"{MAX_COLUMNS + 1} columns, and a run has {MAX_COLUMNS} at"),
         (lambda content: content["config"].update(race={}, effort={"max_rounds": 13}), "rounds or the margin of its"),
     ],
 )
 def test_values_that_cannot_be_are_named(tmp_path: Path, edit: Edit, complaint: str) -> None:
     with pytest.raises(ResultsError, match=complaint):
         load(edited(tmp_path, edit))
+
+
+def test_a_run_may_have_as_many_columns_as_eight_cards_race_with(tmp_path: Path) -> None:
+    record = load(edited(tmp_path, lambda content: divide(content, MAX_COLUMNS - 1)))
+    assert len({trial.column for trial in record.trials}) == MAX_COLUMNS
+
+
+def test_names_that_runs_give_have_plain_digits() -> None:
+    assert STAMP.fullmatch("2026-01-02T030405-2")
+    assert not STAMP.fullmatch("２０２６-01-02T030405")
+
+
+def test_json_moves_no_cursor_and_holds_the_same() -> None:
+    text = "\x9b31m\x7f\u202e\U000e0041 Größe 日"
+    failure = dataclasses.replace(made.FAILURE, cause=text)
+    shown = as_json([made.record(made.trial(failure=failure))])
+    assert all(character.isprintable() or character == "\n" for character in shown) and "Größe 日" in shown
+    assert json.loads(shown)[0]["trials"][0]["failure"]["cause"] == text
 
 
 BUILDS = Slices.of([Slice(3, 30, done=3, rss_bytes=1 << 20)])

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kerasbench import text
 from kerasbench.analysis.cases import CaseSummary
 from kerasbench.analysis.summary import summarize
 from kerasbench.errors import ResultsError
@@ -760,3 +761,8 @@ def test_memory_that_a_soak_has_used_up_was_taken_by_no_other(store: Store, had_
     record = soak(store, worker, *CASES)
     assert worker.blocks == [["torch", "jax"]] + ([] if had_turn else [["jax"]])
     assert any(one.crowded for one in record.trials) is not had_turn
+
+
+def test_a_run_whose_trials_say_nothing_of_a_round_goes_on_by_when_it_began() -> None:
+    assert rounds.sitting(made.record(made.trial(0)), text.seconds("2026-01-02T03:34:05Z"), 0.0) == 1
+    assert rounds.sitting(made.record(made.trial(0)), text.seconds("2026-01-02T05:04:05Z"), 0.0) == 2
