@@ -30,7 +30,7 @@ from kerasbench.protocol.columns import (
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
-from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, Protocol, counts_epochs, too_few_executions
+from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, SOAK_TURNS, Protocol, counts_epochs, too_few_executions
 from kerasbench.results.record import MAX_COLUMNS, Counted, Effort, RaceConfig, RunConfig
 from kerasbench.settings import BATCH_SIZE
 
@@ -41,8 +41,6 @@ BATCHES = (4, 16)  # times the workload's: batch sizes that a race tries, if it 
 LARGER_BATCH = 4  # times the workload's: far enough to tell overhead from work, near enough to learn alike
 Probes = Mapping[Environment, ProbeReport | Failure]  # what each interpreter said of its backend
 Shared = tuple[str, str, Size | None, Column | None]  # scenario, workload, size; of versions what a pair has in common
-
-SOAK_TURNS = 9  # turns of a soak's column for one of its control, which is to stay as fresh as it was
 
 
 @dataclass(frozen=True)

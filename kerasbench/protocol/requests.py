@@ -77,6 +77,9 @@ def too_few_executions(steps_per_epoch: int, steps_per_execution: int) -> str:
     )
 
 
+SOAK_TURNS = 9  # turns of a soak's column for one of its control, which is to stay as fresh as it was
+
+
 @dataclass(frozen=True)
 class Sizes:
     """How much the columns of a row do besides their slices: the same for all of them, less where steps are slow."""

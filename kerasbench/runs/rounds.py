@@ -249,9 +249,6 @@ Launch = Callable[[Sequence[BlockMember], BlockPolicy, OnBlockEvent, bool], Sequ
 # Of the memory that a machine, or a container, has left, for a saved model whose user set no limit: a hostile one must
 # not bring it down.
 SAVED_SHARE = 0.75
-# The kernel's own period of a control group's quota (cpu.max): what a column used of it beyond its share is not taken
-# from the next one's.
-QUOTA_PERIOD_S = 0.1
 
 
 @dataclass
@@ -277,8 +274,7 @@ class Run:
     _folders: ExitStack = field(default_factory=ExitStack)
 
     def __post_init__(self) -> None:
-        quota_cores = self.state.quota_cores
-        self._rest_s = QUOTA_PERIOD_S if quota_cores is not None and quota_cores < self.planned.machine.cores else 0.0
+        self._rest_s = turns.rest_s(self.state.quota_cores, self.planned.machine.cores)
         free_bytes = min(self.planned.machine.memory_bytes, available_bytes())
         self._most_bytes = max(CHILD_BYTES, int(SAVED_SHARE * free_bytes))
         self.record = new_record(self.planned, self.state)

@@ -10,10 +10,9 @@ from functools import partial
 from types import MappingProxyType
 
 from kerasbench.analysis.estimates import median_error, t_quantile
-from kerasbench.plan.cases import SOAK_TURNS
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import ALL, BATCH, BUILD, CALLS, EPOCH, GENERATIONS, ONE, PARTS, TRAIN, Slice
-from kerasbench.protocol.requests import Protocol, counts_epochs
+from kerasbench.protocol.requests import SOAK_TURNS, Protocol, counts_epochs
 
 # The order of columns in a block's cycles.
 
@@ -57,6 +56,16 @@ def williams(columns: Sequence[int]) -> list[list[int]]:
     zigzag = [(step + 1) // 2 if step % 2 else (size - step // 2) % size for step in range(size)]  # 0, 1, n-1, 2, n-2
     square = [[columns[(place + shift) % size] for place in zigzag] for shift in range(size)]
     return square if size % 2 == 0 else [*square, *(order[::-1] for order in square)]
+
+
+# The kernel's own period of a control group's quota (cpu.max): what a column used of it beyond its share is not taken
+# from the next one's.
+QUOTA_PERIOD_S = 0.1
+
+
+def rest_s(quota_cores: float | None, cores: int) -> float:
+    """Return for how long nobody runs before each turn, on so many processors of which a group may use so much."""
+    return QUOTA_PERIOD_S if quota_cores is not None and quota_cores < cores else 0.0
 
 
 # When a stage of a block has enough slices.

@@ -32,7 +32,6 @@ LEFT_OUT = {
     "processes/group.py": "ends what a child has started",
     "processes/outcome.py": "what became of a trial, once it is over",
     "analysis/estimates.py": "how sure a number is",
-    "plan/cases.py": "which cases there are, which the record says",
 }
 COLUMNS = {
     column.label: column

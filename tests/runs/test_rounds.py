@@ -41,7 +41,7 @@ from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import ModelConfig, Protocol
 from kerasbench.results.record import QUICK, SWEEP, Effort, RaceConfig, Record, SoakConfig, TrialRecord, exactly
 from kerasbench.results.store import Store, load
-from kerasbench.runs import machine, rounds, rows
+from kerasbench.runs import machine, rounds, rows, turns
 from kerasbench.runs.machine import processors
 from kerasbench.runs.schedule import order_cases
 from tests import made
@@ -432,7 +432,7 @@ def test_a_run_goes_on_with_more_sizes_where_all_others_are_carried_over(store: 
     assert load(store.journal).trials == record.trials
 
 
-@pytest.mark.parametrize(("quota_cores", "rest_s"), [(None, 0.0), (0.5, rounds.QUOTA_PERIOD_S), (1e6, 0.0)])
+@pytest.mark.parametrize(("quota_cores", "rest_s"), [(None, 0.0), (0.5, turns.QUOTA_PERIOD_S), (1e6, 0.0)])
 def test_a_quota_recovers_between_turns(store: Store, quota_cores: float | None, rest_s: float) -> None:
     worker = FakeWorker()
     run(store, worker, count=1, state=made.state(quota_cores=quota_cores))

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from kerasbench.plan.cases import SOAK_TURNS
 from kerasbench.protocol.measurement import CALLS, GENERATIONS, STAGES, Slice
-from kerasbench.protocol.requests import Protocol
+from kerasbench.protocol.requests import SOAK_TURNS, Protocol
 from kerasbench.results.record import SWEEP
 from kerasbench.runs import turns
 from tests import made
