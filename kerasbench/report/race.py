@@ -42,8 +42,7 @@ def section(races: Sequence[Race]) -> Section:
     rows = [row for one in races for row in _ladder(one)]
     notes = [
         "×: how many times as long it takes as with the fastest: the median, with the 95 % interval.",
-        "A candidate leaves when it is slower by more than the margin, at 95 % one-sided. Its two-sided interval may "
-        "still begin below the margin (docs/method.md).",
+        "A candidate leaves when its whole interval, against the one that leads, is slower by more than the margin.",
     ]
     notes += [f"{WARNED}: see Warnings."] if any(cell.warned for row in rows for cell in row) else []
     figure = "samples a second" if any(BY_NAME[one.metric].unit == RATE for one in races) else "time"
