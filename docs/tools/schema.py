@@ -38,6 +38,8 @@ def written(root: type, title: str, types: dict[str, type]) -> str:
         for one in types[name].__mro__[-2::-1] if name in types else ():
             for field, comment in FIELD.findall(inspect.getsource(one)):
                 definition["properties"][field]["description"] = comment
+        if "description" in definition:  # a docstring, whose indentation Python 3.13 takes away by itself
+            definition["description"] = inspect.cleandoc(definition["description"])
     return json.dumps(schema, indent=1, sort_keys=True) + "\n"
 
 
