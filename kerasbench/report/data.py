@@ -283,10 +283,10 @@ def _of_contrasts(found: Findings) -> Iterator[_Pair]:
 
 def _of_versions(found: Findings) -> Iterator[_Pair]:
     for versus in found.versus:
-        for one in (*versus.differences, *versus.untouched):
+        figures = [*((one, False) for one in versus.differences), *((one, True) for one in versus.untouched)]
+        for one, is_untouched in figures:
             row, ratio = one.pair.row, _cost(one.ratio, one.metric)
-            untouched = one in versus.untouched
-            yield _Pair(row.key(one.pair.head), one.pair.base, one.metric, ratio, one.verdict, untouched)
+            yield _Pair(row.key(one.pair.head), one.pair.base, one.metric, ratio, one.verdict, is_untouched)
             if one.control is not None:
                 again = _cost(one.control.ratio, one.metric)
                 yield _Pair(row.key(one.pair.again), one.pair.base, one.metric, again, is_control=True)
