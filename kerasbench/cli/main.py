@@ -59,9 +59,6 @@ app = click.version_option(__version__, prog_name=NAME, message="%(prog)s %(vers
 def main(arguments: list[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
-    if sys.stdout is None:  # `kerasbench >&-`: what is opened next would get its number, and what is printed
-        complain("there is no standard output to print to: leave >&- out, or put > /dev/null in its place")
-        return EXIT_USAGE
     write_whatever_stdout_takes()
     try:
         _hold_streams()

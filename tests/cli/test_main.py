@@ -30,14 +30,6 @@ def test_run_is_meant_by_options_and_by_a_scenario(given: list[str], meant: list
     assert with_default_command(given, main.app.commands) == meant
 
 
-def test_without_a_standard_output_nothing_is_done(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.stdout", None)  # what Python makes of >&-
-    assert main.main(["list"]) == 2
-    assert capsys.readouterr().err.startswith("kerasbench: there is no standard output")
-
-
 def test_run_takes_scenarios_with_its_option_and_without(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[list[str]] = []
 

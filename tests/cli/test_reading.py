@@ -24,16 +24,6 @@ def test_list_shows_every_builtin_scenario(capsys: pytest.CaptureFixture[str]) -
     assert "resnet8" in table and "iris_mlp" not in table
 
 
-@pytest.mark.parametrize("more", [[], ["--check"]])
-def test_the_name_of_a_file_moves_no_cursor(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str]
-) -> None:
-    folder = stored(tmp_path / "a\x1b[31m\nb", 2.0)
-    main.main(["report", str(folder), *more])
-    lines = "".join(capsys.readouterr()).splitlines()
-    assert len(lines) == 2 and all(line.isprintable() and "a [31m b/" in line for line in lines)
-
-
 def stored(place: Path, *steps_ms: float, started: str = "2026-01-02T03:04:05Z") -> Path:
     """Put a run of so many rounds into a folder of its own."""
     trials = [
