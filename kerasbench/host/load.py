@@ -87,14 +87,15 @@ class Load:
 def disturbed_cycles(columns: Sequence[Mapping[int, Load]]) -> list[set[int]]:
     """Return the cycles of a stage that do not count, for each column, by what others took in its turns.
 
-    Each turn is judged, then each cycle, then sums of 2, 4, 8 and more of the cycles that are left, until a sum is long
-    enough for its rounding.
+    Each turn is judged. Of those that rounding leaves open, each cycle is judged, then sums of 2, 4, 8 and more of the
+    cycles that are left, until a sum is long enough for its rounding.
     """
     found = [{cycle for cycle, load in turns.items() if load.is_disturbed} for turns in columns]
-    left = sorted(set().union(*columns).difference(*found))
-    loads = {cycle: _sum(turns[cycle] for turns in columns if cycle in turns) for cycle in left}
+    unclear = [{cycle: load for cycle, load in turns.items() if load.is_rounding} for turns in columns]
+    left = sorted(set().union(*unclear).difference(*found))
+    loads = {cycle: _sum(turns[cycle] for turns in unclear if cycle in turns) for cycle in left}
     together = set[int]()
-    needed, length = any(load.is_rounding for turns in columns for load in turns.values()), 1
+    needed, length = True, 1
     while needed and left:
         spans = [left[start : start + length] for start in range(0, len(left), length)]
         sums = [_sum(loads[cycle] for cycle in span) for span in spans]
@@ -102,7 +103,7 @@ def disturbed_cycles(columns: Sequence[Mapping[int, Load]]) -> list[set[int]]:
         needed = sums[0].is_rounding and len(spans) > 1
         left = [cycle for cycle in left if cycle not in together]
         length *= 2
-    return [own | (together & turns.keys()) for own, turns in zip(found, columns, strict=True)]
+    return [own | (together & turns.keys()) for own, turns in zip(found, unclear, strict=True)]
 
 
 def _sum(loads: Iterable[Load]) -> Load:

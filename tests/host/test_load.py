@@ -85,6 +85,16 @@ def test_a_cycle_is_judged_by_all_its_columns() -> None:
     assert disturbed([column(*others_ms), column(0, 0), column(0, 0)], LoadLimit(counters=9)) == [[], [], []]
 
 
+def test_what_a_column_on_a_gpu_tolerates_hides_nothing_from_those_on_the_cpu() -> None:
+    slices = dict(enumerate([column(50, 50)] * 3))
+    limits = [LoadLimit(counters=16)] * 2 + [LoadLimit(above=0.96, counters=16)]
+    assert [[slice_.disturbed for slice_ in own] for own in load.judged(TRAIN, slices, limits)] == [
+        [True, True],
+        [True, True],
+        [False, False],
+    ]
+
+
 def test_a_system_that_tells_nothing_marks_nothing_and_a_card_s_mark_stays() -> None:
     silent = [Slice(1, 100 * MS, cycle, disturbed=cycle == 1) for cycle in range(3)]
     assert disturbed([silent, column(50, 0, 0)], LoadLimit()) == [[1], [0]]
