@@ -221,7 +221,7 @@ def _say_how_to_go_on(results: Path, scenarios: "Sequence[str]", config: "ModelC
 
 
 def _require_one(as_json: bool, options: Mapping[str, Any]) -> None:
-    if as_json and (options["hosts"] or options["cluster"]):
+    if as_json and (options.get("hosts") or options.get("cluster")):  # soak has neither
         raise UsageError("--json is of one machine; the result file of each is JSON: leave out --json")
 
 

@@ -84,13 +84,13 @@ def _hold_streams() -> None:
     """Open something in the place of streams that are closed: the next file would get their number, and their text.
 
     Raises:
-        UsageError: it is stdout, where the answer would be lost.
+        UsageError: stdout is closed (``kerasbench >&-``), and the answer would be lost.
     """
-    closed = [name for name in ("stdin", "stdout", "stderr") if getattr(sys, name) is None]
-    for name in closed:
-        setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), "r" if name == "stdin" else "w"))
-    if "stdout" in closed:
-        raise UsageError("stdout is closed, and what was found is printed there: send it to a file, or to /dev/null")
+    if sys.stdout is None:
+        raise UsageError("there is no standard output to print to: leave >&- out, or put > /dev/null in its place")
+    for name, mode in (("stdin", "r"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
 
 
 # What to do about errors of the system that name no file.

@@ -107,7 +107,7 @@ def defaults(folder: Path | None = None) -> dict[str, Any]:
             continue
         value = configuration[name]
         words = value if name == "backend" and isinstance(value, list) else [value]
-        if not all(isinstance(word, str) and word for word in words):
+        if not all(isinstance(word, str) and word and word.isprintable() for word in words):
             raise UsageError(f"{file}: {name} takes text, as --{name} does, not {value!r}")
         given[setting] = words if name == "backend" else value
     if "results" in given:

@@ -159,12 +159,12 @@ def whole_bytes(limit: float | None) -> int | None:
 
 def parse_size_bytes(text: str) -> int:
     """Return ``500m``, ``4g`` or ``1.5GiB`` in bytes; raise UsageError for anything else."""
-    return int(_quantity(text, BYTES, f"not a size of memory: {text!r}; say 500m or 4g"))
+    return int(_quantity(text, BYTES, f"--memory-limit takes a size of memory such as 500m or 4g, not {text!r}"))
 
 
-def parse_duration_s(text: str) -> float:
+def parse_duration_s(text: str, option: str = "--budget") -> float:
     """Return ``90``, ``90s``, ``10m`` or ``1.5h`` in seconds; raise UsageError for anything else."""
-    return _quantity(text, SECONDS, f"not a duration: {text!r}; say 90s, 10m or 1.5h")
+    return _quantity(text, SECONDS, f"{option} takes a time such as 90s, 10m or 1.5h, not {text!r}")
 
 
 def _quantity(text: str, units: Mapping[str, int], complaint: str) -> float:
@@ -401,7 +401,7 @@ def _configured(settings: Settings, kind: ProtocolKind, options: list[Options]) 
         effort=effort_of(settings.quick, settings.rounds, settings.rigorous, kind, budget_s),
         seed=settings.seed,
         data=cast("DataKind", settings.data),
-        timeout_s=parse_duration_s(timeout) if isinstance(timeout, str) else timeout,
+        timeout_s=parse_duration_s(timeout, "--timeout") if isinstance(timeout, str) else timeout,
         memory_limit_bytes=whole_bytes(parse_size_bytes(limit) if isinstance(limit, str) else limit),
         keep_env=variables.kept(settings.keep_env),
         control=settings.control or settings.rigorous,

@@ -52,6 +52,7 @@ def test_run_takes_scenarios_with_its_option_and_without(monkeypatch: pytest.Mon
         (["versus", "~nobody-of-that-name/keras", "keras==3.14.*"], "is neither a label, nor"),
         (["lst"], "'lst' is no command and no scenario; did you mean lstm or list? (kerasbench --help shows"),
         (["mnist_dens"], "did you mean mnist_dense"),
+        (["soak", "nonsense", "--json"], "unknown scenario 'nonsense'"),
         (["--resume", "--scenario", "mnist_dense"], "--resume reuses the interrupted run's options"),
     ],
 )

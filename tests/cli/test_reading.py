@@ -145,17 +145,6 @@ def test_history_prints_a_page_or_csv_and_draws_a_picture(tmp_path: Path, capsys
     assert mine.read_text() == "mine"
 
 
-def test_names_of_files_move_no_cursor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    place = stored(tmp_path / "a\x1b[31mb\nc", 2.0)
-    assert main.main(["report", str(place)]) == 0
-    (page,) = place.glob("*T*.md")
-    page.write_text(page.read_text().replace("2.0", "1.0"))
-    assert main.main(["report", str(place), "--check"]) == 1
-    out, err = capsys.readouterr()
-    assert str(place).replace("\x1b", " ").replace("\n", " ") in out
-    assert "\x1b" not in out + err and err.count("\n") == 1 and "differs from its data" in err
-
-
 def test_report_prints_bencher_s_format_of_one_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place = stored(tmp_path / "runs", 2.0, 2.01, 1.99)
     assert main.main(["report", str(place), "--format", "bmf"]) == 0

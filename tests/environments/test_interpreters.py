@@ -260,6 +260,7 @@ def test_no_file_no_default_and_a_file_that_is_passed_over_is_named_once(
         ("budget = 3", "budget takes text, as --budget does, not 3"),
         ('backend = ["jax", 3]', "backend takes text"),
         ('results = ["a"]', "results takes text"),
+        (r'results = "a\u0000b"', "results takes text"),
         ("trust = true", "knows results, budget, backend"),
     ],
 )

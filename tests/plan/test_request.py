@@ -47,8 +47,9 @@ def test_backends_and_devices_are_parsed_with_all_the_rest() -> None:
         (Settings(seed=-1), "--seed takes"),
         *((Settings(timeout=time_s), "--timeout takes") for time_s in (0, -1.0, math.inf, math.nan)),
         (Settings(data="none"), "unknown kind of data"),
-        (Settings(budget="soon"), "not a duration"),
-        (Settings(memory_limit="lots"), "not a size of memory"),
+        (Settings(budget="soon"), "--budget takes a time such as 90s, 10m or 1.5h, not 'soon'"),
+        (Settings(timeout="soon"), "--timeout takes a time"),
+        (Settings(memory_limit="lots"), "--memory-limit takes a size of memory such as 500m"),
         *((Settings(memory_limit=limit), "--memory-limit takes") for limit in (0, -1, 0.5, 4.5, math.inf, math.nan)),
         (Settings(memory_limit="0.0000001m"), "--memory-limit takes"),
         *((Settings(budget=budget_s), "--budget takes") for budget_s in (0, -1.0, math.inf, math.nan)),
@@ -295,11 +296,11 @@ def test_words_are_understood(parse: Callable[[Any], object], given: Any, meant:
     ("parse", "texts", "complaint"),
     [
         (request.parse_share, ["100%", "many", "-1%", "", 1.0, -0.1], "--threshold takes a share of less than 100 %"),
-        (request.parse_duration_s, ["", "m", "10 minutes", "-5m", "0", "1e9"], "not a duration"),
+        (request.parse_duration_s, ["", "m", "10 minutes", "-5m", "0", "1e9"], "--budget takes a time"),
         (
             request.parse_size_bytes,
             ["", "4", "g", "-1g", "0g", "4t", "4g4", "1e3m", "٤g"],
-            "not a size of memory: .*; say 500m or 4g",
+            "--memory-limit takes a size of memory such as 500m or 4g, not",
         ),
         (
             request.parse_inputs,
