@@ -224,9 +224,10 @@ def require_known(patterns: Sequence[str], model_config: ModelConfig = NOTHING, 
     """Raise, as ``select`` would, for a file that cannot be read or a name that means nothing; start no child."""
     own, wanted = _split(patterns)
     _require_models(own, model_config)
+    for name in (*(found["file"] for found in own), model_config.custom):
+        if name.encode(errors="replace").decode() != name:  # as it could not stand in the result
+            raise UsageError(f"{blanked(name)}: its name is not UTF-8: rename it")
     for found in own:
-        if found["file"].encode(errors="replace").decode() != found["file"]:
-            raise UsageError(f"{blanked(found['file'])}: its name is not UTF-8: rename it")
         _hash(Path(found["file"]), model_config)
     _candidates(wanted, suite)
 

@@ -249,6 +249,9 @@ def test_what_never_ends_is_no_scenario(tmp_path: Path, name: str) -> None:
 def test_what_may_be_a_scenario_is_not_looked_into_before_anything_starts(mine: Path) -> None:
     mine.write_text("import nothing_of_this_name")
     catalog.require_known([str(mine), "mnist_*", "iris_mlp/nonsense"])
+    for patterns, config in ((["\udcff.py"], ModelConfig()), (["a.keras"], ModelConfig(custom="\udcff.py"))):
+        with pytest.raises(UsageError, match=r"^ \.py: its name is not UTF-8: rename it$"):
+            catalog.require_known(patterns, config)
 
 
 def test_two_files_of_one_name_are_refused(mine: Path, tmp_path: Path) -> None:
