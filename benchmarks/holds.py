@@ -1,6 +1,7 @@
 """Do answers hold while something else runs? Many answers under many disturbances, next to those of the quiet machine.
 
     python benchmarks/holds.py measure results-of-holds --hours 1.5      goes on with what the folder has
+    python benchmarks/holds.py measure results-of-holds --quiet 0.5      half of the answers without a disturbance
     python benchmarks/holds.py judge results-of-holds
     python benchmarks/holds.py between results-of-holds                  by how much the quiet answers differ
 
@@ -37,6 +38,7 @@ HERE = Path(__file__).parent
 SCENARIOS = ("mnist_dense", "cifar10_cnn", "iris_mlp", str(HERE / "convnet.py"))
 NONE = "none"
 DRAWN = (NONE, *KINDS)
+QUIET_SHARE = 1 / len(DRAWN)  # of the answers
 DEFAULT_EFFORT = 0.08  # of the answers: one in three rounds takes as long as six quick ones
 QUIET_S = 3_600
 MISS = math.log(1.05)
@@ -71,14 +73,15 @@ def disturbed(kind: str) -> Iterator[None]:
         time.sleep(1)
 
 
-def measure(folder: Path, hours: float) -> None:
+def measure(folder: Path, hours: float, quiet_share: float) -> None:
     rng, ends_s = random.Random(), time.time() + hours * 3600
     while time.time() < ends_s:
         old = [scenario for scenario in SCENARIOS if time.time() - _quiet_s(folder, scenario) > QUIET_S]
         if old:
             one(folder, old[0], "quiet", quick=False)
         else:
-            one(folder, rng.choice(SCENARIOS), rng.choice(DRAWN), quick=rng.random() >= DEFAULT_EFFORT)
+            kind = NONE if rng.random() < quiet_share else rng.choice(list(KINDS))
+            one(folder, rng.choice(SCENARIOS), kind, quick=rng.random() >= DEFAULT_EFFORT)
 
 
 def _quiet_s(folder: Path, scenario: str) -> float:
@@ -182,10 +185,11 @@ def main() -> int:
     parser.add_argument("what", choices=("measure", "judge", "between"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--hours", type=float, default=1.0)
+    parser.add_argument("--quiet", type=float, default=QUIET_SHARE, help="share of answers without a disturbance")
     asked = parser.parse_args()
     if asked.what in ("judge", "between"):
         return {"judge": judge, "between": between}[asked.what](asked.folder)
-    measure(asked.folder, asked.hours)
+    measure(asked.folder, asked.hours, asked.quiet)
     return 0
 
 
