@@ -5,7 +5,7 @@
 Twelve candidates: four settings of each of three backends. The best is 0, 3, 10 or 30 % ahead of the next; the others
 lie up to three times behind it. The logarithm of a block's ratio scatters as in committed results: between backends by
 about 6.5 % (each backend's variance is drawn from a scaled inverse chi-square distribution), between settings of one
-backend by 2 %, and its slices know it to 2.8 %. Counted are races whose choice is
+backend by 3 %, and its slices know it to 2.8 %. Counted are races whose choice is
 within 5 % of the best, and the processes that were started, as a share of those of three blocks of all candidates.
 """
 
@@ -23,7 +23,7 @@ from kerasbench.results.record import RACE
 
 BACKENDS, SETTINGS = 3, 4
 MARGIN, LOOKS = 0.05, RACE.max_rounds
-BETWEEN_BACKENDS, BETWEEN_SETTINGS = 0.065, 0.02  # standard deviations of a block's log ratio
+BETWEEN_BACKENDS, BETWEEN_SETTINGS = 0.065, 0.03  # standard deviations of a block's log ratio
 OF_ONE_BACKEND = ASSUMED[Family.OPTIONS].blocks  # what a race assumes of these
 DEGREES = 2.2  # of the distribution of a backend's scatter, as committed results have it (benchmarks/moderated.py)
 WITHIN = 0.028  # what a block's slices leave unknown
