@@ -20,7 +20,7 @@ from kerasbench.plan import catalog
 from kerasbench.plan.catalog import Selected
 from kerasbench.processes import variables
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
-from kerasbench.protocol.columns import DTYPES, Device, Fp32, Malloc, Options, Size, parse_label
+from kerasbench.protocol.columns import DTYPES, Device, Environment, Fp32, Malloc, Options, Size, parse_label
 from kerasbench.protocol.requests import STRUCTURE, DataKind, Input, ModelConfig, ProtocolKind, fitting
 from kerasbench.results.record import (
     DEFAULT,
@@ -427,6 +427,7 @@ def validated(config: RunConfig) -> RunConfig:
     whole_bytes(config.memory_limit_bytes)
     if not isinstance(config.seed, int) or config.seed < 0:
         raise UsageError(f"--seed takes a whole number from 0 on, not {config.seed}")
+    parse_backends([Environment.parse(one).backend for one in config.environments])  # an interrupted run's
     return dataclasses.replace(config, backends=parse_backends(config.backends), devices=parse_devices(config.devices))
 
 

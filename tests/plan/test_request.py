@@ -85,6 +85,9 @@ def test_what_a_file_says_was_asked_for_is_looked_at_again() -> None:
     with pytest.raises(UsageError, match="unknown device"):
         request.validated(dataclasses.replace(RunConfig(), devices=["toaster"]))
     assert request.validated(RunConfig(options=[DEFAULT])) == RunConfig()
+    for other in ("nope", "nope@old", "@", "jax.x"):  # of an interrupted run, whose file may be anybody's
+        with pytest.raises(UsageError, match="unknown backend"):
+            request.validated(RunConfig(environments=["torch@old", other]))
 
 
 def test_what_is_said_of_a_model_goes_with_what_is_asked_for() -> None:
