@@ -62,6 +62,10 @@ def rng(request: pytest.FixtureRequest) -> random.Random:
     return random.Random(f"{os.environ[SEED]} {request.node.name}")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update", action="store_true", help="write the files in tests/golden/ again")
+
+
 def pytest_report_header() -> str:
     return f"random numbers: {SEED}={os.environ[SEED]}"
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,7 +12,7 @@ from kerasbench.host.noise import MachineState, Severity, Signal, Surroundings
 from kerasbench.host.nvidia import Sample
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.catalog import Entry, Selected
-from kerasbench.protocol.columns import DEFAULT, Device, Environment, Options
+from kerasbench.protocol.columns import DEFAULT, Column, Device, Environment, Options, parse_label
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.measurement import (
     Batch,
@@ -355,3 +355,90 @@ def described(run: Record, **different: Any) -> Record:
         workloads = [changed(workload, **different) for workload in one.description.workloads]
         scenarios.append(changed(one, description={"workloads": workloads}))
     return changed(run, scenarios=scenarios)
+
+
+GPU = Device("cuda", 0, "NVIDIA H200")
+PHASES = ("spawn", "worker", "import", "keras", "device", "load", "build", "first step", "train", "epoch")
+
+
+def wobbling(ms: float, seed: int, cycles: int = 8) -> list[float]:
+    """A time in each cycle, the same everywhere: they scatter by a percent or so, as ``seed`` says."""
+    level = 1 + (5 * seed % 7 - 3) / 1000
+    return [ms * level * (1 + ((37 * cycle + 17 * seed) % 13 - 6) / 1000) for cycle in range(cycles)]
+
+
+def latency(batch: int, calls_ms: Sequence[float], way: str = "predict_on_batch") -> Latency:
+    """A thousand calls in eight cycles, of which some take half as long again; the first of some ways compiles."""
+    slices = Slices.of(Slice(125, int(125 * ms * MS), cycle, 0, 0) for cycle, ms in enumerate(calls_ms))
+    calls_ns = [int(ms * MS * (1 + call % 25 / 50)) for ms in calls_ms for call in range(125)]
+    return Latency(batch, calls_ns, slices, way, 40 * MS if way == "compiled_call" else None)
+
+
+def steps(step_ms: float = 2.0, seed: int = 0) -> Measurement:
+    """A trial of which nothing is told but its steps, its epochs, and that it computed what it should."""
+    steps_ms = wobbling(step_ms, seed)
+    found = sliced(steps_ms, [10 + 2 * ms for ms in steps_ms[::-1]])
+    found = changed(found, training={"first_step_ns": None, "again_ns": []})
+    return dataclasses.replace(found, prediction=[], throughput=None, learning=None)
+
+
+def whole(step_ms: float = 2.0, seed: int = 0) -> Measurement:
+    """A trial of which everything is told that a steady run measures."""
+    passes = Slices.of(Slice(1, int(20 * ms * MS), cycle, 0, 0) for cycle, ms in enumerate(wobbling(step_ms, seed + 1)))
+    first_ms, again_ms = wobbling(300, seed), wobbling(20, seed)
+    found = changed(steps(step_ms, seed), training={"first_step_ns": int(first_ms[0] * MS)})
+    found = changed(found, training={"again_ns": [int(ms * MS) for ms in again_ms]})
+    return dataclasses.replace(
+        found,
+        prediction=[latency(1, wobbling(step_ms / 2, seed + 2)), latency(32, wobbling(step_ms * 0.8, seed + 3))],
+        throughput=Throughput(1_000, 32, passes.ns, passes),
+        learning=Learning(65, 2.3, 2.2, 1.4, 1.5 + seed % 7 / 1000, 0.5 + seed % 5 / 100),
+    )
+
+
+def in_blocks(
+    steps_ms: Mapping[Column, float],
+    measure: Callable[[float, int], Measurement] = whole,
+    rounds: Sequence[int] = (1, 2, 3),
+    first: int = 0,
+    **different: Any,
+) -> list[TrialRecord]:
+    """A block of these columns in each round, whose trials have all phases; ``first``: the blocks before these.
+
+    ``measure`` is asked for a trial by the time of its step, and by what it scatters by.
+    """
+    size = different.pop("size", None)
+    trials = []
+    for number in rounds:
+        for index, (column, ms) in enumerate(steps_ms.items()):
+            on_gpu = column.device != "cpu"
+            found = changed(
+                measure(ms, 7 * number + 3 * index),
+                resolved={"versions": {"python": "3.11.7", "keras": "3.15.1", column.backend: "2.1"}},
+                peak_device_bytes=(900 + number) << 20 if on_gpu else None,
+            )
+            made = in_block(
+                first + number,
+                found,
+                round_index=number,
+                backend=column.backend,
+                device=dataclasses.replace(GPU, index=parse_label(column.device)[1]) if on_gpu else CPU,
+                options=column.options.at(size) if size else column.options,
+                **different,
+            )
+            trials.append(dataclasses.replace(made, phases=phases(on_gpu)))
+    return trials
+
+
+def phases(on_gpu: bool = False) -> list[Phase]:
+    """All phases of a trial, each longer than the one before, with ever more memory."""
+    return [
+        Phase(
+            name,
+            (index * index) * 10 * MS,
+            (index + 1) ** 2 * 10 * MS,
+            peak_rss_bytes=(100 + 50 * index) << 20,
+            peak_device_bytes=(10 * index) << 20 if on_gpu else None,
+        )
+        for index, name in enumerate(PHASES)
+    ]

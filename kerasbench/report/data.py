@@ -14,8 +14,10 @@ from kerasbench.analysis.history import Series
 from kerasbench.analysis.metrics import BY_NAME, METRICS, RATE
 from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.ratios import in_row
+from kerasbench.analysis.series import SizeSeries
 from kerasbench.analysis.summary import Summary, concerns
 from kerasbench.analysis.versus import RunComparison
+from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import DEFAULT, CaseKey, Column
 from kerasbench.protocol.messages import Failure
 from kerasbench.report.document import (
@@ -37,8 +39,9 @@ from kerasbench.report.document import (
     Warned,
 )
 from kerasbench.report.race import to_write
-from kerasbench.results.record import Record
+from kerasbench.results.record import Record, TrialRecord
 from kerasbench.settings import EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS
+from kerasbench.text import count
 
 COMPARE, HISTORY, BISECT = "compare", "history", "bisect"
 
@@ -70,10 +73,10 @@ def of_run(found: Findings, records: Sequence[Record], file: Path | None = None)
         ),
         runs=runs,
         fastest=list(_fastest(found)),
-        results=[*_results(found.summary), *_parts(found.breakdowns)],
+        results=[*_results(found.summary), *_parts(found.breakdowns), *_costs(found.sweeps)],
         ratios=_ratios(found),
         failures=_failures(found.summary),
-        warnings=_warnings(found.summary),
+        warnings=list(_warnings(found.summary)),
         crossovers=list(_crossovers(found)),
         advice=list(_advice(found.breakdowns)),
         trends=list(_trends(found)),
@@ -187,6 +190,7 @@ UNITS = {
     "flops_per_s": "FLOP/s",
     "peak_flops_per_s": "FLOP/s",
 }
+FIXED, PER_SAMPLE = "fixed_step_ms", "per_sample_ms"  # of a sweep over batches
 
 
 def _parts(found: Sequence[StepBreakdown]) -> Iterator[Result]:
@@ -196,6 +200,21 @@ def _parts(found: Sequence[StepBreakdown]) -> Iterator[Result]:
         for metric, amount in zip(UNITS, amounts, strict=True):
             if amount is not None:
                 yield _result(case, metric, amount)
+
+
+def _costs(found: Sequence[SizeSeries]) -> Iterator[Result]:
+    """Yield what a step costs whatever its batch, and for each sample, where a line explains a series."""
+    for series in found:
+        row = next(iter(series.rows.values()))
+        for column, cost in series.costs.items():
+            case = _of_key(row.key(column)) | {"batch_size": None}
+            more: dict[str, Any] = {
+                "unit": "ms",
+                "trials": sum(step.trials for _, step in series.steps_ms(column)),
+                "sessions": None,
+            }
+            for metric, one in ((FIXED, cost.overhead), (PER_SAMPLE, cost.per_sample)) if cost.fits else ():
+                yield Result(**case, metric=metric, value=one.value, low=one.low, high=one.high, **more)
 
 
 def _ratio(found: LogEstimate, verdict: Verdict | None = None) -> dict[str, Any]:
@@ -224,7 +243,13 @@ class _Pair(NamedTuple):
 def _ratios(found: Findings) -> list[Ratio]:
     """Return each pair once: with its verdict, where it has one."""
     pairs: dict[tuple[CaseKey, Column, str], _Pair] = {}
-    for one in (*_of_races(found), *_over_fastest(found), *_of_contrasts(found), *_of_versions(found)):
+    for one in (
+        *_of_races(found),
+        *_over_fastest(found),
+        *_of_contrasts(found),
+        *_of_versions(found),
+        *_of_controls(found),
+    ):
         known = pairs.get(one[:3])
         if known is None or known.verdict is None:
             pairs[one[:3]] = one
@@ -292,6 +317,13 @@ def _of_versions(found: Findings) -> Iterator[_Pair]:
                 yield _Pair(row.key(one.pair.again), one.pair.base, one.metric, again, is_control=True)
 
 
+def _of_controls(found: Findings) -> Iterator[_Pair]:
+    for row, ranking in found.summary.ranked:
+        if ranking.control is not None:
+            again = row.key(ranking.control.column.with_options(control=True))
+            yield _Pair(again, ranking.control.column, row.headline, ranking.control.ratio, is_control=True)
+
+
 def _fastest(found: Findings) -> Iterator[Fastest]:
     for row, ranking, fastest in _ranked(found):
         clearly = ranking.proven and ranking.first is not None
@@ -314,26 +346,42 @@ def _failures(summary: Summary) -> list[Failed]:
     return [_failed(_of_key(row.key(column)), failure) for row, column, failure in summary.failures]
 
 
-def _warnings(summary: Summary) -> list[Warned]:
+def _warnings(summary: Summary) -> Iterator[Warned]:
     rows = {row.label: row for row in summary.rows}
-    warnings = []
     for one in concerns(summary):
-        row = rows.get(one.row)
-        size = row.size if row else None
-        warnings.append(
-            Warned(
-                kind=one.what,
-                scenario=row.scenario.name if row else None,
-                workload=row.workload.name if row else None,
-                batch_size=size.batch if size else None,
-                width=size.width if size else None,
-                configurations=[_configuration(column) for column in one.columns],
-                meaning=one.what.meaning,
-                detail=one.detail,
-                remedy=one.what.remedy,
-            )
+        yield _warned(one.what, rows.get(one.row), one.columns, one.detail)
+    yield from (_warned(signal.name, None, [], signal.reason) for signal in summary.record.noise)
+    for row in summary.rows:
+        own = (row.scenario.name, row.workload.name, row.size)
+        trials = [one for one in summary.record.trials if own == (one.scenario, one.workload, one.options.size)]
+        yield from _signals(row, trials)
+
+
+def _signals(row: Row, trials: Sequence[TrialRecord]) -> Iterator[Warned]:
+    """Yield what disturbed a row's trials: each signal once, with the reason of one that had it worst."""
+    for name in dict.fromkeys(signal.name for trial in trials for signal in trial.noise):
+        had = [(trial, signal) for trial in trials for signal in trial.noise if signal.name == name]
+        worst = max((signal for _, signal in had), key=lambda signal: signal.invalidates)
+        of_trials = f"{len({id(trial) for trial, _ in had})} of {count(len(trials), 'trial')}"
+        yield _warned(
+            name, row, list(dict.fromkeys(trial.column for trial, _ in had)), f"{worst.reason}; in {of_trials}"
         )
-    return warnings
+
+
+def _warned(kind: str, row: Row | None, columns: Sequence[Column], detail: str) -> Warned:
+    known = WarningKind(kind) if kind in set(WarningKind) else None  # none in a file that another version wrote
+    size = row.size if row else None
+    return Warned(
+        kind=kind,
+        scenario=row.scenario.name if row else None,
+        workload=row.workload.name if row else None,
+        batch_size=size.batch if size else None,
+        width=size.width if size else None,
+        configurations=[_configuration(column) for column in columns],
+        meaning=known.meaning if known else kind,
+        detail=detail,
+        remedy=known.remedy if known else "",
+    )
 
 
 def _crossovers(found: Findings) -> Iterator[Crossover]:
@@ -377,6 +425,7 @@ def _trends(found: Findings) -> Iterator[Trend]:
             unit_ms=one.unit_ns / 1e6,
             memory_grows=one.grows,
             memory_bytes_per_unit=one.memory,
+            device_memory_bytes_per_unit=one.device_memory,
             becomes_slower=one.slows,
             slower_share=one.slower,
         )

@@ -136,6 +136,7 @@ class Trend(Case):
     unit_ms: float
     memory_grows: bool
     memory_bytes_per_unit: Interval | None
+    device_memory_bytes_per_unit: Interval | None  # null where the device does not tell
     becomes_slower: bool
     slower_share: Interval | None  # 0.1: a unit takes 10 % longer at the end
 

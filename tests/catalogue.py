@@ -1,0 +1,441 @@
+"""A made run of every mode, variant, warning and failure, and of what becomes of runs, for the golden files."""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kerasbench.host.noise import Signal, of_machine, of_slices, of_surroundings
+from kerasbench.host.nvidia import Sample
+from kerasbench.protocol.columns import Column, Options, Size
+from kerasbench.protocol.measurement import Compiler, Generation, Measurement, Published, Slice, Slices
+from kerasbench.protocol.messages import Code, Failure
+from kerasbench.protocol.requests import Protocol, ProtocolKind
+from kerasbench.results.record import (
+    INTERRUPTED,
+    PUBLISHED,
+    QUICK,
+    RACE,
+    SWEEP,
+    Counted,
+    Effort,
+    RaceConfig,
+    Record,
+    SoakConfig,
+    TrialRecord,
+    exactly,
+)
+from kerasbench.results.store import load
+from tests import made
+
+Runs = list[Record]
+JAX, TENSORFLOW, TORCH = (Column(backend, "cpu") for backend in ("jax", "tensorflow", "torch"))
+JAX_GPU, TORCH_GPU, TORCH_SECOND_GPU = Column("jax", "gpu"), Column("torch", "gpu"), Column("torch", "gpu:1")
+HERE = "1" * 40  # a commit
+
+
+def run(*trials: TrialRecord, rounds: int = 3, **different: Any) -> Record:
+    """A run of them, in which nothing is of this day, this machine or this version."""
+    known = {"finished": "2026-01-02T04:05:06Z", "kerasbench": "1.0", "commit": HERE, "machine": {"identifier": "m1"}}
+    return made.changed(made.record(*trials, rounds=rounds), **(known | different))
+
+
+def bare(trials: Sequence[TrialRecord], **different: Any) -> list[TrialRecord]:
+    """The same trials without their phases, of which the longest runs tell."""
+    return [made.changed(one, phases=[], **different) for one in trials]
+
+
+def effort(kind: ProtocolKind) -> dict[str, Effort]:
+    return {"effort": exactly(3, Protocol(kind))}
+
+
+def torch(**options: Any) -> Column:
+    return Column("torch", "cpu", Options(**options))
+
+
+def steady() -> Runs:
+    dense = made.in_blocks({JAX: 2.0, TENSORFLOW: 3.0, TORCH: 2.02})
+    return [run(*dense, *made.in_blocks({JAX: 9.0, TORCH: 5.0}, made.steps, name="conv", first=3))]
+
+
+def quick() -> Runs:
+    return [run(*bare(made.in_blocks({JAX: 2.0, TORCH: 3.0}, rounds=[1])), rounds=1, config={"effort": QUICK})]
+
+
+def one_round() -> Runs:
+    """One after another, so that one round has no interval."""
+    alone = [made.trial(backend=backend, found=made.steps(ms)) for backend, ms in (("jax", 2.0), ("torch", 3.0))]
+    return [run(*alone, rounds=1, config={"effort": exactly(1)})]
+
+
+def published() -> Runs:
+    def measured(step_ms: float, seed: int) -> Measurement:
+        epochs_ns = [int(ms * 100 * made.MS) for ms in (4 * step_ms, *made.wobbling(step_ms, seed, 2))]
+        history = {"loss": [2.0, 1.0, 0.5], "accuracy": [0.5, 0.7, 0.9], "val_accuracy": [0.5, 0.6, 0.8]}
+        found = Published(sum(epochs_ns), epochs_ns, history, 1_000, [90 * made.MS, 30 * made.MS])
+        return dataclasses.replace(made.whole(step_ms, seed), published=found)
+
+    trials = made.in_blocks({JAX: 2.0, TORCH: 3.0}, measured, [1])
+    trials = [dataclasses.replace(one, block=0, protocol="published") for one in trials]
+    return [run(*trials, rounds=1, config={"effort": PUBLISHED})]
+
+
+def called(ms: float, seed: int, generations: Sequence[Generation] = ()) -> Measurement:
+    """Calls in every way, and texts that grow."""
+    ways = ("predict_on_batch", "call", "compiled_call", "predict_call")
+    calls = [
+        made.latency(batch, made.wobbling(ms * (1 + place) * (1 if batch == 1 else 1.5), seed + place), way)
+        for place, way in enumerate(ways)
+        for batch in (1, 32)
+    ]
+    return dataclasses.replace(made.predicting(), prediction=calls, parity=None, generations=list(generations))
+
+
+def bent(texts: Generation, way: str) -> Generation:
+    """Texts of which each token takes a little longer than the one before."""
+    counts_times = (zip(texts.counts, times_ns, strict=True) for times_ns in texts.times_ns)
+    times_ns = [[ns + count * count * made.MS // 100 for count, ns in of_slice] for of_slice in counts_times]
+    return dataclasses.replace(texts, way=way, times_ns=times_ns)
+
+
+def calls() -> Runs:
+    def measured(ms: float, seed: int) -> Measurement:
+        grows = (("call", 2.0), ("compiled_call", 1.0), ("own", 0.5))
+        texts = [bent(made.growing(made.wobbling(ms * factor, seed), prompt_ms=ms), way) for way, factor in grows]
+        return called(ms, seed, texts)
+
+    columns = {TORCH: 3.0, torch(native=True): 2.0, torch(warm_cache=True): 2.9}
+    return [made.untrained(run(*bare(made.in_blocks(columns, measured)), config=effort("calls")))]
+
+
+def prediction_only() -> Runs:
+    def measured(ms: float, seed: int) -> Measurement:
+        calls = [made.latency(1, made.wobbling(ms / 2, seed)), made.latency(32, made.wobbling(ms, seed + 1))]
+        return dataclasses.replace(made.predicting(), prediction=calls)
+
+    def one_at_a_time(ms: float, seed: int) -> Measurement:
+        return dataclasses.replace(made.predicting(batch=1), prediction=[made.latency(1, made.wobbling(ms, seed))])
+
+    single = made.in_blocks({JAX: 2.0, TORCH: 1.0}, one_at_a_time, name="single", first=3)
+    found = made.untrained(run(*bare([*made.in_blocks({JAX: 2.0, TORCH: 3.0}, measured), *single])))
+    single_rows = made.described(dataclasses.replace(found, scenarios=found.scenarios[1:]), batch=1)
+    return [dataclasses.replace(found, scenarios=[found.scenarios[0], *single_rows.scenarios])]
+
+
+def noisy(trials: Sequence[TrialRecord], *signals: Signal) -> list[TrialRecord]:
+    """The same trials; the first has these signals."""
+    return [dataclasses.replace(trials[0], noise=list(signals)), *trials[1:]]
+
+
+HOT = of_surroundings(
+    made.surroundings(made.state(throttle_count=3), made.state(thermal_level=1, throttle_count=7)), None
+)
+BATCHES = (1, 8, 64, 512)
+
+
+def stepped(step_ms: float, seed: int) -> Measurement:
+    """What a sweep measures: steps alone."""
+    return made.changed(made.steps(step_ms, seed), training={"epoch_steps": 0, "epochs": Slices.of(())})
+
+
+def sweep() -> Runs:
+    trials: list[TrialRecord] = []
+    for place, batch in enumerate(BATCHES):
+        columns = {JAX: (0.2, 0.5, 3.0, 24.0)[place], TORCH: (1.0, 1.1, 1.7, 6.0)[place]}
+        if batch < BATCHES[-1]:
+            columns |= {TORCH_GPU: (0.8, 0.85, 0.9)[place]}
+        trials += bare(made.in_blocks(columns, stepped, first=3 * place, size=Size(batch=batch)))
+    too_large = Failure(Code.OOM, "the GPU has no memory left", "take a smaller batch", "train")
+    trials.append(made.trial(failure=too_large, device=made.GPU, options=Options(batch=BATCHES[-1])))
+    for place, width in enumerate((0.5, 1.0, 2.0)):
+        columns = {JAX: (1.0, 2.0, 6.0)[place], TORCH: (2.0, 2.5, 3.0)[place]}
+        trials += bare(made.in_blocks(columns, stepped, first=20 + 3 * place, size=Size(width=width), name="conv"))
+    trials = [*noisy(trials[:1], *HOT), *trials[1:-1], *noisy(trials[-1:], *HOT)]
+    return [run(*trials, config={"effort": exactly(3, SWEEP)})]
+
+
+def explain() -> Runs:
+    def taken_apart(step_ms: float, seed: int) -> Measurement:
+        arrays_ms, *_ = made.wobbling(2 * step_ms, seed)
+        found = made.with_parts(arrays_ms, 0.75 * arrays_ms, 0.5 * arrays_ms, steady_ms=arrays_ms / 2)
+        return made.changed(found, training={"warmup": Slices.of([Slice(25, int(25 * arrays_ms * made.MS))])})
+
+    mine = made.in_blocks({TORCH: 2.0}, taken_apart)
+    rivals = made.in_blocks({torch(jit=True): 1.5, TORCH_GPU: 0.4})
+    larger = made.in_blocks({TORCH: 4.0}, stepped, size=Size(batch=128), first=3)
+    found = run(*mine, *rivals, *larger, config={"explain": True})
+    return [dataclasses.replace(found, flops=[Counted("dense", "default", 1e6)])]
+
+
+def versus() -> Runs:
+    old, new, again = (
+        torch(environment=name, control=again) for name, again in (("old", False), ("new", False), ("old", True))
+    )
+
+    def versions(trials: list[TrialRecord]) -> list[TrialRecord]:
+        """The head has another Keras, and nothing else."""
+        keras = {"old": "3.15.0", "new": "3.16.0"}
+        return [
+            made.changed(
+                one,
+                measurement={
+                    "resolved": {"versions": {"keras": keras[one.options.environment], "torch": "2.1"}},
+                },
+            )
+            for one in trials
+        ]
+
+    slower = versions(made.in_blocks({old: 2.0, new: 2.4, again: 2.0}))
+    same = bare(versions(made.in_blocks({old: 5.0, new: 5.0, again: 5.0}, made.steps, name="conv", first=3)))
+    broken = bare(versions(made.in_blocks({old: 1.0, again: 1.0}, made.steps, name="deep", first=6)))
+    failure = Failure(Code.ERROR, "AttributeError: no attribute 'ops'", "look at the lines above", "build", "a trace")
+    broken.append(made.trial(name="deep", failure=failure, options=new.options))
+    return [run(*slower, *same, *broken, config={"versus": ["old", "new"], "threshold": 0.03, "control": True})]
+
+
+def race() -> Runs:
+    fast, even = (Column("jax", "cpu", Options(steps_per_execution=count)) for count in (8, 32))
+    larger, bfloat = torch(batch_size=128), torch(dtype="mixed_bfloat16", threads=1)
+
+    def measured(ms: float, seed: int) -> Measurement:
+        return made.changed(made.steps(ms, seed), training={"first_step_ns": int(100 * ms * made.MS)})
+
+    first = made.in_blocks({fast: 1.0, even: 1.004, TENSORFLOW: 4.0, TORCH: 9.0, bfloat: 8.0}, measured, [1])
+    trials = [*first, *made.in_blocks({fast: 1.0, even: 1.004, TENSORFLOW: 4.0}, measured, [2, 3, 4])]
+    failure = Failure(Code.OOM, "out of memory", "take a smaller batch")
+    trials.append(made.trial(backend="torch", options=larger.options, failure=failure))
+    raced = RaceConfig(baseline="tensorflow", tries=["jit", "steps-per-execution", "batch-size"])
+    return [run(*bare(trials), rounds=4, config={"race": raced, "effort": RACE})]
+
+
+def going_on(slower: float, leak_bytes: int, turns: int, on_gpu: bool = False) -> Slices:
+    """Fifty steps of about a millisecond in each turn, which get slower, and leave more memory behind with each."""
+    slices = []
+    for cycle, ms in enumerate(made.wobbling(1.0, 0, turns)):
+        done = 55 * (cycle + 1)
+        ns, held = int(50 * ms * (1 + slower * cycle / turns) * made.MS), (500 << 20) + leak_bytes * done
+        slices.append(Slice(50, ns, cycle, 0, done=done, rss_bytes=held, device_bytes=held // 4 if on_gpu else None))
+    return Slices.of(slices)
+
+
+def soak() -> Runs:
+    goes_on = made.changed(made.steps(1.0), training={"slices": going_on(0.2, 64 << 10, 40, on_gpu=True)})
+    rests = made.changed(made.steps(1.0), training={"slices": going_on(0.0, 0, 40, on_gpu=True)})
+    found = {Options(): goes_on, Options(control=True): rests}
+    trials = [made.in_block(1, one, device=made.GPU, options=options) for options, one in found.items()]
+    asked = {"soak": SoakConfig(minutes=1.0), "effort": exactly(1, Protocol(soaks=True))}
+    builds = dataclasses.replace(made.predicting(), prediction=[], builds=going_on(0.0, 4 << 10, 40))
+    building = {"soak": SoakConfig("build", 1.0), "effort": exactly(1, Protocol("builds", soaks=True))}
+    return [
+        run(*trials, rounds=1, config=asked),
+        run(made.in_block(1, builds, name="conv"), rounds=1, config=building, started="2026-01-03T03:04:05Z"),
+    ]
+
+
+def variants() -> Runs:
+    """A column for each option."""
+    columns = {
+        TORCH: 3.0,
+        torch(jit=True): 2.0,
+        torch(jit=False): 3.0,
+        torch(dtype="bfloat16"): 1.5,
+        torch(threads=1): 4.0,
+        torch(malloc="keep"): 2.5,
+        torch(steps_per_execution=8): 2.9,
+        torch(native=True): 2.8,
+        torch(warm_cache=True): 3.0,
+        torch(control=True): 3.0,
+    }
+
+    def measured(ms: float, seed: int) -> Measurement:
+        return made.changed(made.steps(ms, seed), training={"first_step_ns": int(100 * ms * made.MS)})
+
+    return [run(*bare(made.in_blocks(columns, measured)), config={"control": True})]
+
+
+def devices() -> Runs:
+    tf32 = Column("torch", "gpu", Options(fp32="tf32"))
+    columns = {TORCH: 9.0, TORCH_GPU: 1.0, TORCH_SECOND_GPU: 1.1, tf32: 0.8, JAX: 6.0, JAX_GPU: 1.02}
+    trials = made.in_blocks(columns, made.steps)
+    return [run(*trials, machine={"identifier": "m1", "gpus": ["NVIDIA H200", "NVIDIA H200"]})]
+
+
+def environments() -> Runs:
+    """Interpreters with labels, that nobody compares as versions."""
+    labelled = [Column(backend, "cpu", Options(environment=name)) for backend in ("jax", "torch") for name in "ab"]
+    return [run(*bare(made.in_blocks(dict(zip(labelled, (2.0, 2.1, 3.0, 3.3), strict=True)), made.steps)))]
+
+
+def pair(name: str, torch_ms: float = 3.0, rounds: Sequence[int] = (1, 2, 3), **of_torch: Any) -> list[TrialRecord]:
+    """A row of two backends; of torch's trials something else is told."""
+    trials = bare(made.in_blocks({JAX: 2.0, TORCH: torch_ms}, made.steps, rounds, name=name))
+    return [made.changed(one, measurement=of_torch) if one.backend == "torch" else one for one in trials]
+
+
+def disturbed(share: float, stolen: bool = False) -> Slices:
+    """Slices in so many of which others took a processor, or a hypervisor did."""
+    slices = [Slice(50, 100 * made.MS, cycle, 0) for cycle in range(8)]
+    taken = {"steal_ns" if stolen else "others_ns": 100 * made.MS}
+    hit = [dataclasses.replace(one, disturbed=True, **taken) for one in slices[: int(share * 8)]]
+    return Slices.of([*hit, *slices[len(hit) :]])
+
+
+def warned_rows() -> list[TrialRecord]:
+    """A row for each warning of a case or of a row."""
+    ten = [Slice(50, 150 * made.MS, cycle, 0, 150 * made.MS, page_faults=60_000) for cycle in range(8)]
+    waited = [dataclasses.replace(one, page_faults=0, cpu_ns=one.ns // (4 if one.cycle == 1 else 1)) for one in ten]
+    flushed = {"versions": {"keras": "3.15.1"}, "subnormals": "flushed"}
+    learned = made.taught(made.whole())
+    scattered = [made.trial(index, "scattered", found=made.steps(ms)) for index, ms in ((1, 2.0), (2, 3.0), (3, 4.0))]
+    undecided = [made.disturbed(one) for one in pair("undecided")]
+    sittings = [*pair("sittings"), *pair("sittings", 6.0, (4, 5, 6))]
+    apart = [
+        one
+        for number in (1, 2, 3)
+        for first, columns in ((0, {JAX: 2.0, TORCH: 3.0}), (3, {TENSORFLOW: 2.5, TORCH: 3.0}))
+        for one in bare(made.in_blocks(columns, made.steps, [number], first, name="apart"))
+    ]
+    return [
+        *pair("idle", learning=dataclasses.replace(learned, batch_loss_after=learned.batch_loss_before)),
+        *pair("unjudged", parity=None),
+        *bare(scattered),
+        *pair("deviates", parity={"losses": [2.305, 2.2, 2.1], "sensitive": ["BatchNormalization"]}),
+        *pair("slow", sizes=dataclasses.replace(made.SIZES, step_ns=5_200 * made.MS, left_out=["epoch"])),
+        *pair("fallback", fallbacks={"Resize": 2}),
+        *pair("recompiled", compiler=Compiler(programs=5, while_measured=3)),
+        *pair("eager", compiler=Compiler(programs=5, eager="a graph ended early", breaks={"print": 2})),
+        *pair("subnormals", vanishing=0.5, parameters=200_000, resolved=flushed),
+        *pair("pages", training={"slices": Slices.of(ten)}),
+        *pair("waited", training={"slices": Slices.of(waited)}),
+        *pair("slices", rounds=[1, 2]),
+        *bare(made.in_blocks({JAX: 2.0, TORCH: 3.0}, lambda ms, seed: made.epochs_measurement(ms), [1, 2], name="few")),
+        *bare(made.in_blocks({JAX: 2.0, TORCH: 3.0, torch(control=True): 3.5}, made.steps, name="control")),
+        *undecided,
+        *(dataclasses.replace(one, sitting=1 + (one.round > 3)) for one in sittings),
+        *apart,
+        *pair("versions", resolved={"versions": {"keras": "3.14.0"}}),
+    ]
+
+
+def noisy_rows() -> list[TrialRecord]:
+    """A row for each signal of noise of a trial."""
+    throttled = made.surroundings(made.state(quota_throttled=1), made.state(quota_throttled=2))
+    gpu = made.surroundings(gpu=(Sample(900, ["hw_slowdown"], 90),), neighbours=(4321,))
+    on_gpu = bare(made.in_blocks({JAX_GPU: 2.0, TORCH_GPU: 3.0}, made.steps, name="gpu"))
+    return [
+        *noisy(pair("heat"), *HOT),
+        *noisy(pair("quota"), *of_surroundings(throttled, None)),
+        *noisy(pair("others"), *of_slices(disturbed(0.5))),
+        *noisy(pair("steal"), *of_slices(disturbed(0.25, stolen=True))),
+        *noisy(on_gpu, *of_surroundings(gpu, top_clock_mhz=1980)),
+    ]
+
+
+def warnings() -> Runs:
+    machine = made.state(busy_share=0.6, on_battery=True, low_power=True, governors=["powersave"], quota_cores=1.0)
+    return [run(*warned_rows(), *noisy_rows(), noise=of_machine(machine, made.MACHINE.cores))]
+
+
+FAILED = {
+    Code.UNAVAILABLE: ("torch is not installed", "pip install torch", "import"),
+    Code.UNSUPPORTED: ("the backend cannot compile on this device", "leave out --jit", "build"),
+    Code.OOM: ("it needs more memory than the machine has", "take a smaller batch", "train"),
+    Code.TIMEOUT: ("no answer in 300 s", "--timeout gives it longer", "first step"),
+    Code.CRASH: (made.FAILURE.cause, made.FAILURE.remedy, made.FAILURE.phase),
+    Code.WRONG_DEVICE: ("the weights lie on the CPU", "python -m kerasbench doctor", "checks"),
+    Code.NONFINITE: ("the loss of step 3 is nan", "take a smaller learning rate", "train"),
+    Code.INVALID: ("model() returned no model", "return a compiled keras.Model", "load"),
+    Code.ERROR: ("ValueError: no such layer", "look at the last lines", "build"),
+}
+
+
+def failures() -> Runs:
+    """A row for each code, in which one column fails and the other does not."""
+    trials = []
+    for code, (cause, remedy, phase) in FAILED.items():
+        failure = Failure(code, cause, remedy, phase, "the last line of the child")
+        trials += [
+            *bare(made.in_blocks({JAX: 2.0}, made.steps, [1], name=code)),
+            made.trial(name=code, failure=failure),
+        ]
+    parity = made.in_blocks({JAX: 2.0, TENSORFLOW: 2.0, TORCH: 3.0}, made.steps, [1], name=Code.PARITY)
+    wrong = made.changed(parity[-1], measurement={"parity": {"losses": [2.3, 2.9, 2.1]}})
+    return [run(*trials, *bare([*parity[:-1], wrong]), rounds=1)]
+
+
+def all_failed() -> Runs:
+    crashed = [made.trial(backend=backend, failure=made.FAILURE) for backend in ("jax", "torch")]
+    return [run(*crashed, rounds=0, stopped_because="every case has failed")]
+
+
+def interrupted() -> Runs:
+    """In the third round, of which nothing counts."""
+    trials = [*made.in_blocks({JAX: 2.0, TORCH: 3.0}, made.steps, [1, 2])]
+    trials += made.in_blocks({JAX: 99.0}, made.steps, [3])
+    return [run(*bare(trials), rounds=2, stopped_because=INTERRUPTED, finished="")]
+
+
+def resumed() -> Runs:
+    """On another day, which is another sitting."""
+    later = [dataclasses.replace(one, sitting=2) for one in pair("dense", 3.6, (4, 5, 6))]
+    return [run(*pair("dense"), *later, rounds=6, resumed=["2026-01-03T03:04:05Z"])]
+
+
+def merged() -> Runs:
+    """Runs of one machine: a newer one of a row, a sweep of it, and an explanation that stands behind both."""
+    older = run(*pair("dense"), *pair("conv"))
+    newer = run(*pair("dense", 3.1), started="2026-01-03T03:04:05Z", commit="2" * 40)
+    (swept,), (explained,) = sweep(), explain()
+    first = [one for one in swept.trials if one.scenario == "dense" and one.options.batch in (1, 512)]
+    swept = made.changed(swept, trials=first, scenarios=swept.scenarios[:1], started="2026-01-04T03:04:05Z")
+    return [older, newer, swept, dataclasses.replace(explained, started="2026-01-05T03:04:05Z")]
+
+
+def machines() -> Runs:
+    """One is slower, the other has a GPU."""
+    slow = run(*pair("dense"), *pair("conv"))
+    trials = made.in_blocks({JAX: 1.0, TORCH: 1.5, TORCH_GPU: 0.2}, made.steps)
+    other = run(*bare(trials), machine={"identifier": "m2", "chip": "Chip 10", "gpus": ["NVIDIA H200"]})
+    return [slow, dataclasses.replace(other, started="2026-01-03T03:04:05Z")]
+
+
+def over_time(torch_ms: Sequence[float], first_day: int = 1, keras: str = "", **different: Any) -> Runs:
+    """Runs on every second day, each of its commit, and with its Keras."""
+    runs = []
+    for place, ms in enumerate(torch_ms):
+        resolved = {"versions": {"keras": keras or f"3.1{place}.0", "torch": "2.1", "jax": "0.9"}}
+        trials = [made.changed(one, code="c0de", measurement={"resolved": resolved}) for one in pair("dense", ms)]
+        day = first_day + 2 * place
+        runs.append(run(*trials, started=f"2026-02-{day:02d}T03:00:00Z", commit=f"{day:040x}", **different))
+    return runs
+
+
+def of_schema_5() -> Runs:
+    """A file as the first release of this schema wrote it."""
+    return [load(Path(__file__).parent / "golden" / "schema_5.json")]
+
+
+RUNS: Mapping[str, Callable[[], Runs]] = {
+    "run": steady,
+    "run_quick": quick,
+    "run_one_round": one_round,
+    "run_published": published,
+    "run_calls": calls,
+    "run_prediction_only": prediction_only,
+    "run_variants": variants,
+    "run_devices": devices,
+    "run_environments": environments,
+    "sweep": sweep,
+    "explain": explain,
+    "versus": versus,
+    "fastest": race,
+    "soak": soak,
+    "warnings": warnings,
+    "failures": failures,
+    "all_failed": all_failed,
+    "interrupted": interrupted,
+    "resumed": resumed,
+    "merged": merged,
+    "machines": machines,
+    "file_of_schema_5": of_schema_5,
+}

@@ -1,0 +1,225 @@
+"""What CSV and JSON say of a made run of every mode, variant, warning and failure: nothing of it gets lost.
+
+After a change of what they say: python -m pytest tests/test_golden.py --update
+"""
+
+import csv
+import dataclasses
+import difflib
+import inspect
+import io
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from kerasbench import api
+from kerasbench.analysis.bisect import bisect
+from kerasbench.analysis.estimates import Verdict
+from kerasbench.analysis.metrics import METRICS
+from kerasbench.analysis.table import MEASURED, NAMES
+from kerasbench.cli.main import main
+from kerasbench.host.noise import WarningKind
+from kerasbench.protocol.columns import CaseKey, Column, Options
+from kerasbench.protocol.messages import Code
+from kerasbench.report import data, document
+from kerasbench.report.document import Document
+from kerasbench.results.record import Record
+from tests import catalogue, made
+from tests.analysis.test_bisect import exactly
+
+GOLDEN = Path(__file__).parent / "golden"
+UPDATE = "python -m pytest tests/test_golden.py --update"
+NUMBER = re.compile(r"(?<![\w.+-])-?\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")
+DIGITS = 6  # of a number: the last ones of a logarithm differ between systems
+LINES = 60  # of a difference, that are shown
+Printed = dict[str, str]  # by the name of the golden file
+
+
+def rounded(text: str) -> str:
+    return NUMBER.sub(lambda number: repr(float(f"{float(number[0]):.{DIGITS}g}")), text)
+
+
+def in_lines(document: Mapping[str, Any]) -> str:
+    """Return JSON with a line for each record."""
+    parts = []
+    for name, value in document.items():
+        if isinstance(value, list) and value:
+            records = ",\n".join(json.dumps(one, allow_nan=False) for one in value)
+            parts.append(f"{json.dumps(name)}: [\n{records}\n]")
+        else:
+            parts.append(f"{json.dumps(name)}: {json.dumps(value, allow_nan=False)}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def rows(records: Sequence[Mapping[str, object]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()
+
+
+class Shell:
+    """What commands print in a folder of result files."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder, self._capsys = folder, capsys
+
+    def store(self, runs: Sequence[Record], folder: str = "results") -> None:
+        for one in runs:
+            made.stored(self.folder / folder, one)
+
+    def __call__(self, *words: str) -> str:
+        assert main([*words]) == 0
+        return self._capsys.readouterr().out
+
+    def json(self, *words: str) -> str:
+        return in_lines(json.loads(self(*words, "--json")))
+
+
+@pytest.fixture
+def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
+    monkeypatch.chdir(tmp_path)
+    return Shell(tmp_path, capsys)
+
+
+def of_runs(name: str, shell: Shell) -> Printed:
+    """What is said of runs that were measured here: as CSV of each, and as JSON of all together."""
+    shell.store(catalogue.RUNS[name]())
+    found = api.load(shell.folder / "results")
+    found = api.KINDS[api.command_of(found.records[0])](found.records)  # as it is returned by what has measured it
+    texts = {"csv": shell("report", "results", "--format", "csv"), "json": in_lines(found.to_data())}
+    if isinstance(found, api.Versions):
+        texts["figures.csv"] = rows(found.to_dicts())
+    return texts
+
+
+def of_machines(name: str, shell: Shell) -> Printed:
+    for number, one in enumerate(catalogue.machines(), start=1):
+        shell.store([one], f"results/m{number}")
+    several = [f"results/m{number}" for number in (1, 2)]
+    texts = {"csv": shell("report", *several, "--format", "csv"), "json": shell.json("compare", *several, several[0])}
+    return texts | {"m1.m2.json": shell.json("compare", *several)}
+
+
+def of_comparison(name: str, shell: Shell) -> Printed:
+    """Three runs of each side by turns, a case with one of each, and a case that fails by now."""
+    old, new = catalogue.over_time((3.0, 3.01, 2.99), 1, "3.15.0"), catalogue.over_time((4.0, 4.01, 3.99), 2, "3.16.0")
+    broken = made.trial(failure=made.FAILURE, name="conv")
+    shell.store([*old, catalogue.run(*catalogue.pair("conv"), *catalogue.pair("deep"))], "old")
+    shell.store([*new, catalogue.run(broken, *catalogue.pair("deep", 3.5))], "new")
+    figures = rows(api.compare("old", "new").to_dicts())
+    return {"json": shell.json("compare", "old", "new"), "figures.csv": figures}
+
+
+def of_history(name: str, shell: Shell) -> Printed:
+    """Of two machines, whose lines are apart."""
+    shell.store(catalogue.over_time((3.0, 6.0, 2.0)))
+    shell.store(catalogue.over_time((2.0, 2.1), machine={"identifier": "m2"}))
+    return {"json": shell.json("history", "results"), "csv": shell("history", "results", "--csv")}
+
+
+def of_search(name: str, shell: Shell) -> Printed:
+    """One that finds the version, and one that a probe ends which says nothing."""
+    case = CaseKey("dense", "default", Column("torch", "cpu"))
+    versions = [f"keras==3.{minor}" for minor in range(6)]
+
+    def searched(why: str = "") -> str:
+        measure = exactly([1.0, 1.0, 1.0, 1.0, 1.25, 1.25], v2=why)
+        control = made.estimate(1.0, 1.01, trials=6)
+        found = bisect(6, lambda index: dataclasses.replace(measure(index), control=control))
+        return in_lines(data.of_search(found, versions, case).to_data())
+
+    return {"json": searched(), "undecided.json": searched("keras==3.0 differs from itself")}
+
+
+PRINTED: Mapping[str, Callable[[str, Shell], Printed]] = {
+    **dict.fromkeys(catalogue.RUNS, of_runs),
+    "machines": of_machines,
+    "compare": of_comparison,
+    "history": of_history,
+    "bisect": of_search,
+}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_csv_and_json_are_as_they_were(name: str, shell: Shell, request: pytest.FixtureRequest) -> None:
+    texts = {f"{name}.{kind}": rounded(text) for kind, text in PRINTED[name](name, shell).items()}
+    if request.config.getoption("update"):
+        for file, text in texts.items():
+            (GOLDEN / file).write_text(text, encoding="utf-8")
+    differing = [line for file, text in texts.items() for line in difference(file, text)]
+    if differing:
+        shown = "\n".join(differing[:LINES])
+        pytest.fail(f"{shown}\n… {len(differing)} lines in all. If they are meant: {UPDATE}", pytrace=False)
+
+
+def difference(file: str, text: str) -> Iterator[str]:
+    known = GOLDEN / file
+    before = known.read_text(encoding="utf-8").splitlines() if known.exists() else []
+    return difflib.unified_diff(before, text.splitlines(), f"tests/golden/{file}", "now", n=0, lineterm="")
+
+
+RECORD = GOLDEN / "schema_5.json"  # a result file, and not what is said of one
+
+
+@pytest.fixture(scope="module")
+def documents() -> list[Document]:
+    return [msgspec.json.decode(file.read_bytes(), type=Document) for file in GOLDEN.glob("*.json") if file != RECORD]
+
+
+@pytest.fixture(scope="module")
+def observed() -> list[dict[str, str]]:
+    """The lines of all CSV whose columns are the contract."""
+    tables = (csv.DictReader(io.StringIO(file.read_text(encoding="utf-8"))) for file in GOLDEN.glob("*.csv"))
+    return [line for table in tables if tuple(table.fieldnames or ()) == NAMES for line in table]
+
+
+def test_there_is_a_file_of_each_and_no_other() -> None:
+    names = {file.name.partition(".")[0] for file in GOLDEN.iterdir()}
+    assert names == {*PRINTED, RECORD.stem}
+
+
+def test_they_have_every_mode_variant_warning_failure_and_metric(
+    documents: list[Document], observed: list[dict[str, str]]
+) -> None:
+    cases = [case for one in documents for case in (*one.results, *one.failures)]
+    options = {name for case in cases for name in case.configuration.options}
+    assert {one.command for one in documents} == {*api.KINDS, data.COMPARE, data.HISTORY, data.BISECT}
+    assert options == {each.name for each in dataclasses.fields(Options)} - {"batch", "width"}  # sizes have fields
+    assert {warned.kind for one in documents for warned in one.warnings} == set(WarningKind)
+    assert {failed.code for one in documents for failed in one.failures} == set(Code)
+    assert {ratio.verdict for one in documents for ratio in one.ratios} == {*Verdict, None}
+    assert {line["metric"] for line in observed} - {""} == {metric.name for metric in METRICS}
+    assert {line["status"] for line in observed} == {MEASURED, *Code}
+
+
+def test_they_have_every_field_with_something_in_it(documents: list[Document], observed: list[dict[str, str]]) -> None:
+    assert {name for line in observed for name in NAMES if line[name]} == {*NAMES}
+    types = [one for one in vars(document).values() if isinstance(one, type) and dataclasses.is_dataclass(one)]
+    fields = {field for one in types for field in own_fields(one)}
+    assert fields - {said for one in documents for said in filled(one)} == NOT_SAID
+
+
+NOT_SAID = {("Run", "result_file")}  # of results that were read
+
+
+def own_fields(kind: type) -> list[tuple[str, str]]:
+    return [(kind.__name__, name) for name in inspect.get_annotations(kind)]
+
+
+def filled(value: object) -> Iterator[tuple[str, str]]:
+    """Yield the fields that are not empty, of a record and of all within it, by the class that has them."""
+    if isinstance(value, list):
+        for one in value:
+            yield from filled(one)
+    elif dataclasses.is_dataclass(value):
+        for kind in inspect.getmro(type(value))[:-1]:
+            yield from (field for field in own_fields(kind) if getattr(value, field[1]))
+        for part in vars(value).values():
+            yield from filled(part)
