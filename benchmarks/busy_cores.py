@@ -33,17 +33,17 @@ def main(pattern: str, cores: int, pairs: int, names: list[str]) -> None:
             for name in names:
                 logs[name].append(math.log(busy_ms[name] / quiet_ms[name]))
     print(f"{selected.label}, times as long beside {count(cores, 'busy core')}, in {count(pairs, 'pair')} of blocks")
-    for name, own in logs.items():
-        times = [math.exp(log) for log in (statistics.fmean(own), min(own), max(own))]
+    for name, in_pairs in logs.items():
+        times = [math.exp(log) for log in (statistics.fmean(in_pairs), min(in_pairs), max(in_pairs))]
         print("  {:<10} {:.2f} ({:.2f} to {:.2f})".format(name, *times))
 
 
 def steps_ms(columns: list[Column], index: int) -> dict[str, float]:
     """Return the median step of each column in one block, all its slices counted."""
-    found = launched(columns, {column.name: STEPS for column in columns}, draw_orders(f"0/{index}"), alone=True)
+    outcomes = launched(columns, {column.name: STEPS for column in columns}, draw_orders(f"0/{index}"), alone=True)
     return {
         column.name: measured.training.median_ns / 1e6
-        for column, (_, measured) in zip(columns, found, strict=True)
+        for column, (_, measured) in zip(columns, outcomes, strict=True)
         if measured.training
     }
 

@@ -111,8 +111,8 @@ def launched(
 
 def one(column: Column, protocol: Protocol) -> tuple[Outcome, Measurement]:
     """Run one trial by itself; raise RuntimeError where it fails."""
-    (found,) = launched([column], {column.name: protocol}, turns.draw_orders("0"), True)
-    return found
+    (measured,) = launched([column], {column.name: protocol}, turns.draw_orders("0"), True)
+    return measured
 
 
 def step_ms(column: Column, protocol: Protocol) -> float:

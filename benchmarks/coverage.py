@@ -56,9 +56,9 @@ def ratio(
     """Return the estimate of a ratio that is ``factor``; the machine slows down by ``drift`` until the last block."""
     speeds = [1 + drift * index / blocks for index in range(blocks)]
     paired = [by_slices(trial(rng, scatter, factor * speed), trial(rng, scatter, speed)) for speed in speeds]
-    found = over_blocks([one for one in paired if one is not None], assumed)
-    assert found is not None
-    return found
+    combined = over_blocks([block for block in paired if block is not None], assumed)
+    assert combined is not None
+    return combined
 
 
 def held(found: Sequence[LogEstimate]) -> float:
@@ -83,10 +83,10 @@ def main(scatters: Sequence[float] = (0.01, 0.03, 0.10)) -> None:
     rng = random.Random(0)
     for family, between in itertools.product(Family, BETWEEN_BLOCKS):
         assumed = ASSUMED[family].blocks
-        found = [ratio(rng, 1, between / math.sqrt(2), assumed=assumed) for _ in range(RUNS)]
+        estimates = [ratio(rng, 1, between / math.sqrt(2), assumed=assumed) for _ in range(RUNS)]
         print(
             f"ratios scatter by {between:.0%} between blocks and {assumed:.1%} is assumed ({family.name}), one block: "
-            f"coverage {held(found):.1%}, same case called different {called(found):.2%}",
+            f"coverage {held(estimates):.1%}, same case called different {called(estimates):.2%}",
             flush=True,
         )
     for scatter in scatters:

@@ -75,8 +75,15 @@ class Ratio:
 def program(case: CaseSummary) -> tuple[object, ...]:
     """Return what was in force of the options that make columns."""
     trial, measurement = case.trials[0]
-    found = measurement.resolved
-    in_force = (found.jit, found.dtype_policy, found.fp32, found.threads, found.steps_per_execution, found.malloc)
+    resolved = measurement.resolved
+    in_force = (
+        resolved.jit,
+        resolved.dtype_policy,
+        resolved.fp32,
+        resolved.threads,
+        resolved.steps_per_execution,
+        resolved.malloc,
+    )
     return (trial.options.native, *in_force)
 
 
@@ -89,13 +96,13 @@ def kind_of(pair: tuple[CaseSummary, CaseSummary]) -> str:
 
 def read(folders: Sequence[Path]) -> None:
     """Write the ratios of all sessions; a run is known by the options of its columns."""
-    found: dict[tuple[str, str, tuple[str, str], str], Ratio] = {}
+    by_key: dict[tuple[str, str, tuple[str, str], str], Ratio] = {}
     sessions = []
     for index, folder in enumerate(folders):
         records = [load(file) for file in sorted(folder.glob("*.json"))]
-        sessions.append([f"{one.started} to {one.finished}" for one in records])
+        sessions.append([f"{record.started} to {record.finished}" for record in records])
         for record in records:
-            run = ", ".join(one.label or "default" for one in record.config.options)
+            run = ", ".join(options.label or "default" for options in record.config.options)
             for row in summarize(record).rows:
                 for pair in neighbours(row.cases.values()):
                     (first, _), (second, _) = (case.trials[0] for case in pair)
@@ -104,22 +111,22 @@ def read(folders: Sequence[Path]) -> None:
                         key = (run, row.label, columns, metric)
                         blank: list[list[tuple[float, float, int]]] = [[] for _ in folders]
                         new = Ratio(kind_of(pair), run, row.label, first.backend, columns, metric, blank)
-                        found.setdefault(key, new).sessions[index].extend(
-                            (round(one.log, 5), round(one.error, 5), one.slices)
-                            for one in of_blocks(pair, metric)
-                            if one.error is not None and not one.disturbed
+                        by_key.setdefault(key, new).sessions[index].extend(
+                            (round(block.log, 5), round(block.error, 5), block.slices)
+                            for block in of_blocks(pair, metric)
+                            if block.error is not None and not block.disturbed
                         )
     machine, commit = records[-1].machine, records[-1].commit
     about = {"machine": machine.chip, "cores": machine.cores, "system": machine.system, "commit": commit}
-    lines = ",\n".join(json.dumps(asdict(one)) for one in found.values())
+    lines = ",\n".join(json.dumps(asdict(ratio)) for ratio in by_key.values())
     DATA.parent.mkdir(exist_ok=True)
     DATA.write_text(f'{{"about": {json.dumps({**about, "sessions": sessions})},\n"ratios": [\n{lines}\n]}}\n')
 
 
 def ratios() -> Iterator[Ratio]:
     """Yield the committed ratios that have two blocks of a session."""
-    for one in json.loads(DATA.read_text())["ratios"]:
-        ratio = Ratio(**{**one, "columns": tuple(one["columns"])})
+    for stored in json.loads(DATA.read_text())["ratios"]:
+        ratio = Ratio(**{**stored, "columns": tuple(stored["columns"])})
         if ratio.of_blocks[1]:
             yield ratio
 
@@ -131,68 +138,70 @@ def root(value: float) -> str:
 
 def pooled(parts: Iterable[tuple[float, int]]) -> tuple[str, int]:
     known = [(value, degrees) for value, degrees in parts if degrees]
-    degrees = sum(own for _, own in known)
-    return root(math.fsum(value * own for value, own in known) / max(1, degrees)), degrees
+    degrees = sum(weight for _, weight in known)
+    return root(math.fsum(value * weight for value, weight in known) / max(1, degrees)), degrees
 
 
 def held(ratio: Ratio, between: float) -> Iterator[bool]:
     """Tell of each block whether its interval, widened by so much, holds the mean of all other blocks."""
     blocks = [block for session in ratio.sessions for block in session]
     for index, (log, error, slices) in enumerate(blocks):
-        others = statistics.fmean(one for one, _, _ in (*blocks[:index], *blocks[index + 1 :]))
+        others = statistics.fmean(value for value, _, _ in (*blocks[:index], *blocks[index + 1 :]))
         yield abs(log - others) <= t_quantile(max(1, slices - 1)) * math.hypot(error, between)
 
 
-def say_each(found: Sequence[Ratio]) -> None:
+def say_each(committed: Sequence[Ratio]) -> None:
     """Print each ratio of a training step."""
     print("| kind | row | ratio | each session | within blocks | between blocks | between sessions |")
     print("|---|---|---|---|---|---|---|")
-    for one in sorted(found, key=lambda one: (list(FAMILIES).index(one.kind), one.row, one.columns)):
-        if one.metric == HEADLINE:
-            values = ", ".join(f"{math.exp(statistics.fmean(logs)):.3g}" for logs in one.logs)
-            between = root(one.of_blocks[0] - one.within), root(one.of_sessions[0])
-            pair = f"{one.columns[1]} / {one.columns[0]}"
-            print(f"| {' | '.join([one.kind, one.row, pair, values, root(one.within), *between])} |")
+    for ratio in sorted(committed, key=lambda ratio: (list(FAMILIES).index(ratio.kind), ratio.row, ratio.columns)):
+        if ratio.metric == HEADLINE:
+            values = ", ".join(f"{math.exp(statistics.fmean(logs)):.3g}" for logs in ratio.logs)
+            between = root(ratio.of_blocks[0] - ratio.within), root(ratio.of_sessions[0])
+            pair = f"{ratio.columns[1]} / {ratio.columns[0]}"
+            print(f"| {' | '.join([ratio.kind, ratio.row, pair, values, root(ratio.within), *between])} |")
 
 
-def say_pooled(found: Sequence[Ratio]) -> None:
+def say_pooled(committed: Sequence[Ratio]) -> None:
     """Print what blocks and sessions differ by, of each kind and metric."""
     print("\n| kind | metric | ratios | between blocks | degrees | median | between sessions | degrees |")
     print("|---|---|---|---|---|---|---|---|")
     for kind in FAMILIES:
         for metric in METRICS:
-            own = [one for one in found if (one.kind, one.metric) == (kind, metric)]
-            blocks = [(one.of_blocks[0] - one.within, one.of_blocks[1]) for one in own]
-            if not own:
+            of_kind = [ratio for ratio in committed if (ratio.kind, ratio.metric) == (kind, metric)]
+            blocks = [(ratio.of_blocks[0] - ratio.within, ratio.of_blocks[1]) for ratio in of_kind]
+            if not of_kind:
                 continue
             middle = root(statistics.median(value for value, _ in blocks))
-            cells = [len(own), *pooled(blocks), middle, *pooled(one.of_sessions for one in own)]
+            cells = [len(of_kind), *pooled(blocks), middle, *pooled(ratio.of_sessions for ratio in of_kind)]
             print(f"| {kind} | {metric} | {' | '.join(map(str, cells))} |")
 
 
-def say_by_backend(found: Sequence[Ratio]) -> None:
+def say_by_backend(committed: Sequence[Ratio]) -> None:
     """Print the same of training steps for each run and backend."""
     print("\n| kind | columns | backend | ratios | between blocks | degrees | between sessions | degrees |")
     print("|---|---|---|---|---|---|---|---|")
-    steps = [one for one in found if one.metric == HEADLINE and one.kind != BACKENDS]
-    for kind, run, backend in sorted({(one.kind, one.run, one.backend) for one in steps}):
-        own = [one for one in steps if (one.kind, one.run, one.backend) == (kind, run, backend)]
-        blocks = [(one.of_blocks[0] - one.within, one.of_blocks[1]) for one in own]
-        cells = [len(own), *pooled(blocks), *pooled(one.of_sessions for one in own)]
+    steps = [ratio for ratio in committed if ratio.metric == HEADLINE and ratio.kind != BACKENDS]
+    for kind, run, backend in sorted({(ratio.kind, ratio.run, ratio.backend) for ratio in steps}):
+        of_backend = [ratio for ratio in steps if (ratio.kind, ratio.run, ratio.backend) == (kind, run, backend)]
+        blocks = [(ratio.of_blocks[0] - ratio.within, ratio.of_blocks[1]) for ratio in of_backend]
+        cells = [len(of_backend), *pooled(blocks), *pooled(ratio.of_sessions for ratio in of_backend)]
         print(f"| {kind} | {run} | {backend} | {' | '.join(map(str, cells))} |")
 
 
-def say_held(found: Sequence[Ratio]) -> None:
+def say_held(committed: Sequence[Ratio]) -> None:
     """Print how many intervals of one block hold the mean of the others."""
-    print(f"\n| kind | metric | blocks | as assumed | {' | '.join(f'with {one:.0%}' for one in TRIED)} |")
+    print(f"\n| kind | metric | blocks | as assumed | {' | '.join(f'with {between:.0%}' for between in TRIED)} |")
     print("|---|---|---|---|" + "---|" * len(TRIED))
     for kind, family in FAMILIES.items():
         for metric in METRICS:
-            own = [one for one in found if (one.kind, one.metric) == (kind, metric)]
-            if not own:
+            of_kind = [ratio for ratio in committed if (ratio.kind, ratio.metric) == (kind, metric)]
+            if not of_kind:
                 continue
-            assumed = [hit for one in own for hit in held(one, ASSUMED[family].between_blocks(one.backend, metric))]
-            cells = [statistics.fmean(hit for one in own for hit in held(one, between)) for between in TRIED]
+            assumed = [
+                hit for ratio in of_kind for hit in held(ratio, ASSUMED[family].between_blocks(ratio.backend, metric))
+            ]
+            cells = [statistics.fmean(hit for ratio in of_kind for hit in held(ratio, between)) for between in TRIED]
             shares = " | ".join(f"{share:.0%}" for share in (statistics.fmean(assumed), *cells))
             print(f"| {kind} | {metric} | {len(assumed)} | {shares} |")
 
@@ -203,9 +212,9 @@ def main() -> int:
     asked = parser.parse_args().read
     if asked[:1] == ["read"]:
         read([Path(folder) for folder in asked[1:]])
-    found = list(ratios())
+    committed = list(ratios())
     for say in (say_each, say_pooled, say_by_backend, say_held):
-        say(found)
+        say(committed)
     return 0
 
 

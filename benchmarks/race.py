@@ -60,11 +60,13 @@ def run(ahead: float, rng: np.random.Generator) -> Outcome:
             of_one_backend = one // SETTINGS == other // SETTINGS
             return race.interval(blocks, math.hypot(WITHIN, OF_ONE_BACKEND if of_one_backend else TYPICAL_SCATTER))
 
-        found = race.look(left, compare, MARGIN)
-        assert found is not None
-        leader = race.simplest(found, left, compare, MARGIN, lambda one: (one != baseline, one % SETTINGS))
-        left = [one for one in left if one not in found.slower]
-        if found.is_over:
+        look = race.look(left, compare, MARGIN)
+        assert look is not None
+        leader = race.simplest(
+            look, left, compare, MARGIN, lambda candidate: (candidate != baseline, candidate % SETTINGS)
+        )
+        left = [candidate for candidate in left if candidate not in look.slower]
+        if look.is_over:
             break
     return Outcome(bool(times[leader] <= 1 + MARGIN), processes, len(logs[baseline]))
 

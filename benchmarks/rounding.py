@@ -37,7 +37,7 @@ def made_block(rng: np.random.Generator, processors: int, ns: int, others: float
 
 def marked_share(block: dict[int, list[Slice]], limit: LoadLimit, cycles: int = CYCLES) -> float:
     """Return the share of the first cycles of a block that do not count."""
-    slices = judged(TRAIN, {column: own[:cycles] for column, own in block.items()}, [limit] * COLUMNS)
+    slices = judged(TRAIN, {column: slices[:cycles] for column, slices in block.items()}, [limit] * COLUMNS)
     return len({slice_.cycle for column in slices for slice_ in column if slice_.disturbed}) / cycles
 
 

@@ -93,7 +93,7 @@ class Results:
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return a dictionary for each case and metric, with the CSV's columns: polars and DuckDB take them."""
-        return [dataclasses.asdict(one) for one in table.observations([self.summary])]
+        return [dataclasses.asdict(observation) for observation in table.observations([self.summary])]
 
     def to_dataframe(self) -> Any:
         """Return the same as a pandas DataFrame."""
@@ -171,7 +171,7 @@ class Versions(Results):
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return a dictionary for each figure that base and head have, with its ratio and verdict."""
-        rows = (row for one in self.versus for row in comparisons.rows(one))
+        rows = (row for comparison in self.versus for row in comparisons.rows(comparison))
         return [dict(zip(comparisons.COLUMNS, row, strict=True)) for row in rows]
 
     def to_dataframe(self) -> Any:

@@ -54,12 +54,12 @@ class Job:
 
     def have_python(self, program: str) -> None:
         """Run this for python, but for the action's own script."""
-        own = f'[ "$1" != -P ] || exec "{sys.executable}" "$@"\n'
-        self.folder.joinpath("bin", "python").write_text(f"#!/bin/sh\n{own}{program}exit ${{STAND_IN_CODE:-0}}\n")
+        forward = f'[ "$1" != -P ] || exec "{sys.executable}" "$@"\n'
+        self.folder.joinpath("bin", "python").write_text(f"#!/bin/sh\n{forward}{program}exit ${{STAND_IN_CODE:-0}}\n")
 
-    def say(self, found: dict[str, Any]) -> None:
+    def say(self, document: dict[str, Any]) -> None:
         """Print this for ``kerasbench versus --json``."""
-        self.folder.joinpath("said").write_text(json.dumps(found))
+        self.folder.joinpath("said").write_text(json.dumps(document))
 
     def step(self, script: str, **variables: str) -> "subprocess.CompletedProcess[str]":
         given = {

@@ -222,9 +222,9 @@ def test_an_explanation_is_text_and_data(runs: Runs) -> None:
     assert "Where the time goes" in found._repr_html_()
     assert repr(found).startswith("dense, torch cpu: An epoch of 100 full steps takes ")
     assert "Prepared data would help" in repr(found)
-    data, (one,) = found.to_data(), found.breakdowns
-    (part,) = [one["value"] for one in data["results"] if one["metric"] == "input_pipeline_ms"]
-    assert part == pytest.approx(one.feeding_ms.value) == pytest.approx(0.5)
+    data, (breakdown,) = found.to_data(), found.breakdowns
+    (part,) = [result["value"] for result in data["results"] if result["metric"] == "input_pipeline_ms"]
+    assert part == pytest.approx(breakdown.feeding_ms.value) == pytest.approx(0.5)
     assert found.summary.rows and found.records == [runs.record]
     runs.record = made.record(made.trial(failure=made.FAILURE))
     failed = kerasbench.explain("dense", inputs="3", batch_size=8, trust=True)
@@ -239,8 +239,8 @@ def test_a_race_is_text_data_and_a_picture(runs: Runs) -> None:
     (asked,) = runs.config
     assert asked.race is not None and (asked.race.tries, asked.race.margin) == (["jit"], 0.1)
     assert repr(found) == "JAX trains dense fastest here: it is what Keras does without settings."
-    (one,), (data,) = found.races, found.to_data()["fastest"]
-    assert data["configuration"]["backend"] == one.leader.backend == "jax"
+    (race,), (data,) = found.races, found.to_data()["fastest"]
+    assert data["configuration"]["backend"] == race.leader.backend == "jax"
     assert found.plot().svg.startswith("<svg")
 
 

@@ -59,7 +59,9 @@ SYSTEMS = {
 def applying(requirements: Iterable[Requirement], platform: str, python: str, extra: str = "") -> list[Requirement]:
     """Return the requirements that count on a platform and a Python."""
     place = SYSTEMS[platform] | {"python_version": python, "python_full_version": f"{python}.7", "extra": extra}
-    return [one for one in requirements if one.marker is None or one.marker.evaluate(place)]
+    return [
+        requirement for requirement in requirements if requirement.marker is None or requirement.marker.evaluate(place)
+    ]
 
 
 @pytest.mark.parametrize("python", PYTHONS)
@@ -67,7 +69,11 @@ def applying(requirements: Iterable[Requirement], platform: str, python: str, ex
 def test_whatever_the_project_asks_for_is_pinned_once_and_to_what_it_asks_for(platform: str, python: str) -> None:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
     lines = [*project["dependencies"], *(line for extra in project["optional-dependencies"].values() for line in extra)]
-    wanted = applying([one for one in map(Requirement, lines) if one.name != project["name"]], platform, python)
+    wanted = applying(
+        [requirement for requirement in map(Requirement, lines) if requirement.name != project["name"]],
+        platform,
+        python,
+    )
     for requirement in wanted:
         pins = [pin for pin in applying(PINS, platform, python) if pin.name == requirement.name]
         assert len(pins) == 1, f"{requirement} on {platform}, {python}: .ci/pins pins it"
@@ -84,7 +90,11 @@ def test_whatever_is_installed_here_for_the_project_is_pinned_and_so_is_what_tha
         except metadata.PackageNotFoundError:  # of an extra that this environment does not have
             continue
         names.add(name)
-        left += [one.name for one in map(Requirement, needed) if "extra" not in str(one.marker) or name == "kerasbench"]
+        left += [
+            requirement.name
+            for requirement in map(Requirement, needed)
+            if "extra" not in str(requirement.marker) or name == "kerasbench"
+        ]
     assert names - {"kerasbench"} <= {pin.name for pin in PINS} and len(names) > 10
 
 

@@ -18,7 +18,7 @@ def test_every_action_is_pinned_to_one_commit_everywhere() -> None:
             pins.setdefault(action, set()).add(pin)
     assert len(pins) == 5
     # Dependabot does not know the files that `new` writes: they follow by hand.
-    assert {action: found for action, found in pins.items() if len(found) > 1} == {}
+    assert {action: commits for action, commits in pins.items() if len(commits) > 1} == {}
 
 
 def test_what_runs_beside_a_token_that_may_write_is_installed_in_the_versions_that_were_tried() -> None:

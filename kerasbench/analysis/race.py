@@ -55,14 +55,14 @@ def look(left: Iterable[Candidate], compare: Compare[Candidate], margin: float) 
     centres = {first: 0.0}
     centres |= {one: ratio.log_centre for one in candidates[1:] if (ratio := compare(one, first)) is not None}
     leader = min(centres, key=lambda one: centres[one])
-    ratios = {one: compare(one, leader) for one in candidates if one != leader}
-    slower = [one for one, ratio in ratios.items() if ratio is not None and ratio.is_above(1 + margin)]
+    ratios = {candidate: compare(candidate, leader) for candidate in candidates if candidate != leader}
+    slower = [candidate for candidate, ratio in ratios.items() if ratio is not None and ratio.is_above(1 + margin)]
     return Look(leader, slower, _is_fastest(leader, set(candidates) - set(slower), compare, margin))
 
 
-def _is_fastest(one: Candidate, left: Iterable[Candidate], compare: Compare[Candidate], margin: float) -> bool:
+def _is_fastest(candidate: Candidate, left: Iterable[Candidate], compare: Compare[Candidate], margin: float) -> bool:
     """Tell whether none of the others can be faster by more than the margin."""
-    others = [compare(other, one) for other in left if other != one]
+    others = [compare(other, candidate) for other in left if other != candidate]
     return all(ratio is not None and ratio.is_above(1 / (1 + margin)) for ratio in others)
 
 
@@ -167,8 +167,8 @@ class Race:
         if self.first_steps_ms is None or self.baseline is None or self.metric != HEADLINE:
             return None
         mine_ms, others_ms = self.first_steps_ms
-        found = break_even(self.row, self.leader, self.baseline, mine_ms - others_ms)
-        return found.steps if found else None
+        repaid = break_even(self.row, self.leader, self.baseline, mine_ms - others_ms)
+        return repaid.steps if repaid else None
 
     @property
     def equals(self) -> list[Column]:
@@ -200,7 +200,7 @@ def simplest(
     ratios = {one: compare(one, found.leader) for one in candidates if one != found.leader}
     as_fast = [one for one, ratio in ratios.items() if ratio and ratio.value <= 1 + margin / 2]
     if found.is_over:
-        as_fast = [one for one in as_fast if _is_fastest(one, candidates, compare, margin)]
+        as_fast = [candidate for candidate in as_fast if _is_fastest(candidate, candidates, compare, margin)]
     return min([found.leader, *as_fast], key=settings)
 
 
@@ -221,7 +221,7 @@ def race_of(row: Row) -> Race | None:
     if found is None:
         return None
     in_race = [column for column in stayed if column not in found.slower]
-    choice = simplest(found, stayed, compare, config.margin, lambda one: (one != baseline, settings_of(one)))
+    choice = simplest(found, stayed, compare, config.margin, lambda column: (column != baseline, settings_of(column)))
     standings = [Standing(choice, rounds[choice])]
     others = [
         Standing(column, rounds[column], compare(column, choice), has_left=column in ranked and column not in in_race)

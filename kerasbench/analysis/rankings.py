@@ -306,12 +306,12 @@ def break_even(row: Row, column: Column, rival: Column, extra_ms: float) -> Brea
 def break_evens(row: Row, column: Column, effect: float) -> list[BreakEven]:
     """Return where a longer first step buys quicker later ones, of a column or of the others against it."""
     found = []
-    rivals = [one for one in _measured(row, HEADLINE) if one != column] if believed(row) else []
+    rivals = [rival for rival in _measured(row, HEADLINE) if rival != column] if believed(row) else []
     for a, b in [pair for rival in rivals for pair in ((column, rival), (rival, column))]:
         first, first_ms = in_row(row, a, b, FIRST_STEP), row.cases[b].estimate(FIRST_STEP)
         if first is not None and first_ms is not None and first.is_above(1 + effect):
             found.append(break_even(row, a, b, first_ms.value * (first.value - 1)))
-    return [one for one in found if one is not None]
+    return [known for known in found if known is not None]
 
 
 def _measured(row: Row, metric: str) -> list[Column]:

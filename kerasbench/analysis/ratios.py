@@ -438,8 +438,8 @@ def _over_sittings(sittings: Sequence[Sequence[BlockRatio]], scatter: float, pri
 
 def family_of(a: CaseSummary, b: CaseSummary) -> Family:
     """Return the family of the ratio of two cases that have trials."""
-    (one, _), (other, _) = a.trials[0], b.trials[0]
-    return Family.of(one.column, other.column)
+    (first, _), (second, _) = a.trials[0], b.trials[0]
+    return Family.of(first.column, second.column)
 
 
 def assumed_scatter(a: CaseSummary, b: CaseSummary, metric: str) -> float:
@@ -457,7 +457,7 @@ def priors_of(rows: Sequence[Iterable[CaseSummary]]) -> Priors:
     def prior(metric: str, family: Family) -> Prior | None:
         samples = []  # variance and degrees of freedom of each ratio
         for pair in pairs[family]:
-            logs = [one.log for one in of_blocks(pair, metric) if not one.disturbed]
+            logs = [block.log for block in of_blocks(pair, metric) if not block.disturbed]
             if len(logs) >= MIN_TRIALS_FOR_INTERVAL:
                 samples.append((variance(logs), len(logs) - 1.0))
         return prior_of(samples)
@@ -479,6 +479,6 @@ def neighbours(cases: Iterable[CaseSummary]) -> list[tuple[CaseSummary, CaseSumm
     for case in cases:
         if case.failure is None and case.trials:
             if before:
-                pairs.append((min(before, key=lambda one: family_of(one, case)), case))
+                pairs.append((min(before, key=lambda earlier: family_of(earlier, case)), case))
             before.append(case)
     return pairs

@@ -94,14 +94,14 @@ def _soak(row: Row, column: Column, own: Measurement, control: Measurement | Non
     # A turn is not in the file with its time of day: the column itself goes on for as long as its slices take.
     minutes = [end_ns / MINUTE_NS for end_ns in accumulate(slices.ns)]
     done = [one or 0 for one in slices.done or ()]
-    held, on_device = ([float(one or 0) for one in each or ()] for each in (slices.rss_bytes, slices.device_bytes))
+    held, on_device = ([float(size or 0) for size in sizes or ()] for sizes in (slices.rss_bytes, slices.device_bytes))
     if not any(on_device):  # a plug-in that counts nothing: a model's weights are there
         on_device = []
     ratios = _ratios(slices, control.slices, minutes) if control else []
     logs = [math.log(ratio) for _, ratio in ratios]
     along = [minute / minutes[-1] for minute, _ in ratios]
     change = trend(along, logs)
-    places = [float(one) for one in done]
+    places = [float(number) for number in done]
     units = done[-1] - done[0] if done else sum(slices.count)
     unit = own.training.unit if own.training else "prediction" if own.builds is None else "build"
     return Soak(

@@ -170,13 +170,13 @@ def _show(results: "Results", as_json: bool) -> int:
     return _finish_machines(results) if isinstance(results, Machines) else _finish(results)
 
 
-def _print(found: "Results | Compared | Bisected", as_json: bool) -> None:
+def _print(results: "Results | Compared | Bisected", as_json: bool) -> None:
     if as_json:
-        _print_data(found.to_data())
+        _print_data(results.to_data())
         return
     from kerasbench.report.console import print_page
 
-    print_page(found.page)
+    print_page(results.page)
 
 
 def _print_data(data: dict[str, Any]) -> None:
@@ -238,7 +238,7 @@ def _finish(results: "Results") -> int:
         print(f"plot: {drawn.plot}", file=sys.stderr)
     record = drawn.found.record
     if record.unfinished:
-        python, config = (f"--python={one}" for one in results.python), record.config
+        python, config = (f"--python={program}" for program in results.python), record.config
         _say_how_to_go_on(drawn.data.parent, config.scenarios, config.model_config, *python)
         return EXIT_INTERRUPTED if drawn.interrupted else EXIT_USAGE
     return EXIT_USAGE if drawn.unsaved else EXIT_FAILED if drawn.found.summary.failures else EXIT_OK

@@ -92,8 +92,8 @@ class ByPurpose(click.Command):
 
             # An interrupted run has its own options, but where it lies.
             again = "--resume" in args
-            found = interpreters.defaults()
-            ctx.default_map = {name: value for name, value in found.items() if name == "results" or not again}
+            defaults = interpreters.defaults()
+            ctx.default_map = {name: value for name, value in defaults.items() if name == "results" or not again}
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:

@@ -125,8 +125,8 @@ def configured(folder: Path, say: Callable[[str], None] = complain) -> tuple[Pat
     folder. It names programs that are started: another user's, or one that everybody may change, is passed over.
     """
     for place in _places(folder):
-        if (own := place / OWN_FILE).is_file() and _is_own(own, say):
-            return own, _read(own)
+        if (file := place / OWN_FILE).is_file() and _is_own(file, say):
+            return file, _read(file)
         project = place / PYPROJECT
         if project.is_file() and "kerasbench" in (tool := _tools(project, say)) and _is_own(project, say):
             return project, tool["kerasbench"]

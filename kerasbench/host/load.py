@@ -90,9 +90,9 @@ def disturbed_cycles(columns: Sequence[Mapping[int, Load]]) -> list[set[int]]:
     Each turn is judged. Of those that rounding leaves open, each cycle is judged, then sums of 2, 4, 8 and more of the
     cycles that are left, until a sum is long enough for its rounding.
     """
-    found = [{cycle for cycle, load in turns.items() if load.is_disturbed} for turns in columns]
+    alone = [{cycle for cycle, load in turns.items() if load.is_disturbed} for turns in columns]
     unclear = [{cycle: load for cycle, load in turns.items() if load.is_rounding} for turns in columns]
-    left = sorted(set().union(*unclear).difference(*found))
+    left = sorted(set().union(*unclear).difference(*alone))
     loads = {cycle: _sum(turns[cycle] for turns in unclear if cycle in turns) for cycle in left}
     together = set[int]()
     needed, length = True, 1
@@ -103,7 +103,7 @@ def disturbed_cycles(columns: Sequence[Mapping[int, Load]]) -> list[set[int]]:
         needed = sums[0].is_rounding and len(spans) > 1
         left = [cycle for cycle in left if cycle not in together]
         length *= 2
-    return [own | (together & turns.keys()) for own, turns in zip(found, unclear, strict=True)]
+    return [cycles | (together & turns.keys()) for cycles, turns in zip(alone, unclear, strict=True)]
 
 
 def _sum(loads: Iterable[Load]) -> Load:
@@ -130,8 +130,8 @@ def judged(stage: str, columns: Mapping[int, Sequence[Slice]], limits: Sequence[
     readings = READINGS.get(stage, 1)
     turns = [by_cycle(turns_of(slices, limits[index], readings)) for index, slices in columns.items()]
     return [
-        [dataclasses.replace(slice_, disturbed=True) if slice_.cycle in own else slice_ for slice_ in slices]
-        for slices, own in zip(columns.values(), disturbed_cycles(turns), strict=True)
+        [dataclasses.replace(slice_, disturbed=True) if slice_.cycle in cycles else slice_ for slice_ in slices]
+        for slices, cycles in zip(columns.values(), disturbed_cycles(turns), strict=True)
     ]
 
 
@@ -153,14 +153,14 @@ def marked(measured: Mapping[int, Measurement], limits: Sequence[LoadLimit]) -> 
     disturbed: dict[tuple[Path, int], set[int]] = {}
     for stage, columns in stages.items():
         cycles = disturbed_cycles([by_cycle(turns) for turns in columns.values()])
-        disturbed |= {(stage, index): own for index, own in zip(columns, cycles, strict=True)}
+        disturbed |= {(stage, index): of_column for index, of_column in zip(columns, cycles, strict=True)}
 
     def mark(index: int, path: Path, slices: Slices) -> Slices:
-        own = disturbed[path[:2], index]
-        if not own:
+        cycles = disturbed[path[:2], index]
+        if not cycles:
             return slices
         earlier = slices.disturbed or [False] * len(slices)
-        now = [was or cycle in own for was, cycle in zip(earlier, slices.cycle or (), strict=True)]
+        now = [was or cycle in cycles for was, cycle in zip(earlier, slices.cycle or (), strict=True)]
         return dataclasses.replace(slices, disturbed=now)
 
     return {index: _mapped(measurement, partial(mark, index)) for index, measurement in measured.items()}
@@ -171,7 +171,7 @@ def _mapped(value: Any, change: Callable[[Path, Slices], Slices], path: Path = (
     if isinstance(value, Slices):
         return change(path, value)
     if isinstance(value, list) and value and isinstance(value[0], Latency | Generation):
-        return [_mapped(one, change, (*path, f"{one.way} {one.batch}")) for one in value]
+        return [_mapped(part, change, (*path, f"{part.way} {part.batch}")) for part in value]
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         return value
     parts = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}

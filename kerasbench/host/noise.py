@@ -71,8 +71,8 @@ def _idle_s() -> list[float]:
     """Return for how long each of the processors that this process may use has been idle so far."""
     times = psutil.cpu_times(percpu=True)
     allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(len(times))
-    own = [one for number, one in enumerate(times) if number in allowed] or times
-    return [one.idle + getattr(one, "iowait", 0.0) for one in own]
+    processors = [processor for number, processor in enumerate(times) if number in allowed] or times
+    return [processor.idle + getattr(processor, "iowait", 0.0) for processor in processors]
 
 
 def thermal_level() -> int | None:

@@ -268,10 +268,10 @@ def _devices(config: RunConfig, environment: Environment, probes: Probes) -> lis
     beside = [report for other, report in probes.items() if config.versus and other.backend == environment.backend]
     seen = {device.label: device for report in (*beside, probes[environment]) for device in _seen(report)}
     asked = config.devices or [device.label for device in of_each_model(list(seen.values()))] or [CPU]
-    found = [seen.get(label) or Device(*parse_label(label)) for label in asked]
+    devices = [seen.get(label) or Device(*parse_label(label)) for label in asked]
     if config.race and "device" not in config.race.tries and not config.devices:
-        return [max(found, key=lambda device: device.kind == GPU)]  # as Keras does without settings
-    return found
+        return [max(devices, key=lambda device: device.kind == GPU)]  # as Keras does without settings
+    return devices
 
 
 def _seen(report: ProbeReport | Failure) -> list[Device]:

@@ -65,13 +65,13 @@ def begin_workflows(file: Path) -> list[Path]:
     comment = file.with_name(f"{name}-comment{file.suffix}")
     if not NAME_OF_WORKFLOW.fullmatch(name):
         raise UsageError(f"{file}: the name of a workflow has letters, digits, dashes and underscores alone")
-    for one in (file, comment):
-        if os.path.lexists(one):  # also a link to nothing, through which it would be written
-            raise UsageError(f"{one} already exists, and was left as it is: choose another name")
+    for path in (file, comment):
+        if os.path.lexists(path):  # also a link to nothing, through which it would be written
+            raise UsageError(f"{path} already exists, and was left as it is: choose another name")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        for one, template in ((file, "versus.yml"), (comment, "comment.yml")):
-            with one.open("x", encoding="utf-8") as stream:
+        for path, template in ((file, "versus.yml"), (comment, "comment.yml")):
+            with path.open("x", encoding="utf-8") as stream:
                 stream.write((TEMPLATE.parent / template).read_text("utf-8").replace("NAME", name))
     except OSError as error:
         raise UsageError(f"{file} cannot be written: {error.strerror}") from None
@@ -216,7 +216,7 @@ def own_files(patterns: Sequence[str]) -> list[str]:
 def means_scenario(word: str) -> bool:
     """Tell whether a word is meant as a scenario: the name of a file, be it there or not, or of what is built in."""
     is_file = FILE_PATTERN.fullmatch(word) is not None or Path(word).suffix in OTHER_FORMS or word.startswith("hf://")
-    names = [one.partition("/")[0] for one in word.split(",")]
+    names = [pattern.partition("/")[0] for pattern in word.split(",")]
     return is_file or any(fnmatchcase(file.stem, name) for file in builtin_files() for name in names)
 
 
@@ -224,7 +224,7 @@ def require_known(patterns: Sequence[str], model_config: ModelConfig = NOTHING, 
     """Raise, as ``select`` would, for a file that cannot be read or a name that means nothing; start no child."""
     own, wanted = _split(patterns)
     _require_models(own, model_config)
-    for name in (*(found["file"] for found in own), model_config.custom):
+    for name in (*(match["file"] for match in own), model_config.custom):
         if name.encode(errors="replace").decode() != name:  # as it could not stand in the result
             raise UsageError(f"{blanked(name)}: its name is not UTF-8: rename it")
     for found in own:

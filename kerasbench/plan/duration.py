@@ -76,10 +76,10 @@ def family_of(planned: Plan) -> Family:
 def run_scatter(summary: Summary, family: Family, source: str = "") -> RunScatter | None:
     """Return how a family's ratios scatter: the medians over all that are compared; None before three blocks."""
     ratios = [
-        one.ratio
+        comparison.ratio
         for ranking in summary.rankings
-        for one in ranking.comparisons
-        if ranking.fastest is not None and Family.of(ranking.fastest, one.rival) is family
+        for comparison in ranking.comparisons
+        if ranking.fastest is not None and Family.of(ranking.fastest, comparison.rival) is family
     ]
     found = [
         estimates.scatter(one)

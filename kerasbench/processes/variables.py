@@ -135,9 +135,9 @@ def task_of(
     """Return what a trial's child is started with. ``kept`` are the variables of the shell that are passed through."""
     backend = backends.get(request.backend)
     caches = request.caches or scratch
-    own = backend.ALWAYS | backend.environment(request.device, request.options, caches)
+    of_backend = backend.ALWAYS | backend.environment(request.device, request.options, caches)
     memory = KEEPS_MEMORY if request.options.malloc else {}
-    variables = clean(python, kept) | for_scratch(scratch, caches) | own | memory
+    variables = clean(python, kept) | for_scratch(scratch, caches) | of_backend | memory
     if request.data == "real":
         share_datasets(scratch)
     line = token + b" " + encode_request(request)

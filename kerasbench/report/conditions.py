@@ -60,8 +60,8 @@ def _load(limit: LoadLimit, slice_ns: int) -> str:
     judged_s = limit.judged_s(slice_ns)
     if judged_s <= slice_ns / 1e9:
         return f"{cores}."
-    each = f"{limit.counters} processors are read one by one, to 10 ms each"
-    why = each if limit.counters > 1 else "idle time is counted in steps of 10 ms"
+    readings = f"{limit.counters} processors are read one by one, to 10 ms each"
+    why = readings if limit.counters > 1 else "idle time is counted in steps of 10 ms"
     return f"{cores}, judged over about {judged_s:.2g} s of turns, because {why}."
 
 
@@ -119,14 +119,14 @@ def _code(summary: Summary) -> Iterator[str]:
     if len(columns) < 2:
         yield from (f"Code of kerasbench: {code}." for code in columns)  # none where nothing was measured
     elif len({label for labels in columns.values() for label in labels}) == sum(map(len, columns.values())):
-        each = "; ".join(f"{code} ({', '.join(labels)})" for code, labels in columns.items())
-        yield f"Code of kerasbench: {each}."
+        labelled = "; ".join(f"{code} ({', '.join(labels)})" for code, labels in columns.items())
+        yield f"Code of kerasbench: {labelled}."
     else:
         alike: dict[str, list[str]] = {}
         for label, codes in rows.items():
             alike.setdefault(" and ".join(sorted(codes)), []).append(label)
-        each = "; ".join(f"{codes} ({', '.join(labels)})" for codes, labels in alike.items())
-        yield f"Code of kerasbench, which differs between rows: {each}."
+        labelled = "; ".join(f"{codes} ({', '.join(labels)})" for codes, labels in alike.items())
+        yield f"Code of kerasbench, which differs between rows: {labelled}."
 
 
 def _recurrent(summary: Summary) -> Iterator[str]:

@@ -264,11 +264,11 @@ def any_sitting(rankings: Sequence[Ranking]) -> list[str]:
     """Return by how much the intervals are wider than those of the sittings that were measured; nothing if none is."""
     deviations = dict.fromkeys(BETWEEN, 0.0)
     for ranking in rankings:
-        for one in ranking.comparisons:
-            if ranking.fastest is not None and one.ratio.between_sittings:
-                family = Family.of(ranking.fastest, one.rival)
-                deviations[family] = max(deviations[family], one.ratio.between_sittings)
-    allowed = [f"between {BETWEEN[one]} by {100 * by:.2g} %" for one, by in deviations.items() if by]
+        for comparison in ranking.comparisons:
+            if ranking.fastest is not None and comparison.ratio.between_sittings:
+                family = Family.of(ranking.fastest, comparison.rival)
+                deviations[family] = max(deviations[family], comparison.ratio.between_sittings)
+    allowed = [f"between {BETWEEN[family]} by {100 * by:.2g} %" for family, by in deviations.items() if by]
     if not allowed:
         return []
     return [f"Intervals allow for ratios that change from day to day: {', '.join(allowed)} (docs/method.md)."]

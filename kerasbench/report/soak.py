@@ -14,17 +14,21 @@ from kerasbench.text import KIB, MIB
 
 def section(soaks: Sequence[Soak]) -> Section:
     """Return the first section of a page."""
-    named, lines, tells = names(one.column for one in soaks), sentences(soaks), any(one.held_on_device for one in soaks)
+    named, lines, tells = (
+        names(soak.column for soak in soaks),
+        sentences(soaks),
+        any(soak.held_on_device for soak in soaks),
+    )
     rows = [
         [
-            *texts(one.row.label, named[one.column]),
-            number(one.units),
-            Cell(duration(one.unit_ns), one.unit_ns),
-            *_amounts(one, one.memory),
-            *(_amounts(one, one.device_memory) if tells else ()),
-            _amount(one.slower, 100, "%"),
+            *texts(soak.row.label, named[soak.column]),
+            number(soak.units),
+            Cell(duration(soak.unit_ns), soak.unit_ns),
+            *_amounts(soak, soak.memory),
+            *(_amounts(soak, soak.device_memory) if tells else ()),
+            _amount(soak.slower, 100, "%"),
         ]
-        for one in soaks
+        for soak in soaks
     ]
     headers = ["scenario", "column", "units", "time of one", "memory a minute", "memory a unit", "slower over the run"]
     if tells:
@@ -35,7 +39,7 @@ def section(soaks: Sequence[Soak]) -> Section:
         "Slower: by the time of a unit over that of a control in turn, a process of the same case that rests most of "
         "the time.",
     ]
-    if any(one.column.device != CPU and not one.held_on_device for one in soaks):
+    if any(soak.column.device != CPU and not soak.held_on_device for soak in soaks):
         notes.append("Host memory alone: the device does not tell what it holds, so a leak there is not seen.")
     return Section("Answer", lines, Table(headers, rows), notes=notes, chart=charts.soaked(soaks))
 
@@ -49,39 +53,39 @@ def sentences(soaks: Sequence[Soak]) -> list[str]:
     ]
 
 
-def _parts(one: Soak) -> Iterator[str]:
-    slower = one.slower
-    yield _memory(one, one.memory, "memory" if one.column.device == CPU else "host memory")
-    if one.held_on_device:
-        yield _memory(one, one.device_memory, "device memory")
-    subnormals = slower_by_subnormals(one.row.cases[one.column]) >= LEAST_SLOWER
+def _parts(soak: Soak) -> Iterator[str]:
+    slower = soak.slower
+    yield _memory(soak, soak.memory, "memory" if soak.column.device == CPU else "host memory")
+    if soak.held_on_device:
+        yield _memory(soak, soak.device_memory, "device memory")
+    subnormals = slower_by_subnormals(soak.row.cases[soak.column]) >= LEAST_SLOWER
     if subnormals:
         yield (
-            f"{one.unit}s became slower in the first thousand, for numbers of its optimizer became subnormal "
+            f"{soak.unit}s became slower in the first thousand, for numbers of its optimizer became subnormal "
             "(torch.set_flush_denormal(True) avoids that)"
         )
     if slower is None:
-        yield f"nothing is known of whether {one.unit}s become slower"
-    elif one.slows:
-        yield f"{one.unit}s became {_interval(slower, 100, '%')} slower"
+        yield f"nothing is known of whether {soak.unit}s become slower"
+    elif soak.slows:
+        yield f"{soak.unit}s became {_interval(slower, 100, '%')} slower"
     elif not subnormals:
         by = f" by more than {percent(slower.high)}"
-        yield f"{one.unit}s did not become slower{by if slower.high > 0 else ''}"
+        yield f"{soak.unit}s did not become slower{by if slower.high > 0 else ''}"
 
 
-def _memory(one: Soak, memory: Interval | None, what: str) -> str:
-    each, by_minute = f"{'an' if one.unit[0] in 'aeiou' else 'a'} {one.unit}", one.by_minute(memory)
+def _memory(soak: Soak, memory: Interval | None, what: str) -> str:
+    unit, by_minute = f"{'an' if soak.unit[0] in 'aeiou' else 'a'} {soak.unit}", soak.by_minute(memory)
     if memory is None or by_minute is None:
         return f"too short to tell whether {what} grows"
-    if one.leaks(memory):
+    if soak.leaks(memory):
         a_minute, a_unit = _interval(by_minute, 1 / MIB, "MiB"), _interval(memory, 1 / KIB, "KiB")
-        return f"{what} grows by {a_minute} a minute, {a_unit} {each}"
-    above = f" above {three_digits(memory.high / KIB)} KiB {each}"
+        return f"{what} grows by {a_minute} a minute, {a_unit} {unit}"
+    above = f" above {three_digits(memory.high / KIB)} KiB {unit}"
     return f"no growth of {what}{above if memory.high > 0 else ''}"
 
 
-def _amounts(one: Soak, memory: Interval | None) -> list[Cell]:
-    return [_amount(one.by_minute(memory), 1 / MIB, "MiB"), _amount(memory, 1 / KIB, "KiB")]
+def _amounts(soak: Soak, memory: Interval | None) -> list[Cell]:
+    return [_amount(soak.by_minute(memory), 1 / MIB, "MiB"), _amount(memory, 1 / KIB, "KiB")]
 
 
 def _amount(trend: Interval | None, factor: float, unit: str) -> Cell:

@@ -88,5 +88,5 @@ def _hash(names: Collection[str], package: Path) -> str:
 @cache
 def _files_of(package: Path) -> dict[str, str]:
     """Return the hash of each file."""
-    found = {file.relative_to(package).as_posix(): file.read_bytes() for file in package.rglob("*.py")}
-    return {name: hashlib.sha256(content).hexdigest() for name, content in found.items()}
+    contents = {file.relative_to(package).as_posix(): file.read_bytes() for file in package.rglob("*.py")}
+    return {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}

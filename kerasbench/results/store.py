@@ -245,7 +245,7 @@ def _refuse(record: Record) -> None:
 def as_json(records: Sequence[Record]) -> str:
     """Return runs as one JSON array, in which no character moves a terminal's cursor or turns its text around."""
     text = msgspec.json.format(msgspec.json.encode(list(records)), indent=1).decode()
-    return NOT_PLAIN.sub(lambda found: found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1], text)
+    return NOT_PLAIN.sub(lambda match: match[0] if match[0].isprintable() else json.dumps(match[0])[1:-1], text)
 
 
 class _Version(msgspec.Struct):

@@ -285,12 +285,12 @@ class Share:
 
         ``--resume`` goes by what a run says of itself.
         """
-        found, asked = results_store.read_header(header), self.order.settings
+        record, asked = results_store.read_header(header), self.order.settings
         given = executed(asked.scenarios, ModelConfig(custom=asked.custom, trust=asked.trust))
-        config = found.config
+        config = record.config
         if executed(config.scenarios, config.model_config) != given or config.keep_env != self.order.keep_env:
             raise ResultsError("it measured other files than it was asked for, or with other variables let in")
-        return dataclasses.replace(found, carried=Carried(self.host, self.order.share, self.insecure))
+        return dataclasses.replace(record, carried=Carried(self.host, self.order.share, self.insecure))
 
     def _restart(self) -> None:
         """Begin the journal again with what the machine had; until all that is here, the old one stays."""

@@ -218,8 +218,8 @@ class Asker:
         """Say who this is, and return what is asked for; raise UsageError where that is not an order."""
         self._sender.start()
         python = platform.python_version()
-        own = Hello(__version__, all_measuring_code(), python, sys.executable, time.time())
-        self.send(hello=own)
+        hello = Hello(__version__, all_measuring_code(), python, sys.executable, time.time())
+        self.send(hello=hello)
         heard = lines(self.incoming, MOST_ORDER_BYTES, self.silence_s)
         try:
             for line in heard:

@@ -152,7 +152,8 @@ def widest(slices: Sequence[Sequence[Slice]]) -> float:
     if len(logs) == 1:
         return _half_width(logs[0])
     return max(
-        _half_width([a - b for a, b in zip(one, other, strict=False)]) for one, other in itertools.combinations(logs, 2)
+        _half_width([a - b for a, b in zip(first, second, strict=False)])
+        for first, second in itertools.combinations(logs, 2)
     )
 
 

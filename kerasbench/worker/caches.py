@@ -14,8 +14,8 @@ class CacheReads:
     """
 
     def __init__(self, folder: str, patterns: Sequence[str]) -> None:
-        found = (file for pattern in patterns for file in Path(folder).glob(pattern)) if folder else ()
-        self._files = [file for file in found if file.is_file()]
+        files = (file for pattern in patterns for file in Path(folder).glob(pattern)) if folder else ()
+        self._files = [file for file in files if file.is_file()]
         for file in self._files:
             os.utime(file, ns=(0, file.stat().st_mtime_ns))
         self._known = not self._files or keeps_access_times(folder)
@@ -29,10 +29,10 @@ class CacheReads:
 
 def keeps_access_times(folder: str) -> bool:
     """Tell, by a file of its own, whether the system notes in this folder that a file is read (not with noatime)."""
-    with tempfile.NamedTemporaryFile(dir=folder) as own:
-        own.write(b"x")
-        own.flush()
-        file = Path(own.name)
+    with tempfile.NamedTemporaryFile(dir=folder) as probe:
+        probe.write(b"x")
+        probe.flush()
+        file = Path(probe.name)
         os.utime(file, ns=(0, file.stat().st_mtime_ns))
         file.read_bytes()
         return file.stat().st_atime_ns > 0

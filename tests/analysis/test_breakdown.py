@@ -47,8 +47,8 @@ def test_the_parts_of_a_step_are_shares_of_it_whatever_it_took_when_they_were_me
 
 
 def test_an_epoch_without_a_full_step_is_not_taken_apart() -> None:
-    found = dataclasses.replace(with_parts(), full_steps_per_epoch=0)
-    assert findings(made.record(made.trial(1, found=found))).breakdowns == []
+    short = dataclasses.replace(with_parts(), full_steps_per_epoch=0)
+    assert findings(made.record(made.trial(1, found=short))).breakdowns == []
 
 
 def turns(*times_ms: tuple[float, ...]) -> Slices:

@@ -31,7 +31,7 @@ def test_a_family_is_what_two_columns_have_in_common(other: Column, family: Fami
 
 
 def test_two_versions_with_the_same_options_are_the_same_thing_twice() -> None:
-    base, head = (JAX.with_options(jit=True, environment=one) for one in ("base", "head"))
+    base, head = (JAX.with_options(jit=True, environment=name) for name in ("base", "head"))
     assert Family.of(base, head) is Family.REPEATED
 
 

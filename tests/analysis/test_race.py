@@ -196,7 +196,7 @@ def test_a_simpler_one_that_may_be_much_slower_is_not_chosen() -> None:
 
     def chosen(error: float) -> str:
         beside = compare({"a": 1.0, "b": 1.02}, error)
-        return race.simplest(found, ["a", "b"], beside, MARGIN, lambda one: (one == "a", 0))
+        return race.simplest(found, ["a", "b"], beside, MARGIN, lambda candidate: (candidate == "a", 0))
 
     assert (chosen(0.022), chosen(0.005)) == ("a", "b")
     found = dataclasses.replace(found, is_over=False)  # then nothing is said to be proven

@@ -177,9 +177,9 @@ def test_a_longer_first_step_is_repaid_by_quicker_ones() -> None:
     (row,) = summarize(record).rows
     jax, torch = row.cases
     for column in (jax, torch):
-        (found,) = break_evens(row, column, 0.03)
-        assert (found.slow_start, found.rival) == (jax, torch)
-        assert [found.extra_ms, found.steps] == pytest.approx([1_000, 1_000])
+        (repaid,) = break_evens(row, column, 0.03)
+        assert (repaid.slow_start, repaid.rival) == (jax, torch)
+        assert [repaid.extra_ms, repaid.steps] == pytest.approx([1_000, 1_000])
 
 
 @pytest.mark.parametrize(("step", "first"), [(1.0, 100), (3.0, 1_100), (1.99, 1_100), (1.0, 101)])
@@ -187,7 +187,7 @@ def test_where_nothing_is_given_or_nothing_gained_there_is_nothing_to_repay(step
     record = of_steps(("jax", made.CPU, step, first), ("torch", made.CPU, 2.0, 100))
     (row,) = summarize(record).rows
     jax, _ = row.cases
-    assert [one for one in break_evens(row, jax, 0.03) if one.slow_start == jax] == []
+    assert [repaid for repaid in break_evens(row, jax, 0.03) if repaid.slow_start == jax] == []
 
 
 @pytest.mark.parametrize(("gpu_ms", "verdict"), [(1.0, Verdict.FASTER), (2.8, Verdict.SLOWER)])
@@ -228,7 +228,7 @@ def test_the_price_is_the_ratio_to_the_twin_of_the_same_backend() -> None:
         ("torch", "steady_step_ms", Verdict.SLOWER),
         ("torch", "epoch_s", Verdict.SLOWER),
     ]
-    assert [one.ratio.value for one in found] == pytest.approx([0.5, 0.5, 2.0, 2.0])
+    assert [price.ratio.value for price in found] == pytest.approx([0.5, 0.5, 2.0, 2.0])
 
 
 def test_a_twin_is_never_the_fastest_of_its_row() -> None:
@@ -341,13 +341,13 @@ def test_sittings_count_by_the_blocks_that_have_a_figure() -> None:
 )
 def test_another_sitting_hits_two_of_the_same_alike_and_other_options_not(options: Options, family: Family) -> None:
     trials = [
-        made.in_block(index, made.sliced([ms] * 6), options=own)
+        made.in_block(index, made.sliced([ms] * 6), options=set_by)
         for index in range(1, 4)
-        for own, ms in ((Options(), 2.0), (options, 1.0))
+        for set_by, ms in ((Options(), 2.0), (options, 1.0))
     ]
     (row,) = summarize(made.record(*trials, rounds=3)).rows
-    one, other = row.cases
-    assert known(in_row(row, one, other, HEADLINE)).between_sittings == ASSUMED[family].between_sittings
+    first, second = row.cases
+    assert known(in_row(row, first, second, HEADLINE)).between_sittings == ASSUMED[family].between_sittings
 
 
 def test_of_three_the_interval_is_over_sittings() -> None:

@@ -408,10 +408,13 @@ def test_a_ratio_borrows_from_those_of_its_run_what_its_few_blocks_do_not_know()
 
 def columns_of(backend: str, *options: Options) -> list[CaseSummary]:
     """Cases of three blocks of one backend."""
-    found = [made.sliced([1.0] * 6)] * 3
+    measured = [made.sliced([1.0] * 6)] * 3
     return [
-        summarize_case(made.in_block(number, one, backend=backend, options=own) for number, one in enumerate(found, 1))
-        for own in options
+        summarize_case(
+            made.in_block(number, measurement, backend=backend, options=of_column)
+            for number, measurement in enumerate(measured, 1)
+        )
+        for of_column in options
     ]
 
 
@@ -429,9 +432,9 @@ OF_FAMILY = {
 @pytest.mark.parametrize("family", Family)
 def test_a_family_borrows_nothing_from_another(family: Family) -> None:
     priors = priors_of([OF_FAMILY[family]] * 6)
-    assert {one for one in Family if priors(STEP, one) is not None} == {family}
-    degrees = {one: known(ratio_of(a, b, STEP, (), priors)).degrees for one, (a, b) in OF_FAMILY.items()}
-    assert {one for one, freedom in degrees.items() if freedom > 2} == {family}
+    assert {kind for kind in Family if priors(STEP, kind) is not None} == {family}
+    degrees = {kind: known(ratio_of(a, b, STEP, (), priors)).degrees for kind, (a, b) in OF_FAMILY.items()}
+    assert {kind for kind, freedom in degrees.items() if freedom > 2} == {family}
 
 
 def test_each_case_is_paired_with_what_it_has_most_in_common_with() -> None:
@@ -445,14 +448,14 @@ def test_each_case_is_paired_with_what_it_has_most_in_common_with() -> None:
 
 def test_jit_on_and_off_are_not_taken_for_the_same_thing_twice() -> None:
     """In the first run that was published JAX with and without jit scattered by 10.6 %, slices explaining 4.4 %."""
-    (row,) = (one for one in summarize(load(RUN)).rows if one.label == "mnist_dense")
+    (row,) = (row for row in summarize(load(RUN)).rows if row.label == "mnist_dense")
     jax, off = Column("jax", "cpu"), Column("jax", "cpu", Options(jit=False))
     parts = known(spread(row.cases[off], row.cases[jax], HEADLINE))
     assert math.hypot(parts.within, parts.between) == pytest.approx(0.106, abs=0.001)
     assert parts.within == pytest.approx(0.044, abs=0.001)
     ratio = known(in_row(row, off, jax, HEADLINE))
     assert ratio.between_sittings == ASSUMED[Family.OPTIONS].between_sittings > 0
-    a, b = (dataclasses.replace(row.cases[one], trials=row.cases[one].trials[:2]) for one in (off, jax))
+    a, b = (dataclasses.replace(row.cases[column], trials=row.cases[column].trials[:2]) for column in (off, jax))
     shown = known(ratio_of(a, b, HEADLINE))
     assumed = ASSUMED[Family.OPTIONS].between_blocks("jax", HEADLINE)
     assert known(shown.log_error) > assumed / math.sqrt(2) > ASSUMED[Family.REPEATED].between_blocks("jax", HEADLINE)

@@ -145,9 +145,9 @@ def soaked_on_a_card(on_device: float | None, rng: random.Random) -> Record:
 
 def test_a_leak_on_the_device_is_found_with_its_size(rng: random.Random) -> None:
     record = soaked_on_a_card(64 << 10, rng)
-    found = of(record)
-    assert found.grows and not found.leaks(found.memory)
-    assert made.known(found.device_memory).value == pytest.approx(64 << 10)
+    leaking = of(record)
+    assert leaking.grows and not leaking.leaks(leaking.memory)
+    assert made.known(leaking.device_memory).value == pytest.approx(64 << 10)
     (line,) = sentences(findings(record))
     assert line.startswith("dense: torch: no growth of host memory")
     assert "; device memory grows by 3,7" in line

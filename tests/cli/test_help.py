@@ -66,7 +66,9 @@ def test_every_option_has_its_purpose_and_every_help_fits(name: str) -> None:
 
 
 def test_every_command_that_measures_or_compares_prints_json() -> None:
-    named = [one for title in ("Measure", "Read results") for one in ROOT.purposes[title] if one.name != "report"]
+    named = [
+        command for title in ("Measure", "Read results") for command in ROOT.purposes[title] if command.name != "report"
+    ]
     assert len(named) == 9
     for command in named:
         assert any("--json" in parameter.opts for parameter in command.get_params(context_of(command))), command.name

@@ -52,7 +52,7 @@ def test_it_says_where_the_time_of_each_case_goes(command: Command) -> None:
     assert "Failures" not in out
     assert "## How this was measured\n" in out
     code, out, _ = explain(command, "--json", "--backend", "jax")
-    (part,) = [one for one in json.loads(out)["results"] if one["metric"] == "input_pipeline_ms"]
+    (part,) = [result for result in json.loads(out)["results"] if result["metric"] == "input_pipeline_ms"]
     assert (code, part["configuration"]["backend"], part["value"]) == (0, "jax", pytest.approx(0.25))
 
 
@@ -63,8 +63,8 @@ def test_where_every_case_fails_the_failures_are_shown(command: Command) -> None
     assert code == 1
     assert "## Failures" in out and "died from SIGSEGV" in out
     code, out, _ = explain(command, "--backend", "jax", "--json")
-    found = json.loads(out)
-    assert (code, found["results"], found["failures"][0]["cause"]) == (1, [], made.FAILURE.cause)
+    printed = json.loads(out)
+    assert (code, printed["results"], printed["failures"][0]["cause"]) == (1, [], made.FAILURE.cause)
 
 
 def test_a_race_says_what_is_fastest_to_a_reader_and_to_a_script(command: Command) -> None:
@@ -74,8 +74,8 @@ def test_a_race_says_what_is_fastest_to_a_reader_and_to_a_script(command: Comman
     assert "jax trains mine fastest here" in out.lower()
     assert "candidates, 1 round: " in err and "leave after a round" in err
     code, out, _ = command.run(*asked, "--json")
-    found = json.loads(out)
-    (fastest,), others = found["fastest"], [one["configuration"] for one in found["ratios"]]
+    printed = json.loads(out)
+    (fastest,), others = printed["fastest"], [ratio["configuration"] for ratio in printed["ratios"]]
     assert (code, fastest["configuration"]["backend"]) == (0, "jax")
     assert {"backend": "jax", "device": "cpu", "options": {"steps_per_execution": 8}} in others
 
@@ -153,17 +153,19 @@ def test_versions_are_compared_and_a_regression_has_an_exit_code_of_its_own(
 
 def test_with_json_stdout_has_that_alone_and_stderr_the_rest(command: Command) -> None:
     code, out, err = command.run(str(command.folder / "mine.py"), "--backend", "jax,torch", "--rounds", "3", "--json")
-    found = json.loads(out)
-    assert (code, found["command"]) == (0, "run")
-    assert [one["configuration"]["backend"] for one in found["fastest"]] == ["jax"]
-    assert [Path(one["result_file"]) for one in found["runs"]] == [*command.results.glob("*.json")]
+    printed = json.loads(out)
+    assert (code, printed["command"]) == (0, "run")
+    assert [fastest["configuration"]["backend"] for fastest in printed["fastest"]] == ["jax"]
+    assert [Path(run["result_file"]) for run in printed["runs"]] == [*command.results.glob("*.json")]
     assert "all tables: " in err and "[6/6]" in err
 
 
 def test_a_gate_and_a_search_print_json(command: Command) -> None:
     code, out, _ = compare(command, *labelled(command), "--fail-on", "regression", "--json")
-    steps = [one for one in json.loads(out)["ratios"] if one["metric"] == "train_step_ms" and not one["is_control"]]
-    assert (code, [one["verdict"] for one in steps]) == (3, ["slower"])
+    steps = [
+        ratio for ratio in json.loads(out)["ratios"] if ratio["metric"] == "train_step_ms" and not ratio["is_control"]
+    ]
+    assert (code, [ratio["verdict"] for ratio in steps]) == (3, ["slower"])
     code, out, err = searched(command, 2.0, 2.0, 3.0, more=["--json"])
     assert code == 0, err
     assert json.loads(out)["search"]["first_slow"] == "v2"

@@ -218,4 +218,4 @@ def test_new_writes_through_no_link(tmp_path: Path, capsys: pytest.CaptureFixtur
         (tmp_path / linked).symlink_to(tmp_path / "elsewhere")
         assert main.main(["new", str(tmp_path / name)]) != 0
         assert f"{linked} already exists, and was left as it is" in capsys.readouterr().err
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["mine.py", "speed-comment.yml"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["mine.py", "speed-comment.yml"]

@@ -59,7 +59,7 @@ def test_compare_prints_the_verdict_and_fails_on_a_regression_only_when_it_is_as
     (row,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| dense")]
     assert verdict in row
     assert main.main(["compare", str(before), str(new), "--json"]) == 0
-    assert [one["verdict"] for one in json.loads(capsys.readouterr().out)["ratios"]] == [verdict]
+    assert [ratio["verdict"] for ratio in json.loads(capsys.readouterr().out)["ratios"]] == [verdict]
     assert main.main(["compare", str(before), str(new), "--fail-on", "regression"]) == code
 
 
@@ -92,8 +92,8 @@ def test_more_than_two_stand_side_by_side_under_their_places(
     assert [case.strip("*").split(" ms")[0] for case in row] == ["1.00", "2.00", "3.00", "4.00", "4.00"]
     assert "machine" not in out.partition("|")[0]
     assert main.main(["compare", *places, "--json"]) == 0
-    steps = [one for one in json.loads(capsys.readouterr().out)["results"] if one["metric"] == "train_step_ms"]
-    assert {one["side"]: round(one["value"], 2) for one in steps} == places
+    steps = [result for result in json.loads(capsys.readouterr().out)["results"] if result["metric"] == "train_step_ms"]
+    assert {result["side"]: round(result["value"], 2) for result in steps} == places
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_history_prints_a_page_or_csv_and_draws_a_picture(tmp_path: Path, capsys
     assert header == "time,commit,keras,torch,dense torch cpu over jax cpu" and len(lines) == 2
     assert main.main(["history", str(tmp_path / "runs"), "--json"]) == 0
     points = json.loads(capsys.readouterr().out)["history"]
-    assert [round(one["takes_times_as_much"], 2) for one in points] == pytest.approx([1.5, 1.65], abs=0.05)
+    assert [round(point["takes_times_as_much"], 2) for point in points] == pytest.approx([1.5, 1.65], abs=0.05)
     assert main.main(["history", str(tmp_path / "runs"), "--over", "moon"]) == 2
     assert "'--over': 'moon' is not one of 'date', 'keras', 'backend', 'commit'" in capsys.readouterr().err
     mine = tmp_path / "mine.svg"

@@ -34,14 +34,14 @@ COLUMNS, CYCLES = 3, 40
 def test_a_limit_is_above_what_a_quiet_machine_does(
     device: Device, threads: int | None, busy_share: float, allowed: int, system: str, expected: LoadLimit
 ) -> None:
-    found = limit_of(device, threads, busy_share, allowed, 4, system)
-    assert dataclasses.astuple(found) == pytest.approx(dataclasses.astuple(expected))
+    limit = limit_of(device, threads, busy_share, allowed, 4, system)
+    assert dataclasses.astuple(limit) == pytest.approx(dataclasses.astuple(expected))
 
 
 def disturbed(columns: Sequence[Sequence[Slice]], limit: LoadLimit, stage: str = TRAIN) -> list[list[int | None]]:
     """Return the cycles of each column that do not count."""
-    found = load.judged(stage, dict(enumerate(columns)), [limit] * len(columns))
-    return [[slice_.cycle for slice_ in slices if slice_.disturbed] for slices in found]
+    judged = load.judged(stage, dict(enumerate(columns)), [limit] * len(columns))
+    return [[slice_.cycle for slice_ in slices if slice_.disturbed] for slices in judged]
 
 
 def column(*others_ms: float, ns: int = 100 * MS) -> list[Slice]:
@@ -88,7 +88,7 @@ def test_a_cycle_is_judged_by_all_its_columns() -> None:
 def test_what_a_column_on_a_gpu_tolerates_hides_nothing_from_those_on_the_cpu() -> None:
     slices = dict(enumerate([column(50, 50)] * 3))
     limits = [LoadLimit(counters=16)] * 2 + [LoadLimit(above=0.96, counters=16)]
-    assert [[slice_.disturbed for slice_ in own] for own in load.judged(TRAIN, slices, limits)] == [
+    assert [[slice_.disturbed for slice_ in of_column] for of_column in load.judged(TRAIN, slices, limits)] == [
         [True, True],
         [True, True],
         [False, False],
@@ -129,7 +129,9 @@ def test_rounding_alone_marks_less_than_one_cycle_in_a_hundred(processors: int, 
 def test_half_a_core_is_found_within_a_cycle_or_a_block(processors: int, cycles: int) -> None:
     rng, limit = np.random.default_rng(processors), LoadLimit(counters=processors)
     blocks = in_blocks(counted(rng, processors, 100 * MS, 0.5, 60))
-    marked = [len(set().union(*disturbed([own[:cycles] for own in block], limit))) / cycles for block in blocks]
+    marked = [
+        len(set().union(*disturbed([of_column[:cycles] for of_column in block], limit))) / cycles for block in blocks
+    ]
     assert np.mean(marked) > 0.9
 
 
@@ -151,14 +153,14 @@ def test_a_file_has_the_marks_by_which_a_block_went_on() -> None:
     rng, limits = np.random.default_rng(7), [LoadLimit(counters=16)] * COLUMNS
     (slices,) = in_blocks(counted(rng, 16, 100 * MS, 0.3))
     parts = in_blocks(counted(rng, 16, 40 * MS, 0.3, COLUMNS))  # of each column, in three ways
-    found = load.marked({place: measured(slices[place], parts[place]) for place in (0, 2)}, limits)
+    kept = load.marked({place: measured(slices[place], parts[place]) for place in (0, 2)}, limits)
     live = load.judged(TRAIN, {place: slices[place] for place in (0, 2)}, limits)
     sums = {place: [in_sum(*ways) for ways in zip(*parts[place], strict=True)] for place in (0, 2)}
     of_sums = load.judged(PARTS, sums, limits)
     assert 0 < sum(slice_.disturbed for slice_ in live[0]) < CYCLES
     assert 0 < sum(slice_.disturbed for slice_ in of_sums[0]) < CYCLES
-    for own, of_train, of_parts in zip(found.values(), live, of_sums, strict=True):
-        training = made.trained(own)
+    for measurement, of_train, of_parts in zip(kept.values(), live, of_sums, strict=True):
+        training = made.trained(measurement)
         assert training.parts is not None
         assert list(training.slices) == list(of_train)
         for way in (training.parts.arrays, training.parts.ready, training.parts.bare):
@@ -173,16 +175,16 @@ def measured(slices: list[Slice], parts: list[list[Slice]]) -> Measurement:
 
 def in_sum(*ways: Slice) -> Slice:
     """Return what a turn says of a step in parts."""
-    return Slice(3, sum(one.ns for one in ways), ways[0].cycle, others_ns=sum(one.others_ns or 0 for one in ways))
+    return Slice(3, sum(way.ns for way in ways), ways[0].cycle, others_ns=sum(way.others_ns or 0 for way in ways))
 
 
 def test_stages_are_judged_apart_also_where_a_column_has_not_all() -> None:
     quiet, busy = (Slices.of(column(*[ms] * 3)) for ms in (0.0, 50.0))
-    one, batch = Latency(1, [1], quiet), Latency(8, [1], busy)
-    whole = dataclasses.replace(made.measurement(), prediction=[one, batch])
-    found = load.marked({0: whole, 1: dataclasses.replace(whole, prediction=[batch])}, [LoadLimit(counters=8)] * 2)
-    assert [latency.slices.disturbed for latency in found[0].prediction] == [None, [True] * 3]
-    assert [latency.slices.disturbed for latency in found[1].prediction] == [[True] * 3]
+    single, batch = Latency(1, [1], quiet), Latency(8, [1], busy)
+    whole = dataclasses.replace(made.measurement(), prediction=[single, batch])
+    marked = load.marked({0: whole, 1: dataclasses.replace(whole, prediction=[batch])}, [LoadLimit(counters=8)] * 2)
+    assert [latency.slices.disturbed for latency in marked[0].prediction] == [None, [True] * 3]
+    assert [latency.slices.disturbed for latency in marked[1].prediction] == [[True] * 3]
 
 
 def test_a_measurement_of_which_nothing_is_marked_stays_as_it_is() -> None:

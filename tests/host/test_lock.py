@@ -110,13 +110,13 @@ def test_the_lock_is_for_every_user_whatever_the_umask(tmp_path: Path) -> None:
 
 def test_a_file_of_one_s_own_that_lies_at_the_lock_s_path_stays_as_it_is(tmp_path: Path) -> None:
     """In /tmp another user may link it there, unless the kernel forbids that. filelock before 4.2.1 emptied it."""
-    own = tmp_path / "own"
-    own.write_text("precious")
-    own.chmod(0o600)
-    os.link(own, tmp_path / "lock")
+    mine = tmp_path / "own"
+    mine.write_text("precious")
+    mine.chmod(0o600)
+    os.link(mine, tmp_path / "lock")
     with machine_lock(tmp_path / "lock"):
         pass
-    assert (own.read_text(), own.stat().st_mode & 0o777) == ("precious", 0o600)
+    assert (mine.read_text(), mine.stat().st_mode & 0o777) == ("precious", 0o600)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can be two users")

@@ -90,9 +90,9 @@ OTHER_CARD = Device("cuda", 3, "NVIDIA L4")
 
 def test_one_card_of_each_model_is_measured_and_the_others_are_named_with_how_to_have_them() -> None:
     box = {Environment("torch"): dataclasses.replace(TORCH, devices=[made.CPU, *CARDS, OTHER_CARD])} | JAX_ALONE
-    found = make(box)
-    assert labels(found.cases) == ["dense torch cpu", "dense torch gpu", "dense torch gpu:3", "dense jax cpu"]
-    assert found.warnings == [
+    planned = make(box)
+    assert labels(planned.cases) == ["dense torch cpu", "dense torch gpu", "dense torch gpu:3", "dense jax cpu"]
+    assert planned.warnings == [
         "one card of each model is measured, so not gpu:1 (NVIDIA H200), gpu:2 (NVIDIA H200); "
         "--device cpu,gpu,gpu:1,gpu:2,gpu:3 measures all"
     ]

@@ -96,7 +96,9 @@ def test_the_newest_run_says_how_much_trials_scatter(tmp_path: Path) -> None:
 JIT = made.case(backend="torch", options=Options(jit=True))
 AGAIN = made.case(backend="torch", options=Options(control=True))
 VERSUS = [
-    made.case(backend=one, options=Options(environment=label)) for one in ("jax", "torch") for label in ("a", "b")
+    made.case(backend=backend, options=Options(environment=label))
+    for backend in ("jax", "torch")
+    for label in ("a", "b")
 ]
 
 

@@ -191,9 +191,9 @@ def test_steps_in_an_execution_make_columns_and_a_twin_has_a_loop_of_its_own() -
 
 
 def test_twins_are_columns_beside_all_others_and_compete_with_none() -> None:
-    found = request.options_of(Settings(native=True))
-    assert [one.label for one in found] == ["", "native=on"]
-    assert [one for one in found if Column("jax", "cpu", one).competes] == [DEFAULT]
+    offered = request.options_of(Settings(native=True))
+    assert [options.label for options in offered] == ["", "native=on"]
+    assert [options for options in offered if Column("jax", "cpu", options).competes] == [DEFAULT]
 
 
 def test_each_column_with_keras_is_measured_once_more_with_a_warm_cache_and_that_one_competes_with_none() -> None:

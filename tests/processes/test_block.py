@@ -143,9 +143,9 @@ def test_columns_on_cards_start_one_after_another_where_others_start_side_by_sid
 
     columns.on_phase = began
     outcomes = columns.measure(MEET + FINE, MEET + FINE, FINE, FINE, FINE, alone=False)
-    assert [one and (one.failure, one.started_alone) for one in outcomes] == [(None, False)] * 5
+    assert [outcome and (outcome.failure, outcome.started_alone) for outcome in outcomes] == [(None, False)] * 5
     columns.devices = {0: Device(platform), 1: Device(platform)}
-    assert [one and one.started_alone for one in columns.measure(FINE, FINE, alone=False)] == [True] * 2
+    assert [outcome and outcome.started_alone for outcome in columns.measure(FINE, FINE, alone=False)] == [True] * 2
 
 
 def test_columns_that_started_side_by_side_go_on_side_by_side_and_measure_alone(columns: Columns) -> None:

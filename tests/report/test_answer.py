@@ -147,7 +147,7 @@ def test_each_family_of_ratios_is_said_to_change_by_its_own() -> None:
         ]
         section = answer(findings(made.record(*trials, rounds=3)))
         assert section is not None
-        return [one for one in section.notes if "from day to day" in one]
+        return [note for note in section.notes if "from day to day" in note]
 
     by = {family: f"{100 * assumed.between_sittings:g} %" for family, assumed in ASSUMED.items()}
     backends = f"between backends or devices by {by[Family.BACKENDS]}"

@@ -112,13 +112,13 @@ def test_all_that_runs_in_a_child_or_gives_turns_is_in_a_table_or_left_out_for_a
 
 def imported(tree: ast.Module) -> set[str]:
     """Return every module of which this one imports something, at the top or late, but for annotations alone."""
-    found: set[str] = set()
+    imports: set[str] = set()
     for node in _executed(tree):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            imports |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return found
+            imports |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return imports
 
 
 def _executed(node: ast.AST) -> Iterator[ast.AST]:

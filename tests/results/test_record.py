@@ -63,6 +63,6 @@ def test_a_run_that_did_not_decide_to_stop_is_unfinished(reason: str, unfinished
 @pytest.mark.parametrize("which", ["results", "json"])
 def test_the_schemas_in_docs_are_those_of_the_types(which: str) -> None:
     words = ["docs/tools/schema.py", *([which] if which == "json" else [])]
-    found = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=True)
+    generated = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=True)
     page = (ROOT / "docs" / f"{which}.schema.json").read_text("utf-8")
-    assert page == found.stdout, f"python {' '.join(words)} > docs/{which}.schema.json"
+    assert page == generated.stdout, f"python {' '.join(words)} > docs/{which}.schema.json"

@@ -77,8 +77,8 @@ def test_a_column_that_computed_something_else_is_judged_anew_where_its_row_is_m
     said = Failure(Code.PARITY, "the loss differs", "none")
     trials = [made.trial(1), made.trial(1, backend="jax"), made.trial(1, backend="jax", failure=said), made.trial(2)]
     of_blocks = [
-        dataclasses.replace(one, block=0 if one.failure else one.round, code=measuring_code(one.column))
-        for one in trials
+        dataclasses.replace(trial, block=0 if trial.failure else trial.round, code=measuring_code(trial.column))
+        for trial in trials
     ]
     record = dataclasses.replace(interrupted(), trials=of_blocks, scenarios=made.record(*trials).scenarios)
     assert resume.carry(record, PLANNED, PROBES) == (of_blocks, [])

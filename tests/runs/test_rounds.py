@@ -296,8 +296,8 @@ def test_a_child_is_told_who_was_on_its_card_before_the_block(store: Store, monk
     on_card = dataclasses.replace(CASES[0], device=Device("cuda"))
     worker = FakeWorker()
     run(store, worker, on_card, CASES[1])
-    assert all((one.card, one.neighbours) == told[one.device.kind] for one in worker.requests)
-    assert {one.device.kind for one in worker.requests} == told.keys()
+    assert all((request.card, request.neighbours) == told[request.device.kind] for request in worker.requests)
+    assert {request.device.kind for request in worker.requests} == told.keys()
 
 
 def test_a_disturbed_block_is_kept_and_marked_and_nothing_is_repeated(store: Store) -> None:
@@ -451,8 +451,8 @@ def test_a_block_has_its_interpreters_and_rules(store: Store) -> None:
 
 def test_a_block_is_judged_by_what_others_took_live_and_in_its_record(store: Store) -> None:
     slices = [Slice(50, 100 * made.MS, cycle, 0, others_ns=12 * made.MS + cycle % 2) for cycle in range(10)]
-    found = made.changed(made.measurement(), training={"slices": Slices.of(slices)})
-    worker = FakeWorker(torch=[found], jax=[found])
+    measured = made.changed(made.measurement(), training={"slices": Slices.of(slices)})
+    worker = FakeWorker(torch=[measured], jax=[measured])
     plain = made.plan(*CASES, effort=exactly(1))
     planned = dataclasses.replace(plain, machine=dataclasses.replace(plain.machine, cores=processors()))
     record = execute(planned, store, worker)

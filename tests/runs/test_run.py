@@ -89,7 +89,7 @@ def test_trials_of_other_code_go_to_a_file_of_their_own_and_that_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trial = made.trial(1)
-    own, other = (dataclasses.replace(trial, code=one) for one in (measuring_code(trial.column), "other"))
+    own, other = (dataclasses.replace(trial, code=code) for code in (measuring_code(trial.column), "other"))
     run.keep_superseded(tmp_path, made.record(own, other))
     (file,) = tmp_path.glob("*.json")
     assert load(file).trials == [own, other]

@@ -111,7 +111,7 @@ def test_a_column_takes_as_long_as_what_it_measures() -> None:
     with_parts = dataclasses.replace(quick, parts=True)
     sized = found(100 * MS, with_parts)
     by_steps_s, quick_s, with_parts_s = (
-        schedule.column_s(one, WORKLOAD, sized, 100 * MS) for one in (SWEEP, quick, with_parts)
+        schedule.column_s(protocol, WORKLOAD, sized, 100 * MS) for protocol in (SWEEP, quick, with_parts)
     )
     assert by_steps_s < quick_s < with_parts_s
 
@@ -119,7 +119,9 @@ def test_a_column_takes_as_long_as_what_it_measures() -> None:
 def test_where_nothing_can_be_learned_steps_for_parity_are_all() -> None:
     protocol = dataclasses.replace(QUICK.protocol, repeats=True)
     sized = found(100 * MS)
-    learned_s, parity_s = (schedule.column_s(protocol, WORKLOAD, sized, 100 * MS, each) for each in (True, False))
+    learned_s, parity_s = (
+        schedule.column_s(protocol, WORKLOAD, sized, 100 * MS, learnable) for learnable in (True, False)
+    )
     units = sizes.units_of(WORKLOAD, 100 * MS)
     evaluated_ns = 2 * sized.evaluated_batches * units.forward
     assert learned_s - parity_s == pytest.approx((units.step * (sized.learn_steps - 6) + evaluated_ns) / 1e9)
@@ -128,6 +130,6 @@ def test_where_nothing_can_be_learned_steps_for_parity_are_all() -> None:
 def test_a_column_makes_few_cycles_of_long_units() -> None:
     sized, units = found(500 * MS), sizes.units_of(WORKLOAD, 500 * MS)
     without = dataclasses.replace(sized, left_out=[LONG[0]])
-    with_s, without_s = (schedule.column_s(QUICK.protocol, WORKLOAD, one, 500 * MS) for one in (sized, without))
+    with_s, without_s = (schedule.column_s(QUICK.protocol, WORKLOAD, sizing, 500 * MS) for sizing in (sized, without))
     epochs_s = (sizes.LEAD_EPOCHS + LEAST_CYCLES) * units.epoch / 1e9
     assert with_s - without_s == pytest.approx(epochs_s + schedule.STAGE_S)

@@ -82,8 +82,8 @@ def test_a_loud_stage_ends_when_a_column_has_had_its_share_of_the_time() -> None
 
 def test_a_loud_stage_ends_at_the_cycles_that_a_block_is_worth() -> None:
     pair = [slices([100, 150, 300, 120], 20), slices([100], 20)]
-    found = {most: turns.enough(PROTOCOL, SHARES, "train", pair, most={"train": most}) for most in (3, 20, 21)}
-    assert found == {3: True, 20: True, 21: False}
+    ends = {most: turns.enough(PROTOCOL, SHARES, "train", pair, most={"train": most}) for most in (3, 20, 21)}
+    assert ends == {3: True, 20: True, 21: False}
     assert not turns.enough(PROTOCOL, SHARES, "train", pair, most={"epoch": 6})
     few = [column[:5] for column in pair]
     assert not turns.enough(PROTOCOL, SHARES, "train", few, most={"train": 3})
@@ -138,10 +138,10 @@ UNTRAINED = {"predicts_only": True}
 def test_the_time_is_shared_by_the_stages_that_there_are(
     protocol: Protocol, different: dict[str, Any], stages: tuple[str, ...], first_share: float
 ) -> None:
-    found = turns.shares(protocol, dataclasses.replace(made.workload(), **different))
-    assert tuple(found) == stages
-    assert found[stages[0]] == pytest.approx(first_share)
-    assert sum(found.values()) == pytest.approx(1)
+    shares = turns.shares(protocol, dataclasses.replace(made.workload(), **different))
+    assert tuple(shares) == stages
+    assert shares[stages[0]] == pytest.approx(first_share)
+    assert sum(shares.values()) == pytest.approx(1)
 
 
 def test_a_soak_gives_its_control_a_turn_now_and_then_and_goes_on_for_its_time() -> None:
@@ -160,7 +160,7 @@ def test_a_soak_gives_its_control_a_turn_now_and_then_and_goes_on_for_its_time()
 def test_a_soak_of_predictions_goes_on_with_the_largest_batch_that_there_is(batch: int, stage: str) -> None:
     protocol, workload = Protocol("calls", soaks=True), dataclasses.replace(made.workload(), batch=batch)
     of_stage, column = turns.shares(protocol, workload), [Slice(1, 100)]
-    assert [one for one in of_stage if not turns.enough(protocol, of_stage, one, [column])] == [stage]
+    assert [running for running in of_stage if not turns.enough(protocol, of_stage, running, [column])] == [stage]
 
 
 def disturbed(column: list[Slice], *places: int) -> list[Slice]:

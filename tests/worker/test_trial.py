@@ -143,8 +143,8 @@ def test_steps_are_measured_in_turns_until_the_sizes_of_the_row_are_known() -> N
             said.append(message.slice)
         return Turn(len(said), 0) if len(said) < 2 else made.SIZES
 
-    one = subject(pipe=SimpleNamespace(ask=answer))
-    assert one.sized(lambda: next(steps)) is made.SIZES
+    timed = subject(pipe=SimpleNamespace(ask=answer))
+    assert timed.sized(lambda: next(steps)) is made.SIZES
     assert said == [Slice(1, 7), Slice(1, 5)]
     assert subject(Protocol(sizes=made.SIZES)).sized(lambda: next(steps)) is made.SIZES
 
@@ -239,8 +239,8 @@ def test_helpers_are_looked_for_in_each_turn(monkeypatch: pytest.MonkeyPatch) ->
         heard.append("wait")
         return next(granted)
 
-    one = subject(pipe=SimpleNamespace(ask=wait))
-    ask = one.ask("train")
+    timed = subject(pipe=SimpleNamespace(ask=wait))
+    ask = timed.ask("train")
     while ask(Slice(1, 1)) is not None:
         heard.append("measure")
     assert heard == ["wait", "look", "measure"] * 2 + ["wait"]
