@@ -46,23 +46,23 @@ from kerasbench.text import count
 COMPARE, HISTORY, BISECT = "compare", "history", "bisect"
 
 
-def of_run(found: Findings, records: Sequence[Record], file: Path | None = None) -> Document:
+def of_run(findings: Findings, records: Sequence[Record], file: Path | None = None) -> Document:
     """Return what was measured, and what follows from it."""
-    here = found.record.machine
+    here = findings.record.machine
     runs = [
         Run(
-            started=one.started,
-            finished=one.finished,
-            rounds=one.rounds_completed,
-            stopped_because=one.stopped_because,
-            kerasbench=one.kerasbench,
-            commit=one.commit,
+            started=record.started,
+            finished=record.finished,
+            rounds=record.rounds_completed,
+            stopped_because=record.stopped_because,
+            kerasbench=record.kerasbench,
+            commit=record.commit,
             result_file=str(file) if file else None,
         )
-        for one in records
+        for record in records
     ]
     return Document(
-        command=_command(found),
+        command=_command(findings),
         machine=Machine(
             chip=here.chip,
             cores=here.cores,
@@ -72,38 +72,38 @@ def of_run(found: Findings, records: Sequence[Record], file: Path | None = None)
             identifier=here.identifier,
         ),
         runs=runs,
-        fastest=list(_fastest(found)),
-        results=[*_results(found.summary), *_parts(found.breakdowns), *_costs(found.sweeps)],
-        ratios=_ratios(found),
-        failures=_failures(found.summary),
-        warnings=list(_warnings(found.summary)),
-        crossovers=list(_crossovers(found)),
-        advice=list(_advice(found.breakdowns)),
-        trends=list(_trends(found)),
+        fastest=list(_fastest(findings)),
+        results=[*_results(findings.summary), *_parts(findings.breakdowns), *_costs(findings.sweeps)],
+        ratios=_ratios(findings),
+        failures=_failures(findings.summary),
+        warnings=list(_warnings(findings.summary)),
+        crossovers=list(_crossovers(findings)),
+        advice=list(_advice(findings.breakdowns)),
+        trends=list(_trends(findings)),
     )
 
 
-def of_comparison(found: RunComparison, old: str, new: str) -> Document:
+def of_comparison(comparison: RunComparison, old: str, new: str) -> Document:
     """Return what became of every case between two sets of results."""
     results, ratios = [], []
-    for one in found.changes:
-        case, metric = _of_key(one.case), one.row.headline
-        for side, value in ((old, one.old), (new, one.new)):
+    for change in comparison.changes:
+        case, metric = _of_key(change.case), change.row.headline
+        for side, value in ((old, change.old), (new, change.new)):
             results.append(_result(case, metric, value, side=side))
-        pair = {"over": case["configuration"], "metric": metric, "why_no_verdict": one.why}
-        ratios.append(Ratio(**case, **pair, **_ratio(one.ratio, one.verdict)))
-    failures = [_failed(_of_key(case), failure) for case, failure in found.failed]
+        pair = {"over": case["configuration"], "metric": metric, "why_no_verdict": change.why}
+        ratios.append(Ratio(**case, **pair, **_ratio(change.ratio, change.verdict)))
+    failures = [_failed(_of_key(case), failure) for case, failure in comparison.failed]
     return Document(command=COMPARE, results=results, ratios=ratios, failures=failures)
 
 
 def of_sides(summaries: Sequence[tuple[str, Summary]]) -> Document:
     """Return several sets of results, each with its name."""
-    results = [one for name, summary in summaries for one in _results(summary, name)]
-    failures = [one for _, summary in summaries for one in _failures(summary)]
+    results = [result for name, summary in summaries for result in _results(summary, name)]
+    failures = [failure for _, summary in summaries for failure in _failures(summary)]
     return Document(command=COMPARE, results=results, failures=failures)
 
 
-def of_history(found: Sequence[Series]) -> Document:
+def of_history(history: Sequence[Series]) -> Document:
     """Return every ratio in every run."""
     points = [
         Point(
@@ -113,33 +113,35 @@ def of_history(found: Sequence[Series]) -> Document:
             started=point.started,
             commit=point.commit,
             versions=point.versions,
-            machine=one.machine,
+            machine=series.machine,
             **_ratio(point.ratio),
         )
-        for one in found
-        for point in one.points
+        for series in history
+        for point in series.points
     ]
     return Document(command=HISTORY, history=points)
 
 
-def of_search(found: Bisection, versions: Sequence[str], case: CaseKey | None) -> Document:
+def of_search(bisection: Bisection, versions: Sequence[str], case: CaseKey | None) -> Document:
     """Return how a search for a version ended."""
-    is_found = found.outcome is Outcome.FOUND
+    is_found = bisection.outcome is Outcome.FOUND
     search = Search(
-        outcome=found.outcome,
+        outcome=bisection.outcome,
         versions=list(versions),
-        last_fast=versions[found.fast] if is_found or found.fast else None,
-        first_slow=versions[found.slow] if is_found else None,
+        last_fast=versions[bisection.fast] if is_found or bisection.fast else None,
+        first_slow=versions[bisection.slow] if is_found else None,
         case=Case(**_of_key(case)) if case else None,
-        tried=[_tried(one, versions[one.index]) for one in sorted(found.probes, key=lambda one: one.index)],
+        tried=[
+            _tried(probe, versions[probe.index]) for probe in sorted(bisection.probes, key=lambda probe: probe.index)
+        ],
     )
     return Document(command=BISECT, search=search)
 
 
-def _command(found: Findings) -> str:
-    config = found.record.config
+def _command(findings: Findings) -> str:
+    config = findings.record.config
     kinds = {EXPLAIN: config.explain, VERSUS: config.versus, FASTEST: config.race, SOAK: config.soak}
-    is_swept = bool(found.sized.rows) and not found.plain.rows
+    is_swept = bool(findings.sized.rows) and not findings.plain.rows
     return next((command for command, is_one in kinds.items() if is_one), SWEEP if is_swept else RUN)
 
 
@@ -159,10 +161,12 @@ def _of_key(case: CaseKey) -> dict[str, Any]:
     }
 
 
-def _result(case: Mapping[str, Any], metric: str, found: Estimate, **more: Any) -> Result:
+def _result(case: Mapping[str, Any], metric: str, estimate: Estimate, **more: Any) -> Result:
     unit = BY_NAME[metric].unit if metric in BY_NAME else UNITS[metric]
-    counts = {"trials": found.trials, "sessions": None} | more
-    return Result(**case, metric=metric, unit=unit, value=found.value, low=found.low, high=found.high, **counts)
+    counts = {"trials": estimate.trials, "sessions": None} | more
+    return Result(
+        **case, metric=metric, unit=unit, value=estimate.value, low=estimate.low, high=estimate.high, **counts
+    )
 
 
 def _results(summary: Summary, side: str = "") -> Iterator[Result]:
@@ -176,9 +180,9 @@ def _results(summary: Summary, side: str = "") -> Iterator[Result]:
             "backend_version": versions.get(column.backend, ""),
         }
         for metric in METRICS:
-            found = case.estimate(metric.name)
-            if found is not None and math.isfinite(found.value):  # a loss may be none
-                yield _result(key, metric.name, found, **more)
+            estimate = case.estimate(metric.name)
+            if estimate is not None and math.isfinite(estimate.value):  # a loss may be none
+                yield _result(key, metric.name, estimate, **more)
 
 
 # What an explanation measures besides: the parts of a step.
@@ -193,18 +197,25 @@ UNITS = {
 FIXED, PER_SAMPLE = "fixed_step_ms", "per_sample_ms"  # of a sweep over batches
 
 
-def _parts(found: Sequence[StepBreakdown]) -> Iterator[Result]:
-    for one in found:
-        case = _of_key(one.row.key(one.column))
-        amounts = (one.feeding_ms, one.framework_ms, one.computation_ms, one.warming_ms, one.rate, one.peak)
+def _parts(breakdowns: Sequence[StepBreakdown]) -> Iterator[Result]:
+    for breakdown in breakdowns:
+        case = _of_key(breakdown.row.key(breakdown.column))
+        amounts = (
+            breakdown.feeding_ms,
+            breakdown.framework_ms,
+            breakdown.computation_ms,
+            breakdown.warming_ms,
+            breakdown.rate,
+            breakdown.peak,
+        )
         for metric, amount in zip(UNITS, amounts, strict=True):
             if amount is not None:
                 yield _result(case, metric, amount)
 
 
-def _costs(found: Sequence[SizeSeries]) -> Iterator[Result]:
+def _costs(sweeps: Sequence[SizeSeries]) -> Iterator[Result]:
     """Yield what a step costs whatever its batch, and for each sample, where a line explains a series."""
-    for series in found:
+    for series in sweeps:
         row = next(iter(series.rows.values()))
         for column, cost in series.costs.items():
             case = _of_key(row.key(column)) | {"batch_size": None}
@@ -213,18 +224,18 @@ def _costs(found: Sequence[SizeSeries]) -> Iterator[Result]:
                 "trials": sum(step.trials for _, step in series.steps_ms(column)),
                 "sessions": None,
             }
-            for metric, one in ((FIXED, cost.overhead), (PER_SAMPLE, cost.per_sample)) if cost.fits else ():
-                yield Result(**case, metric=metric, value=one.value, low=one.low, high=one.high, **more)
+            for metric, estimate in ((FIXED, cost.overhead), (PER_SAMPLE, cost.per_sample)) if cost.fits else ():
+                yield Result(**case, metric=metric, value=estimate.value, low=estimate.low, high=estimate.high, **more)
 
 
-def _ratio(found: LogEstimate, verdict: Verdict | None = None) -> dict[str, Any]:
+def _ratio(ratio: LogEstimate, verdict: Verdict | None = None) -> dict[str, Any]:
     return {
-        "takes_times_as_much": found.value,
-        "low": found.low,
-        "high": found.high,
+        "takes_times_as_much": ratio.value,
+        "low": ratio.low,
+        "high": ratio.high,
         "verdict": verdict,
-        "disturbed": found.disturbed,
-        "rounds": found.trials,
+        "disturbed": ratio.disturbed,
+        "rounds": ratio.trials,
     }
 
 
@@ -240,58 +251,60 @@ class _Pair(NamedTuple):
     dropped: bool = False
 
 
-def _ratios(found: Findings) -> list[Ratio]:
+def _ratios(findings: Findings) -> list[Ratio]:
     """Return each pair once: with its verdict, where it has one."""
     pairs: dict[tuple[CaseKey, Column, str], _Pair] = {}
-    for one in (
-        *_of_races(found),
-        *_over_fastest(found),
-        *_of_contrasts(found),
-        *_of_versions(found),
-        *_of_controls(found),
+    for pair in (
+        *_of_races(findings),
+        *_over_fastest(findings),
+        *_of_contrasts(findings),
+        *_of_versions(findings),
+        *_of_controls(findings),
     ):
-        known = pairs.get(one[:3])
+        known = pairs.get(pair[:3])
         if known is None or known.verdict is None:
-            pairs[one[:3]] = one
+            pairs[pair[:3]] = pair
     return [
         Ratio(
-            **_of_key(one.case),
-            over=_configuration(one.over),
-            metric=one.metric,
-            is_control=one.is_control,
-            dropped=one.dropped,
-            **_ratio(one.ratio, one.verdict),
+            **_of_key(pair.case),
+            over=_configuration(pair.over),
+            metric=pair.metric,
+            is_control=pair.is_control,
+            dropped=pair.dropped,
+            **_ratio(pair.ratio, pair.verdict),
         )
-        for one in pairs.values()
+        for pair in pairs.values()
     ]
 
 
-def _of_races(found: Findings) -> Iterator[_Pair]:
-    for race in found.races:
-        for one in race.standings:
-            if one.ratio is not None:
-                yield _Pair(race.row.key(one.column), race.leader, race.metric, one.ratio, dropped=one.has_left)
+def _of_races(findings: Findings) -> Iterator[_Pair]:
+    for race in findings.races:
+        for standing in race.standings:
+            if standing.ratio is not None:
+                yield _Pair(
+                    race.row.key(standing.column), race.leader, race.metric, standing.ratio, dropped=standing.has_left
+                )
 
 
 OPPOSITE = {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}
 
 
-def _ranked(found: Findings) -> Iterator[tuple[Row, Ranking, Column]]:
+def _ranked(findings: Findings) -> Iterator[tuple[Row, Ranking, Column]]:
     """Yield the rows in which columns compete, with the fastest."""
-    for row, ranking in [] if found.races or found.soaks else found.summary.ranked:
+    for row, ranking in [] if findings.races or findings.soaks else findings.summary.ranked:
         if ranking.fastest is not None and not row.origin.in_pairs:
             yield row, ranking, ranking.fastest
 
 
-def _over_fastest(found: Findings) -> Iterator[_Pair]:
-    for row, ranking, fastest in _ranked(found):
-        judged = {one.rival: one for one in ranking.comparisons}
+def _over_fastest(findings: Findings) -> Iterator[_Pair]:
+    for row, ranking, fastest in _ranked(findings):
+        judged = {comparison.rival: comparison for comparison in ranking.comparisons}
         for column in row.cases:
             for metric in METRICS if column != fastest else ():
                 if metric.name == row.headline and column in judged:
-                    one = judged[column]
-                    verdict = OPPOSITE.get(one.verdict, one.verdict)
-                    yield _Pair(row.key(column), fastest, metric.name, one.ratio.inverse, verdict)
+                    comparison = judged[column]
+                    verdict = OPPOSITE.get(comparison.verdict, comparison.verdict)
+                    yield _Pair(row.key(column), fastest, metric.name, comparison.ratio.inverse, verdict)
                 elif metric.unit and not metric.difference and (ratio := in_row(row, column, fastest, metric.name)):
                     yield _Pair(row.key(column), fastest, metric.name, _cost(ratio, metric.name))
 
@@ -301,34 +314,41 @@ def _cost(ratio: LogEstimate, metric: str) -> LogEstimate:
     return ratio.inverse if BY_NAME[metric].unit == RATE else ratio
 
 
-def _of_contrasts(found: Findings) -> Iterator[_Pair]:
-    for one in (*found.speed_ups, *found.prices, *found.warm_caches):
-        yield _Pair(one.row.key(one.column), one.other, one.metric, _cost(one.ratio, one.metric), one.verdict)
+def _of_contrasts(findings: Findings) -> Iterator[_Pair]:
+    for contrast in (*findings.speed_ups, *findings.prices, *findings.warm_caches):
+        yield _Pair(
+            contrast.row.key(contrast.column),
+            contrast.other,
+            contrast.metric,
+            _cost(contrast.ratio, contrast.metric),
+            contrast.verdict,
+        )
 
 
-def _of_versions(found: Findings) -> Iterator[_Pair]:
-    for versus in found.versus:
-        figures = [*((one, False) for one in versus.differences), *((one, True) for one in versus.untouched)]
-        for one, is_untouched in figures:
-            row, ratio = one.pair.row, _cost(one.ratio, one.metric)
-            yield _Pair(row.key(one.pair.head), one.pair.base, one.metric, ratio, one.verdict, is_untouched)
-            if one.control is not None:
-                again = _cost(one.control.ratio, one.metric)
-                yield _Pair(row.key(one.pair.again), one.pair.base, one.metric, again, is_control=True)
+def _of_versions(findings: Findings) -> Iterator[_Pair]:
+    for versus in findings.versus:
+        figures = [(figure, False) for figure in versus.differences]
+        figures += [(figure, True) for figure in versus.untouched]
+        for figure, is_untouched in figures:
+            row, ratio = figure.pair.row, _cost(figure.ratio, figure.metric)
+            yield _Pair(row.key(figure.pair.head), figure.pair.base, figure.metric, ratio, figure.verdict, is_untouched)
+            if figure.control is not None:
+                again = _cost(figure.control.ratio, figure.metric)
+                yield _Pair(row.key(figure.pair.again), figure.pair.base, figure.metric, again, is_control=True)
 
 
-def _of_controls(found: Findings) -> Iterator[_Pair]:
-    for row, ranking in found.summary.ranked:
+def _of_controls(findings: Findings) -> Iterator[_Pair]:
+    for row, ranking in findings.summary.ranked:
         if ranking.control is not None:
             again = row.key(ranking.control.column.with_options(control=True))
             yield _Pair(again, ranking.control.column, row.headline, ranking.control.ratio, is_control=True)
 
 
-def _fastest(found: Findings) -> Iterator[Fastest]:
-    for row, ranking, fastest in _ranked(found):
+def _fastest(findings: Findings) -> Iterator[Fastest]:
+    for row, ranking, fastest in _ranked(findings):
         clearly = ranking.proven and ranking.first is not None
         yield Fastest(**_of_key(row.key(fastest)), metric=row.headline, clearly=clearly)
-    for race in found.races:
+    for race in findings.races:
         yield Fastest(
             **_of_key(race.row.key(race.leader)),
             metric=race.metric,
@@ -348,12 +368,14 @@ def _failures(summary: Summary) -> list[Failed]:
 
 def _warnings(summary: Summary) -> Iterator[Warned]:
     rows = {row.label: row for row in summary.rows}
-    for one in concerns(summary):
-        yield _warned(one.what, rows.get(one.row), one.columns, one.detail)
+    for concern in concerns(summary):
+        yield _warned(concern.what, rows.get(concern.row), concern.columns, concern.detail)
     yield from (_warned(signal.name, None, [], signal.reason) for signal in summary.record.noise)
     for row in summary.rows:
-        own = (row.scenario.name, row.workload.name, row.size)
-        trials = [one for one in summary.record.trials if own == (one.scenario, one.workload, one.options.size)]
+        workload = (row.scenario.name, row.workload.name, row.size)
+        trials = [
+            trial for trial in summary.record.trials if workload == (trial.scenario, trial.workload, trial.options.size)
+        ]
         yield from _signals(row, trials)
 
 
@@ -384,55 +406,55 @@ def _warned(kind: str, row: Row | None, columns: Sequence[Column], detail: str) 
     )
 
 
-def _crossovers(found: Findings) -> Iterator[Crossover]:
-    for series in found.sweeps:
+def _crossovers(findings: Findings) -> Iterator[Crossover]:
+    for series in findings.sweeps:
         row = next(iter(series.rows.values()))
-        for one in (crossing for duel in series.duels for crossing in duel.crossings):
-            low, high = one.interval or (None, None)
+        for crossing in (crossing for duel in series.duels for crossing in duel.crossings):
+            low, high = crossing.interval or (None, None)
             yield Crossover(
                 scenario=row.scenario.name,
                 workload=row.workload.name,
                 axis=series.axis,
-                faster_above=_configuration(one.winner),
-                faster_below=_configuration(one.loser),
-                at=one.at,
+                faster_above=_configuration(crossing.winner),
+                faster_below=_configuration(crossing.loser),
+                at=crossing.at,
                 low=low,
                 high=high,
             )
 
 
-def _advice(found: Sequence[StepBreakdown]) -> Iterator[Advice]:
-    for case in found:
-        for one in case.advice:
+def _advice(breakdowns: Sequence[StepBreakdown]) -> Iterator[Advice]:
+    for breakdown in breakdowns:
+        for advice in breakdown.advice:
             yield Advice(
-                **_of_key(case.row.key(case.column)),
-                what=one.what,
-                instead=_configuration(one.column),
-                instead_batch_size=one.column.options.batch,
-                takes_times_as_much=one.left.value,
-                low=one.left.low,
-                high=one.left.high,
+                **_of_key(breakdown.row.key(breakdown.column)),
+                what=advice.what,
+                instead=_configuration(advice.column),
+                instead_batch_size=advice.column.options.batch,
+                takes_times_as_much=advice.left.value,
+                low=advice.left.low,
+                high=advice.left.high,
             )
 
 
-def _trends(found: Findings) -> Iterator[Trend]:
-    for one in found.soaks:
+def _trends(findings: Findings) -> Iterator[Trend]:
+    for soak in findings.soaks:
         yield Trend(
-            **_of_key(one.row.key(one.column)),
-            minutes=one.minutes,
-            unit=one.unit,
-            units=one.units,
-            unit_ms=one.unit_ns / 1e6,
-            memory_grows=one.grows,
-            memory_bytes_per_unit=one.memory,
-            device_memory_bytes_per_unit=one.device_memory,
-            becomes_slower=one.slows,
-            slower_share=one.slower,
+            **_of_key(soak.row.key(soak.column)),
+            minutes=soak.minutes,
+            unit=soak.unit,
+            units=soak.units,
+            unit_ms=soak.unit_ns / 1e6,
+            memory_grows=soak.grows,
+            memory_bytes_per_unit=soak.memory,
+            device_memory_bytes_per_unit=soak.device_memory,
+            becomes_slower=soak.slows,
+            slower_share=soak.slower,
         )
 
 
-def _tried(one: Probe, version: str) -> Tried:
-    ratio, again = one.ratio, one.control
+def _tried(probe: Probe, version: str) -> Tried:
+    ratio, again = probe.ratio, probe.control
     control = None
     if again is not None and again.low is not None and again.high is not None:
         control = Interval(again.value, again.low, again.high)
@@ -441,7 +463,7 @@ def _tried(one: Probe, version: str) -> Tried:
         takes_times_as_much=ratio.value if ratio else None,
         low=ratio.low if ratio else None,
         high=ratio.high if ratio else None,
-        verdict=one.verdict,
-        why_no_verdict=one.why,
+        verdict=probe.verdict,
+        why_no_verdict=probe.why,
         control=control,
     )
