@@ -2,7 +2,7 @@
 
     python benchmarks/coverage.py
 
-Every simulated run is drawn as docs/method.md describes machines. Trials differ by process (lognormal), slices within
+Every simulated run is drawn as docs/how-it-works.md has it. Trials differ by process (lognormal), slices within
 a trial differ too, and the machine drifts over the rounds (a quarter slower in the end). Printed are the coverage of
 a nominal 95 % interval of a time and of a ratio, how often a case compared with itself is called different, how often
 a table of 24 such comparisons holds any false verdict, judged together and each alone, and how often a difference

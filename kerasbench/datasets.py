@@ -1,4 +1,4 @@
-"""Data in the exact shape, type and range of the published data sets: drawn here, or the real rows by keras.datasets.
+"""Data in the exact shape, type and range of the published data sets: generated, or real samples by keras.datasets.
 
 NumPy and keras are imported inside the functions, so that a scenario file can be described without them.
 """
@@ -10,37 +10,50 @@ from pathlib import Path
 from typing import Any
 
 Draw = Callable[[int, Any], tuple[Any, ...]]  # (samples, NumPy generator) -> (x, y), or (x, y, sample weights)
-Load = Callable[[], tuple[Any, Any]]  # -> all rows that there are
+Load = Callable[[], tuple[Any, Any]]  # -> all samples that there are
 Prepare = Callable[[Any], Any]  # x -> x
 
 IRIS_FILE = Path(__file__).parent / "data" / "iris.csv"
 PIXEL_NOISE = 176  # of 256: the pattern below it is learned in hundreds of steps, not in ten
-FOLLOWS = 0.75  # of a text's words follow from the one before: more than chance, less than all
-PATCH = 4  # pixels: patterns are coarse, as pictures are, so that convolution and pooling can see them
+FOLLOWS = 0.75  # of a sequence's tokens follow from the one before: more than chance, less than all
+PATCH = 4  # pixels: patterns are coarse, as photographs are, so that convolution and pooling can see them
 # The real columns' smallest and largest values (Harrison & Rubinfeld, J. Environ. Economics and Management 5, 1978).
 BOSTON_LOW = (0.006, 0.0, 0.46, 0.0, 0.385, 3.56, 2.9, 1.13, 1.0, 187.0, 12.6, 0.32, 1.73)
 BOSTON_HIGH = (89.0, 100.0, 27.7, 1.0, 0.871, 8.78, 100.0, 12.1, 24.0, 711.0, 22.0, 397.0, 38.0)
 BOSTON_ROOMS, BOSTON_POOR = 5, 12  # the columns that the price follows most
 
 
+RENAMED = {
+    "texts": "sequences(length, vocabulary, classes)",
+    "next_words": "next_tokens(length, vocabulary)",
+    "random_rows": "random_samples(shape, classes)",
+}
+
+
 class DataError(Exception):
-    """Rows that cannot be had. The message says which, and what to do."""
+    """Samples that cannot be had. The message says which, and what to do."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in RENAMED:
+        raise DataError(f"datasets.{name} is called datasets.{RENAMED[name]} now")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A named source of rows."""
+    """A named source of samples."""
 
     title: str
-    shape: tuple[int, ...]  # of a raw row
+    shape: tuple[int, ...]  # of a raw sample
     draw: Draw
-    load: Load | None = None  # None: there are no other rows than those that are drawn
-    prepare: Prepare = lambda x: x  # applied to x, drawn or real
+    load: Load | None = None  # None: all samples are generated
+    prepare: Prepare = lambda x: x  # applied to x, generated or real
     encode: Prepare = lambda y: y  # the same for y
-    random: bool = False  # made up for a model that brings no rows: it learns no further than parity needs
+    random: bool = False  # for a model that brings no samples: it learns no further than parity needs
 
     def rows(self, kind: str, samples: int, rng: Any) -> tuple[Any, ...]:
-        """Return that many rows, ``synthetic`` or ``real``: real ones from the first, training before test."""
+        """Return that many samples, ``synthetic`` or ``real``: real ones from the first, training before test."""
         rows = self.draw(samples, rng) if kind != "real" or self.load is None else self._first(samples, *self.load())
         if not isinstance(rows, tuple) or len(rows) not in (2, 3):
             raise DataError("data(samples, rng) must return (x, y) or (x, y, sample_weight), made of NumPy arrays")
@@ -49,11 +62,13 @@ class Dataset:
     def _first(self, samples: int, x: Any, y: Any) -> tuple[Any, Any]:
         if x.shape[1:] != self.shape or len(x) != len(y):
             raise DataError(
-                f"{self.title}: rows of shape {self.shape} and as many targets are needed, the file has {len(x):,} of "
-                f"shape {x.shape[1:]} and {len(y):,}: delete the damaged file, and it is downloaded again"
+                f"{self.title}: samples of shape {self.shape} and as many targets are needed, the file has {len(x):,} "
+                f"of shape {x.shape[1:]} and {len(y):,}: delete the damaged file, and it is downloaded again"
             )
         if len(x) < samples:
-            raise DataError(f"{self.title} has {len(x):,} rows, {samples:,} are needed: use fewer, or synthetic data")
+            raise DataError(
+                f"{self.title} has {len(x):,} samples, {samples:,} are needed: use fewer, or synthetic data"
+            )
         return x[:samples], y[:samples]
 
 
@@ -65,27 +80,27 @@ def unit(x: Any) -> Any:
 
 
 def mnist(prepare: Prepare = lambda x: x) -> Dataset:
-    """Return MNIST: x uint8 of (28, 28) before ``prepare``, y int32 in 0..9; 70,000 real rows."""
-    return Dataset("MNIST", (28, 28), _pictures((28, 28), 10), _keras_rows("mnist", "mnist.npz"), prepare)
+    """Return MNIST: x uint8 of (28, 28) before ``prepare``, y int32 in 0..9; 70,000 real samples."""
+    return Dataset("MNIST", (28, 28), _images((28, 28), 10), _keras_rows("mnist", "mnist.npz"), prepare)
 
 
 def cifar10(prepare: Prepare = lambda x: x, one_hot: bool = False) -> Dataset:
-    """Return CIFAR-10: x uint8 of (32, 32, 3) before ``prepare``, y int32 in 0..9 or one-hot; 60,000 real rows."""
+    """Return CIFAR-10: x uint8 of (32, 32, 3) before ``prepare``, y int32 in 0..9 or one-hot; 60,000 real samples."""
     return _cifar("CIFAR-10", 10, _keras_rows("cifar10", "cifar-10-batches-py-target_archive"), prepare, one_hot)
 
 
 def cifar100(prepare: Prepare = lambda x: x, one_hot: bool = False) -> Dataset:
-    """Return CIFAR-100: x uint8 of (32, 32, 3) before ``prepare``, y int32 in 0..99 or one-hot; 60,000 real rows."""
+    """Return CIFAR-100: x uint8 of (32, 32, 3) before ``prepare``, y int32 in 0..99 or one-hot; 60,000 real samples."""
     return _cifar("CIFAR-100", 100, _keras_rows("cifar100", "cifar-100-python-target_archive"), prepare, one_hot)
 
 
 def _cifar(title: str, classes: int, load: Load, prepare: Prepare, one_hot: bool) -> Dataset:
     encode = (lambda y: _one_hot(y, classes)) if one_hot else (lambda y: y)
-    return Dataset(title, (32, 32, 3), _pictures((32, 32, 3), classes), load, prepare, encode)
+    return Dataset(title, (32, 32, 3), _images((32, 32, 3), classes), load, prepare, encode)
 
 
 def boston() -> Dataset:
-    """Return Boston housing, unscaled: x float32 of (13,), y float32 of (1,), the price in 1,000 $; 506 real rows."""
+    """Return Boston housing, raw: x float32 of (13,), y float32 of (1,), the price in 1,000 $; 506 real samples."""
 
     def draw(samples: int, rng: Any) -> tuple[Any, Any]:
         import numpy as np
@@ -102,7 +117,7 @@ def iris() -> Dataset:
     """Return Fisher's 150 Iris flowers, real in every case: x float32 of (4,), in cm; y int32.
 
     Sepal length and width, petal length and width; 0 setosa, 1 versicolor, 2 virginica. R. A. Fisher, "The use of
-    multiple measurements in taxonomic problems", Annals of Eugenics 7 (1936); docs/scenarios.md says where the file
+    multiple measurements in taxonomic problems", Annals of Eugenics 7 (1936); docs/your-model.md says where the file
     is from.
     """
 
@@ -111,15 +126,15 @@ def iris() -> Dataset:
 
         rows = np.loadtxt(IRIS_FILE, dtype=np.float32, delimiter=",", skiprows=1)
         if samples > len(rows):
-            raise DataError(f"Iris has {len(rows)} rows, {samples:,} are needed: use a smaller workload")
+            raise DataError(f"Iris has {len(rows)} samples, {samples:,} are needed: use a smaller workload")
         chosen = rng.permutation(len(rows))[:samples]
         return rows[chosen, :4], rows[chosen, 4].astype(np.int32)
 
     return Dataset("Iris", (4,), draw)
 
 
-def random_rows(shape: tuple[int, ...], classes: int) -> Dataset:
-    """Return uniform random rows in 0..1 with random one-hot labels: nothing can be learned from them."""
+def random_samples(shape: tuple[int, ...], classes: int) -> Dataset:
+    """Return uniform random samples in 0..1 with random one-hot labels: nothing can be learned from them."""
 
     def draw(samples: int, rng: Any) -> tuple[Any, Any]:
         import numpy as np
@@ -130,49 +145,49 @@ def random_rows(shape: tuple[int, ...], classes: int) -> Dataset:
 
 
 def images(shape: tuple[int, ...], classes: int, prepare: Prepare = unit) -> Dataset:
-    """Return learnable pictures of any size, for a scenario of your own.
+    """Return learnable images of any size, for a scenario of your own.
 
     ``shape`` is (height, width) or (height, width, channels); x is uint8 before ``prepare``, y int32 in 0..classes-1.
     """
-    return Dataset("synthetic pictures", shape, _pictures(shape, classes), prepare=prepare)
+    return Dataset("synthetic pictures", shape, _images(shape, classes), prepare=prepare)
 
 
-def texts(length: int, words: int, classes: int) -> Dataset:
-    """Return learnable texts of one size: x int32 of (length,), in 0..words-1, y int32 in 0..classes-1."""
+def sequences(length: int, vocabulary: int, classes: int) -> Dataset:
+    """Return learnable token ids: x int32 of (length,), in 0..vocabulary-1, y int32 in 0..classes-1."""
 
     def draw(samples: int, rng: Any) -> tuple[Any, Any]:
         import numpy as np
 
         y = rng.integers(0, classes, samples, dtype=np.int32)
-        x = rng.integers(0, words, (samples, length), dtype=np.int32)
-        of_class = rng.integers(0, words // classes, (samples, -(-length // 2)), dtype=np.int32)
+        x = rng.integers(0, vocabulary, (samples, length), dtype=np.int32)
+        of_class = rng.integers(0, vocabulary // classes, (samples, -(-length // 2)), dtype=np.int32)
         x[:, ::2] = of_class * classes + y[:, None]
         return x, y
 
     return Dataset("synthetic texts", (length,), draw)
 
 
-def next_words(length: int, words: int) -> Dataset:
-    """Return learnable texts and what follows each word: x and y int32 of (length,), in 0..words-1.
+def next_tokens(length: int, vocabulary: int) -> Dataset:
+    """Return learnable token ids, and for each the next one: x and y int32 of (length,), in 0..vocabulary-1.
 
-    Three of four words follow from the one before, by a table that is the same in every trial.
+    Three of four tokens follow from the one before, by a table that is the same in every trial.
     """
 
     def draw(samples: int, rng: Any) -> tuple[Any, Any]:
         import numpy as np
 
-        following = np.random.default_rng(0).permutation(words).astype(np.int32)
-        text = rng.integers(0, words, (samples, length + 1), dtype=np.int32)
+        following = np.random.default_rng(0).permutation(vocabulary).astype(np.int32)
+        tokens = rng.integers(0, vocabulary, (samples, length + 1), dtype=np.int32)
         follows = rng.random((samples, length)) < FOLLOWS
         for place in range(length):
-            text[:, place + 1] = np.where(follows[:, place], following[text[:, place]], text[:, place + 1])
-        return text[:, :-1].copy(), text[:, 1:].copy()
+            tokens[:, place + 1] = np.where(follows[:, place], following[tokens[:, place]], tokens[:, place + 1])
+        return tokens[:, :-1].copy(), tokens[:, 1:].copy()
 
     return Dataset("synthetic texts", (length,), draw)
 
 
-def _pictures(shape: tuple[int, ...], classes: int) -> Draw:
-    """Return a recipe for 8-bit pictures, each the coarse pattern of its class under uniform noise."""
+def _images(shape: tuple[int, ...], classes: int) -> Draw:
+    """Return a recipe for 8-bit images, each the coarse pattern of its class under uniform noise."""
 
     def draw(samples: int, rng: Any) -> tuple[Any, Any]:
         import numpy as np
@@ -196,7 +211,7 @@ def _one_hot(y: Any, classes: int) -> Any:
 
 
 def _keras_rows(name: str, file: str, y_type: str = "int32") -> Load:
-    """Return a loader of all rows, training and test, of a set in keras.datasets."""
+    """Return a loader of all samples, training and test, of a set in keras.datasets."""
 
     def load() -> tuple[Any, Any]:
         import keras
@@ -208,7 +223,7 @@ def _keras_rows(name: str, file: str, y_type: str = "int32") -> Load:
             folder = Path(os.environ.get("KERAS_HOME", "~/.keras")).expanduser().joinpath("datasets").resolve()
             cause = " ".join(str(error).split()).rstrip(".")
             raise DataError(
-                f"the real {name} rows cannot be had: {cause}. Put the file {file} into {folder}, or run with "
+                f"the real {name} samples cannot be had: {cause}. Put the file {file} into {folder}, or run with "
                 "--data synthetic, which needs no file"
             ) from error
         x, y = np.concatenate([x, x_test]), np.concatenate([y, y_test])

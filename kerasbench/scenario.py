@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal, get_args
 
 from kerasbench.datasets import Dataset, Draw
 from kerasbench.protocol.requests import NOTHING, ModelConfig
@@ -24,7 +24,8 @@ SAVED = (".keras", ".h5", ".hdf5")  # what Keras 3 saves whole models in
 APPLICATIONS = "keras.applications."
 NAMED = re.compile(rf"{re.escape(APPLICATIONS)}\w+")
 KERAS_PREDICT_BATCH = 32  # Keras' default, where training takes the whole set at once
-STEP_PER_FORWARD = 3  # the gradient of a product is two more of its size: by its input and by its weights
+STEP_PER_FORWARD = 3  # the gradient of a matrix multiplication is two more of its size: by its input and by its weights
+Kind = Literal["dense", "cnn", "cnn1d", "recurrent", "transformer", "other"]  # of model: pages sort by it
 LEAST_TOKENS = 3  # two points lie on any line
 MAX_FILE_BYTES = 1 << 20  # a scenario is about 40 lines; a megabyte is a mistake, not a scenario
 
@@ -32,13 +33,13 @@ MAX_FILE_BYTES = 1 << 20  # a scenario is about 40 lines; a megabyte is a mistak
 class ScenarioError(Exception):
     """A scenario file that cannot be used. The message says what is wrong and what to do."""
 
-    remedy = "mend the scenario file; docs/scenarios.md shows what it needs"
+    remedy = "mend the scenario file; docs/your-model.md shows what it needs"
 
 
 class ModelError(ScenarioError):
     """A saved model, or one by name, that cannot be used."""
 
-    remedy = "docs/own-models.md says which models can be measured"
+    remedy = "docs/your-model.md says which models can be measured"
 
     def __init__(self, message: str, remedy: str = "") -> None:
         super().__init__(message)
@@ -122,17 +123,18 @@ class Scenario:
     parameters: int | None = None  # what every backend must arrive at; None: not checked
     learnable: bool = True  # False: there is nothing to learn
     source: str = ""  # where the measurement was published
+    kind: Kind = "other"
     scalable: bool = False  # ``build`` makes its hidden layers as wide as ``workload.scaled(units)`` says
     class_weight: Mapping[int, float] | None = None  # of the classes of y in training, as `fit` takes it
     # The model begins with the weights that ``build`` gives it, the same on every backend; its outputs are compared.
     keeps_weights: bool = False
     trains: bool = True  # False: measured by its predictions alone, and need not be compiled
-    # Floating-point operations of all products in a forward pass of one sample, a multiplication and an addition being
-    # two; None: not counted. ``list`` shows three times as many for each sample of a step.
+    # Floating-point operations of all matrix multiplications in a forward pass of one sample, an addition being
+    # one too; None: not counted. ``list`` shows three times as many for each sample of a step.
     operations: int | None = None
-    # How many tokens `--protocol calls` has the model write after each text; 0: it writes none. ``generate`` does that
-    # for a model with a cache: of (model, x, new_tokens) integers (batch, new_tokens). Without it each token is the
-    # likeliest by a call on the whole text.
+    # How many tokens `--protocol calls` has the model generate after each sequence; 0: none. ``generate`` does that for
+    # a model with a cache: of (model, x, new_tokens) integers (batch, new_tokens). Without it each token is that of the
+    # largest logit in a call on the whole sequence.
     new_tokens: int = 0
     generate: Callable[[Any, Any, int], Any] | None = None
 
@@ -149,6 +151,7 @@ class Scenario:
         for attribute in ("learnable", "scalable", "keeps_weights", "trains"):
             _require_kind(attribute, getattr(self, attribute), bool)
         _require_kind("source", self.source, str)
+        _require_choice("kind", self.kind, get_args(Kind))
         if self.class_weight is not None:
             _require_class_weight(self.class_weight)
         several = isinstance(self.workloads, tuple | list) and self.workloads
@@ -172,7 +175,7 @@ class Scenario:
         return self.parameters if workload.parameters is None else workload.parameters
 
     def operations_of(self, workload: Workload) -> int | None:
-        """Return the operations of a training step: forward, and two products back for each; None: not counted."""
+        """Return the operations of a training step: forward, and twice as many back; None: not counted."""
         forward = self.operations if workload.operations is None else workload.operations
         return None if forward is None else STEP_PER_FORWARD * forward * workload.batch_size
 
@@ -217,7 +220,7 @@ def is_named(file: Path) -> bool:
 def source_hash(file: Path, config: ModelConfig = NOTHING) -> str:
     """Return what tells a changed scenario from an unchanged one: the hash of its file.
 
-    A saved model's own layers and rows count too, where it has any; a name stands for itself.
+    A saved model's own layers and samples count too, where it has any; a name stands for itself.
 
     Raises:
         ScenarioError: a file cannot be read, or a scenario's is too large to be one.
@@ -244,8 +247,8 @@ def require_unchanged(file: Path, planned: str, config: ModelConfig = NOTHING) -
         raise ScenarioError(f"{file} changed while the run was going on; start the run again")
 
 
-def twin_file(file: Path, backend: str) -> Path:
-    """Return where a scenario's twin in a backend's own framework lies, if there is one."""
+def baseline_file(file: Path, backend: str) -> Path:
+    """Return where a scenario's native baseline for a backend lies, if there is one."""
     return file.parent / "native" / f"{file.stem}_{backend}.py"
 
 
@@ -290,6 +293,11 @@ def _require_name(what: str, name: object) -> None:
 def _require_kind(what: str, value: object, kind: type) -> None:
     if not isinstance(value, kind):
         raise ScenarioError(f"{what} must be a {kind.__name__}, not {value!r}")
+
+
+def _require_choice(what: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ScenarioError(f"{what} must be one of {', '.join(choices)}, not {value!r}")
 
 
 def _require_function(what: str, value: object) -> None:

@@ -24,6 +24,7 @@ def build(workload):
 
 
 scenario = Scenario(
+    kind="dense",
     build=build,
     data=datasets.cifar100(datasets.unit, one_hot=True),
     parameters=3_623_600,

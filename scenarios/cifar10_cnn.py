@@ -26,6 +26,7 @@ def build(workload):
 
 
 scenario = Scenario(
+    kind="cnn",
     build=build,
     data=datasets.cifar10(datasets.unit),
     parameters=42_442,

@@ -24,6 +24,7 @@ def build(workload):
 
 
 scenario = Scenario(
+    kind="dense",
     build=build,
     data=datasets.cifar10(datasets.unit),
     parameters=803_786,

@@ -25,6 +25,7 @@ def build(workload):
 
 
 scenario = Scenario(
+    kind="dense",
     build=build,
     data=datasets.iris(),
     parameters=2_979,

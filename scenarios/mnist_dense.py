@@ -24,6 +24,7 @@ def build(workload):
 
 
 scenario = Scenario(
+    kind="dense",
     build=build,
     data=datasets.mnist(datasets.unit),
     parameters=266_610,

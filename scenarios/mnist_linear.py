@@ -1,4 +1,4 @@
-"""MNIST through one linear layer, fed picture by picture through Python, and from an array prepared beforehand.
+"""MNIST through one linear layer, fed image by image through Python, and from an array prepared beforehand.
 
 Published as lecture notes: 14.4 s an epoch on the CPU and 14.5 s on the GPU for 7,850 parameters. The pipeline was
 the cost, not the device: the second workload feeds the same numbers without it.
@@ -22,15 +22,15 @@ def standardize(x):
 
 
 def per_sample(x, y, batch):
-    class Pictures(keras.utils.PyDataset):
+    class Images(keras.utils.PyDataset):
         def __len__(self):
             return len(range(0, len(x), batch))
 
         def __getitem__(self, index):
             rows = slice(index * batch, (index + 1) * batch)
-            return np.concatenate([standardize(picture) for picture in x[rows]]), y[rows]
+            return np.concatenate([standardize(image) for image in x[rows]]), y[rows]
 
-    return Pictures()
+    return Images()
 
 
 size = {"train": 50_000, "validation": 10_000, "test": 10_000, "batch": 128, "epochs": 30, "test_each_epoch": True}
@@ -38,6 +38,7 @@ pipeline = Workload(name="per_sample", feed=per_sample, **size)
 prepared = Workload(name="arrays", data=datasets.mnist(standardize), **size)
 source = "[Standalone DL] #12 Lab - GPU with Pytorch (lecture notes, Korean)"
 scenario = Scenario(
+    kind="dense",
     build=build,
     data=datasets.mnist(),
     parameters=7_850,

@@ -1,7 +1,7 @@
-"""MNIST through four dense layers, in batches of 100, all at once, and for only 75 pictures.
+"""MNIST through four dense layers, in batches of 100, all at once, and for only 75 images.
 
 Published in 2022 for an RTX 2070 SUPER, to show that the same model's GPU wins or loses by the size of a step: 7.4 s
-against 34.2 s on the CPU for 100 steps of 52,500 pictures, 116.5 s against 125.6 s for 15 epochs of small batches.
+against 34.2 s on the CPU for 100 steps of 52,500 images, 116.5 s against 125.6 s for 15 epochs of small batches.
 """
 
 import keras
@@ -28,6 +28,7 @@ scaled = datasets.mnist(lambda x: datasets.unit(x).reshape(-1, 784))
 unscaled = datasets.mnist(lambda x: x.reshape(-1, 784).astype("float32"))
 slow, fast = {"learning_rate": 0.001}, {"learning_rate": 0.01}
 scenario = Scenario(
+    kind="dense",
     build=build,
     data=unscaled,
     parameters=415_310,

@@ -1,4 +1,4 @@
-"""Random rows of 29 numbers through two one-dimensional convolutions.
+"""Random samples of 29 numbers through two one-dimensional convolutions.
 
 Published in 2022 as a question, why a MacBook Air M1's GPU is 3.5 times slower than its CPU: 13 ms a step against 3.
 The labels are random, so there is nothing to learn; a checkpoint of the best weights is written as training goes on.
@@ -33,9 +33,10 @@ def callbacks(folder):
 
 
 scenario = Scenario(
+    kind="cnn1d",
     build=build,
     callbacks=callbacks,
-    data=datasets.random_rows((29, 1), classes=12),
+    data=datasets.random_samples((29, 1), classes=12),
     parameters=4_108,
     operations=28_960,
     learnable=False,

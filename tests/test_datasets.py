@@ -20,11 +20,11 @@ def drawn(dataset: Dataset, samples: int = 500, seed: int = 0) -> tuple[np.ndarr
         (datasets.cifar10(datasets.unit), (32, 32, 3), "float32", (0, 1), (), "int32"),
         (datasets.cifar100(datasets.unit, one_hot=True), (32, 32, 3), "float32", (0, 1), (100,), "float32"),
         (datasets.boston(), (13,), "float32", (0, 711), (1,), "float32"),
-        (datasets.random_rows((29, 1), 12), (29, 1), "float32", (0, 1), (12,), "float32"),
+        (datasets.random_samples((29, 1), 12), (29, 1), "float32", (0, 1), (12,), "float32"),
         (datasets.images((28, 20), 3), (28, 20), "float32", (0, 1), (), "int32"),
         (datasets.cifar10(datasets.unit, one_hot=True), (32, 32, 3), "float32", (0, 1), (10,), "float32"),
-        (datasets.texts(9, words=1_000, classes=3), (9,), "int32", (0, 999), (), "int32"),
-        (datasets.next_words(9, words=1_000), (9,), "int32", (0, 999), (9,), "int32"),
+        (datasets.sequences(9, vocabulary=1_000, classes=3), (9,), "int32", (0, 999), (), "int32"),
+        (datasets.next_tokens(9, vocabulary=1_000), (9,), "int32", (0, 999), (9,), "int32"),
     ],
 )
 def test_rows_have_the_published_shape_type_and_range(
@@ -75,9 +75,9 @@ def test_real_rows_come_in_the_order_of_their_files_so_that_splits_are_the_publi
 @pytest.mark.parametrize(
     ("shape", "targets", "complaint"),
     [
-        ((100, 3), 100, r"rows of shape \(2,\) and as many targets are needed, .*: delete the damaged file"),
+        ((100, 3), 100, r"samples of shape \(2,\) and as many targets are needed, .*: delete the damaged file"),
         ((100, 2), 99, "the file has 100 of shape .* and 99: delete the damaged file"),
-        ((10, 2), 10, "Mine has 10 rows, 50 are needed: use fewer"),
+        ((10, 2), 10, "Mine has 10 samples, 50 are needed: use fewer"),
     ],
     ids=["other shape", "no pairs", "too few"],
 )
@@ -99,21 +99,30 @@ def test_iris_is_the_published_set() -> None:
     assert x.dtype == np.float32
     x, y = drawn(datasets.iris(), 112, seed=1)  # rows keep their species when shuffled: setosa's petals are short
     assert len(x) == 112 and x[y == 0][:, 2].max() < 2 < x[y != 0][:, 2].min()
-    with pytest.raises(DataError, match="Iris has 150 rows, 151 are needed"):
+    with pytest.raises(DataError, match="Iris has 150 samples, 151 are needed"):
         drawn(datasets.iris(), 151)
 
 
 def test_every_other_word_of_a_text_tells_its_class() -> None:
-    x, y = drawn(datasets.texts(9, words=1_000, classes=3))
+    x, y = drawn(datasets.sequences(9, vocabulary=1_000, classes=3))
     assert set(y) == {0, 1, 2}
     assert (x[:, ::2] % 3 == y[:, None]).all()
     assert not (x[:, 1::2] % 3 == y[:, None]).all()
 
 
 def test_three_of_four_words_follow_from_the_one_before_by_the_same_table_in_every_trial() -> None:
-    x, y = drawn(datasets.next_words(20, words=50), seed=1)
+    x, y = drawn(datasets.next_tokens(20, vocabulary=50), seed=1)
     assert (x[:, 1:] == y[:, :-1]).all()
-    other_x, other_y = drawn(datasets.next_words(20, words=50), seed=2)
+    other_x, other_y = drawn(datasets.next_tokens(20, vocabulary=50), seed=2)
     table = {word: np.bincount(other_y[other_x == word]).argmax() for word in range(50)}
     followed = np.vectorize(table.get)(x) == y
     assert 0.7 < followed.mean() < 0.8
+
+
+@pytest.mark.parametrize("name", datasets.RENAMED)
+def test_an_older_name_of_a_data_set_raises_the_new_one(name: str) -> None:
+    with pytest.raises(datasets.DataError) as raised:
+        getattr(datasets, name)
+    new = datasets.RENAMED[name]
+    assert str(raised.value) == f"datasets.{name} is called datasets.{new} now"
+    assert callable(getattr(datasets, new.partition("(")[0]))

@@ -52,7 +52,7 @@ def test_the_messages_of_kerasbench_name_pages_that_there_are() -> None:
         ("[loops](../kerasbench/native)", None, "loops (`kerasbench/native`)", []),
         ("[`benchmarks`](../benchmarks/)", None, "`benchmarks`", []),
         ("[loops](../kerasbench/native)", "https://host/x/", "[loops](https://host/x/blob/main/kerasbench/native)", []),
-        ("[a](method.md#words)", None, "[a](method.md#words)", []),
+        ("[a](how-it-works.md#words)", None, "[a](how-it-works.md#words)", []),
         ("[a](../nowhere.md)", None, None, ["nowhere.md"]),
     ],
 )

@@ -233,7 +233,7 @@ GROWTH = 100
 EXACT = Bounds(1e-5, 1e-3, 2e-5)
 GPU = Bounds(1e-4, 1e-2, 1e-3)  # other kernels, other orders of summation; still full float32
 ROUNDED = Bounds(2e-2, 1e-1, 1e-1)  # TF32 and float16 keep ten bits of each factor, bfloat16 seven
-# What layers add by which backends differ more; measured on the suites tiny and modern (docs/method.md).
+# What layers add by which backends differ more; measured on the suites tiny and modern (docs/how-it-works.md).
 SENSITIVE = {
     # Each divides by the deviation of a batch, and so enlarges what rounding left in the layer before: the gradients
     # of fifty in a row differ in their second digit, and so does the second loss. A prediction does not.
@@ -294,7 +294,7 @@ def judge_parity(cases: Mapping[Column, tuple[str, Measurement]]) -> dict[Column
     """Return the cases of one row that compute something else than the others, each with its failure.
 
     ``cases`` has for each column its device kind and one measurement. The most precise cases are the reference: of
-    three that differ, the one far from their median stands out; of two, both do; one alone is right. A native twin is
+    three that differ, the one far from their median stands out; of two, both do; one alone is right. A baseline is
     held against Keras, and no reference itself. Columns that compute the same by design have one voice.
     """
     judged = {column: _failure(*compared) for column, compared in _comparisons(cases).items()}
@@ -312,7 +312,7 @@ def _comparisons(
 ) -> dict[Column, tuple[Parity, dict[Column, Parity], Bounds]]:
     """Return for each column what it computed, which others it is held against, and how far it may lie from them."""
     parities = {column: m.parity for column, (_, m) in cases.items() if m.parity is not None}
-    sensitive = {kind for one in parities.values() for kind in one.sensitive}  # a twin's code does not tell its own
+    sensitive = {kind for one in parities.values() for kind in one.sensitive}  # a baseline's code does not tell its own
     allowed = {column: bounds(cases[column][0], cases[column][1].resolved, sensitive) for column in parities}
     keras = [column for column in parities if not column.options.native] or list(parities)
     voices = {column: _voice(column) for column in parities}

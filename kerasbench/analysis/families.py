@@ -1,4 +1,4 @@
-"""Families of ratios: what two columns have in common says how their ratio scatters (docs/method.md)."""
+"""Families of ratios: what two columns have in common says how their ratio scatters (docs/how-it-works.md)."""
 
 import math
 from collections.abc import Callable, Mapping

@@ -120,7 +120,7 @@ MachineColumn = tuple[str, Column]  # the machine's name, and one of its columns
 class MachineRow:
     """One row over machines: its cases, the fastest column of each machine, and that of all.
 
-    ``ratios`` are times over that of the fastest of all. Native twins have one, but are not the fastest of anything.
+    ``ratios`` are times over that of the fastest of all. Native baselines have one, but are never the fastest.
     """
 
     label: str
@@ -232,7 +232,7 @@ class Findings:
 
     @cached_property
     def prices(self) -> list[Contrast]:
-        """Keras against its native twins."""
+        """Keras against its native baselines."""
         return of_keras(self.plain.rows, self.effect)
 
     @cached_property

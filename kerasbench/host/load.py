@@ -16,7 +16,7 @@ from kerasbench.protocol.columns import CPU, Device
 from kerasbench.protocol.measurement import PARTS, Generation, Latency, Measurement, Slice, Slices
 
 # Bursts of 0.2 of a processor make convolutions 1.35 times as long on torch and 1.17 times on TensorFlow
-# (docs/method.md, "Other processes"). A column on a GPU does not compute on the processors: for it, a share of all.
+# (docs/how-it-works.md). A column on a GPU does not compute on the CPU: for it, a share of all.
 OF_ONE, OF_ALL = 0.12, 0.06
 QUIET_SHARE = 0.01  # of the processors: what was busy before the run is load of somebody's where it was more
 TICK_NS = 10_000_000

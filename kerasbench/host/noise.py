@@ -283,7 +283,7 @@ class WarningKind(StrEnum):
     WAITED = (
         "waited",
         "processors were idle in some slices",
-        "none for a median; what TensorFlow does in long fits: docs/method.md",
+        "none for a median; what TensorFlow does in long fits: docs/how-it-works.md",
     )
     SLICES = ("slices", "fewer than 3 rounds, so the intervals are wide", "run 3 rounds or more")
     FEW = ("few", "fewer than 3 rounds: no interval and no verdict", "run 3 rounds or more")

@@ -1,9 +1,9 @@
 """Plain training loops, one module for each framework: compared with a Keras model, they tell what Keras costs.
 
-A twin is a file beside its scenario, ``native/<scenario>_<backend>.py``, with a function ``build(start)`` that returns
-a ``Twin``: the same model, loss, optimizer and step without keras. The loops here are as an engineer of the framework
-writes them: rows on the device, one compiled step where the framework compiles, metrics read once an epoch. This module
-has what all of them share, and imports no framework.
+A native baseline is a file beside its scenario, ``native/<scenario>_<backend>.py``. Its function ``build(start)``
+returns a ``Baseline``: the same model, loss, optimizer and step without keras. The loops here are as an engineer of the
+framework writes them: samples on the device, one compiled step where the framework compiles, metrics read once an
+epoch. This module has what all of them share, and imports no framework.
 """
 
 from abc import ABC, abstractmethod
@@ -21,7 +21,7 @@ Logs = dict[str, float]
 
 @dataclass(frozen=True)
 class Start:
-    """What a twin starts from."""
+    """What a native baseline starts from."""
 
     # The Keras model's, NumPy arrays in its order and layout: a kernel is (inputs, outputs), or (height, width, inputs,
     # outputs).
@@ -31,22 +31,22 @@ class Start:
     jit: bool  # whether the step is compiled by XLA, where that can be chosen
 
 
-class Twin(Protocol):
-    """What a worker does with a twin. Placed rows are what ``place`` returned."""
+class Baseline(Protocol):
+    """What a worker does with a native baseline. Placed samples are what ``place`` returned."""
 
     jit: bool
 
     def place(self, x: Any, y: Any) -> tuple[Any, Any]:
-        """Return NumPy rows as the framework's arrays on the device, as they are trained on."""
+        """Return NumPy samples as the framework's arrays on the device, as they are trained on."""
 
     def train_epoch(self, x: Any, y: Any, batch: int, shuffle: bool, stops: Stops) -> Logs:
-        """Train on placed rows once, asking ``stops`` before each step; return loss and metrics as Keras names them."""
+        """Train on placed samples once, asking ``stops`` before each step; return the loss and metrics of Keras."""
 
     def evaluate(self, x: Any, y: Any, batch: int) -> Logs:
-        """Return loss and metrics of placed rows."""
+        """Return loss and metrics of placed samples."""
 
     def compute_loss(self, x: Any, y: Any, *state: Any) -> tuple[Any, Any]:
-        """Return a batch's mean loss and the scores that it is of. Each step computes its loss by this method."""
+        """Return a batch's mean loss and the logits that it is of. Each step computes its loss by this method."""
 
     def forward(self, x: Any) -> Any:
         """Return the outputs for a NumPy batch, where the device left them."""
@@ -55,7 +55,7 @@ class Twin(Protocol):
         """Return what calls the model on a batch on the device, and waits for its outputs; as ``Backend.caller``."""
 
     def predict(self, x: Any, batch: int) -> Any:
-        """Return the outputs for NumPy rows as one NumPy array."""
+        """Return the outputs for NumPy samples as one NumPy array."""
 
     def weights(self) -> list[Any]:
         """Return the arrays that are trained, as they are now."""

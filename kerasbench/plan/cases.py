@@ -243,8 +243,8 @@ def _crossed(
 ) -> Iterator[Case]:
     """Yield an interpreter's cases on these devices.
 
-    A twin that does not exist is left out, unless scenarios were asked for by name; so is a large workload on the CPU,
-    unless it was named itself.
+    A baseline that does not exist is left out, unless scenarios were asked for by name; so is a large workload on the
+    CPU, unless it was named itself.
     """
     backend = environment.backend
     for device in devices:
@@ -252,8 +252,8 @@ def _crossed(
             if one.workload.large and device.kind == CPU and not one.named:
                 continue
             for options in _options(config, backend, device, one, processors):
-                has_twin = not one.workload.keras_only and backend in one.entry.twins
-                if config.scenarios or not options.native or has_twin:
+                has_baseline = not one.workload.keras_only and backend in one.entry.baselines
+                if config.scenarios or not options.native or has_baseline:
                     labelled = dataclasses.replace(options, environment=environment.label)
                     yield Case(
                         one, backend, device, labelled, _protocol(config, options), bool(config.versus or config.soak)
@@ -378,7 +378,7 @@ def _refusals(case: Case, processors: int) -> Iterator[tuple[str, str]]:
     """Yield each cause with its remedy."""
     device, options = case.device, case.options
     if options.native:
-        yield from _without_twin(case)
+        yield from _without_baseline(case)
     if options.fp32 == "tf32" and device.platform != "cuda":
         yield f"TF32 is a mode of NVIDIA GPUs, not of {device.platform}", "leave --fp32 tf32 out for this device"
     if options.dtype == "float64" and device.platform in APPLE:
@@ -393,18 +393,18 @@ def _refusals(case: Case, processors: int) -> Iterator[tuple[str, str]]:
         yield own
 
 
-def _without_twin(case: Case) -> Iterator[tuple[str, str]]:
-    """Yield why there is no native twin of a case."""
+def _without_baseline(case: Case) -> Iterator[tuple[str, str]]:
+    """Yield why there is no native baseline of a case."""
     entry, workload, options = case.selected.entry, case.selected.workload, case.options
     if workload.keras_only:
-        cause = f"{case.selected.label} has {workload.keras_only}, which no twin without Keras has"
+        cause = f"{case.selected.label} has {workload.keras_only}, which no baseline without Keras has"
         yield cause, "leave --native out for this scenario"
-    elif case.backend not in entry.twins:
-        remedy = f"docs/scenarios.md says how to write native/{entry.name}_{case.backend}.py"
-        yield f"{entry.name} has no twin in plain {case.backend}", remedy
+    elif case.backend not in entry.baselines:
+        remedy = f"docs/your-model.md says how to write native/{entry.name}_{case.backend}.py"
+        yield f"{entry.name} has no baseline in plain {case.backend}", remedy
     only_called = case.protocol.kind == "calls"
     if (options.jit is not None and not only_called) or options.dtype not in (None, "float32"):
-        cause = "a twin is compiled as its framework does by default, and computes in float32"
+        cause = "a baseline is compiled as its framework does by default, and computes in float32"
         yield cause, "leave --jit and --dtype out with --native"
 
 

@@ -27,12 +27,12 @@ from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.requests import NOTHING, ModelConfig, from_dict
 from kerasbench.scenario import (
     ScenarioError,
+    baseline_file,
     content_hash,
     is_named,
     is_saved,
     require_scenario_name,
     source_hash,
-    twin_file,
 )
 from kerasbench.text import blanked, label
 
@@ -81,7 +81,7 @@ def begin_workflows(file: Path) -> list[Path]:
 NAME_OF_WORKFLOW = re.compile(r"[A-Za-z0-9_-]+")
 PACKAGE_FOLDER = Path(__file__).parents[1]
 DEFAULT_SUITE = "published"
-TWINS_FOLDER = twin_file(Path("scenario.py"), "").parent.name
+BASELINES_FOLDER = baseline_file(Path("scenario.py"), "").parent.name
 FILE_PATTERN = re.compile(
     r"(?P<file>.*\.(py|keras|h5|hdf5)|keras\.applications\.\w+)(/(?P<workload>[^/]+))?", re.DOTALL
 )
@@ -104,7 +104,7 @@ class Entry:
     file: Path  # or a saved model, or a name such as keras.applications.ResNet50
     file_hash: str
     description: Description
-    twins: dict[str, str] = field(default_factory=dict)  # the hash of each twin's file by its backend
+    baselines: dict[str, str] = field(default_factory=dict)  # the hash of each baseline's file by its backend
     model_config: ModelConfig = NOTHING  # of what is no scenario file
     suite: str = ""  # the built-in one that it is of; empty for the user's own
 
@@ -145,7 +145,7 @@ def builtin_folder() -> Path:
 def suites() -> dict[str, Path]:
     """Return the folder of each suite by its name: that of built-in scenarios, and those inside it."""
     folder = builtin_folder()
-    inside = (found.parent for found in folder.glob("*/*.py") if found.parent.name != TWINS_FOLDER)
+    inside = (found.parent for found in folder.glob("*/*.py") if found.parent.name != BASELINES_FOLDER)
     return {DEFAULT_SUITE: folder} | {found.name: found for found in sorted(set(inside))}
 
 
@@ -348,7 +348,7 @@ def describe_all(
     for file in files:
         own_config = resolved(model_config) if _is_model(file) else NOTHING
         description = known[file] if file in known else new[file]
-        entries.append(Entry(file, hashes[file], description, twins(file), own_config, of_file[file]))
+        entries.append(Entry(file, hashes[file], description, baselines(file), own_config, of_file[file]))
     return entries
 
 
@@ -381,10 +381,10 @@ def _ask_child(
     return questions.describe(files, python, backend, kept or {}, model_config)
 
 
-def twins(file: Path) -> dict[str, str]:
-    """Return the hash of each twin next to a scenario's file, by its backend."""
-    beside = {backend: twin_file(file, backend) for backend in backends.names()}
-    return {backend: _hash(twin) for backend, twin in beside.items() if twin.is_file()}
+def baselines(file: Path) -> dict[str, str]:
+    """Return the hash of each baseline next to a scenario's file, by its backend."""
+    beside = {backend: baseline_file(file, backend) for backend in backends.names()}
+    return {backend: _hash(baseline) for backend, baseline in beside.items() if baseline.is_file()}
 
 
 def _hash(file: Path, model_config: ModelConfig = NOTHING) -> str:

@@ -76,7 +76,7 @@ DEFAULT_BATCHES = ["1..4096"]
 MAX_BATCH = 1 << 20  # a million samples a step; a larger number is a slip of the finger
 MAX_WIDTH = 1024.0
 LEAST_MINUTES, MOST_MINUTES = 0.1, 24 * 60
-MORE_SIZES = 2  # inside the bracket of a crossover (docs/method.md): thirds of an octave
+MORE_SIZES = 2  # inside the bracket of a crossover (docs/how-it-works.md): thirds of an octave
 
 
 def parse_batches(given: Sequence[str]) -> list[int]:
@@ -131,7 +131,7 @@ def require_sweepable(selected: Sequence[Selected], options: Sequence[Options]) 
     for one in selected:
         if not one.entry.description.scalable and any(each.width is not None for each in options):
             raise UsageError(
-                f"{one.label} has no --width: its hidden layers are as wide as they are; docs/scenarios.md says how a "
+                f"{one.label} has no --width: its hidden layers are as wide as they are; docs/your-model.md says how a "
                 "scenario is made scalable"
             )
 
@@ -224,7 +224,7 @@ def _require_known(what: str, given: Sequence[str], known: Collection[str]) -> N
 def options_of(settings: Settings) -> list[Options]:
     """Cross what the settings name; an empty list means the default.
 
-    ``native`` adds the twin of each, ``warm_cache`` each with Keras once more.
+    ``native`` adds the baseline of each, ``warm_cache`` each with Keras once more.
     """
     _require_known("value of --jit", settings.jit, JIT)
     _require_known("value of --dtype", settings.dtype, DTYPES)
@@ -244,7 +244,7 @@ def options_of(settings: Settings) -> list[Options]:
     executions: list[int | None] = [int(value) for value in settings.steps_per_execution] or [None]
     options = [dataclasses.replace(one, steps_per_execution=steps) for one in plain for steps in executions]
     warm = [dataclasses.replace(one, warm_cache=True) for one in options if settings.warm_cache]
-    if settings.native:  # the loop of a twin is its own
+    if settings.native:  # the loop of a baseline is its own
         options += [dataclasses.replace(one, native=True) for one in plain]
     return list(dict.fromkeys(options + warm))
 

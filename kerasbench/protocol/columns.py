@@ -139,7 +139,7 @@ class Options:
     threads: int | None = None  # how many processors the child may use; None: all
     batch: int | None = None  # the size in a sweep, with width
     width: float | None = None
-    native: bool = False  # the scenario's twin in the backend's own framework, without Keras
+    native: bool = False  # the scenario's native baseline, in the backend's own framework, without Keras
     control: bool = False  # the same case a second time, which should measure the same
     environment: str = ""  # the label of the interpreter that runs it, if it has one
     steps_per_execution: int | None = None  # steps between two looks of `fit`; None: as the scenario has it
@@ -236,7 +236,7 @@ class Column:
 
     @property
     def competes(self) -> bool:
-        """Whether it is asked who is fastest: no twin, nothing that repeats another column."""
+        """Whether it is asked who is fastest: no baseline, nothing that repeats another column."""
         options = self.options
         return not (options.native or options.control or options.warm_cache)
 

@@ -17,13 +17,13 @@ class WorkloadDescription:
     test: int
     data: str
     has_real_data: bool
-    keras_only: str = ""  # what it needs that no twin without Keras has
+    keras_only: str = ""  # what it needs that no native baseline has
     predicts_only: bool = False  # its model is not trained, because it was saved without what training takes
     parameters: int | None = None  # of its own model
     operations: int | None = None  # of a training step
     large: bool = False  # for a GPU, and measured on a CPU only if it is named
     predict_batch: int | None = None  # what a prediction takes at once
-    new_tokens: int = 0  # of each text, where its model writes texts
+    new_tokens: int = 0  # of each sequence, where its model generates some
     own_generate: bool = False  # by a function of the scenario's own
 
     @property
@@ -44,3 +44,4 @@ class Description:
     learnable: bool
     workloads: list[WorkloadDescription]
     scalable: bool = False
+    kind: str = "other"  # of model, as ``Scenario`` has it

@@ -142,7 +142,7 @@ class TrialRequest:
     data: DataKind
     protocol: Protocol
     options: Options = DEFAULT_OPTIONS
-    twin_hash: str = ""  # of the twin's file, if the twin is asked for
+    baseline_hash: str = ""  # of the baseline's file, if the baseline is asked for
     model_config: ModelConfig = NOTHING
     caches: str = ""  # a folder with what earlier processes have compiled; empty: its own, in which there is nothing
     fills_caches: bool = False  # it is there to leave something in them, and its figures are not kept

@@ -271,7 +271,7 @@ def any_sitting(rankings: Sequence[Ranking]) -> list[str]:
     allowed = [f"between {BETWEEN[family]} by {100 * by:.2g} %" for family, by in deviations.items() if by]
     if not allowed:
         return []
-    return [f"Intervals allow for ratios that change from day to day: {', '.join(allowed)} (docs/method.md)."]
+    return [f"Intervals allow for ratios that change from day to day: {', '.join(allowed)} (docs/how-it-works.md)."]
 
 
 def moderated(summary: Summary) -> list[str]:

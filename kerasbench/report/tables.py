@@ -1,4 +1,4 @@
-"""The tables of a page: steps, verdicts, epochs, prediction, devices, twins, sittings, noise, and those of a sweep."""
+"""The tables of a page: steps, verdicts, epochs, prediction, devices, baselines, sessions, noise, and a sweep."""
 
 from collections.abc import Callable, Sequence
 from itertools import chain
@@ -227,7 +227,7 @@ def noise(found: Findings) -> Section | None:
     table = Table(["disturbance", "trials", "of these severe", "for example"], rows)
     notes = [
         f"Of {len(trials)} trials. The data file has the signals of each.",
-        "These signals leave nothing out. What counts is decided turn by turn (docs/method.md, Other processes).",
+        "These signals leave nothing out. What counts is decided turn by turn (docs/how-it-works.md, Other processes).",
     ]
     return Section("Noise", table=table, lines=[advice(name) for name in signals], notes=notes) if rows else None
 
@@ -249,7 +249,7 @@ def what_keras_costs(found: Findings) -> Section | None:
         f"Ratio of times, {paired(found.plain.rows)}: above 1 Keras costs something.",
         _meaning(found.prices, found.effect),
         *could_have_seen(_believed(found.prices), found.effect),
-        "docs/method.md says what is equal and what is not.",
+        "docs/how-it-works.md says what is equal and what is not.",
     ]
     return Section("What Keras costs", table=Table(headers, rows), notes=notes) if rows else None
 

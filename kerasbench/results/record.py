@@ -148,11 +148,11 @@ class ScenarioRecord:
 
     file_hash: str
     description: Description
-    twins: dict[str, str] = field(default_factory=dict)  # hashes of the files of its twins, by backend
+    twins: dict[str, str] = field(default_factory=dict)  # hashes of the files of its native baselines, by backend
     suite: str | None = None  # the built-in one that it is part of, empty for one's own; None: not recorded
 
     def source(self, backend: str, native: bool) -> tuple[str, str]:
-        """Return what tells a changed case from an unchanged one: the scenario's hash, and the twin's where it ran."""
+        """Return what tells a changed case from an unchanged one: the scenario's hash, and its native baseline's."""
         return self.file_hash, self.twins.get(backend, "") if native else ""
 
 

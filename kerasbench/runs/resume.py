@@ -113,7 +113,7 @@ def executed(scenarios: Sequence[str], config: ModelConfig) -> tuple[set[str], s
 def carry(record: Record, planned: Plan, probes: Probes) -> tuple[list[TrialRecord], list[TrialRecord]]:
     """Split a run's trials into those that count as the new plan's, and those that do not.
 
-    A trial counts where what defines its case is the same: the source of the scenario and of a twin, the workload,
+    A trial counts where what defines its case is the same: the source of the scenario and of a baseline, the workload,
     backend, device, options and the versions of all packages; where the same code of kerasbench measured it; and where
     it was measured beside the others of its row, which goes on after its last round that all of them have. Trials that
     could not be tried at all are made again by the plan.
@@ -127,7 +127,7 @@ def carry(record: Record, planned: Plan, probes: Probes) -> tuple[list[TrialReco
         if case is None or case.device != trial.device or trial.block in cut:
             return False
         entry = case.selected.entry
-        now, then = ScenarioRecord(entry.file_hash, entry.description, entry.twins), scenarios[trial.scenario]
+        now, then = ScenarioRecord(entry.file_hash, entry.description, entry.baselines), scenarios[trial.scenario]
         native = trial.options.native
         same_source = then.source(trial.backend, native) == now.source(trial.backend, native)
         same_code = trial.code == measuring_code(trial.column)

@@ -81,7 +81,9 @@ def new_record(planned: Plan, state: MachineState) -> Record:
         machine=planned.machine,
         started=text.now(),
         minimal_effect=minimal_effect(state.on_battery is True),
-        scenarios=[ScenarioRecord(entry.file_hash, entry.description, entry.twins, entry.suite) for entry in entries],
+        scenarios=[
+            ScenarioRecord(entry.file_hash, entry.description, entry.baselines, entry.suite) for entry in entries
+        ],
         cases=len(planned.cases),
         trials=[trial_record(case, 0, Outcome([], 0, failure=failure)) for case, failure in planned.absent],
         noise=of_machine(state, planned.machine.cores),
@@ -134,7 +136,7 @@ def trial_request(case: Case, protocol: Protocol, config: RunConfig, caches: str
         data=config.data,
         protocol=protocol,
         options=case.options,
-        twin_hash=entry.twins[case.backend] if case.options.native else "",
+        baseline_hash=entry.baselines[case.backend] if case.options.native else "",
         model_config=entry.model_config,
         caches=caches,
     )

@@ -48,7 +48,7 @@ from kerasbench.results.code import all_measuring_code
 from kerasbench.results.record import Record, RunConfig, TrialRecord
 from kerasbench.results.store import Store, records
 from kerasbench.runs.run import SUPERSEDED, configured, measured
-from kerasbench.scenario import twin_file
+from kerasbench.scenario import baseline_file
 from kerasbench.settings import Settings
 
 MOST_LINE_BYTES = 16 << 20  # of a record: a long trial has one
@@ -145,7 +145,7 @@ def lines(descriptor: int, most_bytes: int, silence_s: float | None = None) -> I
 
 
 def carried(settings: Settings) -> list[Carriage]:
-    """Return the files of one's own that these settings name, with the twins of scenarios.
+    """Return the files of one's own that these settings name, with the baselines of scenarios.
 
     Raises:
         UsageError: they are too large, or cannot be read.
@@ -155,8 +155,10 @@ def carried(settings: Settings) -> list[Carriage]:
     for place in own:
         file = Path(place)
         group = hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:GROUP_LENGTH]
-        twins = [twin_file(file, backend) for backend in catalog.twins(file)] if file.suffix == ".py" else []
-        for one in (file, *twins):
+        baselines = (
+            [baseline_file(file, backend) for backend in catalog.baselines(file)] if file.suffix == ".py" else []
+        )
+        for one in (file, *baselines):
             name = one.relative_to(file.parent).as_posix()
             try:
                 content = one.read_bytes()
@@ -444,7 +446,7 @@ def _write(files: list[Carriage], folder: Path) -> dict[str, str]:
             place.write_bytes(one.content)
         except OSError as error:
             raise UsageError(f"{place}: cannot be written: {error.strerror}") from None
-        if "/" not in one.name:  # a twin lies beside its scenario
+        if "/" not in one.name:  # a baseline lies beside its scenario
             names[one.place] = str(place)
     return names
 

@@ -193,7 +193,7 @@ def differences(options: Options, actual: Resolved, usage: Usage) -> Iterator[tu
         ("--jit", switch[options.jit], switch[actual.jit]),
         ("--fp32", options.fp32 if options.fp32 in ("tf32", "ieee") else None, actual.fp32),
         ("--steps-per-execution", options.steps_per_execution, actual.steps_per_execution),
-        ("--malloc", options.malloc, actual.malloc or "memory that goes back to the system"),
+        ("--malloc", options.malloc, actual.malloc or "memory that is returned to the system"),
     )
     yield from ((option, str(wanted), str(used)) for option, wanted, used in exact if wanted not in (None, used))
     if options.dtype is not None and not _computes_in(options.dtype, actual):
@@ -203,7 +203,7 @@ def differences(options: Options, actual: Resolved, usage: Usage) -> Iterator[tu
         if actual.threads is not None and actual.threads != options.threads:
             yield "--threads", str(options.threads), f"{actual.threads} threads"
         elif usage.processors > options.threads + THREADS_TOLERANCE:
-            yield "--threads", str(options.threads), f"{usage.processors:.1f} processors busy"
+            yield "--threads", str(options.threads), f"{usage.processors:.1f} CPU cores busy"
     if options.warm_cache and actual.cached == 0:
         yield "--warm-cache", "on", "nothing that an earlier process had compiled"
 
@@ -251,7 +251,7 @@ def check_device(device: Device, proof: Proof) -> None:
         elif len(proof.cards) > 1:
             cause = f"asked for {wanted} alone, but CUDA shows {', '.join(proof.cards)}"
     if cause:
-        remedy = f"--device {CPU} measures the CPU; no row is shown for a device that was not used"
+        remedy = f"--device {CPU}, to measure the CPU"
         raise TrialFailure(Failure(Code.WRONG_DEVICE, cause, remedy))
 
 
@@ -365,8 +365,10 @@ def require_equal(way: str, outputs: Any, expected: Any, model: Any) -> None:
         numbers = np.asarray(array, np.float64)
         apart = float(np.max(np.abs(np.asarray(ops.convert_to_numpy(tensor), np.float64) - numbers), initial=0.0))
         if not apart <= bound * max(float(np.max(np.abs(numbers), initial=0.0)), TINY):
-            cause = f"{name} of {way} lies {apart:.2g} from that of predict_on_batch, with the same weights and rows"
-            raise TrialFailure(Failure(Code.PARITY, cause, "look for a layer that behaves otherwise in a call"))
+            cause = f"{name} of {way} lies {apart:.2g} from that of predict_on_batch, with the same weights and samples"
+            raise TrialFailure(
+                Failure(Code.PARITY, cause, "look for a layer that computes something else when it is called")
+            )
 
 
 def rounding(model: Any) -> float:
@@ -408,5 +410,5 @@ def _sample(name: str, flat: Any) -> list[float]:
     numbers = [float(flat[index * stride % size]) for index in range(min(OUTPUT_NUMBERS, size))]
     if not all(map(math.isfinite, numbers)):
         cause = f"{name} has numbers that are not finite"
-        raise TrialFailure(Failure(Code.NONFINITE, cause, "rows of your own, by kerasbench.run(model, data=...)"))
+        raise TrialFailure(Failure(Code.NONFINITE, cause, "samples of your own, by kerasbench.run(model, data=...)"))
     return numbers

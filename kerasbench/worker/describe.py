@@ -62,6 +62,7 @@ def describe(file: Path, config: ModelConfig = NOTHING) -> Description:
         parameters=scenario.parameters,
         learnable=scenario.learnable,
         scalable=scenario.scalable,
+        kind=scenario.kind,
         workloads=[describe_workload(scenario, workload) for workload in scenario.workloads],
     )
 
@@ -91,7 +92,7 @@ def describe_workload(scenario: Scenario, workload: Workload) -> WorkloadDescrip
 
 
 def _keras_only(scenario: Scenario, workload: Workload) -> str:
-    """Return what of a workload a twin without Keras could not do; empty if nothing."""
+    """Return what of a workload a native baseline could not do; empty if nothing."""
     if not scenario.trains:
         return "predictions alone"
     if scenario.class_weight is not None:

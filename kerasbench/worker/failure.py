@@ -29,7 +29,7 @@ OOM_WORDS = (
 )
 # "The operator 'aten::x' is not currently implemented for the MPS device", and what torch says of float64 there.
 MPS_WORDS = ("mps device", "mps backend", "mps framework")
-MPS_REMEDY = "--device cpu; or PYTORCH_ENABLE_MPS_FALLBACK=1, with which the CPU does it and the tables name it"
+MPS_REMEDY = "--device cpu; or PYTORCH_ENABLE_MPS_FALLBACK=1, with which the CPU does it and the result names it"
 DETAIL_CHARACTERS = 4000  # enough for the innermost frames of a framework's traceback
 
 
@@ -66,7 +66,7 @@ def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure
         elif framework := missing_framework(error):
             return other_framework(place or "it ", framework, phase, detail)
     elif phase == "device":
-        code, remedy = Code.UNAVAILABLE, "the device was not there when the trial began"
+        code, remedy = Code.UNAVAILABLE, "check the device: it was missing when the trial began"
     elif isinstance(error, NotImplementedError):
         code = Code.UNSUPPORTED
         remedy = MPS_REMEDY if on_mps else "measure this case on another device or backend"

@@ -165,9 +165,7 @@ def pool_samples(workload: Workload, row_bytes: int) -> int:
 def prepare_sized(scenario: Scenario, workload: Workload, size: Size, seed: int, kind: str) -> Feed:
     """Return the workload at a size of a sweep: steps alone, on its rows over and over again."""
     if size.width is not None and not scenario.scalable:
-        raise ScenarioError(
-            "no layer follows workload.width: use workload.scaled(units), and say Scenario(scalable=True)"
-        )
+        raise ScenarioError("its width is fixed: use workload.scaled(units) in build, and say Scenario(scalable=True)")
     dataset = scenario.dataset(workload)
     batch = size.batch or workload.batch_size
     samples = batch * steps_at(batch, draw(dataset, 1, seed, "synthetic").row_bytes)
@@ -190,7 +188,7 @@ def steps_at(batch: int, row_bytes: int) -> int:
     count = min(max(LEAST_STEPS, POOL_BYTES // batch_bytes), MAX_BYTES // batch_bytes)
     if count < MIN_STEPS_FOR_SLICES:
         needed, allowed = in_words(MIN_STEPS_FOR_SLICES * batch_bytes), in_words(MAX_BYTES)
-        cause = f"the rows of {MIN_STEPS_FOR_SLICES} steps of batch {batch:,} take {needed}, more than {allowed}"
+        cause = f"the samples of {MIN_STEPS_FOR_SLICES} steps of batch {batch:,} take {needed}, more than {allowed}"
         raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "sweep smaller batches"))
     return count
 

@@ -124,8 +124,8 @@ def fitted(specs: Sequence[Spec], inputs: Sequence[Input]) -> list[Spec]:
     for spec in specs:
         if spec.dtype not in NUMBERS:
             raise ModelError(
-                f"its input {spec.name} takes {spec.dtype}, and kerasbench makes numbers: save the model behind that "
-                "layer"
+                f"its input {spec.name} takes {spec.dtype}; kerasbench can generate numbers alone: save the model "
+                "behind that layer"
             )
     sized = [_sized(spec, by_name[spec.name]) if spec.name in by_name else spec for spec in specs]
     if still_open := [spec for spec in sized if None in spec.shape]:

@@ -1,4 +1,4 @@
-"""The model of a trial: the scenario's own, with weights that are the same on every backend, or its twin.
+"""The model of a trial: the scenario's own, with weights that are the same on every backend, or its baseline.
 
 Keras' random weights are drawn by NumPy.
 """
@@ -17,7 +17,7 @@ from kerasbench.protocol.requests import TrialRequest, too_few_executions
 from kerasbench.scenario import Scenario, ScenarioError, Workload
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.feed import Feed
-from kerasbench.worker.native import build_twin
+from kerasbench.worker.native import build_baseline
 
 Origin = Literal["random", "given", "unknown"]  # where a weight's first value comes from
 
@@ -83,14 +83,14 @@ def glorot_limit(shape: Sequence[int]) -> float:
 
 
 def build(scenario: Scenario, feed: Feed, backend: Backend, request: TrialRequest) -> Any:
-    """Return the Keras model, or if the options ask for it its twin, which begins with the same weights."""
+    """Return the Keras model, or if the options ask for it its baseline, which begins with the same weights."""
     model = build_keras(scenario, feed, backend, request)
     if not request.options.native:
         return model
-    twin = build_twin(request, feed.workload, model)
+    baseline = build_baseline(request, feed.workload, model)
     del model
     gc.collect()  # the Keras model is held by cycles, and holds memory on the device
-    return twin
+    return baseline
 
 
 def build_keras(scenario: Scenario, feed: Feed, backend: Backend, request: TrialRequest) -> Any:

@@ -1,4 +1,4 @@
-"""A scenario's twin, a model without Keras, in the place of its Keras model.
+"""A scenario's native baseline, a model without Keras, in the place of its Keras model.
 
 ``NativeModel`` has what the phases use of a Keras model and nothing else, so that windows, slices, prediction and proof
 are the same code for both.
@@ -11,28 +11,28 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from kerasbench.native import Logs, Start, Twin
+from kerasbench.native import Baseline, Logs, Start
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import TrialRequest
-from kerasbench.scenario import ScenarioError, Workload, execute, require_unchanged, twin_file
+from kerasbench.scenario import ScenarioError, Workload, baseline_file, execute, require_unchanged
 from kerasbench.worker.checks import random_layers
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.inputs import dtype_name
 
 
-def build_twin(request: TrialRequest, workload: Workload, model: Any) -> "NativeModel":
-    """Return the scenario's twin with the weights of its Keras model, which the caller then lets go."""
+def build_baseline(request: TrialRequest, workload: Workload, model: Any) -> "NativeModel":
+    """Return the scenario's baseline with the weights of its Keras model, which the caller then lets go."""
     if random_layers(model):
-        cause = "its layers draw random numbers: a twin's losses could not be compared with Keras'"
+        cause = "its layers use random numbers: the losses of a native baseline could not be compared with Keras'"
         raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "leave --native out for this scenario"))
-    file = twin_file(Path(request.file), request.backend)
-    require_unchanged(file, request.twin_hash)
-    build = getattr(execute(f"kerasbench_twin_{file.stem}", file), "build", None)
+    file = baseline_file(Path(request.file), request.backend)
+    require_unchanged(file, request.baseline_hash)
+    build = getattr(execute(f"kerasbench_baseline_{file.stem}", file), "build", None)
     if not callable(build):
-        raise ScenarioError(f"{file}: a twin has a function build(start) at its top level")
+        raise ScenarioError(f"{file}: a native baseline needs a function build(start) at its top level")
     place = "cuda" if request.device.platform == "rocm" else request.device.platform  # as ROCm builds of torch say
-    twin = build(Start([weight.copy() for weight in model.get_weights()], workload, place, model.jit_compile))
-    native = NativeModel(twin)
+    baseline = build(Start([weight.copy() for weight in model.get_weights()], workload, place, model.jit_compile))
+    native = NativeModel(baseline)
     if request.protocol.kind == "calls":
         native.jit_compile = model.jit_compile  # of calls; a loop is compiled as its framework does it
     return native
@@ -40,7 +40,7 @@ def build_twin(request: TrialRequest, workload: Workload, model: Any) -> "Native
 
 @dataclass(frozen=True)
 class Array:
-    """A twin's array where checks look for a Keras variable."""
+    """A baseline's array where checks look for a Keras variable."""
 
     value: Any
 
@@ -54,28 +54,28 @@ class Array:
 
 
 class NativeModel:
-    """Train, evaluate and predict with a twin as the phases do with a Keras model.
+    """Train, evaluate and predict with a baseline as the phases do with a Keras model.
 
-    The twin's loop runs its own steps. Callbacks hear only what a clock needs: that an epoch or a step begins, that an
-    epoch or training is over.
+    The baseline's loop runs its own steps. Callbacks hear only what a clock needs: that an epoch or a step begins, that
+    an epoch or training is over.
     """
 
-    def __init__(self, twin: Twin) -> None:
-        self.twin = twin
-        self.jit_compile = twin.jit
+    def __init__(self, baseline: Baseline) -> None:
+        self.baseline = baseline
+        self.jit_compile = baseline.jit
         self.steps_per_execution = 1
         self.stop_training = False
         self._placed: dict[int, tuple[Any, Any, Any]] = {}  # by identity; x is kept, so that none is reused
 
     @property
     def variables(self) -> list[Array]:
-        return [Array(weight) for weight in self.twin.weights()]
+        return [Array(weight) for weight in self.baseline.weights()]
 
     weights = variables
 
     @property
     def optimizer(self) -> SimpleNamespace:
-        return SimpleNamespace(variables=[Array(slot) for slot in self.twin.slots()])
+        return SimpleNamespace(variables=[Array(slot) for slot in self.baseline.slots()])
 
     def count_params(self) -> int:
         return sum(math.prod(array.value.shape) for array in self.variables)
@@ -112,9 +112,9 @@ class NativeModel:
             begin_epoch(epoch)
             if self.stop_training:
                 break
-            logs = self.twin.train_epoch(*rows, batch_size, shuffle, stops)
+            logs = self.baseline.train_epoch(*rows, batch_size, shuffle, stops)
             if unseen:
-                logs |= {f"val_{name}": value for name, value in self.twin.evaluate(*unseen, batch_size).items()}
+                logs |= {f"val_{name}": value for name, value in self.baseline.evaluate(*unseen, batch_size).items()}
             for name, value in logs.items():
                 history.setdefault(name, []).append(value)
             end_epoch(epoch)
@@ -125,19 +125,19 @@ class NativeModel:
         return SimpleNamespace(history=history)
 
     def evaluate(self, x: Any, y: Any, batch_size: int, verbose: int = 0, return_dict: bool = True) -> Logs:
-        return self.twin.evaluate(*self._place(x, y), batch_size)
+        return self.baseline.evaluate(*self._place(x, y), batch_size)
 
     def predict(self, x: Any, batch_size: int, verbose: int = 0) -> Any:
-        return self.twin.predict(x, batch_size)
+        return self.baseline.predict(x, batch_size)
 
     def predict_on_batch(self, x: Any) -> Any:
-        return self.twin.predict(x, len(x))
+        return self.baseline.predict(x, len(x))
 
     def forward(self, x: Any) -> Any:
-        return self.twin.forward(x)
+        return self.baseline.forward(x)
 
     def caller(self, compiled: bool) -> Callable[[Any], Any] | None:
-        return self.twin.caller(compiled)
+        return self.baseline.caller(compiled)
 
     def _flatten_layers(self, include_self: bool = True) -> list[SimpleNamespace]:
         """Return a layer for each weight, where checks look for layers; it computes in what the weight is kept in."""
@@ -146,7 +146,7 @@ class NativeModel:
     def _place(self, x: Any, y: Any) -> tuple[Any, Any]:
         """Return rows on the device; the same arrays are placed once in a ``fit``, as a test set is in each epoch."""
         if id(x) not in self._placed:
-            self._placed[id(x)] = (x, *self.twin.place(x, y))
+            self._placed[id(x)] = (x, *self.baseline.place(x, y))
         return self._placed[id(x)][1:]
 
 

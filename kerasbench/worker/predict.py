@@ -1,4 +1,4 @@
-"""Prediction: single batches for latency, whole passes for throughput, and texts that grow token by token."""
+"""Prediction: single batches for latency, whole passes for throughput, sequences that are continued token by token."""
 
 import dataclasses
 import itertools
@@ -120,10 +120,10 @@ Grow = Callable[[Sequence[int]], tuple[Any, list[int]]]
 def time_texts(
     way: str, model: Any, backend: Backend, scenario: Scenario, feed: Feed, pace: Pace, ask: Ask
 ) -> Generation | None:
-    """Time how a batch of texts grows by one of GROWS; None where the column has no such way.
+    """Time how a batch of sequences is continued by one of GROWS; None where the column has no such way.
 
     Raises:
-        ScenarioError: its rows are no texts, its model returns no scores, or its ``generate`` no tokens.
+        ScenarioError: its samples are no token ids, its model returns no logits, or its ``generate`` no tokens.
     """
     batch = min(feed.predict_batch, len(feed.train))
     x, most = feed.inputs(feed.train[:batch]), scenario.new_tokens
@@ -143,19 +143,19 @@ def time_texts(
 
 
 def _by_calls(call: Callable[[Any], Any], backend: Backend, x: Any) -> Grow:
-    """Return what calls the model on whole texts for each token, the likeliest, which then pushes out the first one.
+    """Return what calls the model on whole sequences for each new token, which then pushes out the first one.
 
-    So texts keep their length, and nothing is compiled again. A token counts once the host knows it.
+    So sequences keep their length, and nothing is compiled again. A token counts once the host knows it.
     """
     if not isinstance(x, np.ndarray) or x.ndim != 2 or x.dtype.kind not in "iu":
-        raise ScenarioError("new_tokens is for texts: x must be one array of integers, (texts, length)")
+        raise ScenarioError("new_tokens needs token ids: x must be one array of integers, (samples, length)")
 
     def grow(counts: Sequence[int]) -> tuple[Any, list[int]]:
-        texts, made, ends_ns = x, [], []
+        sequences, made, ends_ns = x, [], []
         began_ns = time.perf_counter_ns()
         for _ in range(counts[-1]):
-            tokens = _likeliest(call(backend.on_device(texts)), x.shape)
-            texts = np.concatenate([texts[:, 1:], tokens[:, None].astype(x.dtype)], axis=1)
+            tokens = _greedy(call(backend.on_device(sequences)), x.shape)
+            sequences = np.concatenate([sequences[:, 1:], tokens[:, None].astype(x.dtype)], axis=1)
             ends_ns.append(time.perf_counter_ns() - began_ns)
             made.append(tokens)
         return np.stack(made, axis=1), [ends_ns[count - 1] for count in counts]
@@ -163,14 +163,14 @@ def _by_calls(call: Callable[[Any], Any], backend: Backend, x: Any) -> Grow:
     return grow
 
 
-def _likeliest(scores: Any, shape: tuple[int, ...]) -> Any:
-    """Return the word with the highest score at the end of each text."""
+def _greedy(logits: Any, shape: tuple[int, ...]) -> Any:
+    """Return the token with the largest logit at the end of each sequence."""
     from keras import ops
 
-    if len(scores.shape) != 3 or tuple(scores.shape[:2]) != shape:
-        found = tuple(scores.shape)
-        raise ScenarioError(f"new_tokens: the model must return scores (texts, length, words), not of shape {found}")
-    return np.argmax(ops.convert_to_numpy(scores[:, -1]), axis=-1)
+    if len(logits.shape) != 3 or tuple(logits.shape[:2]) != shape:
+        given = tuple(logits.shape)
+        raise ScenarioError(f"new_tokens: the model must return logits (samples, length, vocabulary), not {given}")
+    return np.argmax(ops.convert_to_numpy(logits[:, -1]), axis=-1)
 
 
 def _by_its_own(scenario: Scenario, model: Any, x: Any, batch: int) -> Grow:
@@ -198,7 +198,7 @@ def _by_its_own(scenario: Scenario, model: Any, x: Any, batch: int) -> Grow:
 
 @dataclass
 class Texts:
-    """Times how texts grow: ``grow`` returns new tokens, and when there were so many, for each of the ``counts``."""
+    """Times how sequences are continued: ``grow`` returns tokens, and when there were as many as ``counts`` say."""
 
     grow: Grow
     counts: list[int]
@@ -209,7 +209,7 @@ class Texts:
     _first_ns: int = 0
 
     def warm_up(self) -> Any:
-        """Have them grow twice, which may compile; return the new tokens of each text."""
+        """Continue them twice, which may compile; return the new tokens of each sequence."""
         tokens, _ = self.grow(self.counts)
         began_ns = time.perf_counter_ns()
         _, (self._first_ns, *_) = self.grow(self.counts)

@@ -30,7 +30,7 @@ def resolve(file: Path, config: ModelConfig) -> ResolvedScenario:
 def application(name: str, config: ModelConfig) -> ResolvedScenario:
     """Return the scenario of a model of keras.applications: random weights, compiled as most people do."""
     make = _maker(name)
-    shape = _picture_shape(config)
+    shape = _image_shape(config)
 
     def build() -> Any:
         try:
@@ -43,7 +43,7 @@ def application(name: str, config: ModelConfig) -> ResolvedScenario:
     source = Source(build, config, trains=True)
     workload = workload_of([Spec("x", shape or USUAL)], config)
     text = f"{name} of keras.applications, with random weights.\n\nTrained by {OPTIMIZER} on {LOSS}."
-    scenario = Scenario(build=source.build, data=source.data, workloads=(workload,), learnable=False)
+    scenario = Scenario(build=source.build, data=source.data, workloads=(workload,), learnable=False, kind="cnn")
     return ResolvedScenario(scenario, name, text, source.load, source.look)
 
 
@@ -58,12 +58,12 @@ def _maker(name: str) -> Any:
     return known[name]
 
 
-def _picture_shape(config: ModelConfig) -> tuple[int, ...] | None:
-    """Return the size of a picture that the user gives, None for the model's own."""
+def _image_shape(config: ModelConfig) -> tuple[int, ...] | None:
+    """Return the size of an image that the user gives, None for the model's own."""
     if not config.inputs:
         return None
     shape = config.inputs[0].shape
     shape = shape[1:] if len(shape) == 4 and shape[0] == 1 else shape
     if len(config.inputs) > 1 or len(shape) != 3:
-        raise ModelError("--input of a model of keras.applications is the size of one picture, such as 96x96x3")
+        raise ModelError("--input of a model of keras.applications is the size of one image, such as 96x96x3")
     return tuple(shape)

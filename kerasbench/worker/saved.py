@@ -102,9 +102,7 @@ def resolve(file: Path, config: ModelConfig) -> ResolvedScenario:
     elif config.inputs:
         specs = specs_of(config)
     else:
-        raise ModelError(
-            "it does not say what it takes: give its inputs, as in --input 28x28 or --input a=8 --input b=4"
-        )
+        raise ModelError("the shape of its input is missing: give it, as in --input 28x28 or --input a=8 --input b=4")
     source = Source(lambda: load(file, config, model), config, trains=model.compiled, specs=specs)
     by = f"saved by Keras {model.keras}" if model.keras else "of a Keras that does not say its version"
     text = f"A saved model ({model.kind}), {by}{'' if model.compiled else '; not compiled, so it is not trained'}."
@@ -133,7 +131,9 @@ def outline(file: Path, *, trusted: bool, custom: bool) -> Outline:
         module = str(part.get("module")).partition(".")[0]
         if module in FOREIGN and not trusted:
             name = str(part.get("registered_name") or part.get("class_name"))[:MAX_WORD]
-            raise ModelError(f"{file.name}: it asks for {name} of {module}, which is no layer and no function of Keras")
+            raise ModelError(
+                f"{file.name}: it asks for {name} of {module}, which is neither a layer nor a function of Keras"
+            )
         if part.get("class_name") == LAMBDA_CODE and not trusted:
             raise runs_code(file, "a Lambda layer")
         if part.get("module") in (None, "__main__") and part.get("registered_name") and not (custom or trusted):
@@ -219,7 +219,7 @@ def _parsed(file: Path, content: str | bytes) -> dict[str, Any]:
         taken = in_words(PARSED_BYTES)
         raise ModelError(f"{file.name}: its configuration takes more than {taken} of memory: refused") from None
     if not isinstance(config, dict) or not isinstance(config.get("config", {}), dict):
-        raise damaged(file, "its configuration is none")
+        raise damaged(file, "it has no configuration")
     return config
 
 

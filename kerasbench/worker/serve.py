@@ -50,7 +50,7 @@ def serve(descriptor: int, started_ns: int) -> NoReturn:
     except ScenarioError as error:
         pipe.send(Message(failure=Failure(Code.INVALID, str(error), error.remedy, pipe.current_phase)))
     except DataError as error:
-        remedy = "docs/scenarios.md says where data come from"
+        remedy = "docs/your-model.md says where data come from"
         pipe.send(Message(failure=Failure(Code.UNAVAILABLE, str(error), remedy, pipe.current_phase)))
     except Exception as error:
         pipe.send(Message(failure=failure_of(error, pipe.current_phase, getattr(request, "file", ""))))

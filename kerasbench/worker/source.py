@@ -260,8 +260,8 @@ def _require_different_rows(model: Any, inputs: Any) -> None:
     if any(alike):
         typed = " ".join(f"--input {spec.name}={spec.sizes or 1}:int32" for spec in floats)
         raise ModelError(
-            "it looks up one row alone, because its numbers lie in 0..1",
-            f"{typed} draws whole numbers for what is looked up; or a scenario file, which brings rows of its own",
+            "its lookup always reads the same entry, because its inputs lie in 0..1",
+            f"{typed} gives it integers; or use a scenario file, which has its own data",
         )
 
 
@@ -274,7 +274,7 @@ def outputs_of(model: Any, inputs: Any) -> Any:
         outputs = model.compute_output_spec(tensors)
     except Exception as error:
         text = f"{type(error).__name__}: {one_line(error)}"
-        raise ModelError(f"its outputs cannot be told for these inputs: {text}") from error
+        raise ModelError(f"its outputs for these inputs are unknown: {text}") from error
     return keras.tree.map_structure(lambda tensor: Spec("", tuple(tensor.shape[1:]), str(tensor.dtype)), outputs)
 
 

@@ -105,7 +105,7 @@ class EpochWindow(_Window):
     """Measure slices of whole epochs, each from its first step to that of the next one.
 
     The wait for a turn is there too, not at ``on_epoch_begin``: what fed the epoch before is dropped between the two,
-    and after a wait TensorFlow often takes a long time for that (docs/method.md, "TensorFlow's late epochs").
+    and after a wait TensorFlow often takes a long time for that (docs/how-it-works.md, "TensorFlow's late epochs").
     """
 
     def __init__(self, clock: SliceClock, pace: Pace, ask: Ask) -> None:
@@ -170,8 +170,8 @@ class BatchSpy:
     """
 
     def __init__(self, model: Any, feed: Feed) -> None:
-        # A twin's own code computes its loss.
-        self._model: Any = model.twin if isinstance(model, NativeModel) else model
+        # A baseline's own code computes its loss.
+        self._model: Any = model.baseline if isinstance(model, NativeModel) else model
         # A step of the model's own may compute no loss by Keras' method: then the rows as they are fed.
         rows = feed.train[: feed.batch]
         self.batch = Batch(describe(rows.x), describe(rows.y))

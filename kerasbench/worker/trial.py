@@ -233,7 +233,7 @@ def _feed(scenario: Scenario, workload: Workload, request: TrialRequest) -> Feed
     feed = prepare(scenario, workload, request.seed, request.data, whole=request.protocol.kind == "published")
     rows = feed.train
     if request.options.native and (is_nested(rows.x) or is_nested(rows.y) or rows.weights is not None):
-        cause = "a twin without Keras takes one array for x and one for y"
+        cause = "a native baseline takes one array for x and one for y"
         raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "leave --native out for this scenario"))
     return feed
 
@@ -309,7 +309,7 @@ def short_epochs(trial: Trial, findings: PartialMeasurement) -> None:
     with trial.pipe.phase("epoch"):
         epochs = train.measure_epochs(trial.model, feed, trial.callbacks, trial.pace, trial.ask(EPOCH))
         # A published epoch takes longer than a short one to draw the order of its rows, unless that is no affair of
-        # Keras': a pipeline and a twin have an order of their own. So these slices are longer in the file than the
+        # Keras': a pipeline and a baseline have an order of their own. So these slices are longer in the file than the
         # parent saw them while it decided how many there are.
         if workload.feed is None and not trial.request.options.native:
             more_ns = shuffle_ns(workload.train, train.short_rows(workload, feed.batch), feed.batch)
@@ -360,7 +360,7 @@ def builds(trial: Trial, findings: PartialMeasurement) -> None:
 
 
 def texts(trial: Trial, findings: PartialMeasurement) -> None:
-    """Measure slices in which texts grow, where the scenario says that its model writes some."""
+    """Measure slices in which sequences are continued, where the scenario says that its model generates tokens."""
     scenario, left_out = trial.scenario, findings.sizes.left_out if findings.sizes else []
     if not scenario.new_tokens:
         return

@@ -117,7 +117,7 @@ def _linux_reader(confined: list[int], proc: Path, heat: Path) -> Callable[[], C
     own = lines()
     tells = len(own) == len(names) and any(int(field) for fields in own for field in fields[1:])
     if not tells or (confined and _has_other_numbers(proc)):
-        raise OSError(f"{proc / 'stat'} says nothing of these processors")  # gVisor has zeros in it
+        raise OSError(f"{proc / 'stat'} does not list these CPU cores")  # gVisor has zeros in it
     return read
 
 
@@ -190,7 +190,7 @@ def card_share_reader(
 
     ``others`` are the processes that were on the card before the block: in a container nobody learns the number that
     NVML has for its own process, so whoever comes later cannot be told from this one, or from the block's other
-    columns. None: there is no such card, or its driver does not say. Nobody has seen this on a card yet (docs/gpus.md).
+    columns. None: there is no such card, or its driver does not say. Untested on a real GPU.
     """
     if not uuid or others is None:
         return None

@@ -1,7 +1,7 @@
 """EfficientNetV2-B0 from keras.applications, without its weights.
 
-Convolutions of both kinds, squeeze-and-excitation, dropout of whole blocks, and pictures that are scaled inside the
-model. `base` has the size for ImageNet; `small` sees 8 pictures of 64 x 64 in ten classes.
+Convolutions of both kinds, squeeze-and-excitation, dropout of whole blocks, and images that are scaled inside the
+model. `base` has the size for ImageNet; `small` sees 8 images of 64 x 64 in ten classes.
 """
 
 import keras
@@ -25,4 +25,4 @@ def workload(name, size, classes, **counts):
 small = workload("small", 64, 10, train=512, test=64, batch=8, parameters=5_932_122, operations=118_949_632)
 large = {"large": True, "parameters": 7_200_312, "operations": 1_436_172_352}
 base = workload("base", 224, 1_000, train=2_048, test=128, batch=128, **large)
-scenario = Scenario(build=build, data=small.data, workloads=(small, base))
+scenario = Scenario(kind="cnn", build=build, data=small.data, workloads=(small, base))

@@ -1,7 +1,7 @@
-"""A language model like GPT-2: what is the next word?
+"""A language model like GPT-2: what is the next token?
 
-`base` is GPT-2 in its smallest published size: 124,439,808 parameters, texts of 1,024 words, here in batches of 8.
-`small` has two of its layers at a sixth of their width, and knows 4,096 words. Neither has dropout.
+`base` is GPT-2 in its smallest published size: 124,439,808 parameters, sequences of 1,024 tokens, here in batches of 8.
+`small` has two of its layers at a sixth of their width, and has a vocabulary of 4,096. Neither has dropout.
 """
 
 import keras
@@ -9,11 +9,11 @@ import keras
 from kerasbench import Scenario, Workload, datasets
 
 
-def tied_embedding(words, width):
+def tied_embedding(vocabulary, width):
     class TiedEmbedding(keras.layers.Layer):
         def __init__(self):
             super().__init__()
-            self.vectors = self.add_weight((words, width), "random_normal", name="vectors")
+            self.vectors = self.add_weight((vocabulary, width), "random_normal", name="vectors")
 
         def call(self, inputs, reverse=False):
             if reverse:
@@ -33,7 +33,7 @@ def block(x, width, heads):
 def build(workload):
     size = workload.settings
     inputs = keras.Input((size["length"],), dtype="int32")
-    embedding = tied_embedding(size["words"], size["width"])
+    embedding = tied_embedding(size["vocabulary"], size["width"])
     positions = keras.ops.zeros_like(inputs) + keras.ops.arange(size["length"])
     x = embedding(inputs) + keras.layers.Embedding(size["length"], size["width"])(positions)
     for _ in range(size["layers"]):
@@ -44,9 +44,9 @@ def build(workload):
     return model
 
 
-def workload(name, words, length, width, depth, **counts):
-    settings = {"words": words, "length": length, "width": width, "layers": depth, "heads": width // 64}
-    return Workload(name=name, data=datasets.next_words(length, words), settings=settings, **counts)
+def workload(name, vocabulary, length, width, depth, **counts):
+    settings = {"vocabulary": vocabulary, "length": length, "width": width, "layers": depth, "heads": width // 64}
+    return Workload(name=name, data=datasets.next_tokens(length, vocabulary), settings=settings, **counts)
 
 
 small = workload(
@@ -54,4 +54,4 @@ small = workload(
 )
 large = {"large": True, "parameters": 124_439_808, "operations": 291_648_307_200}
 base = workload("base", 50_257, 1_024, 768, 12, train=800, test=8, batch=8, **large)
-scenario = Scenario(build=build, data=small.data, workloads=(small, base), new_tokens=32)
+scenario = Scenario(kind="transformer", build=build, data=small.data, workloads=(small, base), new_tokens=32)

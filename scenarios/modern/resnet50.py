@@ -1,7 +1,7 @@
 """ResNet-50 from keras.applications, without its weights.
 
-What people train on pictures: 50 layers, batch normalisation after each. `base` has the size for ImageNet, in batches
-of 128 as published for Apple's and NVIDIA's GPUs; `small` sees 8 pictures of 64 x 64 in ten classes.
+What people train on images: 50 layers, batch normalisation after each. `base` has the size for ImageNet, in batches
+of 128 as published for Apple's and NVIDIA's GPUs; `small` sees 8 images of 64 x 64 in ten classes.
 """
 
 import keras
@@ -25,4 +25,4 @@ def workload(name, size, classes, **counts):
 small = workload("small", 64, 10, train=512, test=64, batch=8, parameters=23_608_202, operations=629_579_776)
 large = {"large": True, "parameters": 25_636_712, "operations": 7_715_946_496}
 base = workload("base", 224, 1_000, train=2_048, test=128, batch=128, **large)
-scenario = Scenario(build=build, data=small.data, workloads=(small, base))
+scenario = Scenario(kind="cnn", build=build, data=small.data, workloads=(small, base))

@@ -1,7 +1,7 @@
-"""A vision transformer: pictures as texts of patches.
+"""A vision transformer: images as texts of patches.
 
-`base` is ViT-B/16: 86,567,656 parameters, pictures of 224 x 224 in patches of 16 x 16, a thousand classes, here in
-batches of 64. `small` has half its layers at a quarter of their width, for pictures of 32 x 32. Neither has dropout.
+`base` is ViT-B/16: 86,567,656 parameters, images of 224 x 224 in patches of 16 x 16, a thousand classes, here in
+batches of 64. `small` has half its layers at a quarter of their width, for images of 32 x 32. Neither has dropout.
 """
 
 import keras
@@ -52,4 +52,4 @@ small_size = {"parameters": 2_693_578, "operations": 365_699_328}
 base_size = {"parameters": 86_567_656, "operations": 35_127_656_448, "large": True}
 small = workload("small", 32, 4, 192, 6, 10, train=2_048, test=128, batch=16, **small_size)
 base = workload("base", 224, 16, 768, 12, 1_000, train=1_024, test=64, batch=64, **base_size)
-scenario = Scenario(build=build, data=small.data, workloads=(small, base))
+scenario = Scenario(kind="transformer", build=build, data=small.data, workloads=(small, base))

@@ -1,12 +1,12 @@
-"""cifar10_cnn in plain torch, in the channels-last memory that the pictures have."""
+"""cifar10_cnn in plain torch, in the channels-last memory that the images have."""
 
 from torch import nn
 
 from kerasbench.native.torch import Loop, adam, copy_weights
 
 
-class Pictures(nn.Module):
-    """Take pictures with their channels last, which torch computes as they lie."""
+class Images(nn.Module):
+    """Take images with their channels last, which torch computes as they lie."""
 
     def forward(self, x):
         return x.permute(0, 3, 1, 2)
@@ -21,7 +21,7 @@ class Flatten(nn.Module):
 
 def build(start):
     model = nn.Sequential(
-        Pictures(),
+        Images(),
         nn.Conv2d(3, 32, 3),
         nn.ReLU(),
         nn.MaxPool2d(2),

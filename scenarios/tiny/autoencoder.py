@@ -28,6 +28,7 @@ def sounds(samples, rng):
 
 
 scenario = Scenario(
+    kind="dense",
     build=build,
     data=sounds,
     parameters=269_992,

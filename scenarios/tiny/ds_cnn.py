@@ -1,7 +1,7 @@
 """Keyword spotting through depthwise separable convolutions.
 
 The keyword spotter of MLPerf Tiny: a second of speech as 49 x 10 coefficients, one of twelve words. Depthwise
-convolutions do little work for much memory traffic, and are where frameworks differ most on a processor.
+convolutions do little work for much memory traffic, and are where frameworks differ most on a CPU.
 """
 
 import keras
@@ -28,6 +28,7 @@ def build(workload):
 
 
 scenario = Scenario(
+    kind="cnn",
     build=build,
     data=datasets.images((49, 10, 1), classes=12),
     parameters=24_908,

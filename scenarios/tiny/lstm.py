@@ -38,6 +38,7 @@ def workload(name, moments, operations, large):
 short = workload("short", 40, 6_512_080, large=False)
 full = workload("full", 400, 65_033_680, large=True)
 scenario = Scenario(
+    kind="recurrent",
     build=build,
     data=short.data,
     parameters=86_841,

@@ -1,7 +1,7 @@
-"""MobileNet at a quarter of its width: is there a person in the picture?
+"""MobileNet at a quarter of its width: is there a person in the image?
 
-The person detector of MLPerf Tiny, on pictures of 96 x 96, in batches of 50 and with Adam. It is the MobileNet of
-keras.applications, without its dropout, which MLPerf's has not either. There is no validation pass here: the pictures
+The person detector of MLPerf Tiny, on images of 96 x 96, in batches of 50 and with Adam. It is the MobileNet of
+keras.applications, without its dropout, which MLPerf's has not either. There is no validation pass here: the images
 of MLPerf's would fill a gigabyte.
 """
 
@@ -17,6 +17,7 @@ def build(workload):
 
 
 scenario = Scenario(
+    kind="cnn",
     build=build,
     data=datasets.images((96, 96, 3), classes=2),
     parameters=219_058,

@@ -1,7 +1,7 @@
 """ResNet-8 on CIFAR-10: three residual stacks with batch normalisation.
 
 The image classifier of MLPerf Tiny, the smallest network that has what residual networks are made of. Its authors
-train it for 500 epochs of 32 pictures with Adam. What they show it is turned and shifted at random; here it is not.
+train it for 500 epochs of 32 images with Adam. What they show it is turned and shifted at random; here it is not.
 """
 
 import keras
@@ -35,6 +35,7 @@ def build(workload):
 
 
 scenario = Scenario(
+    kind="cnn",
     build=build,
     data=datasets.cifar10(datasets.unit, one_hot=True),
     parameters=78_666,

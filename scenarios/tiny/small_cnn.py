@@ -1,4 +1,4 @@
-"""Three convolutions on four pictures at a time.
+"""Three convolutions on four images at a time.
 
 From an issue of 2026 that asked what Keras adds to plain torch and JAX: at so small a batch a step is mostly what the
 framework costs. The issue timed the forward pass on an Apple GPU; this trains the same network.
@@ -27,6 +27,7 @@ def build(workload):
 
 
 scenario = Scenario(
+    kind="cnn",
     build=build,
     data=datasets.images((32, 32, 3), classes=10),
     parameters=113_866,

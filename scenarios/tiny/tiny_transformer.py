@@ -1,15 +1,15 @@
-"""A language model of two layers on four texts of 64 words.
+"""A language model of two layers on four sequences of 64 tokens.
 
 From an issue of 2026 that asked what Keras adds to plain torch and JAX. The issue timed the forward pass and 32 new
-tokens on an Apple GPU; this trains the same network, and writes as many. Of its size the issue says 2.1 million
-parameters, which 1,000 words give.
+tokens on an Apple GPU; this trains the same network, and generates as many. Of its size the issue says 2.1 million
+parameters, which a vocabulary of 1,000 gives.
 """
 
 import keras
 
 from kerasbench import Scenario, Workload, datasets
 
-WORDS, WIDTH, HEADS = 1_000, 256, 4
+VOCABULARY, WIDTH, HEADS = 1_000, 256, 4
 
 
 def block(x):
@@ -21,18 +21,19 @@ def block(x):
 
 def build(workload):
     inputs = keras.Input((64,), dtype="int32")
-    x = keras.layers.Embedding(WORDS, WIDTH)(inputs)
+    x = keras.layers.Embedding(VOCABULARY, WIDTH)(inputs)
     for _ in range(2):
         x = block(x)
-    model = keras.Model(inputs, keras.layers.Dense(WORDS)(keras.layers.LayerNormalization()(x)))
+    model = keras.Model(inputs, keras.layers.Dense(VOCABULARY)(keras.layers.LayerNormalization()(x)))
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(optimizer="adam", loss=loss)
     return model
 
 
 scenario = Scenario(
+    kind="transformer",
     build=build,
-    data=datasets.next_words(64, words=WORDS),
+    data=datasets.next_tokens(64, vocabulary=VOCABULARY),
     parameters=2_093_032,
     operations=242_483_200,
     workloads=(Workload(train=4_000, test=100, batch=4),),

@@ -169,7 +169,7 @@ def test_the_failure_says_which_step_and_by_how_much() -> None:
 
 
 def native(**cases: Case) -> list[tuple[str, str]]:
-    """Judge cases of Keras beside twins, whose names end in _native; return the columns that fail."""
+    """Judge cases of Keras beside baselines, whose names end in _native; return the columns that fail."""
     columns = {
         Column(name.removesuffix("_native"), "cpu", Options(native=name.endswith("_native"))): one
         for name, one in cases.items()
@@ -177,7 +177,7 @@ def native(**cases: Case) -> list[tuple[str, str]]:
     return sorted((column.backend, column.options.label) for column in judge_parity(columns) | deviations(columns))
 
 
-def test_a_twin_is_held_against_keras_and_never_the_other_way_round() -> None:
+def test_a_baseline_is_held_against_keras_and_never_the_other_way_round() -> None:
     assert native(torch=case(), torch_native=case()) == []
     assert native(torch=case(), torch_native=case(*shifted(0.1, 1))) == [("torch", "native=on")]
     wrong = case(*shifted(0.1, 1))
@@ -243,7 +243,7 @@ def test_a_case_on_the_cpu_is_the_reference_of_one_on_a_gpu_with_such_layers_too
 
 def test_what_the_layers_add_holds_for_the_whole_row_and_never_allows_less() -> None:
     known = sensitive(case(), "Embedding")
-    assert native(torch=known, torch_native=case(*shifted(5e-3, 1))) == []  # a twin's code does not tell its layers
+    assert native(torch=known, torch_native=case(*shifted(5e-3, 1))) == []  # a baseline's code does not tell its layers
     on_gpu = sensitive(case(*shifted(5e-5, 0), kind="gpu"), "Embedding")
     assert judged(a=known, b=known, c=on_gpu) == []
 
@@ -285,10 +285,10 @@ def test_each_column_is_named_by_the_one_other_column_of_keras_and_none_is_blame
         for name, share in (("jax", 0.0), ("torch", 0.002))
     ]
     by_each_other = {"by 0.2 % from torch cpu", "by 0.2 % from jax cpu"}
-    twin = made.trial(backend="jax", options=Options(native=True))
+    baseline = made.trial(backend="jax", options=Options(native=True))
     for trials, said in (
         (pair, by_each_other),
-        ([*pair, twin], by_each_other | {"by 0.1 % from the median of all columns"}),
+        ([*pair, baseline], by_each_other | {"by 0.1 % from the median of all columns"}),
     ):
         summary = findings(made.record(*trials)).summary
         details = [one.detail for one in concerns(summary) if one.what is WarningKind.DEVIATES]

@@ -80,15 +80,15 @@ def test_what_is_not_ranked_is_not_the_fastest_either_where_trials_were_dropped(
         assert row.fastest == ("box", Column("torch", "cpu"))
 
 
-def test_a_native_twin_is_not_the_fastest() -> None:
-    twin = made.trial(found=made.measurement(1, 0), options=Options(native=True))
-    mac = summarize(made.record(made.trial(found=made.measurement(2, 0)), twin))
+def test_a_native_baseline_is_not_the_fastest() -> None:
+    baseline = made.trial(found=made.measurement(1, 0), options=Options(native=True))
+    mac = summarize(made.record(made.trial(found=made.measurement(2, 0)), baseline))
     box = summarize(made.record(made.trial(found=made.measurement(4, 0))))
     torch = Column("torch", "cpu")
     _, (row,) = abreast([("mac", mac), ("box", box)])
     assert (row.fastest, row.firsts) == (("mac", torch), frozenset({("mac", torch), ("box", torch)}))
     assert row.ratios["mac", Column("torch", "cpu", Options(native=True))] == pytest.approx(0.5)
-    _, (alone,) = abreast([("mac", summarize(made.record(twin)))])
+    _, (alone,) = abreast([("mac", summarize(made.record(baseline)))])
     assert (alone.fastest, alone.firsts, alone.ratios) == (None, frozenset(), {})
 
 

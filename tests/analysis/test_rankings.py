@@ -210,7 +210,7 @@ def test_the_gpu_is_judged_by_predictions_where_nothing_is_trained() -> None:
     assert "Time of a prediction on the CPU" in document(found)
 
 
-def with_twins(*columns: tuple[str, Options, float]) -> Record:
+def with_baselines(*columns: tuple[str, Options, float]) -> Record:
     """Columns of backend, options and step in ms."""
     trials = [made.thrice(step_ms, backend=backend, options=options) for backend, options, step_ms in columns]
     return made.record(*chain.from_iterable(trials), rounds=3)
@@ -219,8 +219,8 @@ def with_twins(*columns: tuple[str, Options, float]) -> Record:
 KERAS, NATIVE = Options(), Options(native=True)
 
 
-def test_the_price_is_the_ratio_to_the_twin_of_the_same_backend() -> None:
-    record = with_twins(("torch", KERAS, 3.0), ("torch", NATIVE, 1.5), ("jax", KERAS, 1.0), ("jax", NATIVE, 2.0))
+def test_the_price_is_the_ratio_to_the_baseline_of_the_same_backend() -> None:
+    record = with_baselines(("torch", KERAS, 3.0), ("torch", NATIVE, 1.5), ("jax", KERAS, 1.0), ("jax", NATIVE, 2.0))
     found = of_keras(summarize(record).rows, 0.03)
     assert [(one.column.backend, one.metric, one.verdict) for one in found] == [
         ("jax", "steady_step_ms", Verdict.FASTER),
@@ -231,8 +231,8 @@ def test_the_price_is_the_ratio_to_the_twin_of_the_same_backend() -> None:
     assert [price.ratio.value for price in found] == pytest.approx([0.5, 0.5, 2.0, 2.0])
 
 
-def test_a_twin_is_never_the_fastest_of_its_row() -> None:
-    record = with_twins(("torch", KERAS, 3.0), ("torch", NATIVE, 1.5), ("jax", KERAS, 2.0), ("jax", NATIVE, 1.0))
+def test_a_baseline_is_never_the_fastest_of_its_row() -> None:
+    record = with_baselines(("torch", KERAS, 3.0), ("torch", NATIVE, 1.5), ("jax", KERAS, 2.0), ("jax", NATIVE, 1.0))
     (ranking,) = summarize(record).rankings
     assert ranking.fastest == JAX
     assert [one.rival for one in ranking.comparisons] == [TORCH]
@@ -240,16 +240,16 @@ def test_a_twin_is_never_the_fastest_of_its_row() -> None:
     assert "**1.00 ms" not in document(findings(record))
 
 
-def test_a_twin_is_compared_under_its_own_other_options() -> None:
+def test_a_baseline_is_compared_under_its_own_other_options() -> None:
     one, two = Options(threads=1), Options(threads=1, native=True)
-    found = of_keras(summarize(with_twins(("jax", KERAS, 9.0), ("jax", one, 2.0), ("jax", two, 1.0))).rows, 0.03)
+    found = of_keras(summarize(with_baselines(("jax", KERAS, 9.0), ("jax", one, 2.0), ("jax", two, 1.0))).rows, 0.03)
     assert {(price.column.options.label, price.other.options.label) for price in found} == {
         ("threads=1", "threads=1 native=on")
     }
     assert found[0].ratio.value == pytest.approx(2.0)
 
 
-def test_a_twin_that_computes_something_else_has_no_price() -> None:
+def test_a_baseline_that_computes_something_else_has_no_price() -> None:
     wrong = made.trial(1, options=NATIVE, found=made.measurement(losses=(2.3, 9.0, 9.0, 9.0, 9.0, 9.0)))
     record = made.record(made.trial(1), wrong, rounds=1)
     assert of_keras(summarize(record).rows, 0.03) == []

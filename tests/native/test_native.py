@@ -21,7 +21,7 @@ FILES = [*catalog.builtin_folder().glob("native/*.py"), *Path(native.__file__).p
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.parent.name}/{file.name}")
-def test_a_twin_and_its_loop_use_no_keras_and_one_framework(file: Path) -> None:
+def test_a_baseline_and_its_loop_use_no_keras_and_one_framework(file: Path) -> None:
     tree = ast.parse(file.read_text("utf-8"))
     imported = {
         name.partition(".")[0]

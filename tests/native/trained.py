@@ -36,7 +36,7 @@ def initial() -> list[Arrays]:
 
 
 def loop(name: str, optimizer: str) -> Any:
-    """Return the framework's loop over the classifier, as a twin makes it."""
+    """Return the framework's loop over the classifier, as a baseline makes it."""
     module = importlib.import_module(f"kerasbench.native.{name}")
     start = Start(initial(), Workload(train=SAMPLES, batch=BATCH), "cpu", False)
     model: Any = lambda weights, x: x @ weights[0] + weights[1]  # noqa: E731 (torch has another)

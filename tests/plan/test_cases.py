@@ -26,7 +26,7 @@ BROKEN = Failure(Code.UNAVAILABLE, "ImportError: jaxlib is missing", "reinstall 
 JAX_ALONE = {Environment("jax"): JAX}
 TORCH_ALONE = {Environment("torch"): TORCH}
 BOTH = TORCH_ALONE | JAX_ALONE
-TWINNED = dataclasses.replace(made.entry(), twins={"torch": "hash"})
+TWINNED = dataclasses.replace(made.entry(), baselines={"torch": "hash"})
 
 
 def make(
@@ -56,13 +56,13 @@ def test_more_columns_than_a_file_may_have_are_refused_before_they_are_measured(
 
 
 @pytest.mark.parametrize(
-    ("named", "missed"), [([], []), (["dense"], [("dense jax cpu native=on", "dense has no twin in plain jax")])]
+    ("named", "missed"), [([], []), (["dense"], [("dense jax cpu native=on", "dense has no baseline in plain jax")])]
 )
-def test_a_twin_that_there_is_not_is_missed_where_its_scenario_was_named(
+def test_a_baseline_that_there_is_not_is_missed_where_its_scenario_was_named(
     named: list[str], missed: list[tuple[str, str]]
 ) -> None:
-    twinned = Selected(TWINNED, made.workload())
-    found = make(chosen=[twinned], scenarios=named, devices=["cpu"], options=[Options(), Options(native=True)])
+    with_baselines = Selected(TWINNED, made.workload())
+    found = make(chosen=[with_baselines], scenarios=named, devices=["cpu"], options=[Options(), Options(native=True)])
     assert labels(found.cases) == ["dense torch cpu", "dense torch cpu native=on", "dense jax cpu"]
     assert absent(found) == missed
 
@@ -327,7 +327,7 @@ def test_memory_is_kept_on_a_cpu_by_glibc_alone_and_tried_where_steps_give_it_ba
     assert tried == [(True, "torch", "cpu"), (True, "jax", "cpu")]
 
 
-def test_a_workload_that_only_keras_can_feed_has_no_twin() -> None:
+def test_a_workload_that_only_keras_can_feed_has_no_baseline() -> None:
     workload = dataclasses.replace(made.workload(), keras_only="a pipeline of its own")
     failure = plan_cases.unsupported(plan_cases.Case(Selected(TWINNED, workload), "torch", made.CPU, TWIN), 2)
     assert failure is not None and "dense has a pipeline of its own" in failure.cause
@@ -372,9 +372,9 @@ def test_larger_batches_are_tried_by_themselves_and_none_is_larger_than_an_epoch
     assert raced("cpu", "batch-size", steps=4)["torch"] == ["cpu"]  # its epochs are counted as a whole
 
 
-def test_calls_train_nothing_and_are_of_twins_in_either_mode() -> None:
+def test_calls_train_nothing_and_are_of_baselines_in_either_mode() -> None:
     entry = made.entry("dense", ("default", "large"))
-    entry = dataclasses.replace(entry, twins={"torch": "hash"})
+    entry = dataclasses.replace(entry, baselines={"torch": "hash"})
     chosen = [Selected(entry, workload) for workload in entry.description.workloads]
     modes = [Options(jit=jit, native=native) for jit in (None, True) for native in (False, True)]
     effort = Effort(protocol=Protocol("calls"))

@@ -16,7 +16,7 @@ from kerasbench.plan import catalog
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Input, ModelConfig
-from kerasbench.scenario import content_hash, twin_file
+from kerasbench.scenario import baseline_file, content_hash
 
 pytestmark = pytest.mark.processes
 
@@ -98,12 +98,12 @@ def test_what_only_keras_has_is_said_of_a_workload(mine: Path) -> None:
     assert said("batch=4, ", "feed=lambda x, y, batch: None, ") == ["a pipeline of its own", ""]
 
 
-def test_twins_lie_beside_their_scenario_and_are_known_by_their_hash(mine: Path) -> None:
-    assert catalog.describe(mine, sys.executable).twins == {}
+def test_baselines_lie_beside_their_scenario_and_are_known_by_their_hash(mine: Path) -> None:
+    assert catalog.describe(mine, sys.executable).baselines == {}
     (mine.parent / "native").mkdir()
-    twin = mine.parent / "native" / "mine_torch.py"
-    twin.write_text("build = None")
-    assert catalog.describe(mine, sys.executable).twins == {"torch": content_hash(twin)}
+    baseline = mine.parent / "native" / "mine_torch.py"
+    baseline.write_text("build = None")
+    assert catalog.describe(mine, sys.executable).baselines == {"torch": content_hash(baseline)}
 
 
 class Children:
@@ -131,8 +131,8 @@ def test_a_builtin_description_is_remembered_until_the_file_changes(
     assert titles == ["1", "1", "1", "2"]
 
 
-def test_every_builtin_twin_is_that_of_a_scenario() -> None:
-    known = {twin_file(file, backend) for file in catalog.builtin_files() for backend in backends.names()}
+def test_every_builtin_baseline_is_that_of_a_scenario() -> None:
+    known = {baseline_file(file, backend) for file in catalog.builtin_files() for backend in backends.names()}
     found = set(catalog.builtin_folder().glob("native/*.py"))
     assert found
     assert found <= known

@@ -185,12 +185,12 @@ def test_kept_memory_makes_a_column() -> None:
         request.options_of(Settings(malloc=["kept"]))
 
 
-def test_steps_in_an_execution_make_columns_and_a_twin_has_a_loop_of_its_own() -> None:
+def test_steps_in_an_execution_make_columns_and_a_baseline_has_a_loop_of_its_own() -> None:
     found = request.options_of(Settings(native=True, steps_per_execution=["1", "8"]))
     assert found == [Options(steps_per_execution=1), Options(steps_per_execution=8), Options(native=True)]
 
 
-def test_twins_are_columns_beside_all_others_and_compete_with_none() -> None:
+def test_baselines_are_columns_beside_all_others_and_compete_with_none() -> None:
     offered = request.options_of(Settings(native=True))
     assert [options.label for options in offered] == ["", "native=on"]
     assert [options for options in offered if Column("jax", "cpu", options).competes] == [DEFAULT]

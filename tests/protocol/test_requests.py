@@ -42,7 +42,9 @@ OPTIONS = Options(
 )
 MODEL = ModelConfig([Input("a", [1, 2], "int32")], 4, "layers.py", True, "rows.npz", 9)
 PROTOCOL = Protocol("published", parts=True, sizes=made.SIZES)
-TRIAL = TrialRequest("mine", "/a b/mine.py", "hash", "tiny", "jax", DEVICE, 7, "real", PROTOCOL, OPTIONS, "twin", MODEL)
+TRIAL = TrialRequest(
+    "mine", "/a b/mine.py", "hash", "tiny", "jax", DEVICE, 7, "real", PROTOCOL, OPTIONS, "baseline", MODEL
+)
 REQUESTS: list[Request] = [
     TRIAL,
     requests.ProbeRequest("torch"),

@@ -48,7 +48,7 @@ WRITES = dataclasses.replace(
 @pytest.mark.parametrize(
     "backend", [pytest.param(name, marks=[pytest.mark.weekly] * (name != "torch")) for name in backends.names()]
 )
-def test_a_language_model_and_its_twin_write_the_same(backend: str) -> None:
+def test_a_language_model_and_its_baseline_write_the_same(backend: str) -> None:
     modes = [Options(native=native) for native in (False, True)]
     file = TINY / "tiny_transformer.py"
     found = {
@@ -87,7 +87,7 @@ def test_a_column_that_compiles_while_it_is_measured_is_found(faults: Path, back
 
 
 @pytest.mark.parametrize("backend", backends.names())
-def test_a_transformer_s_twin_learns_as_keras_does(backend: str) -> None:
+def test_a_transformer_s_baseline_learns_as_keras_does(backend: str) -> None:
     found = {
         Column(backend, "cpu", options): trials.measured(
             trials.run(TINY / "tiny_transformer.py", backend, options=options, protocol=trials.STEPS_ALONE)

@@ -1,4 +1,4 @@
-"""The built-in scenarios and their twins on every backend, for real. What each model is, test_built says."""
+"""The built-in scenarios and their baselines on every backend, for real. What each model is, test_built says."""
 
 import sys
 
@@ -33,7 +33,7 @@ EVERYWHERE = {
 # One whole trial of each kind: epochs of a single step, callbacks, dropout, convolutions.
 WHOLE = {"iris_mlp": "torch", "tabular_conv1d": "torch", "cifar10_cnn": "tensorflow", "mnist_mlp": "jax"}
 LEARNING = {"iris_mlp", "cifar10_cnn", "mnist_mlp"}
-TWINS = {  # learning and prediction, which they share, one of them shows
+BASELINES = {  # learning and prediction, which they share, one of them shows
     "mnist_dense": trials.STEPS_ALONE,
     "cifar10_cnn": trials.STEPS_ALONE,
     "mnist_linear": trials.STEPS_ALONE,
@@ -65,14 +65,14 @@ def test_a_scenario_on_every_backend(name: str) -> None:
             assert bool(made.trained(measurement).epochs) is (made.trained(measurement).unit == "step")
             assert name not in LEARNING or learns_well(measurement)
     assert cases.judge_parity({Column(backend, "cpu"): ("cpu", one) for backend, one in found.items()}) == {}
-    for backend in NAMES if name in TWINS else []:
-        twin = trials.measured(trials.builtin(name, EVERYWHERE[name], backend, TWIN, TWINS[name]))
-        computes_what_keras_does(twin, found["jax"])
-        assert bool(twin.proof.optimizer) == (name in ("cifar10_cnn", "mnist_mlp"))  # Adam's
-        if TWINS[name] is trials.SHORTEST:
+    for backend in NAMES if name in BASELINES else []:
+        baseline = trials.measured(trials.builtin(name, EVERYWHERE[name], backend, TWIN, BASELINES[name]))
+        computes_what_keras_does(baseline, found["jax"])
+        assert bool(baseline.proof.optimizer) == (name in ("cifar10_cnn", "mnist_mlp"))  # Adam's
+        if BASELINES[name] is trials.SHORTEST:
             learned_by_keras = made.taught(found["jax"])  # after 65 steps of Adam
-            assert made.taught(twin).loss == pytest.approx(learned_by_keras.loss, rel=0.05)
-            assert made.taught(twin).accuracy == pytest.approx(learned_by_keras.accuracy, abs=0.01)
+            assert made.taught(baseline).loss == pytest.approx(learned_by_keras.loss, rel=0.05)
+            assert made.taught(baseline).accuracy == pytest.approx(learned_by_keras.accuracy, abs=0.01)
 
 
 def test_rows_that_are_fed_one_by_one_through_python_are_the_same_as_those_from_arrays() -> None:
@@ -109,8 +109,12 @@ def learns_well(found: Measurement) -> bool:
     return learning.loss < learning.first_loss and learning.accuracy is not None and learning.accuracy > 2 * CHANCE
 
 
-def computes_what_keras_does(twin: Measurement, keras: Measurement) -> None:
-    assert cases.judge_parity({Column("jax", "cpu"): ("cpu", keras), Column("jax", "cpu", TWIN): ("cpu", twin)}) == {}
-    assert twin.parity is not None
-    assert (twin.parameters, twin.batch.x) == (keras.parameters, keras.batch.x)
-    assert {*twin.proof.weights, *twin.proof.optimizer, *twin.proof.output, *twin.proof.runtime} == {"cpu:0"}
+def computes_what_keras_does(baseline: Measurement, keras: Measurement) -> None:
+    assert (
+        cases.judge_parity({Column("jax", "cpu"): ("cpu", keras), Column("jax", "cpu", TWIN): ("cpu", baseline)}) == {}
+    )
+    assert baseline.parity is not None
+    assert (baseline.parameters, baseline.batch.x) == (keras.parameters, keras.batch.x)
+    assert {*baseline.proof.weights, *baseline.proof.optimizer, *baseline.proof.output, *baseline.proof.runtime} == {
+        "cpu:0"
+    }

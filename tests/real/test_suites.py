@@ -29,7 +29,7 @@ def build(workload):
     return model
 
 
-data = datasets.texts(8, words=50, classes=2)
+data = datasets.sequences(8, vocabulary=50, classes=2)
 scenario = Scenario(build=build, data=data, workloads=(Workload(train=256, batch=16),))
 '''
 

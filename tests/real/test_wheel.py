@@ -70,8 +70,8 @@ def test_a_user_without_a_checkout_measures_a_scenario_of_their_own_and_reports(
 
 
 def scenario_of_the_documentation() -> str:
-    """Return the file as it stands in docs/scenarios.md."""
-    page = (ROOT / "docs" / "scenarios.md").read_text("utf-8")
+    """Return the file as it stands in docs/your-model.md."""
+    page = (ROOT / "docs" / "your-model.md").read_text("utf-8")
     first = re.search(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     assert first is not None and "Scenario(" in first[1]
     return first[1]

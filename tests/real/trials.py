@@ -58,7 +58,7 @@ def run(
         said = {"model_config": model_config, "workload": model_config.workload}
         different |= said | {"file_hash": source_hash(file, model_config)}
     if options.native:
-        different["twin_hash"] = catalog.twins(file)[backend]
+        different["baseline_hash"] = catalog.baselines(file)[backend]
     (outcome,) = together([member(file, backend, python, memory_bytes, options=options, **different)], kept=kept)
     return outcome
 

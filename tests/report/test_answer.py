@@ -153,8 +153,8 @@ def test_each_family_of_ratios_is_said_to_change_by_its_own() -> None:
     backends = f"between backends or devices by {by[Family.BACKENDS]}"
     options = f"between options of one backend by {by[Family.OPTIONS]}"
     start = "Intervals allow for ratios that change from day to day: "
-    assert said(*columns) == [f"{start}{backends}, {options} (docs/method.md)."]
-    assert said(*columns[:2]) == [f"{start}{options} (docs/method.md)."]
+    assert said(*columns) == [f"{start}{backends}, {options} (docs/how-it-works.md)."]
+    assert said(*columns[:2]) == [f"{start}{options} (docs/how-it-works.md)."]
     assert said(columns[0], ("jax", Options(environment="keras-3.14"), 2.0)) == []
 
 

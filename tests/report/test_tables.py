@@ -273,7 +273,7 @@ NATIVE = Options(native=True)
 KERAS_COSTS = "What Keras costs"
 
 
-def twins(keras_ms: float, native_ms: float, name: str = "dense", rounds: int = 3) -> list[TrialRecord]:
+def baselines(keras_ms: float, native_ms: float, name: str = "dense", rounds: int = 3) -> list[TrialRecord]:
     return [
         made.trial(index, name, options=options, found=made.measurement(ms * SCATTER[index - 1], overhead_ms=0.0))
         for options, ms in ((Options(), keras_ms), (NATIVE, native_ms))
@@ -287,7 +287,7 @@ def costs(*trials: TrialRecord, rounds: int = 3) -> str:
 
 
 def test_each_model_has_a_line_for_its_step_and_one_for_its_epoch() -> None:
-    header, *lines = table.rows(table.section(costs(*twins(3.0, 2.0)), KERAS_COSTS))
+    header, *lines = table.rows(table.section(costs(*baselines(3.0, 2.0)), KERAS_COSTS))
     assert header == ["scenario", "column", "of", "with Keras", "without", "Keras / native", "Keras is"]
     assert lines[0][:3] == ["dense", "torch cpu", "step inside an epoch"]
     assert lines[0][3:] == ["3.00 ms ±0.2 %", "2.00 ms ±0.2 %", lines[0][5], "slower"]
@@ -341,11 +341,11 @@ def test_keras_costs_something_in_each_way_to_predict() -> None:
 
 
 def test_what_the_verdicts_mean_is_said_with_the_effect_in_force() -> None:
-    text = costs(*twins(3.0, 2.0))
+    text = costs(*baselines(3.0, 2.0))
     assert "significantly, by more than 3 %" in text and "Fewer than" not in text
     assert "(2 ratios judged together: at most 5 % of the verdicts are wrong on average)" in text
     assert "their first six losses agree" in text
-    once = costs(*twins(3.0, 2.0, rounds=1), rounds=1)
+    once = costs(*baselines(3.0, 2.0, rounds=1), rounds=1)
     assert [line[-1] for line in table.rows(once)[1:]] == ["inconclusive"] * 2
     assert "Fewer than 3 rounds: no interval, no verdict." in once and "significantly" not in once
 

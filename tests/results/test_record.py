@@ -45,7 +45,7 @@ def test_a_trial_is_disturbed_by_what_invalidates_it(severity: Severity, disturb
     assert not made.trial().disturbed
 
 
-def test_a_case_has_changed_where_its_file_has_and_a_twin_s_where_the_twin_has() -> None:
+def test_a_case_has_changed_where_its_file_has_and_a_baseline_s_where_the_baseline_has() -> None:
     scenario = ScenarioRecord("a", made.entry().description, {"torch": "b"})
     assert scenario.source("torch", native=False) == ("a", "")
     assert scenario.source("torch", native=True) == ("a", "b")

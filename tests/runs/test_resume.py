@@ -104,8 +104,8 @@ def test_a_changed_scenario_is_measured_anew() -> None:
     assert kept(made.trial(1), planned=made.plan(case)) == [False]
 
 
-def test_a_changed_twin_is_measured_anew_and_what_it_is_compared_with_too() -> None:
-    entry = dataclasses.replace(made.entry(), twins={"torch": "another"})
+def test_a_changed_baseline_is_measured_anew_and_what_it_is_compared_with_too() -> None:
+    entry = dataclasses.replace(made.entry(), baselines={"torch": "another"})
     native = Options(native=True)
     cases = [made.case(backend="torch", options=one) for one in (Options(), native)]
     planned = made.plan(

@@ -221,14 +221,16 @@ def test_of_a_race_another_round_is_expected_to_take_as_much_less_as_candidates_
     assert rows.OpenRow(cases, trials=[made.trial(1, failure=made.FAILURE)]).block_s == 0  # not tried: no block
 
 
-def test_a_twin_is_asked_for_by_the_hash_of_its_file_and_the_record_keeps_it(store: Store) -> None:
+def test_a_baseline_is_asked_for_by_the_hash_of_its_file_and_the_record_keeps_it(store: Store) -> None:
     chosen = made.selected()
-    chosen = dataclasses.replace(chosen, entry=dataclasses.replace(chosen.entry, twins={"torch": "hash of its twin"}))
+    chosen = dataclasses.replace(
+        chosen, entry=dataclasses.replace(chosen.entry, baselines={"torch": "hash of its baseline"})
+    )
     worker = FakeWorker()
     record = run(store, worker, *(Case(chosen, "torch", made.CPU, Options(native=one)) for one in (False, True)))
-    asked = {one.options.native: one.twin_hash for one in worker.requests}
-    assert asked == {False: "", True: "hash of its twin"}
-    assert record.scenarios[0].twins == {"torch": "hash of its twin"}
+    asked = {one.options.native: one.baseline_hash for one in worker.requests}
+    assert asked == {False: "", True: "hash of its baseline"}
+    assert record.scenarios[0].twins == {"torch": "hash of its baseline"}
 
 
 def test_the_record_keeps_what_each_trial_was_asked_to_measure(store: Store) -> None:

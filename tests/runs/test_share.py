@@ -28,9 +28,9 @@ def carriage(name: str = "mine.py", content: bytes = b"x = 1", group: str = "ab1
 
 
 def test_files_that_have_travelled_lie_beside_each_other_in_a_folder_of_their_own(tmp_path: Path) -> None:
-    names = share._write([carriage(), carriage("native/mine_torch.py", b"twin")], tmp_path)
+    names = share._write([carriage(), carriage("native/mine_torch.py", b"baseline")], tmp_path)
     assert names == {"mine.py": str(tmp_path / "ab12" / "mine.py")}
-    assert (tmp_path / "ab12" / "native" / "mine_torch.py").read_bytes() == b"twin"
+    assert (tmp_path / "ab12" / "native" / "mine_torch.py").read_bytes() == b"baseline"
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_no_file_is_written_elsewhere_and_none_that_has_changed(tmp_path: Path, 
 
 @pytest.fixture
 def of_own_files(tmp_path: Path) -> Settings:
-    """Return settings that name files of one's own: two scenarios, of which one has a twin, layers and rows."""
+    """Return settings that name files of one's own: two scenarios, of which one has a baseline, layers and rows."""
     (tmp_path / "native").mkdir()
     for name in ("mine.py", "native/mine_torch.py", "other.py", "layers.py", "rows.npz"):
         (tmp_path / name).write_text(name)

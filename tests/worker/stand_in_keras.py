@@ -1,4 +1,4 @@
-"""Stand-ins for keras and for a twin: callbacks and rows for the phases, models for sources, a twin that counts."""
+"""Stand-ins for keras and for a baseline: callbacks and rows, models for sources, a baseline that counts."""
 
 import importlib
 import math
@@ -38,7 +38,7 @@ class Callback:
     def on_train_end(self, logs: object = None) -> None: ...
 
 
-class Twin:
+class Baseline:
     """Trains nothing; its loss falls by one with each step, its outputs are rows of its choice."""
 
     jit = True

@@ -256,8 +256,8 @@ def test_first_moments_vanish_that_have_lived(
 
     assert checks.vanishing(optimizer("float32")) == share
     assert checks.vanishing(optimizer("float64")) is None
-    of_a_twin = SimpleNamespace(variables=[SimpleNamespace(value=[1e-30], dtype="float32")])
-    assert checks.vanishing(of_a_twin) is checks.vanishing(None) is None
+    of_a_baseline = SimpleNamespace(variables=[SimpleNamespace(value=[1e-30], dtype="float32")])
+    assert checks.vanishing(of_a_baseline) is checks.vanishing(None) is None
 
 
 def model(*layers: object) -> Any:

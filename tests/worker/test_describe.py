@@ -81,7 +81,7 @@ def asked(folder: Path, rows: int, workload: str = "default") -> FetchRequest:
 
 def test_a_workload_s_real_rows_are_fetched_or_what_is_missing_is_said(tmp_path: Path) -> None:
     assert fetch(asked(tmp_path, rows=100)) == "Four numbers"
-    with pytest.raises(DataError, match="has 99 rows, 100 are needed"):
+    with pytest.raises(DataError, match="has 99 samples, 100 are needed"):
         fetch(asked(tmp_path, rows=99))
     with pytest.raises(ScenarioError, match="large"):
         fetch(asked(tmp_path, rows=100, workload="large"))

@@ -92,7 +92,7 @@ def test_a_dtype_can_be_given() -> None:
         ([TOKENS, NUMBERS], [Input("tokens", [8]), Input("numbers", [6])], "--input numbers=6: the model's is 5"),
         ([TOKENS, NUMBERS], [Input("tokens", [2, 8])], r"--input tokens=2x8: the model's is \?"),
         ([FRAMES], [Input("", [19])], r"the model's is \?x64x\?x1: say the open sizes, or all"),
-        ([Spec("words", (), "string")], [], "takes string, and kerasbench makes numbers"),
+        ([Spec("words", (), "string")], [], "takes string; kerasbench can generate numbers"),
     ],
 )
 def test_what_does_not_fit_is_said(specs: list[Spec], given: list[Input], said: str) -> None:

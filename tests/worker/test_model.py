@@ -1,4 +1,4 @@
-"""Models made ready to be measured, with models of a few attributes and twins that train nothing."""
+"""Models made ready to be measured, with models of a few attributes and baselines that train nothing."""
 
 import math
 import sys
@@ -98,10 +98,10 @@ def test_a_model_that_cannot_be_measured_as_it_is_is_refused(different: dict[str
         models.build(scenario(made(True, **different), parameters=11), FEED, TORCH, request())
 
 
-def test_where_a_twin_is_asked_for_it_takes_the_model_s_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "build_twin", lambda request, workload, model: ("twin of", model))
+def test_where_a_baseline_is_asked_for_it_takes_the_model_s_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "build_baseline", lambda request, workload, model: ("baseline of", model))
     model = made(True)
-    assert models.build(scenario(model), FEED, TORCH, request(native=True)) == ("twin of", model)
+    assert models.build(scenario(model), FEED, TORCH, request(native=True)) == ("baseline of", model)
 
 
 def test_a_model_that_brings_its_weights_keeps_them() -> None:

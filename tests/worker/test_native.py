@@ -1,4 +1,4 @@
-"""Twins in the place of Keras models, with one that trains nothing."""
+"""Baselines in the place of Keras models, with one that trains nothing."""
 
 import sys
 from pathlib import Path
@@ -12,10 +12,10 @@ from kerasbench.native import Start
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.messages import Code
 from kerasbench.protocol.requests import Protocol, TrialRequest
-from kerasbench.scenario import ScenarioError, Workload, content_hash, twin_file
+from kerasbench.scenario import ScenarioError, Workload, baseline_file, content_hash
 from kerasbench.worker.failure import TrialFailure
-from kerasbench.worker.native import NativeModel, build_twin
-from tests.worker.stand_in_keras import Callback, Twin
+from kerasbench.worker.native import NativeModel, build_baseline
+from tests.worker.stand_in_keras import Baseline, Callback
 
 X: Any = np.zeros((8, 3), np.float32)
 Y: Any = np.arange(8, dtype=np.int32)
@@ -46,43 +46,43 @@ class Clock(Callback):
 
 
 @pytest.fixture
-def twin() -> Twin:
-    return Twin()
+def baseline() -> Baseline:
+    return Baseline()
 
 
-def test_the_hooks_come_before_each_epoch_and_step_and_after_each_epoch(twin: Twin) -> None:
+def test_the_hooks_come_before_each_epoch_and_step_and_after_each_epoch(baseline: Baseline) -> None:
     clocks = [Clock(), Clock()]
-    NativeModel(twin).fit(X, Y, batch_size=4, epochs=2, shuffle=False, callbacks=clocks)
+    NativeModel(baseline).fit(X, Y, batch_size=4, epochs=2, shuffle=False, callbacks=clocks)
     assert clocks[0].seen == clocks[1].seen == ["epoch 0", 0, 1, "end", "epoch 1", 0, 1, "end", "over"]
-    assert (twin.epochs, twin.steps) == ([(8, 4, False)] * 2, 4)
+    assert (baseline.epochs, baseline.steps) == ([(8, 4, False)] * 2, 4)
 
 
-def test_training_ends_with_the_step_at_which_a_clock_has_enough_and_can_begin_again(twin: Twin) -> None:
-    model, clock = NativeModel(twin), Clock(stop_at=6)
+def test_training_ends_with_the_step_at_which_a_clock_has_enough_and_can_begin_again(baseline: Baseline) -> None:
+    model, clock = NativeModel(baseline), Clock(stop_at=6)
     model.fit(X, Y, batch_size=4, epochs=9, callbacks=[clock])
     assert clock.seen == ["epoch 0", 0, 1, "end", "epoch 1", 0, "end", "over"]
-    assert twin.steps == 3
+    assert baseline.steps == 3
     model.fit(X, Y, batch_size=4)
-    assert twin.steps == 5
+    assert baseline.steps == 5
 
 
-def test_each_epoch_is_validated_and_logged_under_keras_names(twin: Twin) -> None:
-    history = NativeModel(twin).fit(X, Y, batch_size=4, epochs=2, validation_data=UNSEEN).history
+def test_each_epoch_is_validated_and_logged_under_keras_names(baseline: Baseline) -> None:
+    history = NativeModel(baseline).fit(X, Y, batch_size=4, epochs=2, validation_data=UNSEEN).history
     assert history == {"loss": [99_999, 99_997], "val_loss": [2.0, 4.0]}
-    assert twin.evaluated == [4, 4]
+    assert baseline.evaluated == [4, 4]
 
 
-def test_rows_are_placed_once_in_a_fit_also_those_that_a_callback_evaluates(twin: Twin) -> None:
+def test_rows_are_placed_once_in_a_fit_also_those_that_a_callback_evaluates(baseline: Baseline) -> None:
     class Tests(Clock):
         def on_epoch_end(self, epoch: int, logs: object = None) -> None:
             self.model.evaluate(*UNSEEN, batch_size=2, verbose=0)
 
-    NativeModel(twin).fit(X, Y, batch_size=4, epochs=3, callbacks=[Tests()])
-    assert (twin.placed, twin.evaluated) == (2, [4, 4, 4])
+    NativeModel(baseline).fit(X, Y, batch_size=4, epochs=3, callbacks=[Tests()])
+    assert (baseline.placed, baseline.evaluated) == (2, [4, 4, 4])
 
 
-def test_what_checks_look_for_is_the_twin_s(twin: Twin) -> None:
-    model = NativeModel(twin)
+def test_what_checks_look_for_is_the_baseline_s(baseline: Baseline) -> None:
+    model = NativeModel(baseline)
     assert model.count_params() == 24 + 8
     assert [array.dtype for array in model.weights] == ["float32", "int32"]
     assert [array.value.shape for array in model.optimizer.variables] == [(3,)]
@@ -90,7 +90,7 @@ def test_what_checks_look_for_is_the_twin_s(twin: Twin) -> None:
     assert model.jit_compile is True
     model.predict_on_batch(X)
     model.predict(X, batch_size=2, verbose=0)
-    assert twin.predicted == [(8, 8), (8, 2)]
+    assert baseline.predicted == [(8, 8), (8, 2)]
 
 
 @pytest.fixture
@@ -98,37 +98,37 @@ def request_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrialRequest:
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(sys, "modules", dict(sys.modules))
     file = tmp_path / "mine.py"
-    twin_file(file, "torch").parent.mkdir()
-    twin_file(file, "torch").write_text("build = print")
+    baseline_file(file, "torch").parent.mkdir()
+    baseline_file(file, "torch").write_text("build = print")
     return TrialRequest("mine", str(file), "", "default", "torch", Device("rocm"), 0, "synthetic", Protocol())
 
 
-def with_twin(request: TrialRequest, text: str) -> TrialRequest:
-    file = twin_file(Path(request.file), request.backend)
+def with_baseline(request: TrialRequest, text: str) -> TrialRequest:
+    file = baseline_file(Path(request.file), request.backend)
     file.write_text(text)
-    return TrialRequest(**(vars(request) | {"twin_hash": content_hash(file)}))
+    return TrialRequest(**(vars(request) | {"baseline_hash": content_hash(file)}))
 
 
-def test_a_twin_is_built_of_copies_of_the_weights_its_workload_and_its_device(request_: TrialRequest) -> None:
-    text = (  # annotations that are text look for the twin's module
+def test_a_baseline_is_built_of_copies_of_the_weights_its_workload_and_its_device(request_: TrialRequest) -> None:
+    text = (  # annotations that are text look for the baseline's module
         "from __future__ import annotations\nfrom dataclasses import dataclass\n"
-        "@dataclass\nclass Twin:\n    start: object\n    jit: bool = False\nbuild = Twin"
+        "@dataclass\nclass Baseline:\n    start: object\n    jit: bool = False\nbuild = Baseline"
     )
-    start: Start = build_twin(with_twin(request_, text), Workload(train=5), KERAS).twin.start  # type: ignore[attr-defined]
+    start: Start = build_baseline(with_baseline(request_, text), Workload(train=5), KERAS).baseline.start  # type: ignore[attr-defined]
     assert start.weights[0] is not X and (start.weights[0] == X).all()
     assert (start.workload.train, start.place, start.jit) == (5, "cuda", True)
 
 
 def test_a_file_without_build_or_of_another_content_is_refused(request_: TrialRequest) -> None:
-    with pytest.raises(ScenarioError, match=r"mine_torch.py: a twin has a function build\(start\)"):
-        build_twin(with_twin(request_, "other = 1"), Workload(train=5), KERAS)
+    with pytest.raises(ScenarioError, match=r"mine_torch.py: a native baseline needs a function build\(start\)"):
+        build_baseline(with_baseline(request_, "other = 1"), Workload(train=5), KERAS)
     with pytest.raises(ScenarioError, match="changed while the run was going on"):
-        build_twin(request_, Workload(train=5), KERAS)
+        build_baseline(request_, Workload(train=5), KERAS)
 
 
 def test_where_layers_draw_random_numbers_there_is_nothing_to_compare(request_: TrialRequest) -> None:
     dropout = SimpleNamespace(rate=0.5, _seed_generators=[object()])
     random = SimpleNamespace(**(vars(KERAS) | {"_flatten_layers": lambda include_self=True: [dropout]}))
     with pytest.raises(TrialFailure) as raised:
-        build_twin(with_twin(request_, "build = print"), Workload(train=5), random)
+        build_baseline(with_baseline(request_, "build = print"), Workload(train=5), random)
     assert raised.value.failure.code is Code.UNSUPPORTED

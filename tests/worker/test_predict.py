@@ -17,7 +17,7 @@ from kerasbench.worker.feed import Feed, Rows
 from kerasbench.worker.native import NativeModel
 from kerasbench.worker.predict import ROTATED_INPUTS, Calls, time_batches, time_passes
 from kerasbench.worker.usage import UNKNOWN, Meter
-from tests.worker.stand_in_keras import Twin, fed
+from tests.worker.stand_in_keras import Baseline, fed
 
 MS = 1_000_000
 PACE = Pace(Protocol(), lambda model: None, settle_ns=20 * MS, meter=Meter(machine=lambda: UNKNOWN))
@@ -145,11 +145,11 @@ def test_every_way_is_compared_before_it_is_measured(
     assert seen in model.seen[2]  # after two predictions, which tell whether it draws random numbers
 
 
-def test_a_twin_is_called_by_its_own_function(monkeypatch: pytest.MonkeyPatch, compared: list[str]) -> None:
+def test_a_baseline_is_called_by_its_own_function(monkeypatch: pytest.MonkeyPatch, compared: list[str]) -> None:
     model = Called(monkeypatch, 3)
-    twin: Any = Twin()
-    native = NativeModel(twin)
-    for way, found in {"call": twin.forward, "compiled_call": None}.items():
+    baseline: Any = Baseline()
+    native = NativeModel(baseline)
+    for way, found in {"call": baseline.forward, "compiled_call": None}.items():
         assert predict._caller(way, native, model, 16) == found  # type: ignore[arg-type]
 
 
@@ -229,8 +229,8 @@ def test_a_scenario_s_own_function_is_called_anew_for_each_number_of_tokens(monk
     assert (found.counts, found.times_ns) == ([1, 2, 4, 8], [[(40 + 5 * count) * MS for count in (1, 2, 4, 8)]])
     assert found.tokens[0] == [5, 6, 7, 8, 9, 0, 1, 2]
     assert [one.count for one in found.slices] == [15]
-    twin: Any = Twin()
-    native = NativeModel(twin)
+    baseline: Any = Baseline()
+    native = NativeModel(baseline)
     assert predict.time_texts("own", native, model, writes(Writer.generate), texts(), PACE, granted(1)) is None
 
 
@@ -246,7 +246,7 @@ def test_what_is_no_text_no_scores_or_no_tokens_is_the_scenario_s_fault(monkeypa
     refused(r"integers of shape \(2, 1\), not float64", "own", generate=lambda model, x, tokens: np.zeros((2, tokens)))
     refused(r"not int64 of shape \(2, 9\)", "own", generate=lambda model, x, tokens: np.zeros((2, 9), np.int64))
     model.predict_on_batch = lambda x: np.zeros((2, WORDS))
-    refused(r"must return scores \(texts, length, words\), not of shape \(2, 10\)")
+    refused(r"must return logits \(samples, length, vocabulary\), not \(2, 10\)")
 
 
 @pytest.mark.usefixtures("numbers")

@@ -95,7 +95,7 @@ def test_it_is_compiled_and_has_its_usual_size_or_the_one_that_is_given(inputs: 
         ("SmalNet", ModelConfig(), "no model keras.applications.SmalNet; did you mean SmallNet"),
         ("xyz", ModelConfig(), "no model keras.applications.xyz; it has LargeNet, SmallNet"),
         ("version", ModelConfig(), "no model keras.applications.version"),
-        ("SmallNet", ModelConfig([Input("", [96])]), "the size of one picture, such as 96x96x3"),
+        ("SmallNet", ModelConfig([Input("", [96])]), "the size of one image, such as 96x96x3"),
         (
             "SmallNet",
             ModelConfig([Input("", [8, 8, 3])]),

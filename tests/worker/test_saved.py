@@ -200,7 +200,7 @@ def test_a_layer_of_one_s_own_is_refused_without_the_file_that_defines_it(file: 
 def test_what_asks_for_something_of_python_s_own_is_refused(file: Path) -> None:
     evil = {"module": "os", "class_name": "function", "config": "system", "registered_name": "system"}
     written(file, with_layer(class_name="Dense", module="keras.layers", activation=evil))
-    with pytest.raises(ModelError, match=r"it asks for system of os, which is no layer"):
+    with pytest.raises(ModelError, match=r"it asks for system of os, which is neither a layer"):
         read(file, trusted=False)
 
 

@@ -178,7 +178,7 @@ def test_an_input_for_which_there_are_no_outputs_is_said(monkeypatch: pytest.Mon
         raise ValueError("Kernel shape must have")
 
     monkeypatch.setattr(Model, "compute_output_spec", fail)
-    with pytest.raises(ModelError, match="cannot be told for these inputs: ValueError: Kernel shape"):
+    with pytest.raises(ModelError, match="for these inputs are unknown: ValueError: Kernel shape"):
         Source(two, GIVEN, trains=True).look()
 
 

@@ -21,7 +21,7 @@ from kerasbench.worker.native import NativeModel
 from kerasbench.worker.usage import Reading
 from tests import made
 from tests.worker import stand_in_keras
-from tests.worker.stand_in_keras import WORKLOAD, Twin, fed
+from tests.worker.stand_in_keras import WORKLOAD, Baseline, fed
 
 MS = 1_000_000
 PROTOCOL = Protocol(steps_per_slice=4, warmup_slices=1)
@@ -195,42 +195,42 @@ def train(window: Any) -> Any:
     return window
 
 
-def begun(**given: Any) -> tuple[Twin, NativeModel]:
-    twin = Twin(**given)
-    return twin, NativeModel(twin)
+def begun(**given: Any) -> tuple[Baseline, NativeModel]:
+    baseline = Baseline(**given)
+    return baseline, NativeModel(baseline)
 
 
 def test_the_first_step_is_one_batch_in_the_given_order(train: Any) -> None:
-    twin, model = begun()
+    baseline, model = begun()
     first_step_ns, loss, batch = train.first_step(model, fed())
-    assert twin.epochs == [(16, 16, False)]
+    assert baseline.epochs == [(16, 16, False)]
     assert (loss, batch) == (100_000.0, Batch("float32[16, 1]", "int32[16]"))
     assert first_step_ns > 0
-    assert "compute_loss" not in vars(twin)  # the spy has gone
+    assert "compute_loss" not in vars(baseline)  # the spy has gone
 
 
 def test_the_spy_goes_where_the_step_fails_too(train: Any) -> None:
-    twin, model = begun()
-    twin.losses = iter([math.inf])
+    baseline, model = begun()
+    baseline.losses = iter([math.inf])
     with pytest.raises(TrialFailure) as raised:
         train.first_step(model, fed())
     assert raised.value.failure.code is Code.NONFINITE
     assert "inf" in raised.value.failure.cause
-    assert "compute_loss" not in vars(twin)
+    assert "compute_loss" not in vars(baseline)
 
 
-def test_what_a_user_s_model_calls_its_twin_is_not_spied_on(train: Any) -> None:
-    model: Any = SimpleNamespace(twin="its own", compute_loss=lambda x, y: 0.0)
+def test_what_a_user_s_model_calls_its_baseline_is_not_spied_on(train: Any) -> None:
+    model: Any = SimpleNamespace(baseline="its own", compute_loss=lambda x, y: 0.0)
     with train.BatchSpy(model, fed()) as spy:
         model.compute_loss(np.zeros(3, np.float32), np.zeros(3, np.int32))
     assert spy.batch == Batch("float32[3]", "int32[3]")
 
 
 def test_single_steps_take_one_batch_after_another_and_then_the_first_again(train: Any) -> None:
-    twin, model = begun()
+    baseline, model = begun()
     steps = train.single_steps(model, fed(Workload(train=40, batch=16)), 4, first=1)
-    assert twin.first_rows == [16, 0, 16, 0]  # two whole batches; the partial one is not taken
-    assert twin.epochs == [(16, 16, False)] * 4
+    assert baseline.first_rows == [16, 0, 16, 0]  # two whole batches; the partial one is not taken
+    assert baseline.epochs == [(16, 16, False)] * 4
     assert steps.losses == [100_000, 99_999, 99_998, 99_997]
     assert len(steps.fits_ns) == 4
 
@@ -255,26 +255,26 @@ def sized(learn_steps: int = 65, parity_steps: int = 6, pilots: int = 1) -> Call
     ],
 )
 def test_a_model_learns_for_as_many_steps_as_it_says(train: Any, workload: Workload, steps: int) -> None:
-    twin, model = begun()
+    baseline, model = begun()
     feed = fed(workload)
     _, first_loss, _ = train.first_step(model, feed)
     learning, following, sizes = train.learn(model, feed, first_loss, sized(65 if steps > 18 else steps))
-    assert learning.steps == twin.steps == steps
+    assert learning.steps == baseline.steps == steps
     assert len(following.losses) == len(following.steps_ns) == sizes.parity_steps - 1
-    assert not any(shuffled for _, _, shuffled in twin.epochs)
+    assert not any(shuffled for _, _, shuffled in baseline.epochs)
     # The loss of the first batch, after the first step and at the end; the fake's is its number of steps.
     assert (learning.batch_loss_before, learning.batch_loss_after) == (1.0, steps)
-    assert twin.evaluated[:1] == [feed.batch]
+    assert baseline.evaluated[:1] == [feed.batch]
 
 
 def test_it_learns_for_fewer_steps_where_rows_are_large_and_for_what_parity_needs_in_a_sweep(
     train: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    twin, model = begun()
+    baseline, model = begun()
     learning, following, _ = train.learn(model, fed(), train.first_step(model, fed())[1], sized(), brief=True)
-    assert learning.steps == twin.steps == 6
+    assert learning.steps == baseline.steps == 6
     assert (len(following.losses), learning.accuracy) == (5, None)
-    assert twin.evaluated == [16, 16]
+    assert baseline.evaluated == [16, 16]
     monkeypatch.setattr(train, "LEARN_BYTES", 8 * 16 * 4)  # of eight batches
     assert train.learn(begun()[1], fed(), 1.0, sized())[0].steps == 9
 
@@ -283,18 +283,18 @@ def test_it_learns_for_fewer_steps_where_rows_are_large_and_for_what_parity_need
 def test_slow_steps_are_as_few_as_the_row_s_sizes_say(
     train: Any, parity_steps: int, learn_steps: int, pilots: int
 ) -> None:
-    twin, model = begun()
+    baseline, model = begun()
     first_loss = train.first_step(model, fed())[1]
     learning, following, _ = train.learn(model, fed(), first_loss, sized(learn_steps, parity_steps, pilots))
-    assert learning.steps == twin.steps == learn_steps
+    assert learning.steps == baseline.steps == learn_steps
     assert len(following.losses) == parity_steps - 1
 
 
 def test_learning_is_judged_by_fewer_samples_where_steps_are_slow(train: Any) -> None:
-    twin, model = begun()
+    baseline, model = begun()
     few = dataclasses.replace(made.SIZES, evaluated_batches=1)
     train.learn(model, fed(), train.first_step(model, fed())[1], lambda measure: few)
-    assert twin.evaluated == [16, 16, 16]
+    assert baseline.evaluated == [16, 16, 16]
 
 
 ROWS = 30
@@ -339,11 +339,11 @@ def test_accuracy_is_of_the_rows_in_the_order_in_which_a_pipeline_gives_them(tra
 
 
 def test_slices_are_measured_in_whole_batches_without_validation(train: Any) -> None:
-    twin, model = begun()
+    baseline, model = begun()
     clock = train.measure_steps(model, fed(Workload(train=330, batch=16, validation=20)), [], PACE, granted(3))
     assert [slice_.count for slice_ in (*clock.warmup.slices, *clock.slices)] == [2] * 4
-    assert set(twin.epochs) == {(320, 16, True)}
-    assert twin.evaluated == []
+    assert set(baseline.epochs) == {(320, 16, True)}
+    assert baseline.evaluated == []
 
 
 def test_a_scenario_s_own_callbacks_see_validation_in_every_epoch(train: Any) -> None:
@@ -353,20 +353,20 @@ def test_a_scenario_s_own_callbacks_see_validation_in_every_epoch(train: Any) ->
         def on_epoch_end(self, epoch: int, logs: object = None) -> None:
             self.ended += 1
 
-    twin, model = begun()
+    baseline, model = begun()
     looks = Looks()
     train.measure_steps(model, fed(), [looks], PACE, granted(30))
-    assert looks.ended == len(twin.evaluated) - 1 > 1  # once before, for what the end of an epoch would compile
-    assert set(twin.evaluated) == {WORKLOAD.validation}
+    assert looks.ended == len(baseline.evaluated) - 1 > 1  # once before, for what the end of an epoch would compile
+    assert set(baseline.evaluated) == {WORKLOAD.validation}
 
 
 def test_epochs_of_few_steps_are_counted_whole_with_all_that_belongs_to_them(train: Any) -> None:
-    twin, model = begun()
+    baseline, model = begun()
     workload = Workload(train=50, batch=16, validation=20, test=30, test_each_epoch=True)
     clock = train.measure_steps(model, fed(workload), [], PACE, granted(3))
     assert [slice_.count for slice_ in clock.slices] == [2] * 3
-    assert set(twin.epochs) == {(50, 16, True)}
-    assert twin.evaluated[:2] == [20, 30]
+    assert set(baseline.epochs) == {(50, 16, True)}
+    assert baseline.evaluated[:2] == [20, 30]
 
 
 @pytest.mark.parametrize("phase", ["measure_steps", "measure_epochs"])
@@ -383,39 +383,39 @@ def test_a_callback_that_ends_training_early_is_the_scenario_s_fault(train: Any,
 
 
 def test_a_short_epoch_has_two_steps_the_partial_batch_and_the_published_rest(train: Any) -> None:
-    twin, model = begun()
+    baseline, model = begun()
     workload = Workload(train=330, batch=16, validation=20, test=30, test_each_epoch=True)
     # How many short epochs a slice has is not the steps' affair.
     pace = dataclasses.replace(PACE, protocol=dataclasses.replace(PACE.protocol, steps_per_slice=64, warmup_slices=9))
     slices = train.measure_epochs(model, fed(workload), [], pace, granted(4))
     assert [slice_.count for slice_ in slices] == [1] * 4
     # The first begins the pipeline, two find out how many a slice has; each turn discards one; in the last, fit ends.
-    assert set(twin.epochs) == {(2 * 16 + 330 % 16, 16, True)}
-    assert len(twin.epochs) == 1 + 2 + 4 * 2 + 1
-    assert twin.evaluated == [20, 30] * len(twin.epochs)
+    assert set(baseline.epochs) == {(2 * 16 + 330 % 16, 16, True)}
+    assert len(baseline.epochs) == 1 + 2 + 4 * 2 + 1
+    assert baseline.evaluated == [20, 30] * len(baseline.epochs)
 
 
 def test_the_published_epochs_are_all_run_shuffled_and_predicted_twice(train: Any) -> None:
-    twin, model = begun()
+    baseline, model = begun()
     workload = dataclasses.replace(WORKLOAD, epochs=3)
     published, learning, batch = train.run_published(model, fed(workload), [])
-    assert twin.epochs == [(320, 16, True)] * 3
+    assert baseline.epochs == [(320, 16, True)] * 3
     assert (len(published.epochs_ns), len(published.predict_ns), published.predict_samples) == (3, 2, 30)
     assert {name: len(values) for name, values in published.history.items()} == {"loss": 3, "val_loss": 3}
-    assert learning.steps == twin.steps == 60
+    assert learning.steps == baseline.steps == 60
     assert batch == Batch("float32[16, 1]", "int32[16]")
     assert learning.batch_loss_before == 0.0 and learning.batch_loss_after == 60.0
 
 
 def test_a_metric_that_is_no_finite_number_is_left_out_of_the_history(train: Any) -> None:
     model = silent({"loss": 1.5})
-    model.twin.train_epoch = lambda *_: {"loss": 2.0, "accuracy": 0.5, "f1": np.ones(3), "auc": math.nan}
+    model.baseline.train_epoch = lambda *_: {"loss": 2.0, "accuracy": 0.5, "f1": np.ones(3), "auc": math.nan}
     published, _, _ = train.run_published(model, fed(dataclasses.replace(WORKLOAD, test=0)), [])
     assert published.history == {"loss": [2.0], "val_loss": [1.5], "accuracy": [0.5]}
     assert published.predict_ns == []  # there is no test set
 
 
-class Silent(Twin):
+class Silent(Baseline):
     """Has a step of its own, which never asks for ``compute_loss``; ``said`` is what comes of evaluating it."""
 
     def __init__(self, said: Logs | Exception) -> None:

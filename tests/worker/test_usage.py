@@ -187,7 +187,7 @@ def test_what_a_container_does_not_tell_is_not_taken_for_others(
     (tmp_path / "stat").write_text(stat)
     (tmp_path / "self").mkdir()
     (tmp_path / "self" / "mountinfo").write_text(mounted)
-    with pytest.raises(OSError, match="says nothing of these processors"):
+    with pytest.raises(OSError, match="does not list these CPU cores"):
         usage._linux_reader(confined, tmp_path, tmp_path)
 
 

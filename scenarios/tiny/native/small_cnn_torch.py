@@ -1,4 +1,4 @@
-"""small_cnn in plain torch, in the channels-last memory that the pictures have."""
+"""small_cnn in plain torch, in the channels-last memory that the images have."""
 
 from torch import nn
 
@@ -20,7 +20,7 @@ class SmallCNN(nn.Module):
         self.classes = nn.Linear(128, 10)
 
     def forward(self, x):
-        x = self.convolutions(x.permute(0, 3, 1, 2))  # torch computes pictures as they lie, channels last
+        x = self.convolutions(x.permute(0, 3, 1, 2))  # torch computes images as they lie, channels last
         return self.classes(x.mean((2, 3)))
 
 

@@ -5,7 +5,7 @@ from torch import nn
 
 from kerasbench.native.torch import Loop, adam
 
-WORDS, WIDTH, HEADS = 1_000, 256, 4
+VOCABULARY, WIDTH, HEADS = 1_000, 256, 4
 
 
 class Block(nn.Module):
@@ -37,7 +37,9 @@ def copy_layer(layer, arrays):
 
 def build(start):
     blocks = [Block(), Block()]
-    model = nn.Sequential(nn.Embedding(WORDS, WIDTH), *blocks, nn.LayerNorm(WIDTH, eps=1e-3), nn.Linear(WIDTH, WORDS))
+    model = nn.Sequential(
+        nn.Embedding(VOCABULARY, WIDTH), *blocks, nn.LayerNorm(WIDTH, eps=1e-3), nn.Linear(WIDTH, VOCABULARY)
+    )
     layers = [layer for layer in model.modules() if isinstance(layer, nn.Linear | nn.LayerNorm)]
     copy_layer(model[0], start.weights[:1])
     for number, layer in enumerate(layers):
