@@ -7,6 +7,7 @@ changes no data is no such one, but for links: pages that a change of the code d
 """
 
 import os
+import re
 import secrets
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from kerasbench.report.pages import made_from
 from kerasbench.results.store import STAMP
 
 FOLDER, INDEX = "results", "README.md"
+CHART = re.compile(r"[a-z0-9-]+-[0-9a-f]{6}\.svg")  # of a machine: drawn anew with each of its results, as the index is
 KINDS = (".json", ".md", ".svg")
 MOST_BYTES = 20_000_000  # of a file; a run of twelve rounds of all scenarios has five million
 PLAIN = "100644"  # the mode of a file that is no link and no program
@@ -56,9 +58,10 @@ def complaints(files: list[tuple[str, str]], head: str) -> list[str]:
     for status, name in files:
         path = PurePosixPath(name)
         is_of_run = path.suffix in KINDS and STAMP.fullmatch(path.stem)
-        if path.parent != PurePosixPath(FOLDER) or not (is_of_run or path.name == INDEX):
+        is_redrawn = path.name == INDEX or CHART.fullmatch(path.name)
+        if path.parent != PurePosixPath(FOLDER) or not (is_of_run or is_redrawn):
             found.append(f"{name!r}: a pull request with results brings files results/<start>{'|'.join(KINDS)} alone")
-        elif status != "A" and path.name != INDEX:
+        elif status != "A" and not is_redrawn:
             found.append(f"{name!r}: is there already, and stays as it is: results are added")
     for line in listed("ls-tree", "-z", "--long", head, f"{FOLDER}/"):
         description, _, name = line.partition("\t")

@@ -1,4 +1,4 @@
-"""kerasbench: Keras 3 models on every backend and every device, each trial in a process of its own.
+"""kerasbench: how fast a Keras 3 model is on every backend and every device, each trial in a process of its own.
 
 This module is imported by scenario files and by the worker, in environments where only keras, numpy and one
 backend are sure to exist, and before every command. It imports nothing by itself: each name brings what it needs when

@@ -1,8 +1,8 @@
 """kerasbench from Python: run, sweep, explain, versus, fastest, soak, load, compare, and what they return.
 
 Their options are those of the command line (``settings.py``). Results show the answer first, in a few lines of text or
-as HTML in a notebook. They print as the tables of the command line, and become a picture, or a
-DataFrame where pandas is.
+as HTML in a notebook. They print as the tables of the command line, and become a chart, or a DataFrame if pandas is
+installed.
 """
 
 import dataclasses
@@ -28,10 +28,11 @@ from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.versus import Change, RunComparison, Versus, require_decided
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.protocol.columns import CaseKey
-from kerasbench.report import charts, comparisons, data, figures, html, markdown, page, svg
+from kerasbench.report import comparisons, data, html, markdown, page, svg
 from kerasbench.report import history as report_history
 from kerasbench.report.pages import SavedReport
-from kerasbench.report.sections import Chart, Page
+from kerasbench.report.sections import Page
+from kerasbench.report.words import case_name, times
 from kerasbench.results.record import Record
 from kerasbench.results.store import load as load_record
 from kerasbench.results.store import merge
@@ -54,16 +55,16 @@ class Results:
 
     @cached_property
     def findings(self) -> Findings:
-        """What is said of them: each statement once, for every table."""
+        """The statements about them, each once, for every table."""
         return self.files.found if self.files else Findings(summarize(merge(self.records)))
 
     @property
     def page(self) -> Page:
-        """What a terminal shows of them."""
-        return page.screen(self.findings)
+        """Their page; a terminal shows what is not folded."""
+        return page.whole(self.findings)
 
     def __str__(self) -> str:
-        return markdown.rendered(self.page)
+        return markdown.rendered(self.page.unfolded)
 
     def __repr__(self) -> str:
         return html.text(html.of_results(self.findings))
@@ -72,20 +73,15 @@ class Results:
         return html.notebook(self.page)
 
     def plot(self) -> svg.Picture:
-        """Draw ratios to the fastest by row, or the curves of a sweep: a notebook shows the picture, ``save`` saves it.
-
-        Of an explanation: the parts of an epoch.
+        """Draw the chart of their page: a notebook shows it, ``save`` saves it as SVG.
 
         Raises:
             UsageError: there is nothing to compare.
         """
-        chart = self._chart()
+        chart = page.chart(self.findings)
         if chart is None:
-            raise UsageError("there is nothing to plot: no two columns were compared, and nothing was swept")
+            raise UsageError("there is nothing to plot: no two configurations were compared, and nothing was swept")
         return svg.Picture(svg.file(chart))
-
-    def _chart(self) -> Chart | None:
-        return charts.ratios(self.findings) or charts.curves(self.findings)
 
     def to_data(self) -> dict[str, Any]:
         """Return what ``--json`` prints, as plain data."""
@@ -106,22 +102,11 @@ class Explained(Results):
 
     @property
     def breakdowns(self) -> list[StepBreakdown]:
-        """What an epoch of each case is made of, and what would help it, as estimates; empty where all have failed."""
+        """Where the time of each case's epoch goes, and what would shorten it, as estimates; empty if all failed."""
         return self.findings.breakdowns
-
-    @property
-    def page(self) -> Page:
-        """What a terminal shows of it."""
-        return page.explained(self.findings)
-
-    def _chart(self) -> Chart | None:
-        return charts.epoch_chart(self.breakdowns) or super()._chart()
 
     def __repr__(self) -> str:
         return html.text(html.of_explanation(self.breakdowns) or html.of_results(self.findings))
-
-    def _repr_html_(self) -> str:
-        return html.notebook(self.page, html.of_explanation(self.breakdowns))
 
 
 @dataclass(frozen=True, repr=False)
@@ -133,9 +118,6 @@ class Fastest(Results):
         """How the candidates of each workload came out."""
         return self.findings.races
 
-    def _chart(self) -> Chart | None:
-        return charts.ladder(self.races) if self.races else None
-
 
 @dataclass(frozen=True, repr=False)
 class Soaked(Results):
@@ -146,22 +128,19 @@ class Soaked(Results):
         """How the memory and the time of each case went on."""
         return self.findings.soaks
 
-    def _chart(self) -> Chart | None:
-        return charts.soaked(self.soaks)
-
 
 @dataclass(frozen=True, repr=False)
 class Versions(Results):
-    """The run of a comparison of versions: in ``regressions`` what the head does worse; all else that results have."""
+    """The run of a comparison of versions: ``regressions`` has what became worse; and all else that results have."""
 
     @property
     def versus(self) -> list[Versus]:
-        """Every figure of base and head with its ratio and verdict, for each pair of labels."""
+        """Every result of base and head with its ratio and verdict, for each pair of labels."""
         return self.findings.versus
 
     @property
     def regressions(self) -> list[str]:
-        """A sentence for each figure that is significantly worse, and for each case that fails with the head alone.
+        """A sentence for each result that is clearly worse, and for each case that fails with the head alone.
 
         Raises:
             Undecided: nothing could be judged.
@@ -170,7 +149,7 @@ class Versions(Results):
         return [line for one in self.versus for line in comparisons.worse(one)]
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return a dictionary for each figure that base and head have, with its ratio and verdict."""
+        """Return a dictionary for each result that base and head have, with its ratio and verdict."""
         rows = (row for comparison in self.versus for row in comparisons.rows(comparison))
         return [dict(zip(comparisons.COLUMNS, row, strict=True)) for row in rows]
 
@@ -195,7 +174,7 @@ class Compared:
     def regressions(self) -> list[str]:
         """What became slower or fails now; raises Undecided where nothing could be judged."""
         self.comparison.require_decided()
-        return [figures.case_name(case) for case in self.comparison.regressions]
+        return [case_name(case) for case in self.comparison.regressions]
 
     @property
     def page(self) -> Page:
@@ -209,7 +188,7 @@ class Compared:
         return html.text(html.of_comparison(self.comparison))
 
     def _repr_html_(self) -> str:
-        return html.notebook(self.page, html.of_comparison(self.comparison))
+        return html.notebook(self.page)
 
     def to_data(self) -> dict[str, Any]:
         """Return what ``compare --json`` prints, as plain data."""
@@ -350,9 +329,9 @@ def run(
 ) -> Results:
     """Measure as the command line does, keep the files in the folder ``results``, and return what was measured.
 
-    ``scenarios`` are names, patterns and files, or one Keras model that is alive here: it is saved to a file of its own
-    and measured on every backend, on the rows ``data=(x, y)``. A list may be one word with commas; a time or a size is
-    a number (of seconds, of bytes) or a word: ``"10m"``, ``"4g"``. ``python`` may be a mapping:
+    ``scenarios`` are names, patterns and files, or one Keras model object: it is saved to a file of its own and
+    measured on every backend, on the samples ``data=(x, y)``. A list may be one text with commas; a time or a size is
+    a number (of seconds, of bytes) or a text: ``"10m"``, ``"4g"``. ``python`` may be a mapping:
     ``{"torch": ".venvs/torch/bin/python"}``.
 
     Raises:
@@ -392,8 +371,8 @@ def explain(
     """Measure where an epoch's time goes and what would make it shorter, as the command ``explain`` does.
 
     Raises:
-        KerasbenchError: something that was asked for does not exist or is too short to be taken apart, or another run
-            holds the machine.
+        KerasbenchError: something that was asked for does not exist or is too short to explain, or another run holds
+            the machine.
     """
     own = {"backends": backends, "devices": devices}
     return cast("Explained", _saved(measure(EXPLAIN, own | options, scenarios=_files(scenarios))))
@@ -427,12 +406,12 @@ class Bisected:
 
     bisection: Bisection
     versions: list[str]
-    case: str  # the row and the column that were followed
+    case: str  # the workload and the configuration that were followed
     key: CaseKey | None = None  # the same as data
 
     @property
     def version(self) -> str | None:
-        """The first slow version; None where none is slow, or where it is not decided."""
+        """The first slow version; None if none is slow, or if it is undecided."""
         return self.versions[self.bisection.slow] if self.bisection.outcome is Outcome.FOUND else None
 
     def to_data(self) -> dict[str, Any]:
@@ -463,7 +442,8 @@ def bisect(
     """Find the first version that made a training step, or a prediction, slower, as the command ``bisect`` does.
 
     ``versions`` begin with GOOD and end with BAD, in the words of ``versus``. Of two, all releases or commits between
-    them are candidates. Of several rows, that one is followed which is slowest with BAD. ``say`` hears of each probe.
+    them are candidates. Of several workloads, the one that BAD slows most is followed. ``say`` gets a line for each
+    probe.
 
     Raises:
         KerasbenchError: as for ``versus``.
@@ -475,7 +455,7 @@ def bisect(
     if options.get("hosts") or options.get("cluster"):
         raise UsageError("bisect measures on this machine alone: leave out hosts and cluster")
     if len(words) < 2:
-        raise UsageError("bisect takes two versions or more: GOOD BAD")
+        raise UsageError("bisect takes two versions or more, such as 'keras==3.12.0' 'keras==3.15.0'")
     listed = sides.between(*words) if len(words) == 2 else words
     own = {"scenarios": _files(scenarios), "backends": backends, "devices": devices} | options
     case: Case | None = None
@@ -491,8 +471,8 @@ def bisect(
         (compared,) = measured.versus
         step = followed(compared, case)
         if step and measured.files is not None:
-            times = figures.with_interval(step.ratio)
-            say(f"bisect: {listed[index]} takes {times} times as long ({measured.files.tables})")
+            longer = times(step.ratio)
+            say(f"bisect: {listed[index]} takes {longer} as long as {listed[0]} ({measured.files.tables})")
         if case is None and step:
             case, key = case_of(step), step.pair.row.key(step.pair.base.paired)
         return probe_of(index, compared, case)
@@ -506,9 +486,9 @@ def bisect(
 def fastest(
     scenarios: Any, backends: str | Sequence[str] = (), devices: str | Sequence[str] = (), **options: Any
 ) -> Fastest:
-    """Race settings against each other, as the command ``fastest`` does: which runs this model quickest here?
+    """Race settings against each other, as the command ``fastest`` does: which runs this model fastest here?
 
-    ``scenarios`` are names and files, or one Keras model that is alive here, as for ``run``.
+    ``scenarios`` are names and files, or one Keras model object, as for ``run``.
 
     Raises:
         KerasbenchError: something that was asked for does not exist, or another run holds the machine.
@@ -523,7 +503,7 @@ def soak(
     devices: str | Sequence[str] = (),
     **options: Any,
 ) -> Soaked:
-    """Let models go on for ``minutes``, as the command ``soak`` does: does memory grow, do steps become slower?
+    """Run models for ``minutes``, as the command ``soak`` does: does memory grow, do steps become slower?
 
     Raises:
         KerasbenchError: something that was asked for does not exist, or another run holds the machine.
@@ -618,7 +598,7 @@ def load(*places: Place) -> Results:
     """Read result files, or all of a folder; without any, those in ``results``.
 
     Raises:
-        ResultsError: there are none, or one cannot be read (but what a folder holds besides is passed over, and said).
+        ResultsError: there are none, or one cannot be read (other files of a folder are skipped, with a message).
         UsageError: they are of several machines.
     """
     named, records = _records(places)
@@ -639,7 +619,7 @@ def _records(places: Sequence[Place]) -> tuple[str, list[Record]]:
 
 
 def history(*places: Place) -> list[Series]:
-    """Return ratios within runs: a series for each column of each row; without places, of those in ``results``.
+    """Return ratios over runs, a series for each case; without places, of the runs in ``results``.
 
     Raises:
         ResultsError: as for ``load``.

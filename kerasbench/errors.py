@@ -19,7 +19,7 @@ EXIT_OK = 0  # everything that was asked for was measured
 EXIT_FAILED = 1  # a case failed, or a check found something
 EXIT_USAGE = 2  # wrong usage, or something is amiss on this machine; click and most programs mean the same by it
 EXIT_REGRESSION = 3  # where asked to fail on one
-EXIT_INTERNAL = 70  # an error that nobody has foreseen: EX_SOFTWARE of sysexits.h
+EXIT_INTERNAL = 70  # an unexpected error, a bug: EX_SOFTWARE of sysexits.h
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells count
 
 
@@ -83,4 +83,6 @@ def require_supported(platform: str = sys.platform) -> None:
     if platform == "win32":
         raise UnsupportedSystem("Windows is not supported: run it on Linux or macOS, or in WSL on Windows")
     if platform == "linux" and not os.path.exists("/proc/meminfo"):
-        raise UnsupportedSystem("there is no /proc here, which says how much memory is free: mount it first")
+        raise UnsupportedSystem(
+            "/proc is not mounted, and kerasbench reads from it how much memory is free: mount it first"
+        )

@@ -45,9 +45,9 @@ def replace_page(page: Path, text: str) -> None:
     except OSError:
         before = ""
     if not before.endswith(MADE):
-        why = "because kerasbench did not make this page: move it, or keep the results in a folder of their own"
+        why = "because kerasbench did not write this page: move it, or keep the results in a folder of their own"
         if MADE in before:
-            why = "because something stands below the line with which kerasbench ends a page: move that elsewhere"
+            why = "because there is text below the last line that kerasbench wrote: move that text elsewhere"
         raise ResultsError(f"{page}: left as it is, {why}")
     replace(page, text.encode())
 
@@ -62,7 +62,7 @@ def replace(file: Path, content: bytes) -> None:
         ResultsError: the disk refuses, or it is a link; what the file held before is kept.
     """
     if file.is_symlink():
-        raise ResultsError(f"{file}: left as it is, because it is a link: put a file in its place")
+        raise ResultsError(f"{file}: left as it is, because it is a link: replace it with a file")
     if file.is_dir():
         raise ResultsError(f"{file}: cannot be written: it is a folder")
     partial = file.with_name(f"{file.name}.{secrets.token_hex(8)}{PARTIAL}")  # nobody can put a link there before
@@ -75,7 +75,7 @@ def replace(file: Path, content: bytes) -> None:
             shutil.copymode(file, partial)
         partial.replace(file)
     except OSError as error:
-        raise ResultsError(f"{file}: cannot be written: {error.strerror}; what it held before is kept") from None
+        raise ResultsError(f"{file}: cannot be written: {error.strerror}; its old content is kept") from None
     finally:
         with suppress(OSError):  # a second Ctrl-C, or a full disk
             partial.unlink(missing_ok=True)

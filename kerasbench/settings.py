@@ -24,9 +24,9 @@ WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, MACHINES, FILES, EXPERTS = GROUP
     "A saved model, or one of keras.applications",
     "How long",
     "What to show",
-    "Columns (every combination is measured)",
+    "Configurations (every combination is measured)",
     "Environments",
-    "Other machines (docs/several-machines.md)",
+    "Other machines (docs/set-up-machines.md)",
     "Files",
     "For experts",
 )
@@ -67,7 +67,7 @@ class Settings:
     """Options of a run before validation. A time and a size may be a number or a word."""
 
     scenarios: list[str] = _many(
-        "--scenario", WHAT, f"{CHOICE} Default: all of the suite.", "PATTERN|FILE", commands=(RUN, VERSUS)
+        "--scenario", WHAT, f"{CHOICE} Default: the whole suite.", "PATTERN|FILE", commands=(RUN, VERSUS)
     )
     suite: str = _one(
         "",
@@ -110,8 +110,8 @@ class Settings:
         "steady",
         "--protocol",
         WHAT,
-        "steady (seconds per trial; default), published (every published epoch, one round), or calls (no training: "
-        "model(x), eager and compiled, predict_on_batch, predict, and new tokens of language models).",
+        "steady (default): seconds per trial. published: every published epoch, one round. calls: no training, but "
+        "model(x) eager and compiled, predict_on_batch, predict, and tokens that language models generate.",
         "KIND",
         commands=(RUN,),
         offers=("steady", "published", "calls"),
@@ -120,14 +120,14 @@ class Settings:
         False,
         "--native",
         WHAT,
-        "Also measure the model in plain TensorFlow, torch or JAX: what does Keras cost?",
+        "Also measure the native baseline, in plain TensorFlow, PyTorch or JAX: what does Keras cost?",
         commands=(RUN,),
     )
     warm_cache: bool = _one(
         False,
         "--warm-cache",
         WHAT,
-        "Also measure with a warm compilation cache: how much sooner is the first step done?",
+        "Also measure with a warm compilation cache: how much earlier does the first step end?",
         commands=(RUN,),
     )
     purpose: str = _one(
@@ -153,7 +153,7 @@ class Settings:
         "5%",
         "--within",
         WHAT,
-        "A setting that is slower by no more than this counts as equally fast. Default: 5%.",
+        "A setting that takes at most this much longer counts as equally fast. Default: 5%.",
         "PERCENT",
         commands=(FASTEST,),
     )
@@ -171,8 +171,8 @@ class Settings:
         "N",
         commands=(RUN, EXPLAIN, VERSUS, FASTEST, SOAK),
     )
-    custom: str = _one("", "--custom", MODEL, "Defines the model's own layers and functions.", "FILE.py")
-    trust: bool = _one(False, "--trust", MODEL, "Trust the file: it may run code of its own, and use all memory.")
+    custom: str = _one("", "--custom", MODEL, "Python file with the model's own layers and functions.", "FILE.py")
+    trust: bool = _one(False, "--trust", MODEL, "Trust the file: it may then run its own code and use all memory.")
     quick: bool = _one(
         False,
         "--quick",
@@ -184,11 +184,12 @@ class Settings:
         None,
         "--rounds",
         LONG,
-        "Exactly N rounds. Default: 3 to 12, until they leave ratios within ±2 %. `fastest`: at most N, by default 4.",
+        "Exactly N rounds. Default: 3 to 12, until the session's own noise is below ±2 %. `fastest`: at most N, by "
+        "default 4.",
         "N",
         commands=(*TABLES, FASTEST),
     )
-    rigorous: bool = _one(False, "--rigorous", LONG, "Twelve rounds, and a control.", commands=TABLES)
+    rigorous: bool = _one(False, "--rigorous", LONG, "Twelve rounds and an A/A control.", commands=TABLES)
     budget: str | float | None = _one(
         None,
         "--budget",
@@ -197,7 +198,9 @@ class Settings:
         "TIME",
         commands=(*TABLES, FASTEST),
     )
-    minutes: float = _one(5.0, "--minutes", LONG, "How long each column goes on. Default: 5.", "N", commands=(SOAK,))
+    minutes: float = _one(
+        5.0, "--minutes", LONG, "Minutes that each configuration runs. Default: 5.", "N", commands=(SOAK,)
+    )
     threshold: str | float = _one(
         "3%",
         "--threshold",
@@ -225,18 +228,18 @@ class Settings:
     fp32: list[str] = _many(
         "--fp32",
         COLUMNS,
-        "Precision of float32 products on a GPU: ieee (default), tf32 or framework-default.",
+        "Precision of float32 matrix multiplications on a GPU: ieee (default), tf32 or framework-default.",
         "MODE",
         commands=TABLES,
         offers=("ieee", "tf32", "framework-default"),
     )
     threads: list[str] = _many(
-        "--threads", COLUMNS, "Processors that a trial may use. Default: all.", "N", commands=TABLES
+        "--threads", COLUMNS, "CPU cores that a trial may use. Default: all.", "N", commands=TABLES
     )
     malloc: list[str] = _many(
         "--malloc",
         COLUMNS,
-        "What happens to freed memory on a CPU: default (the system takes it back) or keep (Linux with glibc).",
+        "Freed memory on a CPU: default (returned to the system) or keep (kept by the process; Linux with glibc).",
         "default|keep",
         commands=TABLES,
         offers=("default", "keep"),
@@ -251,15 +254,15 @@ class Settings:
     python: list[str] = _many(
         "--python",
         ENVIRONMENTS,
-        "Python interpreter of a backend; with a label, torch@LABEL=PATH, of a further column. "
+        "Python interpreter of a backend. torch@LABEL=PATH adds a configuration with that interpreter. "
         "Default: from kerasbench.toml, or this one.",
         "NAME=PATH",
     )
     hosts: list[str] = _many(
         "--hosts",
         MACHINES,
-        "Measure on these machines at the same time, by ssh. `here` is this one. Name interpreters there with --python "
-        "[HOST:]NAME=PATH. The name kerasbench stands for the Python that runs kerasbench there (default: python3).",
+        "Measure on these machines at the same time, by ssh. `here` is this one. Interpreters there: --python "
+        "[HOST:]NAME=PATH. The NAME kerasbench is the Python that runs kerasbench there (default: python3).",
         "NAME",
         commands=(*TABLES, FASTEST),
     )
@@ -275,7 +278,7 @@ class Settings:
         False,
         "--insecure",
         MACHINES,
-        "Allow a cluster without encryption: whoever is on the network can then read, change and run what it runs.",
+        "Allow a cluster without encryption: anyone on the network can then read its data and run code on it.",
         commands=(*TABLES, FASTEST),
     )
     results: str = _one(
@@ -292,7 +295,7 @@ class Settings:
         False,
         "--control",
         EXPERTS,
-        "Measure one column of each row twice. A difference between the two is noise.",
+        "A/A control: measure one configuration of each workload twice. A difference between the two is noise.",
         commands=(RUN, SWEEP, EXPLAIN),
     )
     timeout: str | float | None = _one(
@@ -300,7 +303,7 @@ class Settings:
         "--timeout",
         EXPERTS,
         "Stop a trial after this time: 90s, 10m. Default: 300 s (published: 7200 s) for the first trial of a case, "
-        "then ten times what that took, at least 60 s. A soak has ten times its minutes more.",
+        "then ten times what that took, at least 60 s. A soak gets ten times its minutes on top.",
         "TIME",
     )
     memory_limit: str | float | None = _one(
@@ -398,7 +401,7 @@ def _plain(name: str, value: object) -> Any:
 
 
 def _empty(name: str) -> UsageError:
-    return UsageError(f"{option(name).flag} got an empty word: leave it out, or name something")
+    return UsageError(f"{option(name).flag} is empty: give it a value, or leave it out")
 
 
 def _apart(text: str) -> list[str]:

@@ -59,7 +59,8 @@ def steady() -> Runs:
 
 
 def quick() -> Runs:
-    return [run(*bare(made.in_blocks({JAX: 2.0, TORCH: 3.0}, rounds=[1])), rounds=1, config={"effort": QUICK})]
+    asked = {"scenarios": ["my model.keras"], "effort": QUICK}  # a name that a shell would take apart
+    return [run(*bare(made.in_blocks({JAX: 2.0, TORCH: 3.0}, rounds=[1])), rounds=1, config=asked)]
 
 
 def one_round() -> Runs:
@@ -130,6 +131,8 @@ def noisy(trials: Sequence[TrialRecord], *signals: Signal) -> list[TrialRecord]:
 HOT = of_surroundings(
     made.surroundings(made.state(throttle_count=3), made.state(thermal_level=1, throttle_count=7)), None
 )
+THROTTLED = of_surroundings(made.surroundings(made.state(throttle_count=3), made.state(throttle_count=7)), None)
+SILENT = of_surroundings(made.surroundings(gpu=()), None)  # a driver that tells nothing
 BATCHES = (1, 8, 64, 512)
 
 
@@ -208,6 +211,13 @@ def race() -> Runs:
     return [run(*bare(trials), rounds=4, config={"race": raced, "effort": RACE})]
 
 
+def race_without_a_winner() -> Runs:
+    """Ended after a round, in which two are nearly alike."""
+    (over,) = race()
+    first = [one for one in over.trials if one.round == 1]
+    return [dataclasses.replace(over, trials=first, rounds_completed=1, stopped_because=INTERRUPTED)]
+
+
 def going_on(slower: float, leak_bytes: int, turns: int, on_gpu: bool = False) -> Slices:
     """Fifty steps of about a millisecond in each turn, which get slower, and leave more memory behind with each."""
     slices = []
@@ -257,7 +267,7 @@ def devices() -> Runs:
     tf32 = Column("torch", "gpu", Options(fp32="tf32"))
     columns = {TORCH: 9.0, TORCH_GPU: 1.0, TORCH_SECOND_GPU: 1.1, tf32: 0.8, JAX: 6.0, JAX_GPU: 1.02}
     trials = made.in_blocks(columns, made.steps)
-    return [run(*trials, machine={"identifier": "m1", "gpus": ["NVIDIA H200", "NVIDIA H200"]})]
+    return [run(*noisy(trials, *SILENT), machine={"identifier": "m1", "gpus": ["NVIDIA H200", "NVIDIA H200"]})]
 
 
 def environments() -> Runs:
@@ -288,6 +298,7 @@ def warned_rows() -> list[TrialRecord]:
     learned = made.taught(made.whole())
     scattered = [made.trial(index, "scattered", found=made.steps(ms)) for index, ms in ((1, 2.0), (2, 3.0), (3, 4.0))]
     undecided = [made.disturbed(one) for one in pair("undecided")]
+    mostly = [made.disturbed(one) if one.round <= 3 else one for one in pair("mostly", rounds=(1, 2, 3, 4, 5))]
     sittings = [*pair("sittings"), *pair("sittings", 6.0, (4, 5, 6))]
     apart = [
         one
@@ -311,6 +322,7 @@ def warned_rows() -> list[TrialRecord]:
         *bare(made.in_blocks({JAX: 2.0, TORCH: 3.0}, lambda ms, seed: made.epochs_measurement(ms), [1, 2], name="few")),
         *bare(made.in_blocks({JAX: 2.0, TORCH: 3.0, torch(control=True): 3.5}, made.steps, name="control")),
         *undecided,
+        *mostly,
         *(dataclasses.replace(one, sitting=1 + (one.round > 3)) for one in sittings),
         *apart,
         *pair("versions", resolved={"versions": {"keras": "3.14.0"}}),
@@ -378,7 +390,7 @@ def interrupted() -> Runs:
 def resumed() -> Runs:
     """On another day, which is another sitting."""
     later = [dataclasses.replace(one, sitting=2) for one in pair("dense", 3.6, (4, 5, 6))]
-    return [run(*pair("dense"), *later, rounds=6, resumed=["2026-01-03T03:04:05Z"])]
+    return [run(*noisy(pair("dense"), *THROTTLED), *later, rounds=6, resumed=["2026-01-03T03:04:05Z"])]
 
 
 def merged() -> Runs:
@@ -429,6 +441,7 @@ RUNS: Mapping[str, Callable[[], Runs]] = {
     "explain": explain,
     "versus": versus,
     "fastest": race,
+    "fastest_open": race_without_a_winner,
     "soak": soak,
     "warnings": warnings,
     "failures": failures,

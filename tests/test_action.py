@@ -92,7 +92,7 @@ def test_it_compares_what_it_is_given_and_shows_the_tables(job: Job) -> None:
         "--fail-on", "regression", "--backend", "torch,jax", "--scenario", "mnist_*", "--rounds", "5", "--seed", "1",
         "--json",
     ]  # fmt: skip
-    assert "## new against old\n" in done.stdout
+    assert "new takes 1.4" in done.stdout
     assert job.summary.read_text() == (job.folder / "results" / "table.md").read_text() == done.stdout
 
 
@@ -114,7 +114,7 @@ def test_it_counts_verdicts_and_hands_them_on_with_the_code_however_it_ends(
     done = job.step("compare.sh", **COMPARE, STAND_IN_CODE=code)
     assert done.returncode == 0, done.stderr
     assert job.output.read_text() == f"code={code}\ndecided={decided}\n"
-    assert "## new against old\n" in job.summary.read_text()
+    assert "new takes 1.4" in job.summary.read_text()
 
 
 @pytest.mark.parametrize(
@@ -355,7 +355,7 @@ def test_a_fork_s_pull_request_is_measured_against_where_it_began_and_has_one_co
     assert job.output.read_text().splitlines()[-2:] == ["code=3", "decided=4"]
     assert "comment written" in workflows.comment(slow, results)
     (comment,) = github.comments
-    assert "slower in 1" in comment["body"] and f"measured {slow}" in comment["body"]
+    assert "takes 1.4" in comment["body"] and f"measured {slow}" in comment["body"]
     assert re.search(r"@\w", comment["body"]) is None  # labels call nobody
 
     # The next push takes the slow-down back: the same comment says so.
@@ -365,9 +365,9 @@ def test_a_fork_s_pull_request_is_measured_against_where_it_began_and_has_one_co
     job, results = workflows.measure(repaired)
     assert job.output.read_text().splitlines()[-2] == "code=0"
     assert "another last commit" in workflows.comment(slow, results)  # the run of the first push was late
-    assert "slower in 1" in github.comments[0]["body"]
+    assert "takes 1.4" in github.comments[0]["body"]
     assert "comment updated" in workflows.comment(repaired, results)
-    assert "the same in 1" in github.comments[0]["body"] and len(github.comments) == 2
+    assert "takes 1.000× (1.000–1.000) as long" in github.comments[0]["body"] and len(github.comments) == 2
 
 
 @pytest.mark.processes

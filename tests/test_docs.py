@@ -1,4 +1,4 @@
-"""README.md and docs/: what they show is what is printed, and what they name is there. Links are checked by mkdocs."""
+"""README.md and docs/: what they name and type is there. Links are checked by the builder of the site."""
 
 import ast
 import importlib.util
@@ -64,24 +64,11 @@ def test_a_link_out_of_the_docs_fits_the_site_or_is_noted(
     assert noted == missing
 
 
-def test_lines_of_an_output_are_chosen_by_number_or_by_what_is_before_them() -> None:
-    chosen = tool("outputs")._chosen
-    assert chosen(["a", "b", "c"], "1:2") == ["b"]
-    assert chosen(["a", "b", "c"], ":") == ["a", "b", "c"]
-    assert chosen(["## first", "a", "## second", "", "b", "c", "d"], "second +2") == ["b", "c"]
-
-
 def run_tool(*command: str) -> "subprocess.CompletedProcess[str]":
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     return subprocess.run(
         [sys.executable, *command], cwd=ROOT, capture_output=True, text=True, check=False, env=environment
     )
-
-
-@pytest.mark.processes
-def test_what_pages_show_is_what_commands_print() -> None:
-    ended = run_tool("docs/tools/outputs.py", "--check")
-    assert ended.returncode == 0, f"python docs/tools/outputs.py updates {ended.stdout}{ended.stderr}"
 
 
 def test_the_page_of_the_command_line_is_what_the_commands_are() -> None:
@@ -104,15 +91,49 @@ def test_calls_of_kerasbench_that_pages_show_have_parameters_that_there_are() ->
         assert keywords <= set(inspect.signature(getattr(kerasbench, name)).parameters), name
 
 
-def test_the_command_lines_that_answer_questions_are_taken() -> None:
-    text = (ROOT / "docs" / "questions.md").read_text("utf-8")
-    commands = re.findall(r"`(kerasbench[^`]*)`", text)
-    assert len(commands) > 15
-    for command in commands:
-        name, *rest = with_default_command(shlex.split(command)[1:], app.commands) or ["run"]
+FENCED = re.compile(r"^```(?:sh|text|)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+INLINE = re.compile(r"`(kerasbench [^`]+)`")
+STARTS = re.compile(r"(?:\.venv/bin/)?(?:python -m )?kerasbench (.+)")
+CUT = re.compile(r"\s(?:[|>#&]|\d>).*")  # what a shell does with the output, and comments
+
+
+def commands() -> list[tuple[str, str]]:
+    """The command lines of all pages: in their blocks, and between backticks."""
+    found = []
+    for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
+        text = page.read_text("utf-8")
+        blocks = [line.strip() for block in FENCED.findall(text) for line in block.splitlines()]
+        lines = [*(line for line in blocks if STARTS.fullmatch(line)), *INLINE.findall(FENCED.sub("", text))]
+        found += [(page.name, CUT.sub("", line)) for line in lines if "…" not in line and "..." not in line]
+    return found
+
+
+def test_the_command_lines_of_all_pages_are_taken() -> None:
+    known = commands()
+    assert len(known) > 60
+    for page, line in known:
+        (words,) = STARTS.findall(line)
+        name, *rest = with_default_command(shlex.split(words), app.commands) or ["run"]
         found = app.get_command(click.Context(app), name)
-        assert found is not None, command
-        found.make_context(name, rest)
+        assert found is not None, (page, line)
+        try:
+            found.make_context(name, rest)
+        except click.exceptions.Exit:  # --help
+            continue
+        except click.UsageError as error:
+            pytest.fail(f"{page}: {line}: {error.format_message()}")
+
+
+MOST_PAGES, MOST_WORDS = 14, 24_000
+README_LINES = 95
+
+
+def test_the_docs_are_short() -> None:
+    """Each thing is explained once. The architecture is for those who change the code, and is in no menu."""
+    pages_of_users = [page for page in PAGES[1:] if page.name != "architecture.md"]
+    assert len(pages_of_users) <= MOST_PAGES
+    assert sum(len(page.read_text("utf-8").split()) for page in pages_of_users) <= MOST_WORDS
+    assert len(PAGES[0].read_text("utf-8").splitlines()) <= README_LINES
 
 
 def test_every_page_that_is_committed_says_what_its_data_say(tmp_path: Path) -> None:
@@ -154,10 +175,9 @@ def test_the_site_has_a_page_for_each_machine_and_one_of_all_without_what_a_race
         run = made.changed(made.record(*found), started=started, config={"versus": versus}, machine={"chip": chip})
         made.stored(tmp_path, run)
     files = tool("machines").made(tmp_path)
-    together = files["machines/index.md"]
-    assert "Chip 9: jax cpu" in together and "Chip 10: torch cpu" in together and "Chip 11" not in together
-    linked = re.findall(r"\((chip-[^)]*)\.md\)", together)
-    assert len(linked) == 2
-    for name in linked:
-        assert f"]({name}.svg)" in files[f"machines/{name}.md"] and "<svg" in files[f"machines/{name}.svg"]
-        assert "## Answer" in files[f"machines/{name}.md"]
+    index = files["machines/index.md"]
+    linked = re.findall(r"\((chip-[^)]*\.html)\)", index)
+    assert len(linked) == 2 and "(all.html)" in index
+    for name in [*linked, "all.html"]:
+        assert "<svg" in files[f"machines/{name}"] and "<script>" in files[f"machines/{name}"]
+    assert "Chip 9" in files["machines/all.html"] and "Chip 11" not in files["machines/all.html"]

@@ -29,7 +29,7 @@ TIMEOUT_S = 300
 # What has to be among the packages, on top of what every platform has.
 EVERYWHERE = {
     "all": {"keras", "tensorflow", "torch", "jax"},
-    "docs": {"mkdocs", "mkdocs-material"},
+    "docs": {"properdocs", "mkdocs-materialx"},
     "test": {"pytest"},
 }
 ON_LINUX = {

@@ -22,7 +22,9 @@ def test_a_disk_that_refuses_leaves_what_was_there(tmp_path: Path, monkeypatch: 
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(fails, refuse)
-    with pytest.raises(ResultsError, match=r"x\.json: cannot be written: No space left on device; what it held"):
+    with pytest.raises(
+        ResultsError, match=r"x\.json: cannot be written: No space left on device; its old content is kept"
+    ):
         files.replace(file, b"new")
     assert file.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [file]
@@ -48,7 +50,7 @@ def test_a_page_that_somebody_else_made_is_left_as_it_is(tmp_path: Path) -> None
     assert page.read_text().startswith("# Second")
     for foreign in (b"# Mine\n", b"\xff\xfe"):
         page.write_bytes(foreign)
-        with pytest.raises(ResultsError, match=r"README\.md: left as it is, because kerasbench did not make this page"):
+        with pytest.raises(ResultsError, match=r"README\.md: left as it is, because kerasbench did not write this"):
             files.replace_page(page, "# Third\n")
         assert page.read_bytes() == foreign
 
@@ -56,7 +58,7 @@ def test_a_page_that_somebody_else_made_is_left_as_it_is(tmp_path: Path) -> None
 def test_what_stands_below_a_page_is_not_lost(tmp_path: Path) -> None:
     page = tmp_path / "README.md"
     page.write_text(f"# First\n\n{MADE}\n\nMy notes\n")
-    with pytest.raises(ResultsError, match=r"README\.md: left as it is, because something stands below the line"):
+    with pytest.raises(ResultsError, match=r"README\.md: left as it is, because there is text below the last line"):
         files.replace_page(page, f"# Second\n\n{MADE}\n")
     assert page.read_text().endswith("My notes\n")
 

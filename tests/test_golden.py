@@ -1,4 +1,4 @@
-"""What CSV and JSON say of a made run of every mode, variant, warning and failure: nothing of it gets lost.
+"""What pages, CSV and JSON say of a made run of every mode, variant, warning and failure: nothing of it gets lost.
 
 After a change of what they say: python -m pytest tests/test_golden.py --update
 """
@@ -16,9 +16,10 @@ from typing import Any
 
 import msgspec
 import pytest
+from rich.console import Console
 
 from kerasbench import api
-from kerasbench.analysis.bisect import bisect
+from kerasbench.analysis.bisect import Bisection, bisect
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.metrics import METRICS
 from kerasbench.analysis.table import MEASURED, NAMES
@@ -26,8 +27,9 @@ from kerasbench.cli.main import main
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import CaseKey, Column, Options
 from kerasbench.protocol.messages import Code
-from kerasbench.report import data, document
+from kerasbench.report import console, data, document, history, markdown
 from kerasbench.report.document import Document
+from kerasbench.report.sections import Page
 from kerasbench.results.record import Record
 from tests import catalogue, made
 from tests.analysis.test_bisect import exactly
@@ -88,12 +90,35 @@ def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     return Shell(tmp_path, capsys)
 
 
+AS_HTML = ("run", "run_devices", "sweep", "versus", "fastest", "soak", "explain", "failures")
+MAIN = re.compile(r"<main>(.*)</main>", re.DOTALL)
+
+
+def in_files(folder: Path) -> Printed:
+    """What `report` writes: the pages of runs and their charts, one after the other."""
+    pages = {kind: sorted(file for file in folder.rglob(f"2026*.{kind}")) for kind in ("md", "svg")}
+    return {kind: "\n".join(file.read_text("utf-8") for file in files) for kind, files in pages.items() if files}
+
+
+def on_terminal(page: Page) -> str:
+    """What a terminal of 100 characters shows."""
+    stream = io.StringIO()
+    console.show(page, Console(file=stream, width=100, force_terminal=False, color_system=None, legacy_windows=False))
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+
+
 def of_runs(name: str, shell: Shell) -> Printed:
-    """What is said of runs that were measured here: as CSV of each, and as JSON of all together."""
+    """What is said of runs that were measured here: the page of each, and CSV and JSON of all together."""
     shell.store(catalogue.RUNS[name]())
     found = api.load(shell.folder / "results")
     found = api.KINDS[api.command_of(found.records[0])](found.records)  # as it is returned by what has measured it
     texts = {"csv": shell("report", "results", "--format", "csv"), "json": in_lines(found.to_data())}
+    shell("report", "results")
+    texts |= in_files(shell.folder / "results") | {"txt": on_terminal(found.page)}
+    if name == "merged":
+        texts["index.md"] = (shell.folder / "results" / "README.md").read_text("utf-8")
+    if name in AS_HTML:
+        (texts["html"],) = MAIN.findall(shell("report", "results", "--format", "html"))
     if isinstance(found, api.Versions):
         texts["figures.csv"] = rows(found.to_dicts())
     return texts
@@ -104,7 +129,9 @@ def of_machines(name: str, shell: Shell) -> Printed:
         shell.store([one], f"results/m{number}")
     several = [f"results/m{number}" for number in (1, 2)]
     texts = {"csv": shell("report", *several, "--format", "csv"), "json": shell.json("compare", *several, several[0])}
-    return texts | {"m1.m2.json": shell.json("compare", *several)}
+    texts["txt"] = shell("report", *several)
+    (texts["html"],) = MAIN.findall(shell("report", *several, "--format", "html"))
+    return texts | {"m1.m2.json": shell.json("compare", *several), "compare.txt": shell("compare", *several)}
 
 
 def of_comparison(name: str, shell: Shell) -> Printed:
@@ -114,14 +141,18 @@ def of_comparison(name: str, shell: Shell) -> Printed:
     shell.store([*old, catalogue.run(*catalogue.pair("conv"), *catalogue.pair("deep"))], "old")
     shell.store([*new, catalogue.run(broken, *catalogue.pair("deep", 3.5))], "new")
     figures = rows(api.compare("old", "new").to_dicts())
-    return {"json": shell.json("compare", "old", "new"), "figures.csv": figures}
+    printed = shell("compare", "old", "new")
+    return {"json": shell.json("compare", "old", "new"), "figures.csv": figures, "md": printed}
 
 
 def of_history(name: str, shell: Shell) -> Printed:
     """Of two machines, whose lines are apart."""
     shell.store(catalogue.over_time((3.0, 6.0, 2.0)))
     shell.store(catalogue.over_time((2.0, 2.1), machine={"identifier": "m2"}))
-    return {"json": shell.json("history", "results"), "csv": shell("history", "results", "--csv")}
+    shell("history", "results", "--plot", "history.svg")
+    chart = (shell.folder / "history.svg").read_text("utf-8")
+    csv, page = shell("history", "results", "--csv"), shell("history", "results")
+    return {"json": shell.json("history", "results"), "csv": csv, "md": page, "svg": chart}
 
 
 def of_search(name: str, shell: Shell) -> Printed:
@@ -129,13 +160,16 @@ def of_search(name: str, shell: Shell) -> Printed:
     case = CaseKey("dense", "default", Column("torch", "cpu"))
     versions = [f"keras==3.{minor}" for minor in range(6)]
 
-    def searched(why: str = "") -> str:
+    def searched(why: str = "") -> Bisection:
         measure = exactly([1.0, 1.0, 1.0, 1.0, 1.25, 1.25], v2=why)
         control = made.estimate(1.0, 1.01, trials=6)
-        found = bisect(6, lambda index: dataclasses.replace(measure(index), control=control))
-        return in_lines(data.of_search(found, versions, case).to_data())
+        return bisect(6, lambda index: dataclasses.replace(measure(index), control=control))
 
-    return {"json": searched(), "undecided.json": searched("keras==3.0 differs from itself")}
+    printed = {}
+    for name_of, found in (("", searched()), ("undecided.", searched("keras==3.0 differs from itself"))):
+        printed[f"{name_of}json"] = in_lines(data.of_search(found, versions, case).to_data())
+        printed[f"{name_of}md"] = markdown.rendered(history.bisected(found, versions, "dense torch cpu"))
+    return printed
 
 
 PRINTED: Mapping[str, Callable[[str, Shell], Printed]] = {
@@ -148,8 +182,10 @@ PRINTED: Mapping[str, Callable[[str, Shell], Printed]] = {
 
 
 @pytest.mark.parametrize("name", PRINTED)
-def test_csv_and_json_are_as_they_were(name: str, shell: Shell, request: pytest.FixtureRequest) -> None:
-    texts = {f"{name}.{kind}": rounded(text) for kind, text in PRINTED[name](name, shell).items()}
+def test_pages_csv_and_json_are_as_they_were(name: str, shell: Shell, request: pytest.FixtureRequest) -> None:
+    printed = PRINTED[name](name, shell).items()
+    data_kinds = ("csv", "json", "svg")  # whose last digits differ between systems
+    texts = {f"{name}.{kind}": rounded(text) if kind.endswith(data_kinds) else text for kind, text in printed}
     if request.config.getoption("update"):
         for file, text in texts.items():
             (GOLDEN / file).write_text(text, encoding="utf-8")

@@ -50,8 +50,8 @@ def test_what_lies_in_the_current_folder_is_not_taken_for_a_module_of_python_s_o
 @pytest.mark.parametrize(
     ("redirected", "code", "said"),
     [
-        (">&-", 2, "kerasbench: there is no standard output to print to: leave >&- out, or "),
-        (">/dev/full", 2, "kerasbench: No space left on device: make room where this is written to\n"),
+        (">&-", 2, "kerasbench: standard output is closed, so nothing can be printed: leave out >&-, or "),
+        (">/dev/full", 2, "kerasbench: No space left on device: free disk space\n"),
         (">&- 2>/dev/full", 2, ""),
         (">&- 2>&-", 2, ""),
         ("<&- 2>&-", 0, ""),

@@ -39,9 +39,9 @@ def test_lists_are_repeated_or_separated_by_commas_but_a_path_with_a_comma_is_on
 
 def test_an_empty_word_is_no_choice_of_all() -> None:
     for given in ("", ["", " "], ","):
-        with pytest.raises(UsageError, match="--scenario got an empty word"):
+        with pytest.raises(UsageError, match="--scenario is empty"):
             settings("run", {"scenarios": given})
-    with pytest.raises(UsageError, match="--budget got an empty word"):
+    with pytest.raises(UsageError, match="--budget is empty"):
         settings("run", {"budget": ""})
     assert settings("run", {"scenarios": [], "backends": ()}) == Settings()
 

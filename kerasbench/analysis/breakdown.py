@@ -67,10 +67,6 @@ class StepBreakdown:
     repaid: list[BreakEven]
     advice: list[Advice]
 
-    def share(self, step_ms: Amount) -> float:
-        """Return the part of the epoch that so much a step comes to."""
-        return step_ms.value * self.steps / self.epoch_ms.value
-
 
 def breakdowns(summary: Summary) -> list[StepBreakdown]:
     """Return one for each case whose trials measured the parts of a step."""

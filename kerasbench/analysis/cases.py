@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, LogEstimate, learned, mean_interval
 from kerasbench.analysis.families import Priors
@@ -113,6 +114,14 @@ class CaseSummary:
         return statistics.stdev(values) / statistics.fmean(values) if len(values) >= MIN_TRIALS_FOR_INTERVAL else None
 
 
+class Noted(NamedTuple):
+    """A warning of a case. ``share``: of a step's time that it is about, estimated."""
+
+    what: WarningKind
+    detail: str = ""
+    share: float | None = None
+
+
 @dataclass(frozen=True)
 class Row:
     """One workload of one scenario, at one size where it was swept, over all columns."""
@@ -129,9 +138,7 @@ class Row:
         init=False, default_factory=dict, compare=False, repr=False
     )
     # What there is to be warned of in each case that was looked at already (summary.concerns).
-    warnings: dict[Column, list[tuple[WarningKind, str]]] = field(
-        init=False, default_factory=dict, compare=False, repr=False
-    )
+    warnings: dict[Column, list[Noted]] = field(init=False, default_factory=dict, compare=False, repr=False)
 
     @property
     def run(self) -> str:
@@ -208,7 +215,7 @@ FULL = {"float32", "float64"}
 # Up to here losses beyond their bounds are a warning, and no failure: real models with batch normalisation differ so
 # between backends, a U-Net by 0.2 % in batches of one.
 FAILS = 1e-2
-REMEDY = "--backend NAME measures one column by itself; or look for the layer that computes something else"
+REMEDY = "look for the layer that differs, such as one with a fixed seed; --backend NAME measures one backend alone"
 
 
 @dataclass(frozen=True)
@@ -233,7 +240,7 @@ GROWTH = 100
 EXACT = Bounds(1e-5, 1e-3, 2e-5)
 GPU = Bounds(1e-4, 1e-2, 1e-3)  # other kernels, other orders of summation; still full float32
 ROUNDED = Bounds(2e-2, 1e-1, 1e-1)  # TF32 and float16 keep ten bits of each factor, bfloat16 seven
-# What layers add by which backends differ more; measured on the suites tiny and modern (docs/how-it-works.md).
+# What layers add by which backends differ more; measured on the suites tiny and modern (benchmarks/METHOD.md).
 SENSITIVE = {
     # Each divides by the deviation of a batch, and so enlarges what rounding left in the layer before: the gradients
     # of fifty in a row differ in their second digit, and so does the second loss. A prediction does not.
@@ -352,7 +359,7 @@ def _failure(own: Parity, others: Mapping[Column, Parity], allowed: Bounds) -> F
         found = _deviation(own, others, allowed)
         if found is None or found.share <= FAILS:
             return None
-        reference = "that of the other column" if found.beside else "the median of all"
+        reference = "that of the other configuration" if found.beside else "the median of all"
         cause = (
             f"the loss of step {found.step} is {found.loss:.7g}, {reference} {found.reference:.7g}, "
             f"from the same weights and batches (bound: {found.bound:.2g})"
@@ -367,8 +374,8 @@ def _differing_output(outputs: list[list[float]], references: list[list[float]],
         apart = max((abs(a - b) for a, b in zip(own, reference, strict=False)), default=0.0)
         if apart > bound * largest:
             return (
-                f"output {number} lies {apart:.2g} from that of the others, whose largest number is {largest:.2g}, "
-                f"with the same weights and rows (bound: {bound:.2g} of it)"
+                f"output {number} differs by {apart:.2g} from the other backends' (largest number: {largest:.2g}), "
+                f"with the same weights and samples (bound: {bound:.2g} of it)"
             )
     return ""
 

@@ -2,7 +2,7 @@
 
 The process is the unit of replication. A case's value is the geometric mean of its trials' values, its interval
 Student's t on their logarithms: pooling the slices of all trials would cover 43-55 % where 95 % is promised
-(found by simulation; benchmarks/coverage.py and docs/studies.md have that of the interval used here).
+(found by simulation; benchmarks/studies/intervals.md has that of the interval used here).
 
 After three blocks a ratio's own variance is hardly known: Student's t with two degrees of freedom needs 4.3 standard
 errors. But the ratios of a run are scattered by one machine, so their variances are draws from one distribution
@@ -14,7 +14,6 @@ Genetics and Molecular Biology 3(1), 2004. benchmarks/moderated.py shows by simu
 import dataclasses
 import math
 import statistics
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -265,7 +264,6 @@ def t_quantile(degrees: float, confidence: float = CONFIDENCE) -> float:
 POWER = 0.9  # how often a difference is called that a run is said to be able to see
 MINIMAL_EFFECT = 0.03  # smaller differences do not survive a change of kernel, compiler or room temperature
 MINIMAL_EFFECT_ON_BATTERY = 0.05
-MAX_ROUNDS_CONSIDERED = 1000
 UNCHANGED = 1e-5  # of the loss: rounding moves it by 1e-6, six steps of mobilenet_v2 with normalised batches by 1e-4
 
 
@@ -367,36 +365,6 @@ def errors_beyond(degrees: float, confidence: float) -> float:
     from scipy.special import nctdtrinc
 
     return float(nctdtrinc(degrees, 1 - POWER, t_quantile(degrees, confidence)))
-
-
-def rounds_to_see(ratio: LogEstimate, effect: float, wanted: float) -> int | None:
-    """Return about how many rounds in all would see a difference of that share, if the scatter stayed.
-
-    None: no number up to MAX_ROUNDS_CONSIDERED, or too little is known.
-    """
-    return _rounds(ratio, lambda later: (detectable(later, effect) or 0.0) <= wanted)
-
-
-def rounds_to_decide(a_over_b: LogEstimate, effect: float) -> int | None:
-    """Return about how many rounds in all would decide, if the ratio and its scatter stayed; None: no number would."""
-    room = abs(abs(a_over_b.log_centre) - math.log1p(effect))
-    return _rounds(a_over_b, lambda later: later.at_most(t_quantile) <= room)
-
-
-def _rounds(ratio: LogEstimate, is_enough: Callable[[LogEstimate], bool]) -> int | None:
-    """Return after how many rounds a ratio of 1 would be known well enough.
-
-    Of an interval over sittings nothing is promised: more rounds of the same days do not make it narrower.
-    """
-    if ratio.log_error is None or ratio.basis == "sittings":
-        return None
-    deviation, borrowed = scatter(ratio)
-
-    def fits(rounds: int) -> bool:
-        return is_enough(after(rounds, deviation, borrowed, ratio.between_sittings, ratio.confidence))
-
-    rounds = bisect_left(range(MAX_ROUNDS_CONSIDERED + 1), True, lo=MIN_TRIALS_FOR_INTERVAL, key=fits)
-    return rounds if rounds <= MAX_ROUNDS_CONSIDERED else None
 
 
 def scatter(ratio: LogEstimate) -> tuple[float, float]:

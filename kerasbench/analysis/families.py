@@ -43,7 +43,7 @@ class Assumption:
 
 # Between two backends one block's interval holds with 7 % what the others found in 95 % of cases or more: of training
 # steps it does on each of two days on a small cloud machine; with 5 % it did in 90 % on one of them
-# (benchmarks/one_block.py, docs/studies.md).
+# (benchmarks/studies/one-block.md).
 TYPICAL_SCATTER = 0.07
 ASSUMED = {
     # Two processes of one case, each by 3 % (JAX 1 %, TensorFlow 1.5 %), which a block's slices cannot know
@@ -55,7 +55,7 @@ ASSUMED = {
     ),
     Family.OPTIONS: Assumption(between_sittings=0.02, blocks=0.05),
     Family.BACKENDS: Assumption(
-        between_sittings=0.02,  # docs/studies.md, "Sittings of one night"
+        between_sittings=0.02,  # benchmarks/studies/sessions-of-one-night.md
         blocks=TYPICAL_SCATTER,
         of_metric={
             **dict.fromkeys((*(f"{called}_p50_ms" for called in CALLED), *PER_TOKEN), 0.08),  # a token is a call

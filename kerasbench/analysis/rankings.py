@@ -11,7 +11,6 @@ from kerasbench.analysis.estimates import (
     LogEstimate,
     Verdict,
     judge_all,
-    rounds_to_decide,
 )
 from kerasbench.analysis.metrics import CALLED, PER_TOKEN
 from kerasbench.analysis.ratios import by_means, in_row, in_sittings
@@ -27,7 +26,6 @@ class Comparison:
     rival: Column
     ratio: LogEstimate  # of their times: the fastest over the rival
     verdict: Verdict
-    decides: int | None  # about how many rounds in all would decide it; None where no number would
     by_means: float | None = None  # the ratio by the means of the same slices, where it lies outside the interval
 
 
@@ -73,16 +71,6 @@ class Ranking:
         return any(one.ratio.disturbed for one in self.comparisons)
 
     @property
-    def level(self) -> list[Column]:
-        """Those marked ≈: the same as the fastest, or not decided (a control that is off decides nothing either).
-
-        A disturbed row, and one without intervals, has none.
-        """
-        undecided = (Verdict.SAME, Verdict.INCONCLUSIVE)
-        decides = self.proven and not self.disturbed
-        return [one.rival for one in self.comparisons if decides and one.verdict in undecided]
-
-    @property
     def by_slices(self) -> bool:
         """Whether the intervals rest on slices, because there were too few blocks."""
         return self.proven and any(one.ratio.basis == "slices" for one in self.comparisons)
@@ -117,18 +105,14 @@ def rank(rows: Sequence[Row], effect: float) -> list[Ranking]:
             judged_ratio, verdict = next(judgements)
             ratio = judged_ratio or own
             means = _by_means(row, fastest, rival, ratio)
-            comparisons.append(Comparison(rival, ratio, verdict, rounds_to_decide(ratio, effect), means))
+            comparisons.append(Comparison(rival, ratio, verdict, means))
         proven = bool(comparisons) and all(one.ratio.has_interval for one in comparisons)
         rankings.append(Ranking(fastest, comparisons, proven, tentative, repeated))
     return rankings
 
 
 def _by_means(row: Row, fastest: Column | None, rival: Column, ratio: LogEstimate) -> float | None:
-    """Return the ratio of the fastest to a rival by means, where that lies outside the interval of the medians'.
-
-    Both are of the same sittings.
-    """
-    ratio = dataclasses.replace(ratio, between_sittings=0.0)
+    """Return the ratio of the fastest to a rival by means, where that lies outside the printed interval."""
     if fastest is None or row.headline != HEADLINE or ratio.low is None or ratio.high is None:
         return None
     means = by_means(row.cases[fastest], row.cases[rival])

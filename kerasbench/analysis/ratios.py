@@ -1,6 +1,6 @@
 """The ratio of two cases: slices pair them inside a block, blocks are what its interval is over.
 
-Everything that is said of two cases comes from here (docs/how-it-works.md, "The ratio of two columns").
+Everything that is said of two cases comes from here (benchmarks/METHOD.md).
 """
 
 import dataclasses

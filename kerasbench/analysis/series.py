@@ -30,7 +30,6 @@ class CostModel:
     overhead: Interval
     per_sample: Interval
     deviation: float  # the largest of the model from what was measured, as a share of that
-    worst: int  # the batch where it is
     fits: bool  # every size lies within FIT_TOLERANCE, or within its own interval
 
 
@@ -60,11 +59,8 @@ def fit(steps_ms: Sequence[tuple[int, Estimate]]) -> CostModel | None:
         for value, error in zip((slope, intercept), np.sqrt(np.diag(covariance)), strict=True)
     )
     deviations = np.abs(model / times - 1)
-    worst = int(np.argmax(deviations))
     allowed = [max(FIT_TOLERANCE, step.half_width or 0.0) for step in steps]
-    return CostModel(
-        overhead, per_sample, float(deviations[worst]), steps_ms[worst][0], fits=bool(np.all(deviations <= allowed))
-    )
+    return CostModel(overhead, per_sample, float(np.max(deviations)), fits=bool(np.all(deviations <= allowed)))
 
 
 def _errors_ms(steps: Sequence[Estimate]) -> list[float]:

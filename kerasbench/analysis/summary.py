@@ -4,16 +4,16 @@ import dataclasses
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, compress
+from itertools import compress
 from typing import TypeVar
 
-from kerasbench.analysis.cases import CaseSummary, Row, judge_cases, summarize_case
+from kerasbench.analysis.cases import CaseSummary, Noted, Row, judge_cases, summarize_case
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.rankings import Ranking, rank, sittings
 from kerasbench.analysis.ratios import priors_of
 from kerasbench.host.noise import SCATTER_WARN, WarningKind
 from kerasbench.protocol.columns import CPU, Column, Size
-from kerasbench.protocol.measurement import CALLS, GENERATIONS, Compiler, Resolved, Slice
+from kerasbench.protocol.measurement import CALLS, GENERATIONS, Compiler, Measurement
 from kerasbench.protocol.messages import Failure
 from kerasbench.results.record import Group, Record, TrialRecord, completed_rounds
 from kerasbench.text import count, percent
@@ -145,28 +145,32 @@ def _in_order(by_column: Mapping[Column, T]) -> list[tuple[Column, T]]:
 
 
 def _terms(record: Record) -> dict[Column, list[str]]:
-    """Return on which terms each column was measured, in the words of what the children found: all different ones."""
+    """Return the settings in force of each configuration, as the children found them: all different ones."""
     terms: dict[Column, dict[str, None]] = {}
+    has_images = any(scenario.description.kind not in WITHOUT_IMAGES for scenario in record.scenarios)
     for trial in record.trials:
         if trial.measurement is not None:
             chip = [trial.device.title] if trial.device.title else []
-            found = _terms_of(trial.measurement.resolved, trial.options.threads is not None)
-            terms.setdefault(trial.column, {})[", ".join(chip + found)] = None
+            terms.setdefault(trial.column, {})[", ".join(chip + _terms_of(trial, trial.measurement, has_images))] = None
     return {column: list(of_column) for column, of_column in _in_order(terms)}
 
 
-def _terms_of(resolved: Resolved, names_processors: bool) -> list[str]:
-    """Return one trial's terms; with its processors where they were chosen, because some share a core."""
+WITHOUT_IMAGES = ("dense", "recurrent", "transformer")  # kinds of models to which the order of channels is nothing
+
+
+def _terms_of(trial: TrialRecord, measurement: Measurement, has_images: bool) -> list[str]:
+    """Return the settings of one trial that apply; its CPU cores where they were chosen, because some share a core."""
+    resolved = measurement.resolved
     computed = " and ".join(resolved.compute_dtypes)
     threads = "threads unknown" if resolved.threads is None else count(resolved.threads, "thread")
-    if names_processors and resolved.processors:
-        threads += f" on processor{'' if resolved.processors.isdecimal() else 's'} {resolved.processors}"
+    if trial.options.threads is not None and resolved.processors:
+        threads += f" on CPU {resolved.processors}"
     return [
         "compiled" if resolved.jit else "not jit-compiled",
         resolved.dtype_policy + ("" if computed == resolved.dtype_policy else f" (layers in {computed})"),
-        f"float32 products {resolved.fp32}",
-        *([f"subnormals {resolved.subnormals}"] if resolved.subnormals else []),
-        resolved.image_data_format,
+        *([] if trial.device.kind == CPU else [f"float32 matrix multiplications {resolved.fp32}"]),
+        *([f"subnormal numbers {resolved.subnormals}"] if resolved.subnormals else []),
+        *([resolved.image_data_format] if has_images else []),
         threads,
     ]
 
@@ -175,7 +179,7 @@ COMMON = ("keras", "python")  # what every column has, and what makes more than 
 
 IDLE_SHARE = 0.7  # of the processors that a slice of the column has in the median: see "TensorFlow's late epochs"
 # What a subnormal first moment adds to a step on torch: 5 to 7 ns. What a page fault costs, with clearing the page: 0.5
-# to 1.1 us (docs/studies.md, "Steps of a plain fit").
+# to 1.1 us (benchmarks/studies/subnormals-and-memory.md).
 SUBNORMAL_NS, PAGE_NS = 6, 1_000
 LEAST_SLOWER = 0.1  # of a step, by what subnormal numbers add to it
 LEAST_IN_PAGES = 0.1  # of a step, in page faults
@@ -190,6 +194,7 @@ class Concern:
     row: str  # its label; empty: all rows
     columns: list[Column]  # empty: all
     detail: str = ""
+    share: float | None = None  # of a step's time that it is about, estimated
 
 
 def concerns(summary: Summary) -> list[Concern]:
@@ -202,28 +207,23 @@ def concerns(summary: Summary) -> list[Concern]:
     return [*found, *_versions(summary)]
 
 
-UNMARKED = (WarningKind.SCATTERED, WarningKind.WAITED)  # an interval shows the one, a median leaves the other out
-
-
-def is_warned(row: Row, column: Column) -> bool:
-    """Tell whether a case is marked beside its figures: any warning does that, but those of UNMARKED."""
-    return any(what not in UNMARKED for what, _ in _of_case(row, column))
-
-
 def _of_cases(row: Row) -> list[Concern]:
     """Return the warnings of a row's cases; what is said of several columns is said once."""
-    found: dict[tuple[WarningKind, str], list[Column]] = {}
+    found: dict[Noted, list[Column]] = {}
     for column in row.cases:
-        for concern in _of_case(row, column):
-            found.setdefault(concern, []).append(column)
-    return [Concern(what, row.label, columns, detail) for (what, detail), columns in found.items()]
+        for noted in _of_case(row, column):
+            found.setdefault(noted, []).append(column)
+    return [Concern(noted.what, row.label, columns, noted.detail, noted.share) for noted, columns in found.items()]
 
 
-def _of_case(row: Row, column: Column) -> list[tuple[WarningKind, str]]:
+def _of_case(row: Row, column: Column) -> list[Noted]:
     """Return the warnings of a case, each with what there is to add to it."""
     if column not in row.warnings:  # a page asks for each several times
-        applying = ((what, applies(row, column)) for what, applies in _CASES)
-        row.warnings[column] = [(what, one if isinstance(one, str) else "") for what, one in applying if one]
+        row.warnings[column] = [
+            Noted(what, *known) if isinstance(known, tuple) else Noted(what, known if isinstance(known, str) else "")
+            for what, applies in _CASES
+            if (known := applies(row, column))
+        ]
     return row.warnings[column]
 
 
@@ -239,7 +239,7 @@ def _of_row(row: Row, ranking: Ranking, are_races: bool) -> Iterator[Concern]:
         few = row.rounds < MIN_TRIALS_FOR_INTERVAL
         if ranking.by_slices and not few:  # of enough rounds: most were disturbed
             most = MIN_TRIALS_FOR_INTERVAL - 1
-            detail = f"only {most} or fewer were undisturbed, so intervals come from their slices"
+            detail = f"at most {most} rounds were uninterrupted, so intervals come from their turns"
             yield Concern(WarningKind.DISTURBED, row.label, [], detail)
         elif ranking.by_slices:
             yield Concern(WarningKind.SLICES, row.label, [])
@@ -250,7 +250,7 @@ def _of_row(row: Row, ranking: Ranking, are_races: bool) -> Iterator[Concern]:
 
 
 LEFT_OUT = {
-    "epoch": "what an epoch costs beyond its steps",
+    "epoch": "the fixed cost of an epoch",
     "predict_one": "single predictions",
     "predict_batch": "predictions of a batch",
     "predict_all": "passes of predict",
@@ -266,7 +266,7 @@ def _left_out(row: Row) -> Iterator[Concern]:
     sizes = next((one for one in found if one is not None and one.left_out), None)
     if sizes is not None:
         parts = ", ".join(dict.fromkeys(LEFT_OUT.get(stage, stage) for stage in sizes.left_out))
-        yield Concern(WarningKind.SLOW, row.label, [], f"without {parts}: one takes {sizes.step_ns / 1e9:.1f} s")
+        yield Concern(WarningKind.SLOW, row.label, [], f"left out: {parts}; one step takes {sizes.step_ns / 1e9:.1f} s")
 
 
 def _apart(row: Row) -> list[list[Column]]:
@@ -300,7 +300,7 @@ def _deviation(row: Row, column: Column) -> str | None:
     deviation = row.deviating.get(column)
     if deviation is None:
         return None
-    reference = deviation.beside.label if deviation.beside else "the median of all columns"
+    reference = deviation.beside.label if deviation.beside else "the median of all configurations"
     kinds = {kind for _, m in row.cases[column].trials if m.parity for kind in m.parity.sensitive}
     why = "; batch normalisation in small batches does that" if "BatchNormalization" in kinds else ""
     return f"by {100 * deviation.share:.2g} % from {reference} in step {deviation.step}{why}"
@@ -308,20 +308,20 @@ def _deviation(row: Row, column: Column) -> str | None:
 
 def _waited(row: Row, column: Column) -> str | None:
     waited, slices = idle_slices(row.cases[column])
-    return f"in {waited} of {slices} slices" if slices and waited / slices >= OFTEN else None
+    return f"in {waited} of {slices} turns" if slices and waited / slices >= OFTEN else None
 
 
-def _becomes_slower(row: Row, column: Column) -> str | None:
+def _becomes_slower(row: Row, column: Column) -> tuple[str, float] | None:
     case = row.cases[column]
     slower = slower_by_subnormals(case)
     are_flushed = all(m.resolved.subnormals == "flushed" for _, m in case.trials)
-    return f"by about {percent(slower)}" if slower >= LEAST_SLOWER and are_flushed else None
+    return (f"by about {percent(slower)}", slower) if slower >= LEAST_SLOWER and are_flushed else None
 
 
-def _takes_pages(row: Row, column: Column) -> str | None:
+def _takes_pages(row: Row, column: Column) -> tuple[str, float] | None:
     pages, share = page_faults(row.cases[column])
     counts = share >= LEAST_IN_PAGES and column.device == CPU and not column.options.malloc
-    return f"{pages:,.0f} pages, about {percent(share)} of its time" if counts else None
+    return (f"{pages:,.0f} pages, about {percent(share)} of its time", share) if counts else None
 
 
 def _fell_back(row: Row, column: Column) -> str | None:
@@ -369,8 +369,8 @@ def _compilers(row: Row, column: Column) -> Iterator[Compiler]:
     return (m.compiler for _, m in row.cases[column].trials if m.compiler)
 
 
-# Each with whether it applies to a case; in its place a sentence's end, if there is something to add.
-_CASES: tuple[tuple[WarningKind, Callable[[Row, Column], str | bool | None]], ...] = (
+# Each with whether it applies to a case; in its place what there is to add, and the share of a step that it is about.
+_CASES: tuple[tuple[WarningKind, Callable[[Row, Column], str | tuple[str, float] | bool | None]], ...] = (
     (WarningKind.IDLE, lambda row, column: row.scenario.learnable and not row.cases[column].learned),
     (WarningKind.DISTURBED, lambda row, column: any(trial.disturbed for trial, _ in row.cases[column].trials)),
     (WarningKind.UNJUDGED, _is_unjudged),
@@ -383,47 +383,3 @@ _CASES: tuple[tuple[WarningKind, Callable[[Row, Column], str | bool | None]], ..
     (WarningKind.PAGES, _takes_pages),
     (WarningKind.WAITED, _waited),
 )
-
-
-LEAST = 3  # slices of each sort, before one is said to take longer than the other
-SUFFERS = 1.2  # times as long: less is what slices differ by anyway
-
-
-@dataclass(frozen=True)
-class Disturbance:
-    """What others did while slices of a row were disturbed."""
-
-    share: float  # of all processors' time that they took, a hypervisor included
-    is_stolen: bool = False  # most of that was kept by a hypervisor
-    card: float | None = None  # the same of a GPU; None where its driver does not tell
-    # The column whose disturbed slices took most times as long as its others, and how many times; None where none took
-    # clearly longer, or where there are too few of either sort.
-    slowed: Column | None = None
-    times: float | None = None
-
-
-def disturbance(row: Row, processors: int) -> Disturbance | None:
-    """Return what others did while a row was measured on a machine of so many processors; None: nothing that counts."""
-    columns = {column: [measurement.slices for _, measurement in case.trials] for column, case in row.cases.items()}
-    if not any(any(slices.disturbed or ()) for of_column in columns.values() for slices in of_column):
-        return None
-    slices = {column: list(chain.from_iterable(of_column)) for column, of_column in columns.items()}
-    disturbed = [slice_ for of_column in slices.values() for slice_ in of_column if slice_.disturbed]
-    others_ns = sum(slice_.others_ns or 0 for slice_ in disturbed)
-    steal_ns = sum(slice_.steal_ns or 0 for slice_ in disturbed)
-    share = (others_ns + steal_ns) / (processors * sum(slice_.ns for slice_ in disturbed))
-    cards = [slice_.card_share for slice_ in disturbed if slice_.card_share is not None]
-    card = statistics.fmean(cards) if cards else None
-    slower = {column: times for column, of_column in slices.items() if (times := _times(of_column)) is not None}
-    worst = max(slower, key=lambda column: slower[column], default=None)
-    if worst is None or slower[worst] < SUFFERS:
-        worst = None
-    return Disturbance(share, steal_ns > others_ns, card, worst, slower[worst] if worst else None)
-
-
-def _times(slices: list[Slice]) -> float | None:
-    """Return how many times as long disturbed slices took as the others; None for too few of either."""
-    disturbed, others = ([slice_.unit_ns for slice_ in slices if slice_.disturbed is sort] for sort in (True, False))
-    if min(len(disturbed), len(others)) < LEAST:
-        return None
-    return statistics.median(disturbed) / statistics.median(others)

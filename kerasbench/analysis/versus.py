@@ -125,9 +125,6 @@ class Versus:
     differences: list[Difference]
     untouched: list[Difference] = field(default_factory=list)  # the negative control: what head cannot have changed
 
-    def of(self, metric: str) -> list[Difference]:
-        return [one for one in self.differences if one.metric == metric]
-
     @property
     def headlines(self) -> list[Difference]:
         """The figure that stands for each row, of each column."""
@@ -157,19 +154,6 @@ class Versus:
         """Every figure whose verdict says something."""
         return [one for one in self.differences if one.verdict is not Verdict.INCONCLUSIVE]
 
-    @property
-    def overall(self) -> float | None:
-        """The geometric mean of the ratios of the headlines; None without any."""
-        return _mean_ratio([one.ratio for one in self.headlines])
-
-    @property
-    def means(self) -> dict[str, float]:
-        """The same for each of the columns that base and head have in common: ``torch cpu``."""
-        ratios: dict[str, list[float]] = {}
-        for one in self.headlines:
-            ratios.setdefault(one.pair.name, []).append(one.ratio.value)
-        return {name: statistics.geometric_mean(values) for name, values in ratios.items()}
-
 
 def require_decided(comparisons: Sequence[Versus]) -> None:
     """Raise Undecided where no figure has a verdict that says something, and the head fails nowhere alone.
@@ -177,15 +161,15 @@ def require_decided(comparisons: Sequence[Versus]) -> None:
     So too where others disturbed a figure: what is the same in the rest says nothing of it.
     """
     differences = [one for comparison in comparisons for one in comparison.differences]
-    figures = count(len(differences), "figure")
+    figures = count(len(differences), "number")
     disturbed = sum(one.ratio.disturbed for one in differences)
     if disturbed and not any(one.is_worse for one in comparisons):
         raise Undecided(
-            f"not decided: other processes used the processors while {disturbed} of {figures} were measured; "
+            f"undecided: other programs used the CPU while {disturbed} of {figures} were measured; "
             "close them and run again"
         )
     if not any(one.decided or one.broken for one in comparisons):
-        why = f"{figures}, all inconclusive" if differences else "base and head share no figure"
+        why = f"{figures}, all undecided" if differences else "nothing was measured with both base and head"
         raise Undecided(f"nothing could be judged, so this is no pass: {why}")
 
 
@@ -337,7 +321,7 @@ class RunComparison:
             return
         reasons = [f"{count(cases, 'case')}: {why}" for why, cases in self.unjudged.items()]
         unclear = sum(change.verdict is Verdict.INCONCLUSIVE for change in self.changes)
-        reasons += [f"{count(unclear, 'case')}: inconclusive"] if unclear else []
+        reasons += [f"{count(unclear, 'case')}: undecided"] if unclear else []
         why = "; ".join(reasons) or "no case was measured on both sides"
         raise Undecided(f"nothing could be judged, so this is no pass: {why}; kerasbench versus measures two versions")
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 SCENARIOS = Argument(["scenario"], metavar="SCENARIO...", nargs=-1, required=True, text=f"One or more. {CHOICE}")
 OPTIONAL_SCENARIOS = Argument(
-    ["scenario"], metavar="[SCENARIO]...", nargs=-1, text=f"{CHOICE} Default: all of the suite."
+    ["scenario"], metavar="[SCENARIO]...", nargs=-1, text=f"{CHOICE} Default: the whole suite."
 )
 
 
@@ -54,7 +54,7 @@ def run(scenario: Sequence[str], as_json: bool, **options: Any) -> int:
 
 @measuring(SWEEP, Argument(["scenario"], metavar="SCENARIO", text="One scenario: name or file."), as_json())
 def sweep(scenario: str, as_json: bool, **options: Any) -> int:
-    """Measure one scenario at many batch sizes or widths: which column overtakes which, and where?
+    """Measure one scenario at many batch sizes or widths: from which size on is another backend fastest?
 
     `kerasbench run --resume` continues a sweep that was interrupted.
     """
@@ -69,20 +69,20 @@ def explain(scenario: Sequence[str], as_json: bool, **options: Any) -> int:
 
 @measuring(FASTEST, SCENARIOS, as_json())
 def fastest(scenario: Sequence[str], as_json: bool, **options: Any) -> int:
-    """Find the quickest way to run a model here: which backend, and with which settings?
+    """Find the fastest way to run a model on this machine: which backend, with which settings?
 
-    Settings race side by side, and leave the race once they are too slow. By default only settings that change no
-    result are tried.
+    Settings race side by side; a setting that is too slow is dropped. The settings tried by default change results by
+    rounding at most. With several steps per execution, Keras calls per-batch callbacks less often.
     """
     return _measure(FASTEST, options, as_json, scenarios=words("scenarios", scenario))
 
 
 @measuring(SOAK, SCENARIOS, as_json())
 def soak(scenario: Sequence[str], as_json: bool, **options: Any) -> int:
-    """Let a model go on for minutes: does memory grow, and do steps become slower?
+    """Run a model for minutes: does memory grow, and do steps become slower?
 
-    A second process of each column rests beside it, and takes a turn now and then: so a machine that becomes slower is
-    not taken for a model that does.
+    A second process of each configuration rests beside it and takes a turn now and then. It shows whether the machine
+    became slower, and not the model.
     """
     return _measure(SOAK, options, as_json, scenarios=words("scenarios", scenario))
 
@@ -101,8 +101,8 @@ def soak(scenario: Sequence[str], as_json: bool, **options: Any) -> int:
 def versus(base: str, head: str, fail_on: str | None, as_json: bool, **options: Any) -> int:
     """Compare two versions of Keras or of a backend side by side: what became faster or slower?
 
-    Each is measured in the same blocks as the other, on every backend that has both. What has to be installed goes
-    into an environment on top of the backend's interpreter, which is made again each time.
+    Both take turns, on every backend that has both. Requirements are installed into an environment on top of the
+    backend's interpreter, which is made anew each time.
     """
     from kerasbench import api
 
@@ -124,7 +124,7 @@ def versus(base: str, head: str, fail_on: str | None, as_json: bool, **options: 
         metavar="GOOD [BETWEEN]... BAD",
         nargs=-1,
         required=True,
-        text="As for versus. Two: all between them are candidates.",
+        text="As for versus. With two, all versions between them are candidates.",
     ),
     as_json(),
     takes=[name for name in options_of(VERSUS) if name not in OF_MACHINES],
@@ -132,7 +132,7 @@ def versus(base: str, head: str, fail_on: str | None, as_json: bool, **options: 
 def bisect(versions: Sequence[str], as_json: bool, **options: Any) -> int:
     """Find the version of Keras or of a backend that made a model slower.
 
-    Each probe measures a version side by side with GOOD. The search stops where GOOD differs from itself.
+    Each probe measures a version side by side with GOOD. The search stops if GOOD, measured twice, differs from itself.
     """
     from kerasbench import api
     from kerasbench.analysis.bisect import Outcome
@@ -222,7 +222,7 @@ def _say_how_to_go_on(results: Path, scenarios: "Sequence[str]", config: "ModelC
 
 def _require_one(as_json: bool, options: Mapping[str, Any]) -> None:
     if as_json and (options.get("hosts") or options.get("cluster")):  # soak has neither
-        raise UsageError("--json is of one machine; the result file of each is JSON: leave out --json")
+        raise UsageError("--json works for one machine: leave it out, and read the result files, which are JSON")
 
 
 def _finish(results: "Results") -> int:
@@ -297,7 +297,7 @@ def list_(suite: str, as_json: bool) -> int:
         ["--plot", "plots"],
         metavar="DIR",
         type=Path,
-        help="Draw each machine's plots as SVG in this folder.",
+        help="Draw each machine's charts as SVG into this folder.",
         group=FILES,
     ),
 )
@@ -310,7 +310,7 @@ def report(places: "Sequence[Path]", check: bool, form: str, plots: Path | None)
     if check and (form != "markdown" or plots is not None):
         raise UsageError("--check compares pages with their data: give it neither --plot nor another --format")
     if plots is not None and form != "markdown":
-        raise UsageError(f"--plot draws pictures and --format {form} prints: ask for one after the other")
+        raise UsageError(f"--plot draws charts and --format {form} prints: run the command once for each")
     damaged: list[Path] = []
 
     def tell(unread: UnreadableFile) -> None:
@@ -319,7 +319,7 @@ def report(places: "Sequence[Path]", check: bool, form: str, plots: Path | None)
 
     code = EXIT_OK
     if plots is not None:
-        _say(pages.draw(chosen, plots, tell), "nothing to draw: no two columns were compared")
+        _say(pages.draw(chosen, plots, tell), "nothing to draw: no two configurations were compared")
     elif form == "markdown":
         made = pages.made_from(chosen, tell)
         if check:
@@ -346,7 +346,9 @@ def _document(places: "Sequence[Path]", form: str, tell: "Tell") -> str:
     if form == "bmf":
         machines = list(pages.machines(places, tell).values())
         if len(machines) != 1:
-            raise UsageError(f"--format bmf takes the results of one machine, not of {len(machines)}: name their files")
+            raise UsageError(
+                f"--format bmf takes the results of one machine, not of {len(machines)}: name the files of one"
+            )
         return pages.as_bmf(machines[0].summary)
     records = [record for _, record in pages.among(places, tell)]
     return pages.as_csv([summarize(record) for record in records]) if form == "csv" else store.as_json(records) + "\n"
@@ -371,7 +373,7 @@ def _check(differing: list[Path]) -> int:
     as_json(),
 )
 def compare(places: "Sequence[Path]", fail_on: str | None, as_json: bool) -> int:
-    """Compare two sets of results: what became faster or slower? More than two are shown in columns."""
+    """Compare two sets of results: what became faster or slower? More than two are shown side by side."""
     from kerasbench import api
     from kerasbench.report import comparisons, data
     from kerasbench.report.console import print_page
@@ -409,7 +411,7 @@ def _names(places: "Sequence[Path]") -> list[str]:
         ["--over"],
         metavar="WHAT",
         type=click.Choice(("date", "keras", "backend", "commit")),
-        help="What --plot draws them over: date (default), keras, backend (its version) or commit.",
+        help="Horizontal axis of --plot: date (default), keras or backend (their versions), or commit.",
         group=SHOW,
     ),
     Option(
@@ -419,9 +421,10 @@ def _names(places: "Sequence[Path]") -> list[str]:
     as_json(),
 )
 def history(folder: Path, over: str | None, as_csv: bool, plot: Path | None, as_json: bool) -> int:
-    """Follow ratios within runs over many runs: by date, by version or by commit.
+    """Follow ratios over many runs: by date, by version or by commit.
 
-    How long a step takes depends on how fast the machine is just then. Its ratio to another column changes much less.
+    The time of a step depends on the machine's speed at that moment. Its ratio to another configuration changes much
+    less.
     """
     from kerasbench import api
     from kerasbench.files import replace_page
@@ -430,9 +433,9 @@ def history(folder: Path, over: str | None, as_csv: bool, plot: Path | None, as_
     from kerasbench.report.console import print_page
 
     if over is not None and plot is None:
-        raise UsageError("--over says what a plot is drawn over: name its file, --plot FILE.svg")
+        raise UsageError("--over is the horizontal axis of a chart: add the chart's file, --plot FILE.svg")
     if plot is not None and plot.suffix != ".svg":
-        raise UsageError(f"--plot draws an SVG picture: name a file that ends with .svg, not {plot}")
+        raise UsageError(f"--plot takes a file that ends in .svg, such as ratios.svg, not {plot}")
     if as_csv and as_json:
         raise UsageError("--csv and --json exclude each other: give one of them")
     series = api.history(folder)
@@ -484,7 +487,7 @@ def _diagnose(backends: "Sequence[str]", python: "Sequence[str]", as_json: bool,
     names = request.parse_backends(words("backends", backends)) or known.names()
     chosen = interpreters.find(words("python", python), known.names())
     if labelled := [str(one) for one, source in chosen.sources.items() if one.label and source == interpreters.OPTION]:
-        raise UsageError(f"doctor looks at interpreters without a label: leave {', '.join(labelled)} out")
+        raise UsageError(f"doctor checks interpreters without a label: leave out {', '.join(labelled)}")
     # The lock, because starting every framework would disturb a run.
     with machine_lock(), events.step(ConsoleProgress(to_stderr()), events.asking(names)):
         facts = gather(names, chosen)
@@ -499,7 +502,7 @@ def _diagnose(backends: "Sequence[str]", python: "Sequence[str]", as_json: bool,
 
 @command("share")
 def share() -> int:
-    """Measure this machine's share of a run that another machine asks for, on standard input and output."""
+    """Measure this machine's share of a run that another machine has started, by standard input and output."""
     import os
 
     from rich.console import Console
@@ -534,7 +537,7 @@ def new(file: Path) -> int:
 
     if file.suffix in (".yml", ".yaml"):
         for one in catalog.begin_workflows(file):
-            print(f"{one}: put the owner and a commit of kerasbench in place of OWNER and COMMIT")
+            print(f"{one}: replace OWNER and COMMIT with the owner and a commit of kerasbench")
         return EXIT_OK
     catalog.begin_file(file)
     print(f"{file}: put your model and data into it")
@@ -552,7 +555,7 @@ def _of_environments(*names: str, text: str, **more: Any) -> Option:
         "--name",
         metavar="LABEL",
         default="",
-        text="A label, such as keras-3.14: a further environment of each backend, and a column `torch cpu @LABEL`.",
+        text="A label, such as keras-3.14: adds an environment for each backend, measured as `torch cpu @LABEL`.",
     ),
     _of_environments(
         "--with",
@@ -561,8 +564,8 @@ def _of_environments(*names: str, text: str, **more: Any) -> Option:
         multiple=True,
         text="Install this too, such as 'keras==3.14.*', or ./keras for a checkout. Can be repeated.",
     ),
-    _of_environments("--cuda", is_flag=True, text="Install CUDA builds. Default: if there is an NVIDIA card."),
-    _of_environments("--cpu", is_flag=True, text="Install CPU builds. On Linux torch's is smaller by gigabytes."),
+    _of_environments("--cuda", is_flag=True, text="Install CUDA builds. Default: if there is an NVIDIA GPU."),
+    _of_environments("--cpu", is_flag=True, text="Install CPU builds. On Linux, PyTorch's is gigabytes smaller."),
     _of_environments(
         "--interpreter",
         metavar="PATH",
@@ -603,7 +606,7 @@ def create(
         interpreters.require_label(name)
     if locked and (extra or cuda or cpu or constraint):
         more = "--with, --cuda, --cpu and --constraint"
-        raise UsageError(f"--locked installs exactly what the lock names: leave out {more}, or --locked")
+        raise UsageError(f"--locked installs what the .lock file lists: leave out {more}, or --locked")
     chooses = cuda or cpu or locked or bool(extra) or constraint is not None
     gpu = True if cuda else False if cpu else None
     wanted = tuple(venvs.parse(one) for one in extra)
@@ -623,7 +626,7 @@ def create(
             labelled = f" @{name}" if name else ""
             print(f"{cases.describe_probe(report)}{labelled}; {file} names it")
         else:
-            more = "" if name else "; python -m kerasbench doctor says more"
+            more = "" if name else "; for details: python -m kerasbench doctor"
             print(f"{environment}: made, but {report.cause}{more}")
             code = EXIT_USAGE
     return code

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kerasbench.plan.catalog import Entry
 
 PREFIXES = (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
-HEADERS = ["suite", "scenario", "parameters", "batch", "steps", "epochs", "operations a step", "what"]
+HEADERS = ["suite", "scenario", "parameters", "batch", "steps", "epochs", "operations per step", "what"]
 
 
 def as_table(entries: Sequence["Entry"]) -> str:
@@ -59,7 +59,7 @@ def diagnosis_as_text(facts: "Facts", findings: Sequence["Problem"]) -> str:
     gpus = ", ".join(here.gpus) or "no GPU known"
     driver = f" (driver {here.driver})" if here.driver else ""
     memory = whole_gib(here.memory_bytes)
-    machine = f"{here.chip}, {here.cores} cores, {memory}, {gpus}{driver}, {here.system} {here.architecture}"
+    machine = f"{here.chip}, {here.cores} CPU cores, {memory}, {gpus}{driver}, {here.system} {here.architecture}"
     headers = ["backend", "interpreter", "Python", "versions", "devices", "named by"]
     table = tabulate([_backend(backend) for backend in facts.backends], headers, tablefmt="simple")
     lines = []

@@ -87,7 +87,7 @@ def _hold_streams() -> None:
         UsageError: stdout is closed (``kerasbench >&-``), and the answer would be lost.
     """
     if sys.stdout is None:
-        raise UsageError("there is no standard output to print to: leave >&- out, or put > /dev/null in its place")
+        raise UsageError("standard output is closed, so nothing can be printed: leave out >&-, or use > /dev/null")
     for name, mode in (("stdin", "r"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
@@ -95,12 +95,12 @@ def _hold_streams() -> None:
 
 # What to do about errors of the system that name no file.
 MENDABLE = {
-    errno.ENOENT: "the current folder is gone: change to one that is there",
-    errno.ENOSPC: "make room where this is written to",
-    errno.EDQUOT: "make room where this is written to",
+    errno.ENOENT: "the current folder no longer exists: change to another one",
+    errno.ENOSPC: "free disk space",
+    errno.EDQUOT: "free disk space",
     errno.EROFS: "write to another disk",
-    errno.EMFILE: "allow this shell more files, ulimit -n 1024",
-    errno.ENOMEM: "end other programs",
+    errno.EMFILE: "raise the limit of open files: ulimit -n 1024",
+    errno.ENOMEM: "free memory: end other programs",
 }
 
 
@@ -120,7 +120,7 @@ def _explain(error: Exception) -> int:
     else:
         import traceback
 
-        complain("this is a fault of kerasbench: please report it, with what follows and `kerasbench doctor --json`")
+        complain("this is a bug in kerasbench: please report it, with the text below and `kerasbench doctor --json`")
         print(printable("".join(traceback.format_exception(error))), end="", file=sys.stderr)
         return EXIT_INTERNAL
     return EXIT_USAGE

@@ -16,16 +16,16 @@ CONTEXT = {"max_content_width": WIDTH, "help_option_names": ["-h", "--help"]}
 
 # Each line: a command, and an example of it for its --help.
 EXAMPLES = """
-kerasbench  kerasbench --quick  # a first look: every scenario, backend and device
+kerasbench  kerasbench --quick  # a first look: the suite published on every backend and device
 kerasbench  kerasbench mnist_dense --backend jax,torch  # one scenario, two backends, in three rounds or more
 run         kerasbench my_model.keras --backend torch --device cpu,gpu  # is the GPU faster?
 run         kerasbench --suite tiny --quick  # seven small models, one short round
 sweep       kerasbench sweep mnist_dense --batch-size 1..4096  # where does one backend overtake another?
 sweep       kerasbench sweep mnist_mlp/minibatch --width 0.5,1,2 --quick  # narrower and wider layers
 explain     kerasbench explain mnist_dense  # every backend and device
-explain     kerasbench explain cifar10_cnn --backend jax --device cpu --quick  # one column, a first look
-fastest     kerasbench fastest my_model.py  # which backend and settings train it quickest?
-fastest     kerasbench fastest mnist_dense --for predict-one  # what predicts one sample quickest?
+explain     kerasbench explain cifar10_cnn --backend jax --device cpu --quick  # one configuration, a first look
+fastest     kerasbench fastest my_model.py  # which backend and settings train it fastest?
+fastest     kerasbench fastest mnist_dense --for predict-one  # what predicts one sample fastest?
 soak        kerasbench soak my_model.py --minutes 10  # does memory grow, does a step become slower?
 soak        kerasbench soak mnist_dense --for predict --backend torch  # the same of predictions
 versus      kerasbench versus 'keras==3.14.*' 'keras==3.15.*'  # what became faster or slower?
@@ -35,7 +35,7 @@ bisect      kerasbench bisect ./keras@v3.14.0 ./keras@master --scenario mine.py 
 report      kerasbench report --check  # are all pages up to date?
 report      kerasbench report results --format html > results.html  # one page to send to others
 compare     kerasbench compare results-old results-new  # what became faster or slower?
-compare     kerasbench compare old/ new/ --fail-on regression  # for a script: three runs in each, by turns
+compare     kerasbench compare old/ new/ --fail-on regression  # for a script: three runs of each, in turns
 history     kerasbench history results --plot ratios.svg  # did a ratio change over time?
 history     kerasbench history results --csv  # for a tool that looks for change points
 share       kerasbench share  # what `kerasbench run --hosts NAME` starts on each machine
@@ -175,8 +175,8 @@ def unknown_command(word: str, commands: Collection[str]) -> UsageError:
     nearest = difflib.get_close_matches(word, names, n=3)
     guess = f"; did you mean {' or '.join(nearest)}?" if nearest else ""
     return UsageError(
-        f"{word!r} is no command and no scenario{guess} (kerasbench --help shows the commands, kerasbench list the "
-        "scenarios; a file of your own ends in .py or .keras)"
+        f"{word!r} is neither a command nor a scenario{guess} (commands: kerasbench --help; scenarios: kerasbench "
+        "list; a file of your own must end in .py or .keras)"
     )
 
 
@@ -243,10 +243,10 @@ FAIL_ON = Option(
     ["--fail-on"],
     metavar="regression",
     type=click.Choice(("regression",)),
-    help="Exit with 3 if something became significantly worse or fails now, and with 1 if nothing could be judged.",
+    help="Exit with 3 if something became clearly worse or fails now, and with 1 if nothing could be decided.",
     group=SHOW,
 )
 
 
-def as_json(text: str = "Print JSON (docs/results.md, JSON for scripts) instead of tables.") -> Option:
+def as_json(text: str = "Print JSON instead of tables (docs/python-and-files.md).") -> Option:
     return Option(["--json", "as_json"], is_flag=True, help=text, group=SHOW)

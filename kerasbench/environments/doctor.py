@@ -25,7 +25,7 @@ from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import FIND, Code, Failure, Inventory, ProbeReport
 
 OLDEST_KERAS = (3, 12)  # what KERAS asks for
-TRIED_KERAS = (3, 15)  # the newest that kerasbench was tried with
+TRIED_KERAS = (3, 15)  # the newest that kerasbench was tested with
 NVIDIA = "NVIDIA"
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 METAL_NEEDS_TENSORFLOW = ((2, 18), (2, 20))  # tensorflow-metal 1.2.0: from the first on, and below the second
@@ -131,7 +131,7 @@ def gather(names: Sequence[str], interpreters: Interpreters) -> Facts:
     def ask(name: str, tick: Tick) -> BackendFacts:
         python, source = interpreters.of(Environment(name)), interpreters.source(Environment(name))
         if not runs(python):
-            gone = Failure(Code.UNAVAILABLE, f"no interpreter at {python}", f"mend the path in {source}", "spawn")
+            gone = Failure(Code.UNAVAILABLE, f"no interpreter at {python}", f"correct the path in {source}", "spawn")
             return BackendFacts(name, python, source, gone, gone)
         inventory = questions.inventory(python, tick)
         return BackendFacts(name, python, source, inventory, questions.probe(name, python, tick))
@@ -214,15 +214,15 @@ def missing(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
 
 
 def unknown_keras(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
-    """A backend without keras, or with one that is too old, or newer than what kerasbench was tried with."""
+    """A backend without keras, or with one that is too old, or newer than what kerasbench was tested with."""
     version = backend.keras
     if backend.installed and (version is None or release(version) < OLDEST_KERAS):
         cause = f"keras {version} is too old" if version else f"keras is not installed beside {backend.name}"
         yield Problem(Gravity.ERROR, backend.name, cause, pip(backend.interpreter, *KERAS), True)
     elif backend.installed and version and release(version)[:2] > TRIED_KERAS:
         tried = ".".join(map(str, TRIED_KERAS))
-        cause = f"keras {version} is newer than {tried}, the newest that kerasbench was tried with"
-        remedy = f"nothing, unless rows fail; then {pip(backend.interpreter, f'keras=={tried}.*')}"
+        cause = f"keras {version} is newer than {tried}, the newest that kerasbench was tested with"
+        remedy = f"nothing, unless workloads fail; then {pip(backend.interpreter, f'keras=={tried}.*')}"
         yield Problem(Gravity.WARNING, backend.name, cause, remedy)
 
 
@@ -232,7 +232,7 @@ def keras_differs(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     newest = max(versions, key=release, default="")
     version = backend.keras or newest
     if backend.installed and version != newest:
-        cause = f"keras {version} here and {newest} elsewhere: columns would differ by more than backends"
+        cause = f"keras {version} here and {newest} elsewhere: ratios would compare these too, not the backends alone"
         yield Problem(Gravity.WARNING, backend.name, cause, pip(backend.interpreter, f"keras=={newest}"), True)
 
 
@@ -253,8 +253,8 @@ def package_missing(facts: Facts) -> Iterator[Problem]:
     """A driver that nobody here can ask: of its cards nothing is known then, not even that they are there."""
     if facts.machine.nvidia_package_missing:
         cause = (
-            f"there is an NVIDIA driver, but {PACKAGE} is not installed: no trial on its GPUs is watched for heat and "
-            "other processes, or proves which card it ran on"
+            f"there is an NVIDIA driver, but {PACKAGE} is not installed: trials on its GPUs are not checked for heat, "
+            "for other processes and for the right GPU"
         )
         yield Problem(Gravity.WARNING, "", cause, pip(sys.executable, PACKAGE), True)
 
@@ -283,7 +283,7 @@ def driver_too_old(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     too_old = wanted >= min(OLDEST_DRIVER) and wanted > (spoken or 0)
     if facts.machine.cards and too_old and not backend.sees_gpu:
         driver = facts.machine.cards[0].driver
-        cause = f"this {backend.name} is built for CUDA {wanted}, which driver {driver} does not speak"
+        cause = f"this {backend.name} is built for CUDA {wanted}, which driver {driver} does not support"
         remedy = update_driver(wanted) if spoken is None else create(backend.name, "--cuda")
         yield Problem(Gravity.ERROR, backend.name, cause, remedy, spoken is not None)
 
@@ -311,8 +311,8 @@ def exclusive(facts: Facts) -> Iterator[Problem]:
     """Cards that let one process in at a time: their columns cannot be measured side by side."""
     if any(card.exclusive for card in facts.machine.cards):
         cause = (
-            "a card is in compute mode EXCLUSIVE_PROCESS: its backends are measured one after another, so their ratios "
-            "are not by slices in turn"
+            "a GPU is in compute mode EXCLUSIVE_PROCESS: its backends are measured one after another and not in turns, "
+            "so their ratios are less precise"
         )
         yield Problem(Gravity.WARNING, "", cause, "sudo nvidia-smi -c DEFAULT", True)
 
@@ -334,7 +334,7 @@ def rosetta(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     """An x86-64 Python on Apple silicon: it is translated, slow, and sees no Apple GPU."""
     if facts.translated(backend):
         cause = f"{backend.interpreter} is an x86-64 Python, which Rosetta translates: slow, and without the Apple GPU"
-        remedy = "install an arm64 Python 3.12 (python.org, or Homebrew in /opt/homebrew), create the environment again"
+        remedy = "install an arm64 Python 3.12 (python.org, or Homebrew in /opt/homebrew) and recreate the environment"
         yield Problem(Gravity.ERROR, backend.name, cause, remedy)
 
 
@@ -379,18 +379,18 @@ def jax_plugin(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
 def old_mac(facts: Facts) -> Iterator[Problem]:
     """An Intel Mac, for which the frameworks have ended, or a macOS for which some wheels have."""
     if facts.machine.system == "darwin" and not facts.machine.apple_silicon:
-        cause = "an Intel Mac: TensorFlow ended there at 2.16, torch at 2.2 and JAX at 0.4; kerasbench needs newer ones"
+        cause = "an Intel Mac: TensorFlow ended there at 2.16, PyTorch at 2.2 and JAX at 0.4; kerasbench needs newer"
         yield Problem(Gravity.WARNING, "", cause, "measure on another machine")
     elif facts.machine.apple_silicon and facts.machine.macos and facts.machine.macos < MPS_MACOS:
         version = ".".join(map(str, facts.machine.macos))
-        cause = f"macOS {version}: jax-mps and torch from 2.12 on need macOS 14"
-        yield Problem(Gravity.NOTE, "", cause, "update macOS, or measure torch 2.11 and TensorFlow alone")
+        cause = f"macOS {version}: jax-mps, and PyTorch from 2.12 on, need macOS 14"
+        yield Problem(Gravity.NOTE, "", cause, "update macOS, or measure only PyTorch 2.11 and TensorFlow")
 
 
 def fallback(facts: Facts) -> Iterator[Problem]:
     """A variable that has torch run on the CPU what it lacks on the Apple GPU."""
     if facts.machine.apple_silicon and facts.variables.get(FALLBACK, "0") != "0":
-        cause = f"{FALLBACK} is set: operations that torch lacks on the Apple GPU run on the CPU; the tables name them"
+        cause = f"{FALLBACK} is set: operations that PyTorch lacks on the Apple GPU run on the CPU; the page lists them"
         yield Problem(Gravity.WARNING, "torch", cause, f"unset {FALLBACK}", True)
 
 
@@ -414,8 +414,8 @@ def variables(facts: Facts) -> Iterator[Problem]:
     others = [name for name in facts.variables if name not in heeded]
     if others:
         keepable = ",".join(name for name in others if name not in own_names())
-        cause = f"set in this shell, and kept from trials because they change figures: {', '.join(others)}"
-        remedy = f"leave it so, or measure with {KEEP} {keepable}" if keepable else ""
+        cause = f"set in this shell, but not passed to trials, because they change results: {', '.join(others)}"
+        remedy = f"nothing, or pass them on with {KEEP} {keepable}" if keepable else ""
         yield Problem(Gravity.NOTE, "", cause, remedy)
 
 

@@ -71,7 +71,7 @@ class Interpreters:
                 own = inside((FOLDER / str(one)).absolute())  # if it is there, it no longer works
                 force = " --force" if Path(path) == own and own.parent.parent.is_dir() else ""
                 raise UsageError(
-                    f"{self.source(one)}: no interpreter of {one} at {path}; mend the path, or make it with "
+                    f"{self.source(one)}: no interpreter of {one} at {path}; correct the path, or create it with "
                     f"python -m kerasbench env create --backend {one.backend}{name}{force}"
                 )
 
@@ -113,7 +113,7 @@ def defaults(folder: Path | None = None) -> dict[str, Any]:
     if "results" in given:
         place = Path(os.path.normpath(file.parent / given["results"]))
         if not place.is_relative_to(file.parent):
-            raise UsageError(f"{file}: results names a folder below that of the file, not {given['results']!r}")
+            raise UsageError(f"{file}: results takes a folder below that of this file, not {given['results']!r}")
         given["results"] = os.path.relpath(place)
     return given
 
@@ -147,13 +147,13 @@ def _is_own(file: Path, say: Callable[[str], None]) -> bool:
     """Tell whether a file, and a link in its place, is this user's or root's, and nobody else may change it."""
     state = file.stat()
     if {state.st_uid, file.lstat().st_uid} - {os.getuid(), 0}:
-        say(f"{file}: another user's, and it names programs to be started; passed over")
+        say(f"{file}: ignored, because it is another user's and names programs to start")
         return False
     others = "everybody" if state.st_mode & stat.S_IWOTH else ""
     if state.st_mode & stat.S_IWGRP and not others and not _is_private(state.st_gid):
         others = "its group"
     if others:
-        say(f"{file}: {others} may change it, and it names programs to be started; passed over: chmod go-w {file}")
+        say(f"{file}: ignored, because {others} may change it and it names programs to start: chmod go-w {file}")
     return not others
 
 
@@ -174,7 +174,7 @@ def _tools(project: Path, say: Callable[[str], None]) -> dict[str, Any]:
     try:
         tools = _read(project).get("tool", {})
     except UsageError as error:
-        say(f"{error}; passed over")
+        say(f"{error}; ignored")
         return {}
     return tools if isinstance(tools, dict) else {}
 
@@ -209,7 +209,7 @@ def require_label(label: str) -> None:
     """Raise UsageError for a label that cannot be a part of a column's name."""
     if not LABEL.fullmatch(label):
         raise UsageError(
-            f"{label!r} cannot be a label: letters, digits and any of ._+- after the first, such as keras-3.14"
+            f"{label!r} cannot be a label: use letters, digits and, after the first, any of ._+-, such as keras-3.14"
         )
 
 
@@ -234,7 +234,7 @@ def _require_known(file: Path, configuration: Any) -> None:
     known = isinstance(configuration, dict) and not configuration.keys() - {"python", *DEFAULTS}
     if not known or not isinstance(configuration.get("python", {}), dict):
         raise UsageError(
-            f'{file}: kerasbench knows {", ".join(DEFAULTS)} here, and a table [python] with lines like torch = "PATH"'
+            f'{file}: allowed are {", ".join(DEFAULTS)}, and a table [python] with lines like torch = "PATH"'
         )
 
 

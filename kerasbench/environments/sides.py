@@ -47,7 +47,7 @@ def overlay(python: str, wanted: Sequence[str], say: Callable[[str], None]) -> s
     words = " ".join(wanted)
     say(f"{words}: making an environment on top of {python}, in {place}")
     failure = f"{words}: not installed"
-    venvs.uv("venv", "--quiet", "--clear", "--python", python, str(place), failure=f"{place}: not made")
+    venvs.uv("venv", "--quiet", "--clear", "--python", python, str(place), failure=f"{place}: not created")
     (packages,) = place.glob("lib/python3*/site-packages")
     # By addsitedir, because a folder that is only named would not have its own .pth files read.
     lines = [f"import site; site.addsitedir({shared!r})\n" for shared in _site_folders(python)]
@@ -68,7 +68,7 @@ def _site_folders(python: str) -> list[str]:
     try:
         output = subprocess.run([python, "-c", SITE_FOLDERS], capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError) as error:
-        raise EnvironmentFailed(f"{python} did not tell where its packages are: {error}") from None
+        raise EnvironmentFailed(f"the packages of {python} could not be found: {error}") from None
     return output.splitlines()
 
 
@@ -111,7 +111,7 @@ def parse_side(text: str, known: Sequence[str]) -> Side:
     """
     text = text.strip()
     if not text:
-        raise UsageError("a version is empty, as a shell's variable is that was not set")
+        raise UsageError("BASE or HEAD is empty: perhaps a variable of the shell is not set")
     if text in known:
         return Side(text)
     path = Path(os.path.expanduser(text))
@@ -150,7 +150,7 @@ def _git(path: Path, *words: str) -> str:
     """Return what git says of a checkout; raise UsageError where it refuses."""
     git = shutil.which("git")
     if git is None:
-        raise UsageError(f"{path}: git, which knows its commits, is not here")
+        raise UsageError(f"{path}: git is not installed, so its commits cannot be looked up")
     asked = subprocess.run([git, "-C", str(path), *words], capture_output=True, text=True, check=False)
     if asked.returncode:
         raise UsageError(f"{path}: git {' '.join(words)}: {' '.join(asked.stderr.split())}")
@@ -221,7 +221,7 @@ def sides(base: str, head: str, chosen: Interpreters, backends: Sequence[str], s
     if not paths:
         labelled = ", ".join(str(one) for one in chosen.named if one.label)
         known = f"there are: {labelled}" if labelled else "no interpreter has a label"
-        raise UsageError(f"there is no backend that has both {base} and {head}; {known}")
+        raise UsageError(f"no backend has both {base} and {head}; {known}")
     interpreters = Interpreters(dict(chosen.named) | paths, dict.fromkeys(paths, MADE) | dict(chosen.sources))
     return Sides(interpreters, list(both), list(paths))
 

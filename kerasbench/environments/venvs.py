@@ -52,7 +52,7 @@ def create(backend: str, spec: EnvironmentSpec, folder: Path = interpreters.FOLD
     if place.exists() and not spec.force:
         raise UsageError(f"{place} already exists; use --force to rebuild it")
     if spec.locked and not lock.is_file():
-        raise UsageError(f"{lock} is not there: leave out --locked to make an environment and its lock")
+        raise UsageError(f"{lock} does not exist: leave out --locked to create an environment and its lock")
     made_for = target(backend, spec)
     if spec.locked:
         pins = lock.read_text("utf-8")
@@ -78,8 +78,8 @@ def create(backend: str, spec: EnvironmentSpec, folder: Path = interpreters.FOLD
         pins = head + uv("pip", "compile", "-", *options, failure=f"{place}: no versions were found", stdin=wanted)
     python = str(interpreters.inside(place.absolute()))
     try:
-        # With pip in it (--seed), because the doctor's remedies are commands of pip.
-        uv("venv", "--seed", "--clear", "--python", spec.interpreter, str(place), failure=f"{place}: not made")
+        # With pip in it (--seed), because what the doctor suggests are commands of pip.
+        uv("venv", "--seed", "--clear", "--python", spec.interpreter, str(place), failure=f"{place}: not created")
         options = ["--python", python, *_index(spec, CPU_BUILD in pins), *refresh(pins.splitlines())]
         uv("pip", "sync", "-", *options, failure=f"{place}: {backend} was not installed", stdin=pins)
         replace(lock, pins.encode())
@@ -120,7 +120,7 @@ def uv(*arguments: str, failure: str, stdin: str = "", messages: bool = False) -
     if done.returncode:
         if messages:
             print(done.stdout, end="", file=sys.stderr)
-        raise EnvironmentFailed(f"{failure}: uv says why above")
+        raise EnvironmentFailed(f"{failure}: see the message of uv above")
     return done.stdout
 
 
@@ -138,18 +138,18 @@ def _uv_path() -> str:
         return find_uv_bin()
     except (ImportError, FileNotFoundError):
         install = pip(sys.executable, "uv")
-        raise UsageError(f"uv, which installs packages for env create and versus, is not here: {install}") from None
+        raise UsageError(f"uv, which installs packages for env create and versus, is missing: {install}") from None
 
 
 def target(backend: str, spec: EnvironmentSpec) -> Target:
     """Return what the environment is made for."""
     if spec.gpu and sys.platform != "linux":
-        raise UsageError("--cuda is for Linux with an NVIDIA GPU; leave it out: a Mac's wheels bring its own GPU")
+        raise UsageError("--cuda is for Linux with an NVIDIA GPU; leave it out: a Mac's wheels support its GPU")
     inventory = _usable(backend, spec.interpreter)
     version = (macos.version() or ()) if sys.platform == "darwin" else ()
     if spec.gpu is not False and nvidia.package_missing():
         install = pip(sys.executable, nvidia.PACKAGE)
-        raise UsageError(f"nothing here can ask the NVIDIA driver which CUDA it speaks: {install}; or say --cpu")
+        raise UsageError(f"which CUDA the NVIDIA driver supports cannot be found out: {install}; or add --cpu")
     cuda = _cuda(spec.gpu is True)
     return Target(sys.platform, inventory.architecture, release(inventory.python), spec.gpu is not False, cuda, version)
 
@@ -187,7 +187,7 @@ def naming(folder: Path | None = None) -> Path:
     configured, _ = interpreters.configured(here)
     file = configured or here / interpreters.OWN_FILE
     if file.is_symlink():  # found out before anything is downloaded
-        raise UsageError(f"{file}: is a link, through which nothing is written: put a file in its place")
+        raise UsageError(f"{file}: is a link, and nothing is written through links: replace it with a file")
     if configured is None and file.exists():
         raise UsageError(f"{file}: not used, because others own it or may change it: make it yours, and chmod go-w it")
     return file
@@ -230,7 +230,7 @@ def parse(text: str) -> str:
             )
         return os.path.normpath(path)
     if not (ADDRESS.match(text) or _requirement(text)):
-        raise UsageError(f"{text!r} is no requirement: say what to install, such as 'keras==3.14.*' or ./keras")
+        raise UsageError(f"{text!r} is not a requirement: give what to install, such as 'keras==3.14.*' or ./keras")
     return text
 
 

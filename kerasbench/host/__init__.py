@@ -46,8 +46,8 @@ class Machine:
 
     @property
     def title(self) -> str:
-        """What tells it from others, in words: ``AMD EPYC, 2 cores, 24 GiB, machine 5bce98f73f3e``."""
-        parts = [text.count(self.cores, "core"), text.whole_gib(self.memory_bytes), *self.gpus]
+        """What tells it from others, in words: ``AMD EPYC, 2 logical CPUs, 24 GiB, machine 5bce98f73f3e``."""
+        parts = [text.count(self.cores, "logical CPU"), text.whole_gib(self.memory_bytes), *self.gpus]
         cards = (uuid[:UUID_SHOWN] for uuid in self.cards)
         which = f"machine {self.identifier or 'without an identifier'}"
         return ", ".join([self.chip, *parts, *cards, which])

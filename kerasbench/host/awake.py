@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 # It waits for the end of its input, which ends with this process, however that does.
-INHIBIT = ("systemd-inhibit", "--what=idle:sleep", "--who=kerasbench", "--why=it measures", "cat")
+INHIBIT = ("systemd-inhibit", "--what=idle:sleep", "--who=kerasbench", "--why=measuring", "cat")
 CAFFEINATE = ("caffeinate", "-i", "-w")  # until the process ends whose number follows
 
 

@@ -66,7 +66,7 @@ def _acquire(lock: BaseFileLock, file: Path, on_wait: Callable[[str], None] | No
                 "does that for you), or stop it"
             )
         if holder != announced:
-            on_wait(f"waiting for another kerasbench run on this machine ({_who(holder)}); Ctrl-C ends the waiting")
+            on_wait(f"waiting for another kerasbench run on this machine ({_who(holder)}); Ctrl-C stops waiting")
             announced = holder
         time.sleep(RETRY_S)
 

@@ -1,4 +1,4 @@
-"""What disturbs a measurement: the state of the machine, signals of noise, and the words of every warning."""
+"""What interferes with a measurement: the machine's state, signals of noise, and the words of every warning."""
 
 import os
 import sys
@@ -142,7 +142,7 @@ def of_machine(state: MachineState, cores: int) -> list[Signal]:
         signals.append(_warning("governor", f"frequency governor {' and '.join(state.governors)}"))
     if state.quota_cores is not None and state.quota_cores < cores:
         signals.append(
-            _warning("quota", f"a control group allows {round(state.quota_cores, 2):g} of {cores} processors")
+            _warning("quota", f"a control group allows {round(state.quota_cores, 2):g} of {cores} CPU cores")
         )
     return signals
 
@@ -157,9 +157,9 @@ def of_slices(slices: Slices) -> list[Signal]:
         sum(getattr(slice_, name) or 0 for slice_ in disturbed) / ns for name in ("others_ns", "steal_ns")
     )
     turns = f"in {len(disturbed)} of {text.count(len(slices), 'turn')}"
-    name, reason = "others", f"other processes used {others:.2g} processors {turns}"
+    name, reason = "others", f"other programs used {others:.2g} CPU cores {turns}"
     if stolen > others:
-        name, reason = "steal", f"the hypervisor kept {stolen:.2g} processors {turns}"
+        name, reason = "steal", f"the hypervisor kept {stolen:.2g} CPU cores {turns}"
     return _graded(name, len(disturbed) / len(slices), OTHERS_WARN, OTHERS_INVALID, reason)
 
 
@@ -191,12 +191,12 @@ def _gpu(seen: Surroundings, top_clock_mhz: int | None) -> Iterator[Signal]:
     if seen.gpu is None:
         return
     if not seen.gpu:
-        yield _warning("gpu", "the NVIDIA driver told nothing of the GPU while the trial ran")
+        yield _warning("gpu", "the NVIDIA driver gave no readings of the GPU during the trial")
     hot = sorted({reason for sample in seen.gpu for reason in sample.reasons} & THERMAL_REASONS)
     if hot:
         yield _warning("gpu heat", f"the GPU slowed down: {', '.join(hot)}")
     if seen.gpu_neighbours:
-        yield _warning("gpu", f"other processes were on the GPU: {len(seen.gpu_neighbours)}")
+        yield _warning("gpu", f"other programs were on the GPU: {len(seen.gpu_neighbours)}")
     clock = top_clock(seen.gpu)
     if clock is not None and top_clock_mhz is not None and clock < CLOCK_SHARE_INVALID * top_clock_mhz:
         yield Signal("gpu clock", Severity.INVALID, f"SM clock {clock} MHz, {top_clock_mhz} in other trials")
@@ -231,14 +231,18 @@ class WarningKind(StrEnum):
 
     IDLE = (
         "idle",
-        "does not learn: training did not change the loss",
-        "check the model, its loss and its data; learnable=False in a scenario that has nothing to learn",
+        "training did not change the loss",
+        "check the model, its loss and its data; set learnable=False if the data teach nothing",
     )
-    DISTURBED = ("disturbed", "other load disturbed at least one round", "close other programs and run again")
+    DISTURBED = (
+        "disturbed",
+        "other programs interrupted at least one round",
+        "close other programs and run again",
+    )
     UNJUDGED = (
         "unjudged",
-        "what it computes was not compared with the other backends",
-        "make the model and its feed deterministic; let a train_step of its own update its loss metric",
+        "its results could not be compared with those of the other backends",
+        "make the model and its input pipeline deterministic; let its own train_step update its loss metric",
     )
     SCATTERED = (
         "scattered",
@@ -247,7 +251,7 @@ class WarningKind(StrEnum):
     )
     DEVIATES = (
         "deviates",
-        "the losses differ between the columns",
+        "losses differ between configurations",
         "compare what the model learns on each backend, before its speed",
     )
     SLOW = (
@@ -262,56 +266,68 @@ class WarningKind(StrEnum):
     )
     RECOMPILED = (
         "recompiled",
-        "not ranked: it compiled again while it was measured",
+        "it compiled again while it was measured, so it is not ranked",
         "look for shapes or Python values that change from step to step",
     )
     EAGER = (
         "eager",
-        "not ranked: what was to be compiled ran eagerly",
-        "in a script of your own, TORCH_LOGS=recompiles,graph_breaks says where and why",
+        "it ran eagerly instead of compiled, so it is not ranked",
+        "set TORCH_LOGS=recompiles,graph_breaks in a script of your own: it prints where and why",
     )
     SUBNORMALS = (
         "subnormals",
-        "a plain script gets slower than this as it trains, because numbers of its optimizer become subnormal",
+        "your own script on a CPU gets slower than this while it trains",
         "begin it with torch.set_flush_denormal(True), as kerasbench does",
     )
     PAGES = (
         "pages",
-        "each step returns memory to the system and asks for it again",
-        "on Linux, add --malloc keep to see how much faster it is without that",
+        "it may be faster with one setting, because part of each step goes into getting memory back from Linux",
+        "try --malloc default,keep",
     )
     WAITED = (
         "waited",
-        "processors were idle in some slices",
-        "none for a median; what TensorFlow does in long fits: docs/how-it-works.md",
+        "it paused in some turns",
+        "plan with means: a long fit has such pauses, and a median leaves them out",
     )
     SLICES = ("slices", "fewer than 3 rounds, so the intervals are wide", "run 3 rounds or more")
-    FEW = ("few", "fewer than 3 rounds: no interval and no verdict", "run 3 rounds or more")
-    CONTROL = ("control", "no verdict: a column measured twice differs from itself", "run again on a quiet machine")
-    UNDECIDED = ("undecided", "not decided: other processes used the processors", "close other programs and run again")
+    FEW = ("few", "fewer than 3 rounds: no intervals, and nothing is decided", "run 3 rounds or more")
+    CONTROL = (
+        "control",
+        "undecided, because the same configuration measured twice differs from itself",
+        "run again on a quiet machine",
+    )
+    UNDECIDED = (
+        "undecided",
+        "undecided, because other programs used the CPU",
+        "close other programs and run again",
+    )
     SITTINGS = (
         "sittings",
-        "two sittings differ by more than the intervals of each allow",
-        "measure on a third day (docs/reading.md, Will it be the same tomorrow?)",
+        "two sessions differ by more than the intervals of each allow",
+        "measure in a third session, with --resume",
     )
-    APART = ("apart", "not measured side by side, for lack of memory", "free memory, or measure fewer columns")
-    VERSIONS = ("versions", "versions differ between columns", "install the same version for all backends")
+    APART = (
+        "apart",
+        "not measured side by side, because memory was short",
+        "free memory, or measure fewer configurations",
+    )
+    VERSIONS = ("versions", "versions differ between configurations", "install the same version for all backends")
     POWER = ("power", "the machine saves power", "plug it in and switch the low-power mode off")
     GOVERNOR = (
         "governor",
-        "the processor's frequency is limited",
+        "the CPU's frequency is limited",
         "sudo cpupower frequency-set --governor performance",
         True,
     )
     QUOTA = (
         "quota",
-        "a control group limits the processors",
-        "give the container all processors, or report that it had fewer",
+        "a control group limits the CPU cores",
+        "give the container all CPU cores, or say with the results that it had fewer",
     )
     LOAD = ("load", "the machine was busy before the run", "close other programs")
-    HEAT = ("heat", "the processor was too hot", "let the machine cool down")
-    OTHERS = ("others", "other processes used the processors", "close other programs")
-    STEAL = ("steal", "the hypervisor gave processors to other machines", "use a machine that is not shared")
-    GPU = ("gpu", "the GPU was shared or could not be observed", "end other processes on the GPU")
+    HEAT = ("heat", "the CPU was too hot", "let the machine cool down")
+    OTHERS = ("others", "other programs used the CPU", "close other programs")
+    STEAL = ("steal", "the hypervisor gave CPU time to other machines", "use a machine that is not shared")
+    GPU = ("gpu", "the GPU was shared or could not be observed", "end other programs on the GPU")
     GPU_HEAT = ("gpu heat", "the GPU slowed down from heat or a power limit", "let the GPU cool down")
     GPU_CLOCK = ("gpu clock", "the GPU ran at a lower clock than in other trials", "let the GPU cool down")

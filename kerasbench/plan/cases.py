@@ -141,7 +141,7 @@ def make(
     ]
     if (columns := len({case.column for case in [*cases, *(case for case, _ in absent)]})) > MAX_COLUMNS:
         most = f"a run has {MAX_COLUMNS} at most"
-        raise UsageError(f"these are {columns} columns, and {most}: ask for fewer backends, devices or options")
+        raise UsageError(f"these are {columns} configurations, and {most}: name fewer backends, devices or options")
     absent = [one for one in absent if one not in refused]  # what a backend does not have is a candidate less
     if not cases and not any(failure.code is Code.UNSUPPORTED for _, failure in absent):
         raise MissingBackend(_nothing_there(probes, config.devices))
@@ -157,9 +157,9 @@ def require_clear_numbers(cards: Sequence[str], shell: Mapping[str, str] = os.en
     is_counted = any(entry.strip().isdecimal() for entry in shown.split(","))
     if is_counted and shell.get(ORDER) != BY_BUS and len(set(cards)) > 1:
         raise UsageError(
-            f"{VISIBILITY[0]}={shown} may mean other cards to you than to kerasbench, because these differ "
-            f"({', '.join(dict.fromkeys(cards))}): without {ORDER} CUDA counts the fastest first, kerasbench by the "
-            f"bus; name them by their UUIDs, which nvidia-smi -L shows ({VISIBILITY[0]}=GPU-...)"
+            f"{VISIBILITY[0]}={shown} is ambiguous, because the GPUs differ ({', '.join(dict.fromkeys(cards))}): "
+            f"without {ORDER}, CUDA numbers the fastest first, kerasbench by the bus; give their UUIDs, which "
+            f"nvidia-smi -L prints ({VISIBILITY[0]}=GPU-...)"
         )
 
 
@@ -178,13 +178,13 @@ def _left_out(config: RunConfig, probes: Probes) -> list[str]:
     left = ", ".join(device.described for label, device in seen.items() if label not in chosen)
     if config.devices or not left:
         return []
-    return [f"one card of each model is measured, so not {left}; --device {','.join(seen)} measures all"]
+    return [f"one GPU of each model is measured, so these are left out: {left}; all: --device {','.join(seen)}"]
 
 
 def _without_cache(refused: Sequence[tuple[Case, Failure]]) -> list[str]:
     """Say which columns with a warm cache there are not, and why."""
     found = [(case.column, failure) for case, failure in refused if case.options.warm_cache]
-    return list(dict.fromkeys(f"no column {column.label}: {why.cause}; {why.remedy}" for column, why in found))
+    return list(dict.fromkeys(f"{column.label} is not measured: {why.cause}; {why.remedy}" for column, why in found))
 
 
 def untrained(scenarios: Sequence[Selected]) -> list[Selected]:
@@ -207,11 +207,11 @@ def refusal(selected: Selected) -> Failure | None:
     """Return why a workload's epochs cannot be taken apart, None where they can."""
     steps = selected.workload.steps
     if selected.workload.predicts_only:
-        cause = f"{selected.label} is not trained, so it has no step to be taken apart"
+        cause = f"{selected.label} is not trained, so it has no training step to explain"
         return Failure(Code.UNSUPPORTED, cause, "compile the model, and save it again")
     if not counts_epochs(steps):
         return None
-    cause = f"too short to be taken apart: an epoch has {steps} of the {MIN_STEPS_FOR_SLICES} steps that it takes"
+    cause = f"too short to explain: an epoch has {steps} of the {MIN_STEPS_FOR_SLICES} steps that are needed"
     return Failure(Code.UNSUPPORTED, cause, MEASURES.format(selected.word))
 
 
@@ -220,8 +220,8 @@ def require_one(scenarios: Sequence[Selected]) -> None:
     if all(counts_epochs(one.workload.steps) for one in scenarios):
         named = ", ".join(f"{one.label} ({one.workload.steps})" for one in scenarios)
         raise UsageError(
-            f"nothing here can be explained: it takes epochs of {MIN_STEPS_FOR_SLICES} steps or more, and these have "
-            f"fewer: {named}; {MEASURES.format(scenarios[0].word)}"
+            f"nothing here can be explained: epochs need {MIN_STEPS_FOR_SLICES} steps or more, and these have fewer: "
+            f"{named}; {MEASURES.format(scenarios[0].word)}"
         )
 
 
@@ -348,7 +348,7 @@ def differing_keras(probes: Probes) -> list[str]:
     if len(set(found.values())) < 2:
         return []
     versions = ", ".join(f"{name} has {version}" for name, version in found.items())
-    return [f"keras differs: {versions}; what is compared is not the backend alone"]
+    return [f"versions of Keras differ: {versions}; ratios compare these too, not the backends alone"]
 
 
 def _failure(config: RunConfig, case: Case, report: ProbeReport | Failure, processors: int) -> Failure | None:
@@ -358,13 +358,13 @@ def _failure(config: RunConfig, case: Case, report: ProbeReport | Failure, proce
     if case.device not in report.devices:
         return Failure(Code.UNAVAILABLE, f"{describe_probe(report)}, not {case.device.label}", DOCTOR)
     if cause := too_few_executions(case.selected.workload.steps, case.options.steps_per_execution or 1):
-        return Failure(Code.UNSUPPORTED, cause, "leave --steps-per-execution out for this workload, or give it less")
+        return Failure(Code.UNSUPPORTED, cause, "leave out --steps-per-execution for this workload, or lower it")
     if case.protocol.needs_training and case.selected.workload.predicts_only:
-        cause = "the model is not trained, and training steps were to be measured"
+        cause = "the model is not trained, so it has no training steps to measure"
         return Failure(Code.UNSUPPORTED, cause, "compile the model, and save it again; or soak: --for predict")
     if _cannot_race(config, case.selected):
         cause = "the model was saved without an optimizer and a loss, so it cannot be trained"
-        return Failure(Code.UNSUPPORTED, cause, "--for predict, or --for predict-one")
+        return Failure(Code.UNSUPPORTED, cause, "add --for predict or --for predict-one")
     return (refusal(case.selected) if config.explain else None) or unsupported(case, processors)
 
 
@@ -380,14 +380,14 @@ def _refusals(case: Case, processors: int) -> Iterator[tuple[str, str]]:
     if options.native:
         yield from _without_baseline(case)
     if options.fp32 == "tf32" and device.platform != "cuda":
-        yield f"TF32 is a mode of NVIDIA GPUs, not of {device.platform}", "leave --fp32 tf32 out for this device"
+        yield f"TF32 is a mode of NVIDIA GPUs, not of {device.platform}", "leave out --fp32 tf32 for this device"
     if options.dtype == "float64" and device.platform in APPLE:
-        yield "the Apple GPU knows no float64", "--device cpu measures float64"
+        yield "the Apple GPU has no float64", "measure float64 with --device cpu"
     if options.threads is not None and options.threads > processors:
-        cause = f"{options.threads} threads were asked for, {processors} processors are there"
-        yield cause, f"--threads 1 to {processors}"
+        cause = f"{options.threads} threads were asked for, this machine has {processors} CPU cores"
+        yield cause, f"use --threads 1 to {processors}"
     if options.malloc and not (device.platform == CPU and has_glibc()):
-        yield "--malloc keep is about the memory of a CPU, on Linux with glibc", "leave --malloc out for this device"
+        yield "--malloc keep works on a CPU only, on Linux with glibc", "leave out --malloc for this device"
     own = backends.get(case.backend).unsupported(device, options)
     if own:
         yield own
@@ -397,15 +397,15 @@ def _without_baseline(case: Case) -> Iterator[tuple[str, str]]:
     """Yield why there is no native baseline of a case."""
     entry, workload, options = case.selected.entry, case.selected.workload, case.options
     if workload.keras_only:
-        cause = f"{case.selected.label} has {workload.keras_only}, which no baseline without Keras has"
-        yield cause, "leave --native out for this scenario"
+        cause = f"{case.selected.label} has {workload.keras_only}, which a native baseline cannot have"
+        yield cause, "leave out --native for this scenario"
     elif case.backend not in entry.baselines:
-        remedy = f"docs/your-model.md says how to write native/{entry.name}_{case.backend}.py"
-        yield f"{entry.name} has no baseline in plain {case.backend}", remedy
+        remedy = f"write native/{entry.name}_{case.backend}.py as docs/your-model.md shows"
+        yield f"{entry.name} has no native baseline for {case.backend}", remedy
     only_called = case.protocol.kind == "calls"
     if (options.jit is not None and not only_called) or options.dtype not in (None, "float32"):
-        cause = "a baseline is compiled as its framework does by default, and computes in float32"
-        yield cause, "leave --jit and --dtype out with --native"
+        cause = "a native baseline is compiled as its framework does by default, and computes in float32"
+        yield cause, "leave out --jit and --dtype with --native"
 
 
 def _nothing_there(probes: Probes, devices: Sequence[str]) -> str:

@@ -64,7 +64,9 @@ def begin_workflows(file: Path) -> list[Path]:
     name = file.stem
     comment = file.with_name(f"{name}-comment{file.suffix}")
     if not NAME_OF_WORKFLOW.fullmatch(name):
-        raise UsageError(f"{file}: the name of a workflow has letters, digits, dashes and underscores alone")
+        raise UsageError(
+            f"{file}: a workflow's name has letters, digits, dashes and underscores only, such as speed.yml"
+        )
     for path in (file, comment):
         if os.path.lexists(path):  # also a link to nothing, through which it would be written
             raise UsageError(f"{path} already exists, and was left as it is: choose another name")
@@ -89,9 +91,9 @@ OTHER_FORMS = {
     ".pb": "a TensorFlow graph",
     ".onnx": "an ONNX model",
     ".tflite": "a TensorFlow Lite model",
-    ".pt": "a torch file",
-    ".pth": "a torch file",
-    ".safetensors": "weights alone",
+    ".pt": "a PyTorch file",
+    ".pth": "a PyTorch file",
+    ".safetensors": "a file of weights without the model",
 }
 DESCRIBED_BY = ("scenario.py", "datasets.py", "protocol/descriptions.py", "protocol/requests.py", "worker/describe.py")
 Ask = Callable[[Sequence[str], str, str | None], "list[Description] | Failure"]  # (files, interpreter, backend)
@@ -236,7 +238,7 @@ def _require_models(own: Sequence[re.Match[str]], model_config: ModelConfig) -> 
     if model_config != NOTHING and not any(_is_model(Path(found["file"])) for found in own):
         raise UsageError(
             "--input, --batch-size, --custom and --trust are for a saved model or one of keras.applications: "
-            "a scenario file says all that itself (kerasbench sweep measures one at several batch sizes)"
+            "a scenario file contains all of that (for other batch sizes, use kerasbench sweep)"
         )
 
 
@@ -259,9 +261,9 @@ def _refuse_other_forms(pattern: str) -> None:
     """Raise UnusableScenario for a model in a form that cannot be loaded on every backend."""
     path, what = Path(pattern), OTHER_FORMS.get(Path(pattern).suffix)
     if pattern.startswith("hf://"):
-        raise UnusableScenario(f"{pattern}: nothing is downloaded: get the file yourself, and name it")
+        raise UnusableScenario(f"{pattern}: kerasbench downloads no models: download the file yourself, and name it")
     if path.is_dir() and (path / "saved_model.pb").exists():
-        what = "a SavedModel, which TensorFlow alone can run"
+        what = "a SavedModel, which only TensorFlow can run"
     elif path.is_dir() and (path / "config.json").exists():
         what = "a folder"
     if what is not None:
@@ -312,7 +314,7 @@ def _require_different_names(chosen: Sequence[Selected]) -> None:
     for name, count in Counter(name for name, _ in files).items():
         if count > 1:
             raise UnusableScenario(
-                f"{count} files are called {name}: a scenario is known by its file's name; rename one"
+                f"{count} files are called {name}: scenarios are told apart by the names of their files; rename one"
             )
 
 

@@ -76,7 +76,7 @@ DEFAULT_BATCHES = ["1..4096"]
 MAX_BATCH = 1 << 20  # a million samples a step; a larger number is a slip of the finger
 MAX_WIDTH = 1024.0
 LEAST_MINUTES, MOST_MINUTES = 0.1, 24 * 60
-MORE_SIZES = 2  # inside the bracket of a crossover (docs/how-it-works.md): thirds of an octave
+MORE_SIZES = 2  # inside the bracket of a crossover (benchmarks/METHOD.md): thirds of an octave
 
 
 def parse_batches(given: Sequence[str]) -> list[int]:
@@ -95,7 +95,7 @@ def _batches(text: str) -> list[int]:
         raise UsageError(f"--batch-size takes 1..4096 (doubled from 1 on) or a list such as 1,8,64, not {text!r}")
     first, last = int(match["first"]), int(match["last"])
     if not 1 <= first <= last <= MAX_BATCH:
-        raise UsageError(f"--batch-size {text} is no range: say the smaller first, from 1 to {MAX_BATCH:,}")
+        raise UsageError(f"--batch-size {text} is not a range: put the smaller number first, from 1 to {MAX_BATCH:,}")
     return [first << doubled for doubled in range((last // first).bit_length())]
 
 
@@ -119,7 +119,7 @@ def crossed(options: Sequence[Options], batches: Sequence[int], widths: Sequence
     every_width: list[float | None] = [*widths] or [None]
     sizes = [Size(batch, width) for batch in every_batch for width in every_width]
     if len(sizes) < 2:
-        raise UsageError("a sweep needs two sizes or more: --batch-size 1..4096, --width 0.5,1,2")
+        raise UsageError("a sweep needs two sizes or more, such as --batch-size 1..4096 or --width 0.5,1,2")
     return [one.at(size) for size in sizes for one in options]
 
 
@@ -127,12 +127,12 @@ def require_sweepable(selected: Sequence[Selected], options: Sequence[Options]) 
     """Raise UsageError for a sweep of more than one workload, or of the width of one that does not scale."""
     if len(selected) > 1:
         names = ", ".join(one.word for one in selected)
-        raise UsageError(f"a sweep is of one workload, and this names {len(selected)}: {names}; name one of them")
+        raise UsageError(f"a sweep measures one workload, and this names {len(selected)}: {names}; name one of them")
     for one in selected:
         if not one.entry.description.scalable and any(each.width is not None for each in options):
             raise UsageError(
-                f"{one.label} has no --width: its hidden layers are as wide as they are; docs/your-model.md says how a "
-                "scenario is made scalable"
+                f"{one.label} has no --width: its hidden layers cannot be scaled; docs/your-model.md shows how to make "
+                "a scenario scalable"
             )
 
 
@@ -179,7 +179,7 @@ def parse_share(given: str | float, option: str = "--threshold") -> float:
     match = QUANTITY.fullmatch(given.strip()) if isinstance(given, str) else None
     share = float(match["number"]) / 100 if match and match["unit"] in ("", "%") else given
     if not isinstance(share, int | float) or not 0 <= share < 1:
-        raise UsageError(f"{option} takes a share of less than 100 %, such as 5%, not {given!r}")
+        raise UsageError(f"{option} takes a share below 100%, such as 5%, not {given!r}")
     return float(share)
 
 
@@ -310,16 +310,16 @@ def fastest(settings: Settings) -> RunConfig:
     _require_known("setting to --try", settings.tries, TRIES)
     margin, rounds = parse_share(settings.margin, "--within"), settings.rounds
     if margin == 0:
-        raise UsageError("--within takes more than 0 %: two settings are never exactly as fast")
+        raise UsageError(f"--within must be above 0%, for example 5%; you gave {settings.margin}.")
     config = _configured(settings, "steady", [DEFAULT_OPTIONS])
     if rounds is not None and rounds > MAX_ROUNDS:
-        raise UsageError(f"a race has at most {MAX_ROUNDS} rounds, not {rounds}")
+        raise UsageError(f"--rounds of a race takes at most {MAX_ROUNDS} rounds, not {rounds}")
     purpose, trains = cast("RacePurpose", settings.purpose), settings.purpose == "train"
     varies_batch = BATCH_SIZE in settings.tries
     if varies_batch and not trains:
-        raise UsageError(f"--try {BATCH_SIZE} is for training; leave --for {purpose} out, or give --batch-size")
+        raise UsageError(f"--try {BATCH_SIZE} is for training; leave out --for {purpose}, or give --batch-size")
     if settings.tries == [STEPS_PER_EXECUTION] and not trains:
-        raise UsageError(f"--try {STEPS_PER_EXECUTION} is for training; leave --for {purpose} out")
+        raise UsageError(f"--try {STEPS_PER_EXECUTION} is for training; leave out --for {purpose}")
     protocol = dataclasses.replace(RACE.protocol, epochs=trains and not varies_batch, predicts=not trains)
     most, budget_s = rounds or RACE.max_rounds, config.effort.budget_s
     effort = dataclasses.replace(RACE, max_rounds=most, budget_s=budget_s, protocol=protocol)
@@ -453,7 +453,7 @@ def with_live_model(settings: Settings, scenarios: Any, data: Any) -> Iterator[S
     kind = data if isinstance(data, str) else "synthetic"
     if not is_model(scenarios):
         if kind is not data:
-            raise UsageError("data=(x, y) is for a live model; a scenario brings its own rows")
+            raise UsageError("data=(x, y) is for a model object; a scenario has its own data")
         yield dataclasses.replace(settings, scenarios=named(scenarios), data=kind)
         return
     with saved_model(scenarios, None if kind is data else data) as found:
@@ -465,11 +465,11 @@ def named(scenarios: Any) -> list[str]:
     """Return the names and files of scenarios; raise UsageError for models, and for a list that came out empty."""
     models = [one for one in scenarios if is_model(one)] if isinstance(scenarios, list | tuple) else []
     if models:
-        raise UsageError("a model object is measured by itself: run(model), one at a time")
+        raise UsageError("pass one model object at a time: run(model)")
     found = words("scenarios", scenarios)
     is_default = isinstance(scenarios, tuple) and not scenarios
     if not found and not is_default:
-        raise UsageError("scenarios names nothing: give a name or a file")
+        raise UsageError("scenarios is empty: give a name or a file")
     return found
 
 
@@ -487,7 +487,7 @@ def is_gone(scenarios: Sequence[str]) -> bool:
 def saved_model(model: Any, data: object = None) -> Iterator[SavedModel]:
     """Save a model, and its rows (x, y), for as long as this lasts."""
     if not getattr(model, "built", True):
-        raise UsageError("the model is not built: begin it with keras.Input(shape), or call it on a batch first")
+        raise UsageError("the model is not built: start it with keras.Input(shape), or call it on a batch first")
     with files.scratch_folder(MODEL_FOLDER) as folder:
         file = Path(folder, f"{fitting(str(getattr(model, 'name', '') or ''))}.keras")
         try:
@@ -528,14 +528,14 @@ def write_rows(file: Path, data: object) -> int:
 
     if not isinstance(data, tuple) or len(data) not in (2, 3):
         raise UsageError(
-            "data takes rows for a model, (x, y) or (x, y, sample_weight) of NumPy arrays, or 'synthetic' or 'real', "
-            f"not {type(data).__module__}.{type(data).__qualname__}; a pipeline goes into a scenario file, as feed="
+            "data takes samples, (x, y) or (x, y, sample_weight) of NumPy arrays, or 'synthetic' or 'real', not "
+            f"{type(data).__module__}.{type(data).__qualname__}; an input pipeline goes into a scenario file, as feed="
         )
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     structure = [_stored(one, name, arrays) for name, one in zip(("x", "y", "sample_weight"), data, strict=False)]
     lengths = {len(array) for array in arrays.values()}
     if len(lengths) != 1 or not min(lengths):
-        raise UsageError(f"the arrays in data must have equally many rows, and they have {sorted(lengths)}")
+        raise UsageError(f"the arrays in data must have the same number of samples; they have {sorted(lengths)}")
     # A name of its own beside the others; none of them is pickled.
     np.savez(file, allow_pickle=False, **{STRUCTURE: np.array(json.dumps(structure))}, **arrays)
     return lengths.pop()
@@ -552,11 +552,11 @@ def _stored(given: object, name: str, arrays: "dict[str, np.ndarray[Any, Any]]")
     array = np.asarray(given)
     if array.ndim == 0 or array.dtype.kind not in STORED:
         raise UsageError(
-            f"data: {name} must be an array of numbers, not {type(given).__name__} of {array.dtype}; of lists of "
-            "numbers make an array, np.asarray(x)"
+            f"data: {name} must be an array of numbers, not {type(given).__name__} of {array.dtype}; convert lists of "
+            "numbers with np.asarray(x)"
         )
     if array.dtype.kind in "iu" and array.size and not -(2**31) <= int(array.min()) <= int(array.max()) < 2**31:
-        raise UsageError(f"data: {name} has whole numbers beyond 32 bits ({array.min()} to {array.max()})")
+        raise UsageError(f"data: {name} has integers beyond 32 bits ({array.min()} to {array.max()})")
     key = f"array{len(arrays)}"
     arrays[key] = array if array.dtype == np.uint8 else array.astype(STORED[array.dtype.kind])
     return key

@@ -131,9 +131,9 @@ def not_started(error: OSError, python: str) -> Failure:
     """Say why there is no child: a disk that is full, too many processes, or a program that is not for this machine."""
     if error.errno in (errno.ENOEXEC, errno.EACCES, errno.ENOENT) and error.filename in (None, python):
         cause = f"{python} could not be started: {error.strerror}"
-        remedy = "name another interpreter with --python, or create this one again"
+        remedy = "name another interpreter with --python, or recreate this one"
         return Failure(Code.UNAVAILABLE, cause, remedy, "spawn")
-    cause = f"the child could not be started: {error.strerror or error}"
+    cause = f"the trial's process could not be started: {error.strerror or error}"
     return Failure(Code.CRASH, cause, "free disk space, memory, processes or open files", "spawn")
 
 
@@ -147,7 +147,7 @@ def failure_of(ended: Exit, phase: str, limits: Limits) -> Failure:
         failure = _over_limit(ended.exceeded_bytes, limits.memory_bytes, where)
     elif ended.compiled_long:
         cause = f"stopped {where}: compiling took more than {limits.compile_s:g} s"
-        failure = Failure(Code.TIMEOUT, cause, "--timeout, in seconds: then it alone is the limit")
+        failure = Failure(Code.TIMEOUT, cause, "set a limit of your own, such as --timeout 10m")
     elif ended.timed_out:
         failure = Failure(Code.TIMEOUT, f"stopped {where} by {limits.timeout}", limits.remedy)
     elif ended.status < 0:
@@ -164,18 +164,18 @@ def failure_of(ended: Exit, phase: str, limits: Limits) -> Failure:
 
 def _over_limit(used_bytes: int, limit_bytes: int, where: str) -> Failure:
     cause = f"used {size(used_bytes)} {where}, the limit is {size(limit_bytes)} (--memory-limit)"
-    return Failure(Code.OOM, cause, "a smaller batch or workload, or a higher --memory-limit", own_limit=True)
+    return Failure(Code.OOM, cause, "use a smaller batch or workload, or raise --memory-limit", own_limit=True)
 
 
 def _death(number: int, where: str, shortage: str) -> Failure:
     if number != signal.SIGKILL:
         names = {known.value: known.name for known in signal.Signals}
         name = names.get(number, f"signal {number}")
-        return Failure(Code.CRASH, f"died from {name} {where}", "see its last lines, if it had any")
+        return Failure(Code.CRASH, f"died from {name} {where}", "see the last lines that it printed, if any")
     if shortage:
-        remedy = "a smaller batch or workload, or a machine with more memory"
-        return Failure(Code.OOM, f"killed for want of memory {where}: {shortage}", remedy)
-    remedy = "find who killed it: the scenario itself, a supervisor, or somebody by hand"
+        remedy = "use a smaller batch or workload, or a machine with more memory"
+        return Failure(Code.OOM, f"killed because memory ran out {where}: {shortage}", remedy)
+    remedy = "find out what killed it: the scenario itself, a supervisor or a person"
     return Failure(Code.CRASH, f"killed by SIGKILL from outside {where}", remedy)
 
 

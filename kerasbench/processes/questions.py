@@ -75,7 +75,7 @@ TIMES: dict[type[Request], tuple[float, str]] = {
     InventoryRequest: (60.0, "looking at what is installed"),
     DescribeRequest: (60.0, "describing scenario files"),
     CountRequest: (120.0, "counting operations"),  # like a probe, and two steps of eight samples
-    FetchRequest: (1800.0, "having a data set's rows"),  # CIFAR-100's 170 MB over a slow line
+    FetchRequest: (1800.0, "loading a data set"),  # CIFAR-100's 170 MB over a slow line
 }
 
 
@@ -138,7 +138,7 @@ def _ask(
 ) -> Answer | Failure:
     """Have a child answer one request; ``wanted`` takes the answer out of its message."""
     timeout_s, task = TIMES[type(request)]
-    limits = process.Limits(timeout_s, f"the limit of {timeout_s:g} s for {task}", remedy="find what takes so long")
+    limits = process.Limits(timeout_s, f"the limit of {timeout_s:g} s for {task}", remedy="find out what takes so long")
     received = Received()
     line = received.token + b" " + encode_request(request)
     try:

@@ -1,35 +1,23 @@
-"""The answer: which column is fastest in each row, by how much, and how sure that is, in plain sentences."""
+"""The answer of plain runs: which configuration is fastest on each workload, and how many times as long others take."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 
 from kerasbench.analysis.cases import Row
-from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Verdict
+from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.rankings import Comparison, Ranking
-from kerasbench.analysis.series import SeriesComparison, SizeSeries
-from kerasbench.analysis.summary import disturbance, is_warned
+from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code
-from kerasbench.report import charts, race, soak
-from kerasbench.report.figures import (
-    any_sitting,
-    confidence,
-    failed,
-    listed,
-    names,
-    place_of,
-    size_along,
-    three_digits,
-    timed_in,
-    times,
-    took,
-)
-from kerasbench.report.sections import EMPTY, WARNED, Cell, Section, Table
-from kerasbench.text import NOTHING, blanked, count, percent
+from kerasbench.report import charts
+from kerasbench.report.kinds import FEW, Ranked, by_kind, compared, has_one_step, ordered, winner
+from kerasbench.report.sections import EMPTY, Cell, Section, Strong, Table, Words
+from kerasbench.report.warnings import Marks
+from kerasbench.report.words import Names, as_given, listed, multiple, names, span, timed_in, times, took, verb
+from kerasbench.text import NOTHING, blanked, count
 
-Names = Mapping[Column, str]
-
-MOST_SENTENCES = 6  # more rows are read faster from a table
+MOST_NAMED = 3  # of the slower configurations, in a sentence
+REAL = ("Iris",)  # data sets that are real without being downloaded
 CAUSES = {
     Code.UNAVAILABLE: "not available",
     Code.UNSUPPORTED: "not supported",
@@ -38,248 +26,252 @@ CAUSES = {
     Code.CRASH: "the process crashed",
     Code.WRONG_DEVICE: "ran on another device",
     Code.NONFINITE: "the loss or a prediction is not finite",
-    Code.PARITY: "its results differ from the other backends",
+    Code.PARITY: "its results differ from those of the other backends",
     Code.INVALID: "the scenario or its answer is invalid",
     Code.ERROR: "an exception was raised",
 }
 
 
-def answer(found: Findings) -> Section | None:
-    """Return the first section of a page: a sentence a row, or for many rows one sentence and a table of ratios."""
-    if found.races:
-        return race.section(found.races)
-    if found.soaks:
-        return soak.section(found.soaks)
-    lines = sentences(found)
-    if not lines:
-        return None
-    answered = _answered(found)
-    if len(answered) <= MOST_SENTENCES:
-        return Section("Answer", lines=lines, chart=charts.ratios(found))
-    of_sizes = lines[len(answered) :]
-    if not charts.compared(found):  # there are no ratios: the table of steps says all
-        return Section("Answer", [overall(found)], lines=of_sizes)
-    columns, column_names = found.plain.columns, names(found.plain.columns)
-    rows = [
-        [Cell(row.label), _winner(ranking, column_names), *(_ratio(row, column, ranking) for column in columns)]
-        for row, ranking in answered
+def title(found: Findings) -> str:
+    """Return the finding in one line: ``JAX trains 10 of 12 workloads fastest, TensorFlow trains 2``."""
+    summary = found.plain
+    ranked, called = compared(summary), names(summary.columns)
+    if not ranked:
+        return nothing_compared(summary, called)
+    if len(ranked) == 1:
+        return _of_one(*ranked[0], called)
+    wins: dict[Column, list[str]] = {}
+    for row, ranking in ranked:
+        first = winner(ranking)
+        if first is not None:
+            wins.setdefault(first, []).append(row.label)
+    if not wins:
+        return _nothing_decided(ranked, called)
+    does, most = verb(row for row, _ in ranked), sorted(wins, key=lambda column: (-len(wins[column]), column.order))
+    open_ = [row.label for row, ranking in ranked if winner(ranking) is None]
+    if len(ranked) <= FEW:
+        parts = [f"{called[column]} {does} {listed(wins[column])} fastest" for column in most]
+        rest = f"; {listed(open_)} {'is' if len(open_) == 1 else 'are'} undecided" if open_ else ""
+        return ", ".join(parts) + rest
+    first, *others = most
+    parts = [f"{called[first]} {does} {len(wins[first])} of {len(ranked)} workloads fastest"]
+    parts += [f"{called[column]} {does} {len(wins[column])}" for column in others]
+    return ", ".join(parts) + (f"; {len(open_)} undecided" if open_ else "")
+
+
+def _of_one(row: Row, ranking: Ranking, called: Names) -> str:
+    return f"{row.label}: {_standing(row, ranking, called)}"
+
+
+def _nothing_decided(ranked: Ranked, called: Names) -> str:
+    if all(ranking.tentative for _, ranking in ranked):
+        shortest = [called[ranking.fastest] for _, ranking in ranked if ranking.fastest]
+        most = sorted(dict.fromkeys(shortest), key=lambda name: -shortest.count(name))
+        parts = [f"{name} on {shortest.count(name)} of {len(ranked)} workloads" for name in most]
+        return f"{listed(parts)} had the shortest time {_in_rounds(max(row.rounds for row, _ in ranked))}"
+    return f"No configuration is clearly fastest on any of {len(ranked)} workloads"
+
+
+def _in_rounds(rounds: int) -> str:
+    return f"in {count(rounds, 'round')}" if rounds else "in a round that is not complete"
+
+
+def nothing_compared(summary: Summary, called: Names) -> str:
+    measured = [
+        (row, column, estimate)
+        for row in summary.rows
+        for column, case in row.cases.items()
+        if not column.options.control and (estimate := case.estimate(row.headline)) is not None
     ]
-    table = Table(["scenario", "fastest", *column_names.values()], rows)
-    notes = [
-        f"×: how many times as long a typical {timed_in(found.plain.rows)} takes as with the fastest (median, "
-        f"{confidence(found.plain.rankings)} interval).",
-        *any_sitting(found.plain.rankings),
-    ]
-    by_means = [
-        f"{row.label}: {text}" for row, ranking in found.plain.ranked if (text := _by_means(ranking, column_names))
-    ]
-    if by_means:
-        notes.append(f"By means instead of medians, where that lies outside the interval: {'; '.join(by_means)}.")
-    if any(cell.warned for row in rows for cell in row):
-        notes.append(f"{WARNED}: see Warnings.")
-    return Section("Answer", [overall(found)], table, of_sizes, notes, chart=charts.ratios(found))
-
-
-def _answered(found: Findings) -> list[tuple[Row, Ranking]]:
-    """Return the rows of which there is something to say: of a race beside plain runs there may not be."""
-    return [
-        (row, ranking)
-        for row, ranking in found.plain.ranked
-        if any(case.failure or case.estimate(row.headline) for case in row.cases.values())
-    ]
-
-
-def in_brief(ranking: Ranking, names: Names) -> list[str]:
-    """Return who is fastest in a row, and how many times as long the others take."""
-    others = [f"{names[one.rival]} {times(one.ratio.inverse)}" for one in ranking.comparisons]
-    doubt = f" {WARNED}" if ranking.disturbed else "" if ranking.proven or not others else " (not proven)"
-    return [_winner(ranking, names).shown + doubt, ", ".join(others) or NOTHING]
-
-
-def _winner(ranking: Ranking, names: Names) -> Cell:
-    if ranking.fastest is None:
-        return EMPTY
-    equal = listed([names[column] for column in (ranking.fastest, *ranking.level)])
-    return Cell(equal, strong=ranking.first is not None, level=bool(ranking.level))
-
-
-def _ratio(row: Row, column: Column, ranking: Ranking) -> Cell:
-    ratio = ranking.over_fastest(column)
-    warned = ranking.disturbed or (column in row.cases and is_warned(row, column))
-    if ratio is not None:
-        return Cell(times(ratio), ratio.value, level=column in ranking.level, warned=warned)
-    if column == ranking.fastest:
-        return Cell("1×", 1.0, warned=warned)
-    case = row.cases.get(column)
-    if case and (found := case.estimate(row.headline)) is not None:  # it is not compared: its time
-        return Cell(took(found, row), found.value, warned=warned)
-    return failed(row, column)
+    failed = len(summary.failures)
+    if not measured:
+        return f"Nothing was measured: {count(failed, 'case')} failed" if failed else "Nothing was measured"
+    rest = f"; {count(failed, 'case')} failed" if failed else ""
+    if len(measured) == 1:
+        row, column, estimate = measured[0]
+        return f"A {timed_in([row])} of {row.label} takes {took(estimate, row.headline)} on {called[column]}{rest}"
+    on = listed([called[column] for column in dict.fromkeys(column for _, column, _ in measured)])
+    return f"{count(len({row.label for row, *_ in measured}), 'workload')} measured on {on}{rest}"
 
 
 def sentences(found: Findings) -> list[str]:
-    """Return a sentence for each row at its published size, then for each pair of columns of a sweep."""
-    if found.races:
-        return [blanked(race.sentence(one)) for one in found.races]
-    if found.soaks:
-        return [blanked(sentence) for sentence in soak.sentences(found.soaks)]
-    column_names, cores = names(found.summary.columns), found.record.machine.cores
-    of_rows = [f"{row.label}: {_of_row(row, ranking, column_names, cores)}" for row, ranking in _answered(found)]
-    of_sizes = [f"{series.label}: {sentence}" for series, sentence in sentences_of_sizes(found)]
-    return [blanked(sentence) for sentence in [*of_rows, *of_sizes]]
+    """Return a sentence for each workload: who is fastest, how long the others take, and who failed."""
+    called = names(found.summary.columns)
+    lines = []
+    for row, ranking in ordered(found.plain):
+        failed = [
+            f"{called[column]} failed ({CAUSES[case.failure.code]})"
+            for column, case in row.cases.items()
+            if case.failure is not None and not column.options.control
+        ]
+        known = _standing(row, ranking, called)
+        lines += [blanked(f"{row.label}: {'; '.join(filter(None, [known, *failed]))}.")] if known or failed else []
+    return lines
 
 
-def sentences_of_sizes(found: Findings) -> list[tuple[SizeSeries, str]]:
-    """Return a sentence for each pair of columns of a sweep, and of which series it is."""
-    column_names = names(found.summary.columns)
-    return [(series, _of_sizes(series, pair, column_names)) for series in found.sweeps for pair in series.duels]
+def _standing(row: Row, ranking: Ranking, called: Names) -> str:
+    """Return ``JAX is fastest; PyTorch takes 3.3× (3.2–3.5) as long, TensorFlow 25× (24–27)``."""
+    if ranking.fastest is None or not ranking.comparisons:
+        own = [(column, case.estimate(row.headline)) for column, case in row.cases.items()]
+        measured = [(called[column], known) for column, known in own if known and not column.options.control]
+        return ", ".join(f"{name} takes {took(known, row.headline)}" for name, known in measured)
+    others = sorted(ranking.comparisons, key=lambda one: one.ratio.inverse.value)
+    first = called[ranking.fastest]
+    if winner(ranking) is not None:
+        beginning = f"{first} is fastest"
+    elif ranking.disturbed:
+        beginning = f"undecided, because other programs used the CPU; {first} had the shortest time"
+    elif ranking.withheld:
+        beginning = f"undecided, because the same configuration differs from itself; {first} had the shortest time"
+    elif not ranking.proven:
+        beginning = f"{first} had the shortest time {_in_rounds(row.rounds)}"
+    else:
+        same = [called[one.rival] for one in others if one.verdict is Verdict.SAME]
+        near = [called[one.rival] for one in others if one.verdict in (Verdict.INCONCLUSIVE, Verdict.SLOWER)]
+        parts = [f"{listed([first, *same])} tie"] if same else []
+        parts += [f"undecided between {listed([first, *near])}"] if near else []
+        beginning = ", ".join(parts)
+    nearest, *farther = others[:MOST_NAMED]
+    longer = [f"{called[nearest.rival]} takes {times(nearest.ratio.inverse)} as long"]
+    longer += [f"{called[one.rival]} {times(one.ratio.inverse)}" for one in farther]
+    longer += [f"{len(others) - MOST_NAMED} others longer"] if len(others) > MOST_NAMED else []
+    return f"{beginning}; {', '.join(longer)}"
 
 
-def overall(found: Findings) -> str:
-    """Return one sentence for many rows, ``JAX is the fastest in 10 of 12 rows.``"""
-    column_names = names(found.summary.columns)
-    rankings = [ranking for _, ranking in charts.compared(found)]
-    if not rankings:
-        return _nothing_compared(found.plain.rows, column_names)
-    left = len(_answered(found)) - len(rankings)
-    others = f" {count(left, 'other row')} had no two columns to compare." if left else ""
-    return _won(rankings, column_names) + others
+def in_brief(row: Row, ranking: Ranking, called: Names) -> list[str]:
+    """Return who is clearly fastest, and how many times as long the others take."""
+    others = [f"{called[one.rival]} {times(one.ratio.inverse)}" for one in ranking.comparisons]
+    first = winner(ranking)
+    shortest = f"undecided ({called[ranking.fastest]} first)" if ranking.fastest else NOTHING
+    return [called[first] if first else shortest, ", ".join(others) or NOTHING]
 
 
-def _won(rankings: Sequence[Ranking], names: Names) -> str:
-    wins = [ranking.first for ranking in rankings]
-    winners = sorted({column for column in wins if column}, key=lambda column: (-wins.count(column), column.order))
-    rows = count(len(wins), "row")
-    if not winners:
-        return f"No column is significantly faster than all others in any of {rows}."
-    looks = "looks" if any(ranking.tentative for ranking in rankings) else "is"
-    first, *others = winners
-    parts = [f"{names[first]} {looks} the fastest in {wins.count(first)} of {rows}"]
-    parts += [f"{names[column]} in {wins.count(column)}" for column in others]
-    undecided = wins.count(None)
-    return ", ".join(parts) + (f"; {undecided} without a clear winner." if undecided else ".")
+def _wins(ranked: Ranked) -> dict[Column, int]:
+    """Return on how many workloads each configuration is clearly fastest, most first."""
+    first = [winner(ranking) for _, ranking in ranked]
+    won = {column for column in first if column is not None}
+    return {column: first.count(column) for column in sorted(won, key=lambda one: (-first.count(one), one.order))}
 
 
-def _nothing_compared(rows: Sequence[Row], names: Names) -> str:
-    measured = [
-        column for row in rows for column, case in row.cases.items() if case.estimate(row.headline) and column.competes
+def kinds(found: Findings) -> Section | None:
+    """Return a table of kinds of models: who is fastest on how many, and how many times as long others take."""
+    summary = found.plain
+    called = names(column for column in summary.columns if column.competes)
+    rows = []
+    for kind, ranked in by_kind(compared(summary)).items():
+        won = _wins(ranked)
+        fastest = [f"{called[column]} {wins}" for column, wins in won.items()]
+        fastest += [f"undecided {open_}"] if (open_ := len(ranked) - sum(won.values())) else []
+        ratios = {
+            column: [_plain_ratio(ranking, column) for _, ranking in ranked if _plain_ratio(ranking, column)]
+            for column in called
+        }
+        spans = [Cell(span([one or 1.0 for one in own], multiple)) if own else EMPTY for own in ratios.values()]
+        rows.append([Cell(kind), Cell(str(len(ranked)), len(ranked)), Cell(", ".join(fastest)), *spans])
+    headers = ["kind of model", "workloads", "fastest", *(f"{name} takes" for name in called.values())]
+    return Section("By kind of model", table=Table(headers, rows)) if rows else None
+
+
+def _plain_ratio(ranking: Ranking, column: Column) -> float | None:
+    if column == ranking.fastest:
+        return 1.0
+    ratio = ranking.over_fastest(column)
+    return ratio.value if ratio else None
+
+
+def best_by_kind(summary: Summary, called: Names) -> str:
+    """Return ``image CNNs: TensorFlow 4 of 4; ...`` where there are several kinds of models; else nothing."""
+    by = by_kind(compared(summary))
+    if len(by) < 2 or sum(map(len, by.values())) <= FEW:
+        return ""
+    parts = []
+    for kind, ranked in by.items():
+        best = [f"{called[column]} {wins} of {len(ranked)}" for column, wins in _wins(ranked).items()] or ["undecided"]
+        parts.append(f"{kind}: {', '.join(best)}")
+    return "; ".join(parts)
+
+
+def section(found: Findings, marks: Marks) -> Section | None:
+    """Return the chart, the one table with every number, and what its numbers are."""
+    summary = found.plain
+    if not summary.rows:
+        return None
+    ranked, called = ordered(summary), names(summary.columns)
+    kind = best_by_kind(summary, called)
+    rows = [
+        [
+            Cell(f"{row.label} †" if has_one_step(row) else row.label),
+            Cell(f"{row.workload.batch:,}", row.workload.batch),
+            *(cell(row, ranking, column, marks) for column in summary.columns),
+        ]
+        for row, ranking in ranked
     ]
-    if len(set(measured)) == 1:
-        alone = f"{count(len(measured), 'row')} measured on {names[measured[0]]} alone"
-        return f"{alone}: add a backend or a device to compare, such as --backend torch,jax."
-    return f"None of {count(len(rows), 'row')} has two columns to compare."
-
-
-def _of_row(row: Row, ranking: Ranking, names: Names, cores: int) -> str:
-    """Return the ranking of a row, then what disturbed it, which of its columns have warnings, and its failures."""
-    parts = list(_ranked(row, ranking, names))
-    if by_means := _by_means(ranking, names):
-        parts.append(f"By means instead of medians: {by_means}.")
-    if ranking.disturbed:
-        parts.append(_disturbed(row, names, cores))
-    doubted = [names[column] for column in row.cases if not column.options.control and is_warned(row, column)]
-    if doubted:
-        parts.append(f"{WARNED} {listed(doubted)}: see Warnings.")
-    return " ".join([*parts, *_failed(row, names)])
-
-
-def _by_means(ranking: Ranking, names: Names) -> str:
-    """Return ``JAX 1.33×, torch 1.41×`` of those whose ratio by means lies outside its interval."""
-    return ", ".join(
-        f"{names[one.rival]} {three_digits(1 / one.by_means)}×" for one in ranking.comparisons if one.by_means
+    headers = ["workload", "batch", *called.values()]
+    intro: list[Words] = [[Strong("Fastest by kind of model"), f": {kind}."]] if kind else []
+    return Section(
+        "", intro, chart=charts.ratios(found, title(found)), table=Table(headers, rows), notes=_caption(found)
     )
 
 
-def _disturbed(row: Row, names: Names, cores: int) -> str:
-    """Return why a row has no verdict: how much of the machine others used, and who suffered from it."""
-    found = disturbance(row, cores)
-    who, remedy = "other processes used", "Close them and run again"
-    used, suffers = "a part of this machine", ""
-    if found:
-        if found.is_stolen:
-            who, remedy = "the hypervisor gave others", "Run again on a machine that is not shared"
-        used = f"{percent(found.share) if found.share >= 0.01 else f'{100 * found.share:.1g} %'} of this machine"
-        used += f" and {percent(found.card)} of the GPU" if found.card else ""
-        suffers = f"; {names[found.slowed]} suffers most" if found.slowed else ""
-        suffers += f" ({found.times:.2g} times as long meanwhile)" if found.times else ""
-    return f"{WARNED} Not decided: {who} {used}{suffers}. {remedy}."
+def cell(row: Row, ranking: Ranking, column: Column, marks: Marks) -> Cell:
+    """Return the time of the fastest, ``N× (low–high)`` of the others, ``tie`` and ``undecided`` in words."""
+    case, own = row.cases.get(column), marks.of(row.label, column)
+    estimate = case.estimate(row.headline) if case else None
+    if case is None or estimate is None:
+        return Cell(case.failure.code, marks=own, failed=True) if case and case.failure else EMPTY
+    ratio = ranking.over_fastest(column)
+    if ratio is None:
+        is_first = column == winner(ranking)
+        doubt = ", undecided" if column == ranking.fastest and ranking.disturbed else ""
+        text = took(estimate, row.headline) + doubt
+        return Cell(text, estimate.value, strong=is_first, marks=own, ratio=1.0 if column == ranking.fastest else None)
+    comparison = next(one for one in ranking.comparisons if one.rival == column)
+    text = f"{times(ratio)}{_doubt(ranking, comparison)}"
+    return Cell(text, estimate.value, marks=own, ratio=ratio.value)
 
 
-def _ranked(row: Row, ranking: Ranking, names: Names) -> Iterator[str]:
-    """Yield who is fastest, and by how much the others are slower; or the time of each alone."""
-    if ranking.fastest is None:
-        what = "prediction" if row.workload.predicts_only else "step"
-        for column, case in row.cases.items():
-            found = case.estimate(row.headline)
-            if found is not None and not column.options.control:
-                yield f"{names[column]} takes {took(found, row)} a {what}."
-        return
-    fastest = names[ranking.fastest]
-    compared = sorted(ranking.comparisons, key=lambda one: one.ratio.inverse.value)
-    if ranking.withheld:
-        yield f"no verdict: a column measured twice differs from itself. {fastest} {_ahead(compared, names, 'was')}."
-    elif ranking.disturbed:
-        yield f"{fastest} {_ahead(compared, names, 'looks fastest,')}."
-    elif not ranking.proven:
-        rounds = {1: "one round", 2: "two rounds"}.get(row.rounds, f"fewer than {MIN_TRIALS_FOR_INTERVAL} rounds")
-        yield f"{fastest} {_ahead(compared, names, 'looks fastest,')} ({rounds}: not yet proven)."
-    elif ranking.first is not None:
-        yield f"{fastest} {_ahead(compared, names, 'is fastest,')}."
+def _doubt(ranking: Ranking, comparison: Comparison) -> str:
+    if comparison.verdict is Verdict.SAME:
+        return ", tie"
+    is_open = comparison.verdict is not Verdict.FASTER
+    return ", undecided" if is_open and comparison.ratio.has_interval and not ranking.disturbed else ""
+
+
+def _caption(found: Findings) -> list[Words]:
+    """Return what the numbers of the table are times of, what bold is, and what the data are."""
+    summary = found.plain
+    if not any(case.trials for _, _, case in summary.cases):
+        return []
+    ranked = compared(summary)
+    parts: list[str | Strong] = [f"Time per {timed_in(summary.rows)} (median)"]
+    if ranked:
+        has_intervals = any(one.ratio.has_interval for _, ranking in ranked for one in ranking.comparisons)
+        interval = " (95 % interval)" if has_intervals else ""
+        parts.append(f": the fastest in ms; the others take N× as long{interval}. ")
+        if any(ranking.proven for _, ranking in ranked):
+            parts += [Strong("Bold"), f": clearly fastest, by more than {as_given(found.effect)}. "]
     else:
-        yield from _undecided(fastest, compared, names)
+        parts.append(". ")
+    if any(has_one_step(row) for row in summary.rows):
+        parts.append("† One step per epoch: the fixed cost of an epoch is in it. ")
+    if any(row.origin.protocol == "published" for row in summary.rows):
+        parts.append("A step is all published epochs divided by their steps; the first one compiles. ")
+    return [[*parts, _data(summary.rows)]]
 
 
-def _undecided(fastest: str, compared: list[Comparison], names: Names) -> Iterator[str]:
-    """Yield which columns do not differ from a row's first, which it is ahead of, and which are ahead of it."""
-    beaten = [one for one in compared if one.verdict is Verdict.FASTER]
-    ahead = [one for one in compared if one.verdict is Verdict.SLOWER]
-    level = [one for one in compared if one not in beaten and one not in ahead]
-    if level:
-        ratios = ", ".join(f"{names[one.rival]} {times(one.ratio.inverse)}" for one in level)
-        pairs = " or ".join(f"between {fastest} and {names[one.rival]}" for one in level)
-        yield f"no significant difference {pairs} ({ratios})."
-    if beaten:
-        yield f"{fastest} {_ahead(beaten, names, 'is')}."
-    for one in ahead:
-        yield f"{names[one.rival]} is {times(one.ratio)} faster than {fastest}: no column is the fastest of all."
+def _data(rows: Sequence[Row]) -> str:
+    built_in = [row for row in rows if not row.own]
+    real = {row.workload.data for row in built_in if row.workload.data in REAL or _is_downloaded(row)}
+    if not built_in:
+        return ""
+    if all(row.workload.data in real for row in built_in):
+        return "Real data."
+    return (
+        f"Synthetic data; {listed(sorted(real))} {'is' if len(real) == 1 else 'are'} real."
+        if real
+        else "Synthetic data."
+    )
 
 
-def _ahead(compared: list[Comparison], names: Names, verb: str) -> str:
-    """Return ``is fastest, 3.9× (3.7–4.1) faster than TensorFlow, 6.9× (6.6–7.2) than torch``."""
-    if not compared:
-        return verb.rstrip(",")
-    first, *others = compared
-    parts = [f"{times(first.ratio.inverse)} faster than {names[first.rival]}"]
-    parts += [f"{times(one.ratio.inverse)} than {names[one.rival]}" for one in others]
-    return f"{verb} {', '.join(parts)}"
-
-
-def _failed(row: Row, names: Names) -> Iterator[str]:
-    """Yield which columns failed and why, in one sentence with the cause if all failed for the same one."""
-    failures = {column: case.failure for column, case in row.cases.items() if not column.options.control}
-    causes = {failure.cause if failure else "" for failure in failures.values()}
-    if len(failures) > 1 and len(causes) == 1 and (cause := causes.pop()):
-        yield f"not measured: {cause}."
-        return
-    for column, failure in failures.items():
-        if failure is not None:
-            yield f"{names[column]} failed: {CAUSES[failure.code]}."
-
-
-def _of_sizes(series: SizeSeries, pair: SeriesComparison, names: Names) -> str:
-    """Return where one column overtakes another along the sizes, or that none does."""
-    axis = series.axis
-    overtaken = [
-        f"{names[one.winner]} is faster than {names[one.loser]} from {place_of(one, axis)} on" for one in pair.crossings
-    ]
-    if overtaken:
-        return "; ".join(overtaken) + "."
-    sizes = [size_along(axis, size) for size, _ in pair.ratios]
-    span = f"{axis} {sizes[0]}" + ("" if len(sizes) == 1 else f" to {sizes[-1]}")
-    slower = next((sign for sign in pair.signs if sign), 0)
-    a, b = names[pair.a], names[pair.b]
-    if not slower:
-        return f"no significant difference between {a} and {b} ({span})."
-    winner, loser = (b, a) if slower > 0 else (a, b)
-    equal = [size for size, sign in zip(sizes, pair.signs, strict=True) if not sign]
-    where = f"at {span}, but not significantly at {listed(equal)}" if equal else f"at every size ({span})"
-    return f"{winner} is faster than {loser} {where}."
+def _is_downloaded(row: Row) -> bool:
+    return row.workload.has_real_data and row.origin.config.data == "real"

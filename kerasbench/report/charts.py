@@ -1,14 +1,12 @@
-"""Which charts there are: ratios to the fastest, the parts of an epoch, and the curves of a sweep."""
+"""Which charts there are: ratios to the fastest, the candidates of a race, the parts of an epoch, curves, soaks."""
 
 import itertools
 import statistics
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from kerasbench.analysis.breakdown import StepBreakdown
 from kerasbench.analysis.cases import Row
-from kerasbench.analysis.estimates import Estimate, mean
+from kerasbench.analysis.estimates import Amount, Estimate, mean
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import NS_PER_MS
 from kerasbench.analysis.race import Race
@@ -16,233 +14,275 @@ from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.series import SizeSeries
 from kerasbench.analysis.soak import Soak
 from kerasbench.protocol.columns import Column
-from kerasbench.report.figures import duration, failed, names, percent, place_of, timed_in, times, took
+from kerasbench.report.kinds import FEW, Ranked, by_kind, compared, winner
 from kerasbench.report.sections import (
-    LEVEL,
-    LINEAR_UP_TO,
+    TORN,
     Bar,
     BarChart,
     BarGroup,
     Crossover,
+    Dot,
+    DotChart,
+    DotLine,
     Line,
     LineChart,
+    Look,
     Panel,
     Piece,
 )
-from kerasbench.text import MIB
+from kerasbench.report.words import duration, names, percent, place_of, timed_in, times, took
+from kerasbench.results.record import Record
+from kerasbench.text import MIB, count, whole_gib
 
 # Okabe and Ito's palette, without black and yellow: people who are colour-blind can tell these colours apart, on white
-# and on black.
-BACKEND_COLOURS = {"jax": "#0072B2", "tensorflow": "#D55E00", "torch": "#009E73"}
-OTHER_COLOURS = ("#CC79A7", "#E69F00", "#56B4E9", "#999999")
+# and on black. Shapes and names tell them apart where there is no colour.
+LOOKS = {
+    "jax": Look("#0072B2", "circle"),
+    "tensorflow": Look("#D55E00", "square"),
+    "torch": Look("#009E73", "triangle"),
+}
+OTHER_LOOKS = [Look(colour, "diamond") for colour in ("#CC79A7", "#E69F00", "#56B4E9", "#999999")]
 PALER, PALEST = 0.55, 0.25  # another device or option of a backend has its colour, each paler than the one before
-
-RATIO_CAPTION = "Time of a {} relative to the fastest. Shorter is better."
-LOGARITHMIC = " Logarithmic scale."
-FASTEST = 1.0
-LONGEST_INTERVAL = 1.5  # times the longest bar: the rest of a wider one is cut off, and only its numbers tell
 ROOM = 1.02  # an interval's end is still seen
 
-EPOCH_CAPTION = "Where the time of an epoch goes. In each group the longest epoch fills the width."
 # None of them is a backend's colour; black letters can be read on each.
 PIECE_COLOURS = {
     "computation": "#56B4E9",
     "Python and framework": "#E69F00",
-    "feeding": "#CC79A7",
-    "once an epoch": "#999999",
+    "input pipeline": "#CC79A7",
+    "fixed cost per epoch": "#999999",
 }
 WORTH_A_LABEL = 0.12  # of the width: a narrower piece has no room for its percentage
-
-CURVE_CAPTION = "Time of a step inside an epoch, in ms, over size. Both axes are logarithmic."
-CURVE_INTERVALS = " Vertical lines: 95 % intervals."
-
-
-class Look(NamedTuple):
-    colour: str
-    opacity: float
+MOST_POINTS = 60
 
 
 def looks(columns: Iterable[Column]) -> dict[Column, Look]:
-    """Return how each column looks beside the others."""
+    """Return how each configuration looks beside the others."""
     unique = list(dict.fromkeys(columns))
     return dict(zip(unique, looks_of([column.backend for column in unique]), strict=True))
 
 
 def looks_of(backends: Sequence[str]) -> list[Look]:
-    """Return how columns of these backends look beside each other."""
-    colours = dict(BACKEND_COLOURS)
-    others = sorted(set(backends) - set(colours))
-    colours |= zip(others, itertools.cycle(OTHER_COLOURS), strict=False)
-    seen: Counter[str] = Counter()
+    """Return how configurations of these backends look beside each other."""
+    known = dict(LOOKS)
+    known |= zip(sorted(set(backends) - set(known)), itertools.cycle(OTHER_LOOKS), strict=False)
+    seen: dict[str, int] = {}
     result = []
     for backend in backends:
-        colour = colours[backend]
-        result.append(Look(colour, max(PALEST, PALER ** seen[colour])))
-        seen[colour] += 1
+        look = known[backend]
+        result.append(Look(look.colour, look.shape, max(PALEST, PALER ** seen.get(backend, 0))))
+        seen[backend] = seen.get(backend, 0) + 1
     return result
 
 
-def ratios(found: Findings) -> BarChart | None:
-    """Return the bars of each row in which columns were compared; None where there is none."""
-    rows = compared(found)
-    if not rows:
+def where(record: Record) -> str:
+    """Return the machine and the date, as a caption says them."""
+    machine = record.machine
+    parts = [machine.chip, count(machine.cores, "logical CPU"), whole_gib(machine.memory_bytes), *machine.gpus]
+    return f"{', '.join(parts)}, {record.started[:10]}"
+
+
+def ratios(found: Findings, title: str) -> BarChart | DotChart | None:
+    """Return bars for up to four workloads, and a line with dots for each of more; None where nothing was compared."""
+    ranked = compared(found.plain)
+    if not ranked:
         return None
-    columns = found.plain.columns
+    columns = [column for column in found.plain.columns if column.competes]
+    if len(ranked) > FEW:
+        return _dots(found, ranked, columns, title)
     named, seen = names(columns), looks(columns)
-    bars = [
-        [_bar(row, ranking, column, named[column], seen[column]) for column in columns if column in row.cases]
-        for row, ranking in rows
-    ]
-    return _on_one_scale([row for row, _ in rows], bars)
-
-
-def _on_one_scale(rows: Sequence[Row], bars: Sequence[Sequence[Bar]]) -> BarChart:
-    """Return the ratios of each row."""
-    longest = max(bar.size for group in bars for bar in group)
-    highest = max(bar.high or 0.0 for group in bars for bar in group)
-    end = min(max(longest, highest), longest * LONGEST_INTERVAL) * ROOM
-    logarithmic = end > LINEAR_UP_TO
-    caption = RATIO_CAPTION.format(timed_in(rows)) + (LOGARITHMIC if logarithmic else "")
-    groups = [BarGroup(row.label, group, end) for row, group in zip(rows, bars, strict=True)]
-    return BarChart(caption, groups, reference=FASTEST, logarithmic=logarithmic)
-
-
-def ladder(races: Sequence[Race]) -> BarChart:
-    """Return the bars of each race: every candidate that was measured, the winner first."""
     groups = []
-    for one in races:
-        measured = [standing for standing in one.standings if standing.failure is None]
-        named = names([standing.column for standing in measured])
-        seen = looks(standing.column for standing in sorted(measured, key=lambda each: each.column.order))
-        bars = []
-        for standing in measured:
-            column, ratio = standing.column, standing.ratio
-            piece = Piece(named[column], ratio.value if ratio else FASTEST, seen[column].colour)
-            interval = (ratio.low, ratio.high) if ratio else (None, None)
-            shown = times(ratio) if ratio else "1×"
-            is_first = column == one.leader
-            bars.append(Bar(named[column], shown, [piece], column.backend, *interval, is_first, seen[column].opacity))
-        groups.append(bars)
-    return _on_one_scale([one.row for one in races], groups)
+    for row, ranking in ranked:
+        own_bars = []
+        for column in columns:
+            ratio = 1.0 if column == ranking.fastest else None
+            interval = ranking.over_fastest(column)
+            value = interval.value if interval else ratio
+            if value is not None:
+                text = times(interval) if interval else _time(row, column)
+                own = (interval.low, interval.high) if interval else (None, None)
+                strong = column == winner(ranking)
+                rounds = interval.trials if interval else row.rounds
+                own_bars.append(bar(named[column], text, value, own, seen[column], column.backend, rounds, strong))
+        groups.append((row.label, own_bars))
+    what = timed_in(row for row, _ in ranked)
+    return bars(title, f"Time per {what}, relative to the fastest (shorter is better). {where(found.record)}.", groups)
 
 
-def compared(found: Findings) -> list[tuple[Row, Ranking]]:
-    """Return the rows in which columns were compared, with who is fastest."""
-    return [(row, ranking) for row, ranking in found.plain.ranked if ranking.comparisons]
+def _time(row: Row, column: Column) -> str:
+    estimate = row.cases[column].estimate(row.headline)
+    return took(estimate, row.headline) if estimate else ""
 
 
-def _bar(row: Row, ranking: Ranking, column: Column, name: str, look: Look) -> Bar:
-    if column == ranking.fastest:
-        piece = Piece(name, FASTEST, look.colour)
-        strong = ranking.first is not None and ranking.proven
-        return Bar(name, _fastest(row, ranking), [piece], column.backend, strong=strong, opacity=look.opacity)
+def bar(
+    name: str,
+    text: str,
+    value: float,
+    interval: tuple[float | None, float | None],
+    look: Look,
+    backend: str,
+    rounds: int,
+    strong: bool = False,
+) -> Bar:
+    tip = f"{name}: {text}, {count(rounds, 'round')}"
+    return Bar(name, text, [Piece(name, value, look.colour)], backend, *interval, strong, look.opacity, tip)
+
+
+def bars(title: str, caption: str, groups: Sequence[tuple[str, Sequence[Bar]]]) -> BarChart:
+    """Return bars on one scale, from zero; what is beyond TORN is torn."""
+    drawn = [one for _, group in groups for one in group]
+    inside = [one for one in drawn if one.size <= TORN]
+    torn = len(inside) < len(drawn)
+    end = TORN if torn else max(1.0, *(max(one.size, min(one.high or 0.0, 1.5 * one.size)) for one in inside)) * ROOM
+    caption = f"{caption} Lines: 95 % intervals." if any(one.low is not None for one in drawn) else caption
+    caption = f"{caption} A torn bar is longer than {TORN:.0f}×." if torn else caption
+    return BarChart(title, caption, [BarGroup(label, own, end) for label, own in groups])
+
+
+def _dots(found: Findings, ranked: Ranked, columns: Sequence[Column], title: str) -> DotChart:
+    named, seen = names(columns), looks(columns)
+    kinds = []
+    for kind, own in by_kind(ranked).items():
+        lines = []
+        for row, ranking in own:
+            dots = [
+                dot
+                for column in columns
+                if (dot := _dot(row, ranking, column, named[column], seen[column])) is not None
+            ]
+            lines.append(DotLine(row.label, dots, winner(ranking) is not None))
+        kinds.append((kind, lines))
+    what = timed_in(row for row, _ in ranked)
+    has_intervals = any(dot.low is not None for _, lines in kinds for line in lines for dot in line.dots)
+    caption = f"Time per {what}, relative to the fastest: 1× is the fastest, further left is better. Logarithmic scale."
+    caption += " Lines: 95 % intervals." if has_intervals else ""
+    return DotChart(title, f"{caption} {where(found.record)}.", kinds, [(named[one], seen[one]) for one in columns])
+
+
+def _dot(row: Row, ranking: Ranking, column: Column, name: str, look: Look) -> Dot | None:
     ratio = ranking.over_fastest(column)
-    if ratio is None:
-        found = row.cases[column].estimate(row.headline) if column in row.cases else None
-        return Bar(name, took(found, row) if found else failed(row, column).text, backend=column.backend)
-    mark = f"{LEVEL} " if column in ranking.level else ""
-    piece = Piece(name, ratio.value, look.colour)
-    return Bar(name, mark + times(ratio), [piece], column.backend, ratio.low, ratio.high, opacity=look.opacity)
-
-
-def _fastest(row: Row, ranking: Ranking) -> str:
-    """Return what stands at the fastest bar: that it is, as far as that is proven, and its time."""
-    assert ranking.fastest is not None  # or there would be no bar
-    found = row.cases[ranking.fastest].estimate(row.headline)
-    time = took(found, row) if found else ""
-    if ranking.level:
-        return f"{LEVEL} 1×, {time}"
-    if ranking.first is None:
-        return f"1×, {time}"
-    return f"{'fastest' if ranking.proven else 'looks fastest'}, {time}"
-
-
-def epoch_chart(found: Sequence[StepBreakdown]) -> BarChart | None:
-    """Return a group for each scenario, a bar for each of its columns; None where nothing was explained."""
-    if not found:
+    if ratio is None and column != ranking.fastest:
         return None
-    named = names(dict.fromkeys(one.column for one in found))
-    labels = dict.fromkeys(one.row.label for one in found)
+    text = times(ratio) if ratio else _time(row, column)
+    rounds = ratio.trials if ratio else row.rounds
+    tip = f"{row.label}, {name}: {text}, {count(rounds, 'round')}"
+    low, high = (ratio.low, ratio.high) if ratio else (None, None)
+    return Dot(name, column.backend, look, ratio.value if ratio else 1.0, low, high, tip)
+
+
+def candidates(race: Race, title: str) -> BarChart:
+    """Return the bars of a race: every candidate that was measured, the fastest first."""
+    measured = [one for one in race.standings if one.failure is None and (one.ratio or one.column == race.leader)]
+    named = names([standing.column for standing in measured])
+    seen = looks(standing.column for standing in sorted(measured, key=lambda standing: standing.column.order))
+    drawn = []
+    for standing in measured:
+        column, ratio = standing.column, standing.ratio
+        estimate = race.row.cases[column].estimate(race.metric)
+        text = times(ratio) if ratio else took(estimate, race.metric) if estimate else ""
+        interval = (ratio.low, ratio.high) if ratio else (None, None)
+        strong = column == race.leader and race.is_over
+        value = ratio.value if ratio else 1.0
+        drawn.append(bar(named[column], text, value, interval, seen[column], column.backend, standing.rounds, strong))
+    return bars(title, "Time relative to the fastest (shorter is better).", [(race.row.label, drawn)])
+
+
+def epoch_chart(breakdowns: Sequence[StepBreakdown], title: str) -> BarChart | None:
+    """Return a group for each workload, a bar for each of its configurations; None where nothing was explained."""
+    if not breakdowns:
+        return None
+    named = names(dict.fromkeys(breakdown.column for breakdown in breakdowns))
     groups = []
-    for label in labels:
-        breakdowns = [one for one in found if one.row.label == label]
-        end = max(sum(_sizes_ms(one).values()) for one in breakdowns)
-        groups.append(BarGroup(label, [_epoch_bar(one, named[one.column], end) for one in breakdowns], end))
-    return BarChart(EPOCH_CAPTION, groups, legend=list(PIECE_COLOURS.items()))
+    for label in dict.fromkeys(breakdown.row.label for breakdown in breakdowns):
+        own = [breakdown for breakdown in breakdowns if breakdown.row.label == label]
+        end = max(sum(parts_ms(breakdown).values()) for breakdown in own)
+        groups.append(BarGroup(label, [_epoch_bar(breakdown, named[breakdown.column], end) for breakdown in own], end))
+    caption = "Where the time of an epoch goes. In each group the longest epoch fills the width."
+    return BarChart(title, caption, groups, legend=list(PIECE_COLOURS.items()))
 
 
-def _epoch_bar(one: StepBreakdown, name: str, end: float) -> Bar:
+def _epoch_bar(breakdown: StepBreakdown, name: str, end: float) -> Bar:
     pieces = [
-        Piece(part, ms, PIECE_COLOURS[part], percent(ms / one.epoch_ms.value) if ms > WORTH_A_LABEL * end else "")
-        for part, ms in _sizes_ms(one).items()
+        Piece(part, ms, PIECE_COLOURS[part], percent(ms / breakdown.epoch_ms.value) if ms > WORTH_A_LABEL * end else "")
+        for part, ms in parts_ms(breakdown).items()
         if ms > 0
     ]
-    return Bar(name, duration(one.epoch_ms.value * NS_PER_MS), pieces, backend=one.column.backend)
+    text = duration(breakdown.epoch_ms.value * NS_PER_MS)
+    return Bar(name, text, pieces, breakdown.column.backend, tip=f"{name}: an epoch takes {text}")
 
 
-def _sizes_ms(one: StepBreakdown) -> dict[str, float]:
-    """Return what each part has of an epoch; a part that was not seen has nothing."""
-    of_steps = {"computation": one.computation_ms, "Python and framework": one.framework_ms, "feeding": one.feeding_ms}
-    found = {part: ms.value * one.steps for part, ms in of_steps.items()}
-    found["once an epoch"] = one.overhead_ms.value
-    return {part: max(0.0, ms) for part, ms in found.items()}
+def amounts(breakdown: StepBreakdown) -> dict[str, tuple[Amount, int]]:
+    """Return the parts of an epoch: what each takes, in ms, and how many times in an epoch."""
+    of_step = (breakdown.computation_ms, breakdown.framework_ms, breakdown.feeding_ms)
+    parts = [*((amount, breakdown.steps) for amount in of_step), (breakdown.overhead_ms, 1)]
+    return dict(zip(PIECE_COLOURS, parts, strict=True))
 
 
-def curves(found: Findings) -> LineChart | None:
+def parts_ms(breakdown: StepBreakdown) -> dict[str, float]:
+    """Return what each part has of an epoch; one that is too small to measure has nothing."""
+    return {
+        name: amount.value * each if amount.sign == 1 else 0.0 for name, (amount, each) in amounts(breakdown).items()
+    }
+
+
+def curves(found: Findings, title: str) -> LineChart | None:
     """Return a panel for each workload and axis that was swept, but where no step was measured; None without any."""
     panels = [panel for series in found.sweeps if (panel := _panel(series)).lines]
     if not panels:
         return None
     known = any(step.low is not None for panel in panels for line in panel.lines for _, step in line.points)
-    return LineChart(CURVE_CAPTION + (CURVE_INTERVALS if known else ""), panels)
+    intervals = " Vertical lines: 95 % intervals." if known else ""
+    axes = listed_axes(panels)
+    return LineChart(
+        title, f"Time per step by {axes}, both axes logarithmic.{intervals} {where(found.record)}.", panels
+    )
+
+
+def listed_axes(panels: Sequence[Panel]) -> str:
+    named = {"batch": "batch size", "width": "width"}
+    return " and ".join(dict.fromkeys(named.get(panel.axis, panel.axis) for panel in panels))
 
 
 def _panel(series: SizeSeries) -> Panel:
     steps_ms = {column: series.steps_ms(column) for column in series.columns}
     measured = [column for column, steps in steps_ms.items() if steps]
     named, seen = names(measured), looks(measured)
-    lines = [
-        Line(named[column], seen[column].colour, steps_ms[column], column.backend, seen[column].opacity)
-        for column in measured
-    ]
+    lines = [Line(named[column], seen[column], steps_ms[column], column.backend) for column in measured]
     crossovers = [
-        Crossover(one.at, one.interval, f"crossover at {place_of(one, series.axis)}")
+        Crossover(crossing.at, crossing.interval, place_of(crossing, series.axis))
         for duel in series.duels
-        for one in duel.crossings
+        for crossing in duel.crossings
     ]
     return Panel(series.label, series.axis, lines, crossovers)
 
 
-SOAK_CAPTION = "Memory of the process, and the time of a unit over that of the control, over the minutes of the run."
-MOST_POINTS = 60
-
-
-def soaked(found: Sequence[Soak]) -> LineChart | None:
-    """Return panels for each row of a soak: memory, the device's where it is told, and times over the control's."""
-    named = names(one.column for one in found)
+def soaked(soaks: Sequence[Soak], title: str) -> LineChart | None:
+    """Return panels for each workload of a soak: memory, the device's where it is known, times over the control's."""
+    named = names(soak.column for soak in soaks)
     styles = looks(list(named))
     panels = []
-    for label in dict.fromkeys(one.row.label for one in found):
-        own = [one for one in found if one.row.label == label]
-        memory = [(one, [(minute, held / MIB) for minute, held in one.held_bytes]) for one in own]
-        on_device = [(one, [(minute, held / MIB) for minute, held in one.held_on_device]) for one in own]
+    for label in dict.fromkeys(soak.row.label for soak in soaks):
+        own = [soak for soak in soaks if soak.row.label == label]
+        memory = [(soak, [(minute, held / MIB) for minute, held in soak.held_bytes]) for soak in own]
+        on_device = [(soak, [(minute, held / MIB) for minute, held in soak.held_on_device]) for soak in own]
         for what, unit, series in (
             ("memory", "MiB", memory),
             ("device memory", "MiB", on_device),
-            ("time over the control's", "×", [(one, one.ratios) for one in own]),
+            ("time relative to a process that rests", "×", [(soak, soak.ratios) for soak in own]),
         ):
-            lines = []
-            for one, points in series:
-                colour, opacity = styles[one.column]
-                if points:
-                    lines.append(Line(named[one.column], colour, _thinned(points), one.column.backend, opacity))
+            lines = [
+                Line(named[soak.column], styles[soak.column], _thinned(points), soak.column.backend)
+                for soak, points in series
+                if points
+            ]
             if lines:
                 panels.append(Panel(label, "minutes", lines, unit=unit, linear=True, what=what))
-    return LineChart(SOAK_CAPTION, panels) if panels else None
+    caption = "Memory of the process, and time relative to a second process that mostly rests, over the run."
+    return LineChart(title, caption, panels) if panels else None
 
 
 def _thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, Estimate]]:
-    """Return the means of so many parts as a picture can show."""
+    """Return the means of so many parts as a chart can show."""
     each = -(-len(points) // MOST_POINTS)
     parts = [points[first : first + each] for first in range(0, len(points), each)]
     return [(statistics.fmean(at for at, _ in part), mean([value for _, value in part])) for part in parts]

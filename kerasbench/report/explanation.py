@@ -1,136 +1,143 @@
-"""Where an epoch's time goes, in plain language: every sentence with its number."""
+"""Where an epoch's time goes: the share of each part, and what would make an epoch shorter."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
-from kerasbench.analysis.breakdown import Advice, Help, StepBreakdown
-from kerasbench.analysis.estimates import Amount, Estimate
-from kerasbench.analysis.rankings import BreakEven, believed
+from kerasbench.analysis.breakdown import Help, StepBreakdown
+from kerasbench.analysis.estimates import Amount, LogEstimate
+from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.metrics import NS_PER_MS
+from kerasbench.analysis.rankings import believed
 from kerasbench.report import charts
-from kerasbench.report.figures import NOT_ABOVE_ZERO, percent, three_digits, whole_steps
-from kerasbench.report.sections import Section
+from kerasbench.report.sections import Cell, Section, Table, Words
+from kerasbench.report.words import (
+    Names,
+    duration,
+    listed,
+    names,
+    percent,
+    three_digits,
+    times,
+    whole_steps,
+    with_range,
+)
 
 GIGA = 1e9
-MS_PER_S = 1000.0
 WORTH_SAYING = 0.05  # a step that takes so much more or less while its parts are measured is named
-
-
-def section(breakdowns: Sequence[StepBreakdown]) -> Section | None:
-    """Return a part for each case that was explained."""
-    parts = [
-        Section(f"{one.row.label}, {one.column.label}", lines=list(sentences(one)), folded=True) for one in breakdowns
-    ]
-    return Section("Where the time goes", parts=parts, chart=charts.epoch_chart(breakdowns)) if parts else None
-
-
-@dataclass(frozen=True)
-class Wording:
-    """How a cost is worded. It is a difference of two measured times, and may be negative."""
-
-    above: str  # significantly above zero
-    below: str  # significantly below: no cost was seen
-    uncertain: str = ""  # not significantly above zero; empty: as above
-
-    def of(self, ms: Amount, above: str, a_step: str = "") -> str:
-        """Return the sentence; ``above`` is the amount in words if it is above zero."""
-        if ms.sign == 1:
-            return self.above.format(above)
-        if ms.sign == -1:
-            return self.below.format(_duration(-ms))
-        if ms.low is None or ms.high is None:
-            known = f"{three_digits(ms.value)} ms{a_step}, in too few rounds for an interval"
-        else:
-            known = f"{three_digits(ms.low)} to {three_digits(ms.high)} ms{a_step}"
-        return (self.uncertain or self.above).format(f"{NOT_ABOVE_ZERO} ({known})")
-
-
-ONCE = Wording(
-    "; {} is what each epoch costs once, validation included",
-    "; what each epoch costs once, validation included, was not seen: short epochs took {} less than the same number "
-    "of steady steps",
-    "; what each epoch costs once, validation included, is {}",
-)
-FEEDING = Wording(
-    "Feeding: {}: the extra time of a batch from arrays, compared with a prepared batch.",
-    "Feeding: no cost was seen; from arrays a step took {} less than with a prepared batch.",
-)
-FRAMEWORK = Wording(
-    "Python and framework: {}: what fit does around the compiled step.",
-    "Python and framework: no cost was seen; in fit a step took {} less than alone.",
-)
-COMPILING = Wording(
-    "The first step takes {} longer than the same call later: tracing and compiling.",
-    "The first step takes {} less than the same call later: no compiling was seen.",
-    "Tracing and compiling are {}: the time of the first step, minus that of the same call later.",
-)
-WARMING = Wording(
-    "Until it was steady, the training took {} longer than the same number of steady steps. The first epoch pays this "
-    "once.",
-    "Until it was steady, the training took {} less than the same number of steady steps.",
-    "The cost of warming up is {}: the time until the training was steady, minus that of the same number of steady "
-    "steps.",
-)
-
+UNSEEN = "too small to measure"
 ADVICE = {
-    Help.BATCH: "A larger batch would help: {options} needs {left} for each sample.",
-    Help.JIT: "{options} would help: a step needs {left}.",
-    Help.DEVICE: "Another device would help: on {column} a step needs {left}.",
-    Help.PREPARED: "Prepared data would help: with prepared batches, a step needs {left}.",
+    Help.BATCH: "a larger batch ({options})",
+    Help.JIT: "{options}",
+    Help.DEVICE: "{column}",
+    Help.PREPARED: "data that are prepared before training",
 }
 
 
-def sentences(one: StepBreakdown) -> Iterator[str]:
-    """Yield the sentences of one case: first those of the epoch, then those of the step."""
-    overhead = one.overhead_ms
-    share = f"{_duration(overhead)} of it ({percent(overhead.value / one.epoch_ms.value)})"
-    yield f"An epoch of {one.steps:,} full steps takes {_duration(one.epoch_ms)}{ONCE.of(overhead, share)}."
-    yield FEEDING.of(one.feeding_ms, _step(one, one.feeding_ms), " a step")
-    yield FRAMEWORK.of(one.framework_ms, _step(one, one.framework_ms), " a step")
-    computing = "Keras' own step alone, on a batch that is already on the device"
-    yield f"Computation: {_step(one, one.computation_ms)}: {computing}."
-    if abs(one.later.value - 1) > WORTH_SAYING:
-        times = f"{three_digits(one.later.value)} times as long{_within(one.later, 1, '')}"
-        yield f"When the parts were measured, a step took {times} as before. The parts are shares of the step before."
-    if one.rate is not None and one.peak is not None:
-        rate, peak = three_digits(one.rate.value / GIGA), three_digits(one.peak.value / GIGA)
-        yield (
-            f"The step computes {rate} GFLOP/s, {percent(one.rate.value / one.peak.value)} of the {peak} that matrix "
-            "products reach on this device in the same precision."
-        )
-    if one.compile_ms is not None:
-        yield COMPILING.of(one.compile_ms, _duration(one.compile_ms))
-    yield from (_repaid(one, paid) for paid in one.repaid)
-    yield WARMING.of(one.warming_ms, _duration(one.warming_ms))
-    yield from (_advice(advice) for advice in one.advice)
-    if not believed(one.row):
-        yield "No advice: a column measured twice differs from itself."
-    elif not one.advice:
-        yield "Nothing that was measured is proven to make it faster."
+def title(found: Findings) -> str:
+    """Return ``mnist_dense: the largest part of an epoch is computation on JAX (67 %)``."""
+    named = names(breakdown.column for breakdown in found.breakdowns)
+    largest: dict[tuple[str, str], list[str]] = {}
+    for breakdown in found.breakdowns:
+        shares = _shares(breakdown)
+        part = max(shares, key=lambda name: shares[name])
+        what = f"the largest part of an epoch is {part}" if shares[part] else "every part is too small to measure"
+        share = f" ({percent(shares[part])})" if shares[part] else ""
+        largest.setdefault((breakdown.row.label, what), []).append(f"{named[breakdown.column]}{share}")
+    return "; ".join([f"{label}: {what} on {listed(who)}" for (label, what), who in largest.items()][:3])
 
 
-def _repaid(one: StepBreakdown, paid: BreakEven) -> str:
-    rival, repays = (paid.rival.label, "it") if paid.slow_start == one.column else ("it", paid.slow_start.label)
-    extra, steps = three_digits(paid.extra_ms), whole_steps(paid.steps)
-    return f"Against {rival}, {repays} repays its longer first step ({extra} ms) after {steps}."
+def _shares(breakdown: StepBreakdown) -> dict[str, float]:
+    return {name: ms / breakdown.epoch_ms.value for name, ms in charts.parts_ms(breakdown).items()}
 
 
-def _advice(advice: Advice) -> str:
-    left = f"{percent(advice.left.value)} of today's time{_within(advice.left, 100, ' %')}"
-    return ADVICE[advice.what].format(column=advice.column.label, options=advice.column.options.label, left=left)
+def section(found: Findings) -> Section | None:
+    """Return the chart, and a table with the share of each part and its time."""
+    if not found.breakdowns:
+        return None
+    named = names(breakdown.column for breakdown in found.breakdowns)
+    rows = [
+        [Cell(breakdown.row.label), Cell(named[breakdown.column]), _epoch(breakdown), *_cells(breakdown)]
+        for breakdown in found.breakdowns
+    ]
+    headers = ["workload", "configuration", "an epoch", *charts.PIECE_COLOURS]
+    notes: list[Words] = [
+        "Of an epoch's time; in brackets ms per step, of the fixed cost ms per epoch (95 % intervals). Computation: "
+        "Keras' own step on a batch on the device. Python and framework: what fit does around it. Input pipeline: the "
+        "extra time of a batch from arrays. Fixed cost: what each epoch costs once, validation included."
+    ]
+    called = names(found.summary.columns)
+    lines = [line for breakdown in found.breakdowns for line in _advice(breakdown, called)]
+    chart = charts.epoch_chart(found.breakdowns, title(found))
+    return Section("Where the time goes", chart=chart, table=Table(headers, rows), notes=notes, lines=lines)
 
 
-def _step(one: StepBreakdown, part: Amount) -> str:
-    return f"{three_digits(part.value)} ms a step{_within(part, 1, ' ms')}, {percent(one.share(part))} of the epoch"
+def _epoch(breakdown: StepBreakdown) -> Cell:
+    ms = breakdown.epoch_ms.value
+    return Cell(duration(ms * NS_PER_MS), ms)
 
 
-def _duration(ms: Amount) -> str:
-    if ms.value < MS_PER_S:
-        return f"{three_digits(ms.value)} ms{_within(ms, 1, ' ms')}"
-    return f"{three_digits(ms.value / MS_PER_S)} s{_within(ms, 1 / MS_PER_S, ' s')}"
+def _cells(breakdown: StepBreakdown) -> Iterator[Cell]:
+    shares = _shares(breakdown)
+    for name, (amount, _) in charts.amounts(breakdown).items():
+        if amount.sign == 1:
+            yield Cell(f"{percent(shares[name])} ({_brief(amount)})", shares[name])
+        else:
+            yield Cell(UNSEEN)
 
 
-def _within(found: Estimate, factor: float, unit: str) -> str:
-    """Return `` (0.35 to 0.41 ms)``, empty without an interval. What is above zero is nowhere below it."""
-    if found.low is None or found.high is None:
-        return ""
-    return f" ({three_digits(max(0.0, found.low) * factor)} to {three_digits(found.high * factor)}{unit})"
+def _brief(amount: Amount) -> str:
+    if amount.low is None or amount.high is None:
+        return f"{three_digits(amount.value)} ms"
+    return f"{three_digits(amount.value)} ms, {three_digits(max(0.0, amount.low))}–{three_digits(amount.high)}"
+
+
+def sentences(breakdown: StepBreakdown) -> list[str]:
+    """Return where the time of a case goes, and what would help."""
+    called = names([breakdown.column, *(advice.column for advice in breakdown.advice)])
+    seen = [f"{percent(share)} {part}" for part, share in _shares(breakdown).items() if share]
+    epoch = duration(breakdown.epoch_ms.value * NS_PER_MS)
+    case = f"{breakdown.row.label} on {called[breakdown.column]}"
+    return [f"{case}: an epoch takes {epoch}: {listed(seen)}.", *_advice(breakdown, called)]
+
+
+def _advice(breakdown: StepBreakdown, called: Names) -> Iterator[str]:
+    name = called[breakdown.column]
+    if not believed(breakdown.row):
+        yield f"{name}: no advice, because the same configuration measured twice differs from itself."
+    elif not breakdown.advice:
+        yield f"{name}: nothing that was measured makes it clearly faster."
+    for advice in breakdown.advice:
+        what = ADVICE[advice.what].format(column=called.get(advice.column, ""), options=advice.column.options.label)
+        unit = "sample" if advice.what is Help.BATCH else "step"
+        yield f"{name}: with {what} a {unit} takes {times(advice.left)} as long."
+
+
+def details(found: Findings) -> Iterator[Section]:
+    """Yield what else was measured of each case: compiling, warming up, floating-point operations, when they pay."""
+    called = names(found.summary.columns)
+    for breakdown in found.breakdowns:
+        case = f"{breakdown.row.label} on {called[breakdown.column]}"
+        heading = f"{case}: first step, warm-up and floating-point operations"
+        yield Section(heading, lines=list(_more(breakdown, called)), folded=True)
+
+
+def _more(breakdown: StepBreakdown, called: Names) -> Iterator[str]:
+    if _changed(breakdown.later):
+        yield f"While the parts were measured, a step took {times(breakdown.later)} as long as before."
+    if breakdown.rate is not None and breakdown.peak is not None:
+        rate, peak = three_digits(breakdown.rate.value / GIGA), three_digits(breakdown.peak.value / GIGA)
+        share = percent(breakdown.rate.value / breakdown.peak.value)
+        most = f"{share} of the {peak} GFLOP/s of matrix multiplications in its precision"
+        yield f"The step computes {rate} GFLOP/s, {most}."
+    if breakdown.compile_ms is not None:
+        known = breakdown.compile_ms.sign == 1
+        yield f"Tracing and compiling take {with_range(breakdown.compile_ms, 'ms') if known else UNSEEN}."
+    for paid in breakdown.repaid:
+        slow, rival = (called.get(column, column.label) for column in (paid.slow_start, paid.rival))
+        extra, steps = three_digits(paid.extra_ms), whole_steps(paid.steps)
+        yield f"{slow} makes up for its longer first step ({extra} ms more than {rival}) after {steps}."
+    known = breakdown.warming_ms.sign == 1
+    yield f"Warming up costs {with_range(breakdown.warming_ms, 'ms') if known else UNSEEN}, once."
+
+
+def _changed(later: LogEstimate) -> bool:
+    return abs(later.value - 1) > WORTH_SAYING

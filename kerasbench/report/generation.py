@@ -1,6 +1,5 @@
-"""How fast models write texts: the table of new tokens, and who wrote something else than the others."""
+"""How fast models generate tokens: the table of new tokens, and which configuration generates others."""
 
-import dataclasses
 from collections.abc import Iterator
 
 from kerasbench.analysis.cases import Row
@@ -8,23 +7,19 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.generation import Divergence, Tokens, Writer, divergences, written
 from kerasbench.analysis.metrics import BY_NAME, RATE, WRITES
 from kerasbench.protocol.columns import Column
-from kerasbench.report.figures import value
-from kerasbench.report.sections import EMPTY, Cell, Section, Table, texts
+from kerasbench.report.details import value
+from kerasbench.report.sections import EMPTY, Cell, Section, Table, Words, texts
+from kerasbench.report.words import names
 from kerasbench.text import count
 
 NO_LINE = 10  # % of what the line rises by; of times that grow with each token it is about 17
-FIGURES = ("ttft_ms", "tpot_ms", "tokens_per_s", RESIDUAL := "residual")
-NOTES = (
-    "t(k): the time until each text of the batch has k new tokens. TTFT (time to first token) = t(1). TPOT (time per "
-    "output token) = the slope of t(k) by least squares.",
-    "tokens/s = batch / TPOT. Residual: the largest distance of a t(k) from that line, as a share of its rise.",
-    f"⚠: a residual above {NO_LINE} %. Those times are no line, and TPOT is only its average slope.",
+METRICS = ("ttft_ms", "tpot_ms", "tokens_per_s", RESIDUAL := "residual")
+NOTE = (
+    "TTFT: time to the first token. TPOT: time per output token after it, as the slope of a line. Residual: the "
+    f"largest distance from that line, as a share of its rise; above {NO_LINE} % (⚠) TPOT is only an average."
 )
-BY_CALLS = (
-    "model(x): a call on the whole text for each token, without a cache. The likeliest word goes to its end, and the "
-    "first one drops out. A token counts once the host knows it."
-)
-BY_ITS_OWN = "generate: the scenario's own function, called anew for some numbers of new tokens from one on."
+BY_CALLS = "model(x): a call on the whole sequence for each token, without a cache; the next token is chosen greedily."
+BY_ITS_OWN = "generate: the scenario's own function."
 
 
 def new_tokens(found: Findings) -> Section | None:
@@ -32,12 +27,13 @@ def new_tokens(found: Findings) -> Section | None:
     if not rows:
         return None
     columns = found.plain.columns
-    lines = [line for row in rows for line in _lines(row, columns)]
-    wrote = {way for row in rows for _, way in _wrote(row)}
-    ways = ([BY_ITS_OWN] if "own" in wrote else []) + ([BY_CALLS] if wrote - {"own"} else [])
-    table = Table(["scenario", "figure", *(column.label for column in columns)], lines)
-    said = [f"{row.label}: {sentence}" for row in rows for sentence in _compared(_wrote(row))]
-    return Section("New tokens", table=table, lines=said, notes=[*NOTES, *ways])
+    ways = {way for row in rows for _, way in _wrote(row)}
+    notes: list[Words] = [NOTE, *([BY_ITS_OWN] if "own" in ways else []), *([BY_CALLS] if ways - {"own"} else [])]
+    table = Table(
+        ["workload", "metric", *names(columns).values()], [line for row in rows for line in _lines(row, columns)]
+    )
+    compared = [f"{row.label}: {sentence}" for row in rows for sentence in _compared(_wrote(row))]
+    return Section("How fast are tokens generated?", table=table, lines=compared, notes=notes)
 
 
 def _wrote(row: Row) -> dict[Writer, Tokens]:
@@ -47,26 +43,28 @@ def _wrote(row: Row) -> dict[Writer, Tokens]:
 
 def _lines(row: Row, columns: list[Column]) -> Iterator[list[Cell]]:
     for way in WRITES:
-        for figure in FIGURES:
-            metric = BY_NAME[f"generate_{way}_{figure}"]
-            values = [value(row, column, metric.name) for column in columns]
-            if figure == RESIDUAL:
-                values = [dataclasses.replace(cell, warned=(cell.value or 0.0) > NO_LINE) for cell in values]
-            if any(cell != EMPTY for cell in values):
+        for name in METRICS:
+            metric = BY_NAME[f"generate_{way}_{name}"]
+            cells = [value(row, column, metric.name) for column in columns]
+            if name == RESIDUAL:
+                cells = [
+                    Cell(f"{cell.text} ⚠", cell.value) if (cell.value or 0.0) > NO_LINE else cell for cell in cells
+                ]
+            if any(cell != EMPTY for cell in cells):
                 unit = metric.unit if metric.unit == RATE else f" ({metric.unit})"
-                yield [*texts(row.label, metric.title + unit), *values]
+                yield [*texts(row.label, metric.title + unit), *cells]
 
 
 def _compared(wrote: dict[Writer, Tokens]) -> list[str]:
-    """Say whether all wrote the same, or where each of the others first differs."""
-    some = next(iter(wrote.values()))
-    size = f"{count(len(some[0]), 'new token')} of {count(len(some), 'text')}"
+    """Say whether all generated the same, or where each of the others first differs."""
+    tokens = next(iter(wrote.values()))
+    size = f"{count(len(tokens[0]), 'new token')} of {count(len(tokens), 'sequence')}"
     apart = divergences(wrote)
     if not apart:
-        return [f"all wrote the same {size}."] if len(wrote) > 1 else []
-    return [f"{_diverges(one)}." for one in apart]
+        return [f"all generated the same {size}."] if len(wrote) > 1 else []
+    return [f"{_diverges(divergence)}." for divergence in apart]
 
 
-def _diverges(one: Divergence) -> str:
-    ours, theirs = (f"{column.label} by {WRITES[way]}" for column, way in (one.writer, one.reference))
-    return f"{ours} differs from {theirs}, first at token {one.token} of text {one.text}"
+def _diverges(divergence: Divergence) -> str:
+    ours, theirs = (f"{column.label} by {WRITES[way]}" for column, way in (divergence.writer, divergence.reference))
+    return f"{ours} differs from {theirs}, first at token {divergence.token} of sequence {divergence.text}"

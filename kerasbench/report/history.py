@@ -1,4 +1,4 @@
-"""Ratios over time, as a page, a picture and a table that other tools read; and how a search for a version ended."""
+"""Ratios over time, as a page, a chart and a table that other tools read; and how a search for a version ended."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -6,18 +6,24 @@ from datetime import datetime
 from packaging.version import InvalidVersion, Version
 
 from kerasbench.analysis.bisect import Bisection, Outcome, Probe
-from kerasbench.analysis.estimates import Verdict, detectable
+from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.history import Point, Series
 from kerasbench.report.charts import looks_of
-from kerasbench.report.figures import estimated, percent, times, with_interval
 from kerasbench.report.pages import csv_of
-from kerasbench.report.sections import EMPTY, Cell, Line, LineChart, Page, Panel, Section, Table, texts
+from kerasbench.report.sections import EMPTY, Cell, Line, LineChart, Page, Panel, Section, Table, Words, texts
+from kerasbench.report.words import could_have_seen, times
 from kerasbench.text import count
 
 DATE, KERAS, BACKEND, COMMIT = "date", "keras", "backend", "commit"
+SAID = {
+    Verdict.SLOWER: "slower",
+    Verdict.FASTER: "faster",
+    Verdict.SAME: "tie",
+    Verdict.INCONCLUSIVE: "undecided",
+}
 SHORT_COMMIT = 9  # characters
 DAY_S = 86_400
-CAPTION = "Ratios of times within a run: above 1 the first takes longer. Vertical lines: 95 % intervals."
+CAPTION = "Time of the first configuration relative to the second, in one run each. Vertical lines: 95 % intervals."
 
 
 def page(found: Sequence[Series]) -> Page:
@@ -26,17 +32,17 @@ def page(found: Sequence[Series]) -> Page:
         [
             *texts(one.label, _title(one), point.started),
             *texts(*(_of(point, one, what) for what in (KERAS, BACKEND, COMMIT))),
-            estimated(point.ratio),
+            Cell(times(point.ratio), point.ratio.value),
         ]
         for one in found
         for point in one.points
     ]
-    columns = ["scenario", "ratio of", "run", "keras", "backend", "commit", "ratio"]
-    notes = [
-        "Each ratio is of one run, whose columns took turns. So both of its times are of the same moments.",
-        "Two runs have no verdict between them. To decide, measure two versions side by side: versus, or bisect.",
+    columns = ["workload", "configuration", "run", "keras", "backend", "commit", "takes"]
+    notes: list[Words] = [
+        "Both times of a ratio are of one run, whose configurations took turns. Between two runs nothing is decided: "
+        "measure two versions side by side with versus or bisect.",
     ]
-    return Page("", [Section("Ratios over time", table=Table(columns, rows), notes=notes)])
+    return Page("Ratios over time", [Section("", table=Table(columns, rows), notes=notes)])
 
 
 def chart(found: Sequence[Series], over: str = DATE) -> LineChart:
@@ -51,15 +57,15 @@ def chart(found: Sequence[Series], over: str = DATE) -> LineChart:
         place = _days(start) if over == DATE else _place(names, over)
         axis = f"days since {start[:10]}" if over == DATE else f"version of {over}" if over != COMMIT else COMMIT
         lines = []
-        for one, (colour, opacity) in zip(own, looks_of([one.backend for one in own]), strict=True):
+        for one, look in zip(own, looks_of([one.backend for one in own]), strict=True):
             points = sorted(((place(point, one), point.ratio) for point in one.points), key=lambda each: each[0])
-            lines.append(Line(_title(one), colour, points, one.backend, opacity))
+            lines.append(Line(_title(one), look, points, one.backend))
         panels.append(Panel(label, axis, lines, unit="×", linear=True, names=names))
-    return LineChart(CAPTION, panels)
+    return LineChart("Ratios over time", CAPTION, panels)
 
 
 def _title(one: Series) -> str:
-    return f"{one.column} over {one.over}"
+    return f"{one.column} relative to {one.over}"
 
 
 def _of(point: Point, one: Series, what: str) -> str:
@@ -110,21 +116,21 @@ def bisected(found: Bisection, versions: Sequence[str], case: str) -> Page:
     rows = [
         [
             Cell(versions[one.index]),
-            EMPTY if one.ratio is None else estimated(one.ratio),
-            EMPTY if one.control is None else estimated(one.control),
-            EMPTY if one.why else Cell(one.verdict, strong=one.verdict in (Verdict.SLOWER, Verdict.FASTER)),
+            EMPTY if one.ratio is None else Cell(times(one.ratio), one.ratio.value),
+            EMPTY if one.control is None else Cell(times(one.control), one.control.value),
+            EMPTY if one.why else Cell(SAID[one.verdict], strong=one.verdict in (Verdict.SLOWER, Verdict.FASTER)),
         ]
         for one in sorted(found.probes, key=lambda one: one.index)
     ]
     step = "prediction" if any(one.predicts for one in found.probes) else "training step"
-    notes = [
-        f"Each probe measured a version in turns with {versions[0]}: the time of a {step} over that with it, "
-        "with its 95 % interval.",
-        f"base / base: {versions[0]} over itself, in the same turns. It should be 1.",
+    notes: list[Words] = [
+        f"Each probe measured a version side by side with {versions[0]}: its time per {step}, relative to that "
+        f"(95 % interval). {versions[0]} again should take 1×.",
     ]
-    table = Table(["version", f"over {versions[0]}", "base / base", "verdict"], rows)
-    title = f"{case}: which version made it slower?" if case else "Which version made it slower?"
-    return Page("", [Section(title, sentences(found, versions), table, notes=notes)])
+    table = Table(["version", "takes", f"{versions[0]} again takes", "so it is"], rows)
+    answer, *others = sentences(found, versions)
+    title = f"{case}: {answer}" if case else answer
+    return Page(title.rstrip("."), [Section("", table=table, notes=notes, lines=others)])
 
 
 def brief(versions: Sequence[str]) -> list[str]:
@@ -145,7 +151,7 @@ def sentences(found: Bisection, versions: Sequence[str]) -> list[str]:
         return [f"{versions[found.slow]} is the first slow version{change}.", probes]
     if found.outcome is Outcome.NONE:
         between = " The versions in between were not measured." if len(versions) > 2 else ""
-        answer = f"{versions[-1]} is not significantly slower than {versions[0]}.{between}"
+        answer = f"{versions[-1]} is not clearly slower than {versions[0]}.{between}"
         return [f"{answer} {_of_last(last, versions)} {_could_see(last)}".strip(), probes]
     if len(found.probes) == 1:
         why = f"{versions[last.index]} cannot be compared: {last.why}." if last.why else _of_last(last, versions)
@@ -156,12 +162,9 @@ def sentences(found: Bisection, versions: Sequence[str]) -> list[str]:
 
 
 def _of_last(one: Probe, versions: Sequence[str]) -> str:
-    ratio = with_interval(one.ratio) if one.ratio else "unknown"
-    return f"{versions[one.index]} over {versions[0]} is {ratio}."
+    ratio = times(one.ratio) if one.ratio else "an unknown number of times"
+    return f"{versions[one.index]} takes {ratio} as long as {versions[0]}."
 
 
 def _could_see(one: Probe) -> str:
-    seen = detectable(one.ratio, one.effect) if one.ratio and not one.why else None
-    if seen is None or one.verdict is not Verdict.INCONCLUSIVE:
-        return ""
-    return f"A slow-down above {percent(seen)} would have been seen, nine times out of ten."
+    return could_have_seen(one.ratio, one.effect) if not one.why and one.verdict is Verdict.INCONCLUSIVE else ""

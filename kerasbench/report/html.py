@@ -1,7 +1,7 @@
 """HTML: one file with the page of one or more machines, and what a notebook shows of results.
 
-The file needs no network: ``assets`` has its style sheet and its script, which sorts, filters, and changes between
-light and dark. All text is escaped; nothing in a result file is taken for markup.
+The file needs no network: ``assets`` has its style sheet and its script, which sorts, filters, keeps the filter in the
+address, and changes between light and dark. All text is escaped; nothing in a result file is taken for markup.
 """
 
 import dataclasses
@@ -11,28 +11,47 @@ from collections.abc import Iterator, Sequence
 from kerasbench.analysis.breakdown import StepBreakdown
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.metrics import BY_NAME
+from kerasbench.analysis.table import MEASURED, observations
 from kerasbench.analysis.versus import RunComparison
-from kerasbench.report import answer, comparisons, explanation, page, svg
+from kerasbench.report import answer, comparisons, explanation, page, race, soak, svg, sweep
 from kerasbench.report.comparisons import side_by_side
-from kerasbench.report.figures import SPELLED, case_name
-from kerasbench.report.sections import Cell, Page, Section, Table
+from kerasbench.report.sections import (
+    Cell,
+    Code,
+    Inline,
+    Link,
+    Page,
+    Section,
+    Strong,
+    Table,
+    Words,
+    inlines,
+    mark,
+    number,
+)
 from kerasbench.report.svg import asset, escaped
-from kerasbench.text import blanked, count
+from kerasbench.report.words import SPELLED, case_name, multiple, names, three_digits
+from kerasbench.text import NOTHING as NO_NUMBER
+from kerasbench.text import blanked, count, label
 
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 )
 
-NUMBER = ' class="number"'
+NUMBER = "number"
 LONG_CELL = 40  # characters: only a cell with more breaks into lines, or a phone would show a word a line
 LINES = 15  # of ``repr``: more would push what was before them off the screen
 NOTHING = "Nothing was measured."
+TINTS = (1.03, 1.5, 3.0, 8.0)  # times the fastest: from each on a cell is darker
 
 
 def document(machines: Sequence[tuple[str, Findings]]) -> str:
     """Return the whole file: a part for each machine, under its title."""
-    title = escaped(f"kerasbench on {', '.join(name for name, _ in machines)}")
     several = len(machines) > 1
+    title = escaped(
+        f"kerasbench on {', '.join(name for name, _ in machines)}" if several else page.title(machines[0][1])
+    )
     parts = [_machine(f"m{number}", name, found, several) for number, (name, found) in enumerate(machines, start=1)]
     if several:
         together = side_by_side([(name, found.summary) for name, found in machines])
@@ -55,15 +74,16 @@ def document(machines: Sequence[tuple[str, Findings]]) -> str:
 def _controls(machines: Sequence[tuple[str, Findings]]) -> str:
     """Return what filters the page; hidden until the script runs, without which it would do nothing."""
     backends = sorted({column.backend for _, found in machines for column in found.summary.columns})
+    spelled = {backend: escaped(SPELLED.get(backend, backend)) for backend in backends}
     boxes = (
-        f'<label><input type="checkbox" name="backend" value="{escaped(backend)}" checked> '
-        f"{escaped(SPELLED.get(backend, backend))}</label>"
+        f'<label><input type="checkbox" name="backend" value="{escaped(backend)}" '
+        f'data-name="{spelled[backend]}" checked> {spelled[backend]}</label>'
         for backend in backends
     )
     return "\n".join(
         [
             '<form class="controls" aria-label="What is shown" hidden>',
-            '<label>Scenario <input type="search" name="scenario" placeholder="part of a name"></label>',
+            '<label>Workload <input type="search" name="scenario" placeholder="part of a name"></label>',
             f'<div role="group" aria-label="Backends">{"".join(boxes)}</div>',
             '<button type="button" name="details" aria-pressed="false">Open all details</button>',
             '<button type="button" name="theme" aria-pressed="false">Dark</button>',
@@ -76,44 +96,97 @@ def _controls(machines: Sequence[tuple[str, Findings]]) -> str:
 def _machine(anchor: str, name: str, found: Findings, several: bool) -> str:
     """Return one machine's part; where there are several, its title is a heading and its sections are one deeper."""
     level = 3 if several else 2
-    sections = [(f"{anchor}-{number}", one) for number, one in enumerate(page.whole(found).sections, start=1)]
-    return "\n".join(
-        [
-            *([f"<h2>{escaped(name)}</h2>"] if several else []),
-            _navigation(sections),
-            *(_section(one, place, level) for place, one in sections),
-        ]
-    )
+    whole = page.whole(found)
+    parts = [*whole.sections, *filter(None, [all_numbers(found)])]
+    sections = [(f"{anchor}-{place}", part) for place, part in enumerate(parts, start=1)]
+    heading = [f"<h2>{escaped(name)}</h2>", f"<p><strong>{escaped(whole.title)}</strong></p>"] if several else []
+    shown = [(place, part) for place, part in sections if part.title]
+    return "\n".join([*heading, _navigation(shown), *(_section(part, place, level) for place, part in sections)])
+
+
+def all_numbers(found: Findings) -> Section | None:
+    """Return every number of a machine in one table, to be sorted and filtered."""
+    rows = []
+    called: dict[tuple[str, str, str, str], str] = {
+        (
+            column.backend,
+            column.device,
+            column.with_options(environment="").options.label,
+            column.options.environment,
+        ): name
+        for column, name in names(found.summary.columns).items()
+    }
+    for one in observations([found.summary]):
+        if one.status != MEASURED:
+            continue
+        sizes = [f"{name}={size:g}" for name, size in (("batch", one.batch), ("width", one.width)) if size is not None]
+        workload = " ".join([label(one.scenario, one.workload), *sizes])
+        name = called.get((one.backend, one.device, one.options, one.environment))
+        if name is None or one.value is None:
+            continue  # the control of a configuration repeats it
+        ends = [_end(one.low), _end(one.high)]
+        over = Cell(NO_NUMBER) if one.ratio is None else Cell(multiple(one.ratio), one.ratio, ratio=one.ratio)
+        unit = f" ({one.unit})" if one.unit else ""
+        cells = [Cell(workload), Cell(name), Cell(f"{BY_NAME[one.metric].title}{unit}")]
+        rows.append([*cells, Cell(three_digits(one.value), one.value), *ends, over, number(one.trials)])
+    if not rows:
+        return None
+    headers = ["workload", "configuration", "metric", "value", "low", "high", "relative to the fastest", "trials"]
+    return Section(f"All {len(rows):,} numbers", table=Table(headers, rows), folded=True)
+
+
+def _end(value: float | None) -> Cell:
+    return Cell(NO_NUMBER) if value is None else Cell(three_digits(value), value)
 
 
 def _navigation(sections: Sequence[tuple[str, Section]]) -> str:
-    links = [f'<li><a href="#{place}">{escaped(one.title)}</a></li>' for place, one in sections]
+    links = [f'<li><a href="#{place}">{escaped(part.title)}</a></li>' for place, part in sections]
     return f'<nav aria-label="Sections"><details><summary>Contents</summary><ul>{"".join(links)}</ul></details></nav>'
 
 
-def _section(found: Section, place: str, level: int, anchored: bool = True) -> str:
-    """Return a section below its heading; a folded one opens by a click. ``place``: the anchor of the outermost."""
-    anchor = f' id="{place}"' if anchored else ""
-    heading = f"<h{level}{anchor}>{escaped(found.title)}</h{level}>"
-    body = _body(found, place, level)
-    if found.folded:
+def _section(part: Section, place: str, level: int, as_image: bool = False) -> str:
+    """Return a section below its heading; a folded one opens by a click. ``place``: its anchor."""
+    body = list(_body(part, place, as_image))
+    if not part.title:
+        return "\n".join([f'<div id="{place}">', *body, "</div>"])
+    heading = f'<h{level} id="{place}">{escaped(part.title)}</h{level}>'
+    if part.folded:
         return "\n".join([f"<details>\n<summary>{heading}</summary>", *body, "</details>"])
     return "\n".join([heading, *body])
 
 
-def _body(found: Section, place: str, level: int) -> Iterator[str]:
-    chart = [] if found.chart is None else [_scrolling(svg.figure(found.chart), place)]
-    yield from (f"<p>{escaped(line)}</p>" for line in found.intro)
-    if found.table is not None:
-        yield from chart
-        yield _scrolling(_table(found.table), place)
-    if found.lines:
-        yield _list(found.lines, "lines")
-    if found.table is None:
-        yield from chart
-    if found.notes:
-        yield _list(found.notes, "notes")
-    yield from (_section(part, place, level + 1, anchored=False) for part in found.parts)
+def _body(part: Section, place: str, as_image: bool) -> Iterator[str]:
+    yield from (f"<p>{_words(line)}</p>" for line in part.intro)
+    if part.code:
+        yield "<pre>" + "\n".join(escaped(line) for line in part.code) + "</pre>"
+    if part.chart is not None and as_image:
+        yield f'<img src="{svg.address(part.chart)}" alt="{escaped(part.chart.title)}">'
+    elif part.chart is not None:
+        yield svg.figure(part.chart)
+    if part.table is not None:
+        yield _scrolling(_table(part.table), place)
+    yield from (f'<p class="notes">{_words(note)}</p>' for note in part.notes)
+    if part.lines:
+        lines = "\n".join(f"<li>{_words(line)}</li>" for line in part.lines)
+        yield f'<ul class="lines">\n{lines}\n</ul>'
+    if part.end:
+        yield f"<p>{_words(part.end)}</p>"
+
+
+def _words(words: Words) -> str:
+    return "".join(map(_inline, inlines(words)))
+
+
+def _inline(part: Inline) -> str:
+    match part:
+        case Code(text):
+            return f"<code>{escaped(text)}</code>"
+        case Strong(text):
+            return f"<strong>{escaped(text)}</strong>"
+        case Link(text, target):
+            return f'<a href="{escaped(target)}">{escaped(text)}</a>'
+    begins, ends = part[:1].isspace() and " ", part[-1:].isspace() and " "
+    return f"{begins or ''}{escaped(part)}{ends or ''}"
 
 
 def _scrolling(content: str, place: str) -> str:
@@ -121,14 +194,10 @@ def _scrolling(content: str, place: str) -> str:
     return f'<div class="scroll" role="region" tabindex="0" aria-labelledby="{place}">{content}</div>'
 
 
-def _list(lines: Sequence[str], look: str) -> str:
-    return f'<ul class="{look}">\n' + "\n".join(f"<li>{escaped(line)}</li>" for line in lines) + "\n</ul>"
-
-
 def _table(found: Table) -> str:
     numeric = [found.is_numeric(index) for index in range(len(found.columns))]
     heads = [
-        f'<th scope="col"{NUMBER if is_number else ""}>{escaped(name)}</th>'
+        f'<th scope="col"{_looks(NUMBER if is_number else "")}>{escaped(name)}</th>'
         for name, is_number in zip(found.columns, numeric, strict=True)
     ]
     rows = [_row(cells, numeric) for cells in found.rows]
@@ -139,45 +208,54 @@ def _row(cells: Sequence[Cell], numeric: Sequence[bool]) -> str:
     """Return a row, whose first cell is its heading. The script sorts by ``data-value``."""
     row = ""
     for index, (cell, is_number) in enumerate(zip(cells, numeric, strict=True)):
-        text = escaped(cell.shown)
+        text = escaped(cell.text)
         if cell.failed:
             text = f"<em>{text}</em>"
         elif cell.strong:
             text = f"<strong>{text}</strong>"
+        text = " ".join(filter(None, [text, mark(cell.marks)]))
         key = "" if cell.value is None else f' data-value="{float(cell.value)!r}"'
-        look = NUMBER if is_number else ' class="long"' if len(cell.text) >= LONG_CELL else ""
-        row += f"<td{look}{key}>{text}</td>" if index else f'<th scope="row"{key}>{text}</th>'
+        tint = sum(cell.ratio >= least for least in TINTS) if cell.ratio is not None else 0
+        long = "long" if len(cell.text) >= LONG_CELL and not is_number else ""
+        looks = _looks(NUMBER if is_number else "", f"tint{tint}" if tint else "", long)
+        row += f"<td{looks}{key}>{text}</td>" if index else f'<th scope="row"{key}>{text}</th>'
     return f"<tr>{row}</tr>"
 
 
+def _looks(*classes: str) -> str:
+    named = " ".join(filter(None, classes))
+    return f' class="{named}"' if named else ""
+
+
 def of_results(found: Findings) -> list[str]:
-    """Return a sentence for each row; where there are many, first one for all of them."""
-    if found.is_versus:
-        return [line for one in found.versus for line in comparisons.sentences(one)]
-    are_many = len(found.plain.rows) > 1 and not found.races and not found.soaks
-    return [*([answer.overall(found)] if are_many else []), *answer.sentences(found)]
+    """Return the finding, then a sentence for each workload."""
+    if found.is_versus and found.versus:
+        return [line for versus in found.versus for line in comparisons.sentences(versus)]
+    if found.races:
+        return [race.sentence(one) for one in found.races]
+    if found.soaks:
+        return soak.sentences(found.soaks)
+    of_rows = answer.sentences(found)
+    of_sizes = [f"On {series.label} {sentence}." for series, sentence in sweep.sentences(found)]
+    title = [f"{answer.title(found)}."] if len(of_rows) > 1 else []
+    return [*title, *of_rows, *of_sizes]
 
 
-def of_explanation(found: Sequence[StepBreakdown]) -> list[str]:
+def of_explanation(breakdowns: Sequence[StepBreakdown]) -> list[str]:
     """Return for each case how long an epoch takes, and what would help."""
-    lines = []
-    for one in found:
-        first, *others = explanation.sentences(one)
-        advice = others[-max(1, len(one.advice)) :]  # the last ones: advice, or that there is none
-        lines.append(" ".join([f"{one.row.label}, {one.column.label}:", first, *advice]))
-    return lines
+    return [" ".join(explanation.sentences(breakdown)) for breakdown in breakdowns]
 
 
 def of_comparison(found: RunComparison) -> list[str]:
     """Return how many cases became faster or slower, and which became slower or fail now."""
-    counts = Counter(one.verdict for one in found.changes)
+    counts = Counter(change.verdict for change in found.changes)
     faster, slower = counts[Verdict.FASTER], counts[Verdict.SLOWER]
     shared = f"{count(len(found.changes), 'case')} measured on both sides"
     judged = len(found.changes) - found.unjudged.total()
     lines = [f"{shared}, {judged} judged: {slower} slower, {faster} faster, {judged - slower - faster} neither."]
-    lines += [f"Not judged: {count(number, 'case')}: {why}." for why, number in found.unjudged.items()]
-    slow = [one for one in found.changes if one.verdict is Verdict.SLOWER]
-    lines += [f"{case_name(one.case)} takes {one.ratio.value:.2f} times as long as before." for one in slow]
+    lines += [f"Not judged: {count(cases, 'case')}: {why}." for why, cases in found.unjudged.items()]
+    slow = [change for change in found.changes if change.verdict is Verdict.SLOWER]
+    lines += [f"{case_name(change.case)} takes {multiple(change.ratio.value)} as long as before." for change in slow]
     return [*lines, *(f"{case_name(case)} fails now: {failure.cause}" for case, failure in found.failed)]
 
 
@@ -189,12 +267,10 @@ def text(lines: Sequence[str]) -> str:
     return "\n".join([*shown[: LINES - 1], f"... and {len(lines) - LINES + 1} more: print() shows all."])
 
 
-def notebook(page: Page, answers: Sequence[str] = ()) -> str:
-    """Return a page as HTML: answers, where the page has none itself, what follows up to a table, the rest folded."""
-    sections = [*([Section("Answer", lines=answers)] if answers else []), *page.sections]
-    shown = next((number for number, one in enumerate(sections, start=1) if one.table is not None), 1)
-    parts = []
-    for number, one in enumerate(sections, start=1):
-        plain = dataclasses.replace(one, chart=None, folded=one.folded or number > shown)  # charts need a style sheet
-        parts.append(_section(plain, f"section-{number}", 4))
+def notebook(drawn: Page) -> str:
+    """Return a page as HTML: its title, the first section with its chart, the rest folded."""
+    parts = [f"<h3>{escaped(drawn.title)}</h3>"] if drawn.title else []
+    for place, part in enumerate(drawn.sections, start=1):
+        shown = dataclasses.replace(part, folded=part.folded or place > 1)
+        parts.append(_section(shown, f"section-{place}", 4, as_image=True))
     return "\n".join(parts)

@@ -1,7 +1,7 @@
 """Pages and tables in markdown, and text that cannot break one. ``list`` draws with it too."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -11,7 +11,7 @@ from tabulate import tabulate
 from kerasbench.text import MADE, one_line
 
 if TYPE_CHECKING:  # ``list`` draws a table, and has no page
-    from kerasbench.report.sections import Cell, Page, Section, Table
+    from kerasbench.report.sections import Cell, Inline, Page, Section, Table, Words
 
 # Inside a word an underscore is none. A brace begins attributes on the site, and addresses become links on GitHub.
 _MARKUP = re.compile(r"[\\`*\[\]<>|#~{]|&(?=#|\w+;)|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=\bwww)\.", re.IGNORECASE)
@@ -19,63 +19,95 @@ _MARKUP = re.compile(r"[\\`*\[\]<>|#~{]|&(?=#|\w+;)|(?<![^\W_])_|_(?![^\W_])|:(?
 _BEGINNING = re.compile(r"^(?P<number>[0-9]*)(?P<sign>[-+.)](?= |-|$)|!(?=!!))")
 
 
-def file(page: "Page", curves: str = "", data: str = "") -> str:
-    """Return a page as a file has it, which says that kerasbench made it, and links to its data.
-
-    ``curves``: the file of a sweep's chart.
-    """
-    source = f"\nEverything that was measured: [{escape(data)}]({quote(data)})\n" if data else ""
-    return f"{rendered(page, curves)}{source}\n{MADE}\n"
+def file(page: "Page", chart: str = "", data: str = "") -> str:
+    """Return a page as a file has it, which says that kerasbench made it, and links to its data and its chart."""
+    return f"{rendered(page, chart, data)}\n{MADE}\n"
 
 
-def rendered(page: "Page", curves: str = "") -> str:
-    """Return a page as markdown."""
+def rendered(page: "Page", chart: str = "", data: str = "") -> str:
+    """Return a page as markdown; ``chart``: the file of its chart, ``data``: that of its data."""
     title = [f"# {escape(page.title)}"] if page.title else []
-    return "\n\n".join([*title, *(section(one, curves=curves) for one in page.sections)]) + "\n"
+    drawn = next((part for part in page.sections if part.chart is not None), None)
+    shown = [section(part, chart=chart if part is drawn else "") for part in page.sections if not part.folded]
+    folded = [section(part) for part in page.sections if part.folded]
+    source = [f"Data: [JSON]({quote(data)})."] if data else []
+    return "\n\n".join([*title, *shown, *source, *folded]) + "\n"
 
 
-def section(found: "Section", level: int = 2, curves: str = "") -> str:
-    """Return one section below a heading of that level."""
-    return "\n\n".join(_blocks(found, level, curves))
+def section(part: "Section", chart: str = "") -> str:
+    """Return one section below its heading, or behind a summary where it is folded."""
+    body = list(_body(part, chart))
+    if part.folded:
+        # md_in_html: on the site, what is inside is markdown too.
+        return "\n\n".join([f'<details markdown="1"><summary>{escape(part.title)}</summary>', *body, "</details>"])
+    return "\n\n".join([*([f"## {escape(part.title)}"] if part.title else []), *body])
 
 
-def _blocks(found: "Section", level: int, curves: str) -> Iterator[str]:
-    from kerasbench.report.sections import LineChart
-
-    yield f"{'#' * level} {escape(found.title)}"
-    yield from map(escape, found.intro)
-    if curves and isinstance(found.chart, LineChart):
-        yield f"![{escape(found.chart.caption)}]({curves})"
-    if found.table is not None:
-        yield table(found.table)
-    if found.lines:
-        yield "\n".join(f"- {escape(line)}" for line in found.lines)
-    if found.lines:  # or the two lists would be one
-        yield from map(escape, found.notes)
-    elif found.notes:
-        yield "\n".join(f"- {escape(note)}" for note in found.notes)
-    yield from (section(part, level + 1, curves) for part in found.parts)
+def _body(part: "Section", chart: str) -> Iterator[str]:
+    yield from map(words, part.intro)
+    if part.code:
+        yield "\n".join(f"    {one_line(line)}" for line in part.code)
+    if chart and part.chart is not None:
+        yield f"![{escape(part.chart.title)}]({chart})"
+    if part.table is not None:
+        yield table(part.table)
+    yield from map(words, part.notes)
+    if part.lines:
+        yield "\n".join(f"- {words(line)}" for line in part.lines)
+    if part.end:
+        yield words(part.end)
 
 
-def table(found: "Table") -> str:
-    """Return a table."""
-    return draw_table([escape(name) for name in found.columns], [[_cell(cell) for cell in row] for row in found.rows])
+def words(text: "Words") -> str:
+    """Return a sentence or a paragraph on one line."""
+    from kerasbench.report.sections import inlines
+
+    first, *others = inlines(text) or [""]
+    return _inline(first, escape) + "".join(_inline(part, _without_markup) for part in others)
+
+
+def _without_markup(text: str) -> str:
+    return _MARKUP.sub(r"\\\g<0>", one_line(text))
+
+
+def _inline(part: "Inline", escaped: Callable[[str], str]) -> str:
+    from kerasbench.report.sections import Code, Link, Strong
+
+    match part:
+        case Code(text):
+            return f"`{one_line(text).replace('`', chr(39))}`"
+        case Strong(text):
+            return f"**{escape(text)}**"
+        case Link(text, target):
+            return f"[{escape(text)}]({quote(target, safe='/:#.')})"
+    leading, trailing = part[: len(part) - len(part.lstrip())], part[len(part.rstrip()) :]
+    return f"{leading and ' '}{escaped(part)}{trailing and ' '}" if part.strip() else " "
+
+
+def table(drawn: "Table") -> str:
+    """Return a table; numbers stand to the right."""
+    numeric = [drawn.is_numeric(index) for index in range(len(drawn.columns))]
+    rows = [[_cell(cell) for cell in row] for row in drawn.rows]
+    return draw_table([escape(name) for name in drawn.columns], rows, numeric)
 
 
 def _cell(cell: "Cell") -> str:
-    text = escape(cell.shown)
-    if cell.failed:
-        return f"*{text}*"
-    return f"**{text}**" if cell.strong else text
+    from kerasbench.report.sections import mark
+
+    text = escape(cell.text)
+    text = f"*{text}*" if cell.failed else f"**{text}**" if cell.strong else text
+    return " ".join(filter(None, [text, mark(cell.marks)]))
 
 
-def draw_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def draw_table(headers: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[bool] = ()) -> str:
     """Return a table of cells that are markdown already."""
+    alignment = ["right" if is_number else "left" for is_number in numeric] or None
     # disable_numparse: cells are text already; tabulate would reformat "1,230".
-    return tabulate(rows, headers, tablefmt="github", disable_numparse=True)
+    form = "pipe" if alignment else "github"
+    return tabulate(rows, headers, tablefmt=form, disable_numparse=True, colalign=alignment if rows else None)
 
 
 @lru_cache(4096)  # many cells have the same text
 def escape(text: str) -> str:
     """Make text from a file or a child harmless in a markdown table: one line, no markup, no control characters."""
-    return _BEGINNING.sub(r"\g<number>\\\g<sign>", _MARKUP.sub(r"\\\g<0>", one_line(text)))
+    return _BEGINNING.sub(r"\g<number>\\\g<sign>", _without_markup(text))

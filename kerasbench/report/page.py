@@ -1,101 +1,190 @@
-"""The sections of a page, in their order, and the pages made of them: the whole one, a terminal's, an explanation's."""
+"""The page of a run, by what was measured: the finding, where it is from, its numbers, what to know, and details."""
 
 import dataclasses
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.report import comparisons, conditions, explanation, generation, markdown, tables
-from kerasbench.report.answer import answer
-from kerasbench.report.sections import Page, Section
+from kerasbench.report import (
+    answer,
+    comparisons,
+    details,
+    explanation,
+    generation,
+    markdown,
+    race,
+    soak,
+    sweep,
+    warnings,
+)
+from kerasbench.report.command import command
+from kerasbench.report.details import versions_of
+from kerasbench.report.sections import Chart, Code, Page, Section, Strong, Words
+from kerasbench.report.warnings import Marks
+from kerasbench.report.words import SPELLED, listed, seconds
+from kerasbench.results.record import Record
+from kerasbench.results.store import Merged
+from kerasbench.text import blanked, count, whole_gib
+from kerasbench.text import seconds as moment
 
 Builder = Callable[[Findings], Section | None]  # None: it has nothing to say
-
-
-@dataclass(frozen=True)
-class SectionSpec:
-    """A section, and where it is shown."""
-
-    name: str  # README and docs quote it by this name
-    build: Builder
-    screen: bool = False  # a terminal shows it too
-    brief: Builder | None = None  # builds what a terminal shows, where that is less
-    of_versions: bool = True  # shown too if nothing but versions was compared
-    folded: bool = False  # details, which an HTML page shows on a click
-
-
-# To add a section: its builder, and its line here.
-SECTIONS = (
-    SectionSpec("answer", answer, screen=True, of_versions=False),
-    SectionSpec("training", tables.training, screen=True, of_versions=False),
-    SectionSpec("versus", comparisons.versions, True, lambda found: comparisons.versions(found, briefly=True)),
-    SectionSpec("explained", lambda found: explanation.section(found.breakdowns)),
-    SectionSpec("sweep", tables.sweep, screen=True),
-    SectionSpec("costs", tables.costs, screen=True),
-    SectionSpec("by_size", tables.by_size, folded=True),
-    SectionSpec("calls", tables.calls, screen=True),
-    SectionSpec("new_tokens", generation.new_tokens, screen=True),
-    SectionSpec("native", tables.what_keras_costs, screen=True),
-    SectionSpec("warm_cache", tables.what_a_warm_cache_saves, screen=True),
-    SectionSpec("full_epochs", tables.full_epochs, screen=True, folded=True),
-    SectionSpec("devices", tables.devices),
-    SectionSpec("failures", conditions.failures, screen=True),
-    SectionSpec("warnings", conditions.warnings, screen=True),
-    SectionSpec("warned_cases", conditions.warned_cases, folded=True),
-    SectionSpec("controls", tables.controls, screen=True),
-    SectionSpec("sittings", tables.each_sitting, screen=True),
-    SectionSpec("heading", conditions.heading, screen=True),
-    SectionSpec("measured", conditions.measured),
-    SectionSpec("verdicts", tables.verdicts, of_versions=False, folded=True),
-    SectionSpec("predicted", tables.predicted, folded=True),
-    SectionSpec("beside_published", tables.beside_published, folded=True),
-    SectionSpec("epochs", tables.epochs, folded=True),
-    SectionSpec("prediction", tables.prediction, folded=True),
-    SectionSpec("cold_start", tables.cold_start, folded=True),
-    SectionSpec("compilers", conditions.compilers, folded=True),
-    SectionSpec("learning", tables.learning, folded=True),
-    SectionSpec("noise", tables.noise, folded=True),
-)
-OF_PLAIN_COLUMNS = ("training", "verdicts")  # a race and a soak have intervals and answers of their own
-BY_NAME = {spec.name: spec for spec in SECTIONS}
-CONDITIONS = ("failures", "warnings", "heading")  # what to know of a run beside its figures
+PACKAGES = ("keras", "jax", "tensorflow", "torch", "python")  # whose versions stand above the fold
+# What README and docs quote by name, ``<!-- tables of results/x.json: answer -->``. Those of plain runs in order.
+UNFOLDED: dict[str, Builder] = {
+    "published_epochs": details.published_epochs,
+    "calls": details.calls,
+    "new_tokens": generation.new_tokens,
+    "devices": details.devices,
+    "native": details.what_keras_costs,
+    "warm_cache": details.what_a_warm_cache_saves,
+}
+FOLDED: dict[str, Builder] = {
+    "prediction": details.predictions,
+    "starting": details.starting,
+    "beside_published": details.beside_published,
+    "sessions": details.sessions,
+}
+MODES: dict[str, Builder] = {
+    "answer": lambda found: answer.section(found, Marks()),
+    "kinds": answer.kinds,
+    "sweep": lambda found: next(iter(sweep.sections(found, Marks())), None),
+    "fastest": race.section,
+    "versus": lambda found: next(comparisons.versions(found), None),
+    "explained": explanation.section,
+    "soak": soak.section,
+}
+BY_NAME = MODES | UNFOLDED | FOLDED | {"failures": details.failures}
 
 
 def whole(found: Findings) -> Page:
-    """Return the whole page: the answer, every table, what failed, what was measured on."""
-    return _page(found, SECTIONS, _title(found))
+    """Return the whole page."""
+    shown = warnings.cautions(found)
+    if found.is_versus or found.races or found.soaks:  # no cell of their tables is marked
+        shown = [dataclasses.replace(caution, cases=()) for caution in shown]
+    marks = warnings.marks_of(shown)
+    first, *others = list(_answers(found, marks)) or [Section("")]
+    if first.title:  # the answer has no heading: it stands below the title
+        first = dataclasses.replace(first, title="")
+    first = dataclasses.replace(first, intro=[*head(found), *first.intro])
+    same, apart = details.same_results(found)
+    known = dataclasses.replace(warnings.section(shown, _advice(found)), end=same)
+    sections = [
+        first,
+        *others,
+        *filter(None, [details.failures(found)]),
+        *([known] if _is_measured(found) else []),
+        *filter(None, [warnings.more(shown), apart]),
+        *_details(found),
+        details.how(found),
+    ]
+    return Page(title(found), sections)
 
 
-def screen(found: Findings) -> Page:
-    """Return what a terminal shows: the answer, the headline, what failed, what was measured on."""
-    brief = [dataclasses.replace(spec, build=spec.brief or spec.build) for spec in SECTIONS if spec.screen]
-    return _page(found, brief, _title(found))
+def document(found: Findings, chart: str = "", data: str = "") -> str:
+    """Return the whole page as the markdown of a file; ``chart`` and ``data`` are the names of files beside it."""
+    return markdown.file(whole(found), chart, data)
 
 
-def _title(found: Findings) -> str:
-    return f"kerasbench on {found.record.machine.chip}, {found.record.started[:10]}"
+def chart(found: Findings) -> Chart | None:
+    """Return the chart of a page: its first."""
+    return next((section.chart for section in _answers(found, Marks()) if section.chart is not None), None)
 
 
-def explained(found: Findings) -> Page:
-    """Return what an explanation shows on a terminal: where the time goes, and what to know of the run."""
-    return _page(found, [BY_NAME[name] for name in ("explained", *CONDITIONS)])
+def title(found: Findings) -> str:
+    """Return the finding in one line."""
+    if found.is_versus and found.versus:
+        return comparisons.title(found)
+    if found.races:
+        return race.title(found)
+    if found.soaks:
+        return soak.title(found)
+    if found.breakdowns:
+        return explanation.title(found)
+    if found.sized.rows and not found.plain.rows:
+        return sweep.title(found)
+    return answer.title(found)
 
 
-def document(found: Findings, curves: str = "", data: str = "") -> str:
-    """Return the whole page as the markdown of a file.
+def _answers(found: Findings, marks: Marks) -> Iterator[Section]:
+    """Yield what answers the question of a run, or the questions of several."""
+    if found.is_versus:
+        yield from comparisons.versions(found)
+        yield from comparisons.besides(found)
+    elif found.races:
+        yield from race.sections(found)
+    elif found.soaks:
+        yield from filter(None, [soak.section(found)])
+    else:
+        yield from filter(None, [explanation.section(found) if found.breakdowns else None])
+        plain = answer.section(found, marks)
+        if plain is not None:
+            yield dataclasses.replace(plain, title="How long does a step take?") if found.breakdowns else plain
+        yield from filter(None, (build(found) for build in UNFOLDED.values()))
+        if not found.breakdowns:
+            yield from sweep.sections(found, marks)
+            yield from filter(None, [sweep.alone(found, marks) if not found.plain.rows else None])
+        yield from comparisons.versions(found)
 
-    ``curves``: the name of the file with a sweep's chart; ``data``: that of the file with everything that was measured.
-    """
-    return markdown.file(whole(found), curves, data)
+
+def _details(found: Findings) -> Iterator[Section]:
+    if found.is_versus or found.races or found.soaks:
+        yield from race.left(found) if found.races else ()
+        return
+    yield from explanation.details(found)
+    yield from filter(None, (build(found) for build in FOLDED.values()))
 
 
-def _page(found: Findings, specs: Iterable[SectionSpec], title: str = "") -> Page:
-    sections = []
-    for spec in specs:
-        judged_otherwise = found.is_versus and not spec.of_versions
-        if judged_otherwise or ((found.races or found.soaks) and spec.name in OF_PLAIN_COLUMNS):
-            continue
-        section = spec.build(found)
-        if section is not None:
-            sections.append(dataclasses.replace(section, folded=spec.folded))
-    return Page(title, sections)
+def _advice(found: Findings) -> Sequence[Words]:
+    """Return what a race has to say before its answer is used."""
+    return [words for one in found.races for words in race.before_use(one)]
+
+
+def _is_measured(found: Findings) -> bool:
+    return any(case.trials and not case.failure for _, _, case in found.summary.cases)
+
+
+def head(found: Findings) -> list[Words]:
+    """Return the machine and the versions, then the command, the date and for how long it was measured."""
+    record = found.record
+    versions = versions_of(record)
+    named = [
+        f"{SPELLED.get(package, package.capitalize())} {listed(sorted(versions[package]))}"
+        for package in PACKAGES
+        if package in versions
+    ]
+    machine = record.machine
+    kinds = ", ".join(f"{cores} {kind}" for kind, cores in machine.cores_by_kind.items())
+    cpus = count(machine.cores, "logical CPU") + (f" ({kinds})" if kinds else "")
+    gpus = [gpu + (f" (driver {machine.driver})" if machine.driver else "") for gpu in machine.gpus] or ["no GPU"]
+    hardware = ", ".join([cpus, whole_gib(machine.memory_bytes), *gpus, machine.system])
+    lines: list[Words] = [
+        [Strong(blanked(machine.chip)), f", {' · '.join(filter(None, [hardware, ', '.join(named)]))}"]
+    ]
+    if isinstance(record, Merged) and record.runs > 1:
+        return [*lines, f"{record.runs} runs, the last of {_date(record.started)}"]
+    took = f" · {seconds(lasted_s)}" if (lasted_s := _lasted_s(record)) > 0 and not record.resumed else ""
+    rounds = sorted({row.rounds for row in found.summary.rows if row.rounds})
+    how_many = ", ".join(filter(None, [_rounds(rounds), _sessions(found)]))
+    return [*lines, [Code(command(record.config)), f" · {_date(record.started)}{took}, {how_many}"]]
+
+
+def _lasted_s(record: Record) -> float:
+    try:
+        return moment(record.finished) - moment(record.started)
+    except ValueError:  # it has not finished, or its file says something else
+        return 0.0
+
+
+def _rounds(rounds: Sequence[int]) -> str:
+    if not rounds:
+        return "no complete round"
+    return count(rounds[0], "round") if rounds[0] == rounds[-1] else f"{rounds[0]} to {rounds[-1]} rounds"
+
+
+def _sessions(found: Findings) -> str:
+    sessions = {trial.sitting for trial in found.record.trials}
+    return "one session" if len(sessions) < 2 else f"{len(sessions)} sessions"
+
+
+def _date(started: str) -> str:
+    """Return ``2026-11-26 09:28 UTC``."""
+    return f"{started[:10]} {started[11:16]} UTC"

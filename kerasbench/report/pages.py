@@ -18,12 +18,12 @@ from kerasbench.analysis.table import NAMES, observations
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.files import MAX_PAGE_BYTES, read_plain, replace, replace_page
 from kerasbench.host import Machine
-from kerasbench.protocol.columns import AT
-from kerasbench.report import charts, markdown, page, race, svg
-from kerasbench.report.answer import in_brief, sentences_of_sizes
+from kerasbench.protocol.columns import AT, DEFAULT
+from kerasbench.report import charts, markdown, page, race, svg, sweep
+from kerasbench.report.answer import in_brief, title
 from kerasbench.report.comparisons import brief, of_machines
-from kerasbench.report.figures import names
 from kerasbench.report.sections import Chart, Page
+from kerasbench.report.words import names
 from kerasbench.results.record import INTERRUPTED, Group, Record
 from kerasbench.results.store import (
     JOURNAL,
@@ -31,6 +31,7 @@ from kerasbench.results.store import (
     Store,
     Tell,
     load,
+    merge,
     merge_by_machine,
     rank,
     records,
@@ -40,8 +41,8 @@ from kerasbench.results.store import (
 from kerasbench.text import MADE, NOTHING, blanked, label
 
 INDEX = "README.md"
-CURVES = ".svg"  # of the file with the chart of a sweep
-MARKER = re.compile(r"(<!-- tables of (\S+\.json): ([a-z_, ]+) -->\n)(.*?)(<!-- /tables -->)", re.DOTALL)
+CHART = ".svg"  # of the file with a page's chart
+MARKER = re.compile(r"(<!-- tables of (\S+\.json(?: \S+\.json)*): ([a-z_, ]+) -->\n)(.*?)(<!-- /tables -->)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class SavedReport:
     found: Findings
     data: Path
     tables: Path
-    plot: Path | None = None  # the chart of a sweep
+    plot: Path | None = None  # its chart
     unsaved: str = ""  # why a file is missing
 
     @property
@@ -66,24 +67,24 @@ class SavedReport:
 
 
 def save_report(record: Record, store: Store, unsaved: str = "") -> SavedReport:
-    """Save a run's tables and its chart beside its data; ``unsaved`` says why there is none."""
-    found = findings(record)  # once: the tables and the chart share what it takes to compute
+    """Save a run's page and its chart beside its data; ``unsaved`` says why there is none."""
+    found = findings(record)  # once: the page and the chart share what it takes to compute
     pages = {} if unsaved else _of_run(found, store.data)
     try:
         for file, text in pages.items():
             replace(file, text.encode())
     except ResultsError as error:
         unsaved = str(error)  # the tables are shown all the same
-    plot = store.data.with_suffix(CURVES)
+    plot = store.data.with_suffix(CHART)
     return SavedReport(found, store.data, store.tables, plot if plot in pages and not unsaved else None, unsaved)
 
 
 def _of_run(found: Findings, data: Path) -> dict[Path, str]:
-    curves = charts.curves(found)
-    if curves is None:
+    chart = page.chart(found)
+    if chart is None:
         return {tables_file(data): page.document(found, data=data.name)}
-    file = data.with_suffix(CURVES)
-    return {file: svg.file(curves), tables_file(data): page.document(found, quote(file.name), data.name)}
+    file = data.with_suffix(CHART)
+    return {file: svg.file(chart), tables_file(data): page.document(found, quote(file.name), data.name)}
 
 
 def default_places(folder: Path) -> list[Path]:
@@ -109,7 +110,9 @@ def made_from(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[Path,
     pages: dict[Path, str] = {}
     quoting = [place for place in places if place.suffix == ".md"]
     quotations = [(page, data) for page in quoting for _, data, *_ in MARKER.findall(_text(page) or "")]
-    quoted_runs: dict[Path, Findings | None] = {_quoted_file(*one).resolve(): None for one in quotations}
+    quoted_runs: dict[Path, Findings | None] = {
+        _quoted_file(page, name).resolve(): None for page, data in quotations for name in data.split()
+    }
     for place in places:
         if place not in quoting:
             pages |= _of_data(place, tell, quoted_runs)
@@ -121,34 +124,53 @@ def made_from(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[Path,
 def _of_data(place: Path, tell: Tell, quoted_runs: dict[Path, Findings | None]) -> dict[Path, str]:
     pages: dict[Path, str] = {}
     machines: dict[object, _MachineIndex] = {}
-    for data, record in records(place, tell):  # one at a time: a hundred long runs at once would not fit into memory
-        found = findings(record)
-        pages |= _of_run(found, data)
-        if data.resolve() in quoted_runs:
-            quoted_runs[data.resolve()] = found
-        title = record.machine.title + ("" if record.machine.identifier else " (perhaps several)")
-        machines.setdefault(record.machine.identity, _MachineIndex(title)).add(found, data)
+
+    def drawn() -> Iterator[Record]:  # one at a time: a hundred long runs at once would not fit into memory
+        for data, record in records(place, tell):
+            found = findings(record)
+            pages.update(_of_run(found, data))
+            if data.resolve() in quoted_runs:
+                quoted_runs[data.resolve()] = found
+            machines.setdefault(record.machine.identity, _MachineIndex(record.machine)).add(found, data)
+            yield from plain(record)
+
+    merged = {record.machine.identity: record for record in merge_by_machine(drawn())}
     if place.is_dir():
-        explanation = (
-            "Each row links to one run: a plain run before an explanation, default columns before others, then the "
-            "newest. Comparisons of versions have no row: they are under All runs. Made by `python -m kerasbench "
-            "report` from the result files in this folder; do not edit."
-        )
-        parts = ["# Results by machine", *(one.drawn() for one in machines.values()), explanation, MADE]
-        pages[place / INDEX] = "\n\n".join(parts) + "\n"
+        parts = ["# Results by machine", EXPLANATION]
+        for identity, index in machines.items():
+            text, files = index.drawn(findings(merged[identity]) if identity in merged else None, place)
+            parts.append(text)
+            pages |= files
+        pages[place / INDEX] = "\n\n".join([*parts, MADE]) + "\n"
     return pages
+
+
+EXPLANATION = (
+    "Each line links to one run: a plain run before an explanation, default settings before others, then the newest. "
+    "Comparisons of versions have no line: they are under All runs. Made by `python -m kerasbench report` from the "
+    "result files in this folder; do not edit."
+)
+
+
+def plain(record: Record) -> Iterator[Record]:
+    """Yield a run that says which backend is fastest, with its default configurations alone."""
+    config = record.config
+    if not (config.versus or config.race or config.soak or config.explain):
+        trials = [trial for trial in record.trials if trial.options == DEFAULT]
+        if trials:
+            yield dataclasses.replace(record, trials=trials)
 
 
 @dataclass
 class _MachineIndex:
-    """One machine's rows: each with its answer, and a link to the run that it is taken from."""
+    """One machine's workloads: each with its answer, and a link to the run that it is taken from."""
 
-    title: str
+    machine: Machine
     lines: dict[str, tuple[Rank, list[str]]] = field(default_factory=dict)
     runs: list[str] = field(default_factory=list)
 
     def add(self, found: Findings, data: Path) -> None:
-        """Take the rows of a run that no run of a higher rank has measured."""
+        """Take the workloads of a run that no run of a higher rank has measured."""
         link = f"[{markdown.escape(data.stem)}]({quote(tables_file(data).name)})"
         self.runs.append(link)
         for row, kind, answer in _answers(found):
@@ -157,24 +179,34 @@ class _MachineIndex:
             if key not in self.lines or own > self.lines[key][0]:
                 self.lines[key] = (own, [*map(markdown.escape, [key, *answer]), link])
 
-    def drawn(self) -> str:
-        headers = ["scenario", "fastest", "how the others compare", "run"]
+    def drawn(self, merged: Findings | None, folder: Path) -> tuple[str, dict[Path, str]]:
+        """Return the machine's part of the index, and its chart: ``merged`` are its plain runs together."""
+        unknown = "" if self.machine.identifier else " (perhaps several)"
+        parts, files = [f"## {markdown.escape(self.machine.title + unknown)}"], {}
+        chart = charts.ratios(merged, title(merged)) if merged else None
+        if merged and chart is not None:
+            file = folder / f"{slug(self.machine)}{CHART}"
+            files[file] = svg.file(chart)
+            parts += [f"{markdown.escape(chart.title)}.", f"![{markdown.escape(chart.title)}]({quote(file.name)})"]
+            kinds = page.BY_NAME["kinds"](merged)
+            parts += [markdown.table(kinds.table)] if kinds and kinds.table else []
+        headers = ["workload", "fastest", "how many times as long the others take", "run"]
         lines = [line for _, line in self.lines.values()]
-        table = [markdown.draw_table(headers, lines)] if lines else []
-        return "\n\n".join([f"## {markdown.escape(self.title)}", *table, f"All runs: {', '.join(self.runs)}"])
+        parts += [markdown.draw_table(headers, lines)] if lines else []
+        return "\n\n".join([*parts, f"All runs: {', '.join(self.runs)}"]), files
 
 
 def _answers(found: Findings) -> Iterator[tuple[Row, str, list[str]]]:
-    """Yield a run's rows, each with what it is of, if not of plain columns, and with its answer in brief.
+    """Yield a run's workloads, each with what it is of, if not of plain configurations, and with its answer in brief.
 
-    Versions say nothing of plain columns, nor does a size alone, which is an explanation's larger batch.
+    Versions say nothing of plain configurations, nor does a size alone, which is an explanation's larger batch.
     """
     if found.is_versus:
         return
-    column_names = names(found.summary.columns)
+    called = names(found.summary.columns)
     races = {one.row.label: race.in_brief(one) for one in found.races}
     by_size: dict[str, list[str]] = {series.name: [] for series in found.sweeps}
-    for series, sentence in sentences_of_sizes(found):
+    for series, sentence in sweep.sentences(found):
         by_size[series.name].append(sentence)
     for row, ranking in found.summary.ranked:
         if row.label in races:
@@ -182,9 +214,9 @@ def _answers(found: Findings) -> Iterator[tuple[Row, str, list[str]]]:
         elif row.origin.config.soak is not None:
             yield row, "soak", [NOTHING, NOTHING]
         elif row.size is None:
-            yield row, "", in_brief(ranking, column_names)
+            yield row, "", in_brief(row, ranking, called)
         elif row.name in by_size:
-            yield row, "sizes", [NOTHING, " ".join(by_size[row.name]) or NOTHING]
+            yield row, "sizes", [NOTHING, "; ".join(by_size[row.name]) or NOTHING]
 
 
 def stale(pages: dict[Path, str]) -> list[Path]:
@@ -227,14 +259,15 @@ def quoted(file: Path, runs: Mapping[Path, Findings | None]) -> str:
     return MARKER.sub(lambda marker: f"{marker[1]}{_quotation(file, marker[2], marker[3], runs)}\n{marker[5]}", text)
 
 
-def _quotation(file: Path, name_of_data: str, sections: str, runs: Mapping[Path, Findings | None]) -> str:
+def _quotation(file: Path, names_of_data: str, sections: str, runs: Mapping[Path, Findings | None]) -> str:
     wanted = [name.strip() for name in sections.split(",")]
     for name in wanted:
         if name not in page.BY_NAME:
             raise UsageError(f"{file}: a marker names {name!r}; there are: {', '.join(page.BY_NAME)}")
-    data = _quoted_file(file, name_of_data)
-    found = runs.get(data.resolve()) or findings(load(data))
-    return "\n\n".join(text for name in wanted if (text := quotable(name, found, level=3)))
+    data = [_quoted_file(file, name) for name in names_of_data.split()]
+    known = runs.get(data[0].resolve()) if len(data) == 1 else None
+    found = known or findings(merge([load(one) for one in data]))
+    return "\n\n".join(text for name in wanted if (text := quotable(name, found)))
 
 
 def _quoted_file(file: Path, data: str) -> Path:
@@ -242,10 +275,10 @@ def _quoted_file(file: Path, data: str) -> Path:
     return near if near.is_file() or not above.is_file() else above
 
 
-def quotable(name: str, found: Findings, level: int = 2) -> str:
-    """Return a section as markdown below a heading of that level; empty if it has nothing to say."""
-    section = page.BY_NAME[name].build(found)
-    return "" if section is None else markdown.section(section, level)
+def quotable(name: str, found: Findings) -> str:
+    """Return a section as markdown, without its heading; empty if it has nothing to say."""
+    section = page.BY_NAME[name](found)
+    return "" if section is None else markdown.section(dataclasses.replace(section, title="", folded=False))
 
 
 def _read(file: Path) -> str:
@@ -272,20 +305,20 @@ def machines(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[str, F
 
 
 def draw(places: Sequence[Path], folder: Path, tell: Tell = refuse_damaged) -> list[Path]:
-    """Draw each machine's plots into a folder and return them."""
-    plots: dict[Path, Chart | None] = {}
+    """Draw each machine's charts into a folder and return them."""
+    drawn: dict[Path, Chart | None] = {}
     for name, found in machines(places, tell).items():
-        plots[folder / f"{name}-ratios.svg"] = charts.ratios(found)
-        plots[folder / f"{name}-parts.svg"] = charts.epoch_chart(found.breakdowns)
-        plots[folder / f"{name}-sweep.svg"] = charts.curves(found)
-    drawn = {file: svg.file(chart) for file, chart in plots.items() if chart is not None}
-    for file, text in drawn.items():
+        drawn[folder / f"{name}-ratios.svg"] = charts.ratios(found, title(found))
+        drawn[folder / f"{name}-parts.svg"] = charts.epoch_chart(found.breakdowns, page.title(found))
+        drawn[folder / f"{name}-sweep.svg"] = charts.curves(found, sweep.title(found))
+    files = {file: svg.file(chart) for file, chart in drawn.items() if chart is not None}
+    for file, text in files.items():
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ResultsError(f"{folder}: no plots can be written here: {error.strerror}") from None
+            raise ResultsError(f"{folder}: no charts can be written here: {error.strerror}") from None
         replace_page(file, text)
-    return list(drawn)
+    return list(files)
 
 
 def together(places: Sequence[Path]) -> Page | None:

@@ -39,7 +39,7 @@ from kerasbench.protocol.measurement import (
 from kerasbench.protocol.messages import FIRST_STEP, Phase
 from kerasbench.protocol.requests import counts_epochs
 from kerasbench.report import answer, comparisons
-from kerasbench.report.figures import as_given, duration, listed, names, percent, seconds, three_digits, times
+from kerasbench.report.words import as_given, duration, listed, names, percent, seconds, three_digits, times
 from kerasbench.results.record import RaceConfig, Record, TrialRecord
 from kerasbench.scenario import is_named, is_saved
 from kerasbench.text import blanked, count, whole_gib
@@ -190,14 +190,14 @@ class LiveBlock:
         known = [f"{self._units[stage]} {column.medians[stage]}" for stage in shown]
         if column.first_step and last in ("", TRAIN):
             known.insert(0, column.first_step)
-        return [*known, column.doing or count(column.slices, "slice")]
+        return [*known, column.doing or count(column.slices, "turn")]
 
     def stage(self, stage: str) -> str:
         """Return what has been measured of a stage, in one line: its time in each column."""
         own = [column for column in self.columns.values() if stage in column.medians]
         found = ", ".join(f"{column.name} {column.medians[stage]}" for column in own)
         cycles = max((column.slices for column in own), default=0)
-        return blanked(f"{self.row}: {self._units[stage]}: {found} ({count(cycles, 'cycle')})")
+        return blanked(f"{self.row}: {self._units[stage]}: {found} ({count(cycles, 'turn')})")
 
     def answer(self) -> str:
         """Return who is ahead in the row so far; empty while nothing can be compared."""
@@ -205,25 +205,25 @@ class LiveBlock:
         if found is None:
             return ""
         called = {label: column.name for label, column in self.columns.items()}
-        level = [label for label, ratio in found.times.items() if ratio.value < 1 + self._effect]
-        behind = [label for label in found.times if label not in level]
-        beaten = [f"{times(found.times[label])} than {called[label]}" for label in behind[:MOST_NAMED]]
+        equal = [label for label, ratio in found.times.items() if ratio.value < 1 + self._effect]
+        behind = [label for label in found.times if label not in equal]
+        slower = [f"{called[label]} {times(found.times[label])}" for label in behind[1:MOST_NAMED]]
         if len(behind) > MOST_NAMED:
-            beaten.append(f"and {count(len(behind) - MOST_NAMED, 'other')}")
-        words = listed([called[label] for label in (found.fastest, *level)])
-        if level:
-            words += " about equal" + (", " if beaten else "")
-        ahead = ", ".join(beaten).replace("× than", "× faster than", 1)
-        return blanked(f"{self.row}: {words}{'' if level else ' '}{ahead} so far")
+            slower.append(f"and {len(behind) - MOST_NAMED} more")
+        words = listed([called[label] for label in (found.fastest, *equal)])
+        words += " about equal so far" if equal else " leads so far"
+        if behind:
+            words += f"; {called[behind[0]]} takes {times(found.times[behind[0]])} as long"
+        return blanked(", ".join([f"{self.row}: {words}", *slower]))
 
     def interrupted(self) -> list[str]:
         """Return what to say of a row's first block that was interrupted; nothing of later ones."""
         if not self.is_first:
             return []
         return [
-            "interrupted in the first block of a row. This is known so far, but it is not saved:",
+            "interrupted in the first round of a workload. This is known so far, but it is not saved:",
             *self.lines(),
-            "There is no verdict. --resume measures this block again from its start.",
+            "There is no verdict. --resume measures this round again from its start.",
         ]
 
 
@@ -392,10 +392,10 @@ class ConsoleProgress:
         self._eta.decided(cases)
         if self._eta.trials < before:
             self._bar.update(self._task, total=self._eta.trials)
-            self._say(f"{cases[0].row_label}: decided, because {reason}")
+            self._say(f"{cases[0].row_label}: done, because {reason}")
 
     def _end_round(self, record: Record) -> None:
-        """Say what is known so far, where another round will sharpen it."""
+        """Say what is known so far, where another round follows."""
         if record.stopped_because:
             return
         found = findings(record)
@@ -408,8 +408,8 @@ class ConsoleProgress:
             return
         found_after = detectable(self._planned, record.minimal_effect, scatter)
         if found_after:
-            difference, between = percent(min(found_after.values())), percent(scatter.between)
-            self._say(f"ratios scatter by {between}: this run can find differences of about {difference}")
+            difference = percent(min(found_after.values()))
+            self._say(f"This run can detect differences of about {difference}, judging by its rounds so far.")
 
     @property
     def _left(self) -> str:
@@ -479,9 +479,9 @@ def announce(planned: Plan, left: str, effect: float, scatter: RunScatter) -> li
     lines = [*planned.warnings, f"{cases}, {rounds}: {left}"]
     if race:
         memory = whole_gib(planned.machine.memory_bytes)
-        lines.append(f"as many run side by side as fit into free memory ({memory} in all)")
+        lines.append(f"as many run side by side as fit into the free part of {memory} of memory")
         margin = as_given(race.margin)
-        lines.append(f"candidates too slow to come within {margin} of the fastest leave after a round")
+        lines.append(f"candidates that cannot come within {margin} of the fastest are dropped after a round")
     if planned.effort.budget_s is not None:
         limit = seconds(planned.effort.budget_s)
         lines.append(f"no round will start that would exceed {limit} in all; the first always completes")
@@ -511,20 +511,19 @@ def foresight(steps_ns: Sequence[tuple[Case, int]], spent_s: float, left_s: floa
 
 
 def _sight(found_after: Mapping[int, float], scatter: RunScatter) -> str:
-    """Say which differences a run will find after so many rounds."""
+    """Say which differences a run can detect after so many rounds."""
     if not found_after:
-        return f"fewer than {MIN_TRIALS_FOR_INTERVAL} rounds: intervals come from each round's slices and are wider"
-    basis = f"as in {scatter.source}" if scatter.source else "a guess: there are no earlier results of this machine"
+        return f"fewer than {MIN_TRIALS_FOR_INTERVAL} rounds: intervals come from the turns of each round and are wider"
+    source = scatter.source or "other machines, because there are no earlier results of this one"
     seen = " and ".join(f"{percent(effect)} after {rounds} rounds" for rounds, effect in found_after.items())
-    between = percent(scatter.between)
-    return f"it will find nine of ten differences of about {seen}; ratios scatter by about {between} ({basis})"
+    return f"This run can detect differences of about {seen}, judging by {source}."
 
 
 def _outcome(trial: TrialRecord) -> str:
-    """Return how long a step took, and what disturbed it; or why there is no measurement."""
+    """Return how long a step took, and what makes that unreliable; or why there is no measurement."""
     if trial.measurement is None:
         assert trial.failure is not None
-        company = " beside others, so from now on it is measured by itself" if trial.crowded else ""
+        company = " beside other configurations, so from now on it runs by itself" if trial.crowded else ""
         return f"{trial.failure.code}{company}: {trial.failure.cause}"
     unit = "step" if trial.measurement.training else "prediction"
     shown = BY_NAME[headline_of([trial])]  # what the table has, too
@@ -535,4 +534,4 @@ def _outcome(trial: TrialRecord) -> str:
     if not trial.noise:
         return step
     reasons = "; ".join(signal.reason for signal in trial.noise)
-    return f"{step}, {'badly disturbed' if trial.disturbed else 'noisy'}: {reasons}"
+    return f"{step}, {'unreliable' if trial.disturbed else 'noisy'}: {reasons}"

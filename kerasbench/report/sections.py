@@ -13,10 +13,43 @@ from kerasbench.text import NOTHING
 if TYPE_CHECKING:  # ``list`` draws a table without what computes
     from kerasbench.analysis.estimates import Estimate
 
-LINEAR_UP_TO = 20.0  # times the fastest: beyond it the short bars could not be told apart
-STUB = 0.04  # of the width: what 1 has on a logarithmic scale, so that the fastest has a bar that can be seen
 MOST_TICKS = 7
-INTERVAL = "the 95 % interval"
+TORN = 8.0  # times the fastest: a longer bar is torn, and its number says how long it is
+
+
+@dataclass(frozen=True)
+class Code:
+    """What a reader types."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Strong:
+    text: str
+
+
+@dataclass(frozen=True)
+class Link:
+    text: str
+    target: str
+
+
+Inline = str | Code | Strong | Link
+Words = str | Sequence[Inline]  # a sentence or a paragraph
+
+
+def inlines(words: Words) -> Sequence[Inline]:
+    return [words] if isinstance(words, str) else words
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a configuration looks in every chart: told apart by its shape where there is no colour."""
+
+    colour: str
+    shape: str  # circle, square, triangle or diamond
+    opacity: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -41,6 +74,7 @@ class Bar:
     high: float | None = None
     strong: bool = False
     opacity: float = 1.0
+    tip: str = ""  # what hovering shows
 
     @property
     def size(self) -> float:
@@ -49,7 +83,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class BarGroup:
-    """The bars of a row. ``end``: what would fill the whole width."""
+    """The bars of a workload. ``end``: what would fill the whole width."""
 
     label: str
     bars: Sequence[Bar]
@@ -58,47 +92,53 @@ class BarGroup:
 
 @dataclass(frozen=True)
 class BarChart:
-    """Groups of bars below a caption. ``legend``: the names of pieces, with their colours.
+    """Groups of bars from zero on a linear scale. ``legend``: the names of pieces, with their colours."""
 
-    ``reference``: a size that all bars are compared with. Without one, the ends of the groups differ and no tick is
-    drawn. ``logarithmic``: lengths are logarithms, from 1 on.
-    """
-
+    title: str
     caption: str
     groups: Sequence[BarGroup]
     legend: Sequence[tuple[str, str]] = ()
-    reference: float | None = None
-    logarithmic: bool = False
-
-    def caption_with(self, interval: str) -> str:
-        """Return the caption, and where bars have intervals also what shows them, ``Line: the 95 % interval.``"""
-        known = any(bar.low is not None for group in self.groups for bar in group.bars)
-        return f"{self.caption} {interval}: {INTERVAL}." if known else self.caption
 
     def share(self, size: float, group: BarGroup) -> float:
         """Return where a size lies, from 0 to 1 of the width."""
-        if not self.logarithmic:
-            return min(1.0, max(0.0, size / group.end))
-        if size <= 0:
-            return 0.0
-        return min(1.0, max(0.0, STUB + (1 - STUB) * math.log(size) / math.log(group.end)))
+        return min(1.0, max(0.0, size / group.end))
+
+
+@dataclass(frozen=True)
+class Dot:
+    """One configuration's ratio to the fastest of its workload."""
+
+    name: str
+    backend: str
+    look: Look
+    value: float
+    low: float | None
+    high: float | None
+    tip: str
+
+
+@dataclass(frozen=True)
+class DotLine:
+    label: str
+    dots: Sequence[Dot]
+    strong: bool = False  # its fastest is clearly so
+
+
+@dataclass(frozen=True)
+class DotChart:
+    """A line for each workload with a dot for each configuration, on a logarithmic axis from 1; by kinds of models."""
+
+    title: str
+    caption: str
+    kinds: Sequence[tuple[str, Sequence[DotLine]]]
+    names: Sequence[tuple[str, Look]]  # of the configurations: the legend
 
     @property
-    def ticks(self) -> list[float]:
-        """The sizes to write below the bars."""
-        if self.reference is None or not self.groups:
-            return []
-        end = self.groups[0].end
-        if self.logarithmic:
-            return round_numbers(1, end)
-        step = _round_step(end / MOST_TICKS)
-        return [index * step for index in range(math.floor(end / step) + 1)]
-
-
-def _round_step(least: float) -> float:
-    """Return the next of 1, 2, 5, 10 ... that is not smaller."""
-    power = 10.0 ** math.floor(math.log10(least))
-    return next(digit * power for digit in (1, 2, 5, 10) if digit * power >= least * 0.999)
+    def end(self) -> float:
+        """Where the axis ends: an interval that is much wider than the dots are apart is cut."""
+        dots = [dot for _, lines in self.kinds for line in lines for dot in line.dots]
+        farthest = max(dot.value for dot in dots)
+        return max(2.0, min(max(dot.high or dot.value for dot in dots), 1.5 * farthest) * 1.1)
 
 
 def round_numbers(low: float, high: float) -> list[float]:
@@ -113,13 +153,12 @@ def round_numbers(low: float, high: float) -> list[float]:
 
 @dataclass(frozen=True)
 class Line:
-    """One column's times in ms, by ascending size."""
+    """One configuration's values, by ascending size."""
 
     name: str
-    colour: str
+    look: Look
     points: "Sequence[tuple[float, Estimate]]"
     backend: str = ""
-    opacity: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -156,8 +195,8 @@ class Panel:
     @property
     def bounds(self) -> tuple[float, float]:
         """Where the axis of values begins and ends, with room around what is drawn."""
-        found = [step for line in self.lines for _, step in line.points]
-        ends = [end for step in found for end in (step.value, step.low, step.high) if end is not None]
+        values = [value for line in self.lines for _, value in line.points]
+        ends = [end for value in values for end in (value.value, value.low, value.high) if end is not None]
         if self.linear:
             room = max(LINEAR_ROOM * (max(ends) - min(ends)), LEAST_ROOM * max(ends))
             return max(0.0, min(ends) - room), max(ends) + room
@@ -167,21 +206,27 @@ class Panel:
 
 def even_numbers(low: float, high: float) -> list[float]:
     """Return some of the multiples of a round number that lie between two ends."""
-    step = _round_step((high - low) / MOST_TICKS)
+    least = (high - low) / MOST_TICKS
+    power = 10.0 ** math.floor(math.log10(least))
+    step = next(digit * power for digit in (1, 2, 5, 10) if digit * power >= least * 0.999)
     return [index * step for index in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 @dataclass(frozen=True)
 class LineChart:
-    """Panels below a caption."""
-
+    title: str
     caption: str
     panels: Sequence[Panel]
 
 
-Chart = BarChart | LineChart
+Chart = BarChart | DotChart | LineChart
 
-LEVEL, WARNED = "≈", "⚠"
+SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def mark(numbers: Sequence[int]) -> str:
+    """Return what stands at a number that warnings are about: ``⚠¹ ²``."""
+    return f"⚠{' '.join(str(number) for number in numbers)}".translate(SUPERSCRIPT) if numbers else ""
 
 
 @dataclass(frozen=True)
@@ -190,15 +235,14 @@ class Cell:
 
     text: str
     value: float | None = None  # to sort by
-    strong: bool = False  # significantly the fastest
-    level: bool = False  # not significantly slower than the fastest
-    warned: bool = False  # the warnings say more
+    strong: bool = False  # clearly the fastest
+    marks: Sequence[int] = ()  # numbers of the warnings that are about it
     failed: bool = False  # the text is a failure's code
+    ratio: float | None = None  # to the fastest of its row: the HTML page tints by it
 
     @property
     def shown(self) -> str:
-        """The text with those marks that are characters."""
-        return f"{f'{LEVEL} ' if self.level else ''}{self.text}{f' {WARNED}' if self.warned else ''}"
+        return " ".join(filter(None, [self.text, mark(self.marks)]))
 
     @property
     def is_empty(self) -> bool:
@@ -226,22 +270,28 @@ class Table:
 class Section:
     """A part of a page, drawn in the order of the fields."""
 
-    title: str
-    intro: Sequence[str] = ()
+    title: str  # empty: what stands below the title of the page
+    intro: Sequence[Words] = ()
+    code: Sequence[str] = ()  # lines to copy
+    chart: Chart | None = None
     table: Table | None = None
-    lines: Sequence[str] = ()  # as a list
-    notes: Sequence[str] = ()
-    parts: "Sequence[Section]" = ()
-    chart: Chart | None = None  # stands before the table, or after the lines if there is none
-    folded: bool = False  # details that a reader opens, on an HTML page
+    notes: Sequence[Words] = ()  # paragraphs below the table
+    lines: Sequence[Words] = ()  # as a list
+    end: Words = ""
+    folded: bool = False  # details that a reader opens
 
 
 @dataclass(frozen=True)
 class Page:
-    """A title and its sections."""
+    """A title, which is the finding, and its sections."""
 
     title: str
     sections: Sequence[Section]
+
+    @property
+    def unfolded(self) -> "Page":
+        """What a terminal shows."""
+        return Page(self.title, [section for section in self.sections if not section.folded])
 
 
 def texts(*words: str) -> list[Cell]:

@@ -1,24 +1,46 @@
-"""What a soak has found: whether memory grew and steps became slower, in sentences, a table and a picture."""
+"""What a soak shows: whether memory grew and steps became slower, in sentences, a table and a chart."""
 
 from collections.abc import Iterator, Sequence
 
 from kerasbench.analysis.estimates import Interval
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.soak import Soak
 from kerasbench.analysis.summary import LEAST_SLOWER, slower_by_subnormals
 from kerasbench.protocol.columns import CPU
 from kerasbench.report import charts
-from kerasbench.report.figures import duration, names, percent, three_digits
-from kerasbench.report.sections import EMPTY, Cell, Section, Table, number, texts
+from kerasbench.report.sections import EMPTY, Cell, Section, Table, Words, number, texts
+from kerasbench.report.words import duration, listed, names, percent, seconds, three_digits
 from kerasbench.text import KIB, MIB
 
 
-def section(soaks: Sequence[Soak]) -> Section:
-    """Return the first section of a page."""
-    named, lines, tells = (
-        names(soak.column for soak in soaks),
-        sentences(soaks),
-        any(soak.held_on_device for soak in soaks),
-    )
+def title(found: Findings) -> str:
+    """Return whether memory grew, and whether anything became slower."""
+    soaks = found.soaks
+    named = names(soak.column for soak in soaks)
+    several = len({soak.row.label for soak in soaks}) > 1
+
+    def who(chosen: Sequence[Soak]) -> str:
+        return listed(
+            [f"{soak.row.label} on {named[soak.column]}" if several else named[soak.column] for soak in chosen]
+        )
+
+    grows = [soak for soak in soaks if soak.grows]
+    slows = [soak for soak in soaks if soak.slows or _by_subnormals(soak)]
+    workload = "" if several else f"{soaks[0].row.label}: "
+    memory = "too short to say whether memory grows"
+    if grows or all(soak.memory for soak in soaks):
+        memory = f"memory grows on {who(grows)}" if grows else "memory does not grow"
+    slower = "too short to say whether anything becomes slower"
+    if slows or all(soak.slower for soak in soaks):
+        slower = f"steps become slower on {who(slows)}" if slows else "nothing becomes slower"
+    return f"{workload}{memory}, {slower}, within {seconds(60 * max(soak.minutes for soak in soaks))}"
+
+
+def section(found: Findings) -> Section | None:
+    soaks = found.soaks
+    if not soaks:
+        return None
+    named, tells = names(soak.column for soak in soaks), any(soak.held_on_device for soak in soaks)
     rows = [
         [
             *texts(soak.row.label, named[soak.column]),
@@ -30,27 +52,31 @@ def section(soaks: Sequence[Soak]) -> Section:
         ]
         for soak in soaks
     ]
-    headers = ["scenario", "column", "units", "time of one", "memory a minute", "memory a unit", "slower over the run"]
+    headers = [
+        "workload",
+        "configuration",
+        "units",
+        "time of one",
+        "memory a minute",
+        "memory a unit",
+        "slower over the run",
+    ]
     if tells:
         headers[-1:-1] = ["device memory a minute", "device memory a unit"]
-    notes = [
-        "Unit: a training step, an epoch where these are shorter than eight steps, a prediction, or a build.",
-        "A line through the medians of ten parts of the run, without its first tenth; in brackets its 95 % interval.",
-        "Slower: by the time of a unit over that of a control in turn, a process of the same case that rests most of "
-        "the time.",
+    notes: list[Words] = [
+        "A unit is a training step, an epoch where these are shorter than eight steps, a prediction, or a build. In "
+        "brackets: 95 % intervals. Slower: relative to a second process of the same case that mostly rests."
     ]
     if any(soak.column.device != CPU and not soak.held_on_device for soak in soaks):
-        notes.append("Host memory alone: the device does not tell what it holds, so a leak there is not seen.")
-    return Section("Answer", lines, Table(headers, rows), notes=notes, chart=charts.soaked(soaks))
+        notes.append("Host memory alone: the device does not report what it holds, so a leak there is not found.")
+    chart = charts.soaked(soaks, title(found))
+    return Section("", chart=chart, table=Table(headers, rows), notes=notes, lines=sentences(soaks))
 
 
 def sentences(soaks: Sequence[Soak]) -> list[str]:
-    """Return ``mnist_dense: torch: memory grows by 0.90 MiB (0.70 to 1.10) a minute; ...`` for each case."""
-    named = names(one.column for one in soaks)
-    return [
-        f"{one.row.label}: {named[one.column]}: {'; '.join(_parts(one))}, in {one.minutes:.1f} minutes."
-        for one in soaks
-    ]
+    """Return ``mnist_dense on PyTorch: memory grows by 0.90 MiB (0.70 to 1.10) a minute; ...`` for each case."""
+    named = names(soak.column for soak in soaks)
+    return [f"{soak.row.label} on {named[soak.column]}: {'; '.join(_parts(soak))}." for soak in soaks]
 
 
 def _parts(soak: Soak) -> Iterator[str]:
@@ -58,25 +84,28 @@ def _parts(soak: Soak) -> Iterator[str]:
     yield _memory(soak, soak.memory, "memory" if soak.column.device == CPU else "host memory")
     if soak.held_on_device:
         yield _memory(soak, soak.device_memory, "device memory")
-    subnormals = slower_by_subnormals(soak.row.cases[soak.column]) >= LEAST_SLOWER
-    if subnormals:
+    if _by_subnormals(soak):
         yield (
-            f"{soak.unit}s became slower in the first thousand, for numbers of its optimizer became subnormal "
-            "(torch.set_flush_denormal(True) avoids that)"
+            f"each {soak.unit} became slower in the first thousand, because numbers of the optimizer became subnormal "
+            "(torch.set_flush_denormal(True) avoids it)"
         )
     if slower is None:
-        yield f"nothing is known of whether {soak.unit}s become slower"
+        yield f"too short to say whether a {soak.unit} becomes slower"
     elif soak.slows:
-        yield f"{soak.unit}s became {_interval(slower, 100, '%')} slower"
-    elif not subnormals:
+        yield f"a {soak.unit} became {_interval(slower, 100, '%')} slower"
+    elif not _by_subnormals(soak):
         by = f" by more than {percent(slower.high)}"
-        yield f"{soak.unit}s did not become slower{by if slower.high > 0 else ''}"
+        yield f"a {soak.unit} did not become slower{by if slower.high > 0 else ''}"
+
+
+def _by_subnormals(soak: Soak) -> bool:
+    return slower_by_subnormals(soak.row.cases[soak.column]) >= LEAST_SLOWER
 
 
 def _memory(soak: Soak, memory: Interval | None, what: str) -> str:
     unit, by_minute = f"{'an' if soak.unit[0] in 'aeiou' else 'a'} {soak.unit}", soak.by_minute(memory)
     if memory is None or by_minute is None:
-        return f"too short to tell whether {what} grows"
+        return f"too short to say whether {what} grows"
     if soak.leaks(memory):
         a_minute, a_unit = _interval(by_minute, 1 / MIB, "MiB"), _interval(memory, 1 / KIB, "KiB")
         return f"{what} grows by {a_minute} a minute, {a_unit} {unit}"
@@ -93,6 +122,6 @@ def _amount(trend: Interval | None, factor: float, unit: str) -> Cell:
 
 
 def _interval(trend: Interval, factor: float, unit: str) -> str:
-    numbers = [one * factor for one in (trend.value, trend.low, trend.high)]
-    value, low, high = (f"{one:,.0f}" if abs(one) >= 100 else f"{one:.3g}" for one in numbers)
+    numbers = [amount * factor for amount in (trend.value, trend.low, trend.high)]
+    value, low, high = (f"{amount:,.0f}" if abs(amount) >= 100 else f"{amount:.3g}" for amount in numbers)
     return f"{value} {unit} ({low} to {high})"

@@ -1,7 +1,8 @@
 """Charts as SVG: in the HTML page, and as files beside the pages of results and in README.
 
-A chart consists of parts, one below the other: a legend, a group of bars, their axis, or a panel of lines. The style is
-that of ``assets/chart.css``: the HTML page has it with its own colours, and a file with those for light and for dark.
+A chart consists of parts, one below the other: a legend, a group of bars, a line of dots, an axis, a panel of lines.
+The style is that of ``assets/chart.css``: the HTML page has it with its own colours, and a file with those for light
+and for dark. It is narrow, so that its text can be read on a phone.
 """
 
 import math
@@ -12,14 +13,19 @@ from html import escape
 from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 from kerasbench.report.sections import (
+    TORN,
     Bar,
     BarChart,
     BarGroup,
     Chart,
+    DotChart,
+    DotLine,
     Line,
     LineChart,
+    Look,
     Panel,
     even_numbers,
     round_numbers,
@@ -27,16 +33,18 @@ from kerasbench.report.sections import (
 from kerasbench.text import MADE, one_line
 
 # Lengths are in pixels, as large as text is at its normal size.
-WIDTH = 760
+WIDTH = 560
 MARGIN = 16  # of a file
-ROW = 20  # height of a line of text, and of a bar with the room around it
-BASELINE = 14  # of a text below the top of its row
+ROW = 22  # height of a line of text, and of a bar with the room around it
+BASELINE = 15  # of a text below the top of its row
 GAP = 10  # between parts, and between a text and what it belongs to
-CHARACTER = 6.8  # average width: no font is known here
-STRONG = 1.15  # how many times as wide bold text is
-MOST_CHARACTERS = 34  # of a name or a number beside a bar; a longer one is cut
+CHARACTER = 7.4  # average width: no font is known here
+STRONG = 1.1  # how many times as wide bold text is
+MOST_CHARACTERS = 30  # of a name or a number beside a bar; a longer one is cut
+LEAST_TRACK = 120  # of a bar's room: names give way to it
 CAP = 4  # half the height of an interval's ends
 PANEL_HEIGHT = 280  # of the area within the axes
+SIZE = 5.0  # half the width of a dot
 
 # Of a file, in light and in dark; a page's style sheet has its own.
 COLOURS = {
@@ -49,7 +57,7 @@ COLOURS = {
 
 
 class Part(NamedTuple):
-    """A piece of a chart over the whole width. ``label``: the scenario that it is about, if it is about one."""
+    """A piece of a chart over the whole width. ``label``: the workload that it is about, if it is about one."""
 
     label: str
     height: float
@@ -71,24 +79,28 @@ class Picture:
 
 
 def figure(chart: Chart) -> str:
-    """Return a chart as an element of the HTML page."""
-    lines = ['<figure class="chart">', f"<figcaption>{escaped(_caption(chart))}</figcaption>"]
+    """Return a chart as an element of the HTML page; its title is the page's or a heading."""
+    lines = ['<figure class="chart">', f"<figcaption>{escaped(chart.caption)}</figcaption>"]
     for part in _parts(chart):
         scenario = f' data-scenario="{escaped(part.label)}"' if part.label else ""
-        box = f'viewBox="0 0 {WIDTH} {part.height:g}"'
+        label = escaped(f"{part.label}: {chart.title}" if part.label else chart.title)
+        box = f'viewBox="0 0 {WIDTH} {part.height:g}" role="img" aria-label="{label}"'
         lines.append(f"<svg {box}{scenario}>{''.join(part.shapes)}</svg>")
     return "\n".join([*lines, "</figure>"])
 
 
 def file(chart: Chart) -> str:
-    """Return a chart as a file of its own. It has a background, for whatever page it stands on."""
-    shapes = []
+    """Return a chart as a file of its own, with its title. It has a background, for whatever page it stands on."""
+    shapes: list[str] = []
     height: float = MARGIN
-    for line in textwrap.wrap(_caption(chart), round(WIDTH / CHARACTER)):
-        shapes.append(_text(MARGIN, height + BASELINE, line, "soft"))
-        height += ROW
+    for text, look in ((chart.title, "strong"), (chart.caption, "soft small")):
+        characters = WIDTH / CHARACTER / (STRONG if look == "strong" else 0.9)
+        for line in textwrap.wrap(one_line(text), round(characters)):
+            shapes.append(_text(MARGIN, height + BASELINE, line, look))
+            height += ROW - 4
+        height += 2
     for part in _parts(chart):
-        height += GAP
+        height += 0 if isinstance(chart, DotChart) else GAP
         shapes.append(f'<g transform="translate({MARGIN} {height:g})">')
         shapes += [*part.shapes, "</g>"]
         height += part.height
@@ -96,13 +108,19 @@ def file(chart: Chart) -> str:
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" width="{width}" height="{height:g}" '
-            f'viewBox="0 0 {width} {height:g}">',
+            f'viewBox="0 0 {width} {height:g}" role="img" aria-labelledby="title desc">',
+            f'<title id="title">{escaped(chart.title)}</title>\n<desc id="desc">{escaped(chart.caption)}</desc>',
             f"<style>\n{_style()}</style>",
             '<rect class="paper" width="100%" height="100%"/>',
             *shapes,
             f"</svg>\n{MADE}\n",
         ]
     )
+
+
+def address(chart: Chart) -> str:
+    """Return a chart as a data URI, for pages that load nothing, such as a notebook's."""
+    return f"data:image/svg+xml,{quote(file(chart))}"
 
 
 def asset(name: str) -> str:
@@ -119,34 +137,14 @@ def _style() -> str:
     return f"{rules}@media (prefers-color-scheme: dark) {{\n{coloured}}}\n"
 
 
-def _caption(chart: Chart) -> str:
-    return chart.caption_with("Line") if isinstance(chart, BarChart) else chart.caption
-
-
 def _parts(chart: Chart) -> Iterator[Part]:
-    if isinstance(chart, LineChart):
-        for panel in chart.panels:
-            yield _panel(panel)
-        return
-    if chart.legend:
-        yield _legend(chart)
-    bars = [bar for group in chart.groups for bar in group.bars]
-    ends = max(_width(bar.text) * (STRONG if bar.strong else 1.0) for bar in bars)
-    # Bars are drawn between their names and the texts at their ends.
-    track = Axis(0, 1, max(_width(bar.name) for bar in bars) + GAP, WIDTH - ends - GAP, linear=True)
-    for group in chart.groups:
-        yield _group(chart, group, track)
-    if chart.ticks:
-        places = [(tick, track.at(chart.share(tick, chart.groups[0]))) for tick in chart.ticks]
-        yield Part("", ROW, [_text(x, BASELINE, f"{number(tick)}×", "soft middle") for tick, x in places])
-
-
-def _legend(chart: BarChart) -> Part:
-    shapes, x = [], 0.0
-    for name, colour in chart.legend:
-        shapes += [_rect(x, 4, 12, 12, f'fill="{colour}"'), _text(x + 18, BASELINE, name)]
-        x += 18 + _width(name) + 2 * GAP
-    return Part("", ROW, shapes)
+    match chart:
+        case LineChart():
+            yield from map(_panel, chart.panels)
+        case DotChart():
+            yield from _dot_parts(chart)
+        case BarChart():
+            yield from _bar_parts(chart)
 
 
 class Axis(NamedTuple):
@@ -166,11 +164,94 @@ class Axis(NamedTuple):
         return self.begin + share * (self.end - self.begin)
 
 
+# A line of dots for each workload.
+
+
+def _dot_parts(chart: DotChart) -> Iterator[Part]:
+    labels = [line.label for _, lines in chart.kinds for line in lines]
+    left = min(max(map(_width, labels)), WIDTH / 2) + 2 * GAP
+    axis = Axis(1.0, chart.end, left, WIDTH - GAP)
+    ticks = [tick for tick in round_numbers(1, chart.end) if tick <= chart.end]
+    grid = [(tick, axis.at(tick)) for tick in ticks]
+    yield _names_of_dots(chart, axis)
+    for kind, lines in chart.kinds:
+        shapes = [_text(0, BASELINE + 2, kind, "strong"), *_grid(grid, ROW)]
+        yield Part("", ROW, shapes)
+        yield from (_line_of_dots(line, axis, grid) for line in lines)
+    yield Part("", ROW, [_text(x, BASELINE, f"{number(tick)}×", "soft middle") for tick, x in grid])
+
+
+def _names_of_dots(chart: DotChart, axis: Axis) -> Part:
+    shapes, x, y = [], axis.begin, 0
+    for name, look in chart.names:
+        if x + 18 + _width(name) > WIDTH and x > axis.begin:
+            x, y = axis.begin, y + ROW
+        shapes += [_dot_shape(x + SIZE, y + ROW / 2, look), _text(x + 18, y + BASELINE, _cut(name))]
+        x += 18 + _width(name) + 2 * GAP
+    return Part("", y + ROW, shapes)
+
+
+def _grid(grid: Sequence[tuple[float, float]], height: float) -> list[str]:
+    return [_line("grid" if tick > 1 else "reference", x, 0, x, height) for tick, x in grid]
+
+
+def _line_of_dots(line: DotLine, axis: Axis, grid: Sequence[tuple[float, float]]) -> Part:
+    room = int(axis.begin / CHARACTER) - 1
+    shapes = [_text(GAP, BASELINE, _cut(line.label, room)), *_grid(grid, ROW)]
+    for dot in sorted(line.dots, key=lambda dot: -dot.value):  # the fastest on top
+        shapes.append(f'<g data-backend="{escaped(dot.backend)}"><title>{escaped(dot.tip)}</title>')
+        if dot.low is not None and dot.high is not None:
+            low, high = (axis.at(min(max(end, 1.0), axis.high)) for end in (dot.low, dot.high))
+            shapes.append(_line("interval", low, ROW / 2, high, ROW / 2))
+        shapes.append(_dot_shape(axis.at(min(max(dot.value, 1.0), axis.high)), ROW / 2, dot.look))
+        shapes.append("</g>")
+    return Part(line.label, ROW, shapes)
+
+
+def _dot_shape(x: float, y: float, look: Look) -> str:
+    style = f'fill="{look.colour}" fill-opacity="{look.opacity:.2f}" stroke="{look.colour}" class="dot"'
+    if look.shape == "circle":
+        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{SIZE}" {style}/>'
+    if look.shape == "square":
+        half = SIZE - 0.5
+        return f'<rect x="{x - half:.1f}" y="{y - half:.1f}" width="{2 * half}" height="{2 * half}" {style}/>'
+    if look.shape == "triangle":
+        points = ((x, y - SIZE - 0.5), (x + SIZE + 0.5, y + SIZE - 0.5), (x - SIZE - 0.5, y + SIZE - 0.5))
+    else:
+        points = ((x, y - SIZE - 1), (x + SIZE + 1, y), (x, y + SIZE + 1), (x - SIZE - 1, y))
+    return f'<polygon points="{" ".join(f"{left:.1f},{top:.1f}" for left, top in points)}" {style}/>'
+
+
+# Bars from zero, in groups.
+
+
+def _bar_parts(chart: BarChart) -> Iterator[Part]:
+    if chart.legend:
+        yield _legend(chart)
+    bars = [bar for group in chart.groups for bar in group.bars]
+    ends = max(_width(bar.text) * (STRONG if bar.strong else 1.0) for bar in bars)
+    names = min(max(_width(bar.name) for bar in bars), WIDTH - ends - LEAST_TRACK - 2 * GAP)
+    # Bars are drawn between their names and the texts at their ends.
+    track = Axis(0, 1, names + GAP, WIDTH - ends - GAP, linear=True)
+    for group in chart.groups:
+        yield _group(chart, group, track)
+
+
+def _legend(chart: BarChart) -> Part:
+    shapes, x, y = [], 0.0, 0.0
+    for name, colour in chart.legend:
+        if x + 18 + _width(name) > WIDTH:
+            x, y = 0.0, y + ROW
+        shapes += [_rect(x, y + 4, 12, 12, f'fill="{colour}"'), _text(x + 18, y + BASELINE, name)]
+        x += 18 + _width(name) + 2 * GAP
+    return Part("", y + ROW, shapes)
+
+
 def _group(chart: BarChart, group: BarGroup, track: Axis) -> Part:
     shapes = [_text(0, BASELINE, group.label, "strong")]
     for index, bar in enumerate(group.bars, start=1):
         shapes.append(f'<g data-backend="{escaped(bar.backend)}" transform="translate(0 {index * ROW})">')
-        shapes += [*_bar(chart, group, bar, track), "</g>"]
+        shapes += [f"<title>{escaped(bar.tip)}</title>" if bar.tip else "", *_bar(chart, group, bar, track), "</g>"]
     return Part(group.label, ROW * (len(group.bars) + 1), shapes)
 
 
@@ -179,25 +260,29 @@ def _bar(chart: BarChart, group: BarGroup, bar: Bar, track: Axis) -> Iterator[st
         return track.at(chart.share(size, group))
 
     middle = ROW / 2
-    yield _text(0, BASELINE, _cut(bar.name))
-    yield _rect(track.begin, 1, track.end - track.begin, ROW - 2, 'class="track"')
-    if chart.reference is not None:
-        yield _line("reference", place(chart.reference), 0, place(chart.reference), ROW)
-    before = 0.0
+    yield _text(0, BASELINE, _cut(bar.name, int(track.begin / CHARACTER)))
+    yield _rect(track.begin, 2, track.end - track.begin, ROW - 4, 'class="track"')
+    before, is_torn = 0.0, not chart.legend and group.end == TORN and bar.size > TORN
     for piece in bar.pieces:
         begin, end = place(before), place(before + piece.size)
         look = f'fill="{piece.colour}" fill-opacity="{bar.opacity:.2f}" stroke="{piece.colour}"'
-        yield _rect(begin, 3, end - begin, ROW - 6, look)
+        yield _rect(begin, 4, end - begin, ROW - 8, look)
         if piece.label:
             yield _text((begin + end) / 2, BASELINE, piece.label, "inside middle")
         before += piece.size
-    if bar.low is not None and bar.high is not None:
+    if is_torn:
+        x = track.begin + 0.85 * (track.end - track.begin)
+        yield f'<polygon class="tear" points="{x:.1f},2 {x + 8:.1f},2 {x:.1f},{ROW - 2} {x - 8:.1f},{ROW - 2}"/>'
+    elif bar.low is not None and bar.high is not None:
         low, high = place(bar.low), place(bar.high)
         for look in ("halo", "interval"):  # the halo first, so that the line is seen on its bar too
             yield _line(look, low, middle, high, middle)
             yield _line(look, low, middle - CAP, low, middle + CAP)
             yield _line(look, high, middle - CAP, high, middle + CAP)
     yield _text(track.end + GAP, BASELINE, _cut(bar.text), "strong" if bar.strong else "")
+
+
+# Lines over sizes or time.
 
 
 def _panel(panel: Panel) -> Part:
@@ -230,7 +315,7 @@ def _panel(panel: Panel) -> Part:
         where, anchor = (place + 4, "note") if has_room else (place - 4, "note right")
         shapes.append(_text(where, top + index * ROW + BASELINE, crossover.text, anchor))
     for line in panel.lines:
-        shapes += _series(line, x, y)
+        shapes += _series(line, panel, x, y)
     shapes += _names(panel.lines, right + GAP, y)
     return Part(panel.label, bottom + 2 * ROW, shapes)
 
@@ -253,16 +338,22 @@ def _apart(sizes: Sequence[float], axis: Axis) -> list[float]:
     return chosen
 
 
-def _series(line: Line, x: Axis, y: Axis) -> Iterator[str]:
-    opacity = f'opacity="{line.opacity:.2f}"'
-    yield f'<g class="series" data-backend="{escaped(line.backend)}" stroke="{line.colour}" {opacity}>'
-    for size, step in line.points:
-        if step.low is not None and step.high is not None:
-            yield _line("interval", x.at(size), y.at(step.low), x.at(size), y.at(step.high))
-    places = [(x.at(size), y.at(step.value)) for size, step in line.points]
+def _series(line: Line, panel: Panel, x: Axis, y: Axis) -> Iterator[str]:
+    look = line.look
+    drawn = f'stroke="{look.colour}" opacity="{look.opacity:.2f}"'
+    yield f'<g class="series" data-backend="{escaped(line.backend)}" {drawn}>'
+    for size, value in line.points:
+        if value.low is not None and value.high is not None:
+            yield _line("interval", x.at(size), y.at(value.low), x.at(size), y.at(value.high))
+    places = [(x.at(size), y.at(value.value)) for size, value in line.points]
     yield f'<polyline points="{" ".join(f"{left:.1f},{top:.1f}" for left, top in places)}"/>'
-    for left, top in places:
-        yield f'<circle cx="{left:.1f}" cy="{top:.1f}" r="3" fill="{line.colour}"/>'
+    few = len(line.points) <= 2 * len(panel.sizes) and not (panel.linear and len(line.points) > 20)
+    for (left, top), (size, value) in zip(places, line.points, strict=True) if few else ():
+        interval = (
+            f" ({number3(value.low)}–{number3(value.high)})" if value.low is not None and value.high is not None else ""
+        )
+        tip = f"{line.name} at {panel.axis} {number3(size)}: {number3(value.value)} {panel.unit}{interval}"
+        yield f"<g><title>{escaped(tip)}</title>{_dot_shape(left, top, look)}</g>"
     yield "</g>"
 
 
@@ -273,14 +364,18 @@ def _names(lines: Sequence[Line], left: float, y: Axis) -> Iterator[str]:
     for index, line in enumerate(ordered):
         lowest = y.begin - ROW * (len(ordered) - 1 - index)  # where there is still room for those below
         above = max(above + ROW, min(y.at(line.points[-1][1].value), lowest))
-        key = f'fill="{line.colour}" fill-opacity="{line.opacity:.2f}"'
         yield f'<g data-backend="{escaped(line.backend)}">'
-        yield _rect(left, above - 2, 12, 4, key) + _text(left + 16, above + 4, _cut(line.name)) + "</g>"
+        yield _dot_shape(left + SIZE, above, line.look) + _text(left + 16, above + 4, _cut(line.name)) + "</g>"
 
 
 def number(value: float) -> str:
     """Return 0.01, 5, 1,000: never an exponent."""
     return f"{value:,.12f}".rstrip("0").rstrip(".")
+
+
+def number3(value: float) -> str:
+    """Return three significant digits, without an exponent."""
+    return number(float(f"{value:.3g}"))
 
 
 def escaped(text: str) -> str:
@@ -289,7 +384,7 @@ def escaped(text: str) -> str:
 
 
 def _cut(text: str, most: int = MOST_CHARACTERS) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return text if len(text) <= most else text[: max(1, most - 1)] + "…"
 
 
 def _width(text: str) -> float:

@@ -100,7 +100,7 @@ class Store:
                 os.fsync(stream.fileno())
         except OSError as error:
             raise ResultsError(
-                f"{self.journal}: cannot be written: {error.strerror}; it ends before this block"
+                f"{self.journal}: cannot be written: {error.strerror}; all before this block is kept"
             ) from None
 
     def finish(self, record: Record) -> None:
@@ -210,7 +210,7 @@ def load(file: Path) -> Record:
 
     problem = next(_problems(record), None)
     if problem:
-        raise ResultsError(f"{file}: not what kerasbench has written: {problem}")
+        raise ResultsError(f"{file}: not written by kerasbench, or changed since: {problem}")
     return record
 
 
@@ -259,7 +259,7 @@ def _require_schema(content: bytes, file: Path) -> None:
     schema = msgspec.json.decode(content, type=_Version).schema
     if schema != SCHEMA:
         age = "a newer" if schema > SCHEMA else "an older"
-        advice = "read it with that one, or measure again"
+        advice = "read it with that version, or measure again"
         raise ResultsError(f"{file}: written by {age} kerasbench (schema {schema}, not {SCHEMA}); {advice}")
 
 
@@ -329,9 +329,9 @@ def _problems(record: Record) -> Iterator[str]:
     known = {scenario.description.name for scenario in record.scenarios}
     unknown = sorted({trial.scenario for trial in record.trials} - known)
     if unknown:
-        yield f"trials of {', '.join(unknown[:3])}, which is none of its scenarios"
+        yield f"trials of {', '.join(unknown[:3])}, which is not one of its scenarios"
     if (columns := len({trial.column for trial in record.trials})) > MAX_COLUMNS:
-        yield f"{columns} columns, and a run has {MAX_COLUMNS} at most"
+        yield f"{columns} configurations, and a run has {MAX_COLUMNS} at most"
     if not 0 < record.minimal_effect < 1:
         yield "minimal_effect is out of range"
     race, rounds = record.config.race, record.config.effort.max_rounds
@@ -343,12 +343,12 @@ def _problems(record: Record) -> Iterator[str]:
 def _unfit_words(record: Record) -> Iterator[str]:
     """Yield the texts that cannot be what they should."""
     if not _is_time(record.started):  # files are named after it
-        yield f"it began at {record.started[:SHOWN]!r}"
+        yield f"its start, {record.started[:SHOWN]!r}, is not a time"
     times = (record.finished, *record.resumed, *(trial.ended for trial in record.trials))
     if wrong := [time for time in times if time and not _is_time(time)]:
-        yield f"{wrong[0][:SHOWN]!r} is no time"
+        yield f"{wrong[0][:SHOWN]!r} is not a time"
     if record.machine.identifier and not FIT.fullmatch(record.machine.identifier):
-        yield f"a machine called {record.machine.identifier[:SHOWN]!r}"
+        yield f"its machine cannot be called {record.machine.identifier[:SHOWN]!r}"
 
 
 def _is_time(text: str) -> bool:
@@ -368,7 +368,7 @@ def _problems_of_trial(trial: TrialRecord) -> Iterator[str]:
     if measured is None:
         return
     if not all(_needed(measured)):
-        yield "a list is empty that figures are computed from"
+        yield "a list is empty that results are computed from"
     elif measured.usage.wall_ns < 1:
         yield "its steps took no time"
     elif measured.full_steps_per_epoch > measured.steps_per_epoch:
@@ -446,7 +446,7 @@ def refuse_damaged(unread: UnreadableFile) -> None:
 
 
 def say_passed_over(unread: UnreadableFile) -> None:
-    complain(f"{unread.why}; passed over")
+    complain(f"{unread.why}; skipped")
 
 
 def records(place: Path, tell: Tell = refuse_damaged, newest_first: bool = False) -> Iterator[tuple[Path, Record]]:

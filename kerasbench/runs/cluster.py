@@ -67,7 +67,7 @@ def connected(address: str, insecure: bool) -> Iterator[dict[str, Connect]]:
             workers = client.scheduler_info(n_workers=-1)["workers"]
             if not workers:
                 raise UsageError(
-                    f"{address}: this cluster has no workers: docs/several-machines.md says how they are started"
+                    f"{address}: this cluster has no workers: docs/set-up-machines.md shows how to start them"
                 )
             there = client.run(running, list(wanted), on_error="return")
             of_worker = wanted | {"--nthreads": 1, "--nanny": False}
@@ -91,8 +91,8 @@ def require_encryption(address: str, insecure: bool) -> None:
         is_own = ip_address(host).is_loopback
     if not is_own and not insecure:
         raise UsageError(
-            f"{address} has no encryption: whoever is on the network could run code on every machine of this cluster. "
-            "Start it with TLS (docs/several-machines.md), or add --insecure"
+            f"{address} has no encryption: anyone on the network could run code on every machine of this cluster. "
+            "Start it with TLS (docs/set-up-machines.md), or add --insecure"
         )
 
 
@@ -130,14 +130,14 @@ def differing(which: str, there: object, wanted: Mapping[str, Any]) -> str:
     """Return why a worker or a scheduler is refused: it would disturb what is measured; empty if it would not."""
     if not isinstance(there, Mapping):
         remedy = "pip install 'kerasbench[cluster]' there"
-        return f"its {which} does not answer as kerasbench would ({_words(there)}): {remedy}"
+        return f"its {which} cannot run kerasbench ({_words(there)}): {remedy}"
     others = [f"{name}: {there.get(name)}" for name, value in wanted.items() if there.get(name) != value]
     if not others:
         return ""
     shown = ", ".join(others[:3]) + (", ..." if len(others) > 3 else "")
     return (
-        f"its {which} runs with other settings, which disturb what is measured ({shown}): start it as "
-        f"docs/several-machines.md says, with DASK_CONFIG={SETTINGS}"
+        f"its {which} runs with other settings, which would change what is measured ({shown}): start it as "
+        f"docs/set-up-machines.md shows, with DASK_CONFIG={SETTINGS}"
     )
 
 
@@ -173,7 +173,7 @@ class DaskCarrier:
 
     def why(self) -> str:
         if self._client.status != "running":
-            return "the scheduler has gone"
+            return "the scheduler has ended"
         if self._future is None or not self._future.done():
             return self._lost
         try:
@@ -210,7 +210,7 @@ def carry(python: str, share: str, topic: str) -> str:
                 if line is None:
                     return carrier.why()
                 worker.log_event(topic, line)
-            if worker.status not in (Status.running, Status.paused):  # the scheduler has gone, and it follows
+            if worker.status not in (Status.running, Status.paused):  # the scheduler has ended, and it follows
                 carrier.end_input()
     finally:
         delattr(worker, EXTENSION + share)

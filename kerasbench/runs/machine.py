@@ -185,6 +185,6 @@ def on_card(outcome: Outcome, device: Device, uuid: str) -> Outcome:
     if not uuid or not used or used == [own]:
         return outcome
     cause = f"asked for {device.label}, which is {uuid}, but CUDA computed on {', '.join(used)}"
-    remedy = f"CUDA_VISIBLE_DEVICES={uuid} and --device {GPU} ask for that card by its name"
+    remedy = f"set CUDA_VISIBLE_DEVICES={uuid} and add --device {GPU}"
     failure = shown(Failure(Code.WRONG_DEVICE, cause, remedy, "finish"))
     return dataclasses.replace(outcome, measurement=None, failure=failure)

@@ -222,12 +222,12 @@ class Share:
         """Take in a line: put records onto the disk, then acknowledge them; raise KerasbenchError for an unfit one."""
         self._bytes += len(line)
         if len(line) > MOST_LINE_BYTES or self._bytes > MAX_FILE_BYTES:
-            raise ResultsError(f"it sent more than a run of kerasbench has ({self._bytes:,} bytes)")
+            raise ResultsError(f"it sent more data than a run can have ({self._bytes:,} bytes)")
         try:
             message = msgspec.json.decode(line, type=Line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             shown = text.one_line(line[:80].decode(errors="replace"))
-            raise ResultsError(f"it answers what kerasbench does not: {shown!r} ({error})") from None
+            raise ResultsError(f"its answer is not one of kerasbench: {shown!r} ({error})") from None
         if message.number != self._next:
             raise ResultsError(f"line {message.number} came in place of line {self._next}")
         self._next += 1
@@ -237,7 +237,7 @@ class Share:
             said = text.blanked(message.say)[:SHOWN]
             self.lines_said += 1
             if self.lines_said > MOST_SAID:
-                raise ResultsError(f"it says more than kerasbench does ({self.lines_said:,} lines)")
+                raise ResultsError(f"it sent more messages than a run can have ({self.lines_said:,} lines)")
             if self.order.command == DOCTOR:
                 self.said.append(said)
             else:
@@ -256,7 +256,7 @@ class Share:
             self._end(message)
             self.is_done = True
         else:
-            self.cause = text.one_line(text.printable(message.refused))[: 4 * SHOWN] or "it said nothing"
+            self.cause = text.one_line(text.printable(message.refused))[: 4 * SHOWN] or "it gave no reason"
 
     def _meet(self, hello: Hello) -> None:
         """Send the order, unless it is another kerasbench that would measure."""
@@ -289,7 +289,7 @@ class Share:
         given = executed(asked.scenarios, ModelConfig(custom=asked.custom, trust=asked.trust))
         config = record.config
         if executed(config.scenarios, config.model_config) != given or config.keep_env != self.order.keep_env:
-            raise ResultsError("it measured other files than it was asked for, or with other variables let in")
+            raise ResultsError("it measured other files than it was asked for, or with other environment variables")
         return dataclasses.replace(record, carried=Carried(self.host, self.order.share, self.insecure))
 
     def _restart(self) -> None:
@@ -321,7 +321,7 @@ class Share:
         self._begun()
         ended = self._read(message.end)
         if message.known != self.trials or self.store is None:
-            raise ResultsError(f"it measured {message.known} trials, and {self.trials} have arrived")
+            raise ResultsError(f"it measured {message.known} trials, but {self.trials} arrived")
         whole = load(self.store.journal)
         self.store.finish(dataclasses.replace(ended, trials=whole.trials))
         self.header = ended
@@ -351,7 +351,7 @@ class Share:
             return f"kerasbench {version} there, {__version__} here: {self.update}=={__version__}"
         if code != (here := all_measuring_code()):
             return (
-                f"kerasbench {version} has other code there ({code}, and {here} here): install the same checkout or "
+                f"kerasbench {version} there has other code ({code}, and {here} here): install the same checkout or "
                 "wheel there"
             )
         return ""
@@ -520,15 +520,15 @@ def _interrupted(folder: Path, hosts: Sequence[str], longer: bool) -> dict[str, 
     gone = ""
     for file, record in records(folder, newest_first=True) if folder.is_dir() else ():
         if request.is_gone(record.config.scenarios):
-            gone = gone or f"; {file} measured a model object of a Python process, which is gone"
+            gone = gone or f"; {file} measured a model object of a Python process that has ended"
         elif record.carried is not None and record.carried.host in hosts:
             kept = dataclasses.replace(record, trials=[], scenarios=[])
             newest.setdefault(record.carried.host, (file, kept))
     found = {host: one for host, one in newest.items() if one[1].unfinished or (longer and one[1].out_of_time)}
     if held := next((file for file, _ in found.values() if is_held(file)), None):
-        raise ResultsError(f"{held}: another process is measuring it: wait until it ends")
+        raise ResultsError(f"{held}: another process is still measuring this run: wait until it ends")
     if not found:
         raise ResultsError(
-            f"{folder}: no run on {', '.join(hosts)} can be continued{gone}; leave out --resume to begin one"
+            f"{folder}: no run on {', '.join(hosts)} can be continued{gone}; leave out --resume to start one"
         )
     return found

@@ -60,23 +60,23 @@ def find(folder: Path, here: Machine, longer: bool = False) -> Interrupted:
                 out_of_time = f"; {file.name} ran out of time: add --budget TIME"
             continue
         if is_held(file):
-            passed_over.append((f"{file}: another process is measuring it", "; wait until it ends"))
+            passed_over.append((f"{file}: another process is still measuring this run", "; wait until it ends"))
         elif record.carried is not None:
             host = shlex.quote(record.carried.host)
-            passed_over.append((f"{file}: measured on {host}", f"; go on there: add --hosts {host}, or --cluster"))
+            passed_over.append((f"{file}: measured on {host}", f"; to continue there: --hosts {host}, or --cluster"))
         elif here.identity != record.machine.identity:  # trials of two machines must not be paired by round
-            advice = f", and this is {here.title}; resume it there, or leave out --resume to begin a new run here"
-            passed_over.append((f"{file}: begun on another machine ({record.machine.title})", advice))
+            advice = f", and this is {here.title}; resume it there, or leave out --resume to start a new run here"
+            passed_over.append((f"{file}: started on another machine ({record.machine.title})", advice))
         elif request.is_gone(record.config.scenarios):
-            why = f"{file}: measured a model object of a Python process, which is gone"
+            why = f"{file}: measured a model object of a Python process that has ended"
             passed_over.append((why, "; measure it again"))
         else:
             for why, _ in passed_over:
-                complain(f"{why}; passed over")
+                complain(f"{why}; skipped")
             return Interrupted(file, record)
     if passed_over:
         raise ResultsError("".join(passed_over[0]))
-    raise ResultsError(f"{folder}: no run here was interrupted; leave out --resume to begin a new one{out_of_time}")
+    raise ResultsError(f"{folder}: no run here was interrupted; leave out --resume to start a new one{out_of_time}")
 
 
 def require_named_again(interrupted: Interrupted, named: ResumeConfig) -> None:
@@ -197,7 +197,7 @@ def as_started(planned: Plan, record: Record) -> Plan:
         new = dict.fromkeys(case.column.label for case in plain if case.column not in known)
         if not new or not 0 < record.cases < len(planned.cases):  # or they had no turn before the run was killed
             return planned
-        warnings = [*warnings, f"not there when the run began, and left out: {', '.join(new)}"]
+        warnings = [*warnings, f"left out, because the run began without them: {', '.join(new)}"]
     cases = with_controls(cases) if planned.config.control else cases
     return dataclasses.replace(planned, cases=cases, warnings=warnings)
 
@@ -251,7 +251,7 @@ def finer(planned: Plan, record: Record, spent_s: float) -> Plan | None:
         effort=effort,
         refine=False,
     )
-    warning = f"more sizes where series cross: {', '.join(size.label for size in wanted)}"
+    warning = f"more sizes near the crossover: {', '.join(size.label for size in wanted)}"
     return Plan(config, planned.machine, [*planned.cases, *cases], planned.absent, [warning])
 
 

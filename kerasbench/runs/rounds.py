@@ -241,7 +241,7 @@ class Ending:
             self._left = event.slices.keys()
         if self.asked and not self._said:
             self._said = True
-            self._on_event(Notice("ending after this cycle, and keeping what was measured; Ctrl-C again keeps nothing"))
+            self._on_event(Notice("ending after this turn; what was measured is kept. Ctrl-C again discards it"))
         self._on_event(event)
 
 

@@ -259,7 +259,7 @@ def plan(config: RunConfig, inventory: Survey, interpreters: Interpreters, on_ev
 def _without_real_rows(planned: Plan) -> list[str]:
     """Say of which workloads there are no other rows than those that they always have."""
     names = dict.fromkeys(case.selected.label for case in planned.cases if not case.selected.workload.has_real_data)
-    return [f"--data real: there are no others than the usual rows of {', '.join(names)}"] if names else []
+    return [f"--data real changes nothing for {', '.join(names)}: their data are always the same"] if names else []
 
 
 def fetch_all(planned: Plan, interpreters: Interpreters, on_event: OnEvent) -> None:
@@ -268,7 +268,7 @@ def fetch_all(planned: Plan, interpreters: Interpreters, on_event: OnEvent) -> N
     complaints = []
     for title, case in by_title.items():
         selected, python = case.selected, interpreters.of(case.column.environment)
-        what = f"{title}: getting its real rows, which are downloaded where they are not here yet"
+        what = f"{title}: loading its real data, which are downloaded the first time"
         with events.step(on_event, what):
             answer = questions.fetch(
                 selected.entry.place, selected.workload.name, case.backend, python, planned.config.keep_env
@@ -306,9 +306,9 @@ def keep_superseded(folder: Path, left: Record) -> None:
     store = Store.create(folder, text.now())
     store.finish(dataclasses.replace(left, stopped_because=SUPERSEDED))
     other = sum(trial.code != measuring_code(trial.column) for trial in left.trials)
-    why = f"; other code of kerasbench measured {other} of them" if other else ""
+    why = f", {other} of them because other code of kerasbench measured them" if other else ""
     trials = text.count(len(left.trials), "trial")
-    text.complain(f"{trials} not counted any more{why}; kept in {store.data}")
+    text.complain(f"{trials} no longer counted{why}; kept in {store.data}")
 
 
 def save(store: Store, record: Record) -> FinishedRun:

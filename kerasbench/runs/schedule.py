@@ -75,11 +75,11 @@ Between = Callable[[CaseSummary, CaseSummary, str, Sequence[CaseSummary], Priors
 class StopReason(Enum):
     """Why a row takes no further block, in words."""
 
-    PRECISE = "every {what} is within ±{percent:.0f} % by its rounds"
-    NO_GAIN = "no {what} that is still too wide has shrunk in the last {blocks} rounds"
+    PRECISE = "the session's own noise is below ±{percent:.0f} % for every {what}"
+    NO_GAIN = "the last {blocks} rounds made the {what}s no more precise"
     ROUNDS = "all {rounds} rounds are done"
-    BROKEN = "base or head has failed, so that nothing is left to compare"
-    WON = "no other can be faster than the leader by more than the margin"
+    BROKEN = "base or head failed, so nothing is left to compare"
+    WON = "no other setting can beat the leader by more than the margin"
 
 
 def precision_of(effect: float) -> float:
@@ -166,7 +166,7 @@ def in_words(reason: StopReason, effort: Effort, precision: float, several: bool
     """Put a reason into words; ``several``: of columns that are compared."""
     if reason is StopReason.ROUNDS and effort.max_rounds <= 1:
         return "one round was asked for"
-    what = "ratio" if several else "interval"
+    what = "ratio" if several else "time"
     return reason.value.format(what=what, percent=100 * precision, blocks=NO_GAIN_BLOCKS, rounds=effort.max_rounds)
 
 
@@ -176,7 +176,7 @@ def all_in_words(reasons: Sequence[StopReason], effort: Effort, precision: float
     parts = [(rows[one], in_words(one, effort, precision, several)) for one in StopReason if rows[one]]
     if len(parts) == 1:
         return parts[0][1]
-    return "; ".join(f"{count(number, 'row')}: {why}" for number, why in parts)
+    return "; ".join(f"{count(number, 'workload')}: {why}" for number, why in parts)
 
 
 # How much a row's next block measures: how many cycles it has, and what it may leave out.

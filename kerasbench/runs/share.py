@@ -167,7 +167,7 @@ def carried(settings: Settings) -> list[Carriage]:
             found.append(Carriage(place, group, name, hashlib.sha256(content).hexdigest(), content))
     if sum(len(one.content) for one in found) > MOST_FILES_BYTES:
         raise UsageError(
-            f"files of more than {MOST_FILES_BYTES >> 20} MiB do not travel: copy them to each machine by other means, "
+            f"files of more than {MOST_FILES_BYTES >> 20} MiB are not sent: copy them to each machine by other means, "
             "and run kerasbench there"
         )
     return found
@@ -440,7 +440,7 @@ def _write(files: list[Carriage], folder: Path) -> dict[str, str]:
         if not one.group.isalnum() or name.is_absolute() or ".." in name.parts:
             raise UsageError(f"not the name of a file: {f'{one.group}/{one.name}'!r}")
         if hashlib.sha256(one.content).hexdigest() != one.sha256:
-            raise UsageError(f"{one.place}: has changed on its way; run it again")
+            raise UsageError(f"{one.place}: was changed on its way; run the command again")
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(one.content)

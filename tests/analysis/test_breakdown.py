@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
@@ -75,39 +74,12 @@ def test_parts_of_a_machine_that_drifts_have_the_interval_of_their_shares() -> N
 
 
 ABOVE, LEVEL, BELOW = (2.9, 3.0, 3.1), (-3.0, 2.0, -1.0), (-2.9, -3.0, -3.1)
-NOT_TOLD = "not significantly above zero (-6.92 to 5.58 ms"
 
 
-@pytest.mark.parametrize(
-    ("amount", "values", "said"),
-    [
-        ("overhead_ms", BELOW, "was not seen: short epochs took 3.00 ms (2.75 to 3.25 ms) less than the same number"),
-        ("feeding_ms", ABOVE, "Feeding: 3.00 ms a step (2.75 to 3.25 ms), 143 % of the epoch: the extra time"),
-        ("feeding_ms", LEVEL, f"Feeding: {NOT_TOLD} a step): the extra time of a batch"),
-        ("feeding_ms", BELOW, "Feeding: no cost was seen; from arrays a step took 3.00 ms (2.75 to 3.25 ms) less than"),
-        ("warming_ms", BELOW, "Until it was steady, the training took 3.00 ms (2.75 to 3.25 ms) less than the same"),
-    ],
-)
-def test_an_amount_is_called_a_cost_only_where_it_is_above_zero(
-    amount: str, values: tuple[float, ...], said: str
-) -> None:
-    different: dict[str, Any] = {amount: mean_interval(values)}
-    one = dataclasses.replace(explained(), **different)
-    assert len([sentence for sentence in sentences(one) if said in sentence]) == 1, list(sentences(one))
-
-
-def test_of_too_few_rounds_an_amount_below_zero_cannot_be_told_from_it() -> None:
-    one = dataclasses.replace(explained(), warming_ms=mean_interval([-3.0]), feeding_ms=mean_interval([3.0]))
-    said = "\n".join(sentences(one))
-    assert (
-        "The cost of warming up is not significantly above zero (-3.00 ms, in too few rounds for an interval)" in said
-    )
-    assert "Feeding: 3.00 ms a step, 143 %" in said
-
-
-def test_a_duration_s_interval_does_not_go_below_zero() -> None:
-    one = dataclasses.replace(explained(), computation_ms=mean_interval([1.0, 2.0, 9.0]))
-    assert any("Computation: 4.00 ms a step (0 to 14.8 ms)" in sentence for sentence in sentences(one))
+@pytest.mark.parametrize(("values", "seen"), [(ABOVE, True), (LEVEL, False), (BELOW, False)])
+def test_an_amount_is_called_a_cost_only_where_it_is_above_zero(values: tuple[float, ...], seen: bool) -> None:
+    one = dataclasses.replace(explained(), feeding_ms=mean_interval(values))
+    assert ("143 % input pipeline" in sentences(one)[0]) is seen
 
 
 def test_the_rate_is_the_counted_operations_over_the_bare_step() -> None:

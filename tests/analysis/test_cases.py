@@ -5,7 +5,7 @@ import pytest
 
 from kerasbench.analysis.cases import HEADLINE, STEADY, deviations, judge_parity, summarize_case
 from kerasbench.analysis.findings import findings
-from kerasbench.analysis.summary import concerns, is_warned
+from kerasbench.analysis.summary import concerns
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.protocol.measurement import Measurement, Parity, Slices
@@ -165,7 +165,7 @@ def test_the_failure_says_which_step_and_by_how_much() -> None:
     assert failure.code is Code.PARITY
     assert "the loss of step 3" in failure.cause
     assert "(bound: 0.001)" in failure.cause
-    assert "that of the other column" in failure.cause
+    assert "that of the other configuration" in failure.cause
 
 
 def native(**cases: Case) -> list[tuple[str, str]]:
@@ -212,7 +212,7 @@ def test_what_is_said_of_outputs_names_the_bound() -> None:
     cases = {Column("jax", "cpu"): predicting([2.0]), Column("torch", "cpu"): predicting([1.0])}
     failure = judge_parity(cases)[Column("torch", "cpu")]
     assert failure.code is Code.PARITY
-    assert failure.cause.startswith("output 1 lies 1 from that of the others, whose largest number is 2")
+    assert failure.cause.startswith("output 1 differs by 1 from the other backends' (largest number: 2)")
     assert "(bound: 2e-05 of it)" in failure.cause
 
 
@@ -270,12 +270,11 @@ def test_what_computes_nearly_the_same_has_its_figure_and_a_mark_with_the_size()
         return made.trial(backend=backend, found=made.changed(found, parity={"sensitive": ["BatchNormalization"]}))
 
     found = findings(made.record(trial("jax", 0.0), trial("torch", 0.0), trial("tensorflow", 0.0015)))
-    (row,) = found.plain.rows
     assert not found.summary.failures
-    assert [column for column in row.cases if is_warned(row, column)] == [Column("tensorflow", "cpu")]
     (concern,) = [one for one in concerns(found.summary) if one.what is WarningKind.DEVIATES]
+    assert concern.columns == [Column("tensorflow", "cpu")]
     assert concern.detail == (
-        "by 0.15 % from the median of all columns in step 1; batch normalisation in small batches does that"
+        "by 0.15 % from the median of all configurations in step 1; batch normalisation in small batches does that"
     )
 
 
@@ -288,7 +287,7 @@ def test_each_column_is_named_by_the_one_other_column_of_keras_and_none_is_blame
     baseline = made.trial(backend="jax", options=Options(native=True))
     for trials, said in (
         (pair, by_each_other),
-        ([*pair, baseline], by_each_other | {"by 0.1 % from the median of all columns"}),
+        ([*pair, baseline], by_each_other | {"by 0.1 % from the median of all configurations"}),
     ):
         summary = findings(made.record(*trials)).summary
         details = [one.detail for one in concerns(summary) if one.what is WarningKind.DEVIATES]

@@ -129,20 +129,8 @@ def test_the_interval_that_is_shown_is_the_one_that_decides(rng: random.Random) 
         assert verdict is (beyond or (Verdict.SAME if within else Verdict.INCONCLUSIVE))
 
 
-def test_more_rounds_decide_unless_the_ratio_lies_on_the_edge() -> None:
-    unclear = measured(0.93, 0.06)
-    needed = estimates.rounds_to_decide(unclear, 0.03)
-    assert judge(unclear) is Verdict.INCONCLUSIVE
-    assert needed is not None and needed > 5
-    assert estimates.rounds_to_decide(measured(0.5, 0.01), 0.03) == 3
-    assert estimates.rounds_to_decide(measured(1 / 1.03, 0.05), 0.03) is None
-    assert estimates.rounds_to_decide(estimate([1.0, 2.0]), 0.03) is None
-
-
-def test_of_an_interval_over_sittings_no_number_of_rounds_is_promised() -> None:
+def test_a_product_with_an_interval_over_sittings_is_one() -> None:
     over_days = dataclasses.replace(measured(0.93, 0.06), basis="sittings")
-    assert estimates.rounds_to_decide(over_days, 0.03) is None
-    assert estimates.rounds_to_see(over_days, 0.03, 0.5) is None
     assert measured(2.0, 0.1).and_then(over_days).basis == "sittings"
 
 
@@ -181,14 +169,6 @@ def test_an_interval_and_a_verdict_agree_where_sittings_differ() -> None:
         beyond = known(ratio.low) > 1.03 or known(ratio.high) < 1 / 1.03
         assert (judge(ratio) in (Verdict.FASTER, Verdict.SLOWER)) is beyond
         assert judge(ratio) is not Verdict.SAME  # 3 % is less than two sittings differ by
-
-
-def test_rounds_decide_only_what_sittings_leave_open() -> None:
-    near, far = measured(0.94, 0.06), measured(0.8, 0.15)
-    assert estimates.rounds_to_decide(near, 0.03) is not None
-    assert estimates.rounds_to_decide(dataclasses.replace(near, between_sittings=0.02), 0.03) is None
-    more = dataclasses.replace(far, between_sittings=0.08)
-    assert known(estimates.rounds_to_decide(far, 0.03)) < known(estimates.rounds_to_decide(more, 0.03))
 
 
 def test_on_battery_a_difference_must_be_larger() -> None:
@@ -294,14 +274,8 @@ def test_a_difference_that_a_ratio_could_have_shown_is_called_in_nine_of_ten_cas
     )
     deviation = math.sqrt(runs * 0.9 * 0.1)
     assert called == pytest.approx(0.9 * runs, abs=5 * deviation)
-    needed = estimates.rounds_to_see(typical, effect, found * (1 + 1e-9))
-    assert needed == rounds  # it would take as many as it had
 
 
 def test_what_a_ratio_could_have_shown_is_not_known_without_an_interval() -> None:
     unknown = LogEstimate(0.0, None, 0, 1)
     assert estimates.detectable(unknown, 0.03) is None
-    assert estimates.rounds_to_see(unknown, 0.03, 0.05) is None
-    hopeless = LogEstimate(0.0, 10.0, 2, 3)
-    assert estimates.rounds_to_see(hopeless, 0.03, 0.05) is None
-    assert estimates.rounds_to_see(estimate([1.0, 1.01, 0.99]), 0.05, 0.05) is None  # nothing so small is called

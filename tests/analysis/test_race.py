@@ -14,6 +14,7 @@ from kerasbench.report import html
 from kerasbench.report import race as report
 from kerasbench.results.record import INTERRUPTED, RACE, RaceConfig, Record
 from tests import made
+from tests.report.table import plain
 
 MARGIN = 0.05
 JAX, TENSORFLOW, TORCH = (Column(name, "cpu") for name in ("jax", "tensorflow", "torch"))
@@ -152,8 +153,8 @@ def test_a_longer_first_step_pays_after_some_steps() -> None:
     (found,) = findings(record).races
     assert found.first_steps_ms == (3300, 300)
     assert found.pays_after == pytest.approx(3000 / 3.1, rel=0.05)
-    lines = report.details(found)
-    assert any(line.startswith("Its first step took 3.30 s, and that of TensorFlow 0.300 s") for line in lines)
+    lines = [plain(line) for line in report.before_use(found)]
+    assert any(line.startswith("Its first step takes 3.30 s, that of TensorFlow 0.300 s.") for line in lines)
 
 
 def test_where_a_batch_is_one_sample_a_race_for_predictions_is_about_single_ones() -> None:

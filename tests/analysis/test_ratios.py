@@ -32,7 +32,7 @@ from kerasbench.results.store import load
 from tests import made
 from tests.made import known
 
-RUN = Path(__file__).parents[2] / "results" / "2026-11-22T155200.json"
+RUN = Path(__file__).parent / "recorded" / "jit_on_and_off.json"
 STEP, HEADLINE = "steady_step_ms", "train_step_ms"
 DRIFT = (1.0, 1.3, 1.7, 0.8, 2.0, 1.1)
 NO_EPOCHS = {"epochs": Slices.of(())}

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 import pytest
 
 from kerasbench.analysis.findings import Findings, findings
-from kerasbench.analysis.summary import Disturbance, concerns, disturbance, is_warned, summarize
+from kerasbench.analysis.summary import concerns, summarize
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import DEFAULT, Column, Options
 from kerasbench.protocol.measurement import Measurement, Parity, Slice, Slices
 from kerasbench.protocol.messages import Code
-from kerasbench.report import answer, page
 from kerasbench.results.record import Record
 from tests import made
 from tests.analysis.test_versus import NEW, OLD, trials
@@ -20,20 +19,18 @@ JAX, TENSORFLOW, TORCH = (Column(name, "cpu") for name in ("jax", "tensorflow", 
 
 
 @pytest.mark.parametrize(
-    ("steps_ms", "fastest", "level", "proven"),
+    ("steps_ms", "fastest", "proven"),
     [
-        ({"jax": [1.0, 1.01, 0.99], "torch": [2.0, 2.02, 1.98]}, JAX, [], True),
-        ({"jax": [1.0, 1.1, 0.9], "tensorflow": [1.01, 1.0, 1.0], "torch": [2.0, 2.2, 1.8]}, JAX, [TENSORFLOW], True),
-        ({"torch": [1.0, 1.0, 1.0]}, None, [], False),  # alone
-        ({"jax": [1.0], "torch": [2.0]}, JAX, [], False),  # one round proves nothing
+        ({"jax": [1.0, 1.01, 0.99], "torch": [2.0, 2.02, 1.98]}, JAX, True),
+        ({"jax": [1.0, 1.1, 0.9], "tensorflow": [1.01, 1.0, 1.0], "torch": [2.0, 2.2, 1.8]}, JAX, True),
+        ({"torch": [1.0, 1.0, 1.0]}, None, False),  # alone
+        ({"jax": [1.0], "torch": [2.0]}, JAX, False),  # one round proves nothing
     ],
 )
-def test_who_is_fastest(
-    steps_ms: dict[str, list[float]], fastest: Column | None, level: list[Column], proven: bool
-) -> None:
+def test_who_is_fastest(steps_ms: dict[str, list[float]], fastest: Column | None, proven: bool) -> None:
     trials = [one for backend, each in steps_ms.items() for one in made.in_rounds(*each, backend=backend)]
     (ranking,) = summarize(made.record(*trials, rounds=3)).rankings
-    assert (ranking.fastest, ranking.level, ranking.proven) == (fastest, level, proven)
+    assert (ranking.fastest, ranking.proven) == (fastest, proven)
 
 
 def test_a_round_that_was_not_completed_is_left_out_unless_there_is_no_other() -> None:
@@ -81,12 +78,12 @@ def test_outputs_are_compared_by_the_first_round_which_alone_has_them() -> None:
     ]
 
 
-@pytest.mark.parametrize(("processors", "where"), [("0,2", " on processors 0,2"), ("4", " on processor 4"), ("", "")])
+@pytest.mark.parametrize(("processors", "where"), [("0,2", " on CPU 0,2"), ("4", " on CPU 4"), ("", "")])
 def test_where_threads_were_chosen_the_terms_say_where_they_ran(processors: str, where: str) -> None:
     found = made.changed(made.measurement(), resolved={"processors": processors})
     two = dataclasses.replace(DEFAULT, threads=2)
     summary = summarize(made.record(made.trial(found=found), made.trial(found=found, options=two)))
-    terms = "not jit-compiled, float32, float32 products ieee, channels_last, 2 threads"
+    terms = "not jit-compiled, float32, channels_last, 2 threads"
     assert summary.terms == {TORCH: [terms], Column("torch", "cpu", Options(threads=2)): [terms + where]}
 
 
@@ -152,11 +149,10 @@ def test_versions_of_each_backend_have_as_many_rounds_as_they_needed() -> None:
         assert found == counted, versus
 
 
-def test_what_the_interval_shows_already_is_a_warning_without_a_mark() -> None:
+def test_rounds_that_differ_much_are_a_warning() -> None:
     summary = summarize(made.record(*made.in_rounds(1.0, 1.3, 1.6), rounds=3))
     (found,) = concerns(summary)
     assert (found.what, found.row, found.columns) == (WarningKind.SCATTERED, "dense", [TORCH])
-    assert not is_warned(summary.rows[0], TORCH)
 
 
 def test_a_row_that_left_something_out_for_slow_steps_says_what() -> None:
@@ -164,7 +160,7 @@ def test_a_row_that_left_something_out_for_slow_steps_says_what() -> None:
     trials = [made.trial(found=dataclasses.replace(made.measurement(), sizes=one)) for one in (made.SIZES, sizes)]
     assert [one for one in concerns(summarize(made.record(*trials[:1]))) if one.what is WarningKind.SLOW] == []
     (said,) = [one for one in concerns(summarize(made.record(*trials[1:]))) if one.what is WarningKind.SLOW]
-    assert said.detail == "without what an epoch costs beyond its steps, passes of predict, naps: one takes 5.2 s"
+    assert said.detail == "left out: the fixed cost of an epoch, passes of predict, naps; one step takes 5.2 s"
 
 
 @pytest.mark.parametrize(
@@ -176,7 +172,7 @@ def test_a_row_that_left_something_out_for_slow_steps_says_what() -> None:
         (None, 60_000, [(WarningKind.PAGES, "1,200 pages, about 60 % of its time")]),
     ],
 )
-def test_what_makes_plain_scripts_slower_or_this_one_is_a_warning_with_a_mark(
+def test_what_makes_plain_scripts_slower_or_this_one_is_a_warning(
     vanishing: float | None, pages: int, said: list[tuple[WarningKind, str]]
 ) -> None:
     slices = Slices.of([Slice(50, 100_000_000, page_faults=pages)] * 10)
@@ -188,7 +184,6 @@ def test_what_makes_plain_scripts_slower_or_this_one_is_a_warning_with_a_mark(
     summary = summarize(made.record(trial))
     told = {WarningKind.SUBNORMALS, WarningKind.PAGES}
     assert [(one.what, one.detail) for one in concerns(summary) if one.what in told] == said
-    assert any(is_warned(row, column) for row in summary.rows for column in row.cases) is bool(said)
 
 
 def test_other_versions_of_keras_are_warned_of_but_not_between_labels() -> None:
@@ -205,14 +200,11 @@ def test_other_versions_of_keras_are_warned_of_but_not_between_labels() -> None:
     assert warned("", "new") == warned("old", "new") == []
 
 
-CORES = made.MACHINE.cores
-
-
-def measured(step_ms: float, slower: float, hit: Sequence[int], cycles: int = 12, cores: float = 1.0) -> Measurement:
-    """Slices of one column, of which some are disturbed: others take so many cores there, and it so much longer."""
+def measured(step_ms: float, slower: float, hit: Sequence[int], cycles: int = 12) -> Measurement:
+    """Slices of one column, of which some are disturbed: others take a core there, and it so much longer."""
     ns = int(50 * step_ms * made.MS)
     slices = Slices.of(
-        Slice(50, int(ns * slower), cycle, 0, ns, int(ns * slower * cores), 0, None, disturbed=True)
+        Slice(50, int(ns * slower), cycle, 0, ns, int(ns * slower), 0, None, disturbed=True)
         if cycle in hit
         else Slice(50, ns, cycle, 0, ns, 0, 0)
         for cycle in range(cycles)
@@ -221,12 +213,12 @@ def measured(step_ms: float, slower: float, hit: Sequence[int], cycles: int = 12
     return made.changed(made.measurement(step_ms), training={"slices": slices, "epochs": epochs})
 
 
-def found_in(*hits: Sequence[int], slower: float = 6.0) -> Findings:
-    """Blocks of JAX and torch, in each of which others disturbed these cycles, and torch took so much longer."""
+def found_in(*hits: Sequence[int]) -> Findings:
+    """Blocks of JAX and torch, in each of which others disturbed these cycles, and torch took six times as long."""
     trials = [
         made.in_block(block, measured(step_ms, factor, hit), backend=backend)
         for block, hit in enumerate(hits, start=1)
-        for backend, step_ms, factor in (("jax", 1.0, 1.0), ("torch", 3.0, slower))
+        for backend, step_ms, factor in (("jax", 1.0, 1.0), ("torch", 3.0, 6.0))
     ]
     return findings(made.record(*trials, rounds=len(hits)))
 
@@ -239,18 +231,12 @@ def test_a_few_disturbed_cycles_are_left_out_of_the_ratio_and_the_row_is_decided
     assert ranking.comparisons[0].ratio.inverse.value == pytest.approx(3.0)
 
 
-def test_where_too_few_are_left_nobody_is_fastest_and_the_sentence_says_why() -> None:
+def test_where_too_few_are_left_nobody_is_fastest() -> None:
     found = found_in(range(7))
     (ranking,) = found.plain.rankings
     assert ranking.disturbed
-    assert (ranking.first, ranking.level) == (None, [])
-    (said,) = answer.sentences(found)
-    assert said.startswith("dense: JAX looks fastest, ")
-    assert "⚠ Not decided: other processes used 50 % of this machine; torch suffers most (6 times as" in said
-    assert said.endswith("Close them and run again.")
-    text = page.document(found)
-    assert "**1." not in text
-    assert "Not decided: other processes used the processors: dense. Remedy: close other programs and run" in text
+    assert ranking.first is None
+    assert {one.what for one in concerns(found.summary)} & {WarningKind.UNDECIDED}
 
 
 def test_blocks_without_disturbance_decide_alone() -> None:
@@ -265,14 +251,3 @@ def test_where_most_of_enough_rounds_were_disturbed_the_remedy_is_a_quieter_mach
     assert summary.rankings[0].by_slices
     kinds = {one.what for one in concerns(summary)}
     assert kinds & {WarningKind.SLICES, WarningKind.DISTURBED} == {WarningKind.DISTURBED}
-
-
-def test_who_suffers_most_is_said_only_where_it_was_measured() -> None:
-    (all_hit,) = found_in(range(12)).plain.rows
-    assert disturbance(all_hit, CORES) == Disturbance(1 / CORES)
-    (none_hit,) = found_in(()).plain.rows
-    assert disturbance(none_hit, CORES) is None
-    (alike,) = found_in(range(7), slower=1.1).plain.rows
-    even = made.known(disturbance(alike, CORES))
-    assert even.share == pytest.approx(1 / CORES)
-    assert even.slowed is None

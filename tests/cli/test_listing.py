@@ -52,7 +52,7 @@ def text_of(facts: Facts) -> str:
 
 def test_a_machine_in_good_order_is_said_to_be() -> None:
     text = text_of(cases.load("m1"))
-    assert text.startswith("Apple M1, 8 cores, 8 GiB, Apple M1 (7 cores), Darwin 24.6.0 arm64\n")
+    assert text.startswith("Apple M1, 8 CPU cores, 8 GiB, Apple M1 (7 cores), Darwin 24.6.0 arm64\n")
     assert text.endswith("\n\nNothing is wrong.")
     jax = next(line for line in text.splitlines() if line.startswith("jax "))
     assert "cpu, gpu (Apple M1 (mps))" in jax

@@ -50,7 +50,7 @@ def test_run_takes_scenarios_with_its_option_and_without(monkeypatch: pytest.Mon
         (["--scenario", "x" * 300 + ".py"], "File name too long"),
         (["new", "."], "a scenario is a Python file: my_model.py, not ."),
         (["versus", "~nobody-of-that-name/keras", "keras==3.14.*"], "is neither a label, nor"),
-        (["lst"], "'lst' is no command and no scenario; did you mean lstm or list? (kerasbench --help shows"),
+        (["lst"], "'lst' is neither a command nor a scenario; did you mean lstm or list? (commands: kerasbench --help"),
         (["mnist_dens"], "did you mean mnist_dense"),
         (["soak", "nonsense", "--json"], "unknown scenario 'nonsense'"),
         (["--resume", "--scenario", "mnist_dense"], "--resume reuses the interrupted run's options"),
@@ -117,7 +117,7 @@ def test_what_a_user_can_mend_is_one_line_and_any_other_error_is_asked_to_be_rep
     assert capsys.readouterr().err.endswith("\nZeroDivisionError: of ours\n")
     refused.append(OSError(errno.ENOSPC, "No space left on device"))
     assert main.main(["list"]) == 2
-    assert capsys.readouterr().err == "kerasbench: No space left on device: make room where this is written to\n"
+    assert capsys.readouterr().err == "kerasbench: No space left on device: free disk space\n"
 
 
 def test_a_reader_that_has_seen_enough_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:

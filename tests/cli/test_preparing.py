@@ -107,8 +107,8 @@ CHOICES = [["--with", "keras==3.14"], ["--cuda"], ["--cpu"], ["--constraint", "x
         ("", ["--cuda", "--cpu"], "exclude each other"),
         ("", ["--with", "./gone"], "./gone: neither a checkout"),
         *(("", [*more, "--locked"], "and --constraint, or --locked") for more in CHOICES),
-        ("", ["--backend", ""], "--backend got an empty word"),
-        ("python = 3\n", [], "kerasbench knows results, budget, backend here"),
+        ("", ["--backend", ""], "--backend is empty"),
+        ("python = 3\n", [], "allowed are results, budget, backend, and"),
     ],
 )
 def test_env_create_refuses_what_it_cannot_do_before_it_makes_anything(
@@ -132,7 +132,7 @@ def test_an_environment_that_does_not_load_is_an_error_and_is_named_all_the_same
     broken = Failure(Code.UNAVAILABLE, "ImportError: no libcuda", "reinstall the backend", "import")
     monkeypatch.setattr(questions, "probe", lambda name, python: broken)
     assert main.main(["env", "create", "--backend", "jax"]) == 2
-    assert capsys.readouterr().out.startswith("jax: made, but ImportError: no libcuda; python -m kerasbench doctor")
+    assert capsys.readouterr().out.startswith("jax: made, but ImportError: no libcuda; for details: ")
     assert "jax" in (tmp_path / "kerasbench.toml").read_text()
 
 

@@ -47,17 +47,24 @@ def old(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("steps_ms", "verdict", "code"),
-    [((3.0, 3.01, 2.99), "slower", 3), ((1.0, 1.01, 0.99), "faster", 0)],
+    ("steps_ms", "verdict", "finding", "code"),
+    [
+        ((3.0, 3.01, 2.99), "slower", "1 of 1 case clearly slower, 0 clearly faster", 3),
+        ((1.0, 1.01, 0.99), "faster", "0 of 1 case clearly slower, 1 clearly faster", 0),
+    ],
 )
 def test_compare_prints_the_verdict_and_fails_on_a_regression_only_when_it_is_asked_to(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], steps_ms: tuple[float, ...], verdict: str, code: int
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    steps_ms: tuple[float, ...],
+    verdict: str,
+    finding: str,
+    code: int,
 ) -> None:
     before = stored_by_turns(tmp_path / "before", 1, 2.0, 2.01, 1.99)
     new = stored_by_turns(tmp_path / "new", 2, *steps_ms)
     assert main.main(["compare", str(before), str(new)]) == 0
-    (row,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| dense")]
-    assert verdict in row
+    assert f"{new}: {finding}\n" in capsys.readouterr().out
     assert main.main(["compare", str(before), str(new), "--json"]) == 0
     assert [ratio["verdict"] for ratio in json.loads(capsys.readouterr().out)["ratios"]] == [verdict]
     assert main.main(["compare", str(before), str(new), "--fail-on", "regression"]) == code
@@ -69,7 +76,7 @@ def test_where_nothing_was_judged_it_does_not_pass_and_says_why(
     new = stored(tmp_path / "new", 3.0, 3.01, 2.99, started="2026-01-02T09:00:00Z")
     assert main.main(["compare", str(old), str(new)]) == 0
     out = capsys.readouterr().out
-    assert "slower" not in out and "| 1.50 " in out
+    assert out.startswith("# Nothing between the two is decided (1 case)\n") and "1.50×, not judged" in out
     assert main.main(["compare", str(old), str(new), "--fail-on", "regression"]) == 1
     printed, err = capsys.readouterr()
     assert printed == out
@@ -86,10 +93,10 @@ def test_more_than_two_stand_side_by_side_under_their_places(
         stored(Path(place), step_ms)
     assert main.main(["compare", *places, "keras-3.15"]) == 0
     out = capsys.readouterr().out
-    header, row = ([case.strip() for case in line.split("|")[3:-1]] for line in out.splitlines() if "| " in line)
+    header, row = ([case.strip() for case in line.split("|")[2:-1]] for line in out.splitlines() if "| " in line)
     named = [*list(places)[:3], "keras-3.15 (1)", "keras-3.15 (2)"]
-    assert header == [f"{name}: torch cpu" for name in named]
-    assert [case.strip("*").split(" ms")[0] for case in row] == ["1.00", "2.00", "3.00", "4.00", "4.00"]
+    assert header == named
+    assert row == ["1.00 ms", "2.0×", "3.0×", "4.0×", "4.0×"]
     assert "machine" not in out.partition("|")[0]
     assert main.main(["compare", *places, "--json"]) == 0
     steps = [result for result in json.loads(capsys.readouterr().out)["results"] if result["metric"] == "train_step_ms"]
@@ -123,10 +130,10 @@ def test_history_prints_a_page_or_csv_and_draws_a_picture(tmp_path: Path, capsys
         Store.create(tmp_path / "runs", started).finish(dataclasses.replace(made.record(*found), started=started))
     picture = tmp_path / "ratios.svg"
     assert main.main(["history", str(tmp_path / "runs"), "--over", "keras", "--plot", str(picture)]) == 0
-    assert "torch cpu over jax cpu" in capsys.readouterr().out and ">3.15.1</text>" in picture.read_text()
+    assert "torch cpu relative to jax cpu" in capsys.readouterr().out and ">3.15.1</text>" in picture.read_text()
     assert main.main(["history", str(tmp_path / "runs"), "--csv"]) == 0
     header, *lines = capsys.readouterr().out.splitlines()
-    assert header == "time,commit,keras,torch,dense torch cpu over jax cpu" and len(lines) == 2
+    assert header == "time,commit,keras,torch,dense torch cpu relative to jax cpu" and len(lines) == 2
     assert main.main(["history", str(tmp_path / "runs"), "--json"]) == 0
     points = json.loads(capsys.readouterr().out)["history"]
     assert [round(point["takes_times_as_much"], 2) for point in points] == pytest.approx([1.5, 1.65], abs=0.05)
@@ -135,7 +142,7 @@ def test_history_prints_a_page_or_csv_and_draws_a_picture(tmp_path: Path, capsys
     mine = tmp_path / "mine.svg"
     mine.write_text("mine")
     for words, complaint in (
-        (["--over", "keras"], "name its file, --plot FILE.svg"),
+        (["--over", "keras"], "add the chart's file, --plot FILE.svg"),
         (["--csv", "--json"], "exclude each other"),
         (["--plot", "README.md"], "ends with .svg, not README.md"),
         (["--plot", str(mine)], "left as it is"),

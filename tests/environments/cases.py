@@ -17,7 +17,7 @@ from kerasbench.protocol.messages import FIND, Code, Failure, Inventory, ProbeRe
 RECORDED = Path(__file__).parent / "recorded"
 CREATE = shlex.join([sys.executable, "-m", "kerasbench", "env", "create", "--backend"])
 KERAS = "'keras>=3.12' 'numpy>=1.26'"
-NOTHING_HEARD = Failure(Code.UNAVAILABLE, "no interpreter at /gone/python", "mend the path in --python", "spawn")
+NOTHING_HEARD = Failure(Code.UNAVAILABLE, "no interpreter at /gone/python", "correct the path in --python", "spawn")
 
 
 def load(name: str) -> Facts:

@@ -113,8 +113,8 @@ def test_jax_mps_that_is_missing(python: str, wanted: str) -> None:
 def test_a_macos_before_14_has_no_jax_mps_and_is_not_told_to_install_it() -> None:
     facts = cases.on(cases.installed(M1, "jax", {"jax-mps": None}), macos=(13, 6))
     facts = cases.sees(facts, "jax")
-    assert said(facts) == [("note", "", "update macOS, or measure torch 2.11 and TensorFlow alone")]
-    assert cases.causes(facts) == ["macOS 13.6: jax-mps and torch from 2.12 on need macOS 14"]
+    assert said(facts) == [("note", "", "update macOS, or measure only PyTorch 2.11 and TensorFlow")]
+    assert cases.causes(facts) == ["macOS 13.6: jax-mps, and PyTorch from 2.12 on, need macOS 14"]
     assert diagnose(cases.on(M1, macos=(14, 0))) == []
 
 

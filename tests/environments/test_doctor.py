@@ -43,7 +43,7 @@ def test_every_backend_is_asked_by_its_own_interpreter_and_none_that_is_not_ther
         BackendFacts(name, python, source, inventory(python), probe(name, python))
         for name, python, source in (("jax", sys.executable, ""), ("torch", str(own), "--python"))
     ]
-    said = Failure(Code.UNAVAILABLE, "no interpreter at /gone/python", "mend the path in /here/k.toml", "spawn")
+    said = Failure(Code.UNAVAILABLE, "no interpreter at /gone/python", "correct the path in /here/k.toml", "spawn")
     assert (gone.inventory, gone.probe) == (said, said)
     assert (gone.packages, gone.installed, gone.python, gone.sees_gpu) == ({}, False, (), False)
 
@@ -110,7 +110,7 @@ def quiet() -> Facts:
 
 def test_an_interpreter_that_does_not_answer_is_an_error_and_nothing_else_is_said_of_it() -> None:
     facts = cases.but(quiet(), "jax", inventory=cases.NOTHING_HEARD, probe=cases.NOTHING_HEARD)
-    assert cases.said(facts) == [("error", "jax", "mend the path in --python")]
+    assert cases.said(facts) == [("error", "jax", "correct the path in --python")]
     assert cases.causes(facts) == ["no interpreter at /gone/python"]
 
 
@@ -160,7 +160,7 @@ def test_a_keras_that_is_newer_than_what_was_tried_may_be_used_and_is_named(name
     facts = cases.installed(cases.of(quiet(), "jax"), "jax", {"keras": None} | {name: version})
     ((severity, _, remedy),) = cases.said(facts)
     assert severity == "warning" and remedy.endswith("-m pip install 'keras==3.15.*'")
-    assert cases.causes(facts) == [f"keras {version} is newer than 3.15, the newest that kerasbench was tried with"]
+    assert cases.causes(facts) == [f"keras {version} is newer than 3.15, the newest that kerasbench was tested with"]
 
 
 def test_one_keras_for_all_is_the_newest() -> None:
@@ -172,7 +172,7 @@ def test_one_keras_for_all_is_the_newest() -> None:
         ("warning", "torch", cases.pip(facts, "torch", "keras==3.15.1")),
     ]
     assert cases.causes(facts)[1] == (
-        "keras 3.12.0 here and 3.15.1 elsewhere: columns would differ by more than backends"
+        "keras 3.12.0 here and 3.15.1 elsewhere: ratios would compare these too, not the backends alone"
     )
 
 
@@ -199,8 +199,8 @@ def test_what_was_imported_is_no_fault() -> None:
         ),
         (
             {"quota_cores": 1.5},
-            "a control group allows 1.5 of 16 processors",
-            "give the container all processors, or report that it had fewer",
+            "a control group allows 1.5 of 16 CPU cores",
+            "give the container all CPU cores, or say with the results that it had fewer",
         ),
     ],
 )
@@ -213,9 +213,10 @@ def test_what_disturbs_a_measurement(different: dict[str, object], cause: str, r
 def test_variables_that_do_not_reach_a_trial_are_named_and_those_with_a_rule_of_their_own_are_not() -> None:
     set_here = {"CUDA_VISIBLE_DEVICES": "0", "JAX_PLATFORMS": "cpu", "OMP_NUM_THREADS": "1", "XLA_FLAGS": "--x"}
     facts = dataclasses.replace(cases.load("cuda"), variables=set_here)
-    assert cases.said(facts) == [("note", "", "leave it so, or measure with --keep-env OMP_NUM_THREADS,XLA_FLAGS")]
+    assert cases.said(facts) == [("note", "", "nothing, or pass them on with --keep-env OMP_NUM_THREADS,XLA_FLAGS")]
     assert cases.causes(facts) == [
-        "set in this shell, and kept from trials because they change figures: JAX_PLATFORMS, OMP_NUM_THREADS, XLA_FLAGS"
+        "set in this shell, but not passed to trials, because they change results: "
+        "JAX_PLATFORMS, OMP_NUM_THREADS, XLA_FLAGS"
     ]
     set_by_kerasbench = dataclasses.replace(facts, variables={"KERAS_BACKEND": "jax"})
     assert cases.said(set_by_kerasbench) == [("note", "", "")]

@@ -134,7 +134,7 @@ def test_the_home_folder_is_looked_at_once(
     below = tmp_path / "below"
     below.mkdir()
     assert find([], KNOWN, below).of(JAX) == sys.executable
-    assert capsys.readouterr().err.count("passed over") == 1
+    assert capsys.readouterr().err.count("ignored") == 1
 
 
 def test_the_command_line_goes_before_the_file_backend_by_backend(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_name_without_a_folder_is_found_as_a_shell_finds_it(tmp_path: Path) ->
         ("torch=", "takes NAME=PATH"),
         ("troch=/x", "did you mean 'torch'"),
         ("torch@=/x", "'' cannot be a label"),
-        ("torch@a b=/x", "'a b' cannot be a label: letters, digits"),
+        ("torch@a b=/x", "'a b' cannot be a label: use letters, digits"),
         ("torch@-a=/x", "'-a' cannot be a label"),
     ],
 )
@@ -168,9 +168,9 @@ def test_an_option_that_means_nothing_is_refused(tmp_path: Path, given: str, com
     ("text", "complaint"),
     [
         ("[python", "not TOML"),
-        ("python = 3", "knows results, budget, backend here, and a table"),
-        ("[pythons]\n", "knows results, budget, backend"),
-        ('scenario = "mine.py"\n', "knows results, budget, backend"),
+        ("python = 3", "allowed are results, budget, backend, and a table"),
+        ("[pythons]\n", "allowed are results, budget, backend"),
+        ('scenario = "mine.py"\n', "allowed are results, budget, backend"),
         ('[python]\ntroch = "/x"\n', "did you mean 'torch'"),
         ('[python]\n"torch@a=b" = "/x"\n', "'a=b' cannot be a label"),
         ("[python]\ntorch = 3\n", "takes the path of an interpreter, not 3"),
@@ -249,19 +249,19 @@ def test_no_file_no_default_and_a_file_that_is_passed_over_is_named_once(
     file.chmod(0o666)
     assert defaults(tmp_path) == {}
     find([], KNOWN, tmp_path)
-    assert capsys.readouterr().err.count("passed over") == 1
+    assert capsys.readouterr().err.count("ignored") == 1
 
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ('results = "/home/user/.ssh"', "results names a folder below that of the file, not '/home/user/.ssh'"),
-        ('results = "a/../../other"', "results names a folder below"),
+        ('results = "/home/user/.ssh"', "results takes a folder below that of this file, not '/home/user/.ssh'"),
+        ('results = "a/../../other"', "results takes a folder below"),
         ("budget = 3", "budget takes text, as --budget does, not 3"),
         ('backend = ["jax", 3]', "backend takes text"),
         ('results = ["a"]', "results takes text"),
         (r'results = "a\u0000b"', "results takes text"),
-        ("trust = true", "knows results, budget, backend"),
+        ("trust = true", "allowed are results, budget, backend"),
     ],
 )
 def test_a_default_that_is_none_is_refused_by_the_file_s_name(tmp_path: Path, text: str, complaint: str) -> None:

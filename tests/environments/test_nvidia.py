@@ -51,7 +51,7 @@ def test_a_driver_that_is_too_old_for_cuda_13() -> None:
         ("error", "jax", f"$ {CREATE} jax --cuda --force"),
         ("error", "torch", f"$ {CREATE} torch --cuda --force"),
     ]
-    assert cases.causes(facts)[1] == "this torch is built for CUDA 13, which driver 535.183.06 does not speak"
+    assert cases.causes(facts)[1] == "this torch is built for CUDA 13, which driver 535.183.06 does not support"
 
 
 def test_a_driver_that_no_build_fits_is_to_be_updated_itself() -> None:

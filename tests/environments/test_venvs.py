@@ -149,7 +149,7 @@ def test_a_lock_is_installed_and_nothing_else_and_no_old_build_of_an_address(
 
 
 def test_there_must_be_a_lock_where_one_is_asked_for(tool: Uv, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"jax\.lock is not there: leave out --locked"):
+    with pytest.raises(UsageError, match=r"jax\.lock does not exist: leave out --locked"):
         venvs.create("jax", EnvironmentSpec(locked=True), tmp_path)
     assert tool.commands == []
 
@@ -222,7 +222,7 @@ def test_a_driver_that_is_too_old_is_refused_and_one_that_nobody_can_ask_is_not_
         venvs.target("jax", EnvironmentSpec(gpu=True))
     on(monkeypatch, "linux")
     monkeypatch.setattr(nvidia, "package_missing", lambda: True)
-    with pytest.raises(UsageError, match=r"which CUDA it speaks: .* -m pip install nvidia-ml-py; or say --cpu"):
+    with pytest.raises(UsageError, match=r"which CUDA .* found out: .* -m pip install nvidia-ml-py; or add --cpu"):
         venvs.target("jax", EnvironmentSpec())
     assert venvs.target("jax", EnvironmentSpec(gpu=False)).cuda is None
 
@@ -291,7 +291,7 @@ def test_uv_runs_without_the_variables_of_this_python_and_its_output_is_returned
 @pytest.mark.usefixtures("script")
 @pytest.mark.parametrize("messages", [True, False])
 def test_where_uv_fails_its_messages_are_shown(messages: bool, capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(EnvironmentFailed, match=r"^jax: it failed: uv says why above"):
+    with pytest.raises(EnvironmentFailed, match=r"^jax: it failed: see the message of uv above"):
         venvs.uv("3", failure="jax: it failed", messages=messages)
     assert "trouble" in capfd.readouterr().err
 
@@ -303,7 +303,7 @@ def test_uv_is_found_on_the_path_or_beside_this_python_or_is_said_to_be_missing(
     monkeypatch.setenv("PATH", "/nowhere")
     assert venvs._uv_path() == uv.find_uv_bin()
     monkeypatch.setitem(sys.modules, "uv", None)
-    with pytest.raises(UsageError, match=r"^uv, which installs packages .* is not here: .* -m pip install uv$"):
+    with pytest.raises(UsageError, match=r"^uv, which installs packages .* is missing: .* -m pip install uv$"):
         venvs.uv("venv", failure="it failed")
 
 
@@ -328,7 +328,7 @@ def test_what_a_file_says_besides_stays_as_it_is(tmp_path: Path) -> None:
 
 def test_no_interpreter_is_named_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "kerasbench.toml").symlink_to(tmp_path / "elsewhere.toml")
-    with pytest.raises(UsageError, match=r"kerasbench\.toml: is a link, through which nothing is written"):
+    with pytest.raises(UsageError, match=r"kerasbench\.toml: is a link, and nothing is written through links"):
         venvs.remember("jax", "/jax/python", tmp_path)
 
 
@@ -412,11 +412,11 @@ def test_a_checkout_is_named_by_its_own_files_wherever_it_lies_and_a_wheel_by_it
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("", "'' is no requirement"),
+        ("", "'' is not a requirement"),
         ("./gone", r"\./gone: neither a checkout"),
         ("..", r"\.\.: neither a checkout"),
         ("keras-3.14-py3-none-any.whl", "neither a checkout .* nor a wheel is there"),
-        *((option, "is no requirement|nothing that pip|neither a checkout") for option in OPTIONS_OF_PIP),
+        *((option, "is not a requirement|nothing that pip|neither a checkout") for option in OPTIONS_OF_PIP),
     ],
 )
 def test_what_cannot_be_installed_is_refused(

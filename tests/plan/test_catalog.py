@@ -415,8 +415,8 @@ def test_a_name_of_keras_applications_is_a_scenario() -> None:
     ("pattern", "said"),
     [
         ("net.onnx", "this is an ONNX model: save the Keras model itself"),
-        ("net.pt", "this is a torch file"),
-        ("hf://user/net", "nothing is downloaded: get the file yourself"),
+        ("net.pt", "this is a PyTorch file"),
+        ("hf://user/net", "kerasbench downloads no models: download the file yourself"),
     ],
 )
 def test_another_form_of_a_model_is_said_to_be_one(pattern: str, said: str) -> None:
@@ -435,5 +435,5 @@ def test_a_folder_is_no_model(tmp_path: Path, holds: str, said: str) -> None:
 
 def test_what_is_said_of_a_model_means_nothing_for_a_scenario_file(mine: Path) -> None:
     for patterns in ([str(mine)], ["iris_mlp"], []):
-        with pytest.raises(UsageError, match="a scenario file says all that itself"):
+        with pytest.raises(UsageError, match="a scenario file contains all of that"):
             catalog.require_known(patterns, ModelConfig(batch=3))

@@ -71,7 +71,7 @@ def test_a_model_that_cannot_be_saved_or_is_not_built_yet_is_refused() -> None:
         pass
     fresh = model(fails="too late")
     fresh.built = False
-    with pytest.raises(UsageError, match="the model is not built: begin it"), request.saved_model(fresh):
+    with pytest.raises(UsageError, match="the model is not built: start it"), request.saved_model(fresh):
         pass
 
 
@@ -104,12 +104,12 @@ def test_of_rows_the_first_are_read_alone_and_may_be_changed(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        ([np.ones(2), np.ones(2)], r"data takes rows for a model, \(x, y\).* not builtins.list; a pipeline goes into"),
-        (([[1.0, 2.0]], np.ones(1)), r"x.0.0 must be an array of numbers, .* make an array, np.asarray\(x\)"),
-        ((np.ones(2), np.ones(3)), r"equally many rows, and they have \[2, 3\]"),
-        ((np.ones(0), np.ones(0)), "equally many rows"),
+        ([np.ones(2), np.ones(2)], r"data takes samples, \(x, y\).* not builtins.list; an input pipeline"),
+        (([[1.0, 2.0]], np.ones(1)), r"x.0.0 must be an array of numbers, .* numbers with np.asarray\(x\)"),
+        ((np.ones(2), np.ones(3)), r"same number of samples; they have \[2, 3\]"),
+        ((np.ones(0), np.ones(0)), "same number of samples"),
         ((np.array(["a"]), np.ones(1)), "x must be an array of numbers, not ndarray of <U1"),
-        ((np.array([2**31]), np.ones(1)), r"x has whole numbers beyond 32 bits \(2147483648 to 2147483648\)"),
+        ((np.array([2**31]), np.ones(1)), r"x has integers beyond 32 bits \(2147483648 to 2147483648\)"),
         (({"a": None}, np.ones(1)), "x.a must be an array of numbers, not NoneType of object"),
     ],
 )
@@ -137,5 +137,5 @@ def test_names_are_asked_for_as_they_are() -> None:
     for given, names in (("a", ["a"]), (["a", "b"], ["a", "b"]), ((), []), (Path("mine.keras"), ["mine.keras"])):
         with request.with_live_model(Settings(), given, "real") as words:
             assert (words.scenarios, words.data) == (names, "real")
-    with pytest.raises(UsageError, match="is for a live model"), request.with_live_model(Settings(), "a", (1, 2)):
+    with pytest.raises(UsageError, match="is for a model object"), request.with_live_model(Settings(), "a", (1, 2)):
         pass

@@ -242,7 +242,7 @@ def test_a_race_tries_what_changes_no_result_unless_settings_are_named(monkeypat
         (Settings(tries=["batch-size"], purpose="predict"), "--try batch-size is for training"),
         (Settings(purpose="evaluate"), "purpose 'evaluate'"),
         (Settings(tries=["batch"]), "setting to --try 'batch'"),
-        (Settings(margin="0%"), "--within takes more than 0 %"),
+        (Settings(margin="0%"), "--within must be above 0%, for example 5%; you gave 0%."),
         (Settings(margin="much"), "--within takes a share"),
         (Settings(rounds=13), "at most 12 rounds"),
     ],
@@ -298,7 +298,7 @@ def test_words_are_understood(parse: Callable[[Any], object], given: Any, meant:
 @pytest.mark.parametrize(
     ("parse", "texts", "complaint"),
     [
-        (request.parse_share, ["100%", "many", "-1%", "", 1.0, -0.1], "--threshold takes a share of less than 100 %"),
+        (request.parse_share, ["100%", "many", "-1%", "", 1.0, -0.1], "--threshold takes a share below 100%"),
         (request.parse_duration_s, ["", "m", "10 minutes", "-5m", "0", "1e9"], "--budget takes a time"),
         (
             request.parse_size_bytes,
@@ -312,7 +312,7 @@ def test_words_are_understood(parse: Callable[[Any], object], given: Any, meant:
         ),
         (request.parse_inputs, [["a=1", "a=2"], ["1", "2"]], "give each input once"),
         (request.parse_widths, [["0"], ["-1"], ["nan"], ["inf"], ["wide"], ["1..4"]], "--width takes factors"),
-        (request.parse_batches, [["8..1"]], "say the smaller first"),
+        (request.parse_batches, [["8..1"]], "put the smaller number first"),
         (request.parse_batches, [["0..8"], ["1..2097152"]], "from 1 to 1,048,576"),
         (request.parse_batches, [["0"], ["2097152"]], "whole numbers from 1"),
         (request.parse_batches, [["-1"], ["1.5"], ["1...8"], ["²"], ["all"]], "doubled from 1 on"),

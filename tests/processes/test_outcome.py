@@ -152,7 +152,7 @@ def of(**different: object) -> Failure:
         ({"status": -signal.SIGSEGV}, Code.CRASH, "died from SIGSEGV in phase 'train'"),
         ({"status": -40}, Code.CRASH, "died from signal 40 in phase 'train'"),
         ({"status": -signal.SIGKILL}, Code.CRASH, "killed by SIGKILL from outside in phase 'train'"),
-        ({"status": -9, "shortage": "it ran out"}, Code.OOM, "killed for want of memory in phase 'train': it ran out"),
+        ({"status": -9, "shortage": "0 B left"}, Code.OOM, "killed because memory ran out in phase 'train': 0 B left"),
         ({"status": -11, "shortage": "it ran out"}, Code.CRASH, "died from SIGSEGV in phase 'train'"),
         (
             {"status": -9, "timed_out": True, "compiled_long": True},

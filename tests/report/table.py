@@ -7,7 +7,11 @@ from rich.console import Console
 
 from kerasbench.analysis.findings import Findings
 from kerasbench.report import console, markdown, page
-from kerasbench.report.sections import Page, Section
+from kerasbench.report.sections import Page, Section, Words, inlines
+
+
+def plain(words: Words) -> str:
+    return "".join(part if isinstance(part, str) else part.text for part in inlines(words))
 
 
 def section(text: str, title: str) -> str:
@@ -38,7 +42,7 @@ def drawn(found: Section | Page | None) -> str:
 
 def brief(found: Findings) -> str:
     """Return what a terminal shows of a run, as markdown."""
-    return markdown.rendered(page.screen(found))
+    return markdown.rendered(page.whole(found).unfolded)
 
 
 def on_terminal(shown: Page, colour: bool = False) -> str:

@@ -25,9 +25,9 @@ from tests.analysis.test_race import JAX, TENSORFLOW, raced
 from tests.analysis.test_soak import soaked
 from tests.analysis.test_versus import AGAIN, ALIKE, NEW, OLD, SLOWER, trials
 from tests.analysis.test_versus import record as record_of
+from tests.records import CROSSING, swept
 from tests.report.test_history import RUNS
 from tests.report.test_race import RECORD
-from tests.report.test_sweep import CROSSING, swept
 
 Json = dict[str, Any]
 JAX_CPU = {"backend": "jax", "device": "cpu", "options": {}}

@@ -56,9 +56,9 @@ def test_a_ratio_within_runs_is_followed_over_dates_and_versions() -> None:
 
 def test_every_line_looks_otherwise() -> None:
     (one,) = history(RUNS)
-    own = [dataclasses.replace(one, backend=name) for name in ("torch", "torch", "jax", *"abcde")]
+    own = [dataclasses.replace(one, backend=name) for name in ("torch", "torch", "jax", *"abcd")]
     (panel,) = drawn.chart(own).panels
-    assert len({(line.colour, line.opacity) for line in panel.lines}) == len(own)
+    assert len({line.look for line in panel.lines}) == len(own)
 
 
 def test_comparisons_of_versions_are_followed_by_head_and_each_machine_by_itself() -> None:
@@ -78,9 +78,9 @@ def test_comparisons_of_versions_are_followed_by_head_and_each_machine_by_itself
 
 def test_its_csv_has_a_line_for_each_run_and_a_column_for_each_ratio() -> None:
     lines = list(csv.DictReader(io.StringIO(drawn.as_csv(history(RUNS)))))
-    assert list(lines[0]) == ["time", "commit", "keras", "torch", "dense torch cpu over jax cpu"]
+    assert list(lines[0]) == ["time", "commit", "keras", "torch", "dense torch cpu relative to jax cpu"]
     assert [line["keras"] for line in lines] == ["3.9.0", "3.10.0", "3.15.0"]
-    assert float(lines[2]["dense torch cpu over jax cpu"]) == pytest.approx(4.4, abs=0.2)
+    assert float(lines[2]["dense torch cpu relative to jax cpu"]) == pytest.approx(4.4, abs=0.2)
     assert lines[0]["commit"] == f"{1:040x}" and lines[0]["time"] == "2026-01-01T03:00:00Z"
 
 

@@ -11,13 +11,12 @@ from kerasbench.host import Machine
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.report import html, sections
+from kerasbench.report import html, page, sections
 from kerasbench.report.page import document
 from kerasbench.report.sections import Section
 from kerasbench.results.record import Record
 from tests import made
-from tests.report.test_comparisons import by_turns
-from tests.report.test_sweep import CROSSING, swept
+from tests.records import CROSSING, by_turns, swept
 
 GPU = Device("cuda", 0, "NVIDIA H200")
 
@@ -81,15 +80,16 @@ def summary(text: str = "harmless") -> Findings:
 def test_every_line_of_the_markdown_page_is_on_the_page() -> None:
     found = summary()
     seen = Page(html.document([("there", found)])).text
-    lines = [line for line in document(found).splitlines() if line and not line.startswith(("|", "# ", "<!--"))]
-    assert len(lines) > 20
+    lines = [line for line in document(found).splitlines() if line and not line.startswith(("|", "<"))]
+    assert len(lines) > 15
     for line in lines:
-        assert re.sub(r"^(- |#+ )", "", line).replace("`", "") in seen
+        text = re.sub(r"^(- |#+ )", "", re.sub(r"\[(.*?)\]\(.*?\)", r"\1", line))
+        assert re.sub(r"[`*\\]", "", text) in seen
 
 
 def test_winners_are_bold_and_failures_are_emphasised() -> None:
     page = html.document([("here", summary())])
-    assert re.search(r"<strong>1\.10 ms ⚠</strong>", page)
+    assert re.search(r"<strong>1\.10 ms</strong>", page)
     assert "<em>crash</em>" in page
 
 
@@ -113,7 +113,7 @@ def test_one_machine_has_its_title_above_and_sections_below() -> None:
     page = Page(html.document([("Chip 9", findings(made.record(made.trial())))]))
     assert levels(page)[0] == 1
     assert set(levels(page)[1:]) == {2}
-    assert page.text.count("kerasbench on Chip 9") == 2  # the title of the window and the heading
+    assert page.text.count("A training step of dense takes") == 2  # the title of the window and the heading
 
 
 def test_each_of_several_machines_is_a_heading_of_its_own() -> None:
@@ -127,8 +127,8 @@ def test_each_of_several_machines_is_a_heading_of_its_own() -> None:
 def test_links_and_labels_lead_to_what_is_there_once() -> None:
     page = Page(html.document([("first", summary()), ("second", summary())]))
     places = page.values("id")
-    assert len(places) == len(set(places)) == len(page.values("href"))
-    assert [link.removeprefix("#") for link in page.values("href")] == places
+    assert len(places) == len(set(places))
+    assert {link.removeprefix("#") for link in page.values("href") if link.startswith("#")} <= set(places)
     assert set(page.values("aria-labelledby")) <= set(places)
 
 
@@ -142,17 +142,18 @@ def test_charts_stand_in_their_sections_and_can_be_filtered() -> None:
 def test_a_column_of_numbers_stays_one_where_a_cell_has_failed() -> None:
     trials = [made.trial(backend="jax"), made.trial(name="conv", backend="jax", failure=made.FAILURE)]
     page = html.document([("here", findings(made.record(*trials)))])
-    assert '<th scope="col" class="number">jax cpu</th>' in page
+    assert '<th scope="col" class="number">JAX</th>' in page
     assert '<td class="number" data-value="2.1">2.10 ms</td>' in page
-    assert '<td class="number"><em>crash</em></td>' in page
-    assert '<th scope="col">data</th>' in page
+    assert '<td class="number"><em>crash</em> ⚠¹</td>' in page
     assert '<td class="number" data-value="32.0">32</td>' in page
 
 
-def test_parts_of_an_explanation_are_folded_below_their_bars() -> None:
-    inner = Section("dense, jax cpu", lines=["a sentence"], folded=True)
-    page = html.notebook(sections.Page("", [Section("Where the time goes", parts=[inner])]))
-    assert re.search(r"<details>\s*<summary><h5>dense, jax cpu</h5></summary>.*a sentence.*</details>", page, re.DOTALL)
+def test_a_ratio_is_tinted_by_its_size() -> None:
+    cells = [sections.Cell(f"{ratio}", ratio, ratio=ratio) for ratio in (1.0, 1.2, 2.0, 4.0, 30.0)]
+    page = html.notebook(
+        sections.Page("", [Section("", table=sections.Table(["a"] * 6, [[sections.Cell("x"), *cells]]))])
+    )
+    assert re.findall(r'<td class="number(?: tint(\d))?"', page) == ["", "1", "2", "3", "4"]
 
 
 def run(*names: str, jax: float = 1.0, torch: float = 2.0) -> Record:
@@ -169,7 +170,7 @@ def test_one_row_is_one_sentence_and_many_begin_with_one_for_all() -> None:
     (only,) = html.of_results(findings(run("dense")))
     assert only.startswith("dense: JAX is fastest")
     first, *others = html.of_results(findings(run("dense", "conv")))
-    assert first == "JAX is the fastest in 2 of 2 rows."
+    assert first == "JAX trains dense and conv fastest."
     assert [line.split(":")[0] for line in others] == ["dense", "conv"]
 
 
@@ -184,12 +185,12 @@ def test_text_of_a_file_moves_no_cursor_in_a_notebook_s_text() -> None:
     assert html.text(["a \x1b[31mred\x9b row"]) == "a  [31mred  row"
 
 
-def test_html_is_open_up_to_a_table_and_folded_below() -> None:
-    table = sections.Table(["x"], [[sections.Cell("1")]])
-    page = sections.Page("", [Section("All of it", table=table), Section("More", lines=["A line."])])
-    text = html.notebook(page, ["a_b is *fast*"])
-    assert re.search(r"<li>a_b is \*fast\*</li>.*All of it.*<table.*<details>.*More.*</details>$", text, re.DOTALL)
-    assert text.count("<details>") == 1
+def test_a_notebook_has_the_chart_of_a_page_and_folds_what_is_below() -> None:
+    found = findings(run("dense", "conv"))
+    text = html.notebook(page.whole(found))
+    assert re.search(r'<img src="data:image/svg\+xml,[^"]*" alt="JAX trains dense and conv fastest">', text)
+    assert re.search(r"<h3>JAX trains.*<table.*<details>.*Before you use these numbers.*</details>$", text, re.DOTALL)
+    assert "<script" not in text
 
 
 def test_a_comparison_counts_and_names_what_is_slower_or_lost() -> None:
@@ -200,7 +201,7 @@ def test_a_comparison_counts_and_names_what_is_slower_or_lost() -> None:
     ]
     assert html.of_comparison(versus.compare(by_turns(1), by_turns(2, 1.5))) == [
         "1 case measured on both sides, 1 judged: 1 slower, 0 faster, 0 neither.",
-        "dense torch cpu takes 1.50 times as long as before.",
+        "dense torch cpu takes 1.50× as long as before.",
     ]
     lost = made.record(made.trial(backend="jax", failure=made.FAILURE))
     assert "dense jax cpu fails now: died from SIGSEGV in phase 'train'" in html.of_comparison(

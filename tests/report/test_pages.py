@@ -27,7 +27,7 @@ from kerasbench.results.record import DEFAULT as DEFAULT_EFFORT
 from kerasbench.results.record import INTERRUPTED, SWEEP, Effort, RunConfig
 from kerasbench.results.store import Store
 from tests import made
-from tests.report.test_sweep import CROSSING, swept
+from tests.records import CROSSING, swept
 
 MARKED = dataclasses.replace(made.MACHINE, chip="Chip 9™")
 OTHER = dataclasses.replace(made.MACHINE, chip="Chip 10 <b>")
@@ -44,8 +44,8 @@ def test_a_folder_has_pages_for_runs_and_machines_and_an_index(
     assert len(written) == 3
     assert "2.10 ms" in kept.tables.read_text()
     index = (tmp_path / "README.md").read_text()
-    assert "## Chip 9, 2 cores, 8 GiB, machine without an identifier (perhaps several)\n" in index
-    assert "## Chip 10 \\<b\\>, 2 cores" in index
+    assert "## Chip 9, 2 logical CPUs, 8 GiB, machine without an identifier (perhaps several)\n" in index
+    assert "## Chip 10 \\<b\\>, 2 logical CPUs" in index
     assert "[2026-01-03T000000](2026-01-03T000000.md)" in index
     assert main(["report", str(tmp_path), "--check"]) == 0
 
@@ -84,11 +84,12 @@ def test_the_index_links_each_row_to_the_newest_run_that_measured_it_with_defaul
     of(5, "iris")
     index = made_from([tmp_path])[tmp_path / INDEX]
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in index.splitlines() if line[:1] == "|"]
-    assert [line[:2] + line[3:] for line in lines[2:]] == [
-        ["dense", "JAX (not proven)", "[2026-01-02T000000](2026-01-02T000000.md)"],
-        ["iris", "JAX (not proven)", "[2026-01-05T000000](2026-01-05T000000.md)"],
+    by_workload = lines[[line[0] for line in lines].index("workload") + 2 :]
+    assert [line[:2] + line[3:] for line in by_workload] == [
+        ["dense", "undecided (JAX first)", "[2026-01-02T000000](2026-01-02T000000.md)"],
+        ["iris", "undecided (JAX first)", "[2026-01-05T000000](2026-01-05T000000.md)"],
     ]
-    assert lines[2][2] == "torch 4.0×"  # and a size alone, as of an explanation, says nothing of sizes
+    assert by_workload[0][2] == "PyTorch 4.0×"  # and a size alone, as of an explanation, says nothing of sizes
     assert "All runs: [2026-01-01T000000](2026-01-01T000000.md), " in index
 
 
@@ -99,7 +100,7 @@ def test_the_index_says_where_one_overtakes_another_and_leaves_versions_to_their
     made.stored(tmp_path, dataclasses.replace(versions, config=asked, started="2026-01-07T00:00:00Z"))
     index = made_from([tmp_path])[tmp_path / INDEX]
     (line,) = [line for line in index.splitlines() if line.startswith("| dense")]
-    assert "dense (sizes)" in line and "torch is faster than JAX from about batch 27 (26–28) on." in line
+    assert "dense (sizes)" in line and "PyTorch overtakes JAX at about batch 27 (26–28)" in line
     assert "2026-01-07T000000.md" in index
 
 
@@ -113,7 +114,7 @@ def test_a_file_of_any_name_is_linked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "written_in", "holds"),
     [
-        ("report {} --format html", "utf-8", "±"),
+        ("report {} --format html", "utf-8", "Chip 9™"),
         ("report {} --format csv", "utf-8", "Chip 9™"),
         ("compare {} {}", "", "| dense torch cpu"),
     ],
@@ -152,7 +153,7 @@ def test_what_is_no_result_in_a_folder_is_named_and_ends_nothing(
     assert main(["report", str(folder), *arguments]) == code
     out, err = capsys.readouterr()
     assert err.startswith(f"kerasbench: {folder / name}: not a kerasbench result file: ")
-    assert err.endswith("; passed over\n") and err.count("\n") == 1
+    assert err.endswith("; skipped\n") and err.count("\n") == 1
     assert out
     assert kept.tables.exists() is (arguments == [])
     assert not (folder / name).with_suffix(".md").exists()
@@ -168,12 +169,12 @@ def test_a_result_file_that_is_named_must_be_one(tmp_path: Path, capsys: pytest.
     assert main(["report", str(tmp_path), "--format", "pdf"]) == 2
     assert "'--format': 'pdf' is not one of 'markdown', 'csv'" in capsys.readouterr().err
     assert main(["report", str(tmp_path), "--format", "csv", "--plot", str(tmp_path)]) == 2
-    assert "ask for one after the other" in capsys.readouterr().err
+    assert "run the command once for each" in capsys.readouterr().err
     assert [file.name for file in tmp_path.iterdir()] == ["x.json"]
 
 
 QUOTING = (
-    "# Mine\n\nSee:\n\n<!-- tables of results/x.json: training, prediction -->\nold\n<!-- /tables -->\n\nThat was it.\n"
+    "# Mine\n\nSee:\n\n<!-- tables of results/x.json: answer, starting -->\nold\n<!-- /tables -->\n\nThat was it.\n"
 )
 
 
@@ -191,18 +192,16 @@ def test_a_quotation_is_made_anew_in_place_and_nothing_else_is_touched(page: Pat
     assert stale(pages) == [page]
     assert write(pages) == [page]
     text = page.read_text()
-    assert text.startswith(
-        "# Mine\n\nSee:\n\n<!-- tables of results/x.json: training, prediction -->\n### Training step"
-    )
+    assert text.startswith("# Mine\n\nSee:\n\n<!-- tables of results/x.json: answer, starting -->\n|")
     assert text.endswith("<!-- /tables -->\n\nThat was it.\n")
-    assert "### Prediction" in text
+    assert "| start-up + build" in text and "##" not in text  # the page has headings of its own
     assert "old" not in text.split("\n")
     assert write(made_from([page])) == []
 
 
 def test_a_marker_that_names_nothing_is_an_error(page: Path) -> None:
-    page.write_text(QUOTING.replace("training,", "trainings,"))
-    with pytest.raises(UsageError, match="a marker names 'trainings'; there are: answer, training, versus"):
+    page.write_text(QUOTING.replace("answer,", "answers,"))
+    with pytest.raises(UsageError, match="a marker names 'answers'; there are: answer, kinds, sweep"):
         made_from([page])
     page.write_text(QUOTING.replace("x.json", "gone.json"))
     with pytest.raises(ResultsError, match=r"gone.json: cannot be read"):
@@ -238,7 +237,7 @@ def test_a_quotation_of_published_sizes_leaves_out_what_was_measured_at_others(t
     record = made.record(made.trial(), made.trial(options=Options(batch=128), found=made.measurement(9)))
     kept = made.stored(tmp_path, record)
     page = tmp_path / "mine.md"
-    page.write_text(f"<!-- tables of {kept.data.name}: training -->\n<!-- /tables -->\n")
+    page.write_text(f"<!-- tables of {kept.data.name}: answer -->\n<!-- /tables -->\n")
     assert "| dense " in quoted(page, {})
     assert "batch=128" not in quoted(page, {})
 
@@ -250,9 +249,9 @@ def test_several_places_of_several_machines_are_one_page_too(
     made.stored(tmp_path / "b", made.changed(made.record(made.trial(found=made.measurement(1))), machine=OTHER))
     assert main(["report", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
     shown = capsys.readouterr().out
-    assert "# kerasbench on 2 machines\n\n## Answer\n" in shown and "\n## Training step, side by side\n" in shown
-    assert "| dense      | Chip 10 \\<b\\>: torch cpu | **2.10 ms, 1.91×**" in shown
-    assert "## Answer of Chip 9\n\n- dense: torch takes 2.10 ms a step." in shown
+    assert "# 2 machines\n\n- dense: PyTorch on Chip 10 \\<b\\> has the shortest time;" in shown
+    assert "| dense      |    1.91× |         1.10 ms |" in shown
+    assert "## Chip 9\n\n- dense: PyTorch takes 2.10 ms." in shown
     assert main(["report", str(tmp_path / "a"), str(tmp_path / "a")]) == 0
     assert "machines" not in capsys.readouterr().out
 
@@ -310,7 +309,7 @@ def test_a_picture_that_somebody_else_made_is_left_as_it_is(tmp_path: Path) -> N
     made.stored(tmp_path, swept(**CROSSING))
     (file,) = draw([tmp_path], tmp_path / "plots")
     file.write_text("<svg/>")
-    with pytest.raises(ResultsError, match=r"-sweep\.svg: left as it is, because kerasbench did not make"):
+    with pytest.raises(ResultsError, match=r"-sweep\.svg: left as it is, because kerasbench did not write"):
         draw([tmp_path], tmp_path / "plots")
     file.unlink()
     file.symlink_to(tmp_path / "elsewhere")
@@ -330,7 +329,7 @@ def refuse(*_: object) -> None:
 
 def test_the_tables_are_saved_beside_the_data(empty: Store) -> None:
     drawn = save_report(made.record(made.trial()), empty)
-    assert "## Training step" in drawn.tables.read_text()
+    assert "# A training step of dense takes 2.10 ms on PyTorch" in drawn.tables.read_text()
     assert (drawn.data, drawn.plot, drawn.unsaved, drawn.interrupted) == (empty.data, None, "", False)
     interrupted = made.record(made.trial())
     interrupted.stopped_because = INTERRUPTED
@@ -363,4 +362,4 @@ def test_report_draws_into_a_folder(tmp_path: Path) -> None:
 def test_where_there_is_nothing_to_draw_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made.stored(tmp_path)
     assert main(["report", str(tmp_path), "--plot", str(tmp_path / "plots")]) == 0
-    assert capsys.readouterr().out == "nothing to draw: no two columns were compared\n"
+    assert capsys.readouterr().out == "nothing to draw: no two configurations were compared\n"

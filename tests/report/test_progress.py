@@ -56,7 +56,7 @@ def test_without_a_terminal_there_is_a_plain_line_for_each_trial() -> None:
         RunEnded(),
     ) == [
         "2 cases, 1 round: about 46 s",
-        "fewer than 3 rounds: intervals come from each round's slices and are wider",
+        "fewer than 3 rounds: intervals come from the turns of each round and are wider",
         "[1/2] dense torch cpu: 2.00 ms/step, noisy: slices spread by 12% (measured in 9.0 s; about 9 s left)",
         "[2/2] dense jax cpu: crash: died from SIGSEGV in phase 'train' (measured in 9.0 s; about 0 s left)",
     ]
@@ -83,11 +83,10 @@ def test_a_plan_says_how_long_it_takes_and_what_it_will_be_able_to_see() -> None
     size, sight = announce(planned, "about 20 s to 1 min 30 s", 0.03, RunScatter(0.05, source="old.json"))
     assert size == "2 cases, 3 to 12 rounds: about 20 s to 1 min 30 s"
     assert sight == (
-        "it will find nine of ten differences of about 25 % after 3 rounds and 12 % after 12 rounds; "
-        "ratios scatter by about 5.0 % (as in old.json)"
+        "This run can detect differences of about 25 % after 3 rounds and 12 % after 12 rounds, judging by old.json."
     )
     (_, sight) = announce(planned, "about 9 s", 0.03, RunScatter())
-    assert "(a guess: there are no earlier results of this machine)" in sight
+    assert "judging by other machines, because there are no earlier results of this one." in sight
 
 
 def test_what_first_steps_show_is_told_and_goes_into_what_is_left() -> None:
@@ -114,10 +113,10 @@ def test_a_row_that_is_decided_before_its_last_round_is_said_and_not_waited_for(
     said = lines(
         started(TORCH, JAX, made.case("conv"), rounds=4),
         *(TrialEnded(case, made.trial(3, backend=case.backend)) for case in (TORCH, JAX)),
-        RowEnded([TORCH, JAX], "every ratio is within ±2 % by its rounds"),
+        RowEnded([TORCH, JAX], "the session's own noise is below ±2 % for every ratio"),
         TrialEnded(made.case("conv"), made.trial(1, "conv")),
     )
-    assert said[-2] == "dense: decided, because every ratio is within ±2 % by its rounds"
+    assert said[-2] == "dense: done, because the session's own noise is below ±2 % for every ratio"
     assert "/6]" in said[-1]
 
 
@@ -125,7 +124,7 @@ def test_after_a_round_that_is_not_the_last_each_row_s_answer_is_shown() -> None
     last = made.record(made.trial(), made.trial(backend="jax", found=made.measurement(1)))
     said = lines(started(TORCH, JAX), RoundEnded(dataclasses.replace(last, stopped_because="")), RoundEnded(last))
     assert said.count("after round 1:") == 1
-    assert "  dense: JAX looks fastest, 1.91× faster than torch (one round: not yet proven)." in said
+    assert "  dense: JAX had the shortest time in 1 round; PyTorch takes 1.91× as long." in said
 
 
 def test_running_out_of_memory_beside_others_is_said_and_waited_for() -> None:
@@ -135,7 +134,7 @@ def test_running_out_of_memory_beside_others_is_said_and_waited_for() -> None:
         TrialEnded(TORCH, dataclasses.replace(made.trial(failure=oom), block=1, crowded=True)),
         TrialEnded(TORCH, made.in_block(2, made.measurement(), round_index=1)),
     )[-2:]
-    assert "oom beside others, so from now on it is measured by itself: no memory" in first
+    assert "oom beside other configurations, so from now on it runs by itself: no memory" in first
     assert second.startswith("[2/3]")
 
 
@@ -182,8 +181,9 @@ def test_a_terminal_shows_what_goes_on_now() -> None:
     for shown in (
         "a message",
         "dense: waiting for the machine to cool down (level 1)",
-        "dense\n  torch: starting\n  JAX: not started yet\n",
-        "dense: JAX 3.0× faster than torch so far\n  torch: step 6.00 ms, 3 slices\n  JAX: step 2.00 ms, 3 slices\n",
+        "dense\n  PyTorch: starting\n  JAX: not started yet\n",
+        "dense: JAX leads so far; PyTorch takes 3.0× as long\n"
+        "  PyTorch: step 6.00 ms, 3 turns\n  JAX: step 2.00 ms, 3 turns\n",
     ):
         assert shown in out.getvalue().replace("\r", "")
 
@@ -198,8 +198,8 @@ def test_a_terminal_that_is_narrow_or_has_no_such_characters_shows_what_it_can()
     progress(RunEnded(interrupted=True))
     file.flush()
     shown = bytes_.getvalue().decode()
-    assert "dense: JAX 3.0x faster t\n" in shown  # as wide as the terminal
-    assert "dense: JAX 3.0x faster than torch so far\n" in shown
+    assert "dense: JAX leads so far;\n" in shown  # as wide as the terminal
+    assert "dense: JAX leads so far; PyTorch takes 3.0x as long\n" in shown
 
 
 def cycles(first: int, *, is_last: bool = False, stage: str = "train", **steps_ms: float) -> events.CycleEnded:
@@ -229,25 +229,25 @@ def test_a_log_has_a_line_for_each_step_of_a_row_s_first_block() -> None:
         "dense torch cpu: starting",
         "dense torch cpu: first step 250 ms",
         "dense jax cpu: starting",
-        "dense: step: torch 6.00 ms, JAX 2.00 ms (3 cycles)",
-        "dense: JAX 3.0× faster than torch so far",
-        "dense: single prediction: torch 1.00 ms, JAX 0.500 ms (3 cycles)",
+        "dense: step: PyTorch 6.00 ms, JAX 2.00 ms (3 turns)",
+        "dense: JAX leads so far; PyTorch takes 3.0× as long",
+        "dense: single prediction: PyTorch 1.00 ms, JAX 0.500 ms (3 turns)",
     ]
     assert len(lines(started(TORCH, JAX), events.BlockStarted([TORCH, JAX], is_first=False), *BLOCK)) == 2
 
 
 def test_what_is_known_of_a_first_block_is_said_when_it_is_interrupted() -> None:
     block = events.BlockStarted([TORCH, JAX], is_first=True)
-    head = "interrupted in the first block of a row. This is known so far, but it is not saved:"
-    tail = "There is no verdict. --resume measures this block again from its start."
+    head = "interrupted in the first round of a workload. This is known so far, but it is not saved:"
+    tail = "There is no verdict. --resume measures this round again from its start."
     early = lines(started(TORCH, JAX), block, *BLOCK, RunEnded(interrupted=True))
-    assert early[-5:] == [head, "dense", "  torch: first step 250 ms, ready", "  JAX: import", tail]
+    assert early[-5:] == [head, "dense", "  PyTorch: first step 250 ms, ready", "  JAX: import", tail]
     later = lines(started(TORCH, JAX), block, *BLOCK, cycles(0, torch=6.0, jax=2000.0), RunEnded(interrupted=True))
     assert later[-5:] == [
         head,
-        "dense: torch 333× faster than JAX so far",
-        "  torch: first step 250 ms, step 6.00 ms, 3 slices",
-        "  JAX: step 2.00 s, 3 slices",
+        "dense: PyTorch leads so far; JAX takes 333× as long",
+        "  PyTorch: first step 250 ms, step 6.00 ms, 3 turns",
+        "  JAX: step 2.00 s, 3 turns",
         tail,
     ]
     second = dataclasses.replace(block, is_first=False)
@@ -267,4 +267,4 @@ def test_later_blocks_sharpen_what_the_first_has_said(monkeypatch: pytest.Monkey
     progress(cycles(0, torch=9.0, jax=1.0))
     _, second_block = out.getvalue().split("[2/24]")
     assert "4.0×" not in second_block
-    assert "JAX 6.0× faster than torch so far" in second_block
+    assert "JAX leads so far; PyTorch takes 6.0× as long" in second_block

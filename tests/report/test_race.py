@@ -4,11 +4,10 @@ import pytest
 
 from kerasbench.analysis.findings import findings
 from kerasbench.protocol.columns import Column, Device, Options
-from kerasbench.report import markdown, page, race, svg
-from kerasbench.report.answer import sentences
-from kerasbench.report.sections import BarChart
+from kerasbench.report import race
 from tests import made
 from tests.analysis.test_race import EIGHT, JAX, TENSORFLOW, TORCH, measured, raced
+from tests.report.table import plain
 
 FAST = Column("jax", "cpu", EIGHT)
 EVEN = Column("jax", "cpu", Options(steps_per_execution=32))
@@ -17,67 +16,27 @@ LARGER = Column("jax", "cpu", Options(batch_size=320))
 RECORD = raced({JAX: 1.04, FAST: 1.0, TENSORFLOW: 4.0, TORCH: 9.0}, {JAX: 1.04, FAST: 1.0, TENSORFLOW: 4.1})
 
 
-def test_the_answer_says_what_is_fastest_what_to_write_what_is_as_good_and_what_left() -> None:
-    text = markdown.rendered(page.screen(findings(RECORD)))
-    assert "JAX with steps-per-execution=8 trains dense 4." in text
-    assert "as fast as Keras does here without settings (TensorFlow)." in text
-    assert "To use it: export KERAS_BACKEND=jax; model.compile(..., steps_per_execution=8)." in text
-    assert "| undecided " in text
-    assert "4 candidates, 2 rounds; 1 of them dropped out after the first." in text
-    assert "## Training step" not in text
-    assert "| too slow (Keras without settings, measured to the end)" in text
-
-
 def test_the_index_has_the_winner_and_what_keras_takes_without_settings() -> None:
     (found,) = findings(raced(*[{JAX: 1.3, FAST: 1.0, TENSORFLOW: 4.1}] * 2)).races
     winner, others = race.in_brief(found)
-    assert winner == "JAX with steps-per-execution=8"
-    assert others.startswith("without settings (TensorFlow) 4.")
+    assert winner == "JAX (steps_per_execution=8)"
+    assert others.startswith("TensorFlow 4.")
     (level,) = findings(raced({JAX: 1.03, TENSORFLOW: 1.0})).races
-    assert race.in_brief(level) == ["TensorFlow (not proven)", "–"]
-
-
-def test_where_keras_is_fastest_as_it_is_there_is_nothing_to_write() -> None:
-    (found,) = findings(raced({JAX: 2.0, TENSORFLOW: 1.0})).races
-    assert race.sentence(found) == "TensorFlow trains dense fastest here: it is what Keras does without settings."
-    assert not any(line.startswith("To use it") for line in race.details(found))
-
-
-def test_a_backend_that_keras_does_not_take_by_itself_is_written_down() -> None:
-    (found,) = findings(raced({JAX: 1.0, TORCH: 2.0})).races  # Keras would take TensorFlow, which is not among them
-    assert race.sentence(found).endswith("JAX trains dense fastest here, with no other setting.")
-    assert "To use it: export KERAS_BACKEND=jax." in race.details(found)
-    (faster,) = findings(raced({FAST: 1.0, TORCH: 2.0})).races
-    assert " as fast as torch does here without settings." in race.sentence(faster)
-    assert "(without settings, measured to the end)" in markdown.rendered(
-        page.screen(findings(raced({FAST: 1.0, TORCH: 2.0})))
-    )
-
-
-def test_what_is_not_proven_is_said() -> None:
-    found = findings(raced({JAX: 1.0, TENSORFLOW: 1.03}))
-    (line,) = sentences(found)
-    assert "This is not proven: another may be faster by more than 5 %." in line
-
-
-def test_a_larger_batch_is_told_by_its_samples_and_with_what_it_changes() -> None:
-    (found,) = findings(raced({JAX: 1.0, LARGER: 5.0, TENSORFLOW: 2.0}, tries="batch-size")).races
-    assert "as fast, in samples a second, as Keras does here without settings (TensorFlow)." in race.sentence(found)
-    samples = made.changed(found, baseline=found.leader)
-    assert "fastest here, in samples a second, with no other setting." in race.sentence(samples)
+    assert race.in_brief(level) == ["TensorFlow (undecided)", "–"]
 
 
 @pytest.mark.parametrize(
     ("times", "said"),
     [
-        ({FAST: 1.0, EVEN: 1.001, TENSORFLOW: 4.0}, "Within 5 % of it: JAX with steps-per-execution=32."),
+        ({FAST: 1.0, EVEN: 1.001, TENSORFLOW: 4.0}, "Within 5 % of it: JAX (steps_per_execution=32)."),
         ({HALF: 1.0, TENSORFLOW: 4.0}, "A dtype of fewer digits changes the results"),
         ({LARGER: 5.0, TENSORFLOW: 2.0}, "A larger batch changes how the model learns"),
+        ({FAST: 1.0, TENSORFLOW: 4.0}, "With several steps per execution, Keras calls per-batch callbacks less"),
     ],
 )
 def test_what_else_to_know_of_the_fastest_is_said(times: dict[Column, float], said: str) -> None:
     (found,) = findings(raced(*[times] * 4, tries="batch-size" if LARGER in times else "jit")).races
-    assert any(line.startswith(said) for line in race.details(found))
+    assert any(plain(line).startswith(said) for line in race.before_use(found))
 
 
 def test_more_memory_is_told() -> None:
@@ -86,7 +45,20 @@ def test_more_memory_is_told() -> None:
         peak_bytes = 2 << 30 if trial.backend == "jax" else 1 << 30
         record.trials[index] = made.changed(trial, measurement={"peak_rss_bytes": peak_bytes})
     (found,) = findings(record).races
-    assert "It needs more memory: 2,048 MiB, against 1,024 MiB of TensorFlow." in race.details(found)
+    assert "It needs more memory: 2,048 MiB; TensorFlow needs 1,024 MiB." in [*race.before_use(found)]
+
+
+def test_a_page_shows_the_fastest_the_best_of_each_backend_and_keras_default_and_folds_the_others() -> None:
+    found = findings(RECORD)
+    (section,) = race.sections(found)
+    shown = [row[0].text for row in made.known(section.table).rows]
+    assert shown == ["JAX (steps_per_execution=8)", "JAX", "TensorFlow (what Keras does without settings)", "PyTorch"]
+    assert list(race.left(found)) == []
+    (many,) = race.left(findings(raced({FAST: 1.0, EVEN: 2.0, JAX: 3.0, TENSORFLOW: 4.0})))
+    assert many.folded and [row[0].text for row in made.known(many.table).rows] == [
+        "JAX (steps_per_execution=32)",
+        "JAX",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -147,13 +119,3 @@ def test_what_is_not_the_first_device_has_to_be_chosen(platform: str, column: Co
     record.trials.append(made.in_block(1, measured(JAX, 5.0), backend="jax", device=Device(platform)))
     (found,) = findings(record).races
     assert race.to_write(column, found)[-1] == line
-
-
-def test_the_ladder_has_a_bar_for_each_candidate_that_was_measured_and_one_scale() -> None:
-    (near,), (far,) = (findings(one).races for one in (RECORD, raced({JAX: 1.0, TENSORFLOW: 90.0})))
-    section = race.section([near, far])
-    chart = section.chart
-    assert isinstance(chart, BarChart) and chart.logarithmic
-    assert "with steps-per-execution=8" in svg.file(chart)
-    (end,) = {group.end for group in chart.groups}
-    assert end > max(bar.size for group in chart.groups for bar in group.bars) > 80

@@ -8,8 +8,7 @@ from kerasbench.protocol.columns import Options
 from kerasbench.report import charts, svg
 from kerasbench.report.sections import Bar, BarChart, BarGroup, Chart, Piece
 from tests import made
-from tests.report.test_charts import parts, ratios, run
-from tests.report.test_sweep import CROSSING, swept
+from tests.records import BREAKDOWN, CROSSING, of_backends, swept
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -31,23 +30,41 @@ def sizes(drawn: ET.Element, fill: str, side: str = "width") -> list[float]:
     return [float(one.get(side, "")) for one in drawn.iter(f"{SVG}rect") if one.get("fill") == fill]
 
 
-def test_each_bar_has_its_name_its_number_and_a_width() -> None:
-    drawn = file(ratios(run(jax=1.0, torch=4.0)))
-    written = texts(drawn)
-    assert written[1:5] == ["dense", "JAX", "fastest, 1.02 ms", "torch"]
-    assert {"conv", "1×", "4×"} <= set(written)
+def test_a_chart_has_a_title_a_caption_and_both_for_those_who_cannot_see_it() -> None:
+    drawn = file(charts.ratios(of_backends(jax=1.0, torch=4.0), "JAX is fastest"))
+    assert texts(drawn)[0] == "JAX is fastest"
+    assert made.known(drawn.find(f"{SVG}title")).text == "JAX is fastest"
+    assert "Time per training step" in str(made.known(drawn.find(f"{SVG}desc")).text)
+    assert drawn.get("role") == "img"
+
+
+def test_each_bar_has_its_name_its_number_a_width_and_a_tip() -> None:
+    drawn = file(charts.ratios(of_backends(jax=1.0, torch=4.0), ""))
+    assert {"model0", "model1", "JAX", "PyTorch", "1.02 ms"} <= set(texts(drawn))
     (jax, _), (torch, _) = sizes(drawn, "#0072B2"), sizes(drawn, "#009E73")
     assert 3.9 < torch / jax < 4.0
+    tips = [one.text for group in drawn.iter(f"{SVG}g") for one in group.findall(f"{SVG}title")]
+    assert "JAX: 1.02 ms" in tips and len(tips) == 4
+    assert len(shapes(drawn, "line", "interval")) == 3 * 2  # the line and its two ends
 
 
-@pytest.mark.parametrize(("rounds", "lines"), [(1, 0), (3, 2)])
-def test_an_interval_is_drawn_where_there_is_one(rounds: int, lines: int) -> None:
-    drawn = file(ratios(run(rounds, jax=1.0, torch=4.0)))
-    assert len(shapes(drawn, "line", "interval")) == 3 * lines  # the line and its two ends
+def test_a_bar_that_is_too_long_is_torn() -> None:
+    assert len(shapes(file(charts.ratios(of_backends(jax=1.0, torch=90.0), "")), "polygon", "tear")) == 2
+
+
+def test_each_workload_of_many_has_a_line_with_a_dot_for_each_configuration() -> None:
+    chart = charts.ratios(of_backends(workloads=12, jax=1.0, torch=4.0, tensorflow=2.0), "")
+    drawn = file(chart)
+    circles, squares = shapes(drawn, "circle", "dot"), shapes(drawn, "rect", "dot")
+    triangles = shapes(drawn, "polygon", "dot")
+    assert len(circles) == len(squares) == len(triangles) == 12 + 1  # and one in the legend
+    assert float(circles[1].get("cx", "")) < float(squares[1].get("x", ""))
+    assert {"1×", "2×", "JAX", "PyTorch", "TensorFlow", "model11"} <= set(texts(drawn))
+    assert float(drawn.get("height", "")) < 500  # a screen of a phone
 
 
 def test_parts_stand_one_after_the_other_below_a_legend() -> None:
-    drawn = file(parts())
+    drawn = file(charts.epoch_chart([BREAKDOWN], ""))
     assert set(charts.PIECE_COLOURS) <= set(texts(drawn))
     assert [text.text for text in shapes(drawn, "text", "inside")] == ["50 %", "15 %", "25 %"]
     places = [sizes(drawn, colour, "x")[1] for colour in charts.PIECE_COLOURS.values()]  # the first is of the legend
@@ -57,26 +74,25 @@ def test_parts_stand_one_after_the_other_below_a_legend() -> None:
 
 @pytest.mark.parametrize(("rounds", "intervals"), [(1, 0), (3, 8)])
 def test_a_curve_has_its_lines_intervals_names_and_crossover(rounds: int, intervals: int) -> None:
-    drawn = file(charts.curves(findings(swept(rounds, **CROSSING))))
+    drawn = file(charts.curves(findings(swept(rounds, **CROSSING)), ""))
     assert len(list(drawn.iter(f"{SVG}polyline"))) == 2
-    assert len(list(drawn.iter(f"{SVG}circle"))) == 8
+    assert len(shapes(drawn, "circle", "dot")) == 4 + 1
     assert len(shapes(drawn, "line", "interval")) == intervals
     assert len(shapes(drawn, "line", "reference")) == 1
     assert len(shapes(drawn, "rect", "span")) == (intervals > 0)
-    assert {"JAX", "torch", "1", "8", "64", "512", "dense", "batch"} <= set(texts(drawn))
-    assert sum(text.startswith("crossover at about batch") for text in texts(drawn)) == 1
+    assert {"JAX", "PyTorch", "1", "8", "64", "512", "dense", "batch"} <= set(texts(drawn))
+    assert sum(text.startswith("about batch") for text in texts(drawn)) == 1
 
 
 def test_names_and_numbers_of_a_curve_do_not_overlap() -> None:
-    backends = ("jax", "torch", "tensorflow")
     trials = [
         made.trial(1, backend=backend, options=Options(batch=batch), found=made.measurement(batch))
-        for backend in backends  # all end at the same time
+        for backend in ("jax", "torch", "tensorflow")  # all end at the same time
         for batch in (1000, 1001, 1002, 4000)
     ]
-    drawn = file(charts.curves(findings(made.record(*trials))))
+    drawn = file(charts.curves(findings(made.record(*trials)), ""))
     written = {one.text: float(one.get("y", "")) for one in drawn.iter(f"{SVG}text")}
-    heights = sorted(written[name] for name in ("JAX", "torch", "TensorFlow"))
+    heights = sorted(written[name] for name in ("JAX", "PyTorch", "TensorFlow"))
     assert [below - above for above, below in itertools.pairwise(heights)] == pytest.approx([svg.ROW] * 2)
     assert {"1,000", "4,000"} <= set(written) and "1,001" not in written
 
@@ -86,7 +102,7 @@ def test_numbers_on_an_axis_have_no_exponent() -> None:
 
 
 def test_a_file_has_colours_for_light_and_dark_and_no_variable() -> None:
-    text = svg.file(parts())
+    text = svg.file(made.known(charts.epoch_chart([BREAKDOWN], "")))
     assert "prefers-color-scheme: dark" in text and "var(" not in text
     light, dark = text.split("@media")
     assert ".chart .paper { fill: #ffffff }" in light and ".chart .paper { fill: #0d1117 }" in dark
@@ -94,11 +110,10 @@ def test_a_file_has_colours_for_light_and_dark_and_no_variable() -> None:
 
 def test_text_is_never_markup_and_is_cut_where_it_is_long() -> None:
     text = "\"><script>alert('1')</script>&\x00"
-    bar = Bar(text, text, [Piece(text, 1.0, "#0072B2", text)], text)
-    chart = BarChart(text, [BarGroup(text, [bar, Bar("long " * 20, "")], 1.0)], [(text, "#0072B2")])
+    bar = Bar(text, text, [Piece(text, 1.0, "#0072B2", text)], text, tip=text)
+    chart = BarChart(text, text, [BarGroup(text, [bar, Bar("long " * 20, "")], 1.0)], [(text, "#0072B2")])
     for drawn in (file(chart), ET.fromstring(svg.figure(chart))):
         assert {one.tag.removeprefix(SVG) for one in drawn.iter()}.isdisjoint({"script"})
         backends = [one.get("data-backend") for one in drawn.iter() if one.get("data-backend")]
         assert backends == ["\"><script>alert('1')</script>&"]
         assert "long long long long long long long…" not in "".join(drawn.itertext())
-        assert ("long " * 20)[: svg.MOST_CHARACTERS - 1] + "…" in "".join(drawn.itertext())

@@ -11,11 +11,11 @@ import pytest
 
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.findings import findings
-from kerasbench.analysis.summary import summarize
+from kerasbench.analysis.summary import concerns, summarize
 from kerasbench.errors import ResultsError
+from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column, Options
-from kerasbench.report import tables
-from kerasbench.report.conditions import heading, measured, warnings
+from kerasbench.report import page
 from kerasbench.results import record as run_records
 from kerasbench.results.record import Counted, Record
 from kerasbench.results.store import (
@@ -29,7 +29,6 @@ from kerasbench.results.store import (
     refuse_damaged,
 )
 from tests import made
-from tests.report.table import drawn
 
 PLAIN, BATCH = Options(), Options(batch=128)
 
@@ -144,10 +143,11 @@ def test_what_has_too_few_rounds_is_not_called_faster_because_others_have_enough
         "conv": None,
         "dense": Column("torch", "cpu"),
     }
-    assert "Fewer than 3 rounds: no interval and no verdict: conv. Remedy" in drawn(warnings(found))
+    (few,) = [one for one in concerns(summary) if one.what is WarningKind.FEW]
+    assert few.row == "conv"
     alone = findings(merge([run(1.0, "conv", 1)]))
     assert alone.summary.rankings[0].first == Column("torch", "cpu")
-    assert "nothing is proven" in drawn(tables.training(alone))
+    assert not alone.summary.rankings[0].proven
 
 
 def test_a_round_that_was_left_open_stays_left_out() -> None:
@@ -158,16 +158,10 @@ def test_a_round_that_was_left_open_stays_left_out() -> None:
 
 def test_the_heading_is_of_one_run_and_says_that_there_are_others() -> None:
     sweep = run(1.0, rounds=12, options=BATCH, effort=SWEEP, day=2)
-    said = drawn(heading(findings(merge([run(1.0), sweep]))))
-    assert "Started 2026-01-02, 12 complete rounds" in said
-    assert "The rows come from 2 runs, of which this is one." in said
-    assert "of which this is one" not in drawn(heading(findings(merge([run(1.0), run(1.0, day=2)]))))
-
-
-def test_each_row_says_which_data_it_was_fed() -> None:
-    real = made.changed(run(1.0, "conv"), config={"data": "real"})
-    lines = drawn(measured(findings(merge([real, run(1.0, day=2)])))).splitlines()
-    assert ["MNIST, synthetic" in line for line in lines if "MNIST" in line] == [False, True]
+    several, alone = (merge([run(1.0), other]) for other in (sweep, run(1.0, day=2)))
+    said = page.document(findings(several))
+    assert "2 runs, the last of 2026-01-02" in said and "12 complete rounds" in said
+    assert "2 runs" not in page.document(findings(alone))
 
 
 def sized(workload: str, day: int, batch: int = 32) -> Record:

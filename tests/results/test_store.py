@@ -140,9 +140,9 @@ def test_a_failed_save_keeps_what_was_there(store: Store, tmp_path: Path, monkey
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(ResultsError, match="No space left on device; what it held before is kept"):
+    with pytest.raises(ResultsError, match="No space left on device; its old content is kept"):
         store.finish(made.record())
-    with pytest.raises(ResultsError, match="No space left on device; it ends before this block"):
+    with pytest.raises(ResultsError, match="No space left on device; all before this block is kept"):
         store.add([made.trial(2)])
     assert load(store.journal).trials[0].round == 1
     assert [file.name for file in tmp_path.iterdir()] == [store.journal.name]
@@ -194,7 +194,7 @@ def test_a_run_that_goes_on_stands_for_itself_once(store: Store, tmp_path: Path)
             ("x.json", content, "not a kerasbench result file")
             for content in (b"", b"[1, 2", b"\xff", b'{"schema": 5}')
         ),
-        ("x.json", b'{"schema": 1}', r"older kerasbench \(schema 1, not 5\); read it with that one, or measure again"),
+        ("x.json", b'{"schema": 1}', r"older kerasbench \(schema 1, not 5\); read it with that version, or measure"),
         ("x.json", b'{"schema": 99}', "newer kerasbench"),
         *(("x.jsonl", content, "not a kerasbench result") for content in (b"", b"{}\n", b"[1, 2\n", b"\xff\n")),
         ("x.jsonl", b'{"schema": 99}\n', "newer kerasbench"),
@@ -288,17 +288,17 @@ def workload(content: Any) -> Any:
         (lambda content: content["machine"].update(memory_bytes=-1), "memory_bytes is out of range"),
         (lambda content: workload(content).update(steps=0), "steps is out of range"),
         (of_first("measurement", None), "either a measurement or a failure"),
-        (of_first("scenario", "other"), "trials of other, which is none of its scenarios"),
+        (of_first("scenario", "other"), "trials of other, which is not one of its scenarios"),
         (lambda content: content.update(minimal_effect=0), "minimal_effect is out of range"),
         (lambda content: content["config"].update(race={"margin": -1}), "margin of its race are out of range"),
         (lambda content: content["config"].update(race={"purpose": "build"}), r"Invalid enum value 'build'.*race"),
-        (lambda content: content["machine"].update(identifier="x {: onfocus=a }"), "a machine called 'x {: onfocus"),
-        (lambda content: content["machine"].update(identifier="x" * 65), "a machine called 'x"),
-        (lambda content: content.update(finished="soon"), "'soon' is no time"),
-        (lambda content: content.update(resumed=["2026-01-02T03:04:05Z", "x"]), "'x' is no time"),
-        (of_first("ended", "2026-01-02T03:04:05+01:00"), "'2026-01-02T03:04:05\\+01:00' is no time"),
+        (lambda content: content["machine"].update(identifier="x {: onfocus=a }"), "its machine cannot be called 'x "),
+        (lambda content: content["machine"].update(identifier="x" * 65), "its machine cannot be called 'x"),
+        (lambda content: content.update(finished="soon"), "'soon' is not a time"),
+        (lambda content: content.update(resumed=["2026-01-02T03:04:05Z", "x"]), "'x' is not a time"),
+        (of_first("ended", "2026-01-02T03:04:05+01:00"), "'2026-01-02T03:04:05\\+01:00' is not a time"),
         (of_first("width", 0.0, "options"), "width is out of range"),
-        (lambda content: divide(content, MAX_COLUMNS), f"{MAX_COLUMNS + 1} columns, and a run has {MAX_COLUMNS} at"),
+        (lambda content: divide(content, MAX_COLUMNS), f"{MAX_COLUMNS + 1} configurations, and a run has"),
         (lambda content: content["config"].update(race={}, effort={"max_rounds": 13}), "rounds or the margin of its"),
     ],
 )

@@ -176,7 +176,7 @@ def test_another_card_than_the_one_that_was_asked_for_is_a_failure() -> None:
     other = ONE.removeprefix("GPU-")
     found, seen = watched(CUDA, lambda: outcome(other))
     cause = f"asked for gpu:1, which is {TWO}, but CUDA computed on {other}"
-    remedy = f"CUDA_VISIBLE_DEVICES={TWO} and --device gpu ask for that card by its name"
+    remedy = f"set CUDA_VISIBLE_DEVICES={TWO} and add --device gpu"
     assert (found.measurement, found.failure) == (None, Failure(Code.WRONG_DEVICE, cause, remedy, "finish"))
     assert seen.card == TWO
 

@@ -135,7 +135,7 @@ def test_a_run_that_another_process_measures_is_passed_over(tmp_path: Path) -> N
     measured = Store.create(tmp_path, "2026-01-02T00:00:00Z")
     measured.begin(interrupted(made.trial(1)))
     measured.hold()
-    with pytest.raises(ResultsError, match="another process is measuring it; wait until it ends"):
+    with pytest.raises(ResultsError, match="another process is still measuring this run; wait until it ends"):
         resume.find(tmp_path, HERE)
     measured.release()
     assert resume.find(tmp_path, HERE).file == measured.journal
@@ -156,7 +156,7 @@ def test_a_run_that_its_budget_ended_goes_on_where_there_is_more_time(tmp_path: 
     ended.finish(dataclasses.replace(interrupted(made.trial(1)), stopped_because=why))
     Store.create(tmp_path, "2026-01-03T00:00:00Z").finish(made.record(made.trial(1)))
     assert resume.find(tmp_path, HERE, longer=True).file == ended.data
-    advice = f"leave out --resume to begin a new one; {ended.data.name} ran out of time: add --budget TIME"
+    advice = f"leave out --resume to start a new one; {ended.data.name} ran out of time: add --budget TIME"
     with pytest.raises(ResultsError, match=f"no run here was interrupted; {advice}"):
         resume.find(tmp_path, HERE)
     with pytest.raises(ResultsError, match="no run here was interrupted; leave out --resume"):
@@ -180,12 +180,12 @@ def test_a_file_of_others_is_no_obstacle_and_a_damaged_run_is_none_that_is_passe
 
 
 LIVE = RunConfig([f"/tmp/{request.MODEL_FOLDER}x/net.keras"])
-BEGIN_ANEW = f", and this is {HERE.title}; resume it there, or leave out --resume to begin a new run here"
+BEGIN_ANEW = f", and this is {HERE.title}; resume it there, or leave out --resume to start a new run here"
 
 
 def elsewhere(**different: Any) -> tuple[dict[str, Any], str, str]:
     other = dataclasses.replace(HERE, **different)
-    return {"machine": other}, f"begun on another machine ({other.title})", BEGIN_ANEW
+    return {"machine": other}, f"started on another machine ({other.title})", BEGIN_ANEW
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def elsewhere(**different: Any) -> tuple[dict[str, Any], str, str]:
         elsewhere(identifier="b"),
         elsewhere(cores=4),
         elsewhere(gpus=["NVIDIA H200"]),
-        ({"config": LIVE}, "measured a model object of a Python process, which is gone", "; measure it again"),
+        ({"config": LIVE}, "measured a model object of a Python process that has ended", "; measure it again"),
     ],
 )
 def test_a_newer_run_that_cannot_go_on_here_is_passed_over_and_named(
@@ -206,7 +206,7 @@ def test_a_newer_run_that_cannot_go_on_here_is_passed_over_and_named(
         resume.find(tmp_path, HERE)
     mine.begin(interrupted(made.trial(1)))
     assert resume.find(tmp_path, HERE).file == mine.journal
-    assert capsys.readouterr().err == f"kerasbench: {other.journal}: {why}; passed over\n"
+    assert capsys.readouterr().err == f"kerasbench: {other.journal}: {why}; skipped\n"
 
 
 def test_a_package_below_the_backend_counts_too_where_the_trial_tells_it() -> None:
@@ -325,7 +325,7 @@ def test_two_more_sizes_are_measured_once_inside_the_bracket_on_the_columns_that
     assert found.config.options == [Options(batch=batch) for batch in (*BATCHES, 16, 32)]
     assert (found.effort.min_rounds, found.effort.max_rounds) == (3, 3)
     assert found.effort.protocol == planned.effort.protocol
-    assert found.warnings == ["more sizes where series cross: batch=16, batch=32"]
+    assert found.warnings == ["more sizes near the crossover: batch=16, batch=32"]
     assert resume.finer(found, crossing(), 100.0) is None
 
 
@@ -408,7 +408,7 @@ def test_a_backend_that_was_installed_since_takes_no_part_in_the_rest() -> None:
     planned = made.plan(made.case(backend="tensorflow"), JAX, TORCH)
     again = resume.as_started(planned, record)
     assert [case.backend for case in again.cases] == ["jax", "torch"]
-    assert again.warnings == ["not there when the run began, and left out: tensorflow cpu"]
+    assert again.warnings == ["left out, because the run began without them: tensorflow cpu"]
     assert resume.as_started(PLANNED, record) is PLANNED
     absent = made.trial(0, backend="tensorflow", failure=made.FAILURE)  # it was asked for, and is measured now
     asked = dataclasses.replace(record, trials=[*record.trials, absent])

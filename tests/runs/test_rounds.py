@@ -48,6 +48,7 @@ from tests import made
 from tests.scripted import CASES, Events, FakeWorker, Quiet, execute, noisy, with_config
 
 THREE = [*CASES, made.case(backend="tensorflow")]
+PRECISE = "the session's own noise is below ±2 % for every ratio"
 
 
 @pytest.fixture
@@ -66,9 +67,9 @@ def test_a_row_that_is_decided_takes_no_further_block_and_the_others_go_on(store
     record = execute(made.plan(quiet, *loud, effort=Effort(3, 5)), store, worker, events=events)
     had = Counter(trial.case for trial in record.trials)
     assert (had[quiet.key], had[loud[0].key], record.rounds_completed) == (3, 5, 5)
-    assert record.stopped_because == "1 row: every ratio is within ±2 % by its rounds; 1 row: all 5 rounds are done"
+    assert record.stopped_because == f"1 workload: {PRECISE}; 1 workload: all 5 rounds are done"
     assert events.of(RowEnded) == [
-        RowEnded([quiet], "every interval is within ±2 % by its rounds"),
+        RowEnded([quiet], "the session's own noise is below ±2 % for every time"),
         RowEnded(loud, "all 5 rounds are done"),
     ]
 
@@ -150,7 +151,7 @@ def test_versions_are_not_measured_on_when_one_of_them_has_failed(store: Store, 
     record = run(store, worker, *cases, count=3, events=events)
     assert len(worker.blocks) == record.rounds_completed == had
     if had == 1:
-        assert record.stopped_because == "base or head has failed, so that nothing is left to compare"
+        assert record.stopped_because == "base or head failed, so nothing is left to compare"
         (ended,) = events.of(RowEnded)
         assert (ended.cases[0].row_label, ended.reason) == ("dense torch cpu", record.stopped_because)
 
@@ -177,7 +178,7 @@ def test_a_column_that_computes_something_else_is_measured_once_and_decides_noth
     odd = [made.measurement(step, losses=(9.0, 8.0, 7.0, 6.0, 5.0, 4.0)) for step in (3, 9, 4)]
     worker = FakeWorker(room, torch=noisy(1, 1.001), jax=noisy(2, 2.001), tensorflow=[*odd])
     record = execute(made.plan(*THREE), store, worker)
-    assert (record.rounds_completed, record.stopped_because) == (3, "every ratio is within ±2 % by its rounds")
+    assert (record.rounds_completed, record.stopped_because) == (3, PRECISE)
     measured, failed = [one for one in record.trials if one.backend == "tensorflow"]
     assert measured.measurement == odd[0]
     assert failed.failure is not None and failed.failure.code is Code.PARITY
@@ -637,7 +638,7 @@ def test_a_race_ends_when_no_other_can_be_faster(store: Store) -> None:
     worker = FakeWorker(torch=sliced(9.0), jax=sliced(1.0), tensorflow=sliced(4.0))
     record = race(store, worker, "tensorflow", 4, *THREE)
     assert worker.blocks == [["torch", "jax", "tensorflow"]]
-    assert record.stopped_because == "no other can be faster than the leader by more than the margin"
+    assert record.stopped_because == "no other setting can beat the leader by more than the margin"
 
 
 def test_a_race_without_a_winner_goes_on_with_those_that_are_left(store: Store) -> None:
@@ -723,7 +724,7 @@ def test_ctrl_c_ends_a_soak_with_what_its_column_has_measured(store: Store) -> N
     assert record.stopped_because == "interrupted"
     assert [trial.backend for trial in record.trials if trial.measurement] == ["torch", "jax"]
     assert [one.text for one in events.of(Notice)] == [
-        "ending after this cycle, and keeping what was measured; Ctrl-C again keeps nothing"
+        "ending after this turn; what was measured is kept. Ctrl-C again discards it"
     ]
     assert signal.getsignal(signal.SIGINT) is before
 

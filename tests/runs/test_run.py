@@ -93,7 +93,7 @@ def test_trials_of_other_code_go_to_a_file_of_their_own_and_that_is_said(
     run.keep_superseded(tmp_path, made.record(own, other))
     (file,) = tmp_path.glob("*.json")
     assert load(file).trials == [own, other]
-    said = "2 trials not counted any more; other code of kerasbench measured 1 of them"
+    said = "2 trials no longer counted, 1 of them because other code of kerasbench measured them"
     assert f"{said}; kept in {file}" in capsys.readouterr().err
 
 
@@ -130,7 +130,7 @@ def test_all_backends_are_compared_unless_the_words_name_some() -> None:
     [
         (("keras==3.14", "gone"), Settings(), "'gone' is neither a label"),
         (("keras==3.14", "keras==3.15"), Settings(["no_such"]), "no_such"),
-        (("keras==3.14", "keras==3.15"), Settings(["mnist_dense"], batch_size=8), "a scenario file says all that"),
+        (("keras==3.14", "keras==3.15"), Settings(["mnist_dense"], batch_size=8), "a scenario file contains all"),
         (("keras==3.14", "keras==3.15"), Settings(threshold="1%"), "--threshold takes 3 % or more, not 1.00 %"),
         (("keras==3.14", "keras==3.15"), Settings(threshold=0), "--threshold takes 3 % or more, not 0.00 %"),
     ],
@@ -212,7 +212,7 @@ def test_what_has_no_real_rows_is_named() -> None:
     drawn = dataclasses.replace(mine.selected.workload, has_real_data=False)
     mine = dataclasses.replace(mine, selected=dataclasses.replace(mine.selected, workload=drawn))
     planned = made.plan(with_real_rows("MNIST"), mine, dataclasses.replace(mine, backend="jax"))
-    assert run._without_real_rows(planned) == ["--data real: there are no others than the usual rows of mine"]
+    assert run._without_real_rows(planned) == ["--data real changes nothing for mine: their data are always the same"]
     assert run._without_real_rows(made.plan(with_real_rows("MNIST"))) == []
 
 

@@ -58,12 +58,12 @@ def test_on_battery_a_run_aims_at_less() -> None:
 
 def test_a_run_says_which_of_its_rows_ended_why() -> None:
     three = [StopReason.PRECISE, StopReason.ROUNDS, StopReason.PRECISE]
-    assert schedule.all_in_words(three[:1], FIVE, 0.05) == "every ratio is within ±5 % by its rounds"
+    assert schedule.all_in_words(three[:1], FIVE, 0.05) == "the session's own noise is below ±5 % for every ratio"
     assert schedule.all_in_words(three, FIVE, 0.02) == (
-        "2 rows: every ratio is within ±2 % by its rounds; 1 row: all 5 rounds are done"
+        "2 workloads: the session's own noise is below ±2 % for every ratio; 1 workload: all 5 rounds are done"
     )
     assert schedule.all_in_words([StopReason.NO_GAIN], FIVE, 0.02, several=False) == (
-        "no interval that is still too wide has shrunk in the last 3 rounds"
+        "the last 3 rounds made the times no more precise"
     )
     assert schedule.all_in_words([StopReason.ROUNDS], exactly(1), 0.02) == "one round was asked for"
 

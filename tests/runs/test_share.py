@@ -38,7 +38,7 @@ def test_files_that_have_travelled_lie_beside_each_other_in_a_folder_of_their_ow
     [
         *((carriage(name), "not the name of a file") for name in ("../x", "native/../../x", "/tmp/x")),
         *((carriage(group=group), "not the name of a file") for group in ("", "..", "/tmp")),
-        (carriage(sha256="0" * 64), "mine.py: has changed on its way"),
+        (carriage(sha256="0" * 64), "mine.py: was changed on its way"),
     ],
 )
 def test_no_file_is_written_elsewhere_and_none_that_has_changed(tmp_path: Path, one: Carriage, complaint: str) -> None:
@@ -77,7 +77,7 @@ def test_what_is_too_large_or_not_there_does_not_travel(
     with pytest.raises(UsageError, match="cannot be read: No such file"):
         share.carried(dataclasses.replace(of_own_files, custom="gone.py"))
     monkeypatch.setattr(share, "MOST_FILES_BYTES", 20)
-    with pytest.raises(UsageError, match="do not travel: copy them to each machine by other means"):
+    with pytest.raises(UsageError, match="are not sent: copy them to each machine by other means"):
         share.carried(of_own_files)
 
 

@@ -19,6 +19,7 @@ MOST_CHARACTERS = 60_000  # GitHub takes 65,536
 BLANK = "&#8203;"  # of no width: behind it nothing is a part of a name or an address any more
 # What GitHub makes a mention or a link though all markup is escaped: @octocat, https://, www., octocat/hello#1 and #1,
 # GH-1 and advisories, and seven or more hexadecimal digits, which may be a commit.
+CODE = re.compile(r"((?<!\\)`[^`\n]*`)")  # nothing in it is a link; a backtick of a file has a backslash before it
 LINKS = re.compile(r"@|:(?=//)|www(?=\.)|#(?=[0-9])|(?:GH|GHSA|CVE)-|[0-9a-f]{6}(?=[0-9a-f])", re.IGNORECASE)
 
 
@@ -56,6 +57,7 @@ def tables(folder: Path) -> str:
     """Return the tables of the one result file in a folder, or why there are none."""
     import kerasbench
     from kerasbench.errors import KerasbenchError
+    from kerasbench.report.words import LIMITATIONS
     from kerasbench.results.store import STAMP
 
     # By the whole name: it may be in a message, and a line break in it would begin a command in the log.
@@ -74,9 +76,12 @@ def tables(folder: Path) -> str:
         from kerasbench.report.markdown import escape
 
         text = f"The result file cannot be read: {escape(str(error))}"
-    text = LINKS.sub(rf"\g<0>{BLANK}", text)
+    text = text.replace(f"[Limitations]({LIMITATIONS})", "docs/limitations.md of kerasbench")
+    parts = CODE.split(text)
+    text = "".join(part if index % 2 else LINKS.sub(rf"\g<0>{BLANK}", part) for index, part in enumerate(parts))
     if len(text) > MOST_CHARACTERS:  # last: what is escaped is longer
-        text = text[:MOST_CHARACTERS].rpartition("\n")[0] + "\n\nThe rest is in the artifact."
+        cut = text[:MOST_CHARACTERS]
+        text = (cut.rpartition("\n")[0] or cut.rpartition(BLANK)[0]) + "\n\nThe rest is in the artifact."
     return text
 
 

@@ -32,43 +32,57 @@ function sortable(table) {
   });
 }
 
-// Charts, rows of tables whose first column is the scenario, sentences ("dense: ...") and parts ("dense, jax
-// cpu") are filtered by the scenario. Bars, lines, columns, rows and parts of a column are filtered by its backend, which is
-// the first word of the column's name ("jax cpu", on a page of several machines "Chip 9: jax cpu"). A row belongs
-// to the column named in its cell under "column", "candidate" or "against", or under "CPU" where it is compared with a GPU.
+// Charts, rows of tables whose first column is the workload, and sentences ("dense on JAX: ...") are filtered by the
+// workload. Bars, dots, lines, columns and rows of a configuration are filtered by its backend, whose name is the first
+// word of the configuration's ("JAX, 1 thread"; on a page of several machines "Chip 9: JAX").
 function filter(form) {
   const wanted = form.elements.scenario.value.trim().toLowerCase();
-  const boxes = all("[name=backend]", form);
-  const unwanted = new Set(boxes.filter((box) => !box.checked).map((box) => box.value.toLowerCase()));
-  const isUnwanted = (text) => unwanted.has(text.split(": ").pop().trim().split(/\s/)[0].toLowerCase());
-  const isWanted = (name) => name.toLowerCase().includes(wanted);
+  const boxes = all("[name=backend]", form), away = boxes.filter((box) => !box.checked);
+  const hidden = new Set(away.map((box) => box.value)), named = new Set(away.map((box) => box.dataset.name));
+  const isUnwanted = (text) => named.has(text.split(": ").pop().trim().split(/[\s,]/)[0]);
+  const isWanted = (name) => name.replace(" \u2020", "").toLowerCase().includes(wanted);
   const charts = all("[data-scenario]"), known = charts.map((chart) => chart.dataset.scenario);
   for (const chart of charts) chart.toggleAttribute("hidden", !isWanted(chart.dataset.scenario));
-  for (const one of all("[data-backend]")) one.toggleAttribute("hidden", unwanted.has(one.dataset.backend.toLowerCase()));
+  for (const part of all("[data-backend]")) part.toggleAttribute("hidden", hidden.has(part.dataset.backend));
   for (const table of all("table")) {
     const heads = [...table.tHead.rows[0].cells], names = heads.map((head) => head.textContent.trim());
-    const away = names.map((name, index) => index > 0 && isUnwanted(name));
-    const column = names.findIndex((name) => ["column", "CPU", "candidate", "against"].includes(name));
-    heads.forEach((head, index) => { head.hidden = away[index]; });
+    const gone = names.map((name, index) => index > 0 && isUnwanted(name));
+    const column = names.findIndex((name) => ["configuration", "candidate", "backend"].includes(name));
+    heads.forEach((head, index) => { head.hidden = gone[index]; });
     for (const row of table.tBodies[0].rows) {
-      [...row.cells].forEach((cell, index) => { cell.hidden = away[index]; });
-      const scenario = names[0] === "scenario" ? row.cells[0].textContent : undefined;
-      if (scenario && scenario !== "all") known.push(scenario);
-      const isOther = scenario && scenario !== "all" && !isWanted(scenario);
-      row.hidden = isOther || (column >= 0 && row.cells[column].textContent.split(", ").every(isUnwanted));
+      [...row.cells].forEach((cell, index) => { cell.hidden = gone[index]; });
+      const workload = names[0] === "workload" ? row.cells[0].textContent : undefined;
+      if (workload) known.push(workload);
+      row.hidden = (workload && !isWanted(workload)) || (column >= 0 && isUnwanted(row.cells[column].textContent));
     }
   }
-  const scenarios = [...new Set(known)];
-  const named = (text, sign) => scenarios.find((scenario) => text.startsWith(scenario + sign));
-  for (const line of all(".lines > li")) line.hidden = !isWanted(named(line.textContent, ":") ?? wanted);
-  for (const part of all("main > details")) {
-    const title = part.querySelector("summary").textContent, scenario = named(title, ", ");
-    part.hidden = scenario !== undefined && (!isWanted(scenario) || isUnwanted(title.slice(scenario.length + 2)));
-  }
-  const models = (names) => new Set(names.map((name) => name.replace(/ (?:batch|width)=\S+/g, ""))).size;
-  form.elements.namedItem("told").value =
-    wanted || unwanted.size
-      ? `${models(scenarios.filter(isWanted))} of ${models(scenarios)} scenarios, ${boxes.length - unwanted.size} of ${boxes.length} backends` : "";
+  const models = new Set(known.map((name) => name.replace(/ (?:batch|width)=\S+| \u2020/g, "")));
+  const shown = [...models].filter(isWanted).length;
+  form.elements.namedItem("told").value = wanted || away.length
+    ? `${shown} of ${models.size} workloads, ${boxes.length - away.length} of ${boxes.length} backends` : "";
+}
+
+// The filter is in the address, "#?workload=cnn&without=torch", so that it can be sent.
+function addressed(form) {
+  const boxes = all("[name=backend]", form);
+  const read = () => {
+    if (!location.hash.startsWith("#?")) return;
+    const asked = new URLSearchParams(location.hash.slice(2));
+    form.elements.scenario.value = asked.get("workload") ?? "";
+    const without = (asked.get("without") ?? "").split(",");
+    for (const box of boxes) box.checked = !without.includes(box.value);
+    filter(form);
+  };
+  form.addEventListener("input", () => {
+    const asked = new URLSearchParams();
+    const wanted = form.elements.scenario.value.trim(), away = boxes.filter((box) => !box.checked);
+    if (wanted) asked.set("workload", wanted);
+    if (away.length) asked.set("without", away.map((box) => box.value).join(","));
+    const query = asked.toString().replaceAll("%2C", ",");
+    history.replaceState(null, "", query ? `#?${query}` : location.pathname + location.search);
+  });
+  addEventListener("hashchange", read);
+  read();
 }
 
 function remembered(name, value) {
@@ -120,6 +134,7 @@ all("table").forEach(sortable);
 const form = document.querySelector(".controls");
 form.hidden = false;
 form.addEventListener("input", () => filter(form));
+addressed(form);
 form.addEventListener("submit", (event) => event.preventDefault());
 themed(form.elements.theme);
 opening(form.elements.details);

@@ -1,0 +1,110 @@
+"""The command that a run comes from, as somebody types it, from its configuration."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+from kerasbench.analysis.estimates import MINIMAL_EFFECT
+from kerasbench.protocol.columns import DEFAULT, Options
+from kerasbench.results.record import (
+    PUBLISHED,
+    QUICK,
+    RACE,
+    RIGOROUS_ROUNDS,
+    RaceConfig,
+    RunConfig,
+    SoakConfig,
+)
+from kerasbench.settings import DEFAULT_TRIES, EXPLAIN, FASTEST, SOAK, SWEEP, VERSUS
+
+NAMES = {  # of options that make configurations
+    "jit": "--jit",
+    "dtype": "--dtype",
+    "fp32": "--fp32",
+    "threads": "--threads",
+    "malloc": "--malloc",
+    "steps_per_execution": "--steps-per-execution",
+}
+SIZES = {"batch": "--batch-size", "width": "--width"}
+
+
+def command(config: RunConfig) -> str:
+    """Return ``kerasbench sweep cifar10_cnn --batch-size 1,2,4 --rounds 3``."""
+    sizes = [option.size for option in config.options if option.size is not None]
+    mode, own = "", []
+    if config.race:
+        mode, own = FASTEST, _race(config.race)
+    elif config.soak:
+        mode, own = SOAK, _soak(config.soak)
+    elif config.explain:
+        mode = EXPLAIN
+    elif config.versus:
+        mode = VERSUS
+    elif sizes:
+        mode = SWEEP
+        for axis, flag in SIZES.items():
+            along = [f"{getattr(size, axis):g}" for size in sizes if getattr(size, axis) is not None]
+            own += [flag, ",".join(dict.fromkeys(along))] if along else []
+    positional = config.versus if config.versus else config.scenarios if mode else []
+    words = ["kerasbench", *([mode] if mode else []), *positional, *own]
+    if config.scenarios and not (mode and not config.versus):
+        words += ["--scenario", ",".join(config.scenarios)]
+    elif not config.scenarios:
+        words += ["--suite", config.suite]
+    for flag, values in (("--backend", config.backends), ("--device", config.devices)):
+        words += [flag, ",".join(values)] if values else []
+    return shlex.join([*words, *_options(config.options), *_effort(config)])
+
+
+def _options(options: Sequence[Options]) -> Iterator[str]:
+    for name, flag in NAMES.items():
+        values = list(dict.fromkeys(getattr(option, name) for option in options))
+        if values != [getattr(DEFAULT, name)]:
+            yield from (flag, ",".join(_word(value) for value in values))
+    for name, flag in (("native", "--native"), ("warm_cache", "--warm-cache")):
+        if any(getattr(option, name) for option in options):
+            yield flag
+
+
+def _word(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return "default" if value is None else str(value)
+
+
+def _race(race: RaceConfig) -> list[str]:
+    words = [] if race.purpose == "train" else ["--for", race.purpose]
+    words += [] if race.tries in ([], [*DEFAULT_TRIES]) else ["--try", ",".join(race.tries)]
+    return words if race.margin == RaceConfig().margin else [*words, "--within", f"{100 * race.margin:g}%"]
+
+
+def _soak(soak: SoakConfig) -> list[str]:
+    words = [] if soak.purpose == "train" else ["--for", soak.purpose]
+    return [*words, "--minutes", f"{soak.minutes:g}"]
+
+
+def _effort(config: RunConfig) -> Iterator[str]:
+    if not config.soak:  # it has minutes
+        yield from _rounds(config)
+    if config.threshold > MINIMAL_EFFECT:
+        yield from ("--threshold", f"{100 * config.threshold:g}%")
+    if config.effort.budget_s is not None:
+        yield from ("--budget", f"{config.effort.budget_s / 60:g}m")
+    if config.data != "synthetic":
+        yield from ("--data", config.data)
+
+
+def _rounds(config: RunConfig) -> Iterator[str]:
+    effort, protocol = config.effort, config.effort.protocol.kind
+    if protocol in ("published", "calls"):
+        yield from ("--protocol", protocol)
+    rounds = (effort.min_rounds, effort.max_rounds)
+    is_rigorous = config.control and rounds == (RIGOROUS_ROUNDS, RIGOROUS_ROUNDS)
+    is_fixed = rounds[0] == rounds[1] and protocol != PUBLISHED.protocol.kind
+    if rounds == (QUICK.min_rounds, QUICK.max_rounds) and not effort.cold and not config.race:
+        yield "--quick"
+    elif is_rigorous:
+        yield "--rigorous"
+    elif is_fixed or (config.race and rounds[1] != RACE.max_rounds):
+        yield from ("--rounds", str(rounds[1]))
+    if config.control and not is_rigorous and not config.versus:  # that always has one
+        yield "--control"

@@ -1,0 +1,520 @@
+"""What a page folds away: prediction, start-up and memory, published numbers, failures, and how it was measured."""
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from kerasbench.analysis.cases import Row
+from kerasbench.analysis.findings import Findings, Side, figures
+from kerasbench.analysis.metrics import BY_NAME, CALLED, RATE
+from kerasbench.analysis.rankings import Contrast, Sittings, sittings
+from kerasbench.analysis.summary import Summary, concerns
+from kerasbench.host.load import LoadLimit
+from kerasbench.host.noise import WarningKind
+from kerasbench.protocol.columns import APPLE, AT, Column
+from kerasbench.protocol.messages import Code
+from kerasbench.report.answer import CAUSES
+from kerasbench.report.kinds import ordered
+from kerasbench.report.sections import EMPTY, Cell, Section, Strong, Table, Words, number, texts
+from kerasbench.report.words import (
+    as_given,
+    listed,
+    multiple,
+    names,
+    percent,
+    span,
+    three_digits,
+    timed_in,
+    times,
+    took,
+    with_range,
+)
+from kerasbench.results.record import Record
+from kerasbench.results.store import Merged
+from kerasbench.text import blanked, count, printable
+
+SHORT = 12  # characters of a commit
+INSECURE = "⚠ over a network without encryption (--insecure): others could read it, and change it"
+PREDICTED_ONE = "predict_p50_ms"
+STARTING = ("startup_ms", "build_ms", "first_step_ms")
+SAME = 0.01  # losses that differ by more have a table
+PUBLISHED_METRICS = ("total_s", "epoch_s", "train_loss", "train_accuracy", "val_accuracy", "predict_s")
+
+
+def predictions(found: Findings) -> Section | None:
+    """Return how long one sample takes on each configuration."""
+    summary = found.plain
+    columns = [column for column in summary.columns if column.competes]
+    rows = [(row, values) for row, _ in ordered(summary) if (values := _values(row, columns, PREDICTED_ONE))]
+    if not rows or all(row.headline == PREDICTED_ONE for row, _ in rows):
+        return None
+    called = names(columns)
+    fastest = [min(values, key=lambda column: values[column]) for _, values in rows]
+    best = max(dict.fromkeys(fastest), key=fastest.count)
+    longer = [value / min(values.values()) for _, values in rows for value in values.values()]
+    title = f"Prediction: one sample takes {span([min(values.values()) for _, values in rows], unit='ms')}"
+    if any(len(values) > 1 for _, values in rows):
+        of = f" on {fastest.count(best)} of {len(rows)} workloads" if len(rows) > 1 else ""
+        on = f"{called[best]} has the shortest time for one sample{of}"
+        others = [ratio for ratio in longer if ratio > 1]
+        title = f"Prediction: {on}; the others take {span(others, multiple)} as long" if others else title
+    table = Table(
+        ["workload", *called.values()],
+        [[Cell(row.label), *_relative(values, columns, "ms")] for row, values in rows],
+    )
+    notes = ["predict_on_batch of one sample (median), NumPy in and out: the fastest in ms, the others relative to it."]
+    return Section(title, table=table, notes=notes, folded=True)
+
+
+def _values(row: Row, columns: Iterable[Column], metric: str) -> dict[Column, float]:
+    known = ((column, row.cases[column].estimate(metric)) for column in columns if column in row.cases)
+    return {column: estimate.value for column, estimate in known if estimate is not None}
+
+
+def _relative(values: Mapping[Column, float], columns: Iterable[Column], unit: str) -> Iterator[Cell]:
+    """Yield the smallest value with its unit, and how many times as much the others are."""
+    least = min(values.values())
+    for column in columns:
+        value = values.get(column)
+        if value is None:
+            yield EMPTY
+        else:
+            text = f"{three_digits(value)} {unit}" if value == least else multiple(value / least)
+            yield Cell(text, value, ratio=value / least)
+
+
+def starting(found: Findings) -> Section | None:
+    """Return after how long each configuration is ready to train, and how much memory it takes."""
+    summary = found.plain
+    ready: dict[tuple[str, Column], float] = {}
+    rows, peaks = [], []
+    for row, _ in ordered(summary):
+        cells = []
+        for column in summary.columns:
+            case = row.cases.get(column)
+            parts = [case.estimate(name) for name in STARTING] if case else []
+            known = [part.value for part in parts if part is not None]
+            peak = case.estimate("peak_rss_mib") if case else None
+            on_device = case.estimate("peak_device_mib") if case else None
+            text = []
+            if len(known) == len(STARTING):
+                ready[row.label, column] = sum(known) / 1e3
+                text.append(f"{sum(known) / 1e3:.1f} s")
+            if peak is not None:
+                peaks.append(peak.value)
+                text.append(f"{peak.value:,.0f} MiB")
+            if on_device is not None:
+                text.append(f"{on_device.value:,.0f} MiB on the device")
+            cells.append(Cell(", ".join(text), sum(known) or None) if text else EMPTY)
+        if any(cell is not EMPTY for cell in cells):
+            rows.append([Cell(row.label), *cells])
+    if not rows:
+        return None
+    memory = f"peak memory {span(peaks, '{:,.0f}'.format, 'MiB')}" if peaks else ""
+    start = f"ready to train after {span(ready.values(), '{:.1f}'.format, 's')}" if ready else ""
+    title = "; ".join(filter(None, [start, memory])) or "memory"
+    headers = ["start-up + build + first step, peak memory", *names(summary.columns).values()]
+    notes = [
+        "The first step traces, compiles and runs one batch, with cold compilation caches. Peak memory is that of the "
+        "process, with at most 64 MiB of training samples."
+    ]
+    if any(trial.device.platform in APPLE for trial in summary.record.trials):
+        # Metal's compiler keeps kernels in the user's cache folder of macOS (com.apple.metal), by program.
+        notes.append("macOS keeps Metal's own cache, so kernels on the Apple GPU may come from an earlier trial.")
+    return Section(
+        title[0].upper() + title[1:], table=Table(headers, rows), notes=[*notes, *not_cold(summary)], folded=True
+    )
+
+
+def not_cold(summary: Summary) -> list[Words]:
+    """Return how to get start-up times where configurations started side by side, which leaves them out."""
+    rows = [
+        row.label
+        for row in summary.rows
+        if any(case.trials and not any(trial.started_alone for trial, _ in case.trials) for case in row.cases.values())
+    ]
+    if not rows:
+        return []
+    of_some = "" if len(rows) == len(summary.rows) else f" of {listed(rows)}"
+    is_run = not any(row.origin.config.race or row.origin.config.soak for row in summary.rows)
+    how = "run without --quick" if is_run else "kerasbench run, without --quick"
+    return [
+        f"Start-up and first step{of_some} were not measured, because configurations started side by side. "
+        f"To measure them: {how}."
+    ]
+
+
+def metric_table(
+    summary: Summary, title: str, metrics: Sequence[str], notes: Sequence[Words], needed: str
+) -> Section | None:
+    """Return a table with a row for each workload and metric; None if no case has the ``needed`` one."""
+    if not any(case.estimate(needed) for _, _, case in summary.cases):
+        return None
+    rows = []
+    for row, _ in ordered(summary):
+        for name in metrics:
+            cells = [value(row, column, name) for column in summary.columns]
+            if any(cell is not EMPTY for cell in cells):
+                metric = BY_NAME[name]
+                unit = f"samples{RATE}" if metric.unit == RATE else metric.unit
+                rows.append([*texts(row.label, f"{metric.title} ({unit})" if unit else metric.title), *cells])
+    table = Table(["workload", "metric", *names(summary.columns).values()], rows)
+    return Section(title, table=table, notes=notes)
+
+
+def value(row: Row, column: Column, name: str) -> Cell:
+    """Return a metric of a case with its interval."""
+    case = row.cases.get(column)
+    estimate = case.estimate(name) if case else None
+    return EMPTY if estimate is None else Cell(with_range(estimate), estimate.value)
+
+
+def calls(found: Findings) -> Section | None:
+    """Return what each way to predict takes."""
+    notes: list[Words] = [
+        "model(x): on a tensor that is on the device, without gradients. Compiled: the same call by torch.compile "
+        "(with --jit on), jax.jit or tf.function. predict_on_batch and predict take NumPy arrays and return them. "
+        "All ways returned the same outputs."
+    ]
+    metrics = [f"{called}_p50_ms" for called in CALLED] + ["compiled_call_first_ms"]
+    return metric_table(found.plain, "Ways to predict (medians)", metrics, notes, needed="call_p50_ms")
+
+
+def published_epochs(found: Findings) -> Section | None:
+    """Return what all published epochs took."""
+    notes: list[Words] = ["The first epoch, which compiles, is in the total and in the epoch."]
+    return metric_table(found.plain, "All published epochs", PUBLISHED_METRICS, notes, needed="total_s")
+
+
+def devices(found: Findings) -> Section | None:
+    """Return how many times as long the GPU takes as the CPU."""
+    rows = []
+    for contrast in found.speed_ups:
+        gpu = " ".join([contrast.row.cases[contrast.column].device_title, *contrast.column.device.split(":")[1:]])
+        cells = texts(contrast.row.label, names([contrast.other])[contrast.other], gpu)
+        rows.append([*cells, _takes(contrast)])
+    if not rows:
+        return None
+    table = Table(["workload", "backend", "GPU", "GPU takes"], rows)
+    timed = timed_in(found.plain.rows)
+    return Section(
+        "CPU or GPU?",
+        table=table,
+        notes=[f"Time per {timed} on the GPU, relative to the CPU: below 1× the GPU is faster."],
+    )
+
+
+def _takes(contrast: Contrast) -> Cell:
+    """Return ``2.5× (2.3–2.8) as long`` with its verdict where it is none."""
+    doubt = {"same": ", tie", "inconclusive": ", undecided"}.get(contrast.verdict, "")
+    doubt = doubt if contrast.ratio.has_interval else ""
+    text = f"{times(contrast.ratio)}{doubt}"
+    return Cell(text, contrast.ratio.value, strong=bool(contrast.ratio.has_interval and not doubt))
+
+
+def what_keras_costs(found: Findings) -> Section | None:
+    rows = []
+    for contrast in found.prices:
+        called = names(found.plain.columns)[contrast.column]
+        rows.append([*texts(contrast.row.label, called, BY_NAME[contrast.metric].title), *_both(contrast)])
+    if not rows:
+        return None
+    headers = ["workload", "configuration", "of", "without Keras", "with Keras takes"]
+    notes = [
+        "The same model with the same weights, in Keras and in the plain framework. Bold: clearly different, by more "
+        f"than {as_given(found.effect)}. The native baseline differs in more than Keras: its data are on the device."
+    ]
+    return Section("What does Keras cost?", table=Table(headers, rows), notes=notes)
+
+
+def _both(contrast: Contrast) -> list[Cell]:
+    estimate = contrast.row.cases[contrast.other].estimate(contrast.metric)
+    return [Cell(took(estimate, contrast.metric), estimate.value) if estimate else EMPTY, _takes(contrast)]
+
+
+def what_a_warm_cache_saves(found: Findings) -> Section | None:
+    """Return the first step, or the first compiled call, with a cold and with a warm compilation cache."""
+    rows = []
+    called = names(contrast.other for contrast in found.warm_caches)
+    for contrast in found.warm_caches:
+        case = contrast.row.cases[contrast.column]
+        read = [m.resolved.cached for _, m in case.trials if m.resolved.cached is not None]
+        cells = texts(contrast.row.label, called[contrast.other], BY_NAME[contrast.metric].title)
+        rows.append([*cells, *_both(contrast), number(max(read)) if read else EMPTY])
+    headers = ["workload", "configuration", "of", "cold", "warm takes", "files read"]
+    notes = [
+        "Warm: a new process that finds what an earlier one has compiled. JAX keeps all that it compiles; PyTorch and "
+        "TensorFlow keep what --jit on compiles."
+    ]
+    return Section("What does a warm cache save?", table=Table(headers, rows), notes=notes) if rows else None
+
+
+def beside_published(found: Findings) -> Section | None:
+    """Return what the authors of these models published, as ms a step."""
+    known = figures()
+    rows, lines, ratios = [], [], []
+    for row, _ in ordered(found.plain):
+        # A user's own scenario may have the name of a built-in one.
+        for figure in [] if row.own else known.get((row.scenario.name, row.workload.name), []):
+            ratio = figure.gpu_over_cpu(row.workload.steps)
+            ratios += [ratio] if ratio is not None else []
+            batch = "" if figure.batch is None else f"batch {figure.batch}"
+            machine = "; ".join(filter(None, (figure.hardware, figure.software, batch, figure.precision)))
+            takes = EMPTY if ratio is None else Cell(multiple(ratio), ratio)
+            sides = [_side(side, row.workload.steps) for side in (figure.cpu, figure.gpu)]
+            rows.append([Cell(row.label), *sides, takes, Cell(machine)])
+            lines += [f"{row.label}: {'; '.join(figure.remarks)}."] if figure.remarks else []
+    if not rows:
+        return None
+    title = "What the authors of these models published"
+    title += f": their GPU took {span(ratios, multiple)} as long as their CPU" if ratios else ""
+    table = Table(["workload", "CPU (ms a step)", "GPU (ms a step)", "GPU takes", "their machine"], rows)
+    notes = ["A published total or epoch is divided by its steps. ⚠: this number cannot be right."]
+    return Section(title, table=table, notes=notes, lines=lines, folded=True)
+
+
+def _side(side: Side | None, steps: int) -> Cell:
+    ends = side.ms_per_step(steps) if side else None
+    if side is None or ends is None:
+        return EMPTY
+    low, high = (three_digits(end) for end in ends)
+    return Cell((low if low == high else f"{low}–{high}") + (" ⚠" if side.flag else ""), ends[0])
+
+
+def same_results(found: Findings) -> tuple[Words, Section | None]:
+    """Return one sentence on whether all backends computed the same, and a table where losses differ by over 1 %."""
+    apart = {}
+    for row in found.plain.rows:
+        ranked = [column for column in found.plain.columns if column in row.cases and column.competes]
+        losses = _values(row, ranked, "final_loss")
+        finite = [loss for loss in losses.values() if math.isfinite(loss)]
+        if len({column.backend for column in losses}) > 1 and len(finite) == len(losses):
+            apart[row.label] = (max(finite) - min(finite)) / max(1e-9, *map(abs, finite))
+    if not apart:
+        return "", None
+    worst = max(apart.values())
+    most = "agree to three digits" if worst < 5e-4 else f"differ by {percent(worst)} at most"
+    losses = f"osses after the same steps {most}"
+    differ = {concern.what for concern in concerns(found.summary)} & {WarningKind.DEVIATES, WarningKind.UNJUDGED}
+    if differ or any(failure.code is Code.PARITY for *_, failure in found.summary.failures):
+        sentence = f"L{losses}, of those that have numbers."
+    else:
+        sentence = f"All backends computed the same: their l{losses}."
+    if worst <= SAME:
+        return sentence, None
+    rows = [row for row in found.plain.rows if apart.get(row.label, 0.0) > SAME]
+    table = Table(
+        ["loss after the same steps", *names(found.plain.columns).values()],
+        [[Cell(row.label), *(value(row, column, "final_loss") for column in found.plain.columns)] for row in rows],
+    )
+    notes = [
+        "From the same weights on the same batches. Rounding grows from step to step, most with batch normalisation."
+    ]
+    title = f"Same results? Losses differ by more than {as_given(SAME)} on {count(len(rows), 'workload')}"
+    return f"L{losses}: see below.", Section(title, table=table, notes=notes, folded=True)
+
+
+# Failures that the parent found out. The cause of an exception says everything already.
+ENDED = frozenset({Code.CRASH, Code.TIMEOUT, Code.OOM, Code.INVALID})
+LAST_LINES = 3
+LAST_CHARACTERS = 240  # three lines of a terminal
+FATAL, TRACEBACK = "Fatal Python error:", "Traceback (most recent call last)"
+# The innermost frame that is neither Python's own nor an installed package's: the scenario's, or kerasbench's.
+_FRAME = re.compile(
+    r'^  File "(?!.*/(?:python3\.\d+|site-packages)/)(?P<file>.+)", line (?P<line>\d+) in', re.MULTILINE
+)
+
+
+def failures(found: Findings) -> Section | None:
+    """Return every case without a number, with its cause and what to do, and its last output where it left some."""
+    rows, lines = [], []
+    called = names(found.summary.columns)
+    for row, column, failure in found.summary.failures:
+        name = called.get(column, column.label)
+        what = f"{CAUSES[failure.code]} ({failure.code})"
+        rows.append(texts(row.label, name, what, failure.cause, failure.remedy))
+        explained = failure.code is not Code.CRASH and TRACEBACK in failure.detail
+        if failure.code in ENDED and not explained and (output := last_output(failure.detail)):
+            lines.append(f"{row.label} on {name}: last output: {output}")
+    table = Table(["workload", "configuration", "what happened", "cause", "what to do"], rows)
+    title = f"{count(len(rows), 'case')} failed: causes and what to do"
+    return Section(title, table=table, lines=lines) if rows else None
+
+
+def last_output(detail: str) -> str:
+    """Return the end of a child's output in one line: of a traceback the last one, of a fatal error what and where."""
+    lines = [" ".join(line.split()) for line in printable(detail).splitlines() if line.strip()]
+    if FATAL in detail:
+        # What Python's faulthandler writes: the error, then the stack of each thread.
+        dump = detail.rpartition(FATAL)[2]
+        frame = _FRAME.search(dump.partition("Current thread")[2])
+        place = f", in {frame['file'].rpartition('/')[2]}, line {frame['line']}" if frame else ""
+        end = f"{FATAL} {dump.split(chr(10))[0].strip()}{place}"
+    elif TRACEBACK in detail:
+        end = lines[-1]
+    else:
+        end = " / ".join(lines[-LAST_LINES:])
+    return end if len(end) <= LAST_CHARACTERS else f"…{end[1 - LAST_CHARACTERS :]}"
+
+
+def sessions(found: Findings) -> Section | None:
+    """Return the ratios of each session of a run that was continued later, and by how much two of them differ."""
+    compared = [one for row, ranking in found.summary.ranked for one in sittings(row, ranking)]
+    if not compared:
+        return None
+    called = names(found.summary.columns)
+    numbers = sorted({session for one in compared for session in one.ratios})
+    rows = [_session(one, numbers, called) for one in compared]
+    headers = ["workload", "configuration", "relative to", *(f"session {session}" for session in numbers), "apart"]
+    notes = [
+        "A run that goes on after an hour or more, or after a restart, is in a new session. With three sessions or "
+        "more, all intervals are over sessions."
+    ]
+    apart = [one.apart.value - 1 for one in compared if one.apart is not None]
+    title = f"{len(numbers)} sessions"
+    title += f": their ratios differ by {span(apart, percent)}" if apart else ""
+    return Section(title, table=Table(headers, rows), notes=notes, folded=True)
+
+
+def _session(one: Sittings, numbers: Sequence[int], called: Mapping[Column, str]) -> list[Cell]:
+    ratios = [one.ratios.get(session) for session in numbers]
+    cells = [EMPTY if ratio is None else Cell(times(ratio), ratio.value) for ratio in ratios]
+    apart = EMPTY
+    if one.apart is not None:
+        share = one.apart.value - 1
+        apart = Cell(percent(share) + (" ⚠" if one.differ else ""), share)
+    return [*texts(one.row.label, called[one.column], called[one.fastest]), *cells, apart]
+
+
+def how(found: Findings) -> Section:
+    """Return how it was measured: rounds, what disturbed it, settings in force, versions of the code."""
+    record, summary = found.record, found.summary
+    trials = [trial for trial in record.trials if trial.measurement is not None]
+    noisy = sum(bool(trial.noise) for trial in trials)
+    title = f"How it was measured: settings in force, {noisy} of {count(len(trials), 'trial')} disturbed"
+    return Section(title, lines=[*_run(found), *_noise(found), *_settings(summary), *_unmarked(found)], folded=True)
+
+
+def _run(found: Findings) -> Iterator[Words]:
+    record, summary = found.record, found.summary
+    if record.carried is not None:
+        insecure = f", {INSECURE}" if record.carried.insecure else ""
+        yield f"Measured on {blanked(record.carried.host)}, and kept on the machine that asked for it{insecure}."
+    ended = f" Ended: {record.stopped_because}." if record.stopped_because else ""
+    yield f"{count(record.rounds_completed, 'complete round')}, seed {record.config.seed}.{ended}"
+    if record.resumed:
+        yield f"Resumed {count(len(record.resumed), 'time')}, last {record.resumed[-1]}."
+    if isinstance(record, Merged) and record.runs > 1:
+        yield f"The workloads come from {record.runs} runs, of which this is one."
+    yield from not_cold(summary)
+    if record.load is not None and not isinstance(record, Merged):
+        yield _load(record.load, record.config.effort.protocol.slice_ns)
+    for row, ranking in summary.ranked:
+        if ranking.control is not None:
+            again = f"{row.label}: {names([ranking.control.column])[ranking.control.column]} measured twice"
+            yield f"{again}: the second takes {times(ranking.control.ratio)} as long as the first; it should be 1×."
+    yield f"kerasbench {record.kerasbench}, measuring code {_code(summary)}."
+    if record.commit:
+        yield f"Commit of the checkout in which it was started: {blanked(record.commit)[:SHORT]}."
+    yield from _versions(record)
+    yield from _passed_through(summary)
+    recurrent = [
+        f"{row.label} {column.label}: {way}"
+        for row, column, case in summary.cases
+        for way in dict.fromkeys(way for _, measurement in case.trials for way in measurement.resolved.recurrent)
+    ]
+    if recurrent:
+        yield f"Recurrent layers were computed by: {'; '.join(recurrent)}."
+
+
+def _load(limit: LoadLimit, slice_ns: int) -> str:
+    """Return from when on other programs interrupt a CPU configuration's turn."""
+    cores = f"Other programs interrupt a turn from {limit.quiet + limit.above:.2g} of a CPU core on"
+    judged_s = limit.judged_s(slice_ns)
+    return f"{cores}, judged over about {judged_s:.2g} s of turns." if judged_s > slice_ns / 1e9 else f"{cores}."
+
+
+def _noise(found: Findings) -> Iterator[Words]:
+    """Yield what disturbed trials: each signal with how many trials had it, and one of these."""
+    trials = found.record.trials
+    for name in dict.fromkeys(signal.name for trial in trials for signal in trial.noise):
+        had = [(trial, signal) for trial in trials for signal in trial.noise if signal.name == name]
+        trial, _ = max(had, key=lambda one: one[1].invalidates)
+        meaning = WarningKind(name).meaning if name in set(WarningKind) else name
+        case = f"{trial.case.scenario} {trial.column.label}, round {trial.round}"
+        yield f"{meaning[0].upper()}{meaning[1:]} in {count(len(had), 'trial')}, for example {case}."
+
+
+def _settings(summary: Summary) -> Iterator[Words]:
+    called = names(summary.columns)
+    alike: dict[str, list[str]] = {}
+    for column, terms in summary.terms.items():
+        if column in called:
+            alike.setdefault("; ".join(terms), []).append(called[column])
+    for in_force, configurations in alike.items():
+        yield [Strong(listed(configurations)), f": {in_force}."]
+
+
+def _unmarked(found: Findings) -> Iterator[Words]:
+    """Yield what has no consequence for a median: pauses."""
+    for concern in concerns(found.summary):
+        if concern.what is WarningKind.WAITED:
+            who = listed([names(found.summary.columns).get(column, column.label) for column in concern.columns])
+            text = f"{who} paused {concern.detail} of {concern.row}."
+            yield f"{text} A long fit has such pauses; a median leaves them out."
+
+
+def _code(summary: Summary) -> str:
+    """Return which code measured; with its configurations where there are several."""
+    columns: dict[str, dict[str, None]] = {}
+    for _, column, case in summary.cases:
+        for code in sorted({trial.code or "not recorded" for trial, _ in case.trials}):
+            columns.setdefault(code, {})[column.label] = None
+    if len(columns) < 2:
+        return "".join(columns) or "unknown"
+    return "; ".join(f"{code} ({', '.join(labels)})" for code, labels in columns.items())
+
+
+def _passed_through(summary: Summary) -> Iterator[Words]:
+    """Yield which variables of the shell reached the trials, with the workloads if not those of all."""
+    rows: dict[str, list[str]] = {}
+    for row in summary.rows:
+        variables = ", ".join(f"{name}={text}" for name, text in row.origin.config.keep_env.items())
+        rows.setdefault(variables, []).append(row.label)
+    differ = len(rows) > 1
+    rows.pop("", None)
+    each = [f"{variables} ({', '.join(labels)})" if differ else variables for variables, labels in rows.items()]
+    if each:
+        yield f"Variables of the shell that were passed through (--keep-env): {'; '.join(each)}."
+
+
+def versions_of(record: Record) -> dict[str, dict[str, list[Column]]]:
+    """Return which configurations had which version of each package."""
+    columns: dict[str, dict[str, list[Column]]] = {}
+    for trial in record.trials:
+        for package, version in trial.measurement.resolved.versions.items() if trial.measurement else ():
+            columns.setdefault(package, {}).setdefault(version, []).append(trial.column)
+    return columns
+
+
+def _versions(record: Record) -> Iterator[Words]:
+    """Yield all versions that the children had; which configuration had which, where interpreters have labels."""
+    columns = versions_of(record)
+    labelled = any(trial.options.environment for trial in record.trials)
+    alike = [package for package in sorted(columns) if not labelled or len(columns[package]) == 1]
+    same = ", ".join(f"{package} {' and '.join(sorted(columns[package]))}" for package in alike)
+    if same:
+        yield f"The same in all configurations: {same}." if labelled else f"Versions: {same}."
+    different = []
+    for package in sorted(columns.keys() - set(alike)):
+        owners = [f"{version} ({_labels(own)})" for version, own in sorted(columns[package].items())]
+        different.append(f"{package} {listed(owners)}")
+    if different:
+        yield f"Different: {'; '.join(different)}."
+    elif labelled and columns:
+        yield "All configurations have the same versions. Only their labels say how they differ."
+
+
+def _labels(columns: Iterable[Column]) -> str:
+    labels = [f"{AT}{label}" if (label := column.options.environment) else column.label for column in columns]
+    return ", ".join(dict.fromkeys(labels))

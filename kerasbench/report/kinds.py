@@ -1,0 +1,55 @@
+"""The workloads of a page by kind of model, and who is clearly fastest on each."""
+
+from collections.abc import Sequence
+
+from kerasbench.analysis.cases import Row
+from kerasbench.analysis.rankings import Ranking
+from kerasbench.analysis.summary import Summary
+from kerasbench.protocol.columns import Column
+from kerasbench.report.words import verb
+
+Ranked = Sequence[tuple[Row, Ranking]]
+
+FEW = 4  # workloads that a title can name
+KINDS = {  # of models, in the order of pages
+    "cnn": "image CNNs",
+    "cnn1d": "1-D CNNs",
+    "dense": "dense networks",
+    "recurrent": "recurrent networks",
+    "transformer": "transformers",
+    "other": "other models",
+}
+ONE_STEP = "one step per epoch †"
+
+
+def has_one_step(row: Row) -> bool:
+    """Tell whether an epoch is one step, so that its fixed cost is in that."""
+    return row.workload.steps == 1 and verb([row]) == "trains" and row.size is None
+
+
+def kind_of(row: Row) -> str:
+    """Return the kind of model that a page sorts by."""
+    return ONE_STEP if has_one_step(row) else KINDS.get(row.scenario.kind, KINDS["other"])
+
+
+def ordered(summary: Summary) -> Ranked:
+    """Return the workloads by kind of model; those with one step per epoch are last."""
+    order = [*KINDS.values(), ONE_STEP]
+    return sorted(summary.ranked, key=lambda one: order.index(kind_of(one[0])))
+
+
+def by_kind(ranked: Ranked) -> dict[str, list[tuple[Row, Ranking]]]:
+    kinds: dict[str, list[tuple[Row, Ranking]]] = {}
+    for row, ranking in ranked:
+        kinds.setdefault(kind_of(row), []).append((row, ranking))
+    return kinds
+
+
+def compared(summary: Summary) -> Ranked:
+    """Return the workloads on which configurations were compared."""
+    return [(row, ranking) for row, ranking in ordered(summary) if ranking.comparisons]
+
+
+def winner(ranking: Ranking) -> Column | None:
+    """Return the configuration that is clearly fastest: the intervals of all others lie above the smallest effect."""
+    return ranking.first if ranking.proven and not ranking.withheld else None

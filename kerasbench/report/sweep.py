@@ -1,0 +1,124 @@
+"""What a sweep shows: from which size on one configuration overtakes another, and the time at each size."""
+
+from collections.abc import Iterator, Mapping
+
+from kerasbench.analysis.cases import Row
+from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.rankings import Ranking
+from kerasbench.analysis.series import FIT_TOLERANCE, SeriesComparison, SizeSeries
+from kerasbench.report import charts
+from kerasbench.report.answer import cell, nothing_compared
+from kerasbench.report.sections import Cell, Section, Strong, Table, Words
+from kerasbench.report.warnings import Marks
+from kerasbench.report.words import Names, about, as_given, listed, names, size_along, three_digits
+
+
+def title(found: Findings) -> str:
+    """Return ``On cifar10_cnn TensorFlow overtakes JAX at about batch 6 (6–7)``; of many pairs how many do."""
+    said = [f"On {series.label} {sentence}" for series, sentence in sentences(found)]
+    if not said:
+        measured = [row.label for row in found.sized.rows if any(case.trials for case in row.cases.values())]
+        if not measured:
+            return nothing_compared(found.sized, names(found.sized.columns))
+        labels = [series.label for series in found.sweeps]
+        return f"A training step of {listed(labels)} at several sizes" if labels else f"{listed(measured)}: one size"
+    return said[0] if len(said) == 1 else f"{said[0]}; {len(said) - 1} more below"
+
+
+def sentences(found: Findings) -> list[tuple[SizeSeries, str]]:
+    """Return a sentence for each pair of configurations, and of which series it is."""
+    called = names(found.summary.columns)
+    return [(series, _of_pair(series, pair, called)) for series in found.sweeps for pair in series.duels]
+
+
+def _of_pair(series: SizeSeries, pair: SeriesComparison, called: Names) -> str:
+    """Return where one configuration overtakes another along the sizes, or that none does."""
+    axis = series.axis
+    overtaken = []
+    for crossing in pair.crossings:
+        within = f" ({'–'.join(about(axis, end) for end in crossing.interval)})" if crossing.interval else ""
+        place = f"about {axis} {about(axis, crossing.at)}{within}"
+        overtaken.append(f"{called[crossing.winner]} overtakes {called[crossing.loser]} at {place}")
+    if overtaken:
+        return "; ".join(overtaken)
+    sizes = [size_along(axis, size) for size, _ in pair.ratios]
+    span = f"{axis} {sizes[0]}" + ("" if len(sizes) == 1 else f" to {sizes[-1]}")
+    slower = next((sign for sign in pair.signs if sign), 0)
+    a, b = called[pair.a], called[pair.b]
+    if not slower:
+        return f"{a} and {b} are undecided at {span}"
+    faster = b if slower > 0 else a
+    equal = [size for size, sign in zip(sizes, pair.signs, strict=True) if not sign]
+    rest = f", undecided at {listed(equal)}" if equal else ""
+    loser = a if slower > 0 else b
+    return f"{faster} is faster than {loser} at every {'other ' if equal else ''}size ({span}){rest}"
+
+
+def sections(found: Findings, marks: Marks) -> Iterator[Section]:
+    """Yield a section for each series; the first has the chart of all."""
+    chart = charts.curves(found, title(found))
+    rankings = {row.label: ranking for row, ranking in found.sized.ranked}
+    called = names(found.sized.columns)
+    for series in found.sweeps:
+        own = [f"{sentence[0].upper()}{sentence[1:]}." for one, sentence in sentences(found) if one is series]
+        lines: list[Words] = list(own) if len(found.sweeps) > 1 or len(own) > 1 else []
+        yield Section(
+            f"{series.label} by {series.axis}",
+            chart=chart,
+            table=_table(series, rankings, called, marks),
+            notes=[_caption(found), *_costs(series, called), *_ends(series, called)],
+            lines=lines,
+        )
+        chart = None
+
+
+def alone(found: Findings, marks: Marks) -> Section | None:
+    """Return the times at sizes that no series has: of a sweep that ended after its first one."""
+    in_series = {row.label for series in found.sweeps for row in series.rows.values()}
+    called = names(found.sized.columns)
+    rows = [
+        [Cell(row.label), *(cell(row, ranking, column, marks) for column in called)]
+        for row, ranking in found.sized.ranked
+        if row.label not in in_series
+    ]
+    table = Table(["workload", *called.values()], rows)
+    return Section("Sizes without a series", table=table, notes=[_caption(found)]) if rows else None
+
+
+def _table(series: SizeSeries, rankings: Mapping[str, Ranking], called: Names, marks: Marks) -> Table:
+    def line(size: float, row: Row) -> list[Cell]:
+        ranking = rankings[row.label]
+        numbers = [cell(row, ranking, column, marks) for column in series.columns]
+        return [Cell(size_along(series.axis, size), size), *numbers]
+
+    headers = [series.axis, *(called[column] for column in series.columns)]
+    return Table(headers, [line(size, row) for size, row in series.rows.items()])
+
+
+def _caption(found: Findings) -> Words:
+    rankings = found.sized.rankings
+    compared = [one for ranking in rankings for one in ranking.comparisons]
+    interval = " (95 % interval)" if any(one.ratio.has_interval for one in compared) else ""
+    others = f": the fastest in ms; the others take N× as long{interval}" if compared else ""
+    bold = [" ", Strong("Bold"), f": clearly fastest, by more than {as_given(found.effect)}."]
+    text = f"Time per step inside an epoch (median), without the fixed cost of an epoch{others}."
+    return [text, *(bold if any(ranking.proven for ranking in rankings) else [])]
+
+
+def _costs(series: SizeSeries, called: Names) -> Iterator[str]:
+    """Yield what a step costs whatever its batch, and for each sample, where a line explains a series."""
+    for column, cost in series.costs.items():
+        if cost.fits and cost.overhead.low > 0 and cost.per_sample.low > 0:
+            overhead, sample = (three_digits(part.value) for part in (cost.overhead, cost.per_sample))
+            within = as_given(max(FIT_TOLERANCE, cost.deviation))
+            cost_of = f"{overhead} ms per step and {sample} ms per sample"
+            yield f"{called[column]} takes {cost_of}, at every size within {within}."
+        elif not cost.fits:
+            yield f"{called[column]} follows no straight line, so it has no cost per sample."
+
+
+def _ends(series: SizeSeries, called: Names) -> Iterator[str]:
+    for column in series.columns:
+        size = series.out_of_memory(column)
+        if size is not None:
+            yield f"{called[column]} runs out of memory at {series.axis} {size_along(series.axis, size)}."

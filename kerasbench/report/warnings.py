@@ -1,0 +1,186 @@
+"""What to know before a number is used: for each kind of warning who it is about, what it means, and what to type."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.summary import Concern, concerns
+from kerasbench.host.noise import WarningKind
+from kerasbench.protocol.columns import Column
+from kerasbench.report.sections import Code, Inline, Link, Section, Strong, Words, mark
+from kerasbench.report.words import LIMITATIONS, Names, listed, multiple, names, percent, span
+from kerasbench.text import count
+
+TITLE = "Before you use these numbers"
+MOST = 5  # kinds of warnings above the fold
+MOST_PLACES = 3  # cases that a warning names; of more it has the number
+# By how much they matter. What is not here has no consequence for a median: it is in the data alone.
+ORDER = (
+    WarningKind.UNDECIDED,
+    WarningKind.CONTROL,
+    WarningKind.IDLE,
+    WarningKind.DEVIATES,
+    WarningKind.UNJUDGED,
+    WarningKind.RECOMPILED,
+    WarningKind.EAGER,
+    WarningKind.FALLBACK,
+    WarningKind.PAGES,
+    WarningKind.SUBNORMALS,
+    WarningKind.SITTINGS,
+    WarningKind.VERSIONS,
+    WarningKind.FEW,
+    WarningKind.SLICES,
+    WarningKind.DISTURBED,
+    WarningKind.SLOW,
+    WarningKind.APART,
+)
+
+
+@dataclass(frozen=True)
+class Caution:
+    """One kind of warning. ``cases``: those that its number marks in tables."""
+
+    words: Words
+    cases: Sequence[tuple[str, Column]] = ()
+
+
+@dataclass(frozen=True)
+class Marks:
+    """The numbers of the warnings that are about a case."""
+
+    numbers: dict[tuple[str, Column], list[int]] = field(default_factory=dict)
+
+    def of(self, row: str, column: Column) -> Sequence[int]:
+        return self.numbers.get((row, column), ())
+
+
+def cautions(found: Findings) -> list[Caution]:
+    """Return one for each kind of warning, the one that matters most first."""
+    kinds: dict[WarningKind, list[Concern]] = {}
+    for concern in concerns(found.summary):
+        kinds.setdefault(concern.what, []).append(concern)
+    return [
+        *_failures(found),
+        *(_caution(kind, kinds[kind], found) for kind in ORDER if kind in kinds),
+        *_means(found),
+        *_machine(found),
+    ]
+
+
+def marks_of(shown: Sequence[Caution]) -> Marks:
+    numbers: dict[tuple[str, Column], list[int]] = {}
+    for number, caution in _numbers(shown):
+        for case in caution.cases if number else ():
+            numbers.setdefault(case, []).append(number)
+    return Marks(numbers)
+
+
+def _numbers(shown: Sequence[Caution]) -> Iterator[tuple[int, Caution]]:
+    """Yield each caution with its number, 0 where it marks no case."""
+    marking = [caution for caution in shown if caution.cases]
+    return ((1 + marking.index(caution) if caution.cases else 0, caution) for caution in shown)
+
+
+def section(shown: Sequence[Caution], advice: Sequence[Words] = ()) -> Section:
+    """Return the list above the fold. ``advice``: what a mode itself has to say before its answer is used."""
+    lines = [*advice, *(_numbered(*one) for one in list(_numbers(shown))[:MOST])]
+    limits: Words = [
+        "They hold for this machine in this session; another machine has other ratios: ",
+        Link("Limitations", LIMITATIONS),
+        ".",
+    ]
+    return Section(TITLE, lines=[*lines, limits])
+
+
+def more(shown: Sequence[Caution]) -> Section | None:
+    """Return what is beyond the first ones."""
+    lines = [_numbered(*one) for one in _numbers(shown)][MOST:]
+    return Section(f"{count(len(lines), 'more warning')}", lines=lines, folded=True) if lines else None
+
+
+def _numbered(number: int, caution: Caution) -> Words:
+    words = [caution.words] if isinstance(caution.words, str) else [*caution.words]
+    return [f"{mark([number])} ", *words] if number else words
+
+
+def _failures(found: Findings) -> Iterator[Caution]:
+    failed = found.summary.failures
+    if not failed:
+        return
+    called = names(found.summary.columns)
+    places = [f"{row.label} on {called.get(column, column.label)}" for row, column, _ in failed]
+    cases = [(row.label, column) for row, column, _ in failed]
+    who = f": {listed(places)}" if len(places) <= MOST_PLACES else ""
+    yield Caution([Strong(f"{count(len(failed), 'case')} failed"), f"{who}. Causes and what to do stand above."], cases)
+
+
+def _caution(kind: WarningKind, found: Sequence[Concern], findings: Findings) -> Caution:
+    called = names(findings.summary.columns)
+    places: list[str] = []
+    cases: list[tuple[str, Column]] = []
+    by_case = {concern.row for concern in found if concern.columns}
+    measured = {
+        row.label: {column for column, case in row.cases.items() if case.trials} for row in findings.summary.rows
+    }
+    for concern in [one for one in found if one.columns or one.row not in by_case]:
+        is_all = concern.row in measured and set(concern.columns) >= measured[concern.row]
+        own = "" if is_all else listed([called[column] for column in concern.columns if column in called])
+        detail = f" ({concern.detail})" if concern.detail and concern.share is None else ""
+        places.append(f"{' on '.join(filter(None, [concern.row, own]))}{detail}")
+        cases += [(concern.row, column) for column in concern.columns if concern.row]
+    cases = list(dict.fromkeys(cases))
+    shares = [concern.share for concern in found if concern.share is not None]
+    estimated = f" (an estimated {span(shares, percent).replace(' % to', ' to')})" if shares else ""
+    meaning = f"{_sentence(kind.meaning)}{estimated}"
+    where = f": {_where(places, cases, called)}. " if any(places) else ". "
+    return Caution([Strong(meaning), where, *_to_do(kind, found[0], findings)], cases)
+
+
+def _where(places: Sequence[str], cases: Sequence[tuple[str, Column]], called: Names) -> str:
+    """Return the cases by name; of many how many there are, with their configuration if all have the same."""
+    if len(places) <= MOST_PLACES:
+        return listed(places)
+    columns = [called.get(column, column.label) for column in dict.fromkeys(column for _, column in cases)]
+    of_one = f", all on {columns[0]}" if len(columns) == 1 else ""
+    return f"{count(len(cases), 'case')}{of_one}" if cases else count(len(places), "workload")
+
+
+def _to_do(kind: WarningKind, example: Concern, found: Findings) -> list[Inline]:
+    """Return what to do; a command is written out for the first case that it is about."""
+    if kind is WarningKind.PAGES and example.columns:
+        row = next(row for row in found.summary.rows if row.label == example.row)
+        one = f"kerasbench --scenario {row.scenario.name} --backend {example.columns[0].backend}"
+        return ["Try it: ", Code(f"{one} --malloc default,keep"), "."]
+    if kind.is_command:
+        return ["What to do: ", Code(kind.remedy), "."]
+    return [f"{_sentence(kind.remedy)}."]
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def _means(found: Findings) -> Iterator[Caution]:
+    """Yield by how much longer those take whose occasional slow steps a median leaves out."""
+    called = names(found.summary.columns)
+    ranked = found.plain.ranked if not (found.races or found.soaks) else []
+    by_means = [
+        f"{called[one.rival]} takes {multiple(1 / one.by_means)} on {row.label}"
+        for row, ranking in ranked
+        for one in ranking.comparisons
+        if one.by_means is not None and not row.origin.in_pairs
+    ]
+    if by_means:
+        shown = listed(by_means[:MOST_PLACES])
+        rest = f" ({len(by_means) - MOST_PLACES} more in the data)" if len(by_means) > MOST_PLACES else ""
+        text = f" With them {shown}{rest}. Plan long trainings with these."
+        yield Caution([Strong("Occasional slow steps are not in a median."), text])
+
+
+def _machine(found: Findings) -> Iterator[Caution]:
+    """Yield what was wrong with the machine before the run."""
+    for signal in found.record.noise:
+        if signal.name in set(WarningKind):
+            kind = WarningKind(signal.name)
+            remedy = [" ", Code(kind.remedy), "."] if kind.is_command else [f" {_sentence(kind.remedy)}."]
+            yield Caution([Strong(f"Before the run: {signal.reason}."), *remedy])

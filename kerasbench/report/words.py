@@ -1,0 +1,192 @@
+"""Numbers and names as tables and sentences show them."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from kerasbench.analysis.cases import PREDICTED, PREDICTED_ONE, PREDICTS, Row
+from kerasbench.analysis.estimates import Estimate, Interval, LogEstimate, detectable
+from kerasbench.analysis.metrics import BY_NAME
+from kerasbench.analysis.series import Crossing
+from kerasbench.protocol.columns import AT, CPU, GPU, Axis, CaseKey, Column
+from kerasbench.text import count, label
+
+Names = Mapping[Column, str]  # what sentences call each configuration
+
+DIGITS = 3
+WHOLE_BATCH = 100  # from here on a crossover is given to the sample
+LIMITATIONS = "../docs/limitations.md"  # seen from a folder of results in a checkout; the site has no address yet
+
+
+def three_digits(value: float) -> str:
+    """Return three significant digits, thousands separated, never in exponents: 0.0123, 1.85, 12.3, 1,230."""
+    if value == 0:
+        return "0"
+    rounded = float(f"{value:.{DIGITS}g}")  # first, because 9.999 has one decimal fewer than it seems
+    decimals = max(0, DIGITS - 1 - math.floor(math.log10(abs(rounded))))
+    return f"{rounded:,.{decimals}f}"
+
+
+def percent(share: float) -> str:
+    """Return ``1.8 %``, two significant digits below ten."""
+    return f"{100 * share:.1f} %" if abs(share) < 0.0995 else f"{100 * share:.0f} %"
+
+
+def as_given(share: float) -> str:
+    """Return ``3 %`` or ``2.5 %``: a share that somebody has chosen, in no more digits than it has."""
+    return f"{100 * share:.3g} %"
+
+
+def with_range(estimate: Estimate | Interval, unit: str = "", factor: float = 1.0) -> str:
+    """Return ``12.3 ms (12.1–12.5)``, without the interval if there is none."""
+    value = f"{three_digits(estimate.value * factor)} {unit}".strip()
+    if estimate.low is None or estimate.high is None:
+        return value
+    low, high = (three_digits(end * factor) for end in (estimate.low, estimate.high))
+    return f"{value} ({low}–{high})" if estimate.low >= 0 else f"{value} ({low} to {high})"
+
+
+def multiple(value: float) -> str:
+    """Return ``3.9×``, in as many decimals as such ratios are known to."""
+    return f"{value:,.{_decimals(value)}f}×"
+
+
+def _decimals(value: float) -> int:
+    return 0 if value >= 9.95 else 1 if value >= 1.995 else 2
+
+
+def times(ratio: Estimate) -> str:
+    """Return ``3.9× (3.7–4.1)``, without the interval if there is none."""
+    decimals = _decimals(ratio.value)
+    if ratio.low is None or ratio.high is None:
+        return multiple(ratio.value)
+    while decimals < DIGITS and f"{ratio.low:.{decimals}f}" == f"{ratio.high:.{decimals}f}":
+        decimals += 1
+    # A bound has as many decimals as the ratio, but two significant digits at least.
+    low, high = (f"{bound:,.{max(decimals, 1 - math.floor(math.log10(bound)))}f}" for bound in (ratio.low, ratio.high))
+    return f"{ratio.value:,.{decimals}f}× ({low}–{high})"
+
+
+def span(values: Iterable[float], shown: Callable[[float], str] = three_digits, unit: str = "") -> str:
+    """Return ``0.09 to 0.23 ms``, or the one value that all are."""
+    ordered = sorted(values)
+    ends = dict.fromkeys(shown(value) for value in (ordered[0], ordered[-1]))
+    if len(ends) == 2:
+        low, high = ends
+        shared = low[-1:] if low[-1:] in "×" and high.endswith("×") else ""
+        ends = dict.fromkeys([low.removesuffix(shared), high])
+    return f"{' to '.join(ends)} {unit}".strip()
+
+
+def size_along(axis: Axis, size: float) -> str:
+    """Return a size of a sweep; a crossover at a large batch is given to the sample."""
+    if axis == "batch" and (size >= WHOLE_BATCH or float(size).is_integer()):
+        return f"{size:,.0f}"
+    return f"{size:.3g}"
+
+
+def about(axis: Axis, size: float) -> str:
+    """Return a size between those that were measured: a batch in whole samples."""
+    return size_along(axis, round(size) if axis == "batch" else size)
+
+
+def place_of(crossing: Crossing, axis: Axis) -> str:
+    """Return ``about batch 64 (48–80)``, without the interval if there is none."""
+    within = f" ({'–'.join(about(axis, end) for end in crossing.interval)})" if crossing.interval else ""
+    return f"about {axis} {about(axis, crossing.at)}{within}"
+
+
+def seconds(value: float) -> str:
+    """Return a duration as a person says it: ``8 s``, ``2 min 05 s``, ``1 h 10 min``."""
+    whole = round(value)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def duration(ns: float) -> str:
+    """Return ``0.412 ms``, or ``12.3 s`` from a second on."""
+    return f"{three_digits(ns / 1e9)} s" if ns >= 1e9 else f"{three_digits(ns / 1e6)} ms"
+
+
+def whole_steps(steps: float) -> str:
+    """Return ``78 steps`` for anything above 77, three digits of what is larger; the first step is always made."""
+    return f"{three_digits(steps)} steps" if steps >= 100 else count(max(1, math.ceil(steps)), "step")
+
+
+SPELLED = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}
+DEVICES = {CPU: "CPU", GPU: "GPU"}
+SWITCHES = {"jax": "jit", "tensorflow": "XLA", "torch": "torch.compile"}
+
+
+def names(columns: Iterable[Column]) -> dict[Column, str]:
+    """Return how sentences call each configuration: ``JAX``, ``PyTorch on the GPU`` if there are several devices."""
+    unique = list(columns)
+    several = len({column.device for column in unique}) > 1
+    return {column: _name(column, several) for column in unique}
+
+
+def _name(column: Column, with_device: bool) -> str:
+    name = SPELLED.get(column.backend, column.backend)
+    if column.options.environment:
+        name += f" {AT}{column.options.environment}"
+    if with_device:
+        kind, _, index = column.device.partition(":")
+        kind = DEVICES.get(kind, kind)
+        name += f" on {kind} {index}" if index else f" on the {kind}"
+    settings = ", ".join(_settings(column))
+    return f"{name} ({settings})" if settings else name
+
+
+def _settings(column: Column) -> list[str]:
+    options, switch = column.options, SWITCHES.get(column.backend, "jit")
+    said = {
+        "jit": None if options.jit is None else switch if options.jit else f"no {switch}",
+        "dtype": options.dtype,
+        "fp32": None if options.fp32 == "ieee" else f"fp32 {options.fp32}",
+        "threads": None if options.threads is None else count(options.threads, "thread"),
+        "malloc": options.malloc and "freed memory kept",
+        "steps": options.steps_per_execution and f"steps_per_execution={options.steps_per_execution}",
+        "batch": options.batch_size and f"batch {options.batch_size:,}",
+        "native": "without Keras" if options.native else None,
+        "warm": "warm cache" if options.warm_cache else None,
+        "control": "measured again" if options.control else None,
+    }
+    return [setting for setting in said.values() if setting]
+
+
+def case_name(case: CaseKey, predicts_only: bool = False) -> str:
+    """Return ``mnist_mlp/tiny jax cpu``, with the options if there are any, and of an untrained model with that."""
+    name = label(case.scenario, case.workload) + (PREDICTS if predicts_only else "")
+    parts = (name, case.column.backend, case.column.device, case.options.label)
+    return " ".join(part for part in parts if part)
+
+
+def listed(parts: Sequence[str], word: str = "and") -> str:
+    """Return ``JAX``, ``JAX and PyTorch``, ``JAX, TensorFlow and PyTorch``."""
+    return f" {word} ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
+
+
+def verb(rows: Iterable[Row]) -> str:
+    """Return what a backend does with these workloads: ``trains``, or ``predicts`` where nothing is trained."""
+    kinds = {row.headline in (PREDICTED, PREDICTED_ONE) for row in rows}
+    return "runs" if len(kinds) > 1 else "predicts" if kinds == {True} else "trains"
+
+
+def timed_in(rows: Iterable[Row]) -> str:
+    """Return what the numbers of these rows are times of."""
+    return {"trains": "training step", "predicts": "prediction"}.get(verb(rows), "training step or prediction")
+
+
+def took(estimate: Estimate, metric: str) -> str:
+    """Return what a case took, ``2.45 ms``."""
+    return f"{three_digits(estimate.value)} {BY_NAME[metric].unit}".strip()
+
+
+def could_have_seen(ratio: LogEstimate | None, effect: float) -> str:
+    """Return which difference an undecided ratio would have shown nine times out of ten; empty where none is known."""
+    seen = None if ratio is None else detectable(ratio, effect)
+    return (
+        "" if seen is None else f"A difference of more than {percent(seen)} would have been found, nine times in ten."
+    )

@@ -1,0 +1,80 @@
+"""What a page folds away: which losses are a table, what a child's last output was, which code measured."""
+
+import dataclasses
+
+import pytest
+
+from kerasbench.analysis.findings import findings
+from kerasbench.protocol.messages import Code, Failure
+from kerasbench.report import details
+from kerasbench.report.details import LAST_CHARACTERS, last_output
+from tests import made
+from tests.report.table import plain
+
+DUMP = """something before
+Fatal Python error: Segmentation fault
+
+Thread 0x00007f01 (most recent call first):
+  File "/home/me/other.py", line 3 in wait
+
+Current thread 0x00007f02 (most recent call first):
+  File "/usr/lib/python3.11/ctypes/__init__.py", line 519 in string_at
+  File "/venv/lib/python3.11/site-packages/keras/src/models.py", line 7 in build
+  File "/home/me/my scenario.py", line 7 in build
+  File "/kerasbench/worker/trial.py", line 140 in build_model
+
+Extension modules: numpy._core._multiarray_umath, h5py._errors (total: 50)
+"""
+TRACEBACK = 'Traceback (most recent call last):\n  File "mine.py", line 1, in <module>\nRuntimeError: no\n'
+
+
+@pytest.mark.parametrize(
+    ("detail", "words"),
+    [
+        ("", ""),
+        (" \n\n", ""),
+        ("one\n\n two\tthree \nfour\nfive\n", "two three / four / five"),
+        ("\x1b[31mred\x1b[0m \x07bell", "red bell"),
+        (f"before\n{TRACEBACK}", "RuntimeError: no"),
+        (DUMP, "Fatal Python error: Segmentation fault, in my scenario.py, line 7"),
+        ("Fatal Python error:", "Fatal Python error: "),
+        ("x" * 100_000 + "end", "…" + "x" * (LAST_CHARACTERS - 4) + "end"),
+    ],
+)
+def test_the_last_output_is_the_end_of_it_in_one_line(detail: str, words: str) -> None:
+    assert last_output(detail) == words
+
+
+def said_of(code: Code, detail: str) -> list[str]:
+    failed = made.trial(failure=Failure(code, "because", "mend it", "build", detail))
+    return [plain(line) for line in made.known(details.failures(findings(made.record(failed)))).lines]
+
+
+@pytest.mark.parametrize("code", [Code.CRASH, Code.TIMEOUT, Code.OOM, Code.INVALID])
+def test_the_last_output_of_a_child_that_was_ended_is_shown(code: Code) -> None:
+    assert said_of(code, "a | <b>\n") == ["dense on PyTorch: last output: a | <b>"]
+
+
+@pytest.mark.parametrize(
+    ("code", "detail"), [(Code.ERROR, TRACEBACK), (Code.OOM, TRACEBACK), (Code.PARITY, "x"), (Code.CRASH, "")]
+)
+def test_what_the_cause_has_said_is_not_said_again(code: Code, detail: str) -> None:
+    assert said_of(code, detail) == []
+
+
+@pytest.mark.parametrize(
+    ("loss", "sentence", "has_table"),
+    [
+        (2.0001, "All backends computed the same: their losses after the same steps agree to three digits.", False),
+        (2.01, "All backends computed the same: their losses after the same steps differ by 0.5 % at most.", False),
+        (2.5, "Losses after the same steps differ by 20 % at most: see below.", True),
+    ],
+)
+def test_losses_are_a_sentence_and_a_table_above_one_percent(loss: float, sentence: str, has_table: bool) -> None:
+    trials = []
+    for backend, own in (("jax", 2.0), ("torch", loss)):
+        found = made.measurement()
+        learning = dataclasses.replace(made.taught(found), loss=own)
+        trials.append(made.trial(backend=backend, found=dataclasses.replace(found, learning=learning)))
+    words, table = details.same_results(findings(made.record(*trials)))
+    assert words == sentence and (table is not None) is has_table
