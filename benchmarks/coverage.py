@@ -28,7 +28,7 @@ SLICES, SLICE_SPREAD = 20, 0.05
 SLICE_NS = 10**8
 DRIFT = 0.25
 COMPARISONS = 24
-BETWEEN_BLOCKS = (0.02, 0.05, 0.10, 0.15)  # of a ratio, as a standard deviation; docs/studies.md has what was measured
+BETWEEN_BLOCKS = (0.02, 0.05, 0.10, 0.15)  # of a ratio, as a standard deviation (benchmarks/studies/one-block.md)
 DIFFERENT = (Verdict.FASTER, Verdict.SLOWER)
 
 

@@ -26,7 +26,7 @@ from kerasbench import backends
 from kerasbench.analysis.cases import HEADLINE
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.environments import interpreters
-from kerasbench.report.figures import with_interval
+from kerasbench.report.words import with_range
 
 SHARE = 0.1
 COPIES = (("as-it-is", 0.0), ("planted", SHARE))
@@ -77,9 +77,9 @@ def compared(what: str, base: Path, head: Path, scenario: str, backend: str, opt
     if len(steps) != 1:
         raise SystemExit(f"{what}, {backend}: {len(steps)} training steps instead of one:\n{found}")
     one = steps[0]
-    control = "none" if one.control is None else with_interval(one.control.ratio)
+    control = "none" if one.control is None else with_range(one.control.ratio)
     print(
-        f"{what}, {backend}: head / base {with_interval(one.ratio)}, {one.verdict}; base / base {control}; "
+        f"{what}, {backend}: head / base {with_range(one.ratio)}, {one.verdict}; base / base {control}; "
         f"{one.ratio.trials} rounds",
         flush=True,
     )

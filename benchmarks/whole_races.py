@@ -16,7 +16,7 @@ from typing import Any
 import kerasbench
 from kerasbench.analysis import race
 from kerasbench.analysis.ratios import in_row
-from kerasbench.report.figures import seconds, times
+from kerasbench.report.words import seconds, times
 
 SCENARIOS = ("mnist_dense", "cifar10_cnn", "iris_mlp", "resnet50/small")
 ROUNDS = 3  # of all candidates

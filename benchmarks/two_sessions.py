@@ -1,6 +1,6 @@
 """Do two sittings agree? Each ratio of one run next to the same ratio of another.
 
-    python benchmarks/two_sittings.py ONE.json OTHER.json
+    python benchmarks/two_sessions.py ONE.json OTHER.json
 
 Ratios are those of a row's columns to the fastest of ONE, with their 95 % intervals. They agree where they are apart by
 no more than both intervals reach (half of each, added). *Jointly*: by no more than the interval of their difference
@@ -16,7 +16,7 @@ from pathlib import Path
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.ratios import in_row
 from kerasbench.analysis.summary import Summary, summarize
-from kerasbench.report.figures import times
+from kerasbench.report.words import times
 from kerasbench.results.store import load
 
 BETWEEN = (0.0, 0.01, 0.015, 0.02, 0.03)  # sittings, as standard deviations of a ratio's logarithm
