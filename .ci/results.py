@@ -18,7 +18,7 @@ from kerasbench.report.pages import made_from
 from kerasbench.results.store import STAMP
 
 FOLDER, INDEX = "results", "README.md"
-CHART = re.compile(r"[a-z0-9-]+-[0-9a-f]{6}\.svg")  # of a machine: drawn anew with each of its results, as the index is
+CHART = re.compile(r"[a-z0-9-]+-[0-9a-f]{6}(-kinds)?\.svg")  # of a machine: drawn anew with its results
 KINDS = (".json", ".md", ".svg")
 MOST_BYTES = 20_000_000  # of a file; a run of twelve rounds of all scenarios has five million
 PLAIN = "100644"  # the mode of a file that is no link and no program

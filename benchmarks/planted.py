@@ -23,7 +23,6 @@ from typing import Any
 
 import kerasbench
 from kerasbench import backends
-from kerasbench.analysis.cases import HEADLINE
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.environments import interpreters
 from kerasbench.report.words import with_range
@@ -73,7 +72,7 @@ def main(scenario: str, names: list[str], planted: int, same: int, options: dict
 def compared(what: str, base: Path, head: Path, scenario: str, backend: str, options: dict[str, Any]) -> Verdict:
     """Compare the training step of two environments on a backend, and say what came of it."""
     found = kerasbench.versus(base, head, scenario, backend, devices="cpu", **options)
-    steps = [one for versions in found.versus for one in versions.of(HEADLINE)]
+    steps = [one for versions in found.versus for one in versions.headlines]
     if len(steps) != 1:
         raise SystemExit(f"{what}, {backend}: {len(steps)} training steps instead of one:\n{found}")
     one = steps[0]

@@ -277,7 +277,7 @@ class Machines(Results):
         return comparisons.of_machines(self.briefs, self.failed)
 
     def __repr__(self) -> str:
-        return html.text([line for section in self.page.sections[:1] for line in section.lines])
+        return html.text([line for one in self.page.sections[:1] for line in one.lines if isinstance(line, str)])
 
 
 Place = str | Path

@@ -170,7 +170,7 @@ def test_a_run_is_asked_for_in_the_words_of_the_command_line(runs: Runs, monkeyp
     assert second.options == request.options_of(Settings(threads=["1", "2"]))
     assert (second.effort, second.data) == (DEFAULT, "real")
     assert found.records == [runs.record]
-    assert "# dense: most time goes into computation" in (runs.folder / "2026-01-02T030405.md").read_text()
+    assert "# dense: the largest part of an epoch is computation" in (runs.folder / "2026-01-02T030405.md").read_text()
     with pytest.raises(UsageError, match="unknown value of --jit"):
         kerasbench.run(jit="maybe")
 
@@ -218,8 +218,8 @@ def test_an_explanation_is_text_and_data(runs: Runs) -> None:
     found = kerasbench.explain("dense", ["jax", "torch"], rounds=3, timeout=90)
     (asked,) = runs.config
     assert asked == RunConfig(["dense"], ["jax", "torch"], effort=exactly(3), timeout_s=90, explain=True)
-    assert str(found).startswith("# dense: most time goes into computation on PyTorch (48 %)")
-    assert "most time goes into computation" in found._repr_html_()
+    assert str(found).startswith("# dense: the largest part of an epoch is computation on PyTorch (48 %)")
+    assert "the largest part of an epoch is computation" in found._repr_html_()
     assert repr(found).startswith("dense")
     data, (breakdown,) = found.to_data(), found.breakdowns
     (part,) = [result["value"] for result in data["results"] if result["metric"] == "input_pipeline_ms"]

@@ -10,7 +10,7 @@ from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code
 from kerasbench.report import charts
-from kerasbench.report.kinds import FEW, Ranked, by_kind, compared, has_one_step, ordered, winner
+from kerasbench.report.kinds import FEW, Ranked, by_kind, compared, has_one_step, ordered, relative, winner
 from kerasbench.report.sections import EMPTY, Cell, Section, Strong, Table, Words
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import Names, as_given, listed, multiple, names, span, timed_in, times, took, verb
@@ -163,20 +163,13 @@ def kinds(found: Findings) -> Section | None:
         fastest = [f"{called[column]} {wins}" for column, wins in won.items()]
         fastest += [f"undecided {open_}"] if (open_ := len(ranked) - sum(won.values())) else []
         ratios = {
-            column: [_plain_ratio(ranking, column) for _, ranking in ranked if _plain_ratio(ranking, column)]
+            column: [ratio for _, ranking in ranked if (ratio := relative(ranking, column)) is not None]
             for column in called
         }
-        spans = [Cell(span([one or 1.0 for one in own], multiple)) if own else EMPTY for own in ratios.values()]
+        spans = [Cell(span(own, multiple)) if own else EMPTY for own in ratios.values()]
         rows.append([Cell(kind), Cell(str(len(ranked)), len(ranked)), Cell(", ".join(fastest)), *spans])
     headers = ["kind of model", "workloads", "fastest", *(f"{name} takes" for name in called.values())]
     return Section("By kind of model", table=Table(headers, rows)) if rows else None
-
-
-def _plain_ratio(ranking: Ranking, column: Column) -> float | None:
-    if column == ranking.fastest:
-        return 1.0
-    ratio = ranking.over_fastest(column)
-    return ratio.value if ratio else None
 
 
 def best_by_kind(summary: Summary, called: Names) -> str:

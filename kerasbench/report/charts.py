@@ -14,7 +14,7 @@ from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.series import SizeSeries
 from kerasbench.analysis.soak import Soak
 from kerasbench.protocol.columns import Column
-from kerasbench.report.kinds import FEW, Ranked, by_kind, compared, winner
+from kerasbench.report.kinds import FEW, Ranked, by_kind, compared, relative, winner
 from kerasbench.report.sections import (
     TORN,
     Bar,
@@ -30,7 +30,7 @@ from kerasbench.report.sections import (
     Panel,
     Piece,
 )
-from kerasbench.report.words import duration, names, percent, place_of, timed_in, times, took
+from kerasbench.report.words import duration, multiple, names, percent, place_of, span, timed_in, times, took
 from kerasbench.results.record import Record
 from kerasbench.text import MIB, count, whole_gib
 
@@ -157,6 +157,31 @@ def _dots(found: Findings, ranked: Ranked, columns: Sequence[Column], title: str
     caption = f"Time per {what}, relative to the fastest: 1× is the fastest, further left is better. Logarithmic scale."
     caption += " Lines: 95 % intervals." if has_intervals else ""
     return DotChart(title, f"{caption} {where(found.record)}.", kinds, [(named[one], seen[one]) for one in columns])
+
+
+def kinds(found: Findings) -> DotChart | None:
+    """Return a line for each kind of model, with the mean of each configuration; None for a single kind."""
+    grouped = by_kind(compared(found.plain))
+    if len(grouped) < 2:
+        return None
+    columns = [column for column in found.plain.columns if column.competes]
+    named, seen = names(columns), looks(columns)
+    lines = []
+    for kind, ranked in grouped.items():
+        dots = []
+        for column in columns:
+            ratios = [ratio for _, ranking in ranked if (ratio := relative(ranking, column)) is not None]
+            if ratios:
+                value = statistics.geometric_mean(ratios)
+                tip = f"{kind}, {named[column]}: {span(ratios, multiple)}, {count(len(ratios), 'workload')}"
+                dots.append(Dot(named[column], column.backend, seen[column], value, None, None, tip))
+        lines.append(DotLine(f"{kind} ({len(ranked)})", dots))
+    what = timed_in(row for ranked in grouped.values() for row, _ in ranked)
+    caption = (
+        f"Time per {what}, relative to the fastest of each workload: further left is better. Geometric means over "
+        f"workloads. {where(found.record)}."
+    )
+    return DotChart("By kind of model", caption, [("", lines)], [(named[one], seen[one]) for one in columns])
 
 
 def _dot(row: Row, ranking: Ranking, column: Column, name: str, look: Look) -> Dot | None:

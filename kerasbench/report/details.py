@@ -116,7 +116,7 @@ def starting(found: Findings) -> Section | None:
     headers = ["start-up + build + first step, peak memory", *names(summary.columns).values()]
     notes = [
         "The first step traces, compiles and runs one batch, with cold compilation caches. Peak memory is that of the "
-        "process, with at most 64 MiB of training samples."
+        "process, with up to 64 MiB or 64 batches of training samples, whichever is more."
     ]
     if any(trial.device.platform in APPLE for trial in summary.record.trials):
         # Metal's compiler keeps kernels in the user's cache folder of macOS (com.apple.metal), by program.
@@ -294,12 +294,12 @@ def same_results(found: Findings) -> tuple[Words, Section | None]:
         return "", None
     worst = max(apart.values())
     most = "agree to three digits" if worst < 5e-4 else f"differ by {percent(worst)} at most"
-    losses = f"osses after the same steps {most}"
+    after = f"osses after the same steps {most}"
     differ = {concern.what for concern in concerns(found.summary)} & {WarningKind.DEVIATES, WarningKind.UNJUDGED}
     if differ or any(failure.code is Code.PARITY for *_, failure in found.summary.failures):
-        sentence = f"L{losses}, of those that have numbers."
+        sentence = f"L{after}, of those that have numbers."
     else:
-        sentence = f"All backends computed the same: their l{losses}."
+        sentence = f"All backends computed the same: their l{after}."
     if worst <= SAME:
         return sentence, None
     rows = [row for row in found.plain.rows if apart.get(row.label, 0.0) > SAME]
@@ -311,7 +311,7 @@ def same_results(found: Findings) -> tuple[Words, Section | None]:
         "From the same weights on the same batches. Rounding grows from step to step, most with batch normalisation."
     ]
     title = f"Same results? Losses differ by more than {as_given(SAME)} on {count(len(rows), 'workload')}"
-    return f"L{losses}: see below.", Section(title, table=table, notes=notes, folded=True)
+    return f"L{after}: see below.", Section(title, table=table, notes=notes, folded=True)
 
 
 # Failures that the parent found out. The cause of an exception says everything already.

@@ -23,7 +23,7 @@ from kerasbench.report.words import (
 
 GIGA = 1e9
 WORTH_SAYING = 0.05  # a step that takes so much more or less while its parts are measured is named
-UNSEEN = "too small to measure"
+UNSEEN, LITTLE = "too small to measure", "too little to be measured"
 ADVICE = {
     Help.BATCH: "a larger batch ({options})",
     Help.JIT: "{options}",
@@ -130,13 +130,13 @@ def _more(breakdown: StepBreakdown, called: Names) -> Iterator[str]:
         yield f"The step computes {rate} GFLOP/s, {most}."
     if breakdown.compile_ms is not None:
         known = breakdown.compile_ms.sign == 1
-        yield f"Tracing and compiling take {with_range(breakdown.compile_ms, 'ms') if known else UNSEEN}."
+        yield f"Tracing and compiling take {with_range(breakdown.compile_ms, 'ms') if known else LITTLE}."
     for paid in breakdown.repaid:
         slow, rival = (called.get(column, column.label) for column in (paid.slow_start, paid.rival))
         extra, steps = three_digits(paid.extra_ms), whole_steps(paid.steps)
         yield f"{slow} makes up for its longer first step ({extra} ms more than {rival}) after {steps}."
     known = breakdown.warming_ms.sign == 1
-    yield f"Warming up costs {with_range(breakdown.warming_ms, 'ms') if known else UNSEEN}, once."
+    yield f"Warming up takes {with_range(breakdown.warming_ms, 'ms') if known else LITTLE}, once."
 
 
 def _changed(later: LogEstimate) -> bool:

@@ -50,6 +50,12 @@ def compared(summary: Summary) -> Ranked:
     return [(row, ranking) for row, ranking in ordered(summary) if ranking.comparisons]
 
 
+def relative(ranking: Ranking, column: Column) -> float | None:
+    """Return how many times as long as the fastest a configuration takes; None where that is not known."""
+    ratio = ranking.over_fastest(column)
+    return 1.0 if column == ranking.fastest else ratio.value if ratio else None
+
+
 def winner(ranking: Ranking) -> Column | None:
     """Return the configuration that is clearly fastest: the intervals of all others lie above the smallest effect."""
     return ranking.first if ranking.proven and not ranking.withheld else None

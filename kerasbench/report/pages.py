@@ -188,8 +188,10 @@ class _MachineIndex:
             file = folder / f"{slug(self.machine)}{CHART}"
             files[file] = svg.file(chart)
             parts += [f"{markdown.escape(chart.title)}.", f"![{markdown.escape(chart.title)}]({quote(file.name)})"]
-            kinds = page.BY_NAME["kinds"](merged)
-            parts += [markdown.table(kinds.table)] if kinds and kinds.table else []
+            by_kind, kinds = charts.kinds(merged), page.BY_NAME["kinds"](merged)
+            if by_kind is not None and kinds is not None and kinds.table is not None:
+                files[folder / f"{slug(self.machine)}-kinds{CHART}"] = svg.file(by_kind)
+                parts += [markdown.table(kinds.table)]
         headers = ["workload", "fastest", "how many times as long the others take", "run"]
         lines = [line for _, line in self.lines.values()]
         parts += [markdown.draw_table(headers, lines)] if lines else []

@@ -95,7 +95,7 @@ def _section(race: Race, heading: str) -> Section:
             "after the first round, so their numbers are rough."
         )
     code = [] if is_default else [blanked(line) for line in to_write(race.leader, race)]
-    chart = charts.candidates(race, sentence(race))
+    chart = charts.candidates(race, sentence(race).rstrip("."))
     return Section(heading, code=code, chart=chart, table=Table(["candidate", takes], rows), notes=notes)
 
 

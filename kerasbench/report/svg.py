@@ -175,8 +175,8 @@ def _dot_parts(chart: DotChart) -> Iterator[Part]:
     grid = [(tick, axis.at(tick)) for tick in ticks]
     yield _names_of_dots(chart, axis)
     for kind, lines in chart.kinds:
-        shapes = [_text(0, BASELINE + 2, kind, "strong"), *_grid(grid, ROW)]
-        yield Part("", ROW, shapes)
+        if kind:
+            yield Part("", ROW, [_text(0, BASELINE + 2, kind, "strong"), *_grid(grid, ROW)])
         yield from (_line_of_dots(line, axis, grid) for line in lines)
     yield Part("", ROW, [_text(x, BASELINE, f"{number(tick)}×", "soft middle") for tick, x in grid])
 
@@ -216,9 +216,9 @@ def _dot_shape(x: float, y: float, look: Look) -> str:
         half = SIZE - 0.5
         return f'<rect x="{x - half:.1f}" y="{y - half:.1f}" width="{2 * half}" height="{2 * half}" {style}/>'
     if look.shape == "triangle":
-        points = ((x, y - SIZE - 0.5), (x + SIZE + 0.5, y + SIZE - 0.5), (x - SIZE - 0.5, y + SIZE - 0.5))
+        points = [(x, y - SIZE - 0.5), (x + SIZE + 0.5, y + SIZE - 0.5), (x - SIZE - 0.5, y + SIZE - 0.5)]
     else:
-        points = ((x, y - SIZE - 1), (x + SIZE + 1, y), (x, y + SIZE + 1), (x - SIZE - 1, y))
+        points = [(x, y - SIZE - 1), (x + SIZE + 1, y), (x, y + SIZE + 1), (x - SIZE - 1, y)]
     return f'<polygon points="{" ".join(f"{left:.1f},{top:.1f}" for left, top in points)}" {style}/>'
 
 

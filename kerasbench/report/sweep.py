@@ -100,7 +100,7 @@ def _caption(found: Findings) -> Words:
     compared = [one for ranking in rankings for one in ranking.comparisons]
     interval = " (95 % interval)" if any(one.ratio.has_interval for one in compared) else ""
     others = f": the fastest in ms; the others take N× as long{interval}" if compared else ""
-    bold = [" ", Strong("Bold"), f": clearly fastest, by more than {as_given(found.effect)}."]
+    bold: list[str | Strong] = [" ", Strong("Bold"), f": clearly fastest, by more than {as_given(found.effect)}."]
     text = f"Time per step inside an epoch (median), without the fixed cost of an epoch{others}."
     return [text, *(bold if any(ranking.proven for ranking in rankings) else [])]
 

@@ -43,7 +43,7 @@ def explain(command: Command, *arguments: str) -> tuple[int, str, str]:
 def test_it_says_where_the_time_of_each_case_goes(command: Command) -> None:
     code, out, err = explain(command, "--backend", "jax,torch")
     assert code == 0, err
-    assert out.startswith("# mine: most time goes into computation on ") and "failed" not in out
+    assert out.startswith("# mine: the largest part of an epoch is computation on ") and "failed" not in out
     code, out, _ = explain(command, "--json", "--backend", "jax,torch")
     parts = [result for result in json.loads(out)["results"] if result["metric"] == "input_pipeline_ms"]
     found = {part["configuration"]["backend"]: part["value"] for part in parts}
@@ -94,7 +94,7 @@ def test_a_disk_that_takes_no_file_takes_no_explanation_away(
     monkeypatch.setattr("kerasbench.runs.run.measured", lambda *asked: nullcontext(FinishedRun(record, store, full)))
     assert main.main(["explain", "dense", "--backend", "torch"]) == 2
     out, err = capsys.readouterr()
-    assert out.startswith("# dense: most time goes into computation on PyTorch")
+    assert out.startswith("# dense: the largest part of an epoch is computation on PyTorch")
     assert err == f"kerasbench: {full}\nraw results: {store.journal}\n"  # which has every block
     assert not store.tables.exists()
 

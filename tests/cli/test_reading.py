@@ -144,7 +144,7 @@ def test_history_prints_a_page_or_csv_and_draws_a_picture(tmp_path: Path, capsys
     for words, complaint in (
         (["--over", "keras"], "add the chart's file, --plot FILE.svg"),
         (["--csv", "--json"], "exclude each other"),
-        (["--plot", "README.md"], "ends with .svg, not README.md"),
+        (["--plot", "README.md"], "ends in .svg, such as ratios.svg, not README.md"),
         (["--plot", str(mine)], "left as it is"),
     ):
         assert main.main(["history", str(tmp_path / "runs"), *words]) == 2

@@ -43,6 +43,6 @@ for name, model in MODELS.items():
         _require_different_rows(model, inputs_of(model, ModelConfig()))
         print(f"{name}: fine")
     except ModelError as error:
-        print(f"{name}: {error.remedy.partition(' draws')[0]}")
+        print(f"{name}: {error.remedy.partition(' gives')[0]}")
 remedied = MODELS["own layer"]
 _require_different_rows(remedied, inputs_of(remedied, ModelConfig([Input("x", [100], "int32")])))

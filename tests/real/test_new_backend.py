@@ -34,7 +34,7 @@ def test_one_more_file_among_the_backends_is_one_more_column(package: Path, faul
     environment = os.environ | {"PYTHONPATH": str(package)}
     ended = subprocess.run(command, cwd=package, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
-    assert f"| {NAME} cpu" in ended.stdout
+    assert f" on {NAME}\n" in ended.stdout
     (data,) = (package / "results").glob("*.json")
     (trial,) = store.load(data).trials
     assert trial.backend == NAME

@@ -15,7 +15,7 @@ from tests.records import BREAKDOWN, CROSSING, of_backends, swept
 
 
 def bars(**step_ms: float) -> BarChart:
-    chart = charts.ratios(of_backends(**step_ms), "a title")
+    chart = charts.ratios(of_backends(3, 2, **step_ms), "a title")
     assert isinstance(chart, BarChart)
     return chart
 

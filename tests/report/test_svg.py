@@ -44,7 +44,7 @@ def test_each_bar_has_its_name_its_number_a_width_and_a_tip() -> None:
     (jax, _), (torch, _) = sizes(drawn, "#0072B2"), sizes(drawn, "#009E73")
     assert 3.9 < torch / jax < 4.0
     tips = [one.text for group in drawn.iter(f"{SVG}g") for one in group.findall(f"{SVG}title")]
-    assert "JAX: 1.02 ms" in tips and len(tips) == 4
+    assert "JAX: 1.02 ms, 3 rounds" in tips and len(tips) == 4
     assert len(shapes(drawn, "line", "interval")) == 3 * 2  # the line and its two ends
 
 
