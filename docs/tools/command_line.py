@@ -1,16 +1,20 @@
 """Print docs/command-line.md: every command and option, from the commands themselves.
 
+What several commands have is explained once, and named by each of them.
+
 python docs/tools/command_line.py > docs/command-line.md
 """
 
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from kerasbench.cli.main import NAME, app
-from kerasbench.cli.options import examples_of, options_of
+from kerasbench.cli.options import OPTIONS, examples_of, options_of
 
 BEGINNING = """\
 # Command line
@@ -18,51 +22,94 @@ BEGINNING = """\
 <!-- Made by `python docs/tools/command_line.py > docs/command-line.md`; do not edit. -->
 
 `kerasbench` and `python -m kerasbench` are the same program. Scenarios and options without a command are those
-of `run`: `kerasbench mnist_dense --quick`.
+of `run`: `kerasbench mnist_dense --quick`. `--help` of a command shows all of its options with their explanations.
 
 - An option that takes a name or a list can be repeated, and takes commas: `--backend jax,torch`.
   Only `--suite` takes one name.
-- stdout has the results. stderr has the progress and the warnings.
+- Results go to stdout, progress and warnings to stderr.
 - `eval "$(_KERASBENCH_COMPLETE=bash_source kerasbench)"` in `~/.bashrc` completes what you type (zsh: `zsh_source` in
   `~/.zshrc`; fish: `_KERASBENCH_COMPLETE=fish_source kerasbench | source`). It works for `kerasbench`, not for
   `python -m kerasbench`.
 
+## Exit codes
+
 | exit code | meaning |
 |---|---|
 | 0 | everything was measured |
-| 1 | a case failed, or a check found something: `doctor`, `report`; `bisect`, `--fail-on`: no decision |
-| 2 | a mistake in the command line, or something is amiss on this machine: no such file, no backend, a full disk |
+| 1 | a case failed, or a check found something: `doctor`, `report`; `bisect`, `--fail-on`: undecided |
+| 2 | a mistake in the command line, or a problem on this machine: no such file, no backend, a full disk |
 | 3 | `compare` or `versus` with `--fail-on regression` found a regression |
-| 70 | a fault of kerasbench: please report it |
+| 70 | a bug in kerasbench: please report it |
 | 130 | interrupted, by Ctrl-C, SIGTERM or a closed terminal |
 
-After the first Ctrl-C kerasbench ends in order: it saves and prints everything that complete rounds have measured.
-A second Ctrl-C ends it at once. Only what was being measured is lost."""
+After the first Ctrl-C kerasbench saves and prints everything that complete rounds have measured. A second Ctrl-C ends
+it at once. Only what was being measured is lost."""
+SHARED = "Options that several commands have"
+ARGUMENTS = OPTIONS[0]
+UNLISTED = "share"  # what other machines start
+HELP = "-h, --help"
+
+Row = tuple[str, str]  # an argument or an option as --help writes it, and its explanation
 
 
-def written(command: Any, name: str, parent: click.Context | None) -> Iterator[str]:
-    """Return the sections of a command, and of the commands below it."""
+@dataclass(frozen=True)
+class Leaf:
+    """A command that has no commands below it."""
+
+    name: str
+    path: str  # with the commands that it is below
+    help: str
+    groups: dict[str, list[Row]]
+
+    @property
+    def options(self) -> Iterator[tuple[str, Row]]:
+        """Its options, each with its group."""
+        for title, rows in self.groups.items():
+            yield from ((title, row) for row in rows if title != ARGUMENTS and not row[0].startswith(HELP))
+
+
+def leaves(command: Any, name: str, parent: click.Context | None = None) -> Iterator[Leaf]:
+    """Return the commands of a command that have none below them; itself, where it has none."""
     context = command.make_context(name, [], parent=parent, resilient_parsing=True)
     below = getattr(command, "commands", {})
     if not below:
-        yield f"## {context.command_path.partition(' ')[2]}"
-        yield command.help.replace("\n\n", "\0").replace("\n", " ").replace("\0", "\n\n")
-        yield "```sh\n" + "\n".join(examples_of(name)) + "\n```"
-        for title, rows in options_of(command, context).items():
-            lines = [f"| `{option.replace('|', ' or ')}` | {_case(text)} |" for option, text in rows]
-            shown = [line for line in lines if not line.startswith("| `-h, --help`")]
-            if shown:
-                yield "\n".join([f"| {title} | |", "|---|---|", *shown])
+        yield Leaf(name, context.command_path.partition(" ")[2], command.help, options_of(command, context))
     for each, one in below.items():
-        yield from written(one, each, context)
+        if each != UNLISTED:
+            yield from leaves(one, each, context)
 
 
-def _case(text: str) -> str:
+def page(found: Sequence[Leaf]) -> Iterator[str]:
+    """Return the page's paragraphs and tables."""
+    yield BEGINNING
+    had = Counter(option for one in found for option in one.options)
+    shared = [option for option, count in had.items() if count > 1]
+    yield f"## {SHARED}"
+    for group in OPTIONS:
+        if rows := [row for title, row in shared if title == group]:
+            yield _table(group, rows)
+    for one in found:
+        yield f"## {one.path}"
+        yield one.help.replace("\n\n", "\0").replace("\n", " ").replace("\0", "\n\n")
+        yield "```sh\n" + "\n".join(examples_of(one.name)) + "\n```"
+        own = [row for title, row in one.options if (title, row) not in shared]
+        if rows := [*one.groups.get(ARGUMENTS, []), *own]:
+            yield _table(f"`{one.path}`", rows)
+        if names := [f"`{row[0].split()[0]}`" for title, row in one.options if (title, row) in shared]:
+            yield f"Shared options: {', '.join(names)}."
+
+
+def _table(title: str, rows: Sequence[Row]) -> str:
+    lines = [f"| `{option.replace('|', ' or ')}` | {_cell(text)} |" for option, text in rows]
+    return "\n".join([f"| {title} | |", "|---|---|", *lines])
+
+
+def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
 def main() -> int:
-    print("\n\n".join([BEGINNING, *written(app, NAME, None)]))
+    print("\n\n".join(page(list(leaves(app, NAME)))))
     return 0
 
 

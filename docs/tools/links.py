@@ -1,11 +1,11 @@
-"""A hook of mkdocs: results/ and the change log become part of the site, and links to them hold.
+"""A hook of the site's builder: results/ and the change log become part of the site, and links to them hold.
 
 In the repository a page links ../results/x.md and ../kerasbench/y.py. The site has no place above it, so here
 
-- the pages, pictures and data of ``../results/`` and ``../CHANGELOG.md`` are copied, and lose their ``../``;
-- any other file or folder of the repository is linked by ``repo_url`` of mkdocs.yml, and without one is just named.
+- the pages, charts and data of ``../results/`` and ``../CHANGELOG.md`` are copied, and lose their ``../``;
+- any other file or folder of the repository is linked by ``repo_url`` of properdocs.yml, and without one is just named.
 
-A link to something that does not exist is a warning, which fails ``mkdocs build --strict``.
+A link to something that does not exist is a warning, which fails ``properdocs build --strict``.
 """
 
 import logging
@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-LOG = logging.getLogger("mkdocs.plugins.links")
+LOG = logging.getLogger("properdocs.plugins.links")
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = ("CHANGELOG.md", "results/*.md", "results/*.svg", "results/*.json")
 # [text](../target) and ![text](../target), with an anchor or not
@@ -43,8 +43,8 @@ def rewritten(text: str, repository: str | None, missing: list[str]) -> str:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pages, pictures and data from outside docs/."""
-    from mkdocs.structure.files import File
+    """Add the pages, charts and data from outside docs/."""
+    from properdocs.structure.files import File
 
     for name in copied():
         files.append(File.generated(config, name, abs_src_path=str(ROOT / name)))
@@ -52,8 +52,10 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Rewrite the links of a page that leave docs/; a page that is made of results has none."""
-    if page.file.src_uri.startswith(("results/", "machines/")):
+    """Rewrite the links of a page that leave docs/; those of a page of results lead into docs/, which is the site."""
+    if page.file.src_uri.startswith("results/"):
+        return markdown.replace("](../docs/", "](../")
+    if page.file.src_uri.startswith("machines/"):
         return markdown
     missing: list[str] = []
     text = rewritten(markdown, config.get("repo_url"), missing)

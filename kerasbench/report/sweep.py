@@ -10,7 +10,7 @@ from kerasbench.report import charts
 from kerasbench.report.answer import cell, nothing_compared
 from kerasbench.report.sections import Cell, Section, Strong, Table, Words
 from kerasbench.report.warnings import Marks
-from kerasbench.report.words import Names, about, as_given, listed, names, size_along, three_digits
+from kerasbench.report.words import Names, about, as_given, listed, names, percent, size_along, three_digits
 
 
 def title(found: Findings) -> str:
@@ -110,7 +110,7 @@ def _costs(series: SizeSeries, called: Names) -> Iterator[str]:
     for column, cost in series.costs.items():
         if cost.fits and cost.overhead.low > 0 and cost.per_sample.low > 0:
             overhead, sample = (three_digits(part.value) for part in (cost.overhead, cost.per_sample))
-            within = as_given(max(FIT_TOLERANCE, cost.deviation))
+            within = percent(max(FIT_TOLERANCE, cost.deviation))
             cost_of = f"{overhead} ms per step and {sample} ms per sample"
             yield f"{called[column]} takes {cost_of}, at every size within {within}."
         elif not cost.fits:
