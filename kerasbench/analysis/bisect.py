@@ -109,5 +109,5 @@ def probe_of(index: int, found: Versus, case: Case | None) -> Probe:
     if one.withheld:
         why = f"{found.base} differs from itself"
     elif one.ratio.disturbed:
-        why = "other processes disturbed it"
+        why = "other programs disturbed it"
     return Probe(index, one.ratio, control, one.verdict, why, found.effect, one.pair.row.workload.predicts_only)
