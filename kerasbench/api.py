@@ -78,7 +78,7 @@ class Results:
         Raises:
             UsageError: there is nothing to compare.
         """
-        chart = page.chart(self.findings)
+        chart = self.page.chart
         if chart is None:
             raise UsageError("there is nothing to plot: no two configurations were compared, and nothing was swept")
         return svg.Picture(svg.file(chart))

@@ -10,7 +10,6 @@ from kerasbench.report import (
     details,
     explanation,
     generation,
-    markdown,
     race,
     soak,
     sweep,
@@ -18,7 +17,7 @@ from kerasbench.report import (
 )
 from kerasbench.report.command import command
 from kerasbench.report.details import versions_of
-from kerasbench.report.sections import Chart, Code, Page, Section, Strong, Words
+from kerasbench.report.sections import Code, Page, Section, Strong, Words
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import SPELLED, listed, seconds
 from kerasbench.results.record import Record
@@ -77,16 +76,6 @@ def whole(found: Findings) -> Page:
         details.how(found),
     ]
     return Page(title(found), sections)
-
-
-def document(found: Findings, chart: str = "", data: str = "") -> str:
-    """Return the whole page as the markdown of a file; ``chart`` and ``data`` are the names of files beside it."""
-    return markdown.file(whole(found), chart, data)
-
-
-def chart(found: Findings) -> Chart | None:
-    """Return the chart of a page: its first."""
-    return next((section.chart for section in _answers(found, Marks()) if section.chart is not None), None)
 
 
 def title(found: Findings) -> str:

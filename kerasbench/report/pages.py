@@ -80,11 +80,10 @@ def save_report(record: Record, store: Store, unsaved: str = "") -> SavedReport:
 
 
 def _of_run(found: Findings, data: Path) -> dict[Path, str]:
-    chart = page.chart(found)
-    if chart is None:
-        return {tables_file(data): page.document(found, data=data.name)}
-    file = data.with_suffix(CHART)
-    return {file: svg.file(chart), tables_file(data): page.document(found, quote(file.name), data.name)}
+    shown, file, tables = page.whole(found), data.with_suffix(CHART), tables_file(data)
+    if shown.chart is None:
+        return {tables: markdown.file(shown, data=data.name)}
+    return {file: svg.file(shown.chart), tables: markdown.file(shown, quote(file.name), data.name)}
 
 
 def default_places(folder: Path) -> list[Path]:

@@ -289,6 +289,11 @@ class Page:
     sections: Sequence[Section]
 
     @property
+    def chart(self) -> Chart | None:
+        """The first one: that of its file."""
+        return next((section.chart for section in self.sections if section.chart is not None), None)
+
+    @property
     def unfolded(self) -> "Page":
         """What a terminal shows."""
         return Page(self.title, [section for section in self.sections if not section.folded])

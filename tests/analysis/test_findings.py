@@ -12,7 +12,7 @@ from kerasbench.analysis.summary import summarize
 from kerasbench.plan import catalog
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.protocol.measurement import Compiler
-from kerasbench.report import answer, charts, html, page
+from kerasbench.report import answer, charts, html, markdown, page
 from kerasbench.results.record import RaceConfig, SoakConfig
 from kerasbench.results.store import merge
 from tests import made
@@ -30,7 +30,7 @@ def test_a_sweep_s_bootstrap_runs_once_for_tables_terminal_and_figures(monkeypat
 
     monkeypatch.setattr(series, "crossing_interval", counted)
     found = findings(swept(**CROSSING))
-    texts = page.document(found), brief(found), html.document([("here", found)])
+    texts = markdown.file(page.whole(found)), brief(found), html.document([("here", found)])
     assert all("PyTorch overtakes JAX at about batch" in text for text in texts)
     assert charts.curves(found, "")
     assert len(calls) == 1

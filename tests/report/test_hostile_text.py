@@ -16,8 +16,7 @@ from kerasbench.analysis.findings import findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.cli import listing
 from kerasbench.plan.catalog import Entry
-from kerasbench.report import comparisons, html
-from kerasbench.report.page import document
+from kerasbench.report import comparisons, html, markdown, page
 from kerasbench.report.pages import as_csv
 from kerasbench.results.record import Record
 from tests import hostile
@@ -55,7 +54,7 @@ def pages(found: Record, text: str) -> list[str]:
     run = findings(found)
     compared, text = versus.compare([found], [found]), f"{text}z"  # a title is never empty
     return [
-        document(run),
+        markdown.file(page.whole(run)),
         brief(run),
         drawn(comparisons.changes(compared, text, text)),
         drawn(comparisons.side_by_side([(text, run.summary)])),
@@ -63,16 +62,16 @@ def pages(found: Record, text: str) -> list[str]:
     ]
 
 
-def parts(page: str) -> list[str]:
+def parts(text: str) -> list[str]:
     """Return what a markdown reader makes of a page: its slices and their markup, without the texts."""
-    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(page)
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
     return [f"{one.type} {one.tag}" for token in tokens for one in (token, *(token.children or ()))]
 
 
 @cache
 def harmless() -> tuple[list[list[str]], Page]:
     found = record("z")
-    return [parts(page) for page in pages(found, "z")], Page(html.document([("z", findings(found))]))
+    return [parts(text) for text in pages(found, "z")], Page(html.document([("z", findings(found))]))
 
 
 @given(TEXTS)
@@ -87,9 +86,9 @@ def harmless() -> tuple[list[list[str]], Page]:
 def test_no_text_of_a_file_changes_what_a_page_consists_of(text: str) -> None:
     found = record(text)
     known, known_html = harmless()
-    for page, expected in zip(pages(found, text), known, strict=True):
-        assert parts(page) == expected
-        assert all(c.isprintable() or c == "\n" for c in page)
+    for drawn_page, expected in zip(pages(found, text), known, strict=True):
+        assert parts(drawn_page) == expected
+        assert all(c.isprintable() or c == "\n" for c in drawn_page)
     shown = Page(html.document([(text, findings(found))]))
     assert shown.tags == known_html.tags
     assert {name for name, _ in shown.attributes} == {name for name, _ in known_html.attributes}

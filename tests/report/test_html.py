@@ -11,8 +11,7 @@ from kerasbench.host import Machine
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.report import html, page, sections
-from kerasbench.report.page import document
+from kerasbench.report import html, markdown, page, sections
 from kerasbench.report.sections import Section
 from kerasbench.results.record import Record
 from tests import made
@@ -80,7 +79,7 @@ def summary(text: str = "harmless") -> Findings:
 def test_every_line_of_the_markdown_page_is_on_the_page() -> None:
     found = summary()
     seen = Page(html.document([("there", found)])).text
-    lines = [line for line in document(found).splitlines() if line and not line.startswith(("|", "<"))]
+    lines = [line for line in markdown.file(page.whole(found)).splitlines() if line and not line.startswith(("|", "<"))]
     assert len(lines) > 15
     for line in lines:
         text = re.sub(r"^(- |#+ )", "", re.sub(r"\[(.*?)\]\(.*?\)", r"\1", line))

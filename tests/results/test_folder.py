@@ -15,7 +15,7 @@ from kerasbench.analysis.summary import concerns, summarize
 from kerasbench.errors import ResultsError
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column, Options
-from kerasbench.report import page
+from kerasbench.report import markdown, page
 from kerasbench.results import record as run_records
 from kerasbench.results.record import Counted, Record
 from kerasbench.results.store import (
@@ -159,9 +159,9 @@ def test_a_round_that_was_left_open_stays_left_out() -> None:
 def test_the_heading_is_of_one_run_and_says_that_there_are_others() -> None:
     sweep = run(1.0, rounds=12, options=BATCH, effort=SWEEP, day=2)
     several, alone = (merge([run(1.0), other]) for other in (sweep, run(1.0, day=2)))
-    said = page.document(findings(several))
+    said = markdown.file(page.whole(findings(several)))
     assert "2 runs, the last of 2026-01-02" in said and "12 complete rounds" in said
-    assert "2 runs" not in page.document(findings(alone))
+    assert "2 runs" not in markdown.file(page.whole(findings(alone)))
 
 
 def sized(workload: str, day: int, batch: int = 32) -> Record:
