@@ -311,7 +311,7 @@ def same_results(found: Findings) -> tuple[Words, Section | None]:
         "From the same weights on the same batches. Rounding grows from step to step, most with batch normalisation."
     ]
     title = f"Same results? Losses differ by more than {as_given(SAME)} on {count(len(rows), 'workload')}"
-    return f"L{after}: see below.", Section(title, table=table, notes=notes, folded=True)
+    return f"L{after}; the page lists them.", Section(title, table=table, notes=notes, folded=True)
 
 
 # Failures that the parent found out. The cause of an exception says everything already.

@@ -67,7 +67,7 @@ def test_what_the_cause_has_said_is_not_said_again(code: Code, detail: str) -> N
     [
         (2.0001, "All backends computed the same: their losses after the same steps agree to three digits.", False),
         (2.01, "All backends computed the same: their losses after the same steps differ by 0.5 % at most.", False),
-        (2.5, "Losses after the same steps differ by 20 % at most: see below.", True),
+        (2.5, "Losses after the same steps differ by 20 % at most; the page lists them.", True),
     ],
 )
 def test_losses_are_a_sentence_and_a_table_above_one_percent(loss: float, sentence: str, has_table: bool) -> None:
