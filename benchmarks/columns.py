@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from kerasbench.analysis.cases import STEADY, CaseSummary
+from kerasbench.analysis.cases import STEADY, Measured
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.ratios import ratio_of
 from kerasbench.host import load
@@ -24,7 +24,7 @@ from kerasbench.processes.process import Limits
 from kerasbench.protocol.columns import CPU, Device, processors
 from kerasbench.protocol.measurement import Measurement, Slice
 from kerasbench.protocol.requests import Protocol
-from kerasbench.results.record import RunConfig, TrialRecord
+from kerasbench.results.run import RunConfig, Trial
 from kerasbench.runs import sizes, turns
 from kerasbench.runs.rounds import trial_record, trial_request
 
@@ -51,7 +51,7 @@ def chosen(pattern: str) -> list[Selected]:
 
 def blocks(
     columns: list[Column], count: int, protocol: Protocol = STEPS, before: Callable[[], None] = lambda: None
-) -> dict[str, CaseSummary]:
+) -> dict[str, Measured]:
     """Measure so many blocks of all columns and return what each column's trials amount to, by its name.
 
     ``before`` is called before each block.
@@ -62,9 +62,9 @@ def blocks(
 
 def growing(
     columns: list[Column], protocol: Protocol = STEPS, before: Callable[[], None] = lambda: None
-) -> Iterator[dict[str, CaseSummary]]:
+) -> Iterator[dict[str, Measured]]:
     """Measure one block after another; after each, yield what each column's trials amount to by then, by its name."""
-    trials: dict[str, list[tuple[TrialRecord, Measurement]]] = {column.name: [] for column in columns}
+    trials: dict[str, list[tuple[Trial, Measurement]]] = {column.name: [] for column in columns}
     protocols = dict.fromkeys(trials, protocol)
     for index in itertools.count(1):
         before()
@@ -73,7 +73,7 @@ def growing(
             trial = trial_record(column.case(protocols[column.name]), index, outcome, index)
             trials[column.name].append((trial, measured))
             protocols[column.name] = sizes.freeze(protocols[column.name], measured)
-        yield {name: CaseSummary(list(known), None) for name, known in trials.items()}
+        yield {name: Measured(list(known), None) for name, known in trials.items()}
 
 
 def launched(
@@ -122,10 +122,10 @@ def step_ms(column: Column, protocol: Protocol) -> float:
     return measured.training.median_ns / 1e6
 
 
-def by_block(a: CaseSummary, b: CaseSummary) -> list[LogEstimate]:
+def by_block(a: Measured, b: Measured) -> list[LogEstimate]:
     """Return the ratio of the steps of two columns in each block, as if there were no other block."""
     ratios = (
-        ratio_of(CaseSummary([mine], None), CaseSummary([other], None), STEADY, ())
+        ratio_of(Measured([mine], None), Measured([other], None), STEADY, ())
         for mine, other in zip(a.trials, b.trials, strict=True)
     )
     return [found for found in ratios if found is not None]

@@ -14,12 +14,12 @@ import itertools
 from columns import Column, chosen, growing
 
 from kerasbench import backends
-from kerasbench.analysis.cases import STEADY, CaseSummary
+from kerasbench.analysis.cases import STEADY, Measured
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate, Verdict, judge
 from kerasbench.analysis.ratios import ratio_of
 from kerasbench.host.lock import machine_lock
 from kerasbench.plan.catalog import Selected
-from kerasbench.results.record import MAX_ROUNDS, Effort
+from kerasbench.results.run import MAX_ROUNDS, Effort
 from kerasbench.runs import schedule
 
 COPIES = 5
@@ -38,7 +38,7 @@ def study(selected: Selected, backend: str, most: int) -> None:
             return
 
 
-def compared(one: CaseSummary, other: CaseSummary) -> LogEstimate:
+def compared(one: Measured, other: Measured) -> LogEstimate:
     ratio = ratio_of(one, other, STEADY, ())
     assert ratio is not None
     return ratio

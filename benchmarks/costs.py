@@ -13,7 +13,7 @@ from kerasbench.analysis.summary import summarize
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.plan import request
 from kerasbench.report.progress import ConsoleProgress, to_stderr
-from kerasbench.results.record import SWEEP, RunConfig, exactly
+from kerasbench.results.run import SWEEP, RunConfig, exactly
 from kerasbench.runs import run
 from kerasbench.settings import Settings
 

@@ -38,7 +38,7 @@ from kerasbench.environments.interpreters import find
 from kerasbench.events import CycleEnded, Event, TrialEnded
 from kerasbench.plan.request import request
 from kerasbench.protocol.measurement import Measurement
-from kerasbench.results.record import Record
+from kerasbench.results.run import Run
 from kerasbench.runs import cluster
 from kerasbench.runs.run import measured
 from kerasbench.settings import RUN, Settings
@@ -110,7 +110,7 @@ def wait_for(is_so: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
-def measure(scenario: str, cycles: int, folder: Path, processes: list[psutil.Process]) -> Record:
+def measure(scenario: str, cycles: int, folder: Path, processes: list[psutil.Process]) -> Run:
     """Measure. These processes are stopped in the odd cycles of each stage, and run meanwhile and in all the others."""
 
     def on_event(event: Event) -> None:
@@ -130,7 +130,7 @@ def measure(scenario: str, cycles: int, folder: Path, processes: list[psutil.Pro
         return finished.record
 
 
-def awake_over_stopped(record: Record) -> dict[str, list[float]]:
+def awake_over_stopped(record: Run) -> dict[str, list[float]]:
     """Return the logarithms of what neighbouring cycles differ by: of each column's step, and of each ratio."""
     found = defaultdict[str, list[float]](list)
     for row in summarize(record).rows:

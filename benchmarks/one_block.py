@@ -27,7 +27,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from kerasbench.analysis.cases import CaseSummary, Row
+from kerasbench.analysis.cases import Measured, Row
 from kerasbench.analysis.families import Family
 from kerasbench.analysis.ratios import assumed_scatter, by_slices, family_of, ratio_of, spread
 from kerasbench.analysis.summary import summarize
@@ -38,7 +38,7 @@ METRICS = ("train_step_ms", "steady_step_ms", "predict_p50_ms", "predict_batch_p
 LEAST = 4  # blocks
 LEAST_SLICES = 12
 FAR = 1.05
-Pair = tuple[CaseSummary, CaseSummary]
+Pair = tuple[Measured, Measured]
 
 
 def main(files: list[Path], first: int) -> None:
@@ -84,7 +84,7 @@ def say_missed(rows: Sequence[Row]) -> None:
     )
 
 
-def miss(a: CaseSummary, b: CaseSummary, block: int, metric: str) -> float | None:
+def miss(a: Measured, b: Measured, block: int, metric: str) -> float | None:
     """Return by how much the interval of a block misses the ratio of all others, of logarithms; 0 if it holds it."""
     one = ratio_of(of(a, {block}), of(b, {block}), metric, ())
     others = blocks(a, b) - {block}
@@ -94,7 +94,7 @@ def miss(a: CaseSummary, b: CaseSummary, block: int, metric: str) -> float | Non
     return max(0.0, math.log(one.low / rest.value), math.log(rest.value / one.high))
 
 
-def drifted(case: CaseSummary) -> Iterator[float]:
+def drifted(case: Measured) -> Iterator[float]:
     """Return for each trial by how much the second half of its steps took longer or shorter than the first."""
     for _, measurement in case.trials:
         if measurement.training is not None and len(measurement.training.slices) >= LEAST_SLICES:
@@ -114,7 +114,7 @@ def say(family: Family, metric: str, pairs: list[Pair]) -> None:
         )
 
 
-def held(a: CaseSummary, b: CaseSummary, metric: str) -> Iterator[bool]:
+def held(a: Measured, b: Measured, metric: str) -> Iterator[bool]:
     """Tell for each block whether its interval holds the ratio of all others."""
     for block in blocks(a, b):
         off = miss(a, b, block, metric)
@@ -122,17 +122,17 @@ def held(a: CaseSummary, b: CaseSummary, metric: str) -> Iterator[bool]:
             yield off == 0
 
 
-def blocks(a: CaseSummary, b: CaseSummary) -> set[int]:
+def blocks(a: Measured, b: Measured) -> set[int]:
     """Return the blocks that both had."""
     return {trial.block for trial, _ in a.trials} & {trial.block for trial, _ in b.trials}
 
 
-def of(case: CaseSummary, wanted: set[int]) -> CaseSummary:
+def of(case: Measured, wanted: set[int]) -> Measured:
     """Return the case with those blocks alone."""
-    return CaseSummary([one for one in case.trials if one[0].block in wanted], case.failure)
+    return Measured([one for one in case.trials if one[0].block in wanted], case.failure)
 
 
-def differences(a: CaseSummary, b: CaseSummary, halved: Callable[[int, int], bool]) -> Iterator[float]:
+def differences(a: Measured, b: Measured, halved: Callable[[int, int], bool]) -> Iterator[float]:
     """Return for each block by how many standard errors the ratios of its halves differ, of training steps."""
     theirs = {trial.block: measurement for trial, measurement in b.trials}
     for trial, ours in a.trials:

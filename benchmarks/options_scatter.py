@@ -25,7 +25,7 @@ from pathlib import Path
 
 from one_block import METRICS
 
-from kerasbench.analysis.cases import HEADLINE, CaseSummary
+from kerasbench.analysis.cases import HEADLINE, Measured
 from kerasbench.analysis.estimates import t_quantile, variance
 from kerasbench.analysis.families import ASSUMED, Family
 from kerasbench.analysis.ratios import family_of, neighbours, of_blocks
@@ -72,7 +72,7 @@ class Ratio:
         return variance([statistics.fmean(logs) for logs in self.logs]) - explained, len(self.logs) - 1
 
 
-def program(case: CaseSummary) -> tuple[object, ...]:
+def program(case: Measured) -> tuple[object, ...]:
     """Return what was in force of the options that make columns."""
     trial, measurement = case.trials[0]
     resolved = measurement.resolved
@@ -87,7 +87,7 @@ def program(case: CaseSummary) -> tuple[object, ...]:
     return (trial.options.native, *in_force)
 
 
-def kind_of(pair: tuple[CaseSummary, CaseSummary]) -> str:
+def kind_of(pair: tuple[Measured, Measured]) -> str:
     family = family_of(*pair)
     if family is Family.OPTIONS:
         return SAME if program(pair[0]) == program(pair[1]) else OPTIONS

@@ -18,7 +18,7 @@ from columns import Column, chosen, one
 from kerasbench import backends
 from kerasbench.host.lock import machine_lock
 from kerasbench.processes.outcome import Outcome
-from kerasbench.results.record import QUICK
+from kerasbench.results.run import QUICK
 
 NOOP, BY_HAND = (Path(__file__).with_name(name) for name in ("noop.py", "by_hand.py"))
 PAIRS = 5

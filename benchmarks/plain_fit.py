@@ -22,7 +22,7 @@ import medians
 from columns import Column, blocks, chosen
 from in_turns import STEPS_OF_TURN, TURNS
 
-from kerasbench.analysis.cases import HEADLINE, STEADY, CaseSummary
+from kerasbench.analysis.cases import HEADLINE, STEADY, Measured
 from kerasbench.analysis.ratios import ratio_of
 from kerasbench.host.lock import machine_lock
 from kerasbench.protocol.requests import Protocol
@@ -78,7 +78,7 @@ def spread(values: list[float]) -> str:
     return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
 
 
-def compare(what: str, by_hand: dict[str, list[float]], found: dict[str, CaseSummary], shown: str, metric: str) -> None:
+def compare(what: str, by_hand: dict[str, list[float]], found: dict[str, Measured], shown: str, metric: str) -> None:
     """Print a quantity of each backend by hand and in blocks, and the ratios of each two."""
     for name in BACKENDS:
         in_blocks = found[name].values(shown)

@@ -19,7 +19,7 @@ import numpy as np
 from kerasbench.analysis import race
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.families import ASSUMED, TYPICAL_SCATTER, Family
-from kerasbench.results.record import RACE
+from kerasbench.results.run import RACE
 
 BACKENDS, SETTINGS = 3, 4
 MARGIN, LOOKS = 0.05, RACE.max_rounds

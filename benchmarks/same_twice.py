@@ -21,7 +21,7 @@ from columns import STEPS, Column, blocks, by_block, chosen, step_ms
 from disturbers import disturbed, spin
 
 from kerasbench import backends
-from kerasbench.analysis.cases import STEADY, CaseSummary
+from kerasbench.analysis.cases import STEADY, Measured
 from kerasbench.analysis.estimates import Verdict, judge
 from kerasbench.analysis.ratios import ratio_of, spread
 from kerasbench.host.lock import machine_lock
@@ -50,7 +50,7 @@ def study(selected: Selected, backend: str, count: int) -> None:
     say(backend, a, b, sequential)
 
 
-def say(backend: str, a: CaseSummary, b: CaseSummary, sequential: list[float]) -> None:
+def say(backend: str, a: Measured, b: Measured, sequential: list[float]) -> None:
     parts, ratio = spread(a, b, STEADY), ratio_of(a, b, STEADY, ())
     assert parts is not None and ratio is not None and ratio.half_width is not None
     each = [one.log_centre for one in by_block(a, b)]
@@ -66,8 +66,8 @@ def say(backend: str, a: CaseSummary, b: CaseSummary, sequential: list[float]) -
     print(f"  {'':<10} of {len(called)} comparisons of three blocks {sum(called)} called different", flush=True)
 
 
-def few(case: CaseSummary, start: int) -> CaseSummary:
-    return CaseSummary(case.trials[start : start + 3], None)
+def few(case: Measured, start: int) -> Measured:
+    return Measured(case.trials[start : start + 3], None)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import random
 import statistics
 
 from kerasbench.analysis.estimates import Verdict, estimate, judge
-from kerasbench.results.record import DEFAULT
+from kerasbench.results.run import DEFAULT
 from kerasbench.runs import schedule
 
 RUNS = 4_000

@@ -33,7 +33,7 @@ from kerasbench.report import history as report_history
 from kerasbench.report.pages import SavedReport
 from kerasbench.report.sections import Page
 from kerasbench.report.words import case_name, times
-from kerasbench.results.record import Record
+from kerasbench.results.run import Run
 from kerasbench.results.store import load as load_record
 from kerasbench.results.store import merge
 from kerasbench.results.store import records as records_of
@@ -44,7 +44,7 @@ from kerasbench.settings import EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS, Sett
 class Results:
     """The runs of one machine."""
 
-    records: list[Record]  # everything that was measured
+    records: list[Run]  # everything that was measured
     files: SavedReport | None = None  # those of a run that has just been measured
     python: Sequence[str] = ()  # its interpreters, as --python takes them, that no file names
 
@@ -292,7 +292,7 @@ KINDS: dict[str, type[Results]] = {
 }
 
 
-def command_of(record: Record) -> str:
+def command_of(record: Run) -> str:
     """Return which command's run it is, also where it was resumed."""
     config = record.config
     kinds = {EXPLAIN: config.explain, VERSUS: config.versus, FASTEST: config.race, SOAK: config.soak}
@@ -609,7 +609,7 @@ def load(*places: Place) -> Results:
     return Results(records)
 
 
-def _records(places: Sequence[Place]) -> tuple[str, list[Record]]:
+def _records(places: Sequence[Place]) -> tuple[str, list[Run]]:
     """Return the places in words, and their records; without any, those in ``results``."""
     for place in places:
         if not isinstance(place, Place):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import History
 from kerasbench.processes.block import CycleEnded, PhaseEnded, PhaseStarted, Tick, TrialStarted
-from kerasbench.results.record import Record, TrialRecord
+from kerasbench.results.run import Run, Trial
 
 __all__ = ["CycleEnded", "PhaseEnded", "PhaseStarted", "Tick", "TrialStarted"]  # of a block, and told on
 
@@ -34,7 +34,7 @@ class RunStarted:
     """The first trial is about to start. A sweep that goes on with more sizes starts once more."""
 
     plan: Plan
-    record: Record
+    record: Run
     history: History
 
 
@@ -66,7 +66,7 @@ class StepsKnown:
 @dataclass(frozen=True)
 class TrialEnded:
     case: Case
-    trial: TrialRecord
+    trial: Trial
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class RowEnded:
 
 @dataclass(frozen=True)
 class RoundEnded:
-    record: Record
+    record: Run
 
 
 @dataclass(frozen=True)

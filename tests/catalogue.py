@@ -11,7 +11,7 @@ from kerasbench.protocol.columns import Column, Options, Size
 from kerasbench.protocol.measurement import Compiler, Generation, Measurement, Published, Slice, Slices
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Protocol, ProtocolKind
-from kerasbench.results.record import (
+from kerasbench.results.run import (
     INTERRUPTED,
     PUBLISHED,
     QUICK,
@@ -20,27 +20,27 @@ from kerasbench.results.record import (
     Counted,
     Effort,
     RaceConfig,
-    Record,
+    Run,
     SoakConfig,
-    TrialRecord,
+    Trial,
     exactly,
 )
 from kerasbench.results.store import load
 from tests import made
 
-Runs = list[Record]
+Runs = list[Run]
 JAX, TENSORFLOW, TORCH = (Column(backend, "cpu") for backend in ("jax", "tensorflow", "torch"))
 JAX_GPU, TORCH_GPU, TORCH_SECOND_GPU = Column("jax", "gpu"), Column("torch", "gpu"), Column("torch", "gpu:1")
 HERE = "1" * 40  # a commit
 
 
-def run(*trials: TrialRecord, rounds: int = 3, **different: Any) -> Record:
+def run(*trials: Trial, rounds: int = 3, **different: Any) -> Run:
     """A run of them, in which nothing is of this day, this machine or this version."""
     known = {"finished": "2026-01-02T04:05:06Z", "kerasbench": "1.0", "commit": HERE, "machine": {"identifier": "m1"}}
     return made.changed(made.record(*trials, rounds=rounds), **(known | different))
 
 
-def bare(trials: Sequence[TrialRecord], **different: Any) -> list[TrialRecord]:
+def bare(trials: Sequence[Trial], **different: Any) -> list[Trial]:
     """The same trials without their phases, of which the longest runs tell."""
     return [made.changed(one, phases=[], **different) for one in trials]
 
@@ -123,7 +123,7 @@ def prediction_only() -> Runs:
     return [dataclasses.replace(found, scenarios=[found.scenarios[0], *single_rows.scenarios])]
 
 
-def noisy(trials: Sequence[TrialRecord], *signals: Signal) -> list[TrialRecord]:
+def noisy(trials: Sequence[Trial], *signals: Signal) -> list[Trial]:
     """The same trials; the first has these signals."""
     return [dataclasses.replace(trials[0], noise=list(signals)), *trials[1:]]
 
@@ -142,7 +142,7 @@ def stepped(step_ms: float, seed: int) -> Measurement:
 
 
 def sweep() -> Runs:
-    trials: list[TrialRecord] = []
+    trials: list[Trial] = []
     for place, batch in enumerate(BATCHES):
         columns = {JAX: (0.2, 0.5, 3.0, 24.0)[place], TORCH: (1.0, 1.1, 1.7, 6.0)[place]}
         if batch < BATCHES[-1]:
@@ -175,7 +175,7 @@ def versus() -> Runs:
         torch(environment=name, control=again) for name, again in (("old", False), ("new", False), ("old", True))
     )
 
-    def versions(trials: list[TrialRecord]) -> list[TrialRecord]:
+    def versions(trials: list[Trial]) -> list[Trial]:
         """The head has another Keras, and nothing else."""
         keras = {"old": "3.15.0", "new": "3.16.0"}
         return [
@@ -276,7 +276,7 @@ def environments() -> Runs:
     return [run(*bare(made.in_blocks(dict(zip(labelled, (2.0, 2.1, 3.0, 3.3), strict=True)), made.steps)))]
 
 
-def pair(name: str, torch_ms: float = 3.0, rounds: Sequence[int] = (1, 2, 3), **of_torch: Any) -> list[TrialRecord]:
+def pair(name: str, torch_ms: float = 3.0, rounds: Sequence[int] = (1, 2, 3), **of_torch: Any) -> list[Trial]:
     """A row of two backends; of torch's trials something else is told."""
     trials = bare(made.in_blocks({JAX: 2.0, TORCH: torch_ms}, made.steps, rounds, name=name))
     return [made.changed(one, measurement=of_torch) if one.backend == "torch" else one for one in trials]
@@ -290,7 +290,7 @@ def disturbed(share: float, stolen: bool = False) -> Slices:
     return Slices.of([*hit, *slices[len(hit) :]])
 
 
-def warned_rows() -> list[TrialRecord]:
+def warned_rows() -> list[Trial]:
     """A row for each warning of a case or of a row."""
     ten = [Slice(50, 150 * made.MS, cycle, 0, 150 * made.MS, page_faults=60_000) for cycle in range(8)]
     waited = [dataclasses.replace(one, page_faults=0, cpu_ns=one.ns // (4 if one.cycle == 1 else 1)) for one in ten]
@@ -329,7 +329,7 @@ def warned_rows() -> list[TrialRecord]:
     ]
 
 
-def noisy_rows() -> list[TrialRecord]:
+def noisy_rows() -> list[Trial]:
     """A row for each signal of noise of a trial."""
     throttled = made.surroundings(made.state(quota_throttled=1), made.state(quota_throttled=2))
     gpu = made.surroundings(gpu=(Sample(900, ["hw_slowdown"], 90),), neighbours=(4321,))

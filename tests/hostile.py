@@ -16,7 +16,7 @@ from kerasbench.host.nvidia import Sample
 from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.measurement import Latency, Published, Slice, Slices, Throughput
 from kerasbench.report import html, pages
-from kerasbench.results.record import SCHEMA, Counted, Record, RunConfig, TrialRecord
+from kerasbench.results.run import SCHEMA, Counted, Run, RunConfig, Trial
 from tests import made
 from tests.report.table import brief
 
@@ -25,7 +25,7 @@ GPU = Device("cuda", 0, "H200")
 Place = tuple[Any, ...]  # the keys and indexes that lead to a value
 
 
-def record() -> Record:
+def record() -> Run:
     """Return a small run that sets every field of what is measured: three blocks of two columns, and a failure."""
     columns = (("torch", made.CPU, 3.0), ("torch", GPU, 1.0))
     trials = [_trial(number, *column) for number in (1, 2, 3) for column in columns]
@@ -37,7 +37,7 @@ def record() -> Record:
     return dataclasses.replace(whole, machine=machine, noise=noise, finished=whole.started, flops=flops)
 
 
-def compared() -> Record:
+def compared() -> Run:
     """Return a small run of two versions and a control: of a model that is trained, and of one that only predicts."""
     kinds = [Options(environment="old"), Options(environment="new"), Options(environment="old", control=True)]
     found = (made.sliced([2.0, 2.1]), made.predicting())
@@ -51,7 +51,7 @@ def compared() -> Record:
     return dataclasses.replace(made.record(*trials, rounds=3), config=asked)
 
 
-def _trial(number: int, backend: str, device: Device, step_ms: float) -> TrialRecord:
+def _trial(number: int, backend: str, device: Device, step_ms: float) -> Trial:
     found = made.with_parts(steady_ms=step_ms * (1 + number / 1000))
     training, parts = made.trained(found), made.known(made.trained(found).parts)
     slice_, slices = next(iter(training.slices)), Slices.of([Slice(1, made.MS, 0, 0, 1), Slice(1, made.MS, 1, 1, 1)])
@@ -174,7 +174,7 @@ def edited(edits: list[Edit], schema: int = SCHEMA) -> bytes:
     return json.dumps(content).encode()  # which knows whole numbers of any size
 
 
-def draw(found: Record) -> str:
+def draw(found: Run) -> str:
     """Make every page of a run but its plots."""
     known = findings(found)
     return html.document([(found.machine.chip, known)]) + brief(known) + pages.as_csv([known.summary])

@@ -32,7 +32,7 @@ from kerasbench.protocol.measurement import (
 )
 from kerasbench.protocol.messages import Code, Failure, Phase
 from kerasbench.protocol.requests import Sizes
-from kerasbench.results.record import Effort, Record, RunConfig, ScenarioRecord, TrialRecord
+from kerasbench.results.run import Effort, Run, RunConfig, ScenarioFacts, Trial
 from kerasbench.results.store import Store
 
 T = TypeVar("T")
@@ -191,7 +191,7 @@ def predicting(batch_ms: Sequence[float] = (2.0, 2.0), batch: int = 32) -> Measu
     )
 
 
-def untrained(record: Record) -> Record:
+def untrained(record: Run) -> Run:
     """The record, of models that only predict."""
     scenarios = [
         dataclasses.replace(
@@ -240,18 +240,18 @@ def trial(
     noise: tuple[Signal, ...] = (),
     options: Options = DEFAULT,
     device: Device = CPU,
-) -> TrialRecord:
+) -> Trial:
     made = None if failure else found or measurement()
     phases = [Phase("spawn", 0, MS), Phase("import", MS, 4 * MS)]
-    return TrialRecord(
+    return Trial(
         round_index, name, "default", backend, device, 9 * 10**9, phases, made, failure, options, noise=list(noise)
     )
 
 
-def record(*trials: TrialRecord, rounds: int = 1) -> Record:
+def record(*trials: Trial, rounds: int = 1) -> Run:
     names = dict.fromkeys(one.scenario for one in trials)
-    scenarios = [ScenarioRecord(f"hash of {name}", entry(name).description) for name in names]
-    return Record(
+    scenarios = [ScenarioFacts(f"hash of {name}", entry(name).description) for name in names]
+    return Run(
         RunConfig(),
         MACHINE,
         "2026-01-02T03:04:05Z",
@@ -287,7 +287,7 @@ def sliced(
     return dataclasses.replace(made, training=training)
 
 
-def in_block(number: int, found: Measurement, alone: bool = True, **different: Any) -> TrialRecord:
+def in_block(number: int, found: Measurement, alone: bool = True, **different: Any) -> Trial:
     """A trial of that block, which is also its round unless another is given."""
     made = trial(different.pop("round_index", number), found=found, **different)
     return dataclasses.replace(made, block=number, started_alone=alone)
@@ -298,12 +298,12 @@ def by_environment(values: Mapping[str, T]) -> dict[Environment, T]:
     return {Environment.parse(text): value for text, value in values.items()}
 
 
-def in_rounds(*steps_ms: float, overhead_ms: float = 0.0, **different: Any) -> list[TrialRecord]:
+def in_rounds(*steps_ms: float, overhead_ms: float = 0.0, **different: Any) -> list[Trial]:
     """A trial in each round, whose steps take so long."""
     return [trial(index, found=measurement(ms, overhead_ms), **different) for index, ms in enumerate(steps_ms, start=1)]
 
 
-def thrice(step_ms: float, overhead_ms: float = 0.0, **different: Any) -> list[TrialRecord]:
+def thrice(step_ms: float, overhead_ms: float = 0.0, **different: Any) -> list[Trial]:
     """A trial in each of three rounds, which scatter by a thousandth."""
     return in_rounds(*(step_ms * each for each in SCATTER), overhead_ms=overhead_ms, **different)
 
@@ -331,7 +331,7 @@ def estimated(found: Estimate | None) -> Estimate:
     return found
 
 
-def stored(folder: Path, run: Record | None = None) -> Store:
+def stored(folder: Path, run: Run | None = None) -> Store:
     """The files of a run that is over."""
     run = run or record(trial())
     store = Store.create(folder, run.started)
@@ -339,7 +339,7 @@ def stored(folder: Path, run: Record | None = None) -> Store:
     return store
 
 
-def disturbed(one: TrialRecord) -> TrialRecord:
+def disturbed(one: Trial) -> Trial:
     """The same trial, had others used the machine in all its slices."""
     training = trained(known(one.measurement))
     slices, epochs = (
@@ -348,7 +348,7 @@ def disturbed(one: TrialRecord) -> TrialRecord:
     return changed(one, measurement={"training": {"slices": slices, "epochs": epochs}})
 
 
-def described(run: Record, **different: Any) -> Record:
+def described(run: Run, **different: Any) -> Run:
     """The same run, of whose workloads something else is said."""
     scenarios = []
     for one in run.scenarios:
@@ -402,7 +402,7 @@ def in_blocks(
     rounds: Sequence[int] = (1, 2, 3),
     first: int = 0,
     **different: Any,
-) -> list[TrialRecord]:
+) -> list[Trial]:
     """A block of these columns in each round, whose trials have all phases; ``first``: the blocks before these.
 
     ``measure`` is asked for a trial by the time of its step, and by what it scatters by.

@@ -4,14 +4,14 @@ from kerasbench.analysis.breakdown import StepBreakdown
 from kerasbench.analysis.findings import Findings, findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import Column, Options
-from kerasbench.results.record import Record
+from kerasbench.results.run import Run
 from tests import made
 
 BATCHES = (1, 8, 64, 512)
 CROSSING = {"jax": (0.2, 0.5, 3.0, 24.0), "torch": (1.0, 1.1, 1.7, 6.0)}
 
 
-def swept(rounds: int = 3, /, **series: tuple[float, ...]) -> Record:
+def swept(rounds: int = 3, /, **series: tuple[float, ...]) -> Run:
     """Backends by their steps, in ms, at each of BATCHES, give or take a thousandth."""
     trials = [
         made.trial(
@@ -35,7 +35,7 @@ def of_backends(rounds: int = 3, workloads: int = 2, **step_ms: float) -> Findin
     return findings(made.record(*trials, rounds=rounds))
 
 
-def by_turns(first: int, factor: float = 1.0) -> list[Record]:
+def by_turns(first: int, factor: float = 1.0) -> list[Run]:
     """Runs of a side of `compare`, with room for those of the other side between them."""
     runs = [made.record(*made.thrice(2.0 * factor * each), rounds=3) for each in made.SCATTER]
     return [

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from kerasbench.analysis.cases import CaseSummary
+from kerasbench.analysis.cases import Measured
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.families import Priors
 from kerasbench.analysis.ratios import by_rounds
@@ -19,7 +19,7 @@ from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import TrialRequest
-from kerasbench.results.record import Record, TrialRecord
+from kerasbench.results.run import Run, Trial
 from kerasbench.results.store import Store
 from kerasbench.runs import rounds
 from kerasbench.runs.machine import MachineMonitor, Outcomes
@@ -59,7 +59,7 @@ class Quiet(MachineMonitor):
 
 
 def by_round(
-    a: CaseSummary, b: CaseSummary, metric: str, others: Sequence[CaseSummary] = (), priors: Priors | None = None
+    a: Measured, b: Measured, metric: str, others: Sequence[Measured] = (), priors: Priors | None = None
 ) -> LogEstimate | None:
     """In place of analysis.ratios.ratio_of, for trials without slices."""
     return by_rounds(a.by_round(metric), b.by_round(metric), {})
@@ -82,14 +82,14 @@ def execute(
     *,
     events: Events | None = None,
     monitor: MachineMonitor | None = None,
-    carried: Sequence[TrialRecord] = (),
+    carried: Sequence[Trial] = (),
     **different: Any,
-) -> Record:
+) -> Run:
     """Execute a run; ``different`` are further fields of it."""
     if carried:
         different["earlier"] = made.record(*carried)
     named: dict[str, Any] = {"state": made.state(), "in_order": as_planned, "between": by_round} | different
-    return rounds.Run(
+    return rounds.Rounds(
         planned, store, launch, monitor or Quiet(), Events() if events is None else events, **named
     ).execute()
 

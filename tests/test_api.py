@@ -23,13 +23,13 @@ from kerasbench.protocol.columns import Column
 from kerasbench.protocol.requests import Input, ModelConfig
 from kerasbench.report import comparisons
 from kerasbench.report.pages import SavedReport
-from kerasbench.results.record import (
+from kerasbench.results.run import (
     DEFAULT,
     INTERRUPTED,
     PUBLISHED,
     SWEEP,
     RaceConfig,
-    Record,
+    Run,
     RunConfig,
     SoakConfig,
     exactly,
@@ -44,7 +44,7 @@ from tests.analysis.test_versus import ALIKE, SLOWER, record, trials
 from tests.cli.test_reading import stored_by_turns
 
 
-def stored(folder: Path, *step_ms: float, record: Record | None = None) -> Path:
+def stored(folder: Path, *step_ms: float, record: Run | None = None) -> Path:
     run = record or made.record(*made.in_rounds(*step_ms, overhead_ms=10.0), rounds=len(step_ms))
     return made.stored(folder, run).data
 

@@ -30,7 +30,7 @@ from kerasbench.protocol.messages import Code
 from kerasbench.report import console, data, document, history, markdown
 from kerasbench.report.document import Document
 from kerasbench.report.sections import Page
-from kerasbench.results.record import Record
+from kerasbench.results.run import Run
 from tests import catalogue, made
 from tests.analysis.test_bisect import exactly
 
@@ -72,7 +72,7 @@ class Shell:
     def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.folder, self._capsys = folder, capsys
 
-    def store(self, runs: Sequence[Record], folder: str = "results") -> None:
+    def store(self, runs: Sequence[Run], folder: str = "results") -> None:
         for one in runs:
             made.stored(self.folder / folder, one)
 
@@ -242,7 +242,7 @@ def test_they_have_every_field_with_something_in_it(documents: list[Document], o
     assert fields - {said for one in documents for said in filled(one)} == NOT_SAID
 
 
-NOT_SAID = {("Run", "result_file")}  # of results that were read
+NOT_SAID = {("RunFacts", "result_file")}  # of results that were read
 
 
 def own_fields(kind: type) -> list[tuple[str, str]]:

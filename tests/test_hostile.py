@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kerasbench.errors import ResultsError
-from kerasbench.results.record import SCHEMA
+from kerasbench.results.run import SCHEMA
 from kerasbench.results.store import JOURNAL, load
 from tests import hostile
 

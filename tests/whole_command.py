@@ -14,7 +14,7 @@ from typing import Any
 from kerasbench import __main__ as program
 from kerasbench.host import lock
 from kerasbench.plan import request
-from kerasbench.results.record import Effort
+from kerasbench.results.run import Effort
 from kerasbench.runs import run
 
 SHORT: dict[str, Any] = {

@@ -14,7 +14,7 @@ import msgspec
 
 from kerasbench.protocol.measurement import Slice
 from kerasbench.report import document as printed
-from kerasbench.results.record import SCHEMA, Record
+from kerasbench.results.run import SCHEMA, Run
 
 FIELD = re.compile(r"^    (\w+): .*?  # (.*)$", re.MULTILINE)  # a field of a dataclass with a comment
 OF_RESULTS = ("kerasbench.host", "kerasbench.protocol", "kerasbench.results")
@@ -45,7 +45,7 @@ def written(root: type, title: str, types: dict[str, type]) -> str:
 
 def of_results() -> str:
     types = types_of(*OF_RESULTS) | {"Slices": Slice}  # each of its columns has what is a field there
-    return written(Record, f"A kerasbench result file, schema {SCHEMA}", types)
+    return written(Run, f"A kerasbench result file, schema {SCHEMA}", types)
 
 
 def of_json() -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kerasbench.analysis.cases import STEADY, CaseSummary, Row
+from kerasbench.analysis.cases import STEADY, Measured, Row
 from kerasbench.analysis.estimates import Amount, LogEstimate, Verdict, estimate, judge_all, mean_interval
 from kerasbench.analysis.metrics import NS_PER_MS
 from kerasbench.analysis.rankings import BreakEven, believed, break_evens
@@ -79,7 +79,7 @@ def breakdowns(summary: Summary) -> list[StepBreakdown]:
     ]
 
 
-def _with_parts(case: CaseSummary) -> list[tuple[Measurement, Parts]]:
+def _with_parts(case: Measured) -> list[tuple[Measurement, Parts]]:
     """Return the trials that measured the parts of a step: of a full one, which an epoch has to have."""
     known = [(m, m.training.parts) for _, m in case.trials if m.training is not None and m.full_steps_per_epoch]
     return [(m, parts) for m, parts in known if parts is not None]

@@ -20,7 +20,7 @@ from kerasbench.protocol.columns import CPU, IEEE, CaseKey, Column, Size
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.measurement import Measurement, Parity, Resolved, Training
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.results.record import Origin, TrialRecord
+from kerasbench.results.run import Origin, Trial
 from kerasbench.text import label
 
 HEADLINE, STEADY, FIRST_STEP = "train_step_ms", "steady_step_ms", "first_step_ms"
@@ -34,7 +34,7 @@ def headline(size: Size | None) -> str:
     return HEADLINE if size is None else STEADY
 
 
-def headline_of(trials: Iterable[TrialRecord]) -> str:
+def headline_of(trials: Iterable[Trial]) -> str:
     """Return the metric that stands for these trials: of a model that is not trained, a prediction of its batch."""
     for trial in trials:
         if trial.measurement is not None:
@@ -45,16 +45,16 @@ def headline_of(trials: Iterable[TrialRecord]) -> str:
 
 
 @dataclass(frozen=True)
-class CaseSummary:
+class Measured:
     """What a case's trials amount to (see ``summarize_case``)."""
 
-    trials: list[tuple[TrialRecord, Measurement]]
+    trials: list[tuple[Trial, Measurement]]
     failure: Failure | None  # the last one; a case that failed may hold earlier trials
     _known: dict[str, Estimate | None] = field(default_factory=dict, compare=False, repr=False)
     was_ranked: bool | None = None  # what its trials said, where they were dropped (findings.light)
 
     @cached_property
-    def by_block(self) -> dict[int, tuple[TrialRecord, Measurement]]:
+    def by_block(self) -> dict[int, tuple[Trial, Measurement]]:
         """The trials that were measured beside others, by block."""
         return {trial.block: (trial, measurement) for trial, measurement in self.trials if trial.block}
 
@@ -128,7 +128,7 @@ class Row:
 
     scenario: Description
     workload: WorkloadDescription
-    cases: dict[Column, CaseSummary]
+    cases: dict[Column, Measured]
     origin: Origin  # its run
     size: Size | None = None
     own: bool = False  # the scenario is the user's own, not a built-in one of the same name
@@ -161,7 +161,7 @@ class Row:
         return headline(self.size)
 
     def key(self, column: Column) -> CaseKey:
-        """Return what tells a case from all others, as TrialRecord.case does."""
+        """Return what tells a case from all others, as Trial.case does."""
         return CaseKey(self.scenario.name, self.workload.name, column, self.size)
 
     @property
@@ -183,16 +183,16 @@ class Row:
         return deviations(_first_trials(self.cases))
 
 
-def summarize_case(trials: Iterable[TrialRecord]) -> CaseSummary:
+def summarize_case(trials: Iterable[Trial]) -> Measured:
     """Sum up one case's trials. One that ran out of memory beside others counts only where the case has no other."""
     everything = list(trials)
     counting = [trial for trial in everything if not trial.crowded] or everything
     failures = [trial.failure for trial in counting if trial.failure is not None]
     measured = [(trial, trial.measurement) for trial in counting if trial.measurement is not None]
-    return CaseSummary(_with_epochs(measured), failures[-1] if failures else None)
+    return Measured(_with_epochs(measured), failures[-1] if failures else None)
 
 
-def _with_epochs(trials: Sequence[tuple[TrialRecord, Measurement]]) -> list[tuple[TrialRecord, Measurement]]:
+def _with_epochs(trials: Sequence[tuple[Trial, Measurement]]) -> list[tuple[Trial, Measurement]]:
     """Give trials that have left out short epochs those of the newest before them, for the length of a published one.
 
     Only trials leave them out in whose epochs they matter little, and all columns of a block alike: so their slices
@@ -278,7 +278,7 @@ def bounds(device_kind: str, resolved: Resolved, sensitive: Iterable[str] = ()) 
     )
 
 
-def judge_cases(cases: Mapping[Column, CaseSummary]) -> dict[Column, Failure]:
+def judge_cases(cases: Mapping[Column, Measured]) -> dict[Column, Failure]:
     """Return those of a row's cases that compute something else than the others, each with its failure.
 
     The first trial tells: all begin alike, and it alone compares outputs, and losses without random numbers. One that
@@ -287,7 +287,7 @@ def judge_cases(cases: Mapping[Column, CaseSummary]) -> dict[Column, Failure]:
     return judge_parity(_first_trials(cases))
 
 
-def _first_trials(cases: Mapping[Column, CaseSummary]) -> dict[Column, tuple[str, Measurement]]:
+def _first_trials(cases: Mapping[Column, Measured]) -> dict[Column, tuple[str, Measurement]]:
     compared: dict[Column, tuple[str, Measurement]] = {}
     for column, case in cases.items():
         if case.failure is None or case.failure.code is Code.PARITY:

@@ -23,7 +23,7 @@ from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.versus import Versus, versus
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Failure
-from kerasbench.results.record import Record
+from kerasbench.results.run import Run
 
 PACKAGE_FOLDER = Path(__file__).parents[1]
 MS_PER_S = 1000
@@ -246,7 +246,7 @@ class Findings:
         return breakdowns(self.summary)
 
     @property
-    def record(self) -> Record:
+    def record(self) -> Run:
         return self.summary.record
 
     @property
@@ -255,6 +255,6 @@ class Findings:
         return self.summary.record.minimal_effect
 
 
-def findings(record: Record) -> Findings:
+def findings(record: Run) -> Findings:
     """Return what is found in a run."""
     return Findings(summarize(record))

@@ -14,7 +14,7 @@ from kerasbench.analysis.ratios import in_row
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.versus import versus
 from kerasbench.protocol.columns import CaseKey, Column
-from kerasbench.results.record import Record
+from kerasbench.results.run import Run
 from kerasbench.results.store import distinct
 
 
@@ -47,13 +47,13 @@ class Series:
         return f"{self.row} ({self.machine})" if self.machine else self.row
 
 
-def history(records: Sequence[Record]) -> list[Series]:
+def history(records: Sequence[Run]) -> list[Series]:
     """Return the series of each machine's runs, from the oldest run on. What has one point alone is none.
 
     A column is compared with that column of its row which most runs have measured. In a comparison of versions it is
     the head that is compared, with the base.
     """
-    machines: dict[object, list[Record]] = {}
+    machines: dict[object, list[Run]] = {}
     for record in distinct(records):
         machines.setdefault(record.machine.identity, []).append(record)
     return [
@@ -63,7 +63,7 @@ def history(records: Sequence[Record]) -> list[Series]:
     ]
 
 
-def _of_machine(records: Sequence[Record]) -> list[Series]:
+def _of_machine(records: Sequence[Run]) -> list[Series]:
     found: dict[tuple[str, str, str, str], list[Point]] = {}
     summaries = [summarize(record).plain for record in sorted(records, key=lambda record: record.started)]
     references = _references(summaries)

@@ -13,7 +13,7 @@ from kerasbench.protocol.measurement import (
     Latency,
     Measurement,
 )
-from kerasbench.results.record import TrialRecord
+from kerasbench.results.run import Trial
 from kerasbench.results.times import epoch_ns, epoch_overhead_ns, leaves_out, steady_epoch_ns, steady_step_ns, step_ns
 from kerasbench.text import MIB
 
@@ -25,7 +25,7 @@ MIN_CALLS_FOR_P99 = 1_000  # ten calls beyond it
 IMPORT, KERAS = "import", "keras"  # of the backend, of Keras; older files have both in the first
 TRAINING = ("published", "train", "epoch")  # phases
 STARTUP_PHASES = ("spawn", "worker", IMPORT, KERAS, "device")
-Read = Callable[[TrialRecord, Measurement], float | None]
+Read = Callable[[Trial, Measurement], float | None]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Metric:
     sum_up: Callable[[list[float]], Estimate] = estimate
     difference: bool = False  # of two readings, which noise can make negative
 
-    def estimate(self, trials: Sequence[tuple[TrialRecord, Measurement]]) -> Estimate | None:
+    def estimate(self, trials: Sequence[tuple[Trial, Measurement]]) -> Estimate | None:
         """Sum up a case's trials; None where none has a value. One trial has no interval."""
         found = self._found(trials)
         if not found:
@@ -47,11 +47,11 @@ class Metric:
         estimate = self._mean(self._by_sitting(found))
         return estimate if estimate.trials == len(found) else dataclasses.replace(estimate, trials=len(found))
 
-    def counted(self, trials: Sequence[tuple[TrialRecord, Measurement]]) -> list[float]:
+    def counted(self, trials: Sequence[tuple[Trial, Measurement]]) -> list[float]:
         """Return the values of a case: its trials', or one for each sitting where a run had three or more."""
         return self._by_sitting(self._found(trials))
 
-    def _found(self, trials: Sequence[tuple[TrialRecord, Measurement]]) -> list[tuple[int, float]]:
+    def _found(self, trials: Sequence[tuple[Trial, Measurement]]) -> list[tuple[int, float]]:
         read = ((trial.sitting, self.read(trial, measurement)) for trial, measurement in trials)
         return [(sitting, value) for sitting, value in read if value is not None]
 
@@ -96,7 +96,7 @@ def _predict_s(measurement: Measurement) -> float | None:
     return published.predict_ns[-1] / NS_PER_S if published and published.predict_ns else None
 
 
-def _overhead_ms(trial: TrialRecord) -> float | None:
+def _overhead_ms(trial: Trial) -> float | None:
     """Return what the trial's own short epochs say, and nothing where those of an earlier block were taken."""
     return _ms(epoch_overhead_ns(trial.measurement)) if trial.measurement else None
 
@@ -105,12 +105,12 @@ def _ms(ns: float | None) -> float | None:
     return None if ns is None else ns / NS_PER_MS
 
 
-def _phases_ms(trial: TrialRecord, names: tuple[str, ...]) -> float | None:
+def _phases_ms(trial: Trial, names: tuple[str, ...]) -> float | None:
     durations = [phase.duration_ns for phase in trial.phases if phase.name in names]
     return _ms(sum(durations)) if durations else None
 
 
-def _import_ms(trial: TrialRecord) -> float | None:
+def _import_ms(trial: Trial) -> float | None:
     """Return what importing the backend took, where Keras was imported by itself."""
     return _phases_ms(trial, (IMPORT,)) if any(phase.name == KERAS for phase in trial.phases) else None
 
@@ -118,7 +118,7 @@ def _import_ms(trial: TrialRecord) -> float | None:
 def _peak_after(title: str, name: str, phases: tuple[str, ...], on_device: bool = False) -> Metric:
     """Return the metric of the most memory that a process has held, or used of its device, up to the last of these."""
 
-    def read(trial: TrialRecord, measurement: Measurement) -> float | None:
+    def read(trial: Trial, measurement: Measurement) -> float | None:
         ended = [phase for phase in trial.phases if phase.name in phases]
         peaks_bytes = [phase.peak_device_bytes if on_device else phase.peak_rss_bytes for phase in ended]
         return _mib(peaks_bytes[-1]) if peaks_bytes else None
@@ -169,7 +169,7 @@ def _latency(called: str, share: float, least: int = 2) -> Metric:
     if share != MEDIAN:
         title += f", {share * 100:.0f}th percentile"
 
-    def read(trial: TrialRecord, measurement: Measurement) -> float | None:
+    def read(trial: Trial, measurement: Measurement) -> float | None:
         latency = of(measurement)
         if latency is None or len(latency.calls_ns) < least:
             return None
@@ -199,7 +199,7 @@ def _growing(way: str) -> Iterator[Metric]:
     of = generation_of(way)
 
     def metric(name: str, unit: str, title: str, read: Callable[[Growth, int], float]) -> Metric:
-        def of_trial(trial: TrialRecord, measurement: Measurement) -> float | None:
+        def of_trial(trial: Trial, measurement: Measurement) -> float | None:
             found = of(measurement)
             line = typical(found) if found else None
             return read(line, found.batch) if found and line else None
@@ -237,7 +237,7 @@ def _whole(read: Read) -> Read:
     return lambda trial, measurement: read(trial, measurement) if _is_whole(trial, measurement) else None
 
 
-def _is_whole(trial: TrialRecord, measurement: Measurement) -> bool:
+def _is_whole(trial: Trial, measurement: Measurement) -> bool:
     predicts = bool(measurement.prediction) or measurement.throughput is not None
     return predicts or not trial.measures_epochs or leaves_out(measurement, "predict_all")
 

@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from kerasbench.analysis import ratios
-from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, TRAINED_RATE, CaseSummary, Row
+from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, TRAINED_RATE, Measured, Row
 from kerasbench.analysis.estimates import LogEstimate, Prior
 from kerasbench.analysis.metrics import BY_NAME, NS_PER_MS, RATE
 from kerasbench.analysis.rankings import break_even
 from kerasbench.protocol.columns import CPU, Column, Options
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.messages import Failure
-from kerasbench.results.record import RaceConfig, RacePurpose
+from kerasbench.results.run import RaceConfig, RacePurpose
 from kerasbench.settings import BATCH_SIZE
 
 # What earlier runs know of the scatter between blocks is worth so many degrees of freedom. One block has none.
@@ -71,7 +71,7 @@ def interval(logs: Sequence[float], deviation: float) -> LogEstimate:
     return ratios.moderated(logs, Prior(deviation**2, PRIOR_DEGREES, 0))
 
 
-def compare_by(metric: str, cases: Mapping[Column, CaseSummary]) -> Compare[Column]:
+def compare_by(metric: str, cases: Mapping[Column, Measured]) -> Compare[Column]:
     """Return what compares the columns of a race by a metric; of a rate, by the time of a sample."""
 
     def compare(one: Column, other: Column) -> LogEstimate | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TypeVar
 
-from kerasbench.analysis.cases import CaseSummary, Row
+from kerasbench.analysis.cases import Measured, Row
 from kerasbench.analysis.estimates import (
     MIN_TRIALS_FOR_INTERVAL,
     LogEstimate,
@@ -32,14 +32,14 @@ from kerasbench.protocol.measurement import (
     Slices,
     Training,
 )
-from kerasbench.results.record import TrialRecord
+from kerasbench.results.run import Trial
 from kerasbench.results.times import leaves_out
 
 SPEEDS = ("ms", "s", RATE)  # units of what it is known of; memory does not follow the machine's hours
 
 LEAST_UNDISTURBED = 6  # cycles, or half of them all: units that cannot be made shorter have three
 
-MeasuredTrial = tuple[TrialRecord, Measurement]
+MeasuredTrial = tuple[Trial, Measurement]
 Found = TypeVar("Found", Latency, Generation)
 
 
@@ -85,7 +85,7 @@ def _counted(a: Mapping[int, float], b: Mapping[int, float], disturbed: Set[int]
     return left if len(left) >= min(LEAST_UNDISTURBED, math.ceil(len(common) / 2)) else common
 
 
-def by_means(a: CaseSummary, b: CaseSummary) -> float | None:
+def by_means(a: Measured, b: Measured) -> float | None:
     """Return the ratio of two training steps by the means of the slices of which ``ratio_of`` takes medians.
 
     An epoch is a sum, so a long wait counts in it as much as it lasts. None where there is nothing to divide.
@@ -268,7 +268,7 @@ def in_row(row: Row, a: Column, b: Column, metric: str) -> LogEstimate | None:
     return row.ratios[key]
 
 
-def _between_sittings(cases: tuple[CaseSummary, CaseSummary], metric: str, ratio: LogEstimate) -> float:
+def _between_sittings(cases: tuple[Measured, Measured], metric: str, ratio: LogEstimate) -> float:
     """Return by how much the mean of its sittings is assumed to differ from that of many; 0 where three show it.
 
     Sittings count by their blocks, as they do in the ratio.
@@ -285,7 +285,7 @@ def _between_sittings(cases: tuple[CaseSummary, CaseSummary], metric: str, ratio
 
 
 def ratio_of(
-    a: CaseSummary, b: CaseSummary, metric: str, others: Iterable[CaseSummary] = (), priors: Priors | None = None
+    a: Measured, b: Measured, metric: str, others: Iterable[Measured] = (), priors: Priors | None = None
 ) -> LogEstimate | None:
     """Return the ratio a/b of a metric over the blocks that both cases had; None where nothing can be divided.
 
@@ -332,7 +332,7 @@ def _is_enough(ratio: LogEstimate | None) -> bool:
 
 
 def _by_way_of(
-    others: Iterable[CaseSummary], a: CaseSummary, b: CaseSummary, metric: str, least: int, priors: Priors | None
+    others: Iterable[Measured], a: Measured, b: Measured, metric: str, least: int, priors: Priors | None
 ) -> LogEstimate | None:
     """Return a/b as a/c times c/b, of that c of the others that had most blocks with both, and at least so many."""
     products = []
@@ -345,7 +345,7 @@ def _by_way_of(
     return max(products, key=lambda product: product.trials, default=None)
 
 
-def spread(a: CaseSummary, b: CaseSummary, metric: str) -> Spread | None:
+def spread(a: Measured, b: Measured, metric: str) -> Spread | None:
     """Return where the scatter of a ratio comes from; None for fewer than two blocks, or where they have no slices."""
     blocks = of_blocks((a, b), metric)
     errors = [one.error for one in blocks if one.error is not None]
@@ -355,7 +355,7 @@ def spread(a: CaseSummary, b: CaseSummary, metric: str) -> Spread | None:
     return Spread(math.sqrt(within), math.sqrt(max(0.0, variance([one.log for one in blocks]) - within)))
 
 
-def in_common(a: CaseSummary, b: CaseSummary) -> list[tuple[MeasuredTrial, MeasuredTrial]]:
+def in_common(a: Measured, b: Measured) -> list[tuple[MeasuredTrial, MeasuredTrial]]:
     """Return the trials of each block that both cases had."""
     others = b.by_block
     return [(own, others[block]) for block, own in a.by_block.items() if block in others]
@@ -436,20 +436,20 @@ def _over_sittings(sittings: Sequence[Sequence[BlockRatio]], scatter: float, pri
     return over_blocks([one for blocks in sittings for one in blocks], scatter, prior)
 
 
-def family_of(a: CaseSummary, b: CaseSummary) -> Family:
+def family_of(a: Measured, b: Measured) -> Family:
     """Return the family of the ratio of two cases that have trials."""
     (first, _), (second, _) = a.trials[0], b.trials[0]
     return Family.of(first.column, second.column)
 
 
-def assumed_scatter(a: CaseSummary, b: CaseSummary, metric: str) -> float:
+def assumed_scatter(a: Measured, b: Measured, metric: str) -> float:
     """Return by how much the ratio of these two is assumed to differ from block to block."""
     return ASSUMED[family_of(a, b)].between_blocks(a.trials[0][0].backend, metric)
 
 
-def priors_of(rows: Sequence[Iterable[CaseSummary]]) -> Priors:
+def priors_of(rows: Sequence[Iterable[Measured]]) -> Priors:
     """Return how the ratios of a run's rows scatter from block to block."""
-    pairs: dict[Family, list[tuple[CaseSummary, CaseSummary]]] = {family: [] for family in Family}
+    pairs: dict[Family, list[tuple[Measured, Measured]]] = {family: [] for family in Family}
     for pair in (pair for cases in rows for pair in neighbours(cases)):
         pairs[family_of(*pair)].append(pair)
 
@@ -465,17 +465,17 @@ def priors_of(rows: Sequence[Iterable[CaseSummary]]) -> Priors:
     return prior
 
 
-def of_blocks(pair: tuple[CaseSummary, CaseSummary], metric: str) -> list[BlockRatio]:
+def of_blocks(pair: tuple[Measured, Measured], metric: str) -> list[BlockRatio]:
     """Return the ratio of two cases in each block that both had."""
     return _blocks(in_common(*pair), metric)
 
 
-def neighbours(cases: Iterable[CaseSummary]) -> list[tuple[CaseSummary, CaseSummary]]:
+def neighbours(cases: Iterable[Measured]) -> list[tuple[Measured, Measured]]:
     """Return the pairs of a row whose ratios do not follow from each other: each case with one before it.
 
     That is the first of those that have most in common with it.
     """
-    pairs, before = [], list[CaseSummary]()
+    pairs, before = [], list[Measured]()
     for case in cases:
         if case.failure is None and case.trials:
             if before:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import TypeVar
 
-from kerasbench.analysis.cases import CaseSummary, Noted, Row, judge_cases, summarize_case
+from kerasbench.analysis.cases import Measured, Noted, Row, judge_cases, summarize_case
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.rankings import Ranking, rank, sittings
 from kerasbench.analysis.ratios import priors_of
@@ -15,7 +15,7 @@ from kerasbench.host.noise import SCATTER_WARN, WarningKind
 from kerasbench.protocol.columns import CPU, Column, Size
 from kerasbench.protocol.measurement import CALLS, GENERATIONS, Compiler, Measurement
 from kerasbench.protocol.messages import Failure
-from kerasbench.results.record import Group, Record, TrialRecord, completed_rounds
+from kerasbench.results.run import Group, Run, Trial, completed_rounds
 from kerasbench.text import count, percent
 
 T = TypeVar("T")
@@ -28,7 +28,7 @@ class Summary:
     ``columns`` are those of the tables: not the controls, which repeat one of them.
     """
 
-    record: Record
+    record: Run
     columns: list[Column]
     rows: list[Row]
     rankings: list[Ranking]
@@ -55,7 +55,7 @@ class Summary:
         return dataclasses.replace(self, rows=list(compress(self.rows, chosen)), rankings=rankings)
 
     @property
-    def cases(self) -> Iterator[tuple[Row, Column, CaseSummary]]:
+    def cases(self) -> Iterator[tuple[Row, Column, Measured]]:
         """Every case, with its row and its column."""
         return ((row, column, case) for row in self.rows for column, case in row.cases.items())
 
@@ -64,7 +64,7 @@ class Summary:
         return [(row, column, case.failure) for row, column, case in self.cases if case.failure is not None]
 
 
-def summarize(record: Record) -> Summary:
+def summarize(record: Run) -> Summary:
     """Sum up a run."""
     record = _without_open_round(record)
     shown = {trial.column for trial in record.trials if not trial.options.control}
@@ -98,12 +98,12 @@ def _with_priors(rows: Sequence[Row]) -> list[Row]:
     return [dataclasses.replace(row, priors=priors[row.run]) for row in rows]
 
 
-def _without_open_round(record: Record) -> Record:
+def _without_open_round(record: Run) -> Run:
     """Leave out what a round that was not completed has measured, unless there is no other.
 
     Where columns took turns, each row has as many rounds as it needed.
     """
-    rows: dict[tuple[object, ...], list[TrialRecord]] = {}
+    rows: dict[tuple[object, ...], list[Trial]] = {}
     for trial in record.trials:
         rows.setdefault(_row_of(record, trial), []).append(trial)
     completed = {}
@@ -120,14 +120,14 @@ def _without_open_round(record: Record) -> Record:
     return dataclasses.replace(record, trials=counting)
 
 
-def _row_of(record: Record, trial: TrialRecord) -> tuple[object, ...]:
+def _row_of(record: Run, trial: Trial) -> tuple[object, ...]:
     pair = trial.column.paired if record.origin(trial.group).in_pairs else None
     return (trial.scenario, trial.workload, trial.options.size, pair)
 
 
-def _cases(record: Record, scenario: str, workload: str) -> list[tuple[Size | None, dict[Column, CaseSummary]]]:
+def _cases(record: Run, scenario: str, workload: str) -> list[tuple[Size | None, dict[Column, Measured]]]:
     """Return the cases of a workload by column, for each size; those that compute something else have failed."""
-    grouped: dict[Size | None, dict[Column, list[TrialRecord]]] = {}
+    grouped: dict[Size | None, dict[Column, list[Trial]]] = {}
     for trial in record.trials:
         if (trial.scenario, trial.workload) == (scenario, workload):
             grouped.setdefault(trial.options.size, {}).setdefault(trial.column, []).append(trial)
@@ -135,7 +135,7 @@ def _cases(record: Record, scenario: str, workload: str) -> list[tuple[Size | No
     for size, by_column in sorted(grouped.items(), key=lambda item: item[0].order if item[0] else (0, 0.0)):
         cases = {column: summarize_case(trials) for column, trials in _in_order(by_column)}
         for column, failure in judge_cases(cases).items():
-            cases[column] = CaseSummary(cases[column].trials, failure)
+            cases[column] = Measured(cases[column].trials, failure)
         rows.append((size, cases))
     return rows
 
@@ -144,7 +144,7 @@ def _in_order(by_column: Mapping[Column, T]) -> list[tuple[Column, T]]:
     return sorted(by_column.items(), key=lambda item: item[0].order)
 
 
-def _terms(record: Record) -> dict[Column, list[str]]:
+def _terms(record: Run) -> dict[Column, list[str]]:
     """Return the settings in force of each configuration, as the children found them: all different ones."""
     terms: dict[Column, dict[str, None]] = {}
     has_images = any(scenario.description.kind not in WITHOUT_IMAGES for scenario in record.scenarios)
@@ -158,7 +158,7 @@ def _terms(record: Record) -> dict[Column, list[str]]:
 WITHOUT_IMAGES = ("dense", "recurrent", "transformer")  # kinds of models to which the order of channels is nothing
 
 
-def _terms_of(trial: TrialRecord, measurement: Measurement, has_images: bool) -> list[str]:
+def _terms_of(trial: Trial, measurement: Measurement, has_images: bool) -> list[str]:
     """Return the settings of one trial that apply; its CPU cores where they were chosen, because some share a core."""
     resolved = measurement.resolved
     computed = " and ".join(resolved.compute_dtypes)
@@ -336,7 +336,7 @@ def _is_unjudged(row: Row, column: Column) -> bool:
     return bool(steady and trials and others) and all(measurement.parity is None for _, measurement in trials)
 
 
-def idle_slices(case: CaseSummary) -> tuple[int, int]:
+def idle_slices(case: Measured) -> tuple[int, int]:
     """Return how many slices of a column used much less of the processors than its others, and of how many."""
     columns = [measurement.slices for _, measurement in case.trials]
     times = [both for slices in columns for both in zip(slices.cpu_ns or (), slices.ns, strict=False)]
@@ -345,7 +345,7 @@ def idle_slices(case: CaseSummary) -> tuple[int, int]:
     return sum(share < IDLE_SHARE * usual for share in shares), len(shares)
 
 
-def slower_by_subnormals(case: CaseSummary) -> float:
+def slower_by_subnormals(case: Measured) -> float:
     """Return by about what share of it a step becomes longer, where subnormal numbers are kept; 0: not known to."""
     found = [0.0]
     for _, measurement in case.trials:
@@ -356,7 +356,7 @@ def slower_by_subnormals(case: CaseSummary) -> float:
     return max(found)
 
 
-def page_faults(case: CaseSummary) -> tuple[float, float]:
+def page_faults(case: Measured) -> tuple[float, float]:
     """Return how many pages of memory a step (or epoch) takes from the system, and about what share of its time."""
     trained = [measurement.training for _, measurement in case.trials if measurement.training is not None]
     counted = [training.slices for training in trained if training.slices.page_faults]

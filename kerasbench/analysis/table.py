@@ -10,7 +10,7 @@ from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.ratios import in_row
 from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import Column, Size
-from kerasbench.results.record import Record
+from kerasbench.results.run import Run
 
 MEASURED = "ok"
 
@@ -63,7 +63,7 @@ def observations(summaries: Iterable[Summary]) -> list[Observation]:
     ]
 
 
-def _of_case(record: Record, row: Row, column: Column, ranking: Ranking) -> Iterator[Observation]:
+def _of_case(record: Run, row: Row, column: Column, ranking: Ranking) -> Iterator[Observation]:
     case, size = row.cases[column], row.size or Size()
     versions = case.trials[0][1].resolved.versions if case.trials else {}
     empty = Observation(

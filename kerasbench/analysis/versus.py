@@ -31,7 +31,7 @@ from kerasbench.errors import Undecided
 from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import DataKind, ProtocolKind
-from kerasbench.results.record import Record
+from kerasbench.results.run import Run
 from kerasbench.results.store import distinct, merge
 from kerasbench.text import count
 
@@ -326,7 +326,7 @@ class RunComparison:
         raise Undecided(f"nothing could be judged, so this is no pass: {why}; kerasbench versus measures two versions")
 
 
-def compare(old: Sequence[Record], new: Sequence[Record]) -> RunComparison:
+def compare(old: Sequence[Run], new: Sequence[Run]) -> RunComparison:
     """Compare what stands for every case, a training step or a prediction, over the runs of each side.
 
     By Welch's interval on logarithms.
@@ -375,7 +375,7 @@ class _Side:
     failed: dict[CaseKey, Failure] = field(default_factory=dict)
 
 
-def _side(records: Sequence[Record]) -> _Side:
+def _side(records: Sequence[Run]) -> _Side:
     records = distinct(records)
     shown = merge(records)
     side = _Side(shown.minimal_effect)
@@ -393,7 +393,7 @@ def _side(records: Sequence[Record]) -> _Side:
     return side
 
 
-def _measured(record: Record) -> Iterator[tuple[CaseKey, _Measured]]:
+def _measured(record: Run) -> Iterator[tuple[CaseKey, _Measured]]:
     """Yield the cases of a run that were measured; a control is the column that it repeats."""
     scenarios = {one.description.name: one for one in record.scenarios}
     for row, column, case in summarize(record).cases:

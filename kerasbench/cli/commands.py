@@ -188,7 +188,7 @@ def _print_data(data: dict[str, Any]) -> None:
 def _finish_machines(machines: "Machines") -> int:
     """Say where each machine's records are, and how to go on, and return the exit code."""
     from kerasbench.protocol.requests import ModelConfig
-    from kerasbench.results.record import INTERRUPTED
+    from kerasbench.results.run import INTERRUPTED
 
     for name, file in machines.data.items():
         print(f"{name}: {file}", file=sys.stderr)

@@ -31,7 +31,7 @@ from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
 from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, SOAK_TURNS, Protocol, counts_epochs, too_few_executions
-from kerasbench.results.record import MAX_COLUMNS, Counted, Effort, RaceConfig, RunConfig
+from kerasbench.results.run import MAX_COLUMNS, Counted, Effort, RaceConfig, RunConfig
 from kerasbench.settings import BATCH_SIZE
 
 DOCTOR = "python -m kerasbench doctor shows what each backend finds, and what is wrong"

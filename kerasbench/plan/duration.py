@@ -19,7 +19,7 @@ from kerasbench.host import Machine
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.protocol.columns import CaseKey
 from kerasbench.protocol.requests import ProtocolKind
-from kerasbench.results.record import Record, TrialRecord
+from kerasbench.results.run import Run, Trial
 from kerasbench.results.store import records
 
 RECENT = 3  # trials of a case that tell how long another takes: its first ones measure more
@@ -92,7 +92,7 @@ def run_scatter(summary: Summary, family: Family, source: str = "") -> RunScatte
     return RunScatter(between, borrowed, source)
 
 
-def _newest(folder: Path, machine: Machine, kind: ProtocolKind) -> Iterator[tuple[Path, Record]]:
+def _newest(folder: Path, machine: Machine, kind: ProtocolKind) -> Iterator[tuple[Path, Run]]:
     """Read the newest result files of a folder that are of this machine and protocol, the newest first."""
     with suppress(ResultsError):  # there are none
         newest = islice(records(folder, lambda unread: None, newest_first=True), LOOKED_AT)
@@ -170,7 +170,7 @@ class Eta:
         self._rounds: Counter[CaseKey] = Counter()
         self._over: set[CaseKey] = set()
 
-    def carried(self, record: Record) -> int:
+    def carried(self, record: Run) -> int:
         """Count the trials that a run begins with, because it goes on with another one; return how many there are."""
         cases = {case.key: case for case in self._cases}
         known = [trial for trial in record.trials if trial.round and trial.case in cases]
@@ -182,7 +182,7 @@ class Eta:
         """Take in how long a block of these will take, by their first steps."""
         self._foreseen_s.update({case.key: block_s / len(cases) for case in cases})
 
-    def ended(self, case: Case, trial: TrialRecord) -> None:
+    def ended(self, case: Case, trial: Trial) -> None:
         own_ns = trial.own_ns
         if trial.block and not trial.started_alone:  # its start and warm-ups are those of the others, too
             own_ns = min(own_ns, trial.wall_ns // sum(other.row == case.row for other in self._cases))

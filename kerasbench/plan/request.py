@@ -22,7 +22,7 @@ from kerasbench.processes import variables
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.columns import DTYPES, Device, Environment, Fp32, Malloc, Options, Size, parse_label
 from kerasbench.protocol.requests import STRUCTURE, DataKind, Input, ModelConfig, ProtocolKind, fitting
-from kerasbench.results.record import (
+from kerasbench.results.run import (
     DEFAULT,
     MAX_ROUNDS,
     PUBLISHED,

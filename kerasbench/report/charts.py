@@ -31,7 +31,7 @@ from kerasbench.report.sections import (
     Piece,
 )
 from kerasbench.report.words import duration, multiple, names, percent, place_of, span, timed_in, times, took
-from kerasbench.results.record import Record
+from kerasbench.results.run import Run
 from kerasbench.text import MIB, count, whole_gib
 
 # Okabe and Ito's palette, without black and yellow: people who are colour-blind can tell these colours apart, on white
@@ -75,7 +75,7 @@ def looks_of(backends: Sequence[str]) -> list[Look]:
     return result
 
 
-def where(record: Record) -> str:
+def where(record: Run) -> str:
     """Return the machine and the date, as a caption says them."""
     machine = record.machine
     parts = [machine.chip, count(machine.cores, "logical CPU"), whole_gib(machine.memory_bytes), *machine.gpus]

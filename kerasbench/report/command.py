@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from kerasbench.analysis.estimates import MINIMAL_EFFECT
 from kerasbench.protocol.columns import DEFAULT, Options
-from kerasbench.results.record import (
+from kerasbench.results.run import (
     PUBLISHED,
     QUICK,
     RACE,

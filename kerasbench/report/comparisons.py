@@ -38,7 +38,7 @@ from kerasbench.report.words import (
     times,
     took,
 )
-from kerasbench.results.record import Record
+from kerasbench.results.run import Run
 from kerasbench.text import NOTHING, blanked, count
 
 DECIDED = (Verdict.FASTER, Verdict.SLOWER)
@@ -241,7 +241,7 @@ def versions(found: Findings) -> Iterator[Section]:
             yield Section(_overall(versus), chart=chart, table=table, notes=notes, lines=lines)
 
 
-def _chart(found: Versus, record: Record) -> BarChart | None:
+def _chart(found: Versus, record: Run) -> BarChart | None:
     """Return a bar for each case: the time with the head, relative to the base."""
     if not found.headlines:
         return None

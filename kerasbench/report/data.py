@@ -21,36 +21,36 @@ from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import DEFAULT, CaseKey, Column
 from kerasbench.protocol.messages import Failure
 from kerasbench.report.document import (
-    Advice,
-    Case,
+    Advised,
     Configuration,
-    Crossover,
     Document,
     Failed,
-    Fastest,
-    Machine,
-    Point,
+    HistoricRatio,
+    MachineFacts,
+    OfCase,
+    Overtaking,
     Ratio,
     Result,
-    Run,
+    RunFacts,
     Search,
     Trend,
     Tried,
     Warned,
+    Winner,
 )
 from kerasbench.report.race import to_write
-from kerasbench.results.record import Record, TrialRecord
+from kerasbench.results.run import Run, Trial
 from kerasbench.settings import EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS
 from kerasbench.text import count
 
 COMPARE, HISTORY, BISECT = "compare", "history", "bisect"
 
 
-def of_run(findings: Findings, records: Sequence[Record], file: Path | None = None) -> Document:
+def of_run(findings: Findings, records: Sequence[Run], file: Path | None = None) -> Document:
     """Return what was measured, and what follows from it."""
     here = findings.record.machine
     runs = [
-        Run(
+        RunFacts(
             started=record.started,
             finished=record.finished,
             rounds=record.rounds_completed,
@@ -63,7 +63,7 @@ def of_run(findings: Findings, records: Sequence[Record], file: Path | None = No
     ]
     return Document(
         command=_command(findings),
-        machine=Machine(
+        machine=MachineFacts(
             chip=here.chip,
             cores=here.cores,
             memory_bytes=here.memory_bytes,
@@ -106,7 +106,7 @@ def of_sides(summaries: Sequence[tuple[str, Summary]]) -> Document:
 def of_history(history: Sequence[Series]) -> Document:
     """Return every ratio in every run."""
     points = [
-        Point(
+        HistoricRatio(
             **_of_key(point.case),
             over=_configuration(point.over),
             metric=point.metric,
@@ -130,7 +130,7 @@ def of_search(bisection: Bisection, versions: Sequence[str], case: CaseKey | Non
         versions=list(versions),
         last_fast=versions[bisection.fast] if is_found or bisection.fast else None,
         first_slow=versions[bisection.slow] if is_found else None,
-        case=Case(**_of_key(case)) if case else None,
+        case=OfCase(**_of_key(case)) if case else None,
         tried=[
             _tried(probe, versions[probe.index]) for probe in sorted(bisection.probes, key=lambda probe: probe.index)
         ],
@@ -344,12 +344,12 @@ def _of_controls(findings: Findings) -> Iterator[_Pair]:
             yield _Pair(again, ranking.control.column, row.headline, ranking.control.ratio, is_control=True)
 
 
-def _fastest(findings: Findings) -> Iterator[Fastest]:
+def _fastest(findings: Findings) -> Iterator[Winner]:
     for row, ranking, fastest in _ranked(findings):
         clearly = ranking.proven and ranking.first is not None
-        yield Fastest(**_of_key(row.key(fastest)), metric=row.headline, clearly=clearly)
+        yield Winner(**_of_key(row.key(fastest)), metric=row.headline, clearly=clearly)
     for race in findings.races:
-        yield Fastest(
+        yield Winner(
             **_of_key(race.row.key(race.leader)),
             metric=race.metric,
             clearly=race.is_over,
@@ -379,7 +379,7 @@ def _warnings(summary: Summary) -> Iterator[Warned]:
         yield from _signals(row, trials)
 
 
-def _signals(row: Row, trials: Sequence[TrialRecord]) -> Iterator[Warned]:
+def _signals(row: Row, trials: Sequence[Trial]) -> Iterator[Warned]:
     """Yield what disturbed a row's trials: each signal once, with the reason of one that had it worst."""
     for name in dict.fromkeys(signal.name for trial in trials for signal in trial.noise):
         had = [(trial, signal) for trial in trials for signal in trial.noise if signal.name == name]
@@ -406,12 +406,12 @@ def _warned(kind: str, row: Row | None, columns: Sequence[Column], detail: str) 
     )
 
 
-def _crossovers(findings: Findings) -> Iterator[Crossover]:
+def _crossovers(findings: Findings) -> Iterator[Overtaking]:
     for series in findings.sweeps:
         row = next(iter(series.rows.values()))
         for crossing in (crossing for duel in series.duels for crossing in duel.crossings):
             low, high = crossing.interval or (None, None)
-            yield Crossover(
+            yield Overtaking(
                 scenario=row.scenario.name,
                 workload=row.workload.name,
                 axis=series.axis,
@@ -423,10 +423,10 @@ def _crossovers(findings: Findings) -> Iterator[Crossover]:
             )
 
 
-def _advice(breakdowns: Sequence[StepBreakdown]) -> Iterator[Advice]:
+def _advice(breakdowns: Sequence[StepBreakdown]) -> Iterator[Advised]:
     for breakdown in breakdowns:
         for advice in breakdown.advice:
-            yield Advice(
+            yield Advised(
                 **_of_key(breakdown.row.key(breakdown.column)),
                 what=advice.what,
                 instead=_configuration(advice.column),

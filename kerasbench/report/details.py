@@ -29,7 +29,7 @@ from kerasbench.report.words import (
     took,
     with_range,
 )
-from kerasbench.results.record import Record
+from kerasbench.results.run import Run
 from kerasbench.results.store import Merged
 from kerasbench.text import blanked, count, printable
 
@@ -488,7 +488,7 @@ def _passed_through(summary: Summary) -> Iterator[Words]:
         yield f"Variables of the shell that were passed through (--keep-env): {'; '.join(each)}."
 
 
-def versions_of(record: Record) -> dict[str, dict[str, list[Column]]]:
+def versions_of(record: Run) -> dict[str, dict[str, list[Column]]]:
     """Return which configurations had which version of each package."""
     columns: dict[str, dict[str, list[Column]]] = {}
     for trial in record.trials:
@@ -497,7 +497,7 @@ def versions_of(record: Record) -> dict[str, dict[str, list[Column]]]:
     return columns
 
 
-def _versions(record: Record) -> Iterator[Words]:
+def _versions(record: Run) -> Iterator[Words]:
     """Yield all versions that the children had; which configuration had which, where interpreters have labels."""
     columns = versions_of(record)
     labelled = any(trial.options.environment for trial in record.trials)

@@ -22,7 +22,7 @@ class Configuration:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class OfCase:
     """A workload on a configuration."""
 
     scenario: str
@@ -33,7 +33,7 @@ class Case:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Result(Case):
+class Result(OfCase):
     """A number of a case."""
 
     metric: str  # its name says the unit: train_step_ms
@@ -49,7 +49,7 @@ class Result(Case):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ratio(Case):
+class Ratio(OfCase):
     """How many times as much the configuration takes as another one."""
 
     over: Configuration  # the other one; of `compare` the same, in the older results
@@ -66,7 +66,7 @@ class Ratio(Case):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fastest(Case):
+class Winner(OfCase):
     """The configuration that is fastest on a workload."""
 
     metric: str
@@ -76,7 +76,7 @@ class Fastest(Case):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Failed(Case):
+class Failed(OfCase):
     """A case that has no result."""
 
     code: str
@@ -101,7 +101,7 @@ class Warned:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crossover:
+class Overtaking:
     """Where one configuration overtakes another as a size grows."""
 
     scenario: str
@@ -115,7 +115,7 @@ class Crossover:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Advice(Case):
+class Advised(OfCase):
     """What would make a case faster, as `explain` has measured it."""
 
     what: str  # a larger batch, jit, another device, or prepared data
@@ -127,7 +127,7 @@ class Advice(Case):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trend(Case):
+class Trend(OfCase):
     """What became of a case while it went on for minutes. A unit is a step, an epoch or a prediction."""
 
     minutes: float
@@ -142,7 +142,7 @@ class Trend(Case):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point(Ratio):
+class HistoricRatio(Ratio):
     """A ratio in one of several runs."""
 
     started: str
@@ -172,12 +172,12 @@ class Search:
     versions: list[str]  # from good to bad
     last_fast: str | None  # of what is known
     first_slow: str | None  # where it is found
-    case: Case | None  # that was followed; its configuration without a version
+    case: OfCase | None  # that was followed; its configuration without a version
     tried: list[Tried]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine:
+class MachineFacts:
     """Where it was measured."""
 
     chip: str
@@ -189,7 +189,7 @@ class Machine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class RunFacts:
     """One run: what `kerasbench` measured from its start to its end."""
 
     started: str
@@ -207,17 +207,17 @@ class Document:
 
     schema: int = SCHEMA
     command: str
-    machine: Machine | None = None
-    runs: list[Run] = field(default_factory=list)
-    fastest: list[Fastest] = field(default_factory=list)
+    machine: MachineFacts | None = None
+    runs: list[RunFacts] = field(default_factory=list)
+    fastest: list[Winner] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
     ratios: list[Ratio] = field(default_factory=list)
     failures: list[Failed] = field(default_factory=list)
     warnings: list[Warned] = field(default_factory=list)
-    crossovers: list[Crossover] = field(default_factory=list)
-    advice: list[Advice] = field(default_factory=list)
+    crossovers: list[Overtaking] = field(default_factory=list)
+    advice: list[Advised] = field(default_factory=list)
     trends: list[Trend] = field(default_factory=list)
-    history: list[Point] = field(default_factory=list)
+    history: list[HistoricRatio] = field(default_factory=list)
     search: Search | None = None
 
     def to_data(self) -> dict[str, Any]:

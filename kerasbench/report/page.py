@@ -20,7 +20,7 @@ from kerasbench.report.details import versions_of
 from kerasbench.report.sections import Code, Page, Section, Strong, Words
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import SPELLED, listed, seconds
-from kerasbench.results.record import Record
+from kerasbench.results.run import Run
 from kerasbench.results.store import Merged
 from kerasbench.text import blanked, count, whole_gib
 from kerasbench.text import seconds as moment
@@ -156,7 +156,7 @@ def head(found: Findings) -> list[Words]:
     return [*lines, [Code(command(record.config)), f" · {_date(record.started)}{took}, {how_many}"]]
 
 
-def _lasted_s(record: Record) -> float:
+def _lasted_s(record: Run) -> float:
     try:
         return moment(record.finished) - moment(record.started)
     except ValueError:  # it has not finished, or its file says something else

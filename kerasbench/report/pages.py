@@ -24,7 +24,7 @@ from kerasbench.report.answer import in_brief, title
 from kerasbench.report.comparisons import brief, of_machines
 from kerasbench.report.sections import Chart, Page
 from kerasbench.report.words import names
-from kerasbench.results.record import INTERRUPTED, Group, Record
+from kerasbench.results.run import INTERRUPTED, Group, Run
 from kerasbench.results.store import (
     JOURNAL,
     Rank,
@@ -66,7 +66,7 @@ class SavedReport:
         return journal if journal.exists() else self.data
 
 
-def save_report(record: Record, store: Store, unsaved: str = "") -> SavedReport:
+def save_report(record: Run, store: Store, unsaved: str = "") -> SavedReport:
     """Save a run's page and its chart beside its data; ``unsaved`` says why there is none."""
     found = findings(record)  # once: the page and the chart share what it takes to compute
     pages = {} if unsaved else _of_run(found, store.data)
@@ -94,7 +94,7 @@ def default_places(folder: Path) -> list[Path]:
     return [folder / "results", *(file for file in candidates if MARKER.search(_text(file) or ""))]
 
 
-def among(places: Sequence[Path], tell: Tell = refuse_damaged) -> Iterator[tuple[Path, Record]]:
+def among(places: Sequence[Path], tell: Tell = refuse_damaged) -> Iterator[tuple[Path, Run]]:
     """Read the result files among the places."""
     for place in places:
         if place.suffix != ".md":
@@ -124,7 +124,7 @@ def _of_data(place: Path, tell: Tell, quoted_runs: dict[Path, Findings | None]) 
     pages: dict[Path, str] = {}
     machines: dict[object, _MachineIndex] = {}
 
-    def drawn() -> Iterator[Record]:  # one at a time: a hundred long runs at once would not fit into memory
+    def drawn() -> Iterator[Run]:  # one at a time: a hundred long runs at once would not fit into memory
         for data, record in records(place, tell):
             found = findings(record)
             pages.update(_of_run(found, data))
@@ -151,7 +151,7 @@ EXPLANATION = (
 )
 
 
-def plain(record: Record) -> Iterator[Record]:
+def plain(record: Run) -> Iterator[Run]:
     """Yield a run that says which backend is fastest, with its default configurations alone."""
     config = record.config
     if not (config.versus or config.race or config.soak or config.explain):

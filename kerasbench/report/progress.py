@@ -40,7 +40,7 @@ from kerasbench.protocol.messages import FIRST_STEP, Phase
 from kerasbench.protocol.requests import counts_epochs
 from kerasbench.report import answer, comparisons
 from kerasbench.report.words import as_given, duration, listed, names, percent, seconds, three_digits, times
-from kerasbench.results.record import RaceConfig, Record, TrialRecord
+from kerasbench.results.run import RaceConfig, Run, Trial
 from kerasbench.scenario import is_named, is_saved
 from kerasbench.text import blanked, count, whole_gib
 
@@ -355,7 +355,7 @@ class ConsoleProgress:
             self._step.stop()
             self._step = None
 
-    def _start_run(self, planned: Plan, record: Record, history: History) -> None:
+    def _start_run(self, planned: Plan, record: Run, history: History) -> None:
         self._planned, self._effect = planned, record.minimal_effect
         self._eta = Eta(planned, history.trial_s)
         self._done = self._eta.carried(record)
@@ -373,7 +373,7 @@ class ConsoleProgress:
         self._eta.foreseen(cases, spent_s + left_s)
         self._say(foresight(steps_ns, spent_s, left_s))
 
-    def _end_trial(self, case: Case, trial: TrialRecord) -> None:
+    def _end_trial(self, case: Case, trial: Trial) -> None:
         if self._block is not None:
             self._ratios[self._block.row] += [self._block.ratios] if self._block.ratios else []
             self._block, self._bar.lines = None, ()
@@ -394,7 +394,7 @@ class ConsoleProgress:
             self._bar.update(self._task, total=self._eta.trials)
             self._say(f"{cases[0].row_label}: done, because {reason}")
 
-    def _end_round(self, record: Record) -> None:
+    def _end_round(self, record: Run) -> None:
         """Say what is known so far, where another round follows."""
         if record.stopped_because:
             return
@@ -519,7 +519,7 @@ def _sight(found_after: Mapping[int, float], scatter: RunScatter) -> str:
     return f"This run can detect differences of about {seen}, judging by {source}."
 
 
-def _outcome(trial: TrialRecord) -> str:
+def _outcome(trial: Trial) -> str:
     """Return how long a step took, and what makes that unreliable; or why there is no measurement."""
     if trial.measurement is None:
         assert trial.failure is not None

@@ -26,16 +26,16 @@ from kerasbench.host import FIT
 from kerasbench.protocol.columns import DEFAULT, CaseKey
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import Measurement
-from kerasbench.results.record import (
+from kerasbench.results.run import (
     MAX_COLUMNS,
     MAX_ROUNDS,
     SCHEMA,
     Counted,
     Group,
     Origin,
-    Record,
-    ScenarioRecord,
-    TrialRecord,
+    Run,
+    ScenarioFacts,
+    Trial,
 )
 from kerasbench.results.times import step_ns
 from kerasbench.text import complain
@@ -75,7 +75,7 @@ class Store:
                 f"{folder}: results cannot be written here: {error.strerror}; choose another with --results DIR"
             ) from None
 
-    def begin(self, record: Record) -> None:
+    def begin(self, record: Run) -> None:
         """Write the journal as the run now stands, in place of what it held; raise ResultsError if the disk refuses."""
         header = dataclasses.replace(record, trials=[])
         replace(self.journal, b"".join(_line(one) for one in (header, *record.trials)))
@@ -91,7 +91,7 @@ class Store:
         if self._held:
             self._held.close()
 
-    def add(self, trials: Sequence[TrialRecord]) -> None:
+    def add(self, trials: Sequence[Trial]) -> None:
         """Append the trials of a block to the journal in one write; raise ResultsError if the disk refuses."""
         try:
             with self.journal.open("ab") as stream:
@@ -103,7 +103,7 @@ class Store:
                 f"{self.journal}: cannot be written: {error.strerror}; all before this block is kept"
             ) from None
 
-    def finish(self, record: Record) -> None:
+    def finish(self, record: Run) -> None:
         """Put the data file in the journal's place; raise ResultsError where the disk refuses, and keep the journal."""
         replace(self.data, _line(record))
         self.journal.unlink(missing_ok=True)
@@ -190,7 +190,7 @@ def is_named_by_a_run(file: Path) -> bool:
     return STAMP.fullmatch(file.name.partition(".")[0]) is not None
 
 
-def load(file: Path) -> Record:
+def load(file: Path) -> Run:
     """Read a result file, or the journal of a run that is not over.
 
     Raises:
@@ -202,7 +202,7 @@ def load(file: Path) -> Record:
             record = _from_journal(content, file)
         else:
             _require_schema(content, file)
-            record = msgspec.json.decode(content, type=Record)
+            record = msgspec.json.decode(content, type=Run)
     except OSError as error:
         raise ResultsError(f"{file}: cannot be read: {error.strerror}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -214,35 +214,35 @@ def load(file: Path) -> Record:
     return record
 
 
-def read_header(line: bytes) -> Record:
+def read_header(line: bytes) -> Run:
     """Return a run without its trials, as another machine sends it; raise ResultsError for what cannot be one."""
-    record = _decoded(line, Record)
+    record = _decoded(line, Run)
     _refuse(record)
     return record
 
 
-def read_trial(line: bytes, record: Record) -> TrialRecord:
+def read_trial(line: bytes, record: Run) -> Trial:
     """Return a trial of a run, as another machine sends it; raise ResultsError for what cannot be one."""
-    trial = _decoded(line, TrialRecord)
+    trial = _decoded(line, Trial)
     _refuse(dataclasses.replace(record, trials=[trial]))
     return trial
 
 
 def _decoded(line: bytes, kind: type[T]) -> T:
     try:
-        if kind is Record:
+        if kind is Run:
             _require_schema(line, Path("it"))
         return msgspec.json.decode(line, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ResultsError(f"not what kerasbench writes: {error}") from None
 
 
-def _refuse(record: Record) -> None:
+def _refuse(record: Run) -> None:
     if problem := next(_problems(record), ""):
         raise ResultsError(f"not what kerasbench writes: {problem}")
 
 
-def as_json(records: Sequence[Record]) -> str:
+def as_json(records: Sequence[Run]) -> str:
     """Return runs as one JSON array, in which no character moves a terminal's cursor or turns its text around."""
     text = msgspec.json.format(msgspec.json.encode(list(records)), indent=1).decode()
     return NOT_PLAIN.sub(lambda match: match[0] if match[0].isprintable() else json.dumps(match[0])[1:-1], text)
@@ -263,17 +263,17 @@ def _require_schema(content: bytes, file: Path) -> None:
         raise ResultsError(f"{file}: written by {age} kerasbench (schema {schema}, not {SCHEMA}); {advice}")
 
 
-def _from_journal(content: bytes, file: Path) -> Record:
+def _from_journal(content: bytes, file: Path) -> Run:
     """Put the lines together; a last line that was cut off in the middle is of the block in flight, which is lost."""
     whole_lines = (line for line in io.BytesIO(content) if line.endswith(b"\n"))
     first = next(whole_lines, b"")
     _require_schema(first, file)
-    record = msgspec.json.decode(first, type=Record)
-    trials = [msgspec.json.decode(line, type=TrialRecord) for line in whole_lines]
+    record = msgspec.json.decode(first, type=Run)
+    trials = [msgspec.json.decode(line, type=Trial) for line in whole_lines]
     return dataclasses.replace(record, trials=trials, rounds_completed=_complete_rounds(trials, record.cases))
 
 
-def _complete_rounds(trials: list[TrialRecord], cases: int) -> int:
+def _complete_rounds(trials: list[Trial], cases: int) -> int:
     """Return how many rounds are complete: the last one may not be. ``cases`` were planned.
 
     It is complete where it has every case of the round before that has not failed. A row that is decided takes part in
@@ -319,7 +319,7 @@ ZERO_OR_MORE = "wall_ns epoch_steps full_steps_per_epoch operations peak_rss_byt
 LEAST = dict.fromkeys(ONE_OR_MORE.split(), 1) | dict.fromkeys(ZERO_OR_MORE.split(), 0) | {"width": 1e-9}
 
 
-def _problems(record: Record) -> Iterator[str]:
+def _problems(record: Run) -> Iterator[str]:
     """Yield what cannot be in a record."""
     for index, trial in enumerate(record.trials, start=1):
         for problem in _problems_of_trial(trial):
@@ -340,7 +340,7 @@ def _problems(record: Record) -> Iterator[str]:
     yield from _unfit_words(record)
 
 
-def _unfit_words(record: Record) -> Iterator[str]:
+def _unfit_words(record: Run) -> Iterator[str]:
     """Yield the texts that cannot be what they should."""
     if not _is_time(record.started):  # files are named after it
         yield f"its start, {record.started[:SHOWN]!r}, is not a time"
@@ -359,7 +359,7 @@ def _is_time(text: str) -> bool:
         return False
 
 
-def _problems_of_trial(trial: TrialRecord) -> Iterator[str]:
+def _problems_of_trial(trial: Trial) -> Iterator[str]:
     measured = trial.measurement
     if (measured is None) == (trial.failure is None):
         yield "a trial has either a measurement or a failure"
@@ -449,7 +449,7 @@ def say_passed_over(unread: UnreadableFile) -> None:
     complain(f"{unread.why}; skipped")
 
 
-def records(place: Path, tell: Tell = refuse_damaged, newest_first: bool = False) -> Iterator[tuple[Path, Record]]:
+def records(place: Path, tell: Tell = refuse_damaged, newest_first: bool = False) -> Iterator[tuple[Path, Run]]:
     """Read the result files of a folder one by one, oldest first, or the one file that is named.
 
     ``tell`` gets what cannot be read in a folder. Where nothing can be read, ResultsError is raised.
@@ -474,9 +474,9 @@ def records(place: Path, tell: Tell = refuse_damaged, newest_first: bool = False
         )
 
 
-def distinct(records: Iterable[Record]) -> list[Record]:
+def distinct(records: Iterable[Run]) -> list[Run]:
     """Return each run once: of its copies, and of what was superseded when it was resumed, what went furthest."""
-    furthest: dict[object, Record] = {}
+    furthest: dict[object, Run] = {}
     for record in records:
         run = (record.machine.identity, record.started, *record.config.versus)
         furthest[run] = max(furthest.get(run, record), record, key=lambda one: (len(one.resumed), len(one.trials)))
@@ -486,7 +486,7 @@ def distinct(records: Iterable[Record]) -> list[Record]:
 Rank = tuple[bool, bool, bool, str]
 
 
-def rank(record: Record, group: Group) -> Rank:
+def rank(record: Run, group: Group) -> Rank:
     """Return the rank of a run among those that measured a group: the group is taken from the one with the highest.
 
     What counts is, in this order: the group's own protocol, a run of its own (not an explanation, a comparison of
@@ -500,7 +500,7 @@ def rank(record: Record, group: Group) -> Rank:
 
 
 @dataclass
-class Merged(Record):
+class Merged(Run):
     """Groups of several runs as one record. Its own fields are those of the newest of them."""
 
     origins: dict[Group, Origin] = field(default_factory=dict)
@@ -510,7 +510,7 @@ class Merged(Record):
         return self.origins[group]
 
 
-def merge(records: Sequence[Record]) -> Record:
+def merge(records: Sequence[Run]) -> Run:
     """Return one record of one machine's runs, of which there is one at least (see ``merge_by_machine``)."""
     machine = _Machine(records[0])
     for record in records:
@@ -518,7 +518,7 @@ def merge(records: Sequence[Record]) -> Record:
     return machine.merged()
 
 
-def merge_by_machine(records: Iterable[Record]) -> list[Record]:
+def merge_by_machine(records: Iterable[Run]) -> list[Run]:
     """Return one record for each machine: each group is that of the run with the highest ``rank``.
 
     A group is taken whole from one run, because its cases were paired there round by round. A run that nothing is taken
@@ -530,17 +530,17 @@ def merge_by_machine(records: Iterable[Record]) -> list[Record]:
     return [machine.merged() for machine in machines.values()]
 
 
-Share = tuple[Record, set[Group]]  # a run, and what is taken from it
+Share = tuple[Run, set[Group]]  # a run, and what is taken from it
 
 
 @dataclass
 class _Machine:
     """The runs of one machine that something is taken from."""
 
-    newest: Record
-    best: dict[Group, tuple[Rank, Record]] = field(default_factory=dict)
+    newest: Run
+    best: dict[Group, tuple[Rank, Run]] = field(default_factory=dict)
 
-    def add(self, record: Record) -> None:
+    def add(self, record: Run) -> None:
         if record.started > self.newest.started:
             self.newest = record
         for group in dict.fromkeys(trial.group for trial in record.trials):
@@ -548,14 +548,14 @@ class _Machine:
             if group not in self.best or own > self.best[group][0]:
                 self.best[group] = own, record
 
-    def merged(self) -> Record:
+    def merged(self) -> Run:
         taken: dict[int, Share] = {}
         for group, (_, record) in self.best.items():
             taken.setdefault(id(record), (record, set()))[1].add(group)
         shares = sorted(taken.values(), key=lambda share: share[0].started, reverse=True) or [(self.newest, set())]
         newest = shares[0][0]
         return Merged(
-            **{each.name: getattr(newest, each.name) for each in dataclasses.fields(Record)}
+            **{each.name: getattr(newest, each.name) for each in dataclasses.fields(Run)}
             | {
                 "scenarios": _scenarios(shares),
                 "trials": [trial for record, groups in shares for trial in record.trials if trial.group in groups],
@@ -578,13 +578,13 @@ def _flops(shares: Sequence[Share]) -> list[Counted]:
     return list(flops.values())
 
 
-def _scenarios(shares: Sequence[Share]) -> list[ScenarioRecord]:
+def _scenarios(shares: Sequence[Share]) -> list[ScenarioFacts]:
     """Return the scenarios that something is taken of, as the newest run has them, each workload as its own run has it.
 
     A run of a saved model describes the one size that it measured, and a scenario's file may have lost a workload
     since.
     """
-    newest: dict[str, ScenarioRecord] = {}
+    newest: dict[str, ScenarioFacts] = {}
     workloads: dict[str, dict[str, WorkloadDescription]] = {}
     for record, groups in shares:
         taken = {(group.scenario, group.workload) for group in groups}

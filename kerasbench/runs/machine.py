@@ -14,7 +14,7 @@ from kerasbench.processes.outcome import Outcome, shown
 from kerasbench.processes.process import available_bytes
 from kerasbench.protocol.columns import CUDA, GPU, Device, cuda_visibility
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.results.record import TrialRecord
+from kerasbench.results.run import Trial
 
 # What a child may come to whose peak is not known: of a framework, rows and activations; and of each parameter, which
 # has a gradient, moments and copies.
@@ -152,7 +152,7 @@ class MachineMonitor:
             )
         return checked, seen
 
-    def judge(self, trial: TrialRecord, seen: Surroundings) -> TrialRecord:
+    def judge(self, trial: Trial, seen: Surroundings) -> Trial:
         """Return a trial with what surrounded it, and the signals of noise in that and in its slices."""
         card = trial.device.label
         clocks_mhz = (self._top_clocks_mhz.get(card), top_clock(seen.gpu or []))

@@ -32,7 +32,7 @@ from kerasbench.processes import variables
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results import store as results_store
 from kerasbench.results.code import all_measuring_code
-from kerasbench.results.record import INTERRUPTED, Carried, Record, RunConfig, TrialRecord
+from kerasbench.results.run import INTERRUPTED, Carried, Run, RunConfig, Trial
 from kerasbench.results.store import JOURNAL, MAX_FILE_BYTES, Store, is_held, load, records
 from kerasbench.runs.resume import executed
 from kerasbench.runs.share import MOST_LINE_BYTES, SILENCE_S, Ask, Hello, Line, Order, Word, carried, lines
@@ -187,7 +187,7 @@ class Share:
     hello: Hello | None = None
     skew_s: float = 0.0  # how much its clock is ahead
     store: Store | None = None
-    header: Record | None = None  # the run without its trials
+    header: Run | None = None  # the run without its trials
     trials: int = 0
     cause: str = ""  # why it did not measure to its end
     is_done: bool = False  # all of it is on the disk here
@@ -198,7 +198,7 @@ class Share:
     _next: int = 0
     _bytes: int = 0
     _awaited: int = 0  # trials that it had when it began
-    _known: list[TrialRecord] = field(default_factory=list)
+    _known: list[Trial] = field(default_factory=list)
     _began: bool = False  # the journal has its first lines
 
     @property
@@ -280,7 +280,7 @@ class Share:
         if not self._awaited:
             self._restart()
 
-    def _read(self, header: bytes) -> Record:
+    def _read(self, header: bytes) -> Run:
         """Return a run without its trials; raise ResultsError where it executes, or lets in, what nobody has asked for.
 
         ``--resume`` goes by what a run says of itself.
@@ -299,7 +299,7 @@ class Share:
         self.store.hold()
         self.trials, self._known, self._awaited, self._began = len(self._known), [], 0, True
 
-    def _keep(self, trial: TrialRecord) -> None:
+    def _keep(self, trial: Trial) -> None:
         assert self.store is not None
         if self._awaited:
             self._known.append(trial)
@@ -309,7 +309,7 @@ class Share:
         self.store.add([trial])
         self.trials += 1
 
-    def _begun(self) -> Record:
+    def _begun(self) -> Run:
         if self.header is None:
             raise ResultsError("it sent a trial before its run")
         return self.header
@@ -510,13 +510,13 @@ def _python(host: str, hosts: Sequence[str], given: Sequence[str]) -> tuple[str,
     return runner, [f"{name}={path}" for name, path in own.items()]
 
 
-def _interrupted(folder: Path, hosts: Sequence[str], longer: bool) -> dict[str, tuple[Path, Record]]:
+def _interrupted(folder: Path, hosts: Sequence[str], longer: bool) -> dict[str, tuple[Path, Run]]:
     """Return the newest run of each of these machines, of those where it did not finish.
 
     Raises:
         ResultsError: there is none.
     """
-    newest: dict[str, tuple[Path, Record]] = {}
+    newest: dict[str, tuple[Path, Run]] = {}
     gone = ""
     for file, record in records(folder, newest_first=True) if folder.is_dir() else ():
         if request.is_gone(record.config.scenarios):

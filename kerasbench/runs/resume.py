@@ -20,11 +20,11 @@ from kerasbench.protocol.columns import Column, Size
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.code import measuring_code
-from kerasbench.results.record import (
-    Record,
+from kerasbench.results.run import (
     ResumeConfig,
-    ScenarioRecord,
-    TrialRecord,
+    Run,
+    ScenarioFacts,
+    Trial,
     completed_rounds,
 )
 from kerasbench.results.store import is_held, records
@@ -39,7 +39,7 @@ class Interrupted:
     """A run that ended before it had enough, and the file that holds it."""
 
     file: Path
-    record: Record
+    record: Run
 
 
 def find(folder: Path, here: Machine, longer: bool = False) -> Interrupted:
@@ -110,7 +110,7 @@ def executed(scenarios: Sequence[str], config: ModelConfig) -> tuple[set[str], s
     return {os.path.abspath(file) for file in catalog.own_files(scenarios)}, custom, config.trust
 
 
-def carry(record: Record, planned: Plan, probes: Probes) -> tuple[list[TrialRecord], list[TrialRecord]]:
+def carry(record: Run, planned: Plan, probes: Probes) -> tuple[list[Trial], list[Trial]]:
     """Split a run's trials into those that count as the new plan's, and those that do not.
 
     A trial counts where what defines its case is the same: the source of the scenario and of a baseline, the workload,
@@ -122,12 +122,12 @@ def carry(record: Record, planned: Plan, probes: Probes) -> tuple[list[TrialReco
     scenarios = {scenario.description.name: scenario for scenario in record.scenarios}
     cut = _cut_soaks(record)
 
-    def counts(trial: TrialRecord) -> bool:
+    def counts(trial: Trial) -> bool:
         case = cases.get(trial.case)
         if case is None or case.device != trial.device or trial.block in cut:
             return False
         entry = case.selected.entry
-        now, then = ScenarioRecord(entry.file_hash, entry.description, entry.baselines), scenarios[trial.scenario]
+        now, then = ScenarioFacts(entry.file_hash, entry.description, entry.baselines), scenarios[trial.scenario]
         native = trial.options.native
         same_source = then.source(trial.backend, native) == now.source(trial.backend, native)
         same_code = trial.code == measuring_code(trial.column)
@@ -140,7 +140,7 @@ def carry(record: Record, planned: Plan, probes: Probes) -> tuple[list[TrialReco
     return [trial for trial in tried if trial in whole], [trial for trial in tried if trial not in whole]
 
 
-def _cut_soaks(record: Record) -> set[int]:
+def _cut_soaks(record: Run) -> set[int]:
     """Return the blocks of a soak that an interruption has cut short: their column did not go on for its minutes.
 
     The control rests most of the time, and what has failed has ended by itself.
@@ -155,7 +155,7 @@ def _cut_soaks(record: Record) -> set[int]:
     }
 
 
-def _same_versions(trial: TrialRecord, probe: ProbeReport | Failure | None) -> bool:
+def _same_versions(trial: Trial, probe: ProbeReport | Failure | None) -> bool:
     """Tell whether a trial ran with the versions that are there now; a failed one reported none, and counts."""
     if trial.measurement is None:
         return True
@@ -166,9 +166,7 @@ def _same_versions(trial: TrialRecord, probe: ProbeReport | Failure | None) -> b
     return all(ran.get(name) == version for name, version in present.items())
 
 
-def _whole(
-    row: OpenRow, counting: Sequence[TrialRecord], tried: Sequence[TrialRecord], of_race: int | None
-) -> list[TrialRecord]:
+def _whole(row: OpenRow, counting: Sequence[Trial], tried: Sequence[Trial], of_race: int | None) -> list[Trial]:
     """Return a row's trials of its whole rounds; and what was given up without a block, which stays so.
 
     That a case computes something else than the others is forgotten where a trial of the row no longer counts.
@@ -180,7 +178,7 @@ def _whole(
     return [trial for trial in own if trial.round <= last or not trial.block]
 
 
-def as_started(planned: Plan, record: Record) -> Plan:
+def as_started(planned: Plan, record: Run) -> Plan:
     """Return the plan of a run that goes on: without the columns of a backend that was installed only since.
 
     Of a sweep that has its further sizes, each size that was started has those columns that were tried there. The
@@ -202,7 +200,7 @@ def as_started(planned: Plan, record: Record) -> Plan:
     return dataclasses.replace(planned, cases=cases, warnings=warnings)
 
 
-def refine(planned: Plan, record: Record, spent_s: float, execute: Callable[[Plan, Record], Record]) -> Record:
+def refine(planned: Plan, record: Run, spent_s: float, execute: Callable[[Plan, Run], Run]) -> Run:
     """Go on with more sizes where a sweep wants them, and return the record of all."""
     plan = finer(planned, record, spent_s)
     if plan is None:
@@ -215,7 +213,7 @@ def refine(planned: Plan, record: Record, spent_s: float, execute: Callable[[Pla
         return record
 
 
-def finer(planned: Plan, record: Record, spent_s: float) -> Plan | None:
+def finer(planned: Plan, record: Run, spent_s: float) -> Plan | None:
     """Return the plan with more sizes, measured where it matters: on the two columns of each crossing.
 
     None where that was not asked for, the run was interrupted or quick, nothing crosses significantly, or --budget has
@@ -271,7 +269,7 @@ def more_sizes(summary: Summary) -> dict[Size, set[Column]]:
     return dict(sorted(found.items(), key=lambda item: item[0].order))
 
 
-def joined(first: Record, second: Record) -> Record:
+def joined(first: Run, second: Run) -> Run:
     """Return the record of both parts, which is one run to its reader; an interruption takes no round of the first."""
     last = second if second.unfinished else first
     config = dataclasses.replace(second.config, effort=last.config.effort)

@@ -46,13 +46,13 @@ from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest
 from kerasbench.results.code import measuring_code
-from kerasbench.results.record import (
+from kerasbench.results.run import (
     INTERRUPTED,
     UNWRITTEN,
-    Record,
+    Run,
     RunConfig,
-    ScenarioRecord,
-    TrialRecord,
+    ScenarioFacts,
+    Trial,
     completed_rounds,
 )
 from kerasbench.results.store import Store
@@ -72,17 +72,17 @@ from kerasbench.scenario import is_saved
 SITTING_ENDS_S = 3_600.0  # after so long the machine may be another: what else it does, how warm it is
 
 
-def new_record(planned: Plan, state: MachineState) -> Record:
+def new_record(planned: Plan, state: MachineState) -> Run:
     """Return the record of a run of which nothing has been measured yet."""
     cases = [*planned.cases, *(case for case, _ in planned.absent)]
     entries = {id(case.selected.entry): case.selected.entry for case in cases}.values()
-    return Record(
+    return Run(
         config=planned.config,
         machine=planned.machine,
         started=text.now(),
         minimal_effect=minimal_effect(state.on_battery is True),
         scenarios=[
-            ScenarioRecord(entry.file_hash, entry.description, entry.baselines, entry.suite) for entry in entries
+            ScenarioFacts(entry.file_hash, entry.description, entry.baselines, entry.suite) for entry in entries
         ],
         cases=len(planned.cases),
         trials=[trial_record(case, 0, Outcome([], 0, failure=failure)) for case, failure in planned.absent],
@@ -98,7 +98,7 @@ def limit_on(device: Device, threads: int | None, planned: Plan, state: MachineS
     return load.limit_of(device, threads, state.busy_share, planned.machine.cores, processors())
 
 
-def resumed_record(earlier: Record, new: Record) -> Record:
+def resumed_record(earlier: Run, new: Run) -> Run:
     """Return a run's record where it goes on with an earlier one: it started when that one did."""
     return dataclasses.replace(
         new,
@@ -111,7 +111,7 @@ def resumed_record(earlier: Record, new: Record) -> Record:
     )
 
 
-def sitting(record: Record, now_s: float, booted_s: float) -> int:
+def sitting(record: Run, now_s: float, booted_s: float) -> int:
     """Return the number of the sitting in which a run starts now or goes on: both times in s since 1970."""
     measured = [trial for trial in record.trials if trial.measurement]
     if not measured:
@@ -142,9 +142,9 @@ def trial_request(case: Case, protocol: Protocol, config: RunConfig, caches: str
     )
 
 
-def trial_record(case: Case, index: int, outcome: Outcome, block: int = 0, beside_others: bool = False) -> TrialRecord:
+def trial_record(case: Case, index: int, outcome: Outcome, block: int = 0, beside_others: bool = False) -> Trial:
     """Return a trial's record in this round and block, without what surrounded it."""
-    return TrialRecord(
+    return Trial(
         round=index,
         scenario=case.selected.entry.name,
         workload=case.selected.workload.name,
@@ -189,7 +189,7 @@ def _may_be_crowded(outcome: Outcome, device_kind: str) -> bool:
     return failure.code is Code.OOM or (device_kind == GPU and not outcome.had_turn)
 
 
-def not_tried(case: Case, larger: Case, failure: Failure, index: int) -> TrialRecord:
+def not_tried(case: Case, larger: Case, failure: Failure, index: int) -> Trial:
     """Return the record of a larger size than the one at which a case of a sweep ran out of memory."""
     size = case.options.size.label.replace("=", " ") if case.options.size else ""
     skipped = Failure(Code.OOM, f"not tried: out of memory at {size}", failure.remedy)
@@ -254,7 +254,7 @@ SAVED_SHARE = 0.75
 
 
 @dataclass
-class Run:
+class Rounds:
     """One run of a plan."""
 
     planned: Plan
@@ -263,12 +263,12 @@ class Run:
     monitor: MachineMonitor
     on_event: OnEvent
     state: MachineState  # of the machine before the first child
-    earlier: Record | None = None  # the run that this one goes on with, with those of its trials that count
+    earlier: Run | None = None  # the run that this one goes on with, with those of its trials that count
     history: History = field(default_factory=History)
     interpreter: Callable[[Environment], str] = lambda environment: ""
     in_order: Callable[[Sequence[Case], int, int], list[Case]] = schedule.order_cases
     between: Between = ratios.ratio_of
-    record: Record = field(init=False)
+    record: Run = field(init=False)
     rows: list[OpenRow] = field(init=False)
     _most_bytes: int = field(init=False)  # that a saved model may hold, in all of its trials
     _rest_s: float = field(init=False)  # nobody runs for so long before each turn
@@ -287,7 +287,7 @@ class Run:
             self.record = resumed_record(self.earlier, self.record)
             self._restore()
 
-    def execute(self) -> Record:
+    def execute(self) -> Run:
         """Measure the plan's rows round by round and return the record, each block of which ``store`` holds at once.
 
         Ctrl-C ends the block in flight and the run, and so does a disk that takes no more results; the record then
@@ -397,7 +397,7 @@ class Run:
         for row in rows:
             self._decide_one(row, index, so_far[id(row)], priors)
 
-    def _decide_one(self, row: OpenRow, index: int, so_far: list[TrialRecord], priors: Priors) -> None:
+    def _decide_one(self, row: OpenRow, index: int, so_far: list[Trial], priors: Priors) -> None:
         row.had = index
         racing = self.planned.config.race
         metric = row.metric(racing) if racing else ""
@@ -429,7 +429,7 @@ class Run:
             self._keep([(case, trial)])
             row.take(trial)
 
-    def _measure_block(self, row: OpenRow, cases: list[Case], index: int) -> list[tuple[Case, TrialRecord]]:
+    def _measure_block(self, row: OpenRow, cases: list[Case], index: int) -> list[tuple[Case, Trial]]:
         """Measure cases side by side, keep the trials of those that were started, and return them."""
         number = 1 + max((trial.block for trial in self.record.trials), default=0)
         soaks = self.planned.config.soak is not None
@@ -448,7 +448,7 @@ class Run:
 
     def _launch_block(
         self, row: OpenRow, cases: Sequence[Case], index: int, number: int, ending: Ending
-    ) -> list[tuple[Case, TrialRecord]]:
+    ) -> list[tuple[Case, Trial]]:
         known = [row.known[case.key] for case in cases]
         devices = [case.device for case in cases]
         members = [self._member(row, case) for case in cases]
@@ -488,7 +488,7 @@ class Run:
             if outcome is not None and outcome.measurement is not None
         }
         judged = load.marked(measured, limits)
-        trials: list[tuple[Case, TrialRecord]] = []
+        trials: list[tuple[Case, Trial]] = []
         for place, (case, outcome, around) in enumerate(zip(cases, outcomes, seen, strict=True)):
             if outcome is not None:
                 grew = self.planned.config.soak is not None and outcome.had_turn  # a soak's memory runs out by itself
@@ -530,7 +530,7 @@ class Run:
         request = dataclasses.replace(request, card=card, neighbours=neighbours)
         return BlockMember(self.interpreter(case.column.environment), request, limits, case.label)
 
-    def _leave_out_odd(self, row: OpenRow, index: int) -> list[tuple[Case, TrialRecord]]:
+    def _leave_out_odd(self, row: OpenRow, index: int) -> list[tuple[Case, Trial]]:
         """Measure a case no further that computes something else than the others; return the records that say so.
 
         Its trials stay in the record.
@@ -540,14 +540,14 @@ class Run:
             row.take(trial)
         return odd
 
-    def _keep(self, trials: Sequence[tuple[Case, TrialRecord]]) -> None:
+    def _keep(self, trials: Sequence[tuple[Case, Trial]]) -> None:
         """Put trials into the record and onto the disk, all at once, and announce them."""
         self.record.trials += [trial for _, trial in trials]
         self.store.add([trial for _, trial in trials])
         for case, trial in trials:
             self.on_event(TrialEnded(case, trial))
 
-    def _end_series(self, case: Case, trial: TrialRecord) -> None:
+    def _end_series(self, case: Case, trial: Trial) -> None:
         """Where a case of a sweep has run out of memory, give up the larger ones that have not been measured yet."""
         if trial.failure is None or trial.failure.code is not Code.OOM or trial.crowded:
             return

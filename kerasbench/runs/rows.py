@@ -11,7 +11,7 @@ from kerasbench.protocol.columns import CaseKey
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import Protocol, Sizes
-from kerasbench.results.record import RaceConfig, TrialRecord
+from kerasbench.results.run import RaceConfig, Trial
 from kerasbench.runs import schedule, sizes
 from kerasbench.runs.schedule import EVERY, Portion, StopReason
 
@@ -27,7 +27,7 @@ class Calibration:
     peak_bytes: int = 0
     on_card_bytes: int = 0
 
-    def take(self, trial: TrialRecord, measurement: Measurement) -> None:
+    def take(self, trial: Trial, measurement: Measurement) -> None:
         self.protocol = sizes.freeze(self.protocol, measurement)
         self.first_s = trial.own_ns / 1e9 if self.first_s is None else self.first_s
         self.peak_bytes = max(self.peak_bytes, measurement.peak_rss_bytes)
@@ -51,7 +51,7 @@ class OpenRow:
     known: dict[CaseKey, Calibration] = field(init=False)
     sizes: Sizes | None = None  # what its columns do besides their slices, once the first block has shown it
     crowded: set[CaseKey] = field(default_factory=set)  # failed beside others: measured alone from then on
-    trials: list[TrialRecord] = field(default_factory=list)
+    trials: list[Trial] = field(default_factory=list)
     outpaced: set[CaseKey] = field(default_factory=set)  # of a race: they are too slow to win it
 
     def __post_init__(self) -> None:
@@ -104,7 +104,7 @@ class OpenRow:
         place = {key: number for number, key in reversed(list(enumerate(keys)))}
         self.alive.sort(key=lambda case: place.get(case.key, len(keys)))
 
-    def take(self, trial: TrialRecord) -> None:
+    def take(self, trial: Trial) -> None:
         """Take a trial in. A case that failed would fail again, and cost a time-out each round: it is over.
 
         A crowded one is not, until it fails by itself.
@@ -122,7 +122,7 @@ class OpenRow:
         """Return what a race of the row is about."""
         return race.metric_of(config, self.cases[0].selected.workload, headline_of(self.trials))
 
-    def leave_outpaced(self, so_far: Iterable[TrialRecord], config: RaceConfig) -> bool:
+    def leave_outpaced(self, so_far: Iterable[Trial], config: RaceConfig) -> bool:
         """Measure those no further that cannot win; tell whether the race is over.
 
         Keras as it is without settings is measured to the end: the answer says how much faster the winner is.
@@ -163,7 +163,7 @@ def ordered(rows: Iterable[OpenRow], cases: Sequence[Case]) -> list[OpenRow]:
     return sorted(rows, key=lambda row: min(place[case.key] for case in row.cases))
 
 
-def seconds(trials: Iterable[TrialRecord]) -> float:
+def seconds(trials: Iterable[Trial]) -> float:
     """Return how long trials took in all: those of a block were alive together, about as long as the longest.
 
     What each waited for the machine to cool down counts too.

@@ -28,12 +28,12 @@ from kerasbench.protocol.messages import Failure, ProbeReport
 from kerasbench.protocol.requests import CountRequest
 from kerasbench.results import store as results_store
 from kerasbench.results.code import measuring_code
-from kerasbench.results.record import Counted, Record, ResumeConfig, RunConfig
+from kerasbench.results.run import Counted, ResumeConfig, Run, RunConfig
 from kerasbench.results.store import Store
 from kerasbench.runs import resume
 from kerasbench.runs.machine import MachineMonitor
 from kerasbench.runs.resume import Interrupted
-from kerasbench.runs.rounds import Run
+from kerasbench.runs.rounds import Rounds
 from kerasbench.runs.rows import seconds
 from kerasbench.scenario import is_saved
 from kerasbench.settings import VERSUS, Settings
@@ -83,7 +83,7 @@ def versus_config(settings: Settings, chosen: Interpreters, on_event: OnEvent) -
 class FinishedRun:
     """A run that is over: what it measured, and its files."""
 
-    record: Record
+    record: Run
     store: Store
     unsaved: str = ""  # why the data could not be written
 
@@ -144,9 +144,9 @@ def _measure(
             effort = dataclasses.replace(planned.effort, budget_s=seconds(earlier.trials) + more_s)
             planned = dataclasses.replace(planned, config=dataclasses.replace(planned.config, effort=effort))
 
-    def execute(planned: Plan, earlier: Record | None) -> Record:
+    def execute(planned: Plan, earlier: Run | None) -> Run:
         launch = partial(block.measure, kept=planned.config.keep_env)
-        return Run(
+        return Rounds(
             planned, store, launch, monitor, on_event, inventory.state, earlier, history, interpreters.of
         ).execute()
 
@@ -292,7 +292,7 @@ def count_all(planned: Plan, interpreters: Interpreters) -> list[Counted]:
     return counted
 
 
-def _carry_over(interrupted: Interrupted, planned: Plan, probes: Probes, folder: Path) -> Record:
+def _carry_over(interrupted: Interrupted, planned: Plan, probes: Probes, folder: Path) -> Run:
     """Return the interrupted run with those of its trials that still count; keep the others in a file of their own."""
     record = interrupted.record
     carried, superseded = resume.carry(record, planned, probes)
@@ -301,7 +301,7 @@ def _carry_over(interrupted: Interrupted, planned: Plan, probes: Probes, folder:
     return dataclasses.replace(record, trials=carried, resumed=[*record.resumed, text.now()])
 
 
-def keep_superseded(folder: Path, left: Record) -> None:
+def keep_superseded(folder: Path, left: Run) -> None:
     """Keep trials that no longer count in a file of their own, and say so."""
     store = Store.create(folder, text.now())
     store.finish(dataclasses.replace(left, stopped_because=SUPERSEDED))
@@ -311,7 +311,7 @@ def keep_superseded(folder: Path, left: Record) -> None:
     text.complain(f"{trials} no longer counted{why}; kept in {store.data}")
 
 
-def save(store: Store, record: Record) -> FinishedRun:
+def save(store: Store, record: Run) -> FinishedRun:
     """Save at once, before anything is drawn: a second Ctrl-C ends whatever goes on then.
 
     Where the disk refuses, what was measured can still be shown.

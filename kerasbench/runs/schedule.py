@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from kerasbench.analysis import ratios
-from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, CaseSummary, headline_of, summarize_case
+from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, Measured, headline_of, summarize_case
 from kerasbench.analysis.estimates import LogEstimate, Prior, minimal_effect, variance
 from kerasbench.analysis.families import TYPICAL_SCATTER, Priors
 from kerasbench.plan.cases import Case, Shared
@@ -28,7 +28,7 @@ from kerasbench.protocol.measurement import (
     Measurement,
 )
 from kerasbench.protocol.requests import Protocol, Sizes
-from kerasbench.results.record import BUDGET, MIN_ROUNDS, Effort, RunConfig, TrialRecord
+from kerasbench.results.run import BUDGET, MIN_ROUNDS, Effort, RunConfig, Trial
 from kerasbench.runs.sizes import NS_PER_S, stage_units, stages_of, units_of
 from kerasbench.runs.turns import LEAST_CYCLES, LONG, SLICE_PRECISION, shares
 from kerasbench.text import count
@@ -69,7 +69,7 @@ PRECISION_ON_BATTERY = 0.05
 # 0.42 of it. One block says nothing: an unusual one widens the interval, which is a reason to go on.
 NO_GAIN, NO_GAIN_BLOCKS = 0.95, 3
 
-Between = Callable[[CaseSummary, CaseSummary, str, Sequence[CaseSummary], Priors | None], LogEstimate | None]
+Between = Callable[[Measured, Measured, str, Sequence[Measured], Priors | None], LogEstimate | None]
 
 
 class StopReason(Enum):
@@ -117,15 +117,15 @@ def _gained(before: Sequence[float | None], after: Sequence[float | None], preci
     )
 
 
-def summaries(trials: Iterable[TrialRecord]) -> dict[CaseKey, CaseSummary]:
+def summaries(trials: Iterable[Trial]) -> dict[CaseKey, Measured]:
     """Sum up a row's trials case by case."""
-    of_case: dict[CaseKey, list[TrialRecord]] = {}
+    of_case: dict[CaseKey, list[Trial]] = {}
     for trial in trials:
         of_case.setdefault(trial.case, []).append(trial)
     return {case: summarize_case(own) for case, own in of_case.items()}
 
 
-def blocks_by_round(trials: Iterable[TrialRecord]) -> dict[int, set[int]]:
+def blocks_by_round(trials: Iterable[Trial]) -> dict[int, set[int]]:
     """Return the blocks of each round that has had any: several where not all columns fit into memory together."""
     found: dict[int, set[int]] = {}
     for trial in trials:
@@ -135,7 +135,7 @@ def blocks_by_round(trials: Iterable[TrialRecord]) -> dict[int, set[int]]:
 
 
 def half_widths(
-    trials: Sequence[TrialRecord], between: Between, priors: Priors | None = None, metric: str = ""
+    trials: Sequence[Trial], between: Between, priors: Priors | None = None, metric: str = ""
 ) -> list[float | None]:
     """Return the half-widths of all ratios of a row's columns that have not failed; of its one column's own interval.
 
@@ -237,7 +237,7 @@ def first_portion(config: RunConfig, cases: Sequence[Case]) -> Portion:
 
 
 def next_portion(
-    protocol: Protocol, trials: Sequence[TrialRecord], paired: bool, between: Between, priors: Priors | None
+    protocol: Protocol, trials: Sequence[Trial], paired: bool, between: Between, priors: Priors | None
 ) -> Portion:
     """Return how much a row's next block measures, by all its trials so far; ``paired``: it compares versions."""
     measured = [summary for summary in summaries(trials).values() if summary.failure is None]
@@ -253,9 +253,7 @@ def next_portion(
     return Portion(cycles, epochs=len(measured) == 1 or _epochs_matter(measured), predicts=False)
 
 
-def cycles_of(
-    protocol: Protocol, measured: Sequence[CaseSummary], metric: str, priors: Priors | None
-) -> dict[str, int]:
+def cycles_of(protocol: Protocol, measured: Sequence[Measured], metric: str, priors: Priors | None) -> dict[str, int]:
     """Return how many cycles the stages of a metric have at most; none that is bounded by time alone.
 
     By the pair whose ratio scatters most: it is the one that the row waits for.
@@ -279,7 +277,7 @@ def cycles_of(
     return most if BATCH in most or ONE in most else dict.fromkeys((ONE, BATCH, ALL), protocol.min_cycles) | most
 
 
-def scatter_of(a: CaseSummary, b: CaseSummary, metric: str, priors: Priors | None) -> Scatter | None:
+def scatter_of(a: Measured, b: Measured, metric: str, priors: Priors | None) -> Scatter | None:
     """Return how the ratio of two cases scatters; None where no block has slices of both.
 
     Its variance between blocks is moderated by those of the run's other ratios, or by what is assumed of all.
@@ -319,13 +317,13 @@ def _by_stage(a: Measurement, b: Measurement, metric: str) -> Iterator[tuple[str
         yield EPOCH, share**2 * epochs.of_one_cycle
 
 
-def _start_s(block: Sequence[tuple[TrialRecord, Measurement]]) -> float:
+def _start_s(block: Sequence[tuple[Trial, Measurement]]) -> float:
     """Return how long a block took up to the end of its warm-up, and for what else is in no turn."""
     turns_s = math.fsum(_turns_s(trial, phase) for trial, _ in block for phase in IN_TURN)
     return max(trial.wall_ns for trial, _ in block) / 1e9 - turns_s
 
 
-def _turns_s(trial: TrialRecord, name: str) -> float:
+def _turns_s(trial: Trial, name: str) -> float:
     """Return how long a trial's turns in a phase took, with what they discarded."""
     took_ns = sum(phase.duration_ns for phase in trial.phases if phase.name == name)
     training = trial.measurement.training if trial.measurement else None
@@ -333,7 +331,7 @@ def _turns_s(trial: TrialRecord, name: str) -> float:
     return (took_ns - warmup_ns) / 1e9
 
 
-def _turn_s(trial: TrialRecord, stage: str) -> float:
+def _turn_s(trial: Trial, stage: str) -> float:
     """Return how long a turn takes; 0 where the trial had none of this stage."""
     found = trial.measurement
     if found is None:
@@ -348,13 +346,13 @@ def _turn_s(trial: TrialRecord, stage: str) -> float:
     return _turns_s(trial, stage) / turns if turns else 0.0
 
 
-def _is_precise(trials: Sequence[TrialRecord], between: Between, priors: Priors | None) -> bool:
+def _is_precise(trials: Sequence[Trial], between: Between, priors: Priors | None) -> bool:
     """Tell whether every ratio of predictions is known well enough."""
     widths = [width for metric in PREDICTIONS for width in half_widths(trials, between, priors, metric)]
     return all(width is not None and width <= PRECISION for width in widths)
 
 
-def _epochs_matter(measured: Sequence[CaseSummary]) -> bool:
+def _epochs_matter(measured: Sequence[Measured]) -> bool:
     """Tell whether short epochs of another block would make a ratio less precise than a block is to be.
 
     Or whether those that are there to be lent were disturbed.

@@ -45,7 +45,7 @@ from kerasbench.events import Event, OnEvent, RunStarted, TrialEnded
 from kerasbench.host import COMMIT
 from kerasbench.plan import catalog
 from kerasbench.results.code import all_measuring_code
-from kerasbench.results.record import Record, RunConfig, TrialRecord
+from kerasbench.results.run import Run, RunConfig, Trial
 from kerasbench.results.store import Store, records
 from kerasbench.runs.run import SUPERSEDED, configured, measured
 from kerasbench.scenario import baseline_file
@@ -90,7 +90,7 @@ class Order(msgspec.Struct, frozen=True):
     command: str
     settings: Settings  # as on a command line; files by what their user calls them
     keep_env: dict[str, str] = {}
-    earlier: Record | None = None  # an interrupted run to go on with, as far as it has arrived
+    earlier: Run | None = None  # an interrupted run to go on with, as far as it has arrived
     commit: str = ""  # of the checkout that it is asked for in
 
 
@@ -391,25 +391,25 @@ class _Sender:
             case TrialEnded(trial=trial):
                 self._trials([trial])
 
-    def begin(self, record: Record) -> None:
+    def begin(self, record: Run) -> None:
         self.sent = 0
         self.asker.send(begin=self._header(record), known=len(record.trials), python=self.python)
         self._trials(record.trials)
 
-    def end(self, record: Record) -> int:
+    def end(self, record: Run) -> int:
         self._trials(record.trials[self.sent :])  # those that a full disk has refused
         return self.asker.send(end=self._header(record), known=len(record.trials))
 
-    def _trials(self, trials: Sequence[TrialRecord]) -> None:
+    def _trials(self, trials: Sequence[Trial]) -> None:
         for trial in trials:
             self.asker.send(trial=msgspec.json.encode(trial))
         self.sent += len(trials)
 
-    def _header(self, record: Record) -> bytes:
+    def _header(self, record: Run) -> bytes:
         return msgspec.json.encode(dataclasses.replace(record, trials=[], config=with_names(record.config, self.names)))
 
 
-def _before(results: Path) -> tuple[Path, Record] | None:
+def _before(results: Path) -> tuple[Path, Run] | None:
     """Return what is here of a share's run, and its file; beside it may lie what no longer counted."""
     if not _has_files(results):
         return None

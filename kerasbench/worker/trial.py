@@ -1,7 +1,7 @@
 """One trial, phase by phase, from the import of the backend to the proof of what it ran on.
 
 ``run_trial`` is the whole of it. ``begin`` makes the model; then come the phases that ``phases_of`` chooses, each a
-function of what they work with (``Trial``) and of what was found so far (``PartialMeasurement``), in this order.
+function of what they work with (``Bench``) and of what was found so far (``PartialMeasurement``), in this order.
 """
 
 import dataclasses
@@ -66,7 +66,7 @@ SLOW_TIMES = 2  # a step that is so many times as long as a slice is to be fills
 
 
 @dataclass(frozen=True)
-class Trial:
+class Bench:
     """What the phases work with, once the model is built."""
 
     request: TrialRequest
@@ -185,7 +185,7 @@ def run_trial(request: TrialRequest, pipe: Pipe) -> Measurement:
     return measurement_of(trial, findings)
 
 
-def begin(request: TrialRequest, pipe: Pipe, meter: Meter) -> Trial:
+def begin(request: TrialRequest, pipe: Pipe, meter: Meter) -> Bench:
     """Import the backend, take the device, load the scenario, draw its rows, build its model."""
     refuse_other_frameworks(request.backend)
     backend = backends.get(request.backend)
@@ -223,7 +223,7 @@ def begin(request: TrialRequest, pipe: Pipe, meter: Meter) -> Trial:
     with pipe.phase("build"):
         model = models.build(scenario, feed, backend, request)
         callbacks = scenario.callbacks(tempfile.mkdtemp()) if scenario.callbacks else []
-    return Trial(request, pipe, backend, scenario, feed, model, callbacks, meter, cache)
+    return Bench(request, pipe, backend, scenario, feed, model, callbacks, meter, cache)
 
 
 def _feed(scenario: Scenario, workload: Workload, request: TrialRequest) -> Feed:
@@ -238,7 +238,7 @@ def _feed(scenario: Scenario, workload: Workload, request: TrialRequest) -> Feed
     return feed
 
 
-def first_prediction(trial: Trial, findings: PartialMeasurement) -> None:
+def first_prediction(trial: Bench, findings: PartialMeasurement) -> None:
     """Note what a model that is not trained is given, what it predicts, and how long that takes."""
     feed = trial.feed
     with trial.pipe.phase(FIRST_PREDICTION):
@@ -250,7 +250,7 @@ def first_prediction(trial: Trial, findings: PartialMeasurement) -> None:
         findings.sizes = trial.sized(predict_ns)
 
 
-def first_steps(trial: Trial, findings: PartialMeasurement) -> None:
+def first_steps(trial: Bench, findings: PartialMeasurement) -> None:
     """Train one step by itself, and as many after it as the row's sizes say; fewer in a sweep and on random rows.
 
     The case's first trial tells what they teach and compute: later ones repeat the step, if that, to see it compiled.
@@ -278,7 +278,7 @@ def first_steps(trial: Trial, findings: PartialMeasurement) -> None:
         findings.parity = Parity([first_loss, *following.losses], [], sensitive=checks.sensitive_layers(model))
 
 
-def published_epochs(trial: Trial, findings: PartialMeasurement) -> None:
+def published_epochs(trial: Bench, findings: PartialMeasurement) -> None:
     """Run all published epochs in one `fit`."""
     from kerasbench.worker.train import run_published
 
@@ -288,7 +288,7 @@ def published_epochs(trial: Trial, findings: PartialMeasurement) -> None:
     findings.recurrent = spy.notes
 
 
-def steps(trial: Trial, findings: PartialMeasurement) -> None:
+def steps(trial: Bench, findings: PartialMeasurement) -> None:
     """Measure slices of steps, or of whole epochs where these are too short."""
     from kerasbench.worker.train import measure_steps
 
@@ -301,7 +301,7 @@ def steps(trial: Trial, findings: PartialMeasurement) -> None:
         findings.steps = measure_steps(trial.model, trial.feed, trial.callbacks, pace, trial.ask(TRAIN))
 
 
-def short_epochs(trial: Trial, findings: PartialMeasurement) -> None:
+def short_epochs(trial: Bench, findings: PartialMeasurement) -> None:
     """Measure slices of short epochs, which tell what an epoch costs once."""
     from kerasbench.worker import train
 
@@ -319,7 +319,7 @@ def short_epochs(trial: Trial, findings: PartialMeasurement) -> None:
     findings.epoch_steps = train.SHORT_EPOCH_STEPS
 
 
-def predictions(trial: Trial, findings: PartialMeasurement) -> None:
+def predictions(trial: Bench, findings: PartialMeasurement) -> None:
     """Measure slices of single predictions, of predictions of a batch, and of passes over the test samples."""
     model, feed, pace, sizes = trial.model, trial.feed, trial.pace, findings.sizes
     left_out = sizes.left_out if sizes else []
@@ -334,7 +334,7 @@ def predictions(trial: Trial, findings: PartialMeasurement) -> None:
             findings.throughput = predict.time_passes(model, feed, pace, trial.ask(ALL), most_batches)
 
 
-def calls(trial: Trial, findings: PartialMeasurement) -> None:
+def calls(trial: Bench, findings: PartialMeasurement) -> None:
     """Measure slices of the other ways to predict, of one sample and of a batch."""
     model, feed, sizes = trial.model, trial.feed, findings.sizes
     assert sizes is not None  # the first prediction has found them
@@ -350,7 +350,7 @@ def calls(trial: Trial, findings: PartialMeasurement) -> None:
                 findings.prediction.append(latency)
 
 
-def builds(trial: Trial, findings: PartialMeasurement) -> None:
+def builds(trial: Bench, findings: PartialMeasurement) -> None:
     """Measure slices of building the model again."""
     feed, protocol = trial.feed, trial.request.protocol
     findings.batch = Batch(describe(feed.train[: feed.batch].x), "")
@@ -359,7 +359,7 @@ def builds(trial: Trial, findings: PartialMeasurement) -> None:
         findings.builds = predict.time_builds(build, trial.pace, trial.ask(BUILD))
 
 
-def texts(trial: Trial, findings: PartialMeasurement) -> None:
+def texts(trial: Bench, findings: PartialMeasurement) -> None:
     """Measure slices in which sequences are continued, where the scenario says that its model generates tokens."""
     scenario, left_out = trial.scenario, findings.sizes.left_out if findings.sizes else []
     if not scenario.new_tokens:
@@ -373,7 +373,7 @@ def texts(trial: Trial, findings: PartialMeasurement) -> None:
                 findings.generations += [found] if found else []
 
 
-def finish(trial: Trial, findings: PartialMeasurement) -> None:
+def finish(trial: Bench, findings: PartialMeasurement) -> None:
     """Prove what it ran on and with which configuration; read the peaks of memory."""
     from kerasbench.worker.train import first_step
 
@@ -398,7 +398,7 @@ def finish(trial: Trial, findings: PartialMeasurement) -> None:
         findings.fallbacks = backend.fallbacks(lambda: first_step(model, trial.feed))
 
 
-def silenced_parity(trial: Trial, findings: PartialMeasurement) -> None:
+def silenced_parity(trial: Bench, findings: PartialMeasurement) -> None:
     """Compare what a second model computes without its random numbers, where the first could not be compared.
 
     Before that, where the scenario brings its weights, what it predicts: the first has been trained meanwhile.
@@ -424,7 +424,7 @@ def silenced_parity(trial: Trial, findings: PartialMeasurement) -> None:
             return  # what has been measured stands, and the page says that it was not compared
 
 
-def parts(trial: Trial, findings: PartialMeasurement) -> None:
+def parts(trial: Bench, findings: PartialMeasurement) -> None:
     """Measure what a step is made of: last, for its large products belong to no peak."""
     from kerasbench.worker.train import measure_parts
 
@@ -436,7 +436,7 @@ def parts(trial: Trial, findings: PartialMeasurement) -> None:
         findings.parts = measure_parts(trial.model, trial.feed, trial.callbacks, trial.backend, pace, ask)
 
 
-Phase = Callable[[Trial, PartialMeasurement], None]
+Phase = Callable[[Bench, PartialMeasurement], None]
 PHASES: dict[ProtocolKind, tuple[Phase, ...]] = {
     "steady": (first_steps, steps, short_epochs, predictions, finish, silenced_parity, parts),
     "published": (published_epochs, steps, short_epochs, predictions, finish),
@@ -471,7 +471,7 @@ def phases_of(protocol: Protocol, workload: Workload, trains: bool = True) -> li
     return [phase for phase in PHASES[protocol.kind] if not left_out.get(phase)]
 
 
-def measurement_of(trial: Trial, findings: PartialMeasurement) -> Measurement:
+def measurement_of(trial: Bench, findings: PartialMeasurement) -> Measurement:
     """Return all that the phases have found."""
     workload = trial.feed.workload
     training = None

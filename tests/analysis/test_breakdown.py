@@ -11,7 +11,7 @@ from kerasbench.analysis.findings import findings
 from kerasbench.protocol.columns import Column, Device, Options
 from kerasbench.protocol.measurement import Measurement, Slice, Slices
 from kerasbench.report.explanation import sentences
-from kerasbench.results.record import Counted, TrialRecord
+from kerasbench.results.run import Counted, Trial
 from kerasbench.results.store import merge
 from tests import made
 from tests.made import with_parts
@@ -21,18 +21,18 @@ FLOPS = [Counted("dense", "default", 1e6)]  # for each sample of its batches of 
 ROUNDS = (1, 2, 3)
 
 
-def explained(*others: TrialRecord, found: Measurement | None = None) -> StepBreakdown:
+def explained(*others: Trial, found: Measurement | None = None) -> StepBreakdown:
     mine = [made.trial(index, found=found or with_parts()) for index in ROUNDS]
     return breakdown([*mine, *others])
 
 
-def breakdown(trials: Sequence[TrialRecord], flops: Sequence[Counted] = FLOPS) -> StepBreakdown:
+def breakdown(trials: Sequence[Trial], flops: Sequence[Counted] = FLOPS) -> StepBreakdown:
     rounds = max(trial.round for trial in trials)
     (one,) = findings(dataclasses.replace(made.record(*trials, rounds=rounds), flops=list(flops))).breakdowns
     return one
 
 
-def rivals(step_ms_: float, options: Options, device: Device = made.CPU) -> list[TrialRecord]:
+def rivals(step_ms_: float, options: Options, device: Device = made.CPU) -> list[Trial]:
     return [made.trial(i, found=made.measurement(step_ms_), options=options, device=device) for i in ROUNDS]
 
 

@@ -10,7 +10,7 @@ from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.protocol.measurement import Measurement, Parity, Slices
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.results.record import TrialRecord
+from kerasbench.results.run import Trial
 from tests import made
 
 
@@ -265,7 +265,7 @@ def test_a_small_deviation_is_a_warning_and_a_larger_one_a_failure(
 
 
 def test_what_computes_nearly_the_same_has_its_figure_and_a_mark_with_the_size() -> None:
-    def trial(backend: str, share: float) -> TrialRecord:
+    def trial(backend: str, share: float) -> Trial:
         found = made.measurement(losses=shifted(share, 0))
         return made.trial(backend=backend, found=made.changed(found, parity={"sensitive": ["BatchNormalization"]}))
 

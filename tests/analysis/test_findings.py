@@ -13,7 +13,7 @@ from kerasbench.plan import catalog
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.protocol.measurement import Compiler
 from kerasbench.report import answer, charts, html, markdown, page
-from kerasbench.results.record import RaceConfig, SoakConfig
+from kerasbench.results.run import RaceConfig, SoakConfig
 from kerasbench.results.store import merge
 from tests import made
 from tests.records import CROSSING, swept

@@ -12,7 +12,7 @@ from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.report import html
 from kerasbench.report import race as report
-from kerasbench.results.record import INTERRUPTED, RACE, RaceConfig, Record
+from kerasbench.results.run import INTERRUPTED, RACE, RaceConfig, Run
 from tests import made
 from tests.report.table import plain
 
@@ -68,7 +68,7 @@ def measured(column: Column, ms: float) -> Measurement:
 
 def raced(
     *rounds: Mapping[Column, float], failed: Column | None = None, baseline: str = "tensorflow", tries: str = "jit"
-) -> Record:
+) -> Run:
     """A race whose candidates had these times in each round, in ms."""
     trials = [
         made.in_block(number, measured(column, ms), backend=column.backend, options=column.options)

@@ -15,14 +15,14 @@ from kerasbench.analysis.summary import Summary, concerns, summarize
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column, Device, Options
 from kerasbench.protocol.measurement import Compiler, Slice, Slices
-from kerasbench.results.record import Record, TrialRecord
+from kerasbench.results.run import Run, Trial
 from tests import made
 from tests.made import known
 
 JAX, TORCH = Column("jax", "cpu"), Column("torch", "cpu")
 
 
-def run(blocks: int = 3, control_of_jax: float | None = None, **steps_ms: float) -> Record:
+def run(blocks: int = 3, control_of_jax: float | None = None, **steps_ms: float) -> Run:
     """Columns by backend in blocks whose ratios scatter by a thousandth, with slices that drift by half."""
     columns = [(backend, ms, False) for backend, ms in steps_ms.items()]
     columns += [("jax", control_of_jax, True)] if control_of_jax else []
@@ -40,7 +40,7 @@ def slices(step_ms: float) -> Sequence[float]:
     return [step_ms * (1 + 0.05 * cycle) for cycle in range(10)]
 
 
-def only(record: Record) -> Ranking:
+def only(record: Run) -> Ranking:
     (found,) = summarize(record).rankings
     return found
 
@@ -78,7 +78,7 @@ def test_a_control_that_is_off_takes_all_verdicts_of_its_row_away_and_of_no_othe
 TENSORFLOW = Column("tensorflow", "cpu")
 
 
-def by_blocks(*blocks: dict[str, float]) -> Record:
+def by_blocks(*blocks: dict[str, float]) -> Run:
     """Blocks of those columns, two in each round."""
     trials = [
         made.in_block(
@@ -109,7 +109,7 @@ def test_where_each_column_is_slower_than_another_none_is_the_fastest_and_none_l
     assert sorted(one.verdict for one in found.comparisons) == [Verdict.FASTER, Verdict.SLOWER]
 
 
-def waiting(block: int, backend: str, slices_ms: Sequence[float], busy: Sequence[float]) -> TrialRecord:
+def waiting(block: int, backend: str, slices_ms: Sequence[float], busy: Sequence[float]) -> Trial:
     """A trial of a full-batch workload by its epochs, and by how many processors were busy in each."""
     slices = Slices.of(
         Slice(1, int(ms * made.MS), cycle, 0, int(ms * made.MS * cores))
@@ -152,7 +152,7 @@ def test_a_mean_inside_the_interval_is_not_worth_a_word() -> None:
 CARD = Device("cuda", 0, "H200")
 
 
-def of_steps(*columns: tuple[str, Device, float, float]) -> Record:
+def of_steps(*columns: tuple[str, Device, float, float]) -> Run:
     """Columns of backend, device, step and first step, in ms."""
     trials = [
         made.changed(trial, measurement={"training": {"first_step_ns": int(first_ms * made.MS)}})
@@ -199,7 +199,7 @@ def test_the_gpu_is_judged_by_predictions_where_nothing_is_trained() -> None:
     assert (one.metric, one.verdict) == ("predict_batch_p50_ms", Verdict.FASTER)
 
 
-def with_baselines(*columns: tuple[str, Options, float]) -> Record:
+def with_baselines(*columns: tuple[str, Options, float]) -> Run:
     """Columns of backend, options and step in ms."""
     trials = [made.thrice(step_ms, backend=backend, options=options) for backend, options, step_ms in columns]
     return made.record(*chain.from_iterable(trials), rounds=3)
@@ -253,9 +253,9 @@ def test_where_an_epoch_is_one_step_there_is_the_epoch_alone() -> None:
 BLOCKS = (1.0, 1.01, 0.99)
 
 
-def in_sittings(torch_ms: Sequence[float]) -> Record:
+def in_sittings(torch_ms: Sequence[float]) -> Run:
     """Three blocks of JAX (1 ms) and torch in each sitting, whose torch takes so long."""
-    trials: list[TrialRecord] = []
+    trials: list[Trial] = []
     for sitting, ms in enumerate(torch_ms, start=1):
         for index, factor in enumerate(BLOCKS):
             block = 3 * (sitting - 1) + index + 1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.analysis.cases import CaseSummary, summarize_case
+from kerasbench.analysis.cases import Measured, summarize_case
 from kerasbench.analysis.estimates import estimate, median_error
 from kerasbench.analysis.families import ASSUMED, Family
 from kerasbench.analysis.ratios import _slices_in as slices_in
@@ -27,7 +27,7 @@ from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.protocol.measurement import Latency, Measurement, Slice, Slices, kept_calls
 from kerasbench.protocol.messages import Phase
-from kerasbench.results.record import TrialRecord
+from kerasbench.results.run import Trial
 from kerasbench.results.store import load
 from tests import made
 from tests.made import known
@@ -38,7 +38,7 @@ DRIFT = (1.0, 1.3, 1.7, 0.8, 2.0, 1.1)
 NO_EPOCHS = {"epochs": Slices.of(())}
 
 
-def case(*found: Measurement, backend: str = "jax") -> CaseSummary:
+def case(*found: Measurement, backend: str = "jax") -> Measured:
     return summarize_case(made.in_block(number, one, backend=backend) for number, one in enumerate(found, start=1))
 
 
@@ -193,7 +193,7 @@ def test_a_sweep_has_rates_by_its_steps() -> None:
 
 
 def test_passes_of_predict_are_compared_by_their_slices() -> None:
-    def predicting(factor: float) -> CaseSummary:
+    def predicting(factor: float) -> Measured:
         slices = Slices.of(Slice(1, int(50 * factor * each * made.MS), cycle, 0) for cycle, each in enumerate(DRIFT))
         return case(made.changed(made.sliced(DRIFT), throughput={"slices": slices}))
 
@@ -202,7 +202,7 @@ def test_passes_of_predict_are_compared_by_their_slices() -> None:
     assert found.value == pytest.approx(2.0)
 
 
-def called(*slices_ms: Sequence[float], complete: bool = True) -> CaseSummary:
+def called(*slices_ms: Sequence[float], complete: bool = True) -> Measured:
     """Calls with one sample: those of each slice."""
     slices = [Slice(len(calls), int(sum(calls) * made.MS), cycle, 0, 0) for cycle, calls in enumerate(slices_ms)]
     calls_ns = [int(calls[index] * made.MS) for calls in slices_ms for index in kept_calls(len(calls))]
@@ -227,7 +227,7 @@ def test_calls_that_are_not_all_in_a_file_are_compared_by_their_slices_alone() -
 
 
 def test_what_has_no_slices_is_paired_by_block() -> None:
-    def first(block: int, first_ms: float, alone: bool = True) -> TrialRecord:
+    def first(block: int, first_ms: float, alone: bool = True) -> Trial:
         found = made.changed(made.sliced([1.0] * 6), training={"first_step_ns": int(first_ms * made.MS)})
         return made.in_block(block, found, alone)
 
@@ -279,7 +279,7 @@ def test_rounds_of_three_sittings_count_as_three(sittings: int, basis: str, tria
     assert (found.basis, found.trials, found.degrees) == (basis, trials, 5 if sittings == 1 else 2)
 
 
-def blocks(numbers: Sequence[int], steps_ms: Sequence[float]) -> CaseSummary:
+def blocks(numbers: Sequence[int], steps_ms: Sequence[float]) -> Measured:
     found = zip(numbers, steps_ms, strict=True)
     return summarize_case(made.in_block(number, made.sliced([step] * 6), round_index=1) for number, step in found)
 
@@ -315,7 +315,7 @@ def test_one_block_in_common_does_not_stand_for_many_by_way_of_another_column() 
 
 
 def test_one_block_in_common_does_not_stand_for_many_rounds_apart_either() -> None:
-    def rounds(numbers: Sequence[int], step_ms: float) -> CaseSummary:
+    def rounds(numbers: Sequence[int], step_ms: float) -> Measured:
         return summarize_case(
             made.in_block(number, made.sliced([step_ms] * 6), round_index=1 + at) for at, number in enumerate(numbers)
         )
@@ -328,7 +328,7 @@ def test_one_block_in_common_does_not_stand_for_many_rounds_apart_either() -> No
 
 
 def test_what_is_not_above_zero_has_no_ratio() -> None:
-    def dear(overhead_ms: float) -> CaseSummary:
+    def dear(overhead_ms: float) -> Measured:
         return summarize_case([made.trial(found=made.measurement(overhead_ms=overhead_ms))])
 
     assert ratio_of(dear(-1.0), dear(2.0), "epoch_overhead_ms", ()) is None
@@ -336,7 +336,7 @@ def test_what_is_not_above_zero_has_no_ratio() -> None:
 
 
 def test_a_case_that_failed_and_one_without_common_rounds_have_no_ratio() -> None:
-    failed = CaseSummary(case(made.sliced([1.0])).trials, made.FAILURE)
+    failed = Measured(case(made.sliced([1.0])).trials, made.FAILURE)
     assert ratio_of(failed, case(made.sliced([1.0])), STEP, ()) is None
     first, second = (summarize_case([made.trial(index)]) for index in (1, 2))
     assert ratio_of(first, second, STEP, ()) is None
@@ -345,7 +345,7 @@ def test_a_case_that_failed_and_one_without_common_rounds_have_no_ratio() -> Non
 def test_the_scatter_of_blocks_is_told_from_that_of_slices() -> None:
     rng = random.Random(2)
 
-    def drawn(process: float) -> CaseSummary:
+    def drawn(process: float) -> Measured:
         levels = [math.exp(rng.gauss(0, process)) for _ in range(60)]
         return case(*[made.sliced([level * math.exp(rng.gauss(0, 0.1)) for _ in range(25)]) for level in levels])
 
@@ -365,7 +365,7 @@ def test_the_means_of_the_same_slices_count_what_medians_leave_out() -> None:
     a, b = (case(*[epochs(each)] * 3) for each in ([10.0] * 5 + [40.0], [5.0] * 6))
     assert known(ratio_of(a, b, HEADLINE, ())).value == pytest.approx(2.0)
     assert by_means(a, b) == pytest.approx(3.0)
-    assert by_means(a, CaseSummary([], None)) is None
+    assert by_means(a, Measured([], None)) is None
 
 
 def test_means_leave_out_blocks_that_others_disturbed_as_medians_do() -> None:
@@ -383,7 +383,7 @@ def test_the_mean_of_an_epoch_is_that_of_its_steps_and_of_what_it_costs_once() -
     assert by_means(a, b) == pytest.approx((30 + 4 * 98) / (10 + 98))
 
 
-def scattered(*scales: float) -> list[list[CaseSummary]]:
+def scattered(*scales: float) -> list[list[Measured]]:
     """Rows of two backends whose ratio, 2, scatters over three blocks by about so many percent each."""
     rows = []
     for scale in scales:
@@ -406,7 +406,7 @@ def test_a_ratio_borrows_from_those_of_its_run_what_its_few_blocks_do_not_know()
     assert after[5] < before[5]
 
 
-def columns_of(backend: str, *options: Options) -> list[CaseSummary]:
+def columns_of(backend: str, *options: Options) -> list[Measured]:
     """Cases of three blocks of one backend."""
     measured = [made.sliced([1.0] * 6)] * 3
     return [

@@ -23,7 +23,7 @@ from kerasbench.analysis.series import (
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import DEFAULT, CaseKey, Column, Device, Options, Size
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.results.record import Record
+from kerasbench.results.run import Run
 from tests import made
 
 A, B = Column("jax", "cpu"), Column("torch", "cpu")
@@ -31,7 +31,7 @@ EFFECT = 0.03
 OOM = Failure(Code.OOM, "no memory", "less of it")
 
 
-def sweep(series: Mapping[tuple[str, Device, str], Mapping[int, float]], rounds: int = 3) -> Record:
+def sweep(series: Mapping[tuple[str, Device, str], Mapping[int, float]], rounds: int = 3) -> Run:
     """Columns of backend, device and dtype, whose steps take so many ms at each batch, give or take a thousandth."""
     trials = [
         made.trial(
@@ -48,7 +48,7 @@ def sweep(series: Mapping[tuple[str, Device, str], Mapping[int, float]], rounds:
     return made.record(*trials, rounds=rounds)
 
 
-def only(record: Record) -> SizeSeries:
+def only(record: Run) -> SizeSeries:
     (found,) = swept(summarize(record))
     return found
 

@@ -15,7 +15,7 @@ from kerasbench.protocol.measurement import Measurement, Slice, Slices
 from kerasbench.protocol.requests import Protocol
 from kerasbench.report import pages, soak
 from kerasbench.report.sections import LineChart
-from kerasbench.results.record import Record, SoakConfig
+from kerasbench.results.run import Run, SoakConfig
 from tests import made
 
 MS, MIB = 1_000_000, 1 << 20
@@ -42,7 +42,7 @@ def went_on(
     return made.changed(made.measurement(), training={"slices": Slices.of(slices)})
 
 
-def soaked(slower: float, leak_bytes: float, rng: random.Random) -> Record:
+def soaked(slower: float, leak_bytes: float, rng: random.Random) -> Run:
     """A soak of a minute, with its control; the machine becomes 30 % slower for both."""
     turns = MINUTE_NS // (EACH * MS)
     trials = [
@@ -53,12 +53,12 @@ def soaked(slower: float, leak_bytes: float, rng: random.Random) -> Record:
     return made.changed(made.record(*trials, rounds=1), config=asked)
 
 
-def of(record: Record) -> Soak:
+def of(record: Run) -> Soak:
     (found,) = findings(record).soaks
     return found
 
 
-def said(record: Record) -> list[str]:
+def said(record: Run) -> list[str]:
     return soak.sentences(findings(record).soaks)
 
 
@@ -127,7 +127,7 @@ def test_columns_of_a_soak_do_not_lack_memory_and_may_differ_from_their_controls
     assert not {one.what for one in concerns(summarize(record))} & {WarningKind.APART, WarningKind.CONTROL}
 
 
-def soaked_on_a_card(on_device: float | None, rng: random.Random) -> Record:
+def soaked_on_a_card(on_device: float | None, rng: random.Random) -> Run:
     """A soak whose host memory does not grow."""
     record = soaked(0, 0, rng)
     for index, trial in enumerate(record.trials):

@@ -9,7 +9,7 @@ from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import DEFAULT, Column, Options
 from kerasbench.protocol.measurement import Measurement, Parity, Slice, Slices
 from kerasbench.protocol.messages import Code
-from kerasbench.results.record import Record
+from kerasbench.results.run import Run
 from tests import made
 from tests.analysis.test_versus import NEW, OLD, trials
 from tests.analysis.test_versus import record as of_versions
@@ -87,13 +87,13 @@ def test_where_threads_were_chosen_the_terms_say_where_they_ran(processors: str,
     assert summary.terms == {TORCH: [terms], Column("torch", "cpu", Options(threads=2)): [terms + where]}
 
 
-def blocks(*found: tuple[int, int, str]) -> Record:
+def blocks(*found: tuple[int, int, str]) -> Run:
     """Trials of round, block and backend."""
     trials = [made.in_block(block, made.sliced([1.0]), round_index=index, backend=name) for index, block, name in found]
     return made.record(*trials, rounds=1)
 
 
-def had(record: Record) -> dict[str, list[int]]:
+def had(record: Run) -> dict[str, list[int]]:
     """Return the blocks of each backend that count."""
     (row,) = summarize(record).rows
     return {column.backend: [trial.block for trial, _ in case.trials] for column, case in row.cases.items()}

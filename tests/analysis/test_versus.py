@@ -27,7 +27,7 @@ from kerasbench.protocol.columns import CaseKey, Column, Options, Size
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Code, Phase
 from kerasbench.report import comparisons
-from kerasbench.results.record import PUBLISHED, RaceConfig, Record, RunConfig, ScenarioRecord, SoakConfig, TrialRecord
+from kerasbench.results.run import PUBLISHED, RaceConfig, Run, RunConfig, ScenarioFacts, SoakConfig, Trial
 from tests import made
 from tests.report.table import drawn
 
@@ -49,7 +49,7 @@ def measured(step_ms: float, block: int, first_ms: float = 300, mib: float = 512
 
 def trials(
     of: Mapping[Options, Mapping[str, float]], backend: str = "torch", blocks: int = 3, name: str = "dense"
-) -> list[TrialRecord]:
+) -> list[Trial]:
     """Columns of one backend in blocks of their own."""
     offset = {"torch": 0, "jax": 100}[backend] + 1000 * NAMES.index(name)
     return [
@@ -66,12 +66,12 @@ def trials(
     ]
 
 
-def record(*found: TrialRecord, threshold: float = 0.03) -> Record:
+def record(*found: Trial, threshold: float = 0.03) -> Run:
     asked = RunConfig(versus=["old", "new"], threshold=threshold, control=True)
     return dataclasses.replace(made.record(*found, rounds=3), config=asked)
 
 
-def only(*found: TrialRecord, threshold: float = 0.03) -> Versus:
+def only(*found: Trial, threshold: float = 0.03) -> Versus:
     (one,) = versus(summarize(record(*found, threshold=threshold)))
     return one
 
@@ -97,7 +97,7 @@ def test_each_backend_s_head_is_held_against_its_own_base() -> None:
     assert (found.base, found.head, found.is_worse) == ("old", "new", True)
 
 
-def untrained(**batch_ms: float) -> Record:
+def untrained(**batch_ms: float) -> Run:
     """Three blocks of base, head and base again of a model that only predicts, whose batch takes so long."""
     columns = {"old": OLD, "new": NEW, "again": AGAIN}
     found = [
@@ -141,7 +141,7 @@ def test_where_the_base_differs_from_itself_nothing_is_called_different() -> Non
     assert verdicts(both) == {"dense jax cpu": Verdict.SLOWER, "dense torch cpu": Verdict.INCONCLUSIVE}
 
 
-def differing() -> list[TrialRecord]:
+def differing() -> list[Trial]:
     """Trials in which the head computes something else."""
     wrong = made.measurement(losses=(2.3, 2.0, 1.7, 1.4, 1.1, 0.8))
     return [dataclasses.replace(one, measurement=wrong) if one.options == NEW else one for one in trials(ALIKE)]
@@ -192,7 +192,7 @@ def test_figures_that_others_disturbed_are_no_pass(figures: Mapping[Options, Map
             require_decided([found])
 
 
-def _failing(options: Options) -> list[TrialRecord]:
+def _failing(options: Options) -> list[Trial]:
     return [made.trial(1, failure=made.FAILURE, options=options)]
 
 
@@ -234,7 +234,7 @@ TORCH = CaseKey("dense", "default", Column("torch", "cpu"))
 
 def run(
     *steps_ms: float, backends: tuple[str, ...] = ("torch",), started: str = "1", name: str = "dense", code: str = "a"
-) -> Record:
+) -> Run:
     trials = [
         dataclasses.replace(made.trial(index, name, backend, found=made.measurement(step, overhead_ms=0)), code=code)
         for backend in backends
@@ -243,7 +243,7 @@ def run(
     return dataclasses.replace(made.record(*trials, rounds=len(steps_ms)), started=started)
 
 
-def side(*steps_ms: float, first: int, every: int = 2, **said: Any) -> list[Record]:
+def side(*steps_ms: float, first: int, every: int = 2, **said: Any) -> list[Run]:
     """Runs of one side, the first of which began then; each of three trials that scatter little."""
     return [
         run(step * 0.999, step, step * 1.001, started=f"{first + every * index:03}", **said)
@@ -285,7 +285,7 @@ SLOW = (4.0, 4.01, 4.02)
     ],
     ids=["one run a side", "two and three", "one side after the other", "stretches of both sides"],
 )
-def test_a_slower_hour_is_not_called_slower(old: list[Record], new: list[Record]) -> None:
+def test_a_slower_hour_is_not_called_slower(old: list[Run], new: list[Run]) -> None:
     (change,) = compare(old, new).changes
     assert (change.verdict, change.why) == (None, TOO_FEW)
     assert change.ratio.low is None and change.ratio.value > 1.9
@@ -298,7 +298,7 @@ def test_runs_of_a_side_that_follow_each_other_are_one_observation() -> None:
 
 
 def test_beside_another_column_of_its_run_the_hour_of_the_machine_cancels() -> None:
-    def both(jax: float, torch: float) -> list[Record]:
+    def both(jax: float, torch: float) -> list[Run]:
         one, other = run(jax, jax, jax, backends=("jax",)), run(torch, torch, torch)
         return [dataclasses.replace(one, trials=[*one.trials, *other.trials])]
 
@@ -319,7 +319,7 @@ def test_a_regression_is_a_slower_case_or_one_that_fails_now() -> None:
     assert compare([failed], [failed]).regressions == []
 
 
-def on(records: list[Record], **said: Any) -> list[Record]:
+def on(records: list[Run], **said: Any) -> list[Run]:
     return [made.changed(one, machine=said) for one in records]
 
 
@@ -354,7 +354,7 @@ def test_what_was_measured_differently_has_no_verdict_and_the_reason_is_said(
 
 
 def test_what_took_turns_is_not_judged_against_what_did_not() -> None:
-    def measured(in_turn: bool, first: int) -> list[Record]:
+    def measured(in_turn: bool, first: int) -> list[Run]:
         return [
             made.changed(one, trials=[made.changed(each, block=each.round if in_turn else 0) for each in one.trials])
             for one in side(2.0, 2.01, 1.99, first=first, backends=("jax", "torch"))
@@ -388,7 +388,7 @@ def test_a_case_has_the_source_of_its_own_run_where_another_workload_came_from_a
     assert (change.verdict, change.old.trials, change.source_changed) == (Verdict.SAME, 3, False)
 
 
-def _changed(record: Record) -> list[ScenarioRecord]:
+def _changed(record: Run) -> list[ScenarioFacts]:
     return [dataclasses.replace(one, file_hash="another") for one in record.scenarios]
 
 
@@ -409,7 +409,7 @@ def test_where_nothing_is_judged_that_is_no_pass() -> None:
 
 
 def test_sizes_of_a_sweep_are_cases_of_their_own_and_compared_by_the_step_inside_an_epoch() -> None:
-    def sweep(factor: float, started: int) -> Record:
+    def sweep(factor: float, started: int) -> Run:
         trials = [
             dataclasses.replace(one, code="a")
             for batch, step_ms in ((1, 1.0), (8, 5.0))

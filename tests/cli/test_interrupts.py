@@ -24,7 +24,7 @@ from kerasbench.cli.main import Interruptions, heeded
 from kerasbench.errors import ResultsError
 from kerasbench.host.lock import machine_lock
 from kerasbench.results import store
-from kerasbench.results.record import TrialRecord
+from kerasbench.results.run import Trial
 from tests import stand_in
 from tests.host import awake
 from tests.stand_in import Command
@@ -169,7 +169,7 @@ def test_ctrl_c_twice_at_any_moment_leaves_what_can_be_resumed(command: Command,
 def test_a_run_that_is_killed_at_random_moments_is_complete_in_the_end(
     command: Command, rng: random.Random, kills: int
 ) -> None:
-    on_disk: list[TrialRecord] = []
+    on_disk: list[Trial] = []
     command.results.mkdir()
     (command.results / "2026-01-02T030405.json.partial").write_text("{")  # as others will be left here
     killed = in_the_middle = 0
@@ -193,7 +193,7 @@ def test_a_run_that_is_killed_at_random_moments_is_complete_in_the_end(
     stand_in.wait_for(lambda: stand_in.children(command.folder) == [])
 
 
-def _go_on(command: Command, on_disk: list[TrialRecord]) -> list[TrialRecord]:
+def _go_on(command: Command, on_disk: list[Trial]) -> list[Trial]:
     """Resume, or begin anew; return the trials that are on disk before, of which none that was there may have gone."""
     found = [trial for file in _files(command) for trial in store.load(file).trials]
     assert [trial for trial in on_disk if trial not in found] == []
@@ -206,7 +206,7 @@ def _go_on(command: Command, on_disk: list[TrialRecord]) -> list[TrialRecord]:
     return found
 
 
-def _check_complete(trials: list[TrialRecord]) -> None:
+def _check_complete(trials: list[Trial]) -> None:
     """Every case has every round once, and those of a round were measured side by side."""
     tried = Counter((trial.backend, trial.round) for trial in trials)
     assert set(tried) == {(backend, number) for backend in stand_in.BACKENDS for number in range(1, ROUNDS + 1)}

@@ -20,8 +20,8 @@ from kerasbench.errors import Undecided
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Message
 from kerasbench.report.comparisons import brief
-from kerasbench.results import record
-from kerasbench.results.record import Record, TrialRecord
+from kerasbench.results import run as saved
+from kerasbench.results.run import Run, Trial
 from kerasbench.results.store import Store, load
 from kerasbench.runs.rows import seconds
 from kerasbench.runs.run import FinishedRun
@@ -81,7 +81,7 @@ def test_a_soak_says_whether_memory_grows_and_steps_become_slower(command: Comma
     assert code == 0, err
     assert out.startswith("# mine: memory grows on PyTorch, nothing becomes slower")
     (data,) = command.results.glob("*.json")
-    assert load(data).config.soak == record.SoakConfig("train", 0.1)
+    assert load(data).config.soak == saved.SoakConfig("train", 0.1)
     assert "| mine" in data.with_suffix(".md").read_text()
 
 
@@ -164,7 +164,7 @@ def test_a_gate_and_a_search_print_json(command: Command) -> None:
     assert json.loads(out)["search"]["first_slow"] == "v2"
 
 
-def failing(*options: Options, backend: str = "jax") -> list[TrialRecord]:
+def failing(*options: Options, backend: str = "jax") -> list[Trial]:
     return [made.trial(1, backend=backend, failure=made.FAILURE, options=one) for one in options]
 
 
@@ -178,7 +178,7 @@ def failing(*options: Options, backend: str = "jax") -> list[TrialRecord]:
         ([*trials(ALIKE), *failing(OLD), *trials({NEW: {"step_ms": 2.0}}, "jax")], 1),
     ],
 )
-def test_what_a_gate_fails_on(found: list[TrialRecord], code: int) -> None:
+def test_what_a_gate_fails_on(found: list[Trial], code: int) -> None:
     assert commands.gated(versus(summarize(record_of(*found)))) == code
     with pytest.raises(Undecided, match="nothing could be judged, so this is no pass"):
         commands.gated(versus(summarize(record_of(*failing(OLD, NEW)))))
@@ -222,7 +222,7 @@ def test_two_interpreters_need_no_label(command: Command) -> None:
     assert "python-head takes 1.095× (1.095–1.095) as long as python\n" in out
 
 
-def interrupt(data: Path) -> Record:
+def interrupt(data: Path) -> Run:
     """Leave of a run what there is if it is interrupted after its first round; return the whole of it."""
     whole = load(data)
     cut = [trial for trial in whole.trials if trial.round < 2]

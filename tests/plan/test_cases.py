@@ -15,7 +15,7 @@ from kerasbench.plan.catalog import Selected
 from kerasbench.protocol.columns import Device, Environment, Options
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
 from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, Protocol
-from kerasbench.results.record import DEFAULT, MAX_COLUMNS, PUBLISHED, SWEEP, Effort, RaceConfig, RacePurpose, RunConfig
+from kerasbench.results.run import DEFAULT, MAX_COLUMNS, PUBLISHED, SWEEP, Effort, RaceConfig, RacePurpose, RunConfig
 from tests import made
 
 CUDA = Device("cuda", 0, "NVIDIA H200")

@@ -18,8 +18,8 @@ from kerasbench.plan.duration import RunScatter
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Phase
 from kerasbench.protocol.requests import Protocol
-from kerasbench.results import record
-from kerasbench.results.record import Record, TrialRecord
+from kerasbench.results import run as saved
+from kerasbench.results.run import Run, Trial
 from kerasbench.results.store import Store
 from tests import made
 
@@ -28,14 +28,14 @@ PLANNED = made.plan(JAX, TORCH)
 TYPICAL_S = duration.typical_trial_s(TORCH)
 
 
-def trial(own_s: float, failed: bool = False) -> TrialRecord:
+def trial(own_s: float, failed: bool = False) -> Trial:
     """A trial of the first round, in which another column had its turns for a minute."""
     found = made.trial(failure=made.FAILURE if failed else None)
     wait = Phase("train", 0, 60 * 10**9, 60 * 10**9)
     return dataclasses.replace(found, wall_ns=int((60 + own_s) * 1e9), phases=[wait])
 
 
-def three_rounds(*, scatter: float) -> Record:
+def three_rounds(*, scatter: float) -> Run:
     """Two columns whose ratio scatters from block to block."""
     steps = {"jax": [1.0, 1.0, 1.0], "torch": [2 * (1 - scatter), 2.0, 2 * (1 + scatter)]}
     trials = [
@@ -137,7 +137,7 @@ def test_newer_results_of_other_machines_and_protocols_hide_none_of_its_own(tmp_
     own = three_rounds(scatter=0.1)
     others = [
         dataclasses.replace(own, machine=dataclasses.replace(made.MACHINE, chip="Chip 10")),
-        dataclasses.replace(own, config=dataclasses.replace(own.config, effort=record.PUBLISHED)),
+        dataclasses.replace(own, config=dataclasses.replace(own.config, effort=saved.PUBLISHED)),
     ]
     for day, one in enumerate((own, *others * duration.FILES), start=1):
         Store.create(tmp_path, f"2026-01-0{day}T00:00:00Z").finish(one)
@@ -146,20 +146,20 @@ def test_newer_results_of_other_machines_and_protocols_hide_none_of_its_own(tmp_
 
 
 def test_the_eta_takes_each_case_s_own_trials_where_it_has_some() -> None:
-    eta = duration.Eta(made.plan(TORCH, JAX, effort=record.exactly(3)))
+    eta = duration.Eta(made.plan(TORCH, JAX, effort=saved.exactly(3)))
     assert eta.most_s == 6 * TYPICAL_S
     eta.ended(TORCH, trial(4.0))
     assert eta.most_s == 2 * 4.0 + 3 * 4.0  # the guess for the other case is corrected by this one
     eta.ended(JAX, trial(10.0))
     assert eta.most_s == 2 * 4.0 + 2 * 10.0
-    recalled = duration.Eta(made.plan(TORCH, JAX, effort=record.exactly(1)), {TORCH.key: 30.0})
+    recalled = duration.Eta(made.plan(TORCH, JAX, effort=saved.exactly(1)), {TORCH.key: 30.0})
     assert recalled.most_s == 30 + TYPICAL_S
 
 
 def test_published_epochs_are_guessed_by_their_number() -> None:
     protocol = Protocol(kind="published")
     assert duration.typical_trial_s(dataclasses.replace(TORCH, protocol=protocol)) > TYPICAL_S
-    assert duration.typical_trial_s(dataclasses.replace(TORCH, protocol=record.QUICK.protocol)) < TYPICAL_S
+    assert duration.typical_trial_s(dataclasses.replace(TORCH, protocol=saved.QUICK.protocol)) < TYPICAL_S
 
 
 def test_the_control_of_a_soak_rests_most_of_the_time() -> None:
@@ -172,7 +172,7 @@ def test_the_control_of_a_soak_rests_most_of_the_time() -> None:
 
 
 def test_a_first_column_that_is_measured_again_is_one_more_and_takes_no_round_off() -> None:
-    eta = duration.Eta(made.plan(TORCH, effort=record.exactly(2)))
+    eta = duration.Eta(made.plan(TORCH, effort=saved.exactly(2)))
     eta.ended(TORCH, trial(4.0))
     eta.ended(TORCH, trial(4.0))
     assert (eta.trials, eta.most_s) == (3, 4.0)
@@ -180,7 +180,7 @@ def test_a_first_column_that_is_measured_again_is_one_more_and_takes_no_round_of
 
 def test_what_failed_and_what_is_decided_is_not_waited_for() -> None:
     for failed in (True, False):
-        eta = duration.Eta(made.plan(TORCH, JAX, effort=record.exactly(3)))
+        eta = duration.Eta(made.plan(TORCH, JAX, effort=saved.exactly(3)))
         eta.ended(TORCH, trial(4.0, failed))
         if not failed:
             eta.decided([TORCH])
@@ -188,7 +188,7 @@ def test_what_failed_and_what_is_decided_is_not_waited_for() -> None:
 
 
 def test_what_was_given_up_without_a_trial_took_no_time() -> None:
-    eta = duration.Eta(made.plan(TORCH, JAX, made.case(backend="tensorflow"), effort=record.exactly(3)))
+    eta = duration.Eta(made.plan(TORCH, JAX, made.case(backend="tensorflow"), effort=saved.exactly(3)))
     eta.ended(TORCH, trial(4.0))
     eta.ended(JAX, dataclasses.replace(trial(0.0, failed=True), wall_ns=0, phases=[]))
     assert (eta.trials, eta.most_s) == (7, 2 * 4.0 + 3 * 4.0)
@@ -244,12 +244,12 @@ def test_what_a_plan_judges_together_is_each_row_s_others_to_its_fastest() -> No
     assert duration.comparisons([*columns, *beside, *sized]) == 4
     assert duration.comparisons(sized) == duration.comparisons(columns[:1]) == duration.comparisons([]) == 1
     assert list(duration.detectable(made.plan(*columns), 0.03, RunScatter())) == [3, 12]
-    race = made.plan(*columns, effort=record.RACE)  # a single round has no interval
+    race = made.plan(*columns, effort=saved.RACE)  # a single round has no interval
     assert list(duration.detectable(race, 0.03, RunScatter())) == [3, 4]
 
 
 def test_a_run_is_over_soonest_when_every_row_is_decided_after_its_fewest_rounds() -> None:
-    eta = duration.Eta(made.plan(TORCH, effort=record.Effort(3, 12)), {TORCH.key: 10.0})
+    eta = duration.Eta(made.plan(TORCH, effort=saved.Effort(3, 12)), {TORCH.key: 10.0})
     assert (eta.least_s, eta.most_s) == (30.0, 120.0)
     eta.ended(TORCH, dataclasses.replace(trial(10.0), round=4))
     assert (eta.least_s, eta.most_s) == (0.0, 80.0)

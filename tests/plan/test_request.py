@@ -13,8 +13,8 @@ from kerasbench.errors import UsageError
 from kerasbench.plan import request
 from kerasbench.protocol.columns import DEFAULT, Column, Options, Size
 from kerasbench.protocol.requests import Input, ModelConfig
-from kerasbench.results.record import DEFAULT as DEFAULT_EFFORT
-from kerasbench.results.record import PUBLISHED, QUICK, RACE, SWEEP, RaceConfig, RunConfig, SoakConfig, exactly
+from kerasbench.results.run import DEFAULT as DEFAULT_EFFORT
+from kerasbench.results.run import PUBLISHED, QUICK, RACE, SWEEP, RaceConfig, RunConfig, SoakConfig, exactly
 from kerasbench.results.store import Store, load
 from kerasbench.settings import Settings
 from tests import made

@@ -10,7 +10,7 @@ from kerasbench.cli.options import with_default_command
 from kerasbench.protocol.columns import Options, Size
 from kerasbench.protocol.requests import Protocol
 from kerasbench.report.command import command
-from kerasbench.results.record import PUBLISHED, QUICK, RACE, SWEEP, Effort, RaceConfig, RunConfig, SoakConfig, exactly
+from kerasbench.results.run import PUBLISHED, QUICK, RACE, SWEEP, Effort, RaceConfig, RunConfig, SoakConfig, exactly
 from tests import made
 
 SOAKED = Effort(1, 1, cold=False, protocol=Protocol("calls", soaks=True))  # as the command soak makes it

@@ -7,11 +7,11 @@ import pytest
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import Column, Device, Options
 from kerasbench.report.pages import as_csv
-from kerasbench.results.record import TrialRecord
+from kerasbench.results.run import Trial
 from tests import made
 
 
-def rows(*trials: TrialRecord, rounds: int = 1) -> list[dict[str, str]]:
+def rows(*trials: Trial, rounds: int = 1) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(as_csv([summarize(made.record(*trials, rounds=rounds))]))))
 
 

@@ -17,7 +17,7 @@ from kerasbench.analysis.versus import compare
 from kerasbench.protocol.columns import CaseKey, Column, Options
 from kerasbench.report import data
 from kerasbench.report.document import Document
-from kerasbench.results.record import Counted, Record
+from kerasbench.results.run import Counted, Run
 from tests import made
 from tests.analysis.test_bisect import exactly
 from tests.analysis.test_breakdown import rivals
@@ -42,7 +42,7 @@ def printed(document: Document) -> Json:
     return read
 
 
-def of_run(run: Record) -> Json:
+def of_run(run: Run) -> Json:
     return printed(data.of_run(findings(run), [run]))
 
 
@@ -51,7 +51,7 @@ def one_of(records: Sequence[Json], **wanted: object) -> Json:
     return record
 
 
-def side_by_side(steps_ms: Mapping[str, float]) -> Record:
+def side_by_side(steps_ms: Mapping[str, float]) -> Run:
     measured = [
         made.in_block(block, made.sliced([ms * (1 + block / 1000)] * 10), backend=backend)
         for block in (1, 2, 3)

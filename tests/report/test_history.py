@@ -12,12 +12,12 @@ from kerasbench.analysis.history import history
 from kerasbench.analysis.summary import summarize
 from kerasbench.report import history as drawn
 from kerasbench.report import markdown, pages, svg
-from kerasbench.results.record import PUBLISHED, Record, SoakConfig
+from kerasbench.results.run import PUBLISHED, Run, SoakConfig
 from tests import made
 from tests.analysis.test_versus import ALIKE, NEW, SLOWER, record, trials
 
 
-def run(day: int, torch_ms: float, keras: str, jax_ms: float = 2.0) -> Record:
+def run(day: int, torch_ms: float, keras: str, jax_ms: float = 2.0) -> Run:
     found = [
         made.in_block(
             block,

@@ -18,7 +18,7 @@ from kerasbench.cli import listing
 from kerasbench.plan.catalog import Entry
 from kerasbench.report import comparisons, html, markdown, page
 from kerasbench.report.pages import as_csv
-from kerasbench.results.record import Record
+from kerasbench.results.run import Run
 from tests import hostile
 from tests.report.table import brief, drawn
 from tests.report.test_html import Page
@@ -45,11 +45,11 @@ def with_text(content: Any, text: str, name: str = "") -> Any:
     return text + content if isinstance(content, str) and name not in WORDS and content not in DATA else content
 
 
-def record(text: str) -> Record:
-    return msgspec.convert(with_text(msgspec.json.decode(hostile.encoded()), text), type=Record)
+def record(text: str) -> Run:
+    return msgspec.convert(with_text(msgspec.json.decode(hostile.encoded()), text), type=Run)
 
 
-def pages(found: Record, text: str) -> list[str]:
+def pages(found: Run, text: str) -> list[str]:
     """Return every markdown page that shows what stands in a file."""
     run = findings(found)
     compared, text = versus.compare([found], [found]), f"{text}z"  # a title is never empty

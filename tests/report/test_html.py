@@ -13,7 +13,7 @@ from kerasbench.protocol.columns import Device
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.report import html, markdown, page, sections
 from kerasbench.report.sections import Section
-from kerasbench.results.record import Record
+from kerasbench.results.run import Run
 from tests import made
 from tests.records import CROSSING, by_turns, swept
 
@@ -155,7 +155,7 @@ def test_a_ratio_is_tinted_by_its_size() -> None:
     assert re.findall(r'<td class="number(?: tint(\d))?"', page) == ["", "1", "2", "3", "4"]
 
 
-def run(*names: str, jax: float = 1.0, torch: float = 2.0) -> Record:
+def run(*names: str, jax: float = 1.0, torch: float = 2.0) -> Run:
     trials = [
         one
         for name in names

@@ -23,8 +23,8 @@ from kerasbench.report.pages import (
     stale,
     write,
 )
-from kerasbench.results.record import DEFAULT as DEFAULT_EFFORT
-from kerasbench.results.record import INTERRUPTED, SWEEP, Effort, RunConfig
+from kerasbench.results.run import DEFAULT as DEFAULT_EFFORT
+from kerasbench.results.run import INTERRUPTED, SWEEP, Effort, RunConfig
 from kerasbench.results.store import Store
 from tests import made
 from tests.records import CROSSING, swept

@@ -20,7 +20,7 @@ from kerasbench.processes.block import TrialState
 from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.messages import Code, Phase
 from kerasbench.report.progress import ConsoleProgress, announce, foresight
-from kerasbench.results import record
+from kerasbench.results import run as saved
 from tests import made
 
 NOISE = Signal("slices", Severity.WARN, "slices spread by 12%")
@@ -28,7 +28,7 @@ TORCH, JAX = made.case(backend="torch"), made.case(backend="jax")
 
 
 def started(*cases: Case, rounds: int | None = None, history: History | None = None) -> RunStarted:
-    plan = made.plan(*cases, effort=record.exactly(rounds)) if rounds else made.plan(*cases)
+    plan = made.plan(*cases, effort=saved.exactly(rounds)) if rounds else made.plan(*cases)
     return RunStarted(plan, made.record(), history or History())
 
 
@@ -93,7 +93,7 @@ def test_what_first_steps_show_is_told_and_goes_into_what_is_left() -> None:
     steps_ns = [(TORCH, 3_140_000), (JAX, 1_000_000)]
     said = lines(started(TORCH, JAX, rounds=2), StepsKnown(steps_ns, 10.0, 30.0))
     assert said[-1] == "dense: a step of torch takes 3.14 ms, so a round takes about 40 s"
-    eta = Eta(made.plan(TORCH, JAX, effort=record.exactly(2)))
+    eta = Eta(made.plan(TORCH, JAX, effort=saved.exactly(2)))
     eta.foreseen([TORCH, JAX], 40.0)
     assert eta.most_s == 80.0
 

@@ -7,7 +7,7 @@ import pytest
 from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.requests import Protocol
 from kerasbench.report.progress import LiveBlock, LogRatios, log_ratios, standing
-from kerasbench.results.record import RaceConfig, RacePurpose
+from kerasbench.results.run import RaceConfig, RacePurpose
 from tests import made
 
 

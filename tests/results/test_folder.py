@@ -16,8 +16,8 @@ from kerasbench.errors import ResultsError
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.report import markdown, page
-from kerasbench.results import record as run_records
-from kerasbench.results.record import Counted, Record
+from kerasbench.results import run as saved
+from kerasbench.results.run import Counted, Run
 from kerasbench.results.store import (
     Store,
     UnreadableFile,
@@ -38,23 +38,23 @@ def run(
     name: str = "dense",
     rounds: int = 3,
     options: Options = PLAIN,
-    effort: run_records.Effort = run_records.DEFAULT,
+    effort: saved.Effort = saved.DEFAULT,
     explain: bool = False,
     day: int = 1,
-) -> Record:
+) -> Run:
     trials = [
         made.trial(index, name, backend, found=made.measurement(step * (1 + index / 1000), 0), options=options)
         for index in range(1, rounds + 1)
         for backend, step in (("torch", step_ms), ("jax", 2 * step_ms))
     ]
-    asked = run_records.RunConfig(effort=effort, explain=explain)
+    asked = saved.RunConfig(effort=effort, explain=explain)
     return dataclasses.replace(made.record(*trials, rounds=rounds), config=asked, started=f"2026-01-{day:02}")
 
 
-SWEEP = run_records.Effort(protocol=run_records.SWEEP)
+SWEEP = saved.Effort(protocol=saved.SWEEP)
 
 
-def rows(*records: Record) -> dict[str, Row]:
+def rows(*records: Run) -> dict[str, Row]:
     return {row.label: row for row in summarize(merge(records)).rows}
 
 
@@ -62,14 +62,14 @@ def step_ms(row: Row) -> float:
     return round(made.estimated(row.cases[Column("torch", "cpu")].estimate(row.headline)).value, 1)
 
 
-def aimed(step_ms: float, **aim: Any) -> Record:
+def aimed(step_ms: float, **aim: Any) -> Run:
     """Return a newer run that was asked for something else."""
     return made.changed(run(step_ms, day=2), config=aim)
 
 
 SWEPT = run(9.0, options=BATCH, effort=SWEEP)
 EXPLAINED = run(7.0, options=BATCH, explain=True, day=2)
-PUBLISHED = run(5.0, "conv", 1, effort=run_records.PUBLISHED, day=3)
+PUBLISHED = run(5.0, "conv", 1, effort=saved.PUBLISHED, day=3)
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ PUBLISHED = run(5.0, "conv", 1, effort=run_records.PUBLISHED, day=3)
     [
         ([run(1.0), run(2.0, day=2)], {"dense": 2.0}),  # the newer
         ([run(1.0), aimed(2.0, versus=["old", "new"])], {"dense": 1.0}),
-        ([run(1.0), aimed(2.0, race=run_records.RaceConfig())], {"dense": 1.0}),
-        ([run(1.0), aimed(2.0, soak=run_records.SoakConfig())], {"dense": 1.0}),
+        ([run(1.0), aimed(2.0, race=saved.RaceConfig())], {"dense": 1.0}),
+        ([run(1.0), aimed(2.0, soak=saved.SoakConfig())], {"dense": 1.0}),
         ([run(1.0), run(2.0, explain=True, day=2)], {"dense": 1.0}),
         ([run(1.0), PUBLISHED], {"dense": 1.0, "conv": 5.0}),
         ([run(1.0), SWEPT], {"dense": 1.0, "dense batch=128": 9.0}),
@@ -86,7 +86,7 @@ PUBLISHED = run(5.0, "conv", 1, effort=run_records.PUBLISHED, day=3)
         ([EXPLAINED], {"dense batch=128": 7.0}),
     ],
 )
-def test_a_row_is_of_the_run_that_measured_it_best(runs: list[Record], steps_ms: dict[str, float]) -> None:
+def test_a_row_is_of_the_run_that_measured_it_best(runs: list[Run], steps_ms: dict[str, float]) -> None:
     assert {label: step_ms(row) for label, row in rows(*runs).items()} == steps_ms
 
 
@@ -114,7 +114,7 @@ def test_each_machine_has_a_record_of_its_own_and_a_run_that_is_outranked_is_let
     runs = [old, run(2.0, day=2), other]
     del old
 
-    def one_by_one() -> Iterator[Record]:
+    def one_by_one() -> Iterator[Run]:
         yield runs.pop(0)
         yield runs.pop(0)
         gc.collect()
@@ -164,7 +164,7 @@ def test_the_heading_is_of_one_run_and_says_that_there_are_others() -> None:
     assert "2 runs" not in markdown.file(page.whole(findings(alone)))
 
 
-def sized(workload: str, day: int, batch: int = 32) -> Record:
+def sized(workload: str, day: int, batch: int = 32) -> Run:
     """Return a run of a model that describes the one size that it measured."""
     found = made.described(run(float(day), day=day), name=workload, batch=batch)
     found.trials = [dataclasses.replace(trial, workload=workload) for trial in found.trials]

@@ -10,14 +10,14 @@ import pytest
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.protocol.columns import CaseKey, Column, Device, Options, Size
 from kerasbench.protocol.requests import Protocol
-from kerasbench.results.record import (
+from kerasbench.results.run import (
     DEFAULT,
     INTERRUPTED,
     QUICK,
     SWEEP,
     UNWRITTEN,
     Group,
-    ScenarioRecord,
+    ScenarioFacts,
 )
 from kerasbench.worker.clock import STEADY_WINDOW
 from tests import made
@@ -46,7 +46,7 @@ def test_a_trial_is_disturbed_by_what_invalidates_it(severity: Severity, disturb
 
 
 def test_a_case_has_changed_where_its_file_has_and_a_baseline_s_where_the_baseline_has() -> None:
-    scenario = ScenarioRecord("a", made.entry().description, {"torch": "b"})
+    scenario = ScenarioFacts("a", made.entry().description, {"torch": "b"})
     assert scenario.source("torch", native=False) == ("a", "")
     assert scenario.source("torch", native=True) == ("a", "b")
     assert scenario.source("jax", native=True) == ("a", "")

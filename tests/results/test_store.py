@@ -14,7 +14,7 @@ from kerasbench.analysis.findings import findings
 from kerasbench.errors import ResultsError
 from kerasbench.protocol.measurement import Measurement, Slice, Slices
 from kerasbench.report import page
-from kerasbench.results.record import MAX_COLUMNS, MAX_ROUNDS, TrialRecord
+from kerasbench.results.run import MAX_COLUMNS, MAX_ROUNDS, Trial
 from kerasbench.results.store import MAX_FILE_BYTES, STAMP, Store, as_json, clear_leftovers, load, result_files
 from tests import made
 
@@ -101,7 +101,7 @@ LOUD = [made.trial(index, "loud") for index in (1, 2, 3, 4, 5)]
     ],
 )
 def test_a_round_is_complete_when_every_case_that_still_runs_has_a_trial(
-    store: Store, trials: list[TrialRecord], rounds: int
+    store: Store, trials: list[Trial], rounds: int
 ) -> None:
     store.begin(made.record(*trials, rounds=0))
     assert load(store.journal).rounds_completed == rounds

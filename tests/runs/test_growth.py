@@ -14,10 +14,10 @@ from kerasbench.processes import block
 from kerasbench.processes.block import BlockMember, BlockPolicy, OnBlockEvent
 from kerasbench.processes.outcome import Outcome
 from kerasbench.report.progress import ConsoleProgress
-from kerasbench.results.record import exactly
+from kerasbench.results.run import exactly
 from kerasbench.results.store import Store
 from kerasbench.runs.machine import MachineMonitor
-from kerasbench.runs.rounds import Run
+from kerasbench.runs.rounds import Rounds
 from tests import made, stand_in
 
 pytestmark = pytest.mark.processes
@@ -52,7 +52,9 @@ def test_trials_leave_no_descriptor_no_thread_and_no_memory_behind(tmp_path: Pat
     launch = Counting()
     progress = ConsoleProgress(Console(file=io.StringIO()))
     python = str(tmp_path / "python")
-    record = Run(planned, store, launch, monitor, progress, made.state(), interpreter=lambda backend: python).execute()
+    record = Rounds(
+        planned, store, launch, monitor, progress, made.state(), interpreter=lambda backend: python
+    ).execute()
     assert len(record.trials) == count
     assert all(one.failure is None for one in record.trials)
     blocks = len(launch.held)

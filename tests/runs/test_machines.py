@@ -26,7 +26,7 @@ from kerasbench.cli import main
 from kerasbench.errors import UsageError
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.code import all_measuring_code
-from kerasbench.results.record import INTERRUPTED, Carried, Record, TrialRecord
+from kerasbench.results.run import INTERRUPTED, Carried, Run, Trial
 from kerasbench.results.store import load
 from kerasbench.runs import cluster, machines, share
 from kerasbench.runs.share import Hello, Line
@@ -54,7 +54,7 @@ def words(folder: Path, names: Sequence[str], *more: str, rounds: int = ROUNDS) 
     return ["run", f"--hosts={','.join(names)}", *python, *own, *rest]
 
 
-def records(folder: Path) -> dict[str, Record]:
+def records(folder: Path) -> dict[str, Run]:
     """Return what has come from each machine, by its name."""
     found = [load(file) for file in (folder / "results").glob("*.json*")]
     return {record.carried.host: record for record in found if record.carried}
@@ -69,7 +69,7 @@ def arrived(folder: Path) -> int:
     return lines
 
 
-def tried(record: Record) -> list[tuple[int, str]]:
+def tried(record: Run) -> list[tuple[int, str]]:
     return sorted((trial.round, trial.backend) for trial in record.trials)
 
 
@@ -248,7 +248,7 @@ OTHER = dataclasses.replace(made.trial(), scenario="another")
 OLDER = Hello("0.0.1", "", "3.11", "/p", 0)
 
 
-def run_of(trials: Sequence[TrialRecord]) -> str:
+def run_of(trials: Sequence[Trial]) -> str:
     """Return what a machine says that has measured these."""
     return lines_of(BEGIN, *({"trial": raw(one)} for one in trials), {"end": raw(BEGUN), "known": len(trials)})
 
@@ -411,7 +411,7 @@ def test_json_is_of_one_machine(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--json works for one machine" in capsys.readouterr().err
 
 
-def _peak(folder: Path, names: Sequence[str], trials: Sequence[TrialRecord]) -> int:
+def _peak(folder: Path, names: Sequence[str], trials: Sequence[Trial]) -> int:
     """Return the most memory that was in use while so many machines sent a run each, in bytes."""
     for name in names:
         answering(folder, name, run_of(trials))

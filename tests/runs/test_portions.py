@@ -12,7 +12,7 @@ from kerasbench.analysis.ratios import ratio_of
 from kerasbench.protocol.measurement import Latency, Measurement, Slices
 from kerasbench.protocol.messages import Phase
 from kerasbench.protocol.requests import Protocol
-from kerasbench.results.record import SWEEP, Effort, RaceConfig, RunConfig, TrialRecord, exactly
+from kerasbench.results.run import SWEEP, Effort, RaceConfig, RunConfig, Trial, exactly
 from kerasbench.runs import schedule
 from kerasbench.runs.schedule import Portion, best_cycles
 from tests import made
@@ -41,9 +41,9 @@ def test_blocks_that_differ_no_more_than_their_slices_say_have_as_many_cycles_as
 
 def blocks(
     number: int, apart: float = 0.1, within: float = 0.2, epoch_ms: float = 10.0, start_s: float = 30.0
-) -> list[TrialRecord]:
+) -> list[Trial]:
     """Trials of two columns that take turns of a quarter of a second; their ratio scatters by so much."""
-    rng, trials = random.Random(3), list[TrialRecord]()
+    rng, trials = random.Random(3), list[Trial]()
     for block in range(1, number + 1):
         for backend, level in (("jax", 1.0), ("torch", 2 * math.exp(rng.gauss(0, apart)))):
             steps = [level * math.exp(rng.gauss(0, within / math.sqrt(2))) for _ in range(40)]
@@ -52,14 +52,14 @@ def blocks(
     return trials
 
 
-def trial(block: int, found: Measurement, start_s: float, backend: str) -> TrialRecord:
+def trial(block: int, found: Measurement, start_s: float, backend: str) -> Trial:
     training = dataclasses.replace(made.trained(found), warmup=Slices.of(()))
     turns = [Phase("train", 0, 10 * S), Phase("epoch", 10 * S, 12 * S), Phase("predict", 12 * S, 15 * S)]
     record = made.in_block(block, dataclasses.replace(found, training=training), backend=backend)
     return dataclasses.replace(record, phases=turns, wall_ns=int((start_s + 2 * 15) * S))
 
 
-def cycles(trials: Sequence[TrialRecord], metric: str = STEADY) -> dict[str, int]:
+def cycles(trials: Sequence[Trial], metric: str = STEADY) -> dict[str, int]:
     return schedule.cycles_of(PROTOCOL, list(schedule.summaries(trials).values()), metric, None)
 
 
@@ -115,7 +115,7 @@ def test_short_epochs_have_cycles_of_their_own_where_they_matter() -> None:
 def test_predictions_stand_for_a_model_that_is_not_trained() -> None:
     rng = random.Random(5)
 
-    def drawn(block: int, backend: str, level: float) -> TrialRecord:
+    def drawn(block: int, backend: str, level: float) -> Trial:
         found = made.predicting([level * math.exp(rng.gauss(0, 0.2)) for _ in range(20)])
         return dataclasses.replace(
             made.in_block(block, found, backend=backend), phases=[Phase("predict", 0, 10 * S)], wall_ns=50 * S
@@ -134,7 +134,7 @@ def test_turns_of_every_way_to_predict_are_no_start() -> None:
     assert schedule._turn_s(one, "predict_batch") == pytest.approx(24 / (2 + 6 + 6))
 
 
-def portion(trials: Sequence[TrialRecord], protocol: Protocol = PROTOCOL, paired: bool = False) -> Portion:
+def portion(trials: Sequence[Trial], protocol: Protocol = PROTOCOL, paired: bool = False) -> Portion:
     return schedule.next_portion(protocol, trials, paired, ratio_of, None)
 
 
@@ -145,7 +145,7 @@ def test_short_epochs_that_matter_to_a_ratio_are_in_every_block() -> None:
 
 
 def test_short_epochs_that_others_disturbed_are_measured_again() -> None:
-    def disturbed(one: TrialRecord) -> TrialRecord:
+    def disturbed(one: Trial) -> Trial:
         found = made.known(one.measurement)
         epochs = made.trained(found).epochs
         marked = dataclasses.replace(epochs, disturbed=[True] * len(epochs))
@@ -161,7 +161,7 @@ def test_nothing_is_left_out_where_all_is_asked_for(protocol: Protocol) -> None:
 
 
 def test_the_predictions_of_versions_are_measured_until_they_are_precise() -> None:
-    def with_predictions(one: TrialRecord, backend: str, ms: float) -> TrialRecord:
+    def with_predictions(one: Trial, backend: str, ms: float) -> Trial:
         predicted = made.predicting([ms] * 6)
         assert one.measurement is not None
         found = dataclasses.replace(one.measurement, prediction=predicted.prediction)

@@ -17,15 +17,15 @@ from kerasbench.protocol.columns import Device, Environment, Options, Size
 from kerasbench.protocol.measurement import Slice, Slices
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
 from kerasbench.protocol.requests import ModelConfig, Protocol
-from kerasbench.results import record
+from kerasbench.results import run as saved
 from kerasbench.results.code import measuring_code
-from kerasbench.results.record import (
+from kerasbench.results.run import (
     INTERRUPTED,
-    Record,
     ResumeConfig,
+    Run,
     RunConfig,
     SoakConfig,
-    TrialRecord,
+    Trial,
     exactly,
 )
 from kerasbench.results.store import Store
@@ -42,12 +42,12 @@ NEWER = {name: dataclasses.replace(one, versions={"keras": "3.16.0"}) for name, 
 NEWER_JAX = PROBES | {Environment("jax"): NEWER[Environment("jax")]}
 
 
-def interrupted(*trials: TrialRecord) -> Record:
+def interrupted(*trials: Trial) -> Run:
     in_turn = [dataclasses.replace(trial, block=trial.round, code=measuring_code(trial.column)) for trial in trials]
     return dataclasses.replace(made.record(*in_turn, rounds=0), stopped_because=INTERRUPTED, machine=HERE)
 
 
-def kept(*trials: TrialRecord, planned: Plan = PLANNED, probes: Probes = PROBES) -> list[bool]:
+def kept(*trials: Trial, planned: Plan = PLANNED, probes: Probes = PROBES) -> list[bool]:
     record = interrupted(*trials)
     carried, superseded = resume.carry(record, planned, probes)
     assert len(carried) + len(superseded) == len(trials)
@@ -142,7 +142,7 @@ def test_a_run_that_another_process_measures_is_passed_over(tmp_path: Path) -> N
 
 
 def test_a_soak_that_was_cut_short_is_measured_anew() -> None:
-    def soak(minutes: float) -> Record:
+    def soak(minutes: float) -> Run:
         slices = Slices.of(Slice(1, int(1e9), cycle, 0, 0) for cycle in range(60))  # a minute
         found = made.changed(made.measurement(), training={"slices": slices})
         return made.changed(interrupted(made.trial(1, found=found)), config={"soak": SoakConfig("train", minutes)})
@@ -283,11 +283,11 @@ def swept(options: Sequence[Options], protocol: Protocol) -> list[Case]:
 def swept_plan(budget_s: float | None = None) -> Plan:
     options = [Options(batch=batch) for batch in BATCHES]
     effort = dataclasses.replace(request.effort_of(False, None, False, "sweep"), budget_s=budget_s)
-    config = record.RunConfig(options=options, effort=effort, refine=True)
+    config = saved.RunConfig(options=options, effort=effort, refine=True)
     return Plan(config, made.MACHINE, swept(options, effort.protocol), [])
 
 
-def crossing(planted: float = 20.0, rounds: int = 3, third: Callable[[int], float] = lambda batch: 100.0) -> Record:
+def crossing(planted: float = 20.0, rounds: int = 3, third: Callable[[int], float] = lambda batch: 100.0) -> Run:
     """jax is overtaken by torch at that batch; the third, tensorflow, is slower than both unless told otherwise."""
 
     def step_ms(backend: str, batch: int) -> float:
@@ -309,7 +309,7 @@ def crossing(planted: float = 20.0, rounds: int = 3, third: Callable[[int], floa
     )
 
 
-def finer(planned: Plan, first: Record) -> Plan:
+def finer(planned: Plan, first: Run) -> Plan:
     """Return the plan of the further sizes, of which there are some."""
     found = resume.finer(planned, first, 100.0)
     assert found is not None
@@ -417,7 +417,7 @@ def test_a_backend_that_was_installed_since_takes_no_part_in_the_rest() -> None:
     assert resume.as_started(PLANNED, before) is PLANNED
 
 
-def never(planned: Plan, earlier: Record) -> Record:
+def never(planned: Plan, earlier: Run) -> Run:
     raise AssertionError("nothing was asked for")
 
 
@@ -428,7 +428,7 @@ def test_a_run_that_wants_no_further_sizes_stays_as_it_is() -> None:
 
 
 def test_further_sizes_begin_with_what_was_measured_and_end_in_one_record() -> None:
-    def execute(planned: Plan, earlier: Record) -> Record:
+    def execute(planned: Plan, earlier: Run) -> Run:
         assert all(trial.round for trial in earlier.trials)
         added = [made.trial(1, options=case.options) for case in planned.cases[12:]]
         return dataclasses.replace(earlier, trials=[*earlier.trials, *added])
@@ -441,7 +441,7 @@ def test_further_sizes_begin_with_what_was_measured_and_end_in_one_record() -> N
 
 
 def test_a_disk_that_takes_no_further_sizes_leaves_what_was_measured() -> None:
-    def execute(planned: Plan, earlier: Record) -> Record:
+    def execute(planned: Plan, earlier: Run) -> Run:
         raise ResultsError("full")
 
     first = crossing()

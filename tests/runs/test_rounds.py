@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kerasbench import text
-from kerasbench.analysis.cases import CaseSummary
+from kerasbench.analysis.cases import Measured
 from kerasbench.analysis.summary import summarize
 from kerasbench.errors import ResultsError
 from kerasbench.events import (
@@ -39,7 +39,7 @@ from kerasbench.protocol.columns import Column, Device, Options
 from kerasbench.protocol.measurement import Latency, Measurement, Parity, Slice, Slices
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import ModelConfig, Protocol
-from kerasbench.results.record import QUICK, SWEEP, Effort, RaceConfig, Record, SoakConfig, TrialRecord, exactly
+from kerasbench.results.run import QUICK, SWEEP, Effort, RaceConfig, Run, SoakConfig, Trial, exactly
 from kerasbench.results.store import Store, load
 from kerasbench.runs import machine, rounds, rows, turns
 from kerasbench.runs.machine import processors
@@ -56,7 +56,7 @@ def store(tmp_path: Path) -> Store:
     return Store.create(tmp_path, "2026-01-02T03:04:05Z")
 
 
-def run(store: Store, worker: FakeWorker, *cases: Case, count: int = 2, **different: Any) -> Record:
+def run(store: Store, worker: FakeWorker, *cases: Case, count: int = 2, **different: Any) -> Run:
     """Execute so many rounds of these cases, of a scenario on two backends if none are given."""
     return execute(made.plan(*(cases or CASES), effort=exactly(count)), store, worker, **different)
 
@@ -279,7 +279,7 @@ def test_a_disk_that_takes_no_more_ends_the_run_and_loses_nothing_that_was_measu
 ) -> None:
     add, added = store.add, [0]
 
-    def until_it_is_full(trials: Sequence[TrialRecord]) -> None:
+    def until_it_is_full(trials: Sequence[Trial]) -> None:
         added[0] += 1
         if added[0] == 2:
             raise ResultsError("no space left")
@@ -341,7 +341,7 @@ class SmallMemory(FakeWorker):
         return answer if (entrant.request.options.batch or 0) < self.from_batch else Outcome([], 0, failure=OOM)
 
 
-def sweep(store: Store, worker: FakeWorker, order: Any, *cases: Case, carried: Sequence[TrialRecord] = ()) -> Record:
+def sweep(store: Store, worker: FakeWorker, order: Any, *cases: Case, carried: Sequence[Trial] = ()) -> Run:
     return execute(made.plan(*cases, effort=exactly(2, SWEEP)), store, worker, in_order=order, carried=carried)
 
 
@@ -572,7 +572,7 @@ def test_a_resumed_run_goes_on_with_the_round_that_was_interrupted(store: Store)
 def test_all_rows_of_a_round_are_decided_by_the_same_knowledge(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     known: list[list[int]] = []
 
-    def count_trials(rows: Sequence[Iterable[CaseSummary]]) -> None:
+    def count_trials(rows: Sequence[Iterable[Measured]]) -> None:
         known.append([max(len(case.trials) for case in row) for row in rows])
 
     monkeypatch.setattr("kerasbench.analysis.ratios.priors_of", count_trials)
@@ -618,7 +618,7 @@ def test_a_row_is_sized_by_its_first_steps_once_for_all_its_columns_and_blocks(s
     assert known.left_s > 12 * 2  # six slices of the slower one and what comes before
 
 
-def race(store: Store, worker: FakeWorker, baseline: str, most: int, *cases: Case) -> Record:
+def race(store: Store, worker: FakeWorker, baseline: str, most: int, *cases: Case) -> Run:
     planned = with_config(made.plan(*cases, effort=Effort(1, most)), race=RaceConfig(baseline=baseline))
     return execute(planned, store, worker)
 
@@ -703,7 +703,7 @@ class Interrupted(FakeWorker):
         assert self.rules.enough("train", {0: [Slice(1, 1)], 1: [Slice(1, 1)]})
 
 
-def soak(store: Store, worker: FakeWorker, *cases: Case, events: Events | None = None) -> Record:
+def soak(store: Store, worker: FakeWorker, *cases: Case, events: Events | None = None) -> Run:
     protocol = dataclasses.replace(Effort().protocol, soaks=True)
     planned = made.plan(*cases, effort=Effort(1, 1, cold=False, protocol=protocol))
     return execute(with_config(planned, soak=SoakConfig()), store, worker, events=events)

@@ -8,7 +8,7 @@ from kerasbench import text
 from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.messages import Code, Failure, Phase
-from kerasbench.results.record import PUBLISHED
+from kerasbench.results.run import PUBLISHED
 from kerasbench.runs import rounds, rows
 from tests import made
 from tests.scripted import CASES

@@ -20,7 +20,7 @@ from kerasbench.processes import questions
 from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
 from kerasbench.results.code import measuring_code
-from kerasbench.results.record import Record, ResumeConfig, RunConfig
+from kerasbench.results.run import ResumeConfig, Run, RunConfig
 from kerasbench.results.store import Store, load
 from kerasbench.runs import run
 from kerasbench.settings import Settings
@@ -76,7 +76,7 @@ def test_the_machine_is_held_until_what_was_measured_has_been_drawn(
 
 
 def test_what_the_disk_refuses_is_kept_to_be_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(record: Record) -> None:
+    def full(record: Run) -> None:
         raise ResultsError("no space left")
 
     store, record = Store.create(tmp_path, "2026-01-02T03:04:05Z"), made.record(made.trial())

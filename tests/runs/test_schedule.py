@@ -9,7 +9,7 @@ import pytest
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.plan.cases import Case
 from kerasbench.protocol.columns import Options
-from kerasbench.results.record import Effort, exactly
+from kerasbench.results.run import Effort, exactly
 from kerasbench.runs import schedule
 from kerasbench.runs.schedule import StopReason
 from tests import made

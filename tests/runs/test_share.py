@@ -12,7 +12,7 @@ import pytest
 
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import UsageError
-from kerasbench.results.record import RunConfig
+from kerasbench.results.run import RunConfig
 from kerasbench.results.store import Store, load
 from kerasbench.runs import run, share
 from kerasbench.runs.run import SUPERSEDED, FinishedRun

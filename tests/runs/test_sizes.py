@@ -6,7 +6,7 @@ import pytest
 
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.requests import Protocol, Sizes
-from kerasbench.results.record import QUICK, RACE, SWEEP
+from kerasbench.results.run import QUICK, RACE, SWEEP
 from kerasbench.runs import schedule, sizes
 from kerasbench.runs.turns import LEAST_CYCLES, LONG
 from tests import made

@@ -12,7 +12,7 @@ import pytest
 
 from kerasbench.protocol.measurement import CALLS, GENERATIONS, STAGES, Slice
 from kerasbench.protocol.requests import SOAK_TURNS, Protocol
-from kerasbench.results.record import SWEEP
+from kerasbench.results.run import SWEEP
 from kerasbench.runs import turns
 from tests import made
 

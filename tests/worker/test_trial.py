@@ -33,7 +33,7 @@ from kerasbench.worker import model as models
 from kerasbench.worker.clock import Pace, SliceClock, WarmUpClock
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.feed import Feed, Rows
-from kerasbench.worker.trial import PartialMeasurement, Trial, phases_of
+from kerasbench.worker.trial import Bench, PartialMeasurement, phases_of
 from kerasbench.worker.usage import Meter
 from tests import made
 from tests.worker import stand_in_keras
@@ -324,7 +324,7 @@ def findings() -> PartialMeasurement:
     return found
 
 
-def subject(protocol: Protocol | None = None, **different: Any) -> Trial:
+def subject(protocol: Protocol | None = None, **different: Any) -> Bench:
     """A trial of stand-ins; ``different`` are fields of it."""
     stand_ins: dict[str, Any] = {
         "request": dataclasses.replace(REQUEST, protocol=protocol or Protocol()),
@@ -341,7 +341,7 @@ def subject(protocol: Protocol | None = None, **different: Any) -> Trial:
         "callbacks": [],
         "meter": Meter(),
     }
-    return Trial(**(stand_ins | different))
+    return Bench(**(stand_ins | different))
 
 
 def test_all_that_phases_find_is_in_a_measurement_or_for_other_phases() -> None:

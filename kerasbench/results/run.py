@@ -143,7 +143,7 @@ BUDGET = "--budget"  # part of the reason of every run that ran out of time
 
 
 @dataclass(frozen=True)
-class ScenarioRecord:
+class ScenarioFacts:
     """What a scenario said of itself."""
 
     file_hash: str
@@ -184,7 +184,7 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class TrialRecord:
+class Trial:
     """One trial of one case: its measurement or its failure."""
 
     round: int  # 0 for a case that could not be tried
@@ -240,7 +240,7 @@ class TrialRecord:
         return any(signal.invalidates for signal in self.noise)
 
 
-def completed_rounds(cases: Iterable[CaseKey], trials: Sequence[TrialRecord], of_race: int | None = None) -> int:
+def completed_rounds(cases: Iterable[CaseKey], trials: Sequence[Trial], of_race: int | None = None) -> int:
     """Return in how many rounds, from the first on, each of these cases was measured that had not failed by then.
 
     From a race cases leave. ``of_race``: how many of its rounds are known to be complete; a case that is missing in one
@@ -268,16 +268,16 @@ class Carried:
 
 
 @dataclass
-class Record:
+class Run:
     """A run: what was asked for, the machine, and every trial in the order in which it ran."""
 
     config: RunConfig
     machine: Machine
     started: str
     minimal_effect: float
-    scenarios: list[ScenarioRecord]
+    scenarios: list[ScenarioFacts]
     noise: list[Signal] = field(default_factory=list)
-    trials: list[TrialRecord] = field(default_factory=list)
+    trials: list[Trial] = field(default_factory=list)
     rounds_completed: int = 0
     stopped_because: str = ""
     parent_cpu_ns: int = 0
