@@ -14,8 +14,8 @@ from kerasbench.analysis.ratios import in_row
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.versus import versus
 from kerasbench.protocol.columns import CaseKey, Column
+from kerasbench.results.merge import distinct
 from kerasbench.results.run import Run
-from kerasbench.results.store import distinct
 
 
 @dataclass(frozen=True)

@@ -17,17 +17,9 @@ from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.report import markdown, page
 from kerasbench.results import run as saved
+from kerasbench.results.merge import distinct, merge, merge_by_machine
 from kerasbench.results.run import Counted, Run
-from kerasbench.results.store import (
-    Store,
-    UnreadableFile,
-    distinct,
-    load,
-    merge,
-    merge_by_machine,
-    records,
-    refuse_damaged,
-)
+from kerasbench.results.store import Store, UnreadableFile, load, records, refuse_damaged
 from tests import made
 
 PLAIN, BATCH = Options(), Options(batch=128)
