@@ -84,22 +84,22 @@ def test_who_feeds_the_machine(tmp_path: Path, supplies: list[dict[str, str]], b
     assert linux.on_battery(tmp_path) is battery
 
 
-def test_cpu_max() -> None:
-    assert linux.parse_cpu_max("150000 100000\n") == 1.5
-    assert [linux.parse_cpu_max(text) for text in ("max 100000\n", "100000 0", "", "²00 100")] == [None] * 4
+@pytest.mark.parametrize(
+    ("text", "cores"), [("150000 100000\n", 1.5), *((text, None) for text in ("max 100000", "9 0", "", "²00 100"))]
+)
+def test_a_quota_is_a_share_of_a_period(tmp_path: Path, text: str, cores: float | None) -> None:
+    assert linux.quota_cores(grouped(tmp_path, "rubbish\n0::/a:b\n", {"a:b/cpu.max": text})) == cores
 
 
-def test_lines_that_are_no_name_and_number_are_left_out() -> None:
-    assert linux.parse_pairs("nr_periods\nnr_throttled many\nnr_bursts 1 2\nburst_time 5\n") == {"burst_time": 5}
+@pytest.mark.parametrize("text", ["nr_throttled\n", "nr_throttled many\n", "nr_throttled 1 2\n"])
+def test_a_line_that_is_no_name_and_number_is_left_out(tmp_path: Path, text: str) -> None:
+    assert linux.quota_throttled(grouped(tmp_path, "0::/\n", {"cpu.stat": text})) is None
 
 
-def test_own_control_groups() -> None:
-    podman = "/user.slice/user-1000.slice/user@1000.service/user.slice/podman-6696.scope"
-    assert linux.parse_cgroup(recorded("cgroup_v2.txt")) == {"": podman}
-    v1 = linux.parse_cgroup(recorded("cgroup_v1.txt"))
-    assert v1["cpu"] == v1["cpuacct"] == "/user.slice/user-0.slice/session-1.scope"
-    assert v1[""] == "/"
-    assert linux.parse_cgroup("0::/a:b\nrubbish\n") == {"": "/a:b"}
+def test_the_group_of_a_container_without_root(tmp_path: Path) -> None:
+    podman = "user.slice/user-1000.slice/user@1000.service/user.slice/podman-6696.scope"
+    root = grouped(tmp_path, recorded("cgroup_v2.txt"), {f"{podman}/cpu.max": "50000 100000\n"})
+    assert linux.quota_cores(root) == 0.5
 
 
 def test_the_smallest_quota_on_the_way_up(tmp_path: Path) -> None:

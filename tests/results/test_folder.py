@@ -131,10 +131,7 @@ def test_of_runs_without_trials_the_newest_stands() -> None:
 def test_what_has_too_few_rounds_is_not_called_faster_because_others_have_enough() -> None:
     found = findings(merge([run(1.0), run(1.0, "conv", 1)]))
     summary = found.summary
-    assert {row.label: place.first for row, place in summary.ranked} == {
-        "conv": None,
-        "dense": Column("torch", "cpu"),
-    }
+    assert {row.label: place.first for row, place in summary.ranked} == {"conv": None, "dense": Column("torch", "cpu")}
     (few,) = [one for one in concerns(summary) if one.what is WarningKind.FEW]
     assert few.row == "conv"
     alone = findings(merge([run(1.0, "conv", 1)]))
