@@ -183,7 +183,6 @@ class _Column:
 
     @property
     def lives(self) -> bool:
-        """Whether its process has been started and has not ended."""
         return self.child is not None and self.child.exit is None
 
     @property
@@ -249,16 +248,15 @@ class _Block:
     def tick(self) -> None:
         """Tell what has become of each column meanwhile, and that some time has passed."""
         for column in self.columns:
-            state, told = column.trial_state, column.told
-            column.told = state
-            if state is not None and state is not told:
-                self.on_event(PhaseStarted(column.member.label, state))
+            before, column.told = column.told, column.trial_state
+            if column.told is not None and column.told is not before:
+                self.on_event(PhaseStarted(column.member.label, column.told))
         self.on_event(Tick())
 
     def _take_phase(self, column: _Column, phase: str | Phase) -> None:
-        label, begins = column.member.label, isinstance(phase, str)
+        label = column.member.label
         if column.child is not None:
-            column.child.compiles(begins and phase in COMPILES)
+            column.child.compiles(phase in COMPILES)
         self.on_event(PhaseStarted(label, phase) if isinstance(phase, str) else PhaseEnded(label, phase))
 
     def run_pilot(self) -> None:
