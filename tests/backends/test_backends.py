@@ -349,7 +349,7 @@ def test_tensorflow_tells_how_often_keras_functions_were_traced(monkeypatch: pyt
         multi_step_on_iterator = function(traces)
         return lambda iterator: multi_step_on_iterator
 
-    monkeypatch.setattr(tensorflow, "_graphs", [])
+    monkeypatch.setattr(tensorflow, "_graphs", {})
     assert tensorflow.compiler(types.SimpleNamespace()) is None
     model = types.SimpleNamespace(train_function=trains(2), test_function=None, predict_function=function(1))
     assert tensorflow.compiler(model) == tensorflow.compiler(model) == Compiler(traces=3)
