@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import History
-from kerasbench.processes.block import CycleEnded, PhaseEnded, PhaseStarted, Tick, TrialStarted
+from kerasbench.processes.block import BlockEvent, CycleEnded, PhaseEnded, PhaseStarted, Tick, TrialStarted
 from kerasbench.results.run import Run, Trial
 
 __all__ = ["CycleEnded", "PhaseEnded", "PhaseStarted", "Tick", "TrialStarted"]  # of a block, and told on
@@ -89,24 +89,9 @@ class RunEnded:
     interrupted: bool = False  # by Ctrl-C: the block in flight is lost, except a soak's, which keeps what it has
 
 
-Event = (
-    Notice
-    | StepStarted
-    | StepEnded
-    | RunStarted
-    | BlockStarted
-    | Waiting
-    | TrialStarted
-    | PhaseStarted
-    | PhaseEnded
-    | CycleEnded
-    | Tick
-    | StepsKnown
-    | TrialEnded
-    | RowEnded
-    | RoundEnded
-    | RunEnded
-)
+Preparing = Notice | StepStarted | StepEnded
+Measuring = RunStarted | BlockStarted | Waiting | BlockEvent | StepsKnown | TrialEnded
+Event = Preparing | Measuring | RowEnded | RoundEnded | RunEnded
 OnEvent = Callable[[Event], None]
 
 
