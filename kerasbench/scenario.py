@@ -233,7 +233,6 @@ def source_hash(file: Path, config: ModelConfig = NOTHING) -> str:
 
 
 def _whole_hash(file: Path) -> str:
-    """Return the SHA-256 of a file of any size."""
     try:
         with _opened(file) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -248,7 +247,6 @@ def require_unchanged(file: Path, planned: str, config: ModelConfig = NOTHING) -
 
 
 def baseline_file(file: Path, backend: str) -> Path:
-    """Return where a scenario's native baseline for a backend lies, if there is one."""
     return file.parent / "native" / f"{file.stem}_{backend}.py"
 
 

@@ -48,7 +48,6 @@ class BackendFacts:
 
     @property
     def keras(self) -> str | None:
-        """The version of Keras, which has two packages; None where none is installed."""
         return self.packages.get("keras") or self.packages.get("keras-nightly")
 
     @property
@@ -62,7 +61,6 @@ class BackendFacts:
 
     @property
     def too_new(self) -> bool:
-        """Whether its Python is newer than the backend's wheels."""
         return self.name in NEWEST_PYTHON and self.python[:2] > NEWEST_PYTHON[self.name]
 
     @property
@@ -76,7 +74,6 @@ class BackendFacts:
 
     @property
     def cuda(self) -> int | None:
-        """The CUDA major version that it was built for."""
         _, cuda, version = self.wheel.lower().partition("cuda")
         numbers = release(version.strip())
         return numbers[0] if cuda and numbers else None
@@ -84,8 +81,6 @@ class BackendFacts:
 
 @dataclass(frozen=True)
 class MachineFacts:
-    """The machine beyond its fingerprint."""
-
     fingerprint: Machine
     system: str
     state: MachineState
@@ -98,14 +93,11 @@ class MachineFacts:
 
 @dataclass(frozen=True)
 class Facts:
-    """All that rules look at."""
-
     machine: MachineFacts
     backends: list[BackendFacts]
     variables: dict[str, str]  # those of the shell that a child does not get
 
     def translated(self, backend: BackendFacts) -> bool:
-        """Tell whether Rosetta translates a backend's interpreter."""
         inventory = backend.inventory
         return self.machine.apple_silicon and isinstance(inventory, Inventory) and inventory.architecture == "x86_64"
 
@@ -114,7 +106,6 @@ class Facts:
         return backend.name == name and self.machine.apple_silicon and not self.translated(backend)
 
     def target(self, backend: BackendFacts) -> Target:
-        """Return what a backend's environment is, or should have been, made for."""
         here, asked = self.machine, backend.inventory
         architecture = asked.architecture if isinstance(asked, Inventory) else here.fingerprint.architecture
         if here.apple_silicon:
@@ -159,8 +150,6 @@ class Gravity(StrEnum):
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong."""
-
     severity: Gravity
     backend: str  # empty: it is the machine
     cause: str
@@ -176,7 +165,6 @@ def create(backend: str, *arguments: str) -> str:
 
 
 def install(facts: Facts, backend: BackendFacts, *options: str, keras: bool = True) -> str:
-    """Return the command line that installs a backend, and keras, in the versions that fit this machine."""
     wanted = [*(KERAS if keras else ()), *backends.get(backend.name).requirements(facts.target(backend))]
     return pip(backend.interpreter, *options, *wanted)
 
@@ -190,7 +178,6 @@ def update_driver(cuda: int) -> str:
 
 
 def interpreter(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
-    """An interpreter that does not answer, or is too old or too new."""
     if isinstance(backend.inventory, Failure):
         yield Problem(Gravity.ERROR, backend.name, backend.inventory.cause, backend.inventory.remedy)
     elif backend.too_new and not backend.installed:
@@ -201,7 +188,6 @@ def interpreter(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
 
 
 def missing(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
-    """A backend that is not installed, unless there are no wheels for its interpreter: other rules say so."""
     intel_mac = facts.machine.system == "darwin" and not facts.machine.apple_silicon
     wheels = not (intel_mac or facts.translated(backend) or backend.too_new)
     if isinstance(backend.inventory, Inventory) and not backend.installed and wheels:
@@ -211,7 +197,6 @@ def missing(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
 
 
 def unknown_keras(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
-    """A backend without keras, or with one that is too old, or newer than what kerasbench was tested with."""
     version = backend.keras
     if backend.installed and (version is None or release(version) < OLDEST_KERAS):
         cause = f"keras {version} is too old" if version else f"keras is not installed beside {backend.name}"
@@ -247,7 +232,6 @@ def does_not_load(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
 
 
 def package_missing(facts: Facts) -> Iterator[Problem]:
-    """A driver that nobody here can ask: of its cards nothing is known then, not even that they are there."""
     if facts.machine.nvidia_package_missing:
         cause = (
             f"there is an NVIDIA driver, but {PACKAGE} is not installed: trials on its GPUs are not checked for heat, "
@@ -284,7 +268,6 @@ def driver_too_old(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
 
 
 def hidden(facts: Facts) -> Iterator[Problem]:
-    """Cards that the shell hides, which kerasbench respects."""
     value, cards = facts.variables.get(VISIBLE), len(facts.machine.cards)
     # CUDA takes the list up to the first name that means no device.
     shown = len(list(takewhile(lambda name: name.strip() not in ("", "-1"), (value or "").split(","))))
@@ -294,7 +277,6 @@ def hidden(facts: Facts) -> Iterator[Problem]:
 
 
 def blind(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
-    """A CUDA build that sees no card although the driver fits and nothing hides it."""
     wanted, spoken = backend.cuda, nvidia.cuda_of(facts.machine.cards)
     fits = wanted is not None and spoken is not None and wanted <= spoken
     if fits and isinstance(backend.probe, ProbeReport) and not backend.sees_gpu and VISIBLE not in facts.variables:
@@ -410,27 +392,13 @@ def variables(facts: Facts) -> Iterator[Problem]:
 
 
 MACHINE_RULES: tuple[Callable[[Facts], Iterator[Problem]], ...] = (
-    package_missing,
-    driver_missing,
-    hidden,
-    exclusive,
-    old_mac,
-    fallback,
-    restless,
-    variables,
+    *(package_missing, driver_missing, hidden, exclusive),
+    *(old_mac, fallback, restless, variables),
 )
 BACKEND_RULES: tuple[Callable[[Facts, BackendFacts], Iterator[Problem]], ...] = (
-    interpreter,
-    missing,
-    unknown_keras,
-    keras_differs,
-    cpu_wheel,
-    driver_too_old,
-    blind,
-    two_cudnns,
-    rosetta,
-    metal_plugin,
-    jax_plugin,
+    *(interpreter, missing, unknown_keras, keras_differs),
+    *(cpu_wheel, driver_too_old, blind, two_cudnns),
+    *(rosetta, metal_plugin, jax_plugin),
 )
 GRAVEST_FIRST = list(Gravity)
 

@@ -177,7 +177,6 @@ def runs(path: str) -> bool:
 
 
 def inside(environment: Path) -> Path:
-    """Return the interpreter of a virtual environment."""
     return environment / "bin" / "python"
 
 

@@ -90,8 +90,6 @@ class Side:
 
 @dataclass(frozen=True)
 class Sides:
-    """Both sides of a comparison."""
-
     interpreters: Interpreters
     labels: list[str]  # of base and head
     environments: list[Environment]  # torch@BASE, torch@HEAD and so on

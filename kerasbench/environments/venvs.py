@@ -33,8 +33,6 @@ NEWEST_PYTHON = {"tensorflow": (3, 13)}  # where 2.21 ends; the others have whee
 
 @dataclass(frozen=True)
 class EnvironmentSpec:
-    """How to make an environment."""
-
     interpreter: str = sys.executable
     gpu: bool | None = None  # True: CUDA builds. False: CPU builds. None: what this machine has
     constraints: Path | None = None
@@ -116,7 +114,6 @@ def uv(*arguments: str, failure: str, stdin: str = "", messages: bool = False) -
 
 
 def pip(interpreter: str, *arguments: str) -> str:
-    """Return the command line by which an interpreter's pip installs something."""
     return shlex.join([interpreter, "-m", "pip", "install", *arguments])
 
 

@@ -43,8 +43,6 @@ class Sample:
 
 @dataclass(frozen=True)
 class Card:
-    """One GPU of this machine."""
-
     name: str
     driver: str
     uuid: str = ""  # GPU-8f2a…; empty: not reported
@@ -53,8 +51,6 @@ class Card:
 
 @dataclass(frozen=True)
 class Watched:
-    """What NVML reports of one GPU around a trial."""
-
     uuid: str = ""  # of the card, or of the slice (MIG) that was named; empty where CUDA may take another
     # The processes that computed on it before: the host's numbers, which match no process inside a container.
     neighbours: list[int] = field(default_factory=list)
@@ -116,20 +112,17 @@ def processes(name: str) -> list[int] | None:
 
 
 def uuid(name: str) -> str:
-    """Return the UUID of a card or slice; empty: not reported."""
     with _device(name) as (ask, device):
         return _uuid(ask, device)
 
 
 def free_bytes(name: str) -> int | None:
-    """Return the free memory of a card or slice; None: not reported."""
     with _device(name) as (ask, device):
         memory = ask("nvmlDeviceGetMemoryInfo", device)
         return None if memory is None else int(memory.free)
 
 
 def is_exclusive(name: str) -> bool:
-    """Tell whether a card is for one process at a time."""
     with _device(name) as (ask, device):
         return _is_exclusive(ask, device)
 

@@ -111,7 +111,6 @@ class Received:
 
 
 def outcome_of(ended: Exit, received: Received, limits: Limits, started_alone: bool = True) -> Outcome:
-    """Judge what a child has said and how it ended."""
     phases = received.phases
     if phases:  # what only the parent sees: before the interpreter's first line, and after the last message
         spawn = Phase("spawn", ended.spawned_ns, phases[0].start_ns)
@@ -138,7 +137,6 @@ def not_started(error: OSError, python: str) -> Failure:
 
 
 def failure_of(ended: Exit, phase: str, limits: Limits) -> Failure:
-    """Say why a child that gave no answer ended."""
     where = f"in phase {phase!r}"
     if ended.broke_protocol:
         cause = f"something other than kerasbench wrote to the result pipe {where}"

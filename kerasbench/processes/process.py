@@ -94,8 +94,6 @@ SAFE_PATH = "PYTHONSAFEPATH"  # not -P, which Pythons do not know that are too o
 
 @dataclass(frozen=True)
 class Limits:
-    """What one child may take."""
-
     timeout_s: float
     timeout: str  # how a message names this limit
     memory_bytes: int | None = None  # None: no limit
@@ -105,8 +103,6 @@ class Limits:
 
 @dataclass(frozen=True)
 class Task:
-    """What a child is started with and for, and at what it is stopped."""
-
     python: str
     environment: Mapping[str, str]
     request: bytes
@@ -116,8 +112,6 @@ class Task:
 
 @dataclass(frozen=True)
 class Exit:
-    """How a child ended."""
-
     status: int  # its exit status, negative for a signal
     timed_out: bool
     broke_protocol: bool
@@ -190,7 +184,6 @@ class Child:
 
     @property
     def runs(self) -> bool:
-        """Whether it is neither parked nor ended."""
         return self.exit is None and self._since_ns is not None
 
     def read(self, pipe: IO[bytes]) -> None:

@@ -132,7 +132,6 @@ def for_scratch(folder: str, caches: str = "") -> dict[str, str]:
 def task_of(
     python: str, request: TrialRequest, limits: Limits, token: bytes, kept: Mapping[str, str], scratch: str
 ) -> Task:
-    """Return what a trial's child is started with. ``kept`` are the variables of the shell that are passed through."""
     backend, caches = backends.get(request.backend), request.caches or scratch
     variables = clean(python, kept) | for_scratch(scratch, caches)
     variables |= backend.ALWAYS | backend.environment(request.device, request.options, caches)

@@ -27,7 +27,6 @@ LEAST = dict.fromkeys(ONE_OR_MORE.split(), 1) | dict.fromkeys(ZERO_OR_MORE.split
 
 
 def problems(record: Run) -> Iterator[str]:
-    """Yield what cannot be in a record."""
     for index, trial in enumerate(record.trials, start=1):
         for problem in _problems_of_trial(trial):
             yield f"trial {index} ({trial.scenario}, {trial.backend}): {problem}"

@@ -67,8 +67,6 @@ def merge_by_machine(records: Iterable[Run]) -> list[Run]:
 
 @dataclass
 class _Machine:
-    """The runs of one machine that something is taken from."""
-
     newest: Run
     best: dict[Group, tuple[Rank, Run]] = field(default_factory=dict)
 

@@ -281,8 +281,6 @@ def _reserve(folder: Path, stamp: str) -> Path:
 
 @dataclass(frozen=True)
 class UnreadableFile:
-    """A file of a folder that could not be read, and why."""
-
     file: Path
     why: str
 
