@@ -62,12 +62,12 @@ def _linux_without_a_card(monkeypatch: pytest.MonkeyPatch) -> None:
 def on(
     monkeypatch: pytest.MonkeyPatch,
     system: str,
-    found: Inventory | Failure = INVENTORY,
+    inventory: Inventory | Failure = INVENTORY,
     cards: Sequence[Card] = (),
     version: tuple[int, int] | None = None,
 ) -> None:
     monkeypatch.setattr(sys, "platform", system)
-    monkeypatch.setattr(questions, "inventory", lambda python: found)
+    monkeypatch.setattr(questions, "inventory", lambda python: inventory)
     monkeypatch.setattr(nvidia, "cards", lambda: list(cards))
     monkeypatch.setattr(nvidia, "package_missing", lambda: False)
     monkeypatch.setattr(macos, "version", lambda: version)
@@ -230,7 +230,7 @@ def test_a_mac_s_target_has_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize(
-    ("system", "found", "complaint"),
+    ("system", "answer", "complaint"),
     [
         ("linux", PYTHON_3_14, r"Python 3\.14\.1, for which tensorflow has no wheels; a Python 3\.11 to 3\.13 is"),
         ("linux", OLD_PYTHON, r"/usr/bin/python3 is Python 3\.9; a Python 3\.11 to 3\.13 is needed"),
@@ -238,9 +238,14 @@ def test_a_mac_s_target_has_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -> None
     ],
 )
 def test_an_interpreter_that_is_of_no_use_is_refused_before_anything_is_made(
-    system: str, found: Inventory | Failure, complaint: str, monkeypatch: pytest.MonkeyPatch, tool: Uv, tmp_path: Path
+    system: str,
+    inventory: Inventory | Failure,
+    complaint: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tool: Uv,
+    tmp_path: Path,
 ) -> None:
-    on(monkeypatch, system, found)
+    on(monkeypatch, system, inventory)
     (tmp_path / "tensorflow.lock").write_text(PINS)
     for locked in (False, True):
         with pytest.raises(UsageError, match=rf"^--interpreter {sys.executable}: .*{complaint}"):

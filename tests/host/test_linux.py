@@ -20,10 +20,10 @@ def recorded(name: str) -> str:
     return (RECORDED / name).read_text("utf-8")
 
 
-def grouped(root: Path, own: str, files: dict[str, str]) -> Path:
-    """Write these files of control groups, and what /proc says of the process' ``own``."""
+def grouped(root: Path, group: str, files: dict[str, str]) -> Path:
+    """Write these files of control groups, and what /proc says of the process' ``group``."""
     tree(root / CGROUPS, files)
-    return tree(root, {linux.OWN_CGROUP: own})
+    return tree(root, {linux.OWN_CGROUP: group})
 
 
 def tree(root: Path, files: dict[str, str]) -> Path:
