@@ -238,14 +238,9 @@ def test_a_mac_s_target_has_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -> None
     ],
 )
 def test_an_interpreter_that_is_of_no_use_is_refused_before_anything_is_made(
-    system: str,
-    inventory: Inventory | Failure,
-    complaint: str,
-    monkeypatch: pytest.MonkeyPatch,
-    tool: Uv,
-    tmp_path: Path,
+    system: str, answer: Inventory | Failure, complaint: str, monkeypatch: pytest.MonkeyPatch, tool: Uv, tmp_path: Path
 ) -> None:
-    on(monkeypatch, system, inventory)
+    on(monkeypatch, system, answer)
     (tmp_path / "tensorflow.lock").write_text(PINS)
     for locked in (False, True):
         with pytest.raises(UsageError, match=rf"^--interpreter {sys.executable}: .*{complaint}"):
