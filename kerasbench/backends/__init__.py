@@ -50,86 +50,54 @@ class Backend(Protocol):
     # Takes a training step as a function and returns its floating-point operations; None: it cannot.
     count_operations: Callable[[Callable[[], object]], float] | None
 
-    def environment(self, device: Device, options: Options, caches: str) -> dict[str, str]:
-        """Return the variables of a child: this device alone, these threads, its compilation caches in a folder.
-
-        The folder is empty unless the options say ``warm_cache``.
-
-        The caches of what lies below all backends (CUDA, ROCm) are moved by ``processes/variables.py``.
-        """
-
-    def requirements(self, target: Target) -> list[str]:
-        """Return what pip installs, beside keras, so that this backend uses the target's devices."""
-
-    def unsupported(self, device: Device, options: Options) -> tuple[str, str] | None:
-        """Return why it cannot do on a device what others can, and a remedy; None if it can."""
-
-    def configure(self, device: Device, options: Options) -> None:
-        """Do in the child, before the first operation, what the environment cannot."""
-
-    def devices(self) -> list[Device]:
-        """Return every device that this process sees, the CPU first."""
-
-    def jit_default(self, device: Device) -> bool:
-        """Return what this backend normally does about compilation on that device."""
-
-    def synchronize(self, model: Any) -> None:
-        """Return when all work that was asked of the device is done, in the middle of a ``fit`` too."""
-
-    def forward(self, model: Any, x: Any) -> Any:
-        """Return the model's output for a batch as the backend's own tensor, where the device left it."""
-
-    def caller(self, model: Any, compiled: bool) -> Callable[[Any], Any] | None:
-        """Return a function that calls a Keras model on tensors, without gradients, and waits for the outputs.
-
-        ``compiled``: as a whole, by the backend's own compiler and by what ``model.jit_compile`` says; None: not then.
-        """
-
-    def compiler(self, model: Any) -> "Compiler | None":
-        """Return what its compiler has done in this process; None: nothing, as far as it tells."""
-
-    def placement(self, tensor: Any) -> str:
-        """Return where a tensor lives, in the backend's words; on the CPU it begins with ``cpu``."""
-
-    def runtime_view(self) -> list[str]:
-        """Return the devices that this process's runtime would put a new tensor on."""
-
-    def peak_device_bytes(self, device: Device) -> int | None:
-        """Return the peak of live bytes on the device by the backend's own counter; None if it has none.
-
-        On MPS, which counts no peak, it is what the driver holds at the end.
-        """
-
-    def live_device_bytes(self, device: Device) -> int | None:
-        """Return the live bytes on the device now by the backend's own counter; None if it has none."""
-
-    def on_device(self, arrays: Any) -> Any:
-        """Return NumPy arrays, in tuples and dictionaries however nested, as the backend's tensors, on the device."""
-
-    def ready(self, batch: Any, steps: int) -> dict[str, Any]:
-        """Return what ``fit`` takes to make so many steps an epoch on one batch that lies ready on the device."""
-
-    def bare_steps(self, model: Any, batch: Any) -> Callable[[], AbstractContextManager[Callable[[int], None]]]:
-        """Return a context whose function makes so many training steps on that batch without ``fit``, and waits.
-
-        The step is Keras' own, compiled as ``fit`` compiles it. The model is trained when the context is left: what
-        only carries its state from one call to the next is part of none of them.
-        """
-
-    def fallbacks(self, step: Callable[[], object]) -> dict[str, int]:
-        """Return the operations of a training step that the device lacks and the CPU did instead, with their numbers.
-
-        ``step`` runs one; it is not called if nothing may fall back, or nothing tells.
-        """
-
-    def fp32(self) -> str:
-        """Return how a GPU rounds the factors of float32 products: ``ieee``, ``tf32``, or ``mixed``."""
-
-    def threads(self) -> int | None:
-        """Return the backend's own setting for computing threads; None if it does not tell."""
-
-    def versions(self) -> dict[str, str]:
-        """Return the versions of the backend's packages and plug-ins."""
+    # The variables of a child: this device alone, these threads, its compilation caches in a folder, which is empty
+    # unless the options say ``warm_cache``. processes/variables.py moves the caches of what lies below all backends.
+    def environment(self, device: Device, options: Options, caches: str) -> dict[str, str]: ...
+    # What pip installs, beside keras, so that this backend uses the target's devices.
+    def requirements(self, target: Target) -> list[str]: ...
+    # Why it cannot do on a device what others can, and a remedy; None if it can.
+    def unsupported(self, device: Device, options: Options) -> tuple[str, str] | None: ...
+    # Does in the child, before the first operation, what the environment cannot.
+    def configure(self, device: Device, options: Options) -> None: ...
+    # Every device that this process sees, the CPU first.
+    def devices(self) -> list[Device]: ...
+    # What this backend normally does about compilation on that device.
+    def jit_default(self, device: Device) -> bool: ...
+    # Returns when all work that was asked of the device is done, in the middle of a ``fit`` too.
+    def synchronize(self, model: Any) -> None: ...
+    # The model's output for a batch as the backend's own tensor, where the device left it.
+    def forward(self, model: Any, x: Any) -> Any: ...
+    # A function that calls a Keras model on tensors, without gradients, and waits for the outputs. ``compiled``:
+    # as a whole, by the backend's own compiler and by what ``model.jit_compile`` says; None: not then.
+    def caller(self, model: Any, compiled: bool) -> Callable[[Any], Any] | None: ...
+    # What its compiler has done in this process; None: nothing, as far as it tells.
+    def compiler(self, model: Any) -> "Compiler | None": ...
+    # Where a tensor lives, in the backend's words; on the CPU it begins with ``cpu``.
+    def placement(self, tensor: Any) -> str: ...
+    # The devices that this process's runtime would put a new tensor on.
+    def runtime_view(self) -> list[str]: ...
+    # The peak of live bytes on the device by the backend's own counter; None if it has none. On MPS, which counts
+    # no peak, it is what the driver holds at the end.
+    def peak_device_bytes(self, device: Device) -> int | None: ...
+    # The live bytes on the device now by the backend's own counter; None if it has none.
+    def live_device_bytes(self, device: Device) -> int | None: ...
+    # NumPy arrays, in tuples and dictionaries however nested, as the backend's tensors, on the device.
+    def on_device(self, arrays: Any) -> Any: ...
+    # What ``fit`` takes to make so many steps an epoch on one batch that lies ready on the device.
+    def ready(self, batch: Any, steps: int) -> dict[str, Any]: ...
+    # A context whose function makes so many training steps on that batch without ``fit``, and waits. The step is
+    # Keras' own, compiled as ``fit`` compiles it. The model is trained when the context is left: what only
+    # carries its state from one call to the next is part of none of them.
+    def bare_steps(self, model: Any, batch: Any) -> Callable[[], AbstractContextManager[Callable[[int], None]]]: ...
+    # The operations of a training step that the device lacks and the CPU did instead, with their numbers.
+    # ``step`` runs one; it is not called if nothing may fall back, or nothing tells.
+    def fallbacks(self, step: Callable[[], object]) -> dict[str, int]: ...
+    # How a GPU rounds the factors of float32 products: ``ieee``, ``tf32``, or ``mixed``.
+    def fp32(self) -> str: ...
+    # The backend's own setting for computing threads; None if it does not tell.
+    def threads(self) -> int | None: ...
+    # The versions of the backend's packages and plug-ins.
+    def versions(self) -> dict[str, str]: ...
 
 
 def names() -> list[str]:

@@ -34,32 +34,24 @@ class Baseline(Protocol):
 
     jit: bool
 
-    def place(self, x: Any, y: Any) -> tuple[Any, Any]:
-        """Return NumPy samples as the framework's arrays on the device, as they are trained on."""
-
-    def train_epoch(self, x: Any, y: Any, batch: int, shuffle: bool, stops: Stops) -> Logs:
-        """Train on placed samples once, asking ``stops`` before each step; return the loss and metrics of Keras."""
-
-    def evaluate(self, x: Any, y: Any, batch: int) -> Logs:
-        """Return loss and metrics of placed samples."""
-
-    def compute_loss(self, x: Any, y: Any, *state: Any) -> tuple[Any, Any]:
-        """Return a batch's mean loss and the logits that it is of. Each step computes its loss by this method."""
-
-    def forward(self, x: Any) -> Any:
-        """Return the outputs for a NumPy batch, where the device left them."""
-
-    def caller(self, compiled: bool) -> Callable[[Any], Any] | None:
-        """Return what calls the model on a batch on the device, and waits for its outputs; as ``Backend.caller``."""
-
-    def predict(self, x: Any, batch: int) -> Any:
-        """Return the outputs for NumPy samples as one NumPy array."""
-
-    def weights(self) -> list[Any]:
-        """Return the arrays that are trained, as they are now."""
-
-    def slots(self) -> list[Any]:
-        """Return the optimizer's arrays, as they are now."""
+    # NumPy samples as the framework's arrays on the device, as they are trained on.
+    def place(self, x: Any, y: Any) -> tuple[Any, Any]: ...
+    # Trains on placed samples once, asking ``stops`` before each step; the loss and metrics of Keras.
+    def train_epoch(self, x: Any, y: Any, batch: int, shuffle: bool, stops: Stops) -> Logs: ...
+    # Loss and metrics of placed samples.
+    def evaluate(self, x: Any, y: Any, batch: int) -> Logs: ...
+    # A batch's mean loss and the logits that it is of. Each step computes its loss by this method.
+    def compute_loss(self, x: Any, y: Any, *state: Any) -> tuple[Any, Any]: ...
+    # The outputs for a NumPy batch, where the device left them.
+    def forward(self, x: Any) -> Any: ...
+    # What calls the model on a batch on the device, and waits for its outputs; as ``Backend.caller``.
+    def caller(self, compiled: bool) -> Callable[[Any], Any] | None: ...
+    # The outputs for NumPy samples as one NumPy array.
+    def predict(self, x: Any, batch: int) -> Any: ...
+    # The arrays that are trained, as they are now.
+    def weights(self) -> list[Any]: ...
+    # The optimizer's arrays, as they are now.
+    def slots(self) -> list[Any]: ...
 
 
 @dataclass(frozen=True)
