@@ -80,9 +80,7 @@ def test_real_rows_come_in_the_order_of_their_files_so_that_splits_are_the_publi
     ],
     ids=["other shape", "no pairs", "too few"],
 )
-def test_real_rows_that_are_not_what_they_should_be_are_refused(
-    shape: tuple[int, int], targets: int, complaint: str
-) -> None:
+def test_real_rows_that_are_not_as_they_should_be(shape: tuple[int, int], targets: int, complaint: str) -> None:
     dataset = real(np.zeros(shape, np.uint8), np.zeros(targets))
     with pytest.raises(DataError, match=complaint):
         dataset.rows("real", 50, np.random.default_rng(0))

@@ -38,9 +38,7 @@ def test_a_disk_that_refuses_leaves_what_was_there(file: Path, monkeypatch: pyte
         files.replace(file.parent, b"")
 
 
-def test_what_is_half_written_is_never_the_file_itself_whose_permissions_stay(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_half_written_is_never_the_file_itself(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader that comes in the middle of writing finds the old whole."""
     seen: list[bytes] = []
     monkeypatch.setattr("os.fsync", lambda descriptor: seen.append(file.read_bytes()))

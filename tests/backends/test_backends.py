@@ -22,9 +22,7 @@ FUNCTIONS = {name for name, value in vars(Backend).items() if inspect.isfunction
 CPU, CUDA, MPS, METAL = Device("cpu"), Device("cuda", 1), Device("mps"), Device("metal")
 
 
-def test_a_module_of_the_folder_that_is_no_backend_is_no_column(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_module_of_the_folder_that_is_no_backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "words.py").write_text("SOME = 'words that two backends share'\n")
     (tmp_path / "other.py").write_text("PACKAGE = 'other'\n")
     monkeypatch.setattr(backends, "__path__", [*backends.__path__, str(tmp_path)])
@@ -96,9 +94,7 @@ NOTHING_COMPILED = "torch compiles nothing without --jit on, so it leaves no cac
         ("tensorflow", CUDA, Options(jit=False, warm_cache=True), XLA_OFF),
     ],
 )
-def test_what_a_backend_cannot_do_it_says_itself(
-    name: str, device: Device, options: Options, cause: str | None
-) -> None:
+def test_a_backend_says_what_it_cannot_do(name: str, device: Device, options: Options, cause: str | None) -> None:
     refusal = backends.get(name).unsupported(device, options)
     assert (refusal and refusal[0]) == cause
     assert refusal is None or refusal[1] == "--jit on --warm-cache" or device == METAL
@@ -258,9 +254,7 @@ def test_what_falls_back_is_counted_by_its_name_and_torch_warns_as_before_then(m
 
 @pytest.mark.parametrize(("device", "value"), [("mps", None), ("mps", "0"), ("cpu", "1"), ("cuda:0", "1")])
 @pytest.mark.usefixtures("mps")
-def test_no_step_is_run_where_nothing_may_fall_back(
-    device: str, value: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_step_is_run_if_nothing_falls_back(device: str, value: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "_default_device", lambda: device)
     monkeypatch.delenv(torch.FALLBACK)
     if value is not None:
@@ -269,9 +263,7 @@ def test_no_step_is_run_where_nothing_may_fall_back(
 
 
 @pytest.mark.parametrize(("platform", "reaches"), [("mps", True), ("cpu", False), ("cuda", False)])
-def test_the_switch_reaches_trials_on_the_apple_gpu_alone(
-    platform: str, reaches: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_switch_reaches_the_apple_gpu_alone(platform: str, reaches: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(torch.FALLBACK, "1")
     assert (torch.FALLBACK in torch.environment(Device(platform), DEFAULT, "")) is reaches
     monkeypatch.delenv(torch.FALLBACK)
@@ -296,9 +288,7 @@ def test_torch_tells_its_graphs_and_the_most_frequent_reasons_of_their_breaks(mo
         (0, "Attempt to trace generator", torch.NO_GRAPH),
     ],
 )
-def test_torch_tells_that_it_compiles_no_further(
-    monkeypatch: pytest.MonkeyPatch, graphs: int, reason: str, eager: str
-) -> None:
+def test_torch_tells_when_it_gives_up(monkeypatch: pytest.MonkeyPatch, graphs: int, reason: str, eager: str) -> None:
     counted(monkeypatch, graphs, 3, 2)["unimplemented"] = {reason: 1}
     compiler = torch.compiler(None)
     assert compiler is not None
@@ -352,7 +342,7 @@ def test_each_backend_s_counter_of_a_card_s_memory_is_asked(monkeypatch: pytest.
     assert counted(METAL, "jax", "tensorflow") == [(None, None)] * 2
 
 
-def test_jax_carries_a_model_s_state_from_one_call_to_the_next_and_back_where_no_clock_runs(
+def test_jax_carries_a_model_s_state_from_call_to_call_and_back_where_no_clock_runs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     done: list[str] = []

@@ -17,9 +17,7 @@ from kerasbench.protocol.messages import Code, Failure, Inventory, ProbeReport
 from tests.environments import cases
 
 
-def test_every_backend_is_asked_by_its_own_interpreter_and_none_that_is_not_there(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_every_backend_is_asked_by_its_own_interpreter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def inventory(python: str, tick: object = None) -> Inventory:
         return Inventory("3.12.1", python, "x86_64", {})
 

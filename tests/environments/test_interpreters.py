@@ -33,9 +33,7 @@ def environment(tmp_path: Path) -> Path:
         ("pyproject.toml", '[tool.kerasbench.python]\ntorch = ".venvs/torch"\n'),
     ],
 )
-def test_a_file_names_interpreters_by_paths_of_its_own_folder(
-    tmp_path: Path, environment: Path, file: str, text: str
-) -> None:
+def test_a_file_names_interpreters_by_paths_of_its(tmp_path: Path, environment: Path, file: str, text: str) -> None:
     (tmp_path / file).write_text(text)
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)
@@ -47,9 +45,7 @@ def test_a_file_names_interpreters_by_paths_of_its_own_folder(
 
 
 @pytest.mark.parametrize("begins", ["pyproject.toml", ".git"])
-def test_what_is_above_the_project_is_not_looked_at_but_the_home_folder_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begins: str
-) -> None:
+def test_above_the_project_only_home_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begins: str) -> None:
     (tmp_path / "kerasbench.toml").write_text('[python]\njax = "/somebody/python"\n')
     below = tmp_path / "project" / "below"
     below.mkdir(parents=True)
@@ -108,9 +104,7 @@ def test_what_a_group_may_change_is_passed_over_unless_it_is_the_user_s_own(
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can make another user's link")
-def test_another_user_s_link_to_a_file_of_one_s_own_is_passed_over(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_another_user_s_link_to_one_s_file_is_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "other.toml").write_text('[python]\njax = "/mine/python"\n')
     link = tmp_path / "kerasbench.toml"
     link.symlink_to("other.toml")
@@ -173,7 +167,7 @@ def test_an_interpreter_that_is_not_there_is_refused_where_it_is_needed() -> Non
         named.require([old])
 
 
-def test_an_environment_that_is_there_and_does_not_work_is_made_again(
+def test_an_environment_that_is_broken_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environment: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -195,9 +189,7 @@ def test_a_backend_has_a_column_for_each_of_its_interpreters(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(("file", "head"), [("kerasbench.toml", ""), ("pyproject.toml", "[tool.kerasbench]\n")])
-def test_a_file_has_defaults_of_options_that_start_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, head: str
-) -> None:
+def test_a_file_has_defaults_of_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, head: str) -> None:
     (tmp_path / file).write_text(f'{head}results = "bench"\nbudget = "10m"\nbackend = ["jax", "torch"]\n')
     below = tmp_path / "a"
     below.mkdir()

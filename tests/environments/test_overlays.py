@@ -62,7 +62,7 @@ def test_it_has_what_was_asked_for_and_what_that_needs_before_what_it_shares(too
     assert shown.split() == ["True", msgspec.__file__]
 
 
-def test_it_is_made_anew_each_time_in_a_place_for_each_interpreter_and_set_of_packages_and_machine(
+def test_it_is_made_anew_in_a_place_for_each_interpreter_packages_and_machine(
     tool: Uv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = sides.overlay(sys.executable, ["keras==3.14.*"], print)

@@ -151,9 +151,7 @@ def test_there_must_be_a_lock_where_one_is_asked_for(tool: Uv, tmp_path: Path) -
     assert tool.commands == []
 
 
-def test_an_environment_that_is_there_stays_without_force_and_where_no_versions_are_found(
-    tool: Uv, tmp_path: Path
-) -> None:
+def test_an_environment_that_is_there_stays_without_force_or_versions(tool: Uv, tmp_path: Path) -> None:
     interpreter = interpreters.inside(tmp_path / "jax")
     interpreter.parent.mkdir(parents=True)
     interpreter.write_text("old")
@@ -204,9 +202,7 @@ def test_the_target_is_what_the_driver_speaks_unless_something_else_is_asked_for
     assert venvs.target("jax", EnvironmentSpec(gpu=gpu)) == expected
 
 
-def test_a_driver_that_is_too_old_is_refused_and_one_that_nobody_can_ask_is_not_taken_for_none(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_driver_that_is_too_old_or_that_nobody_can_ask_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     on(monkeypatch, "linux", cards=[TOO_OLD])
     with pytest.raises(UsageError, match=r"--cuda: driver 470\.256\.02 is too old; update it to 525 or newer"):
         venvs.target("jax", EnvironmentSpec(gpu=True))
@@ -278,9 +274,7 @@ def test_uv_runs_without_the_variables_of_this_python_and_its_output_is_returned
     assert "trouble" in capfd.readouterr().err
 
 
-def test_uv_is_found_on_the_path_or_beside_this_python_or_is_said_to_be_missing(
-    script: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_uv_is_found_on_the_path_or_beside_this_python(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert venvs._uv_path() == str(script)
     monkeypatch.setenv("PATH", "/nowhere")
     assert venvs._uv_path() == uv.find_uv_bin()
@@ -466,9 +460,7 @@ def target(platform: tuple[str, str], python: Version, gpu: bool = True, cuda: i
         ("jax", LINUX, 13, "jax-cuda13"),
     ],
 )
-def test_a_backend_s_extra(
-    backend: str, platform: tuple[str, str], cuda: int | None, extra: str, python: Version
-) -> None:
+def test_an_extra(backend: str, platform: tuple[str, str], cuda: int | None, extra: str, python: Version) -> None:
     here = target(platform, python, cuda=cuda)
     wanted = {str(Requirement(line)) for line in (*KERAS, *backends.get(backend).requirements(here))}
     assert wanted == set(of_extra(extra, here))

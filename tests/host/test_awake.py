@@ -19,9 +19,7 @@ def _path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/bin")
 
 
-def test_a_mac_is_kept_awake_as_long_as_this_process_runs_and_no_longer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mac_is_kept_awake_as_long_as_this_process_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     said = awake.put(tmp_path, awake.WATCHES)
     with kept_awake():
@@ -33,9 +31,7 @@ def test_a_mac_is_kept_awake_as_long_as_this_process_runs_and_no_longer(
     assert stand_in.is_gone(guard)
 
 
-def test_what_cannot_keep_a_machine_awake_says_nothing_and_is_not_waited_for(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_keep_a_machine_awake_is_not_waited_for(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     said = awake.put(tmp_path, awake.FAILS)
     with kept_awake():
         stand_in.wait_for(said.exists)
@@ -47,7 +43,7 @@ def test_what_cannot_keep_a_machine_awake_says_nothing_and_is_not_waited_for(
 
 
 @pytest.mark.parametrize("content", [None, "no program\n"])
-def test_where_there_is_nothing_that_could_nothing_happens(
+def test_where_nothing_could_nothing_happens(
     tmp_path: Path, content: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))

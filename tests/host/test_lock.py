@@ -48,9 +48,7 @@ def test_a_second_run_is_refused_and_told_who_holds_the_machine(tmp_path: Path) 
         pass
 
 
-def test_a_run_that_waits_is_told_of_each_holder_and_begins_after_the_last(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_waits_is_told_of_each_holder_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lock, "RETRY_S", 0.01)
     file = tmp_path / "lock"
     holders = [holder(file)]

@@ -69,9 +69,7 @@ def says(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
         (macos.is_apple_silicon, "", False),
     ],
 )  # fmt: skip
-def test_what_a_command_says(
-    reader: Callable[[], object], text: str, expected: object, says: Callable[[str], None]
-) -> None:
+def test_each_command(reader: Callable[[], object], text: str, expected: object, says: Callable[[str], None]) -> None:
     says(text)
     assert reader() == expected
     assert not isinstance(expected, dict) or list(expected) == list(macos.cores_by_kind())  # the fastest come first

@@ -9,15 +9,16 @@ from kerasbench.host.nvidia import Sample
 from kerasbench.protocol.measurement import Slice, Slices
 from tests import made
 
+Graded = tuple[str, Severity]
 WARN, INVALID = Severity.WARN, Severity.INVALID
 CORES = 2
 
 
-def signals_of(seen: Surroundings, top_clock_mhz: int | None = None) -> list[tuple[str, Severity]]:
+def signals_of(seen: Surroundings, top_clock_mhz: int | None = None) -> list[Graded]:
     return graded(noise.of_surroundings(seen, top_clock_mhz))
 
 
-def graded(signals: list[Signal]) -> list[tuple[str, Severity]]:
+def graded(signals: list[Signal]) -> list[Graded]:
     return [(WarningKind(signal.name), signal.severity) for signal in signals]
 
 
@@ -55,7 +56,7 @@ def test_others_are_who_disturbed_slices(disturbed: int, taken: tuple[Any, ...],
         ({"quota_throttled": 3}, {"quota_throttled": 4}, [("quota", WARN)]),
     ],
 )
-def test_heat_and_quota(before: dict[str, Any], after: dict[str, Any], expected: list[tuple[str, Severity]]) -> None:
+def test_heat_and_quota(before: dict[str, Any], after: dict[str, Any], expected: list[Graded]) -> None:
     assert signals_of(made.surroundings(made.state(**before), made.state(**after))) == expected
 
 
@@ -71,7 +72,7 @@ def test_heat_and_quota(before: dict[str, Any], after: dict[str, Any], expected:
     ],
 )
 def test_a_gpu_that_slows_down(
-    samples: tuple[Sample, ...] | None, top_clock_mhz: int | None, expected: list[tuple[str, Severity]]
+    samples: tuple[Sample, ...] | None, top_clock_mhz: int | None, expected: list[Graded]
 ) -> None:
     assert signals_of(made.surroundings(gpu=samples), top_clock_mhz) == expected
 
@@ -94,9 +95,7 @@ def test_a_neighbour_on_the_gpu() -> None:
         ({"quota_cores": 2.0}, []),
     ],
 )
-def test_what_speaks_against_a_machine_before_the_run(
-    different: dict[str, Any], expected: list[tuple[str, Severity]]
-) -> None:
+def test_what_speaks_against_a_machine_before(different: dict[str, Any], expected: list[Graded]) -> None:
     assert graded(noise.of_machine(made.state(**different), CORES)) == expected
 
 
@@ -104,9 +103,7 @@ def test_what_speaks_against_a_machine_before_the_run(
     ("levels", "waited_s"),
     [([None], 0.0), ([0], 0.0), ([1, 2, 0], 2.0), ([1], HEAT_PATIENCE_S)],  # the last level over and over
 )
-def test_a_hot_machine_is_waited_for_until_it_is_cool_or_patience_is_over(
-    levels: list[int | None], waited_s: float
-) -> None:
+def test_a_hot_machine_is_waited_for_as_long_as_there_is_patience(levels: list[int | None], waited_s: float) -> None:
     now_s = 0.0
     waits: list[str] = []
 
@@ -132,9 +129,7 @@ ON_LINUX: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(("platform", "seen"), [("darwin", ON_MAC | {"governors": []}), ("linux", ON_LINUX)])
-def test_each_system_is_asked_what_it_reports(
-    platform: str, seen: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_system_is_asked_its_own(platform: str, seen: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", platform)
     for module, readings in ((macos, ON_MAC), (linux, ON_LINUX)):
         for name, value in readings.items():

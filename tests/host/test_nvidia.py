@@ -34,9 +34,7 @@ def test_cards_and_their_driver(install: Install) -> None:
 
 
 @pytest.mark.parametrize("nvml", [None, Nvml(driver=None), Nvml(), Nvml([FakeCard(name=None)])])
-def test_no_cards_without_the_package_or_a_driver_that_lists_one(
-    nvml: Nvml | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_cards_without_the_package_or_a_driver_with_one(nvml: Nvml | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
     assert nvidia.cards() == []
 
@@ -84,7 +82,7 @@ def test_a_card_is_meant_by_its_number_or_by_the_beginning_of_its_uuid() -> None
     ],
 )
 @pytest.mark.parametrize("old", [False, True])
-def test_a_sample(
+def test_sample(
     reading: tuple[int | None, int | None, int | None], sample: Sample, old: bool, install: Install
 ) -> None:
     nvml = install(FakeCard(readings=[reading]), old=old)

@@ -100,9 +100,7 @@ def test_a_column_takes_part_in_the_stages_that_it_is_ready_for(columns: Columns
     ]
 
 
-def test_a_block_tells_what_becomes_of_each_column_and_what_a_stage_has_measured_after_each_cycle(
-    columns: Columns,
-) -> None:
+def test_a_block_tells_what_becomes_of_each_column_and_what_each_cycle_has_measured(columns: Columns) -> None:
     spent = {"name": "first step", "start_ns": 1, "end_ns": 3}
     first, _ = columns.measure(f"say(begun='first step')\nsay(phase={spent})\nslices('train')\nanswer()", "sys.exit(3)")
     assert columns.events == [
@@ -133,9 +131,7 @@ def test_columns_start_side_by_side_where_no_cold_figures_are_needed(columns: Co
 
 
 @pytest.mark.parametrize("platform", ["cuda", "rocm"])
-def test_columns_on_cards_start_one_after_another_where_others_start_side_by_side(
-    columns: Columns, platform: str
-) -> None:
+def test_columns_on_cards_start_one_by_one_where_others_start_side_by_side(columns: Columns, platform: str) -> None:
     columns.devices = {2: Device(platform), 3: Device(platform), 4: Device("mps")}
 
     def began(index: int, name: str) -> None:
@@ -219,7 +215,7 @@ turn()
         ("answer()", None),
     ],
 )
-def test_a_column_that_leaves_in_its_turn_is_left_out_and_the_others_go_on(
+def test_without_a_column_that_leaves_in_its_turn_others_go_on(
     columns: Columns, ending: str, code: Code | None
 ) -> None:
     ending = ending.replace(repr(made.FAILURE.code), repr(str(made.FAILURE.code)))
@@ -241,9 +237,7 @@ def test_where_all_columns_leave_the_block_is_over(columns: Columns) -> None:
 
 
 @pytest.mark.parametrize("hang", ["hang()", "os.kill(os.getpid(), signal.SIGSTOP)"])
-def test_a_column_that_does_not_answer_is_timed_out_and_those_that_are_parked_meanwhile_are_not(
-    columns: Columns, clock: Clock, hang: str
-) -> None:
+def test_a_column_that_does_not_answer_is_timed_out_alone(columns: Columns, clock: Clock, hang: str) -> None:
     columns.on_phase = lambda index, name: clock.leap() if name == "hang" else None
     assert columns.codes(FINE, LEAVING + "say(begun='hang')\n" + hang, FINE) == [None, Code.TIMEOUT, None]
 
@@ -368,7 +362,7 @@ INTERRUPTED = "say(begun='set up')\nsay(ready='train')\nturn()\nsay(begun='turn'
 
 @pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize("place", ["fits", "on_cycle", "on_tick", "began", "set up", "turn"])
-def test_ctrl_c_at_any_place_leaves_nothing(
+def test_ctrl_c_anywhere_leaves_nothing(
     columns: Columns, monkeypatch: pytest.MonkeyPatch, place: str, again: bool
 ) -> None:
     before = psutil.Process().num_fds()
@@ -397,7 +391,7 @@ columns.measure(daemon + FINE, FINE)
 
 
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
-def test_a_parent_that_is_killed_leaves_no_child_behind_though_all_are_stopped(
+def test_a_parent_that_is_killed_leaves_no_child_though_all_are_stopped(
     columns: Columns, ending: signal.Signals
 ) -> None:
     command = [sys.executable, "-c", PARENT, str(columns.folder)]

@@ -126,9 +126,7 @@ def test_a_child_is_reaped_after_its_group_was_killed(run: Run, monkeypatch: pyt
     assert seen == [(psutil.STATUS_ZOMBIE, os.getpid())] * 2
 
 
-def test_no_group_is_killed_where_the_kernel_has_reaped_the_child_already(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_group_is_killed_where_the_kernel_has_reaped_the_child(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     killed: list[int] = []
     monkeypatch.setattr(os, "killpg", lambda group, number: killed.append(group))
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the number may be anybody's by then
@@ -139,9 +137,7 @@ def test_no_group_is_killed_where_the_kernel_has_reaped_the_child_already(
     assert killed == []
 
 
-def test_a_child_that_holds_too_much_is_stopped_though_it_has_closed_its_pipes(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_child_without_pipes_that_holds_too_much_is_stopped(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "LOOK_S", 0.0)
     limit_bytes = 100 << 20
     with run.child(f"held = b'x' * {2 * limit_bytes}\n{CLOSE}{HANG}", memory_bytes=limit_bytes) as child:
@@ -215,7 +211,7 @@ def test_a_guard_hears_of_a_child_while_there_is_something_to_kill(run: Run, mon
     assert gone == [f"-{child.number}", came.replace("+", "-", 1)]
 
 
-def test_a_parent_that_was_stopped_takes_no_child_for_one_that_hangs(
+def test_a_parent_that_was_stopped_takes_no_child_to_hang(
     run: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As by Ctrl-Z and, later, fg: the child answers meanwhile, and nobody can hear it."""
@@ -230,9 +226,7 @@ def test_a_parent_that_was_stopped_takes_no_child_for_one_that_hangs(
     assert (run.lines, ended.timed_out, ended.status) == ([b"done"], False, 0)
 
 
-def test_a_child_that_nobody_can_kill_is_left_behind_and_said_to_be_killed(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_child_that_nobody_can_kill_is_left_behind(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     stuck: list[subprocess.Popen[bytes]] = []
 
     class Stuck(subprocess.Popen[bytes]):

@@ -98,9 +98,7 @@ LOUD = [made.trial(index, "loud") for index in (1, 2, 3, 4, 5)]
         ([*DECIDED, *LOUD], 5),
     ],
 )
-def test_a_round_is_complete_when_every_case_that_still_runs_has_a_trial(
-    store: Store, trials: list[Trial], rounds: int
-) -> None:
+def test_a_round_is_complete_when_each_running_case_has_a_trial(store: Store, trials: list[Trial], rounds: int) -> None:
     store.begin(made.record(*trials, rounds=0))
     assert load(store.journal).rounds_completed == rounds
 
