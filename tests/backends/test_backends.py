@@ -348,8 +348,7 @@ def test_jax_carries_a_model_s_state_from_call_to_call_and_back_where_no_clock_r
     done: list[str] = []
 
     class Variable:
-        def __init__(self) -> None:
-            self.kept = 0
+        kept = 0
 
         @property
         def value(self) -> int:
@@ -367,15 +366,12 @@ def test_jax_carries_a_model_s_state_from_call_to_call_and_back_where_no_clock_r
 
     monkeypatch.setitem(sys.modules, "jax", types.SimpleNamespace(block_until_ready=lambda state: done.append("wait")))
     trained, slot = Variable(), Variable()
-    model = types.SimpleNamespace(
-        trainable_variables=[trained],
-        non_trainable_variables=[],
-        optimizer=types.SimpleNamespace(variables=[slot]),
-        metrics_variables=[],
-        make_train_function=lambda: None,
-        train_function=step,
-        steps_per_execution=1,
+    optimizer, groups = (
+        types.SimpleNamespace(variables=[slot]),
+        {"non_trainable_variables": [], "metrics_variables": []},
     )
+    model = types.SimpleNamespace(trainable_variables=[trained], optimizer=optimizer, **groups)
+    model.make_train_function, model.train_function, model.steps_per_execution = (lambda: None), step, 1
     running = jax.bare_steps(model, "a batch")
     for called in (1, 2):
         with running() as run:

@@ -185,13 +185,8 @@ TOO_OLD = Card("Tesla K80", "470.256.02")
 @pytest.mark.parametrize(
     ("cards", "gpu", "cuda"),
     [
-        ([], None, None),
-        ([H200], None, 13),
-        ([OLD], None, 12),
-        ([OLD], True, 12),
-        ([H200], False, 13),
-        ([TOO_OLD], None, None),
-        ([], True, 13),  # an image for another machine
+        *(([], None, None), ([], True, 13)),  # an image for another machine
+        *(([H200], None, 13), ([H200], False, 13), ([OLD], None, 12), ([OLD], True, 12), ([TOO_OLD], None, None)),
     ],
 )
 def test_the_target_is_what_the_driver_speaks_unless_something_else_is_asked_for(
@@ -242,13 +237,13 @@ def test_an_interpreter_that_is_of_no_use_is_refused_before_anything_is_made(
         with pytest.raises(UsageError, match=rf"^--interpreter {sys.executable}: .*{complaint}"):
             venvs.create("tensorflow", EnvironmentSpec(locked=locked), tmp_path)
     assert tool.commands == []
-    with pytest.raises(UsageError, match=r"--interpreter /gone/python: there is none; an? .*Python 3\.11 or newer"):
-        venvs.target("jax", EnvironmentSpec("/gone/python"))
 
 
 def test_a_python_that_is_too_new_for_tensorflow_is_none_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     on(monkeypatch, "linux", PYTHON_3_14)
     assert {venvs.target(name, EnvironmentSpec()).python for name in ("jax", "torch", "one_more")} == {(3, 14, 1)}
+    with pytest.raises(UsageError, match=r"--interpreter /gone/python: there is none; an? .*Python 3\.11 or newer"):
+        venvs.target("jax", EnvironmentSpec("/gone/python"))
 
 
 @pytest.fixture
@@ -301,12 +296,6 @@ def test_what_a_file_says_besides_stays_as_it_is(tmp_path: Path) -> None:
     assert file.read_text() == text.format(".venvs/jax/bin/python")
 
 
-def test_no_interpreter_is_named_through_a_link(tmp_path: Path) -> None:
-    (tmp_path / "kerasbench.toml").symlink_to(tmp_path / "elsewhere.toml")
-    with pytest.raises(UsageError, match=r"kerasbench\.toml: is a link, and nothing is written through links"):
-        venvs.remember("jax", "/jax/python", tmp_path)
-
-
 PYPROJECT = '[project]\nname = "mine" # of all names\n\n[tool.kerasbench]\n{}\n[tool.mypy]\nstrict = true\n'
 
 
@@ -331,6 +320,10 @@ def test_a_project_that_does_not_speak_of_kerasbench_gets_a_file_beside_it(tmp_p
     with pytest.raises(UsageError, match="others own it or may change it"):
         venvs.remember("torch", "/torch/python", tmp_path)
     assert "/jax/python" in file.read_text()
+    file.unlink()
+    file.symlink_to(tmp_path / "elsewhere.toml")
+    with pytest.raises(UsageError, match=r"kerasbench\.toml: is a link, and nothing is written through links"):
+        venvs.remember("jax", "/jax/python", tmp_path)
     assert (tmp_path / "pyproject.toml").read_text() == "[project]\nname = 'other'\n"
 
 
@@ -380,10 +373,8 @@ def test_a_checkout_is_named_by_its_own_files_wherever_it_lies_and_a_wheel_by_it
         *((option, "is not a requirement|nothing that pip|neither a checkout") for option in OPTIONS_OF_PIP),
     ],
 )
-def test_what_cannot_be_installed_is_refused(
-    text: str, complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("checkout")
+def test_what_cannot_be_installed_is_refused(text: str, complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
         venvs.parse(text)
 

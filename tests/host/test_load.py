@@ -122,7 +122,7 @@ def in_blocks(slices: list[Slice]) -> list[list[list[Slice]]]:
 @pytest.mark.parametrize("ns", [50 * MS, 100 * MS])
 def test_rounding_alone_marks_less_than_one_cycle_in_a_hundred(processors: int, ns: int) -> None:
     rng, limit = np.random.default_rng(processors), LoadLimit(counters=processors)
-    blocks = in_blocks(counted(rng, processors, ns, 0.0, 200))
+    blocks = in_blocks(counted(rng, processors, ns, 0.0, 100))
     marked = [len(set().union(*disturbed(block, limit))) / CYCLES for block in blocks]
     assert np.mean(marked) <= 0.01
 

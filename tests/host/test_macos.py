@@ -15,15 +15,18 @@ def recorded(name: str) -> str:
     return (RECORDED / name).read_text("utf-8")
 
 
-@pytest.fixture
-def says(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Have every command print a text, or the recorded output of that name."""
-
-    def put(text: str) -> None:
-        output = recorded(text) if text.endswith((".txt", ".json")) else text
-        monkeypatch.setattr(macos, "_output", lambda *_: output)
-
-    return put
+Reader = Callable[[], object]
+COMMANDS: dict[Reader, list[str]] = {
+    macos.chip: macos.CHIP,
+    macos.cores_by_kind: macos.CORES,
+    macos.gpu: macos.GPUS,
+    macos.machine_id: macos.PLATFORM,
+    macos.is_apple_silicon: macos.APPLE_SILICON,
+    macos.version: macos.VERSION,
+    macos.thermal_level: macos.THERMAL_LEVEL,
+    macos.on_battery: macos.POWER_SOURCE,
+    macos.low_power: macos.POWER_SETTINGS,
+}
 
 
 @pytest.mark.parametrize(
@@ -54,6 +57,7 @@ def says(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
         (macos.gpu, "system_profiler_m1_pro_two_displays.json", "Apple M1 Pro (14-core GPU)"),
         (macos.gpu, "system_profiler_virtual.json", "Apple Paravirtualized Graphics Device"),
         (macos.gpu, "system_profiler_intel_two_gpus.json", ""),
+        (macos.gpu, recorded("system_profiler_m1.json").replace('"7"', '"seven"'), "Apple M1"),
         (macos.gpu, "Graphics/Displays:", ""),
         (macos.gpu, '{"SPDisplaysDataType": []}', ""),
         (macos.gpu, '{"SPDisplaysDataType": [{"spdisplays_vendor": "sppci_vendor_Apple"}]}', ""),
@@ -69,32 +73,12 @@ def says(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
         (macos.is_apple_silicon, "", False),
     ],
 )  # fmt: skip
-def test_each_command(reader: Callable[[], object], text: str, expected: object, says: Callable[[str], None]) -> None:
-    says(text)
-    assert reader() == expected
-    assert not isinstance(expected, dict) or list(expected) == list(macos.cores_by_kind())  # the fastest come first
-
-
-def test_a_gpu_without_its_cores(says: Callable[[str], None]) -> None:
-    says(recorded("system_profiler_m1.json").replace('"7"', '"seven"'))
-    assert macos.gpu() == "Apple M1"
-
-
-def test_each_reader_asks_its_own_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    outputs = {
-        tuple(macos.CHIP): "Apple M1\n",
-        tuple(macos.CORES): recorded("sysctl_cores_m1.txt"),
-        tuple(macos.GPUS): recorded("system_profiler_m1.json"),
-        tuple(macos.THERMAL_LEVEL): recorded("notifyutil_moderate.txt"),
-        tuple(macos.POWER_SOURCE): recorded("pmset_batt_battery.txt"),
-        tuple(macos.POWER_SETTINGS): recorded("pmset_g_low_power.txt"),
-        tuple(macos.APPLE_SILICON): "1\n",
-        tuple(macos.VERSION): "15.0\n",
-    }
-    monkeypatch.setattr(macos, "_output", lambda command, timeout_s=0: outputs[tuple(command)])
-    readers = (macos.chip, macos.thermal_level, macos.on_battery, macos.low_power, macos.is_apple_silicon)
-    assert [reader() for reader in readers] == ["Apple M1", 1, True, True, True]
-    assert (len(macos.cores_by_kind()), macos.gpu(), macos.version()) == (2, "Apple M1 (7-core GPU)", (15, 0))
+def test_what_a_command_says(reader: Reader, text: str, expected: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    output = recorded(text) if text.endswith((".txt", ".json")) else text
+    monkeypatch.setattr(macos, "_output", lambda command, *_: {tuple(COMMANDS[reader]): output}[tuple(command)])
+    read = reader()
+    assert read == expected
+    assert not isinstance(read, dict) or list(read) == list(expected)  # type: ignore  # the fastest come first
 
 
 def test_the_version_is_not_the_one_for_old_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -175,24 +175,16 @@ def test_the_home_folder_is_named_by_a_tilde(monkeypatch: pytest.MonkeyPatch) ->
 
 FIRST_AT_ONCE = """
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from kerasbench.processes.outcome import Received
-
 sys.setswitchinterval(1e-6)
-ready = threading.Barrier(8)
-
-
-def take():
-    received = Received()
+ready = Barrier(8)
+def take(received):
     ready.wait()
     received.take(received.token + b' {"begun": "import"}')
-
-
-threads = [threading.Thread(target=take) for _ in range(8)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
+with ThreadPoolExecutor(8) as threads:
+    list(threads.map(take, [Received() for _ in range(8)]))
 """
 
 

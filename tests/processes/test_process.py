@@ -31,13 +31,8 @@ class Run:
         self.lines: list[bytes] = []
         self.on_line: Callable[[], None] = lambda: None
 
-    def __call__(
-        self, body: str, timeout_s: float = 300, request: bytes = b"{}\n", poll_s: float = process.POLL_S
-    ) -> process.Exit:
-        self._script.write_text(HEAD + body)
-        limits = process.Limits(timeout_s, "its limit")
-        task = process.Task(sys.executable, os.environ, request, limits, self._script)
-        return process.run(task, self._take, poll_s=poll_s)
+    def __call__(self, body: str, timeout_s: float = 300, poll_s: float = process.POLL_S) -> process.Exit:
+        return process.run(self._task(body, timeout_s), self._take, poll_s=poll_s)
 
     @contextmanager
     def child(
@@ -48,12 +43,14 @@ class Run:
         guard: Callable[[str], None] = lambda said: None,
     ) -> Iterator[process.Child]:
         """Start a child that nobody listens to yet."""
-        self._script.write_text(HEAD + body)
-        limits = process.Limits(timeout_s, "its limit", memory_bytes)
-        task = process.Task(sys.executable, os.environ, b"{}\n", limits, self._script)
-        with process.Child(task, self._take, guard) as child:
+        with process.Child(self._task(body, timeout_s, memory_bytes), self._take, guard) as child:
             child.begin()
             yield child
+
+    def _task(self, body: str, timeout_s: float, memory_bytes: int | None = None) -> process.Task:
+        self._script.write_text(HEAD + body)
+        limits = process.Limits(timeout_s, "its limit", memory_bytes)
+        return process.Task(sys.executable, os.environ, b"hi\n", limits, self._script)
 
     def _take(self, line: bytes) -> bool:
         self.lines.append(line)
@@ -67,7 +64,7 @@ def run(tmp_path: Path) -> Run:
 
 
 def test_lines_come_one_by_one_and_the_request_arrives(run: Run) -> None:
-    ended = run("os.write(fd, b'one\\ntw'); time.sleep(0.1); os.write(fd, b'o\\n' + request.encode())", request=b"hi\n")
+    ended = run("os.write(fd, b'one\\ntw'); time.sleep(0.1); os.write(fd, b'o\\n' + request.encode())")
     assert run.lines == [b"one", b"two", b"hi"]
     assert (ended.status, ended.timed_out, ended.broke_protocol) == (0, False, False)
 

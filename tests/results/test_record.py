@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.host.noise import Severity, Signal
 from kerasbench.protocol.columns import CaseKey, Column, Device, Options, Size
 from kerasbench.protocol.requests import Protocol
 from kerasbench.results.run import DEFAULT, INTERRUPTED, QUICK, SWEEP, UNWRITTEN, Group, ScenarioFacts
@@ -29,12 +28,6 @@ def test_a_case_s_column_leaves_out_the_size_which_makes_a_row_of_its_own() -> N
     assert trial.column == Column("torch", "gpu:1", Options(jit=False))
     assert trial.group == Group("dense", "default", sized=True)
     assert made.trial().group == Group("dense", "default", sized=False)
-
-
-@pytest.mark.parametrize(("severity", "disturbed"), [(Severity.INVALID, True), (Severity.WARN, False)])
-def test_a_trial_is_disturbed_by_what_invalidates_it(severity: Severity, disturbed: bool) -> None:
-    assert made.trial(noise=(Signal("others", severity, "40%"),)).disturbed is disturbed
-    assert not made.trial().disturbed
 
 
 def test_a_case_has_changed_where_its_file_has_and_a_baseline_s_where_the_baseline_has() -> None:
