@@ -366,11 +366,8 @@ def test_jax_carries_a_model_s_state_from_call_to_call_and_back_where_no_clock_r
 
     monkeypatch.setitem(sys.modules, "jax", types.SimpleNamespace(block_until_ready=lambda state: done.append("wait")))
     trained, slot = Variable(), Variable()
-    optimizer, groups = (
-        types.SimpleNamespace(variables=[slot]),
-        {"non_trainable_variables": [], "metrics_variables": []},
-    )
-    model = types.SimpleNamespace(trainable_variables=[trained], optimizer=optimizer, **groups)
+    model = types.SimpleNamespace(trainable_variables=[trained], optimizer=types.SimpleNamespace(variables=[slot]))
+    model.non_trainable_variables = model.metrics_variables = []
     model.make_train_function, model.train_function, model.steps_per_execution = (lambda: None), step, 1
     running = jax.bare_steps(model, "a batch")
     for called in (1, 2):
