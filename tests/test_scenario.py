@@ -47,20 +47,13 @@ def test_steps_follow_from_samples_and_batch(workload: Workload, batch_size: int
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"train": 0},
-        {"train": True},
-        {"train": 8, "batch": 0},
-        {"train": 8, "epochs": 0},
-        {"train": 8, "validation": -1},
-        {"train": 8, "name": "../x"},
-        {"train": 8, "parameters": -1},
-        {"train": 8, "operations": 1.5},
-        {"train": 8, "large": 1},
+        *({"train": 0}, {"train": True}, {"batch": 0}, {"epochs": 0}, {"validation": -1}, {"name": "../x"}),
+        *({"parameters": -1}, {"operations": 1.5}, {"large": 1}, {"width": 0}),
     ],
 )
-def test_a_workload_that_means_nothing_is_refused(wrong: dict[str, object]) -> None:
+def test_a_workload_that_means_nothing_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ScenarioError, match=r"must be"):
-        Workload(**wrong)  # type: ignore[arg-type]
+        Workload(**{"train": 8} | wrong)
 
 
 NO_TUPLE = r"workloads must be a tuple such as \(Workload\(...\),\), with its comma"
@@ -86,19 +79,11 @@ def test_a_scenario_needs_workloads_that_can_be_told_apart(workloads: Any, compl
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"source": 3},
-        {"learnable": "no"},
-        {"parameters": -1},
-        {"parameters": True},
-        {"operations": -1},
-        {"build": "model"},
+        *({"source": 3}, {"kind": "big"}, {"learnable": "no"}, {"parameters": -1}, {"parameters": True}),
+        *({"operations": -1}, {"build": "model"}, {"generate": "greedy"}),
         {"build": datasets.mnist(), "data": build},  # the two mixed up
-        {"class_weight": {"a": 1.0}},
-        {"class_weight": {0: "much"}},
-        {"class_weight": [1.0, 2.0]},
-        {"new_tokens": 2},  # any two points lie on a line
-        {"new_tokens": 0, "generate": len},
-        {"generate": "greedy"},
+        *({"class_weight": weights} for weights in ({"a": 1.0}, {0: "much"}, [1.0, 2.0])),
+        *({"new_tokens": 2}, {"new_tokens": 0, "generate": len}),  # any two points lie on a line
     ],
 )
 def test_what_a_scenario_says_of_itself_is_of_the_right_kind(wrong: dict[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """Whether others used so much of the machine that slices do not count.
 
-A system counts how long a processor was idle in ticks of 10 ms. Where processors are read one by one, their rounding
+A system counts how long a CPU core was idle in ticks of 10 ms. Where cores are read one by one, their rounding
 adds up to more than a slice may be disturbed by: then sums over several slices are judged.
 """
 
@@ -15,10 +15,10 @@ from typing import Any
 from kerasbench.protocol.columns import CPU, Device
 from kerasbench.protocol.measurement import PARTS, Generation, Latency, Measurement, Slice, Slices
 
-# Bursts of 0.2 of a processor make convolutions 1.35 times as long on torch and 1.17 times on TensorFlow
+# Bursts of 0.2 of a core make convolutions 1.35 times as long on torch and 1.17 times on TensorFlow
 # (docs/how-it-works.md). A column on a GPU does not compute on the CPU: for it, a share of all.
 OF_ONE, OF_ALL = 0.12, 0.06
-QUIET_SHARE = 0.01  # of the processors: what was busy before the run is load of somebody's where it was more
+QUIET_SHARE = 0.01  # of the cores: what was busy before the run is load of somebody's where it was more
 TICK_NS = 10_000_000
 # How many standard deviations rounding is allowed: it exceeds them once in two thousand. Slices, cycles and sums of
 # cycles are judged, so that of a hundred cycles less than one is marked while nobody runs (benchmarks/rounding.py).
@@ -28,7 +28,7 @@ READINGS = {PARTS: 3}  # slices that one of a stage is the sum of
 
 @dataclass(frozen=True)
 class LoadLimit:
-    """From when on others disturb a column, in processors that they keep busy on average."""
+    """From when on others disturb a column, in CPU cores that they keep busy on average."""
 
     quiet: float = 0.0  # so many were busy before the run
     above: float = OF_ONE  # what they may take beyond that
@@ -45,14 +45,14 @@ class LoadLimit:
 def limit_of(
     device: Device, threads: int | None, busy_share: float, allowed: int, machine: int, system: str = sys.platform
 ) -> LoadLimit:
-    """Return the limit of a column that is kept to so many processors (``threads``; None: to all that are allowed).
+    """Return the limit of a column that is kept to so many CPU cores (``threads``; None: to all that are allowed).
 
     ``busy_share`` of those that are ``allowed`` was busy before the run. The ``machine`` has so many.
     """
-    processors = allowed if threads is None or system == "darwin" else min(threads, allowed)
-    counters = processors if system == "darwin" or processors < machine else 1
-    above = OF_ONE if device.kind == CPU else max(OF_ONE, OF_ALL * processors)
-    return LoadLimit(min(busy_share, QUIET_SHARE) * processors, above, counters)
+    cores = allowed if threads is None or system == "darwin" else min(threads, allowed)
+    counters = cores if system == "darwin" or cores < machine else 1
+    above = OF_ONE if device.kind == CPU else max(OF_ONE, OF_ALL * cores)
+    return LoadLimit(min(busy_share, QUIET_SHARE) * cores, above, counters)
 
 
 @dataclass(frozen=True)

@@ -289,7 +289,7 @@ class Run:
     cases: int = 0  # how many were planned; 0: not known
     commit: str = ""  # of the git checkout that the run was started in, or as KERASBENCH_COMMIT says
     carried: Carried | None = None  # from another machine; None: measured by the one that wrote it
-    load: LoadLimit | None = None  # from when on others disturbed a CPU column on all processors; None: not recorded
+    load: LoadLimit | None = None  # from when on others disturbed a CPU column on all cores; None: not recorded
 
     @property
     def unfinished(self) -> bool:
