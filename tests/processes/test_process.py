@@ -29,7 +29,6 @@ class Run:
     def __init__(self, folder: Path) -> None:
         self._script = folder / "worker.py"
         self.lines: list[bytes] = []
-        self.on_line: Callable[[], None] = lambda: None
 
     def __call__(self, body: str, timeout_s: float = 300, poll_s: float = process.POLL_S) -> process.Exit:
         return process.run(self._task(body, timeout_s), self._take, poll_s=poll_s)
@@ -54,7 +53,6 @@ class Run:
 
     def _take(self, line: bytes) -> bool:
         self.lines.append(line)
-        self.on_line()
         return True
 
 
@@ -170,16 +168,6 @@ def test_an_interpreter_that_is_not_there_is_an_error_that_leaks_nothing() -> No
     with pytest.raises(FileNotFoundError):
         process.run(process.Task("/no/such/python", os.environ, b"", process.Limits(1, "1 s")), lambda line: True)
     assert psutil.Process().num_fds() == before
-
-
-def test_ctrl_c_stops_the_child(run: Run) -> None:
-    def interrupt() -> None:
-        raise KeyboardInterrupt
-
-    run.on_line = interrupt
-    with pytest.raises(KeyboardInterrupt):
-        run("os.write(fd, str(os.getpid()).encode() + b'\\n')\nwhile True: time.sleep(1)")
-    assert not psutil.pid_exists(int(run.lines[0]))
 
 
 def test_a_child_that_reads_none_of_its_lines_breaks_the_protocol_and_slices_nobody(run: Run) -> None:

@@ -5,21 +5,10 @@ import pytest
 from kerasbench.errors import UsageError
 from kerasbench.processes import variables
 
-NEEDED = {
-    "PATH": "/bin",
-    "HOME": "/home/me",
-    "LC_ALL": "C.UTF-8",
-    "https_proxy": "http://proxy",
-    "NO_PROXY": "localhost",
-    "SSL_CERT_FILE": "/certs.pem",
-    "LD_LIBRARY_PATH": "/lib",
-    "CUDA_HOME": "/usr/local/cuda",
-    "CUDA_MPS_PIPE_DIRECTORY": "/mps",
-    "NVIDIA_VISIBLE_DEVICES": "all",
-    "ROCM_PATH": "/opt/rocm",
-    "HIP_PATH": "/opt/rocm",
-    "HSA_OVERRIDE_GFX_VERSION": "10.3.0",
-}
+NEEDED = [
+    *("PATH", "HOME", "LC_ALL", "https_proxy", "NO_PROXY", "SSL_CERT_FILE", "LD_LIBRARY_PATH", "CUDA_HOME"),
+    *("CUDA_MPS_PIPE_DIRECTORY", "NVIDIA_VISIBLE_DEVICES", "ROCM_PATH", "HIP_PATH", "HSA_OVERRIDE_GFX_VERSION"),
+]
 CHANGE_FIGURES = [
     *("ATEN_CPU_CAPABILITY", "CUBLAS_WORKSPACE_CONFIG", "CUBLASLT_LOG_LEVEL", "CUDA_LAUNCH_BLOCKING"),
     *("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "CUDA_VISIBLE_DEVICES", "CUDNN_LOGLEVEL_DBG", "CXX"),
@@ -35,8 +24,8 @@ OWN = ["CUDA_VISIBLE_DEVICES", "JAX_PLATFORMS", "KERAS_BACKEND", "KERAS_HOME", "
 
 @pytest.mark.parametrize("name", CHANGE_FIGURES)
 def test_what_changes_figures_does_not_reach_a_child_and_is_told_from_what_is_merely_not_needed(name: str) -> None:
-    inherited = {name: "1", "SSH_AUTH_SOCK": "/tmp/agent"} | NEEDED
-    assert variables.clean(inherited=inherited) == NEEDED
+    inherited = dict.fromkeys([name, "SSH_AUTH_SOCK", *NEEDED], "1")
+    assert list(variables.clean(inherited=inherited)) == NEEDED
     assert variables.held_back(inherited) == {name: "1"}
 
 
