@@ -58,16 +58,21 @@ def test_above_the_project_only_home_is_looked_at(tmp_path: Path, monkeypatch: p
     assert find([], KNOWN, below).of(JAX) == "/mine/python"
 
 
-def test_a_file_that_others_own_or_may_change_is_passed_over_and_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
     file = tmp_path / "kerasbench.toml"
-    file.write_text('[python]\njax = "/somebody/python"\n')
+    file.write_text('[python]\njax = "/mine/python"\n')
+    return file
+
+
+def test_a_file_that_others_own_or_may_change_is_passed_over_and_named(
+    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     file.chmod(0o666)
     assert find([], KNOWN, tmp_path).of(JAX) == sys.executable
     assert "everybody may change it" in capsys.readouterr().err
     file.chmod(0o644)
-    assert find([], KNOWN, tmp_path).of(JAX) == "/somebody/python"
+    assert find([], KNOWN, tmp_path).of(JAX) == "/mine/python"
     owner = file.stat().st_uid
     monkeypatch.setattr("os.getuid", lambda: owner + 1)
     if owner == 0:
@@ -87,30 +92,26 @@ def test_a_project_s_file_that_is_a_template_is_passed_over(tmp_path: Path, caps
     [("me", [], True), ("me", ["me"], True), ("me", ["me", "eve"], False), ("staff", [], False)],
 )
 def test_what_a_group_may_change_is_passed_over_unless_it_is_the_user_s_own(
-    tmp_path: Path,
+    file: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     name: str,
     members: list[str],
     heeded: bool,
 ) -> None:
-    file = tmp_path / "kerasbench.toml"
-    file.write_text('[python]\njax = "/mine/python"\n')
     file.chmod(0o664)
     monkeypatch.setattr("grp.getgrgid", lambda group: grp.struct_group((name, "x", group, members)))
     monkeypatch.setattr("pwd.getpwuid", lambda user: pwd.struct_passwd(("me", "x", user, 100, "", "/", "/bin/sh")))
-    assert (find([], KNOWN, tmp_path).of(JAX) == "/mine/python") is heeded
+    assert (find([], KNOWN, file.parent).of(JAX) == "/mine/python") is heeded
     assert ("its group may change it" in capsys.readouterr().err) is not heeded
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can make another user's link")
-def test_another_user_s_link_to_one_s_file_is_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "other.toml").write_text('[python]\njax = "/mine/python"\n')
-    link = tmp_path / "kerasbench.toml"
-    link.symlink_to("other.toml")
-    assert find([], KNOWN, tmp_path).of(JAX) == "/mine/python"
-    os.chown(link, 12345, -1, follow_symlinks=False)
-    assert find([], KNOWN, tmp_path).of(JAX) == sys.executable
+def test_another_user_s_link_to_one_s_file_is_passed_over(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.symlink_to(file.rename(file.with_name("other.toml")))
+    assert find([], KNOWN, file.parent).of(JAX) == "/mine/python"
+    os.chown(file, 12345, -1, follow_symlinks=False)
+    assert find([], KNOWN, file.parent).of(JAX) == sys.executable
     assert "another user's" in capsys.readouterr().err
 
 

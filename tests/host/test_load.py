@@ -67,32 +67,28 @@ def test_where_one_counter_is_read_a_slice_is_judged_by_itself(
     assert disturbed([slices, column(0, ns=ns)], LoadLimit(quiet)) == [[0] * is_disturbed, []]
 
 
-def test_what_one_counter_cannot_show_in_a_short_slice_a_sum_of_slices_does() -> None:
-    others_ms = [8.0] * 8  # of slices of 50 ms: 0.16 of a core
-    assert disturbed([column(*others_ms, ns=50 * MS)], LoadLimit()) == [list(range(8))]
-    assert disturbed([column(*others_ms[:2], ns=50 * MS)], LoadLimit()) == [[]]
-
-
-def test_a_burst_marks_its_cycle_and_no_longer_sum() -> None:
-    others_ms = [0.0] * 16
-    others_ms[5] = 100.0
-    assert disturbed([column(*others_ms), column(*[0.0] * 16)], LoadLimit(counters=16)) == [[5], []]
-
-
-def test_a_cycle_is_judged_by_all_its_columns() -> None:
-    others_ms = [35.0] * 2
-    assert disturbed([column(*others_ms)] * 3, LoadLimit(counters=9)) == [[0, 1]] * 3  # each alone: 40 ms of rounding
-    assert disturbed([column(*others_ms), column(0, 0), column(0, 0)], LoadLimit(counters=9)) == [[], [], []]
+@pytest.mark.parametrize(
+    ("columns", "counters", "cycles"),
+    [
+        # What a short slice cannot show, a sum of slices does: 0.16 of a core in slices of 50 ms.
+        ([column(*[8.0] * 8, ns=50 * MS)], 1, [list(range(8))]),
+        ([column(*[8.0] * 2, ns=50 * MS)], 1, [[]]),
+        # A burst marks its cycle, and no longer sum.
+        ([column(*[0.0] * 5, 100.0, *[0.0] * 10), column(*[0.0] * 16)], 16, [[5], []]),
+        # A cycle is judged by all its columns: alone, there are 40 ms of rounding.
+        ([column(35.0, 35.0)] * 3, 9, [[0, 1]] * 3),
+        ([column(35.0, 35.0), column(0, 0), column(0, 0)], 9, [[], [], []]),
+    ],
+)
+def test_sums_show_what_rounding_hides(columns: list[list[Slice]], counters: int, cycles: list[list[int]]) -> None:
+    assert disturbed(columns, LoadLimit(counters=counters)) == cycles
 
 
 def test_what_a_column_on_a_gpu_tolerates_hides_nothing_from_those_on_the_cpu() -> None:
     slices = dict(enumerate([column(50, 50)] * 3))
     limits = [LoadLimit(counters=16)] * 2 + [LoadLimit(above=0.96, counters=16)]
-    assert [[slice_.disturbed for slice_ in of_column] for of_column in load.judged(TRAIN, slices, limits)] == [
-        [True, True],
-        [True, True],
-        [False, False],
-    ]
+    judged = load.judged(TRAIN, slices, limits)
+    assert [[slice_.disturbed for slice_ in of_column] for of_column in judged] == [[True] * 2] * 2 + [[False] * 2]
 
 
 def test_a_system_that_tells_nothing_marks_nothing_and_a_card_s_mark_stays() -> None:
