@@ -5,6 +5,7 @@ import sys
 import types
 import warnings
 from collections import defaultdict
+from contextlib import nullcontext
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from importlib import metadata
@@ -134,17 +135,14 @@ def fake_jax(default: list[Place], new_array: Place) -> Any:
     return module
 
 
-@pytest.mark.parametrize("platform", ["cuda", "rocm", "mps"])
+@pytest.mark.parametrize("platform", ["cpu", "cuda", "rocm", "mps"])
 def test_a_gpu_that_jax_passed_over_is_not_replaced_by_the_cpu(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jax", fake_jax([JAX_CPU], JAX_CPU))
-    with pytest.raises(RuntimeError, match=f"JAX finds no {platform} device here, and would use the CPU"):
+    complaint = f"JAX finds no {platform} device here, and would use the CPU"
+    with pytest.raises(RuntimeError, match=complaint) if platform != "cpu" else nullcontext():
         jax.configure(Device(platform), DEFAULT)
-
-
-@pytest.mark.parametrize(("device", "place"), [(Device("cpu"), JAX_CPU), (Device("cuda"), JAX_GPU)])
-def test_the_platform_that_was_asked_for_will_do(device: Device, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "jax", fake_jax([place], place))
-    jax.configure(device, DEFAULT)
+    monkeypatch.setitem(sys.modules, "jax", fake_jax([JAX_GPU], JAX_GPU))
+    jax.configure(Device(platform), DEFAULT)
 
 
 @pytest.mark.parametrize(

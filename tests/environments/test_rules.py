@@ -55,9 +55,8 @@ def env(*words: str) -> str:
 
 OLD_KERAS = {"keras": "2.15.0"}
 OLD = Failure(Code.UNAVAILABLE, "/usr/bin/python3 is Python 3.9", "kerasbench needs Python 3.11 or newer", "import")
-TOO_NEW = installed(
-    but(gone(QUIET, "tensorflow"), "tensorflow", source="kerasbench.toml"), "tensorflow", {}, python="3.14.1"
-)
+NAMED = but(gone(QUIET, "tensorflow"), "tensorflow", source="kerasbench.toml")
+TOO_NEW = installed(NAMED, "tensorflow", {}, python="3.14.1")
 TORCH = pip(QUIET, "torch", KERAS, "'torch>=2.6'")
 LAST_WORDS = 'Traceback (most recent call last):\n  File "x.py"\nImportError: libcusparse.so.12: no such file\n'
 AGAIN = pip(QUIET, "torch", "--force-reinstall", KERAS, "'torch>=2.6'")
@@ -130,10 +129,9 @@ INSTALLED: list[tuple[Facts, list[Said]]] = [
 
 # Macs. tensorflow pull request 126360: what `import tensorflow` says from 2.20 on with tensorflow-metal 1.2.0.
 
-DLOPEN = (
-    "NotFoundError: dlopen(libmetal_plugin.dylib, 0x0006): Library not loaded: @rpath/_pywrap_tensorflow_internal.so"
-)
+DLOPEN = "NotFoundError: dlopen(libmetal_plugin.dylib, 0x0006): Library not loaded: @rpath/_pywrap_tensorflow.so"
 WITH_METAL = pip(M1, "tensorflow", *METAL)
+NO_METAL, NO_MPS = (installed(M1, name, {f"{name}-metal": None, f"{name}-mps": None}) for name in ("tensorflow", "jax"))
 PYTHON_3_12 = env("tensorflow", "--interpreter", "python3.12")
 SWITCH = "PYTORCH_ENABLE_MPS_FALLBACK"
 ROSETTA = "install an arm64 Python 3.12 (python.org, or Homebrew in /opt/homebrew) and recreate the environment"
@@ -160,18 +158,10 @@ MACS: list[tuple[Facts, list[Said]]] = [
         installed(on_python_3_13(M1), "tensorflow", {"tensorflow-metal": "1.2.0"}),  # it cannot be mended there
         [error("tensorflow", PYTHON_3_12, "cannot be loaded by TensorFlow 2.21.0")],
     ),
-    (
-        sees(installed(M1, "tensorflow", {"tensorflow-metal": None}), "tensorflow"),
-        [warning("tensorflow", WITH_METAL, "no Apple GPU without tensorflow-metal")],
-    ),
+    (sees(NO_METAL, "tensorflow"), [warning("tensorflow", WITH_METAL, "no Apple GPU without tensorflow-metal")]),
     # Another plug-in that brings the GPU is as good.
-    (
-        installed(
-            M1, "tensorflow", {"tensorflow": "2.21.0", "tensorflow-metal": None, "tensorflow-metal-plugin": "0.4.1"}
-        ),
-        [],
-    ),
-    (sees(installed(M1, "jax", {"jax-mps": None, "metaljax": "0.11.9"}), "jax", [Device(CPU), Device("metal")]), []),
+    (installed(NO_METAL, "tensorflow", {"tensorflow": "2.21.0", "tensorflow-metal-plugin": "0.4.1"}), []),
+    (sees(installed(NO_MPS, "jax", {"metaljax": "0.11.9"}), "jax", [Device(CPU), Device("metal")]), []),
     (under_rosetta(M1), [error("jax, tensorflow, torch", ROSETTA, "python3.12 is an x86-64 Python")]),
     *(
         (
@@ -183,7 +173,7 @@ MACS: list[tuple[Facts, list[Said]]] = [
     (under_rosetta(on(M1, apple_silicon=False)), [warning("", "measure on another machine", "an Intel Mac")]),
     (
         # jax issue 27062: it does not even start from JAX 0.5.1 on.
-        fails(installed(M1, "jax", {"jax": "0.12.0", "jax-mps": None, "jax-metal": "0.1.1"}), "jax", "XlaRuntimeError"),
+        fails(installed(NO_MPS, "jax", {"jax": "0.12.0", "jax-metal": "0.1.1"}), "jax", "XlaRuntimeError"),
         [error("jax", env("jax"), "jax-metal 0.1.1 is broken")],
     ),
     (
@@ -192,15 +182,12 @@ MACS: list[tuple[Facts, list[Said]]] = [
     ),
     *(
         (
-            sees(installed(of(M1, "jax"), "jax", {"jax-mps": None}, python=python), "jax", jax_wheel="CPU"),
+            sees(installed(of(NO_MPS, "jax"), "jax", {}, python=python), "jax", jax_wheel="CPU"),
             [warning("jax", pip(M1, "jax", wanted), "no Apple GPU without jax-mps")],
         )
         for python, wanted in (("3.11.14", "'jax-mps>=0.10,<0.11'"), ("3.12.12", "'jax-mps>=0.11,<0.12'"))
     ),
-    (
-        on(sees(installed(M1, "jax", {"jax-mps": None}), "jax"), macos=(13, 6)),
-        [note("", "update macOS, or measure", "macOS 13.6: jax-mps")],
-    ),
+    (on(sees(NO_MPS, "jax"), macos=(13, 6)), [note("", "update macOS, or measure", "macOS 13.6: jax-mps")]),
     (on(M1, macos=(14, 0)), []),
     (with_variables(M1, {SWITCH: "1"}), [warning("torch", f"$ unset {SWITCH}", f"{SWITCH} is set")]),
     (with_variables(M1, {SWITCH: "0"}), []),
@@ -211,6 +198,8 @@ MACS: list[tuple[Facts, list[Said]]] = [
 
 TWO_CARDS = [Device(CPU), Device("cuda", 0, "NVIDIA H200"), Device("cuda", 1, "NVIDIA H200")]
 CUDNNS = [error(name, env(name, "--cuda"), "overwrite each other's files") for name in ("tensorflow", "torch")]
+EXCLUSIVE = replace(BOX.machine.cards[0], exclusive=True)
+NVIDIA_ML_PY = f"$ {shlex.quote(sys.executable)} -m pip install nvidia-ml-py"
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 HIDDEN = {"-1": 0, "": 0, "1": 1, "0,-1,1": 1, "-1,0": 0, "GPU-8f2a, 1": 2}
 
@@ -244,19 +233,13 @@ CARDS: list[tuple[Facts, list[Said]]] = [
         ],
     ),
     (on(of_cpu_builds(BOX), cards=[]), [warning("", "install NVIDIA's driver, version 580", "no driver lists it")]),
-    (
-        on(BOX, cards=[], nvidia_package_missing=True),
-        [warning("", f"$ {shlex.quote(sys.executable)} -m pip install nvidia-ml-py", "an NVIDIA driver, but")],
-    ),
+    (on(BOX, cards=[], nvidia_package_missing=True), [warning("", NVIDIA_ML_PY, "there is an NVIDIA driver, but")]),
     *(
         (facts, [note("", f"$ unset {VISIBLE}", f"{VISIBLE}={value} shows {shown} of 3 NVIDIA GPUs")])
         for value, shown in HIDDEN.items()
         for facts in (showing(value), showing(value, sees(BOX, "torch")))  # the build is not to blame
     ),
-    (
-        on(BOX, cards=[replace(BOX.machine.cards[0], exclusive=True)]),
-        [warning("", "$ sudo nvidia-smi -c DEFAULT", "EXCLUSIVE_PROCESS")],
-    ),
+    (on(BOX, cards=[EXCLUSIVE]), [warning("", "$ sudo nvidia-smi -c DEFAULT", "EXCLUSIVE_PROCESS")]),
     (with_both_cudnns(BOX), CUDNNS),
     (fails(with_both_cudnns(BOX), "torch", "ImportError: libcudnn.so.9: undefined symbol"), CUDNNS),  # which is why
     (on(of_cpu_builds(BOX), cards=[], makers=["AMD"]), []),  # there is no card
@@ -272,14 +255,12 @@ CARDS: list[tuple[Facts, list[Said]]] = [
 # What surrounds a measurement.
 
 SHELL = {VISIBLE: "0", "JAX_PLATFORMS": "cpu", "OMP_NUM_THREADS": "1", "XLA_FLAGS": "--x"}
+GOVERNOR = "$ sudo cpupower frequency-set --governor performance"
 SURROUNDINGS: list[tuple[Facts, list[Said]]] = [
     (in_state(BOX, on_battery=True), [warning("", "plug it in", "runs on battery")]),
     (in_state(BOX, busy_share=0.4), [warning("", "close other programs", "40 % of the CPU in use")]),
     (in_state(BOX, thermal_level=2), [warning("", "let the machine cool down", "thermal pressure, level 2")]),
-    (
-        in_state(BOX, governors=["powersave"]),
-        [warning("", "$ sudo cpupower frequency-set --governor performance", "frequency governor powersave")],
-    ),
+    (in_state(BOX, governors=["powersave"]), [warning("", GOVERNOR, "frequency governor powersave")]),
     (in_state(BOX, quota_cores=1.5), [warning("", "give the container all", "a control group allows 1.5 of 16")]),
     (
         with_variables(BOX, SHELL),

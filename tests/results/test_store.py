@@ -208,6 +208,7 @@ def test_a_file_that_is_far_too_large_is_not_read(tmp_path: Path) -> None:
 
 
 Edit = Callable[[Any], None]
+FLOPS = {"scenario": "dense", "workload": "default", "operations": 1e308}
 
 
 def edited(folder: Path, edit: Edit, measured: Measurement | None = None) -> Path:
@@ -241,10 +242,6 @@ def parts(**different: Any) -> dict[str, Any]:
     return {"arrays": slices(), "ready": slices(), "bare": slices(), "peak_flops": 1e9} | different
 
 
-def flops(operations: float) -> dict[str, Any]:
-    return {"scenario": "dense", "workload": "default", "operations": operations}
-
-
 def divide(content: Any, more: int) -> None:
     """Add a trial in each of so many other columns."""
     trial = content["trials"][0]
@@ -276,7 +273,7 @@ def workload(content: Any) -> Any:
         (of_first("steps_per_epoch", 0, "measurement"), "steps_per_epoch is out of range"),
         (of_first("full_steps_per_epoch", 10**6, "measurement"), "more full steps than steps"),
         (of_first("wall_ns", 0, "measurement", "usage"), "its steps took no time"),
-        (lambda content: content.update(flops=[flops(1e308)]), "operations is out of range"),
+        (lambda content: content.update(flops=[FLOPS]), "operations is out of range"),
         (lambda content: content["machine"].update(memory_bytes=-1), "memory_bytes is out of range"),
         (lambda content: workload(content).update(steps=0), "steps is out of range"),
         (of_first("measurement", None), "either a measurement or a failure"),
