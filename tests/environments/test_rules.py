@@ -164,11 +164,8 @@ MACS: list[tuple[Facts, list[Said]]] = [
     (sees(installed(NO_MPS, "jax", {"metaljax": "0.11.9"}), "jax", [Device(CPU), Device("metal")]), []),
     (under_rosetta(M1), [error("jax, tensorflow, torch", ROSETTA, "python3.12 is an x86-64 Python")]),
     *(
-        (
-            sees(installed(M1, name, {plugin: None}, architecture="x86_64"), name),
-            [error(name, ROSETTA, "x86-64 Python")],
-        )
-        for name, plugin in (("tensorflow", "tensorflow-metal"), ("jax", "jax-mps"))  # it is offered no plug-in
+        (sees(installed(facts, name, {}, architecture="x86_64"), name), [error(name, ROSETTA, "x86-64 Python")])
+        for name, facts in (("tensorflow", NO_METAL), ("jax", NO_MPS))  # it is offered no plug-in
     ),
     (under_rosetta(on(M1, apple_silicon=False)), [warning("", "measure on another machine", "an Intel Mac")]),
     (
