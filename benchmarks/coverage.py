@@ -16,7 +16,7 @@ import random
 import statistics
 from collections.abc import Sequence
 
-from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, Verdict, estimate, judge, judge_all
+from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, Verdict, estimate, judge
 from kerasbench.analysis.families import ASSUMED, TYPICAL_SCATTER, Family
 from kerasbench.analysis.ratios import by_slices, over_blocks
 from kerasbench.plan.duration import RunScatter, minimum_detectable_effect
@@ -69,14 +69,14 @@ def held(found: Sequence[LogEstimate]) -> float:
 
 
 def called(found: Sequence[LogEstimate]) -> float:
-    return statistics.fmean(judge(one) in DIFFERENT for one in found)
+    return statistics.fmean(judge([one])[0].verdict in DIFFERENT for one in found)
 
 
 def false_tables(rng: random.Random, blocks: int, scatter: float) -> tuple[float, float]:
     """Return the share of tables with a false verdict, judged together and one by one; all ratios are at the edge."""
     tables = [[ratio(rng, blocks, scatter, 1 + MINIMAL_EFFECT) for _ in range(COMPARISONS)] for _ in range(TABLES)]
-    together = statistics.fmean(any(one.verdict in DIFFERENT for one in judge_all(table)) for table in tables)
-    return together, statistics.fmean(any(judge(one) in DIFFERENT for one in table) for table in tables)
+    together = statistics.fmean(any(one.verdict in DIFFERENT for one in judge(table)) for table in tables)
+    return together, statistics.fmean(any(judge([one])[0].verdict in DIFFERENT for one in table) for table in tables)
 
 
 def main(scatters: Sequence[float] = (0.01, 0.03, 0.10)) -> None:

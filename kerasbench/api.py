@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 from kerasbench import settings
 from kerasbench.analysis import table
 from kerasbench.analysis import versus as versions
-from kerasbench.analysis.bisect import Bisection, Case, Outcome, Probe, case_of, followed, most, probe_of
+from kerasbench.analysis.bisect import Bisection, Case, Ending, Probe, case_of, followed, most, probe_of
 from kerasbench.analysis.bisect import bisect as bisection_of
 from kerasbench.analysis.breakdown import StepBreakdown
 from kerasbench.analysis.findings import Findings
@@ -28,8 +28,10 @@ from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.versus import Change, RunComparison, Versus, require_decided
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.protocol.columns import CaseKey
-from kerasbench.report import comparisons, data, html, markdown, page, svg
+from kerasbench.report import compare as comparisons
+from kerasbench.report import data, html, markdown, page, svg
 from kerasbench.report import history as report_history
+from kerasbench.report import versus as report_versus
 from kerasbench.report.pages import SavedReport
 from kerasbench.report.sections import Page
 from kerasbench.report.words import case_name, times
@@ -146,16 +148,16 @@ class Versions(Results):
             Undecided: nothing could be judged.
         """
         require_decided(self.versus)
-        return [line for one in self.versus for line in comparisons.worse(one)]
+        return [line for compared in self.versus for line in report_versus.worse(compared)]
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return a dictionary for each result that base and head have, with its ratio and verdict."""
-        rows = (row for comparison in self.versus for row in comparisons.rows(comparison))
-        return [dict(zip(comparisons.COLUMNS, row, strict=True)) for row in rows]
+        rows = (row for compared in self.versus for row in report_versus.rows(compared))
+        return [dict(zip(report_versus.COLUMNS, row, strict=True)) for row in rows]
 
     def to_dataframe(self) -> Any:
         """Return the same as a pandas DataFrame."""
-        return _pandas().DataFrame(self.to_dicts(), columns=list(comparisons.COLUMNS))
+        return _pandas().DataFrame(self.to_dicts(), columns=list(report_versus.COLUMNS))
 
 
 @dataclass(frozen=True, repr=False)
@@ -185,7 +187,7 @@ class Compared:
         return markdown.rendered(self.page)
 
     def __repr__(self) -> str:
-        return html.text(html.of_comparison(self.comparison))
+        return html.text(comparisons.sentences(self.comparison))
 
     def _repr_html_(self) -> str:
         return html.notebook(self.page)
@@ -198,12 +200,13 @@ class Compared:
         """Return a dictionary for each case that both sides have; times in ms."""
         rows = (
             [
-                *(one.case.scenario, one.case.workload),
-                *(one.case.column.backend, one.case.column.device, one.case.options.label),
-                *(one.old.value, one.new.value, one.ratio.value, one.ratio.low, one.ratio.high),
-                *(one.verdict, one.why),
+                *(change.case.scenario, change.case.workload),
+                *(change.case.column.backend, change.case.column.device, change.case.options.label),
+                *(change.old.value, change.new.value),
+                *(change.contrast.ratio.value, change.contrast.ratio.low, change.contrast.ratio.high),
+                *(change.contrast.verdict, change.contrast.why),
             ]
-            for one in self.changes
+            for change in self.changes
         )
         return [dict(zip(CHANGE, row, strict=True)) for row in rows]
 
@@ -412,7 +415,7 @@ class Bisected:
     @property
     def version(self) -> str | None:
         """The first slow version; None if none is slow, or if it is undecided."""
-        return self.versions[self.bisection.slow] if self.bisection.outcome is Outcome.FOUND else None
+        return self.versions[self.bisection.slow] if self.bisection.outcome is Ending.FOUND else None
 
     def to_data(self) -> dict[str, Any]:
         """Return what ``bisect --json`` prints, as plain data."""
@@ -474,7 +477,7 @@ def bisect(
             longer = times(step.ratio)
             say(f"bisect: {listed[index]} takes {longer} as long as {listed[0]} ({measured.files.tables})")
         if case is None and step:
-            case, key = case_of(step), step.pair.row.key(step.pair.base.paired)
+            case, key = case_of(step), step.under.row.key(step.under.column.paired)
         return probe_of(index, compared, case)
 
     say(f"bisect: {len(listed)} versions, {most(len(listed))} probes at most")
@@ -570,7 +573,7 @@ def _measure_on_machines(command: str, options: Settings) -> Machines:
                 failed[share.host] = "; ".join(filter(None, [share.failed, saved.unsaved]))
         else:
             found = Findings(summarize(record))
-        briefs.append(comparisons.brief(share.host, found))
+        briefs.append(comparisons.MachineBrief.of(share.host, found))
     unfinished = [share for share in shares if share.is_unfinished]
     interpreters = [f"{share.host}:{word}" for share in unfinished for word in share.python]
     interrupted = [share.host for share in unfinished]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 from hypothesis import strategies as st
 
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.host import Machine
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.host.nvidia import Sample
@@ -176,5 +176,5 @@ def edited(edits: list[Edit], schema: int = SCHEMA) -> bytes:
 
 def draw(found: Run) -> str:
     """Make every page of a run but its plots."""
-    known = findings(found)
+    known = Findings.of(found)
     return html.document([(found.machine.chip, known)]) + brief(known) + pages.as_csv([known.summary])

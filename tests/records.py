@@ -1,7 +1,7 @@
 """Made runs and findings that several test modules look at."""
 
 from kerasbench.analysis.breakdown import StepBreakdown
-from kerasbench.analysis.findings import Findings, findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.results.run import Run
@@ -32,7 +32,7 @@ def of_backends(rounds: int = 3, workloads: int = 2, **step_ms: float) -> Findin
         for number in range(workloads)
         for backend, step in step_ms.items()
     ]
-    return findings(made.record(*trials, rounds=rounds))
+    return Findings.of(made.record(*trials, rounds=rounds))
 
 
 def by_turns(first: int, factor: float = 1.0) -> list[Run]:

@@ -18,7 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.plan import catalog
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Message
@@ -38,7 +38,7 @@ def compared(folder: Path, rounds: int) -> dict[str, Any]:
         for options in kinds
     ]
     run = made.changed(made.record(*trials, rounds=rounds), config={"versus": ["old", "new"]})
-    return of_run(findings(run), [run], made.stored(folder, run).data).to_data()
+    return of_run(Findings.of(run), [run], made.stored(folder, run).data).to_data()
 
 
 class Job:

@@ -14,7 +14,7 @@ import pytest
 import kerasbench
 from kerasbench.analysis.bisect import Bisection, Outcome, Probe
 from kerasbench.analysis.estimates import Verdict
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.table import NAMES
 from kerasbench.api import Bisected, Explained, Fastest, Machines, Results, Soaked, Versions
 from kerasbench.errors import ResultsError, Undecided, UsageError
@@ -343,7 +343,7 @@ def test_a_search_for_a_version_prints_its_answer_and_names_the_version() -> Non
 
 def test_ctrl_c_ends_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
     run = dataclasses.replace(record(), stopped_because=INTERRUPTED)  # before a trial was kept
-    files = SavedReport(findings(run), Path("run.json"), Path("run.md"))
+    files = SavedReport(Findings.of(run), Path("run.json"), Path("run.md"))
     monkeypatch.setattr("kerasbench.api.measure", lambda *asked, **own: Versions([run], files))
     said: list[str] = []
     with pytest.raises(KeyboardInterrupt):

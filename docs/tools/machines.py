@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.report import html, markdown, page, pages
 from kerasbench.report.answer import title
 from kerasbench.results.store import merge_by_machine
@@ -27,7 +27,7 @@ address. Yours is welcome: [how to send it](../python-and-files.md#send-a-result
 def made(results: Path = ROOT / "results") -> dict[str, str]:
     """Return the files of this part of the site, by their path in it."""
     plain = (one for _, record in pages.among([results], lambda unread: None) for one in pages.plain(record))
-    found = {pages.slug(record.machine): findings(record) for record in merge_by_machine(plain)}
+    found = {pages.slug(record.machine): Findings.of(record) for record in merge_by_machine(plain)}
     named = dict(zip(found, pages.named(found), strict=True))
     files = {f"{FOLDER}/{name}.html": _on_site(html.document([named[name]])) for name in found}
     lines = []

@@ -8,8 +8,9 @@ from itertools import compress
 from typing import TypeVar
 
 from kerasbench.analysis.cases import Measured, Noted, Row, judge_cases, summarize_case
+from kerasbench.analysis.contrasts import apart, by_session
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
-from kerasbench.analysis.rankings import Ranking, rank, sittings
+from kerasbench.analysis.rankings import Ranking, rank
 from kerasbench.analysis.ratios import priors_of
 from kerasbench.host.noise import SCATTER_WARN, WarningKind
 from kerasbench.protocol.columns import CPU, Column, Size
@@ -218,13 +219,11 @@ def _of_cases(row: Row) -> list[Concern]:
 
 def _of_case(row: Row, column: Column) -> list[Noted]:
     """Return the warnings of a case, each with what there is to add to it."""
-    if column not in row.warnings:  # a page asks for each several times
-        row.warnings[column] = [
-            Noted(what, *known) if isinstance(known, tuple) else Noted(what, known if isinstance(known, str) else "")
-            for what, applies in _CASES
-            if (known := applies(row, column))
-        ]
-    return row.warnings[column]
+    return [
+        Noted(what, *known) if isinstance(known, tuple) else Noted(what, known if isinstance(known, str) else "")
+        for what, applies in _CASES
+        if (known := applies(row, column))
+    ]
 
 
 def _of_row(row: Row, ranking: Ranking, are_races: bool) -> Iterator[Concern]:
@@ -232,9 +231,11 @@ def _of_row(row: Row, ranking: Ranking, are_races: bool) -> Iterator[Concern]:
         yield Concern(WarningKind.CONTROL, row.label, [])
     if ranking.disturbed:
         yield Concern(WarningKind.UNDECIDED, row.label, [])
-    for one in sittings(row, ranking):
-        if one.differ and one.apart:
-            yield Concern(WarningKind.SITTINGS, row.label, [one.column], f"by {100 * (one.apart.value - 1):.0f} %")
+    for contrast in ranking.others:
+        differs_by = apart(by_session(contrast))
+        if differs_by is not None and differs_by.is_above(1):
+            detail = f"by {100 * (differs_by.value - 1):.0f} %"
+            yield Concern(WarningKind.SITTINGS, row.label, [contrast.over.column], detail)
     if not are_races and not row.origin.in_pairs:  # these have intervals of their own, or none is the fastest
         few = row.rounds < MIN_TRIALS_FOR_INTERVAL
         if ranking.by_slices and not few:  # of enough rounds: most were disturbed
@@ -243,7 +244,7 @@ def _of_row(row: Row, ranking: Ranking, are_races: bool) -> Iterator[Concern]:
             yield Concern(WarningKind.DISTURBED, row.label, [], detail)
         elif ranking.by_slices:
             yield Concern(WarningKind.SLICES, row.label, [])
-        elif ranking.comparisons and few and not ranking.tentative:
+        elif ranking.others and few and not ranking.tentative:
             yield Concern(WarningKind.FEW, row.label, [])
     yield from _left_out(row)
     yield from (Concern(WarningKind.APART, row.label, columns) for columns in _apart(row))

@@ -135,11 +135,11 @@ def bisect(versions: Sequence[str], as_json: bool, **options: Any) -> int:
     Each probe measures a version side by side with GOOD. The search stops if GOOD, measured twice, differs from itself.
     """
     from kerasbench import api
-    from kerasbench.analysis.bisect import Outcome
+    from kerasbench.analysis.bisect import Ending
 
     found = api.bisect(versions, say=lambda line: print(line, file=sys.stderr), **options)
     _print(found, as_json)
-    return EXIT_FAILED if found.bisection.outcome is Outcome.UNDECIDED else EXIT_OK
+    return EXIT_FAILED if found.bisection.outcome is Ending.UNDECIDED else EXIT_OK
 
 
 def gated(versions: "Sequence[Versus]") -> int:
@@ -375,7 +375,7 @@ def _check(differing: list[Path]) -> int:
 def compare(places: "Sequence[Path]", fail_on: str | None, as_json: bool) -> int:
     """Compare two sets of results: what became faster or slower? More than two are shown side by side."""
     from kerasbench import api
-    from kerasbench.report import comparisons, data
+    from kerasbench.report import compare, data
     from kerasbench.report.console import print_page
     from kerasbench.report.sections import Page
 
@@ -391,7 +391,7 @@ def compare(places: "Sequence[Path]", fail_on: str | None, as_json: bool) -> int
     if as_json:
         _print_data(data.of_sides(summaries).to_data())
     else:
-        print_page(Page("", [comparisons.side_by_side(summaries)]))
+        print_page(Page("", [compare.side_by_side(summaries)]))
     return EXIT_OK
 
 

@@ -76,10 +76,10 @@ def family_of(planned: Plan) -> Family:
 def run_scatter(summary: Summary, family: Family, source: str = "") -> RunScatter | None:
     """Return how a family's ratios scatter: the medians over all that are compared; None before three blocks."""
     ratios = [
-        comparison.ratio
+        contrast.ratio
         for ranking in summary.rankings
-        for comparison in ranking.comparisons
-        if ranking.fastest is not None and Family.of(ranking.fastest, comparison.rival) is family
+        for contrast in ranking.others
+        if Family.of(contrast.under.column, contrast.over.column) is family
     ]
     found = [
         estimates.scatter(one)

@@ -18,7 +18,7 @@ from rich.text import Text
 from kerasbench import events
 from kerasbench.analysis.cases import STEADY, headline_of
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.ratios import by_slices
 from kerasbench.plan.cases import Case, Plan
@@ -38,7 +38,7 @@ from kerasbench.protocol.measurement import (
 )
 from kerasbench.protocol.messages import FIRST_STEP, Phase
 from kerasbench.protocol.requests import counts_epochs
-from kerasbench.report import answer, comparisons
+from kerasbench.report import answer, versus
 from kerasbench.report.words import as_given, duration, listed, names, percent, seconds, three_digits, times
 from kerasbench.results.run import RaceConfig, Run, Trial
 from kerasbench.scenario import is_named, is_saved
@@ -398,9 +398,9 @@ class ConsoleProgress:
         """Say what is known so far, where another round follows."""
         if record.stopped_because:
             return
-        found = findings(record)
+        found = Findings.of(record)
         self._say(f"after round {record.rounds_completed}:")
-        of_versions = [line for one in found.versus for line in comparisons.sentences(one)]
+        of_versions = [line for compared in found.versus for line in versus.sentences(compared)]
         for line in of_versions or answer.sentences(found):
             self._say(f"  {line}")
         scatter = run_scatter(found.summary, family_of(self._planned))

@@ -7,7 +7,7 @@ import pytest
 
 from kerasbench.analysis.breakdown import Help, StepBreakdown, share
 from kerasbench.analysis.estimates import mean_interval
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.protocol.columns import Column, Device, Options
 from kerasbench.protocol.measurement import Measurement, Slice, Slices
 from kerasbench.report.explanation import sentences
@@ -28,7 +28,7 @@ def explained(*others: Trial, found: Measurement | None = None) -> StepBreakdown
 
 def breakdown(trials: Sequence[Trial], flops: Sequence[Counted] = FLOPS) -> StepBreakdown:
     rounds = max(trial.round for trial in trials)
-    (one,) = findings(dataclasses.replace(made.record(*trials, rounds=rounds), flops=list(flops))).breakdowns
+    (one,) = Findings.of(dataclasses.replace(made.record(*trials, rounds=rounds), flops=list(flops))).breakdowns
     return one
 
 
@@ -47,7 +47,7 @@ def test_the_parts_of_a_step_are_shares_of_it_whatever_it_took_when_they_were_me
 
 def test_an_epoch_without_a_full_step_is_not_taken_apart() -> None:
     short = dataclasses.replace(with_parts(), full_steps_per_epoch=0)
-    assert findings(made.record(made.trial(1, found=short))).breakdowns == []
+    assert Findings.of(made.record(made.trial(1, found=short))).breakdowns == []
 
 
 def turns(*times_ms: tuple[float, ...]) -> Slices:
@@ -112,7 +112,7 @@ def test_a_larger_batch_of_another_run_is_not_advised_for_the_days_may_differ() 
     in_one, apart = (
         merge([both[0], dataclasses.replace(both[1], started=day)]) for day in (both[0].started, "2026-02")
     )
-    advised = [[one.what for one in findings(found).breakdowns[0].advice] for found in (in_one, apart)]
+    advised = [[one.what for one in Findings.of(found).breakdowns[0].advice] for found in (in_one, apart)]
     assert [Help.BATCH in each for each in advised] == [True, False]
 
 

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from kerasbench.analysis.cases import HEADLINE, STEADY, deviations, judge_parity, summarize_case
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import concerns
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column, Options
@@ -269,7 +269,7 @@ def test_what_computes_nearly_the_same_has_its_figure_and_a_mark_with_the_size()
         found = made.measurement(losses=shifted(share, 0))
         return made.trial(backend=backend, found=made.changed(found, parity={"sensitive": ["BatchNormalization"]}))
 
-    found = findings(made.record(trial("jax", 0.0), trial("torch", 0.0), trial("tensorflow", 0.0015)))
+    found = Findings.of(made.record(trial("jax", 0.0), trial("torch", 0.0), trial("tensorflow", 0.0015)))
     assert not found.summary.failures
     (concern,) = [one for one in concerns(found.summary) if one.what is WarningKind.DEVIATES]
     assert concern.columns == [Column("tensorflow", "cpu")]
@@ -289,6 +289,6 @@ def test_each_column_is_named_by_the_one_other_column_of_keras_and_none_is_blame
         (pair, by_each_other),
         ([*pair, baseline], by_each_other | {"by 0.1 % from the median of all configurations"}),
     ):
-        summary = findings(made.record(*trials)).summary
+        summary = Findings.of(made.record(*trials)).summary
         details = [one.detail for one in concerns(summary) if one.what is WarningKind.DEVIATES]
         assert {detail.split(" in ")[0] for detail in details} == said

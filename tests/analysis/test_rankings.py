@@ -8,7 +8,7 @@ import pytest
 from kerasbench.analysis.cases import HEADLINE, STEADY
 from kerasbench.analysis.estimates import Verdict, estimate
 from kerasbench.analysis.families import ASSUMED, Family
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.rankings import Ranking, break_evens, of_keras, sittings, speed_ups
 from kerasbench.analysis.ratios import in_row, ratio_of
 from kerasbench.analysis.summary import Summary, concerns, summarize
@@ -130,7 +130,7 @@ def test_a_row_whose_mean_lies_outside_its_interval_says_both_and_who_waited() -
             waiting(block, "tensorflow", late, [2.0] * 5 + [0.5]),
         )
     ]
-    found = findings(made.record(*trials, rounds=3))
+    found = Findings.of(made.record(*trials, rounds=3))
     assert {one.what for one in concerns(found.summary) if TENSORFLOW in one.columns} <= {WarningKind.WAITED}
     (ranking,) = found.plain.rankings
     (comparison,) = ranking.comparisons
@@ -145,7 +145,7 @@ def test_a_mean_inside_the_interval_is_not_worth_a_word() -> None:
         for block in (1, 2, 3)
         for backend, ms in (("jax", 10.0), ("torch", 20.0))
     ]
-    found = findings(made.record(*trials, rounds=3))
+    found = Findings.of(made.record(*trials, rounds=3))
     assert [one.by_means for one in found.plain.rankings[0].comparisons] == [None]
 
 
@@ -183,7 +183,7 @@ def test_where_nothing_is_given_or_nothing_gained_there_is_nothing_to_repay(step
 @pytest.mark.parametrize(("gpu_ms", "verdict"), [(1.0, Verdict.FASTER), (2.8, Verdict.SLOWER)])
 def test_the_gpu_is_judged_beside_the_cpu_of_the_same_backend(gpu_ms: float, verdict: Verdict) -> None:
     record = of_steps(("torch", made.CPU, 2.0, 100), ("torch", CARD, gpu_ms, 100), ("jax", made.CPU, 1.0, 100))
-    (found,) = speed_ups(findings(record).plain.rows, 0.03)
+    (found,) = speed_ups(Findings.of(record).plain.rows, 0.03)
     assert (found.other, found.column, found.verdict) == (TORCH, Column("torch", "gpu"), verdict)
     assert found.ratio.value == pytest.approx(gpu_ms / 2)
 
@@ -194,7 +194,7 @@ def test_the_gpu_is_judged_by_predictions_where_nothing_is_trained() -> None:
         for block in range(1, 4)
         for device, ms in ((made.CPU, 2.0), (CARD, 1.0))
     ]
-    found = findings(made.untrained(made.record(*trials, rounds=3)))
+    found = Findings.of(made.untrained(made.record(*trials, rounds=3)))
     (one,) = speed_ups(found.plain.rows, 0.03)
     assert (one.metric, one.verdict) == ("predict_batch_p50_ms", Verdict.FASTER)
 

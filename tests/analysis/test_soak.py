@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.soak import Soak, trend
 from kerasbench.analysis.summary import concerns, summarize
 from kerasbench.host.noise import WarningKind
@@ -54,12 +54,12 @@ def soaked(slower: float, leak_bytes: float, rng: random.Random) -> Run:
 
 
 def of(record: Run) -> Soak:
-    (found,) = findings(record).soaks
+    (found,) = Findings.of(record).soaks
     return found
 
 
 def said(record: Run) -> list[str]:
-    return soak.sentences(findings(record).soaks)
+    return soak.sentences(Findings.of(record).soaks)
 
 
 def test_an_interval_of_a_trend_holds_the_slope_as_often_as_it_says(rng: random.Random) -> None:
@@ -123,7 +123,7 @@ def test_without_its_control_a_column_has_memory_alone(rng: random.Random) -> No
 def test_columns_of_a_soak_do_not_lack_memory_and_may_differ_from_their_controls(rng: random.Random) -> None:
     record = soaked(0.3, 0, rng)
     record.trials += [dataclasses.replace(trial, backend="jax", block=2) for trial in record.trials]
-    assert len(findings(record).soaks) == 2
+    assert len(Findings.of(record).soaks) == 2
     assert not {one.what for one in concerns(summarize(record))} & {WarningKind.APART, WarningKind.CONTROL}
 
 
@@ -143,7 +143,7 @@ def test_a_leak_on_the_device_is_found_with_its_size(rng: random.Random) -> None
     assert made.known(leaking.device_memory).value == pytest.approx(64 << 10)
     (line,) = said(record)
     assert "no growth of host memory" in line and "; device memory grows by 3,7" in line
-    chart = made.known(soak.section(findings(record))).chart
+    chart = made.known(soak.section(Findings.of(record))).chart
     assert isinstance(chart, LineChart) and [panel.what for panel in chart.panels][:2] == ["memory", "device memory"]
 
 
@@ -179,5 +179,5 @@ def test_a_soak_of_builds_speaks_of_builds_and_of_its_own_length(rng: random.Ran
 
 @pytest.mark.parametrize(("unit", "words"), [("step", ") a step;"), ("epoch", ") an epoch;")])
 def test_what_grows_is_told_by_its_unit(unit: str, words: str, rng: random.Random) -> None:
-    (one,) = findings(soaked(0.0, 64 << 10, rng)).soaks
+    (one,) = Findings.of(soaked(0.0, 64 << 10, rng)).soaks
     assert words in soak.sentences([dataclasses.replace(one, unit=unit)])[0]

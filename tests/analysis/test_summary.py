@@ -3,7 +3,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kerasbench.analysis.findings import Findings, findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import concerns, summarize
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import DEFAULT, Column, Options
@@ -220,7 +220,7 @@ def found_in(*hits: Sequence[int]) -> Findings:
         for block, hit in enumerate(hits, start=1)
         for backend, step_ms, factor in (("jax", 1.0, 1.0), ("torch", 3.0, 6.0))
     ]
-    return findings(made.record(*trials, rounds=len(hits)))
+    return Findings.of(made.record(*trials, rounds=len(hits)))
 
 
 def test_a_few_disturbed_cycles_are_left_out_of_the_ratio_and_the_row_is_decided() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.history import history
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.versus import versus
@@ -191,7 +191,7 @@ def test_a_gate_lets_nothing_pass_that_was_not_measured_on_every_machine(
     run = record_of(*trials(ALIKE))
     store = Store.create(tmp_path, run.started)
     store.finish(run)
-    found = Machines([], data={"m1": store.data}, failed=failed, briefs=[brief("m1", findings(run))])
+    found = Machines([], data={"m1": store.data}, failed=failed, briefs=[brief("m1", Findings.of(run))])
     monkeypatch.setattr("kerasbench.api.measure", lambda *asked, **own: found)
     assert main.main(["versus", "old", "new", "--hosts", "m1,m2", "--fail-on", "regression"]) == code
 
@@ -200,7 +200,7 @@ def test_what_continues_a_machine_s_run_names_the_interpreters_that_were_made_th
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ways, asked = ["m1:torch@old=/cache/a b/python"], Settings(hosts=["m1"], python=["m1:kerasbench=/k"])
-    briefs = [brief("m1", findings(made.record(made.trial())))]
+    briefs = [brief("m1", Findings.of(made.record(made.trial())))]
     commands._finish_machines(Machines([], None, (), asked, {"m1": tmp_path / "m1.json"}, {}, ["m1"], ways, briefs))
     said = capsys.readouterr().err
     assert "--hosts=m1 --python=m1:kerasbench=/k '--python=m1:torch@old=/cache/a b/python'" in said

@@ -11,7 +11,7 @@ import pytest
 
 from kerasbench.analysis.bisect import bisect
 from kerasbench.analysis.cases import HEADLINE, PREDICTED_RATE
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.history import history
 from kerasbench.analysis.versus import compare
 from kerasbench.protocol.columns import CaseKey, Column, Options
@@ -43,7 +43,7 @@ def printed(document: Document) -> Json:
 
 
 def of_run(run: Run) -> Json:
-    return printed(data.of_run(findings(run), [run]))
+    return printed(data.of_run(Findings.of(run), [run]))
 
 
 def one_of(records: Sequence[Json], **wanted: object) -> Json:

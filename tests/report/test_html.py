@@ -6,7 +6,7 @@ import re
 from html.parser import HTMLParser
 
 from kerasbench.analysis import versus
-from kerasbench.analysis.findings import Findings, findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.host import Machine
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.protocol.columns import Device
@@ -73,7 +73,7 @@ def summary(text: str = "harmless") -> Findings:
     failed = made.trial(1, backend="tensorflow", failure=Failure(Code.CRASH, text, text))
     record = made.record(*trials, failed, rounds=3)
     machine = Machine(text, 2, 8 << 30, text, text)
-    return findings(dataclasses.replace(record, machine=machine, noise=list(noise)))
+    return Findings.of(dataclasses.replace(record, machine=machine, noise=list(noise)))
 
 
 def test_every_line_of_the_markdown_page_is_on_the_page() -> None:
@@ -109,7 +109,7 @@ def levels(page: Page) -> list[int]:
 
 
 def test_one_machine_has_its_title_above_and_sections_below() -> None:
-    page = Page(html.document([("Chip 9", findings(made.record(made.trial())))]))
+    page = Page(html.document([("Chip 9", Findings.of(made.record(made.trial())))]))
     assert levels(page)[0] == 1
     assert set(levels(page)[1:]) == {2}
     assert page.text.count("A training step of dense takes") == 2  # the title of the window and the heading
@@ -132,7 +132,7 @@ def test_links_and_labels_lead_to_what_is_there_once() -> None:
 
 
 def test_charts_stand_in_their_sections_and_can_be_filtered() -> None:
-    page = Page(html.document([("here", summary()), ("there", findings(swept(**CROSSING)))]))
+    page = Page(html.document([("here", summary()), ("there", Findings.of(swept(**CROSSING)))]))
     assert page.tags.count("figure") == 2
     assert {"dense", "harmless"} <= set(page.values("data-scenario"))
     assert {"jax", "torch"} <= set(page.values("data-backend"))
@@ -140,7 +140,7 @@ def test_charts_stand_in_their_sections_and_can_be_filtered() -> None:
 
 def test_a_column_of_numbers_stays_one_where_a_cell_has_failed() -> None:
     trials = [made.trial(backend="jax"), made.trial(name="conv", backend="jax", failure=made.FAILURE)]
-    page = html.document([("here", findings(made.record(*trials)))])
+    page = html.document([("here", Findings.of(made.record(*trials)))])
     assert '<th scope="col" class="number">JAX</th>' in page
     assert '<td class="number" data-value="2.1">2.10 ms</td>' in page
     assert '<td class="number"><em>crash</em> ⚠¹</td>' in page
@@ -166,9 +166,9 @@ def run(*names: str, jax: float = 1.0, torch: float = 2.0) -> Run:
 
 
 def test_one_row_is_one_sentence_and_many_begin_with_one_for_all() -> None:
-    (only,) = html.of_results(findings(run("dense")))
+    (only,) = html.of_results(Findings.of(run("dense")))
     assert only.startswith("dense: JAX is fastest")
-    first, *others = html.of_results(findings(run("dense", "conv")))
+    first, *others = html.of_results(Findings.of(run("dense", "conv")))
     assert first == "JAX trains dense and conv fastest."
     assert [line.split(":")[0] for line in others] == ["dense", "conv"]
 
@@ -185,7 +185,7 @@ def test_text_of_a_file_moves_no_cursor_in_a_notebook_s_text() -> None:
 
 
 def test_a_notebook_has_the_chart_of_a_page_and_folds_what_is_below() -> None:
-    found = findings(run("dense", "conv"))
+    found = Findings.of(run("dense", "conv"))
     text = html.notebook(page.whole(found))
     assert re.search(r'<img src="data:image/svg\+xml,[^"]*" alt="JAX trains dense and conv fastest">', text)
     assert re.search(r"<h3>JAX trains.*<table.*<details>.*Before you use these numbers.*</details>$", text, re.DOTALL)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kerasbench.analysis.cases import Row
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import concerns, summarize
 from kerasbench.errors import ResultsError
 from kerasbench.host.noise import WarningKind
@@ -137,7 +137,7 @@ def test_of_runs_without_trials_the_newest_stands() -> None:
 
 
 def test_what_has_too_few_rounds_is_not_called_faster_because_others_have_enough() -> None:
-    found = findings(merge([run(1.0), run(1.0, "conv", 1)]))
+    found = Findings.of(merge([run(1.0), run(1.0, "conv", 1)]))
     summary = found.summary
     assert {row.label: place.first for row, place in summary.ranked} == {
         "conv": None,
@@ -145,7 +145,7 @@ def test_what_has_too_few_rounds_is_not_called_faster_because_others_have_enough
     }
     (few,) = [one for one in concerns(summary) if one.what is WarningKind.FEW]
     assert few.row == "conv"
-    alone = findings(merge([run(1.0, "conv", 1)]))
+    alone = Findings.of(merge([run(1.0, "conv", 1)]))
     assert alone.summary.rankings[0].first == Column("torch", "cpu")
     assert not alone.summary.rankings[0].proven
 
@@ -159,9 +159,9 @@ def test_a_round_that_was_left_open_stays_left_out() -> None:
 def test_the_heading_is_of_one_run_and_says_that_there_are_others() -> None:
     sweep = run(1.0, rounds=12, options=BATCH, effort=SWEEP, day=2)
     several, alone = (merge([run(1.0), other]) for other in (sweep, run(1.0, day=2)))
-    said = markdown.file(page.whole(findings(several)))
+    said = markdown.file(page.whole(Findings.of(several)))
     assert "2 runs, the last of 2026-01-02" in said and "12 complete rounds" in said
-    assert "2 runs" not in markdown.file(page.whole(findings(alone)))
+    assert "2 runs" not in markdown.file(page.whole(Findings.of(alone)))
 
 
 def sized(workload: str, day: int, batch: int = 32) -> Run:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.errors import ResultsError
 from kerasbench.protocol.measurement import Measurement, Slice, Slices
 from kerasbench.report import page
@@ -48,7 +48,7 @@ def test_what_is_empty_by_default_is_left_out_and_a_default_that_says_something_
 def test_what_was_computed_of_a_run_while_it_went_on_is_not_written(store: Store) -> None:
     """A value that was cached stands in ``vars`` as a field does, and was written as one."""
     fresh, read = (made.record(made.trial()) for _ in range(2))
-    page.whole(findings(read))
+    page.whole(Findings.of(read))
     measured = read.trials[0].measurement
     assert measured is not None and "median_ns" in vars(made.trained(measured))
     store.finish(fresh)
