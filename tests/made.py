@@ -37,6 +37,7 @@ from kerasbench.results.store import Store
 
 T = TypeVar("T")
 CPU = Device("cpu")
+JAX, TENSORFLOW, TORCH = (Column(backend, "cpu") for backend in ("jax", "tensorflow", "torch"))
 MS = 1_000_000
 MACHINE = Machine("Chip 9", 2, 8 << 30, "Linux 6.1", "x86_64")
 DISTURBED = Signal("others", Severity.INVALID, "other processes used 40 % of the CPU")
@@ -240,12 +241,22 @@ def trial(
     noise: tuple[Signal, ...] = (),
     options: Options = DEFAULT,
     device: Device = CPU,
+    **different: Any,
 ) -> Trial:
-    made = None if failure else found or measurement()
-    phases = [Phase("spawn", 0, MS), Phase("import", MS, 4 * MS)]
-    return Trial(
-        round_index, name, "default", backend, device, 9 * 10**9, phases, made, failure, options, noise=list(noise)
+    usual = Trial(
+        round_index,
+        name,
+        "default",
+        backend,
+        device,
+        wall_ns=9 * 10**9,
+        phases=[Phase("spawn", 0, MS), Phase("import", MS, 4 * MS)],
+        measurement=None if failure else found or measurement(),
+        failure=failure,
+        options=options,
+        noise=list(noise),
     )
+    return dataclasses.replace(usual, **different)
 
 
 def record(*trials: Trial, rounds: int = 1) -> Run:
@@ -289,8 +300,7 @@ def sliced(
 
 def in_block(number: int, found: Measurement, alone: bool = True, **different: Any) -> Trial:
     """A trial of that block, which is also its round unless another is given."""
-    made = trial(different.pop("round_index", number), found=found, **different)
-    return dataclasses.replace(made, block=number, started_alone=alone)
+    return trial(different.pop("round_index", number), found=found, block=number, started_alone=alone, **different)
 
 
 def by_environment(values: Mapping[str, T]) -> dict[Environment, T]:

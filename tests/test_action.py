@@ -24,6 +24,7 @@ from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Message
 from kerasbench.report.data import of_run
 from tests import made, stand_in
+from tests.repository import git
 
 ROOT = Path(__file__).parents[1]
 ACTION = ROOT / ".github" / "actions" / "versus"
@@ -177,12 +178,6 @@ def test_every_script_is_a_step_and_every_variable_of_it_is_given_there(name: st
     inputs = set(re.findall(r"^  (\w+):\n    description", text, re.M)) - {"code", "decided"}
     assert set(re.findall(r"inputs\.(\w+)", text)) == inputs
     assert "shell: bash" in text and len(re.findall("run: ", text)) == text.count("shell: bash")
-
-
-def git(folder: Path, *words: str) -> str:
-    own = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main"]
-    asked = subprocess.run(["git", *own, *words], cwd=folder, capture_output=True, text=True, check=True)
-    return asked.stdout.strip()
 
 
 class GitHub:

@@ -38,10 +38,8 @@ from kerasbench.results.store import Store
 from kerasbench.runs.run import FinishedRun
 from kerasbench.settings import Settings
 from tests import made
-from tests.analysis.test_race import JAX, TENSORFLOW, raced
-from tests.analysis.test_soak import soaked
-from tests.analysis.test_versus import ALIKE, SLOWER, record, trials
-from tests.cli.test_reading import stored_by_turns
+from tests.made import JAX, TENSORFLOW
+from tests.records import ALIKE, SLOWER, of_versions, raced, soaked, stored_by_turns, versions
 
 
 def stored(folder: Path, *step_ms: float, record: Run | None = None) -> Path:
@@ -308,13 +306,13 @@ def test_where_a_scenario_is_needed_none_is_not_a_whole_suite(runs: Runs, given:
 
 
 def test_versions_have_regressions_for_a_test_to_look_at_and_show_the_answer_first() -> None:
-    found = Versions([record(*trials(SLOWER), *trials(ALIKE, "jax"))])
+    found = Versions([of_versions(*versions(SLOWER), *versions(ALIKE, "jax"))])
     (line,) = found.regressions
     assert line.startswith("dense torch cpu: a training step takes 1.096× (")
     assert found.versus[0].head == "new"
-    assert Versions([record(*trials(ALIKE))]).regressions == []
+    assert Versions([of_versions(*versions(ALIKE))]).regressions == []
     with pytest.raises(Undecided, match=r"^nothing could be judged, so this is no pass: \d numbers, all undecided$"):
-        print(Versions([record(*trials(SLOWER)[:2])]).regressions)
+        print(Versions([of_versions(*versions(SLOWER)[:2])]).regressions)
     html = found._repr_html_()
     answer, table, details = (html.index(part) for part in ("new instead of old", "<table", "<details>"))
     assert answer < table < details
@@ -322,7 +320,7 @@ def test_versions_have_regressions_for_a_test_to_look_at_and_show_the_answer_fir
 
 
 def test_versions_become_a_data_frame_of_pairs(data_frames: DataFrames) -> None:
-    Versions([record(*trials(SLOWER))]).to_dataframe()
+    Versions([of_versions(*versions(SLOWER))]).to_dataframe()
     ((rows, columns),) = data_frames
     assert columns == list(comparisons.COLUMNS)
     assert {row["metric"] for row in rows} >= {"train_step_ms", "first_step_ms", "peak_rss_mib"}
@@ -342,7 +340,7 @@ def test_a_search_for_a_version_prints_its_answer_and_names_the_version() -> Non
 
 
 def test_ctrl_c_ends_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = dataclasses.replace(record(), stopped_because=INTERRUPTED)  # before a trial was kept
+    run = dataclasses.replace(of_versions(), stopped_because=INTERRUPTED)  # before a trial was kept
     files = SavedReport(Findings.of(run), Path("run.json"), Path("run.md"))
     monkeypatch.setattr("kerasbench.api.measure", lambda *asked, **own: Versions([run], files))
     said: list[str] = []

@@ -32,7 +32,7 @@ from kerasbench.report.document import Document
 from kerasbench.report.sections import Page
 from kerasbench.results.run import Run
 from tests import catalogue, made
-from tests.analysis.test_bisect import exactly
+from tests.records import exactly
 
 GOLDEN = Path(__file__).parent / "golden"
 UPDATE = "python -m pytest tests/test_golden.py --update"

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pytest
 
@@ -12,7 +12,9 @@ from kerasbench.analysis.estimates import LogEstimate, Verdict, estimate, judge
 from kerasbench.protocol.messages import Code
 from kerasbench.report import history
 from tests import made
-from tests.analysis.test_versus import AGAIN, ALIKE, NEW, OLD, SLOWER, only, trials
+from tests.records import AGAIN, ALIKE, NEW, OLD, SLOWER, exactly
+from tests.records import compared as only
+from tests.records import versions as trials
 
 SCATTER = 0.03  # of a ratio from round to round: what one backend's processes differ by on a busy machine
 NEAR, LEAST_ROUNDS, MOST_ROUNDS = 0.02, 3, 12  # when a comparison of versions has enough
@@ -52,16 +54,6 @@ def test_of_six_equal_versions_it_says_that_there_is_none(rng: random.Random) ->
     found = [search([1.0] * 6, rng) for _ in range(100)]
     assert sum(one.outcome is Outcome.NONE for one in found) >= 95
     assert all(len(one.probes) == 1 for one in found if one.outcome is Outcome.NONE)
-
-
-def exactly(truths: Sequence[float], half_width: float = 0.01, **off: str) -> Callable[[int], Probe]:
-    """Return what measures without scatter; ``off``: versions that say nothing, by v and their number."""
-
-    def probe(index: int) -> Probe:
-        ratio = made.estimate(truths[index], truths[index] * (1 + half_width), trials=6)
-        return Probe(index, ratio, verdict=judge(ratio), why=off.get(f"v{index}", ""))
-
-    return probe
 
 
 def test_of_several_changes_it_finds_one_that_is_there() -> None:

@@ -15,6 +15,7 @@ from kerasbench.results.run import Counted, Trial
 from kerasbench.results.store import merge
 from tests import made
 from tests.made import with_parts
+from tests.records import rivals
 
 GPU = Device("cuda", 0, "NVIDIA H200")
 FLOPS = [Counted("dense", "default", 1e6)]  # for each sample of its batches of 32
@@ -30,10 +31,6 @@ def breakdown(trials: Sequence[Trial], flops: Sequence[Counted] = FLOPS) -> Step
     rounds = max(trial.round for trial in trials)
     (one,) = Findings.of(dataclasses.replace(made.record(*trials, rounds=rounds), flops=list(flops))).breakdowns
     return one
-
-
-def rivals(step_ms_: float, options: Options, device: Device = made.CPU) -> list[Trial]:
-    return [made.trial(i, found=made.measurement(step_ms_), options=options, device=device) for i in ROUNDS]
 
 
 def test_the_parts_of_a_step_are_shares_of_it_whatever_it_took_when_they_were_measured() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kerasbench.analysis import series
-from kerasbench.analysis.findings import Side, abreast, figures, Findings, light
+from kerasbench.analysis.findings import Findings, Side, abreast, figures, light
 from kerasbench.analysis.summary import summarize
 from kerasbench.plan import catalog
 from kerasbench.protocol.columns import Column, Options

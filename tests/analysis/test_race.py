@@ -8,17 +8,16 @@ from kerasbench.analysis import race
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.findings import Findings
 from kerasbench.protocol.columns import Column, Options
-from kerasbench.protocol.measurement import Measurement
-from kerasbench.protocol.messages import Code, Failure
+from kerasbench.protocol.messages import Code
 from kerasbench.report import html
 from kerasbench.report import race as report
-from kerasbench.results.run import INTERRUPTED, RACE, RaceConfig, Run
+from kerasbench.results.run import INTERRUPTED, RaceConfig
 from tests import made
+from tests.made import JAX, TENSORFLOW, TORCH
+from tests.records import EIGHT, raced
 from tests.report.table import plain
 
 MARGIN = 0.05
-JAX, TENSORFLOW, TORCH = (Column(name, "cpu") for name in ("jax", "tensorflow", "torch"))
-EIGHT = Options(steps_per_execution=8)
 
 
 def compare(times: Mapping[str, float], error: float, disturbed: bool = False) -> race.Compare[str]:
@@ -57,29 +56,6 @@ def test_one_block_is_known_by_what_blocks_differ_by_and_several_by_their_own_sc
     assert one.log_error == pytest.approx(0.07)
     assert made.known(several.log_error) > 0.07 / math.sqrt(3)
     assert (one.degrees, several.degrees) == (race.PRIOR_DEGREES, race.PRIOR_DEGREES + 2)
-
-
-def measured(column: Column, ms: float) -> Measurement:
-    """A trial whose steps take so long, of the column's batch size."""
-    found = made.sliced([ms * (1 + 0.01 * cycle) for cycle in range(6)], [2 * ms] * 6)
-    batch = column.options.batch_size
-    return dataclasses.replace(found, train_samples=batch * found.steps_per_epoch) if batch else found
-
-
-def raced(
-    *rounds: Mapping[Column, float], failed: Column | None = None, baseline: str = "tensorflow", tries: str = "jit"
-) -> Run:
-    """A race whose candidates had these times in each round, in ms."""
-    trials = [
-        made.in_block(number, measured(column, ms), backend=column.backend, options=column.options)
-        for number, times in enumerate(rounds, start=1)
-        for column, ms in times.items()
-    ]
-    if failed:
-        failure = Failure(Code.OOM, "out of memory", "")
-        trials.append(made.trial(1, backend=failed.backend, options=failed.options, failure=failure))
-    asked = {"race": RaceConfig(baseline=baseline, tries=[tries]), "effort": RACE}
-    return made.changed(made.record(*trials, rounds=len(rounds)), config=asked)
 
 
 def test_what_others_disturbed_is_not_called_as_good() -> None:

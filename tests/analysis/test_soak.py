@@ -10,47 +10,15 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.soak import Soak, trend
 from kerasbench.analysis.summary import concerns, summarize
 from kerasbench.host.noise import WarningKind
-from kerasbench.protocol.columns import Device, Options
-from kerasbench.protocol.measurement import Measurement, Slice, Slices
-from kerasbench.protocol.requests import Protocol
+from kerasbench.protocol.columns import Device
 from kerasbench.report import pages, soak
 from kerasbench.report.sections import LineChart
 from kerasbench.results.run import Run, SoakConfig
 from tests import made
+from tests.records import soaked
+from tests.records import soaking as went_on
 
 MS, MIB = 1_000_000, 1 << 20
-MINUTE_NS = 60_000_000_000
-EACH = 50  # steps in a slice
-
-
-def went_on(
-    slower: float, leak_bytes: float, turns: int, rng: random.Random, on_device: float | None = None
-) -> Measurement:
-    """A column of 1 ms a step that becomes so much slower over its run, and holds so much more with each step.
-
-    ``on_device``: how many bytes more there with each step; None: the device does not tell.
-    """
-    slices, steps = [], 0
-    for index in range(turns):
-        steps += EACH + 5  # some are not measured
-        factor = (1 + slower * index / turns) * rng.gauss(1, 0.02)
-        held = int(500 * MIB + leak_bytes * steps + rng.uniform(0, 64 << 10))
-        cycle = index // 9 if turns > 1_000 else index
-        slice_ = Slice(EACH, int(EACH * MS * factor), cycle, 0, done=steps, rss_bytes=held)
-        there = None if on_device is None else int(90 * MIB + on_device * steps)
-        slices.append(dataclasses.replace(slice_, device_bytes=there))
-    return made.changed(made.measurement(), training={"slices": Slices.of(slices)})
-
-
-def soaked(slower: float, leak_bytes: float, rng: random.Random) -> Run:
-    """A soak of a minute, with its control; the machine becomes 30 % slower for both."""
-    turns = MINUTE_NS // (EACH * MS)
-    trials = [
-        made.in_block(1, went_on(slower, leak_bytes, turns, rng), backend="torch"),
-        made.in_block(1, went_on(0, 0, turns // 9, rng), backend="torch", options=Options(control=True)),
-    ]
-    asked = {"effort": {"protocol": Protocol(soaks=True)}, "soak": SoakConfig(minutes=1.0)}
-    return made.changed(made.record(*trials, rounds=1), config=asked)
 
 
 def of(record: Run) -> Soak:

@@ -11,8 +11,8 @@ from kerasbench.protocol.measurement import Measurement, Parity, Slice, Slices
 from kerasbench.protocol.messages import Code
 from kerasbench.results.run import Run
 from tests import made
-from tests.analysis.test_versus import NEW, OLD, trials
-from tests.analysis.test_versus import record as of_versions
+from tests.records import NEW, OLD, of_versions
+from tests.records import versions as trials
 
 TRAINING = "train_step_ms"
 JAX, TENSORFLOW, TORCH = (Column(name, "cpu") for name in ("jax", "tensorflow", "torch"))

@@ -24,64 +24,19 @@ from kerasbench.analysis.versus import (
 from kerasbench.errors import Undecided
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import CaseKey, Column, Options, Size
-from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Code, Phase
 from kerasbench.report import comparisons
 from kerasbench.results.run import PUBLISHED, RaceConfig, Run, RunConfig, ScenarioFacts, SoakConfig, Trial
 from tests import made
+from tests.records import AGAIN, ALIKE, NEW, OLD, SLOWER
+from tests.records import compared as only
+from tests.records import of_versions as record
+from tests.records import versions as trials
 from tests.report.table import drawn
-
-OLD, NEW, AGAIN = Options(environment="old"), Options(environment="new"), Options(environment="old", control=True)
-NAMES = ("dense", "conv", "deep", "wide")
-
-
-def measured(step_ms: float, block: int, first_ms: float = 300, mib: float = 512, rate: float = 1) -> Measurement:
-    """A trial whose slices drift, and whose other figures scatter by a thousandth from block to block."""
-    off = made.SCATTER[block % 3]
-    found = made.sliced([step_ms * off * (1 + 0.05 * cycle) for cycle in range(10)])
-    return made.changed(
-        found,
-        training={"first_step_ns": int(first_ms * off * made.MS)},
-        peak_rss_bytes=int(mib * off * (1 << 20)),
-        throughput={"passes_ns": [int(ns / rate / off) for ns in made.known(found.throughput).passes_ns]},
-    )
-
-
-def trials(
-    of: Mapping[Options, Mapping[str, float]], backend: str = "torch", blocks: int = 3, name: str = "dense"
-) -> list[Trial]:
-    """Columns of one backend in blocks of their own."""
-    offset = {"torch": 0, "jax": 100}[backend] + 1000 * NAMES.index(name)
-    return [
-        made.in_block(
-            offset + block,
-            measured(block=block, **figures),
-            round_index=block,
-            backend=backend,
-            options=options,
-            name=name,
-        )
-        for block in range(1, blocks + 1)
-        for options, figures in of.items()
-    ]
-
-
-def record(*found: Trial, threshold: float = 0.03) -> Run:
-    asked = RunConfig(versus=["old", "new"], threshold=threshold, control=True)
-    return dataclasses.replace(made.record(*found, rounds=3), config=asked)
-
-
-def only(*found: Trial, threshold: float = 0.03) -> Versus:
-    (one,) = versus(summarize(record(*found, threshold=threshold)))
-    return one
 
 
 def verdicts(found: Versus, metric: str = HEADLINE) -> dict[str, Verdict]:
     return {f"{one.pair.row.label} {one.pair.name}": one.verdict for one in found.differences if one.metric == metric}
-
-
-ALIKE = {OLD: {"step_ms": 2.0}, NEW: {"step_ms": 2.0}, AGAIN: {"step_ms": 2.0}}
-SLOWER = ALIKE | {NEW: {"step_ms": 2.2}}
 
 
 def test_each_backend_s_head_is_held_against_its_own_base() -> None:

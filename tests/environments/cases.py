@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from kerasbench.environments.doctor import BackendFacts, Facts, MachineFacts, Problem, diagnose
+from kerasbench.host.nvidia import Card
 from kerasbench.protocol.columns import CPU, Device
 from kerasbench.protocol.messages import FIND, Code, Failure, Inventory, ProbeReport
 
@@ -78,6 +79,40 @@ def gone(facts: Facts, name: str) -> Facts:
     """Return the facts with a backend that is not installed, and that nobody named an interpreter of."""
     left = installed(facts, name, {name: None})
     return but(fails(left, name, f"{name} is not installed", phase=FIND), name, source="")
+
+
+def driven_by(facts: Facts, driver: str) -> Facts:
+    return on(facts, cards=[Card("NVIDIA H200", driver)])
+
+
+def of_cpu_builds(facts: Facts) -> Facts:
+    """What pip brings without an extra: torch's CPU index, plain jax, and TensorFlow, whose only build is for CUDA."""
+    facts = installed(facts, "torch", {"torch": "2.15.0+cpu", "nvidia-cudnn-cu13": None})
+    facts = installed(facts, "jax", {"jax-cuda13-plugin": None, "jax-cuda13-pjrt": None})
+    facts = installed(facts, "tensorflow", {"nvidia-cudnn-cu12": None})
+    facts = sees(facts, "torch", torch="2.15.0+cpu", torch_wheel="CPU")
+    return sees(sees(facts, "jax", jax_wheel="CPU"), "tensorflow")
+
+
+def with_both_cudnns(facts: Facts) -> Facts:
+    """One environment for TensorFlow and torch, as pip resolves it without a word: the files are the same ten."""
+    both = {
+        "tensorflow": "2.21.0",
+        "torch": "2.15.0",
+        "nvidia-cudnn-cu12": "9.28.0.13",
+        "nvidia-cudnn-cu13": "9.26.0.51",
+    }
+    for name in ("tensorflow", "torch"):
+        facts = installed(facts, name, both)
+    return of(facts, "tensorflow", "torch")
+
+
+def on_python_3_13(facts: Facts) -> Facts:
+    """What ``.[all]`` installs there: TensorFlow 2.21 for the CPU, torch, jax-mps."""
+    without = {"tensorflow": "2.21.0", "tensorflow-metal": None}
+    for name in ("jax", "tensorflow", "torch"):
+        facts = installed(facts, name, without, python="3.13.9")
+    return sees(facts, "tensorflow", tensorflow="2.21.0")
 
 
 def inventory(facts: Facts, name: str) -> Inventory:

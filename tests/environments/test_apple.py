@@ -7,7 +7,7 @@ import pytest
 from kerasbench.environments.doctor import Facts, diagnose
 from kerasbench.protocol.columns import CPU, Device
 from tests.environments import cases
-from tests.environments.cases import CREATE, pip, said
+from tests.environments.cases import CREATE, on_python_3_13, pip, said
 
 # tensorflow pull request 126360: what `import tensorflow` says from TensorFlow 2.20 on with tensorflow-metal 1.2.0.
 DLOPEN = (
@@ -31,14 +31,6 @@ def test_a_tensorflow_that_its_metal_plug_in_breaks(tensorflow: str, metal: str)
 @pytest.mark.parametrize(("tensorflow", "metal"), [("2.17.1", "1.1.0"), ("2.18.1", "1.2.0"), ("2.19.1", "1.2.0")])
 def test_a_tensorflow_and_a_metal_plug_in_that_fit(tensorflow: str, metal: str) -> None:
     assert diagnose(cases.installed(M1, "tensorflow", {"tensorflow": tensorflow, "tensorflow-metal": metal})) == []
-
-
-def on_python_3_13(facts: Facts) -> Facts:
-    """What ``.[all]`` installs there: TensorFlow 2.21 for the CPU, torch, jax-mps."""
-    without = {"tensorflow": "2.21.0", "tensorflow-metal": None}
-    for name in ("jax", "tensorflow", "torch"):
-        facts = cases.installed(facts, name, without, python="3.13.9")
-    return cases.sees(facts, "tensorflow", tensorflow="2.21.0")
 
 
 def test_python_3_13_has_no_metal_plug_in() -> None:

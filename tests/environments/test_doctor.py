@@ -18,7 +18,7 @@ from kerasbench.environments.interpreters import Interpreters
 from kerasbench.processes import questions
 from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import Code, Failure, Inventory, ProbeReport
-from tests.environments import cases, test_apple, test_nvidia
+from tests.environments import cases
 from tests.environments.cases import CREATE
 
 
@@ -226,9 +226,9 @@ def test_variables_that_do_not_reach_a_trial_are_named_and_those_with_a_rule_of_
 
 BOX, MAC = cases.load("cuda"), cases.load("m1")
 SICK = (
-    test_nvidia.of_cpu_builds(BOX),
-    test_nvidia.with_both_cudnns(BOX),
-    cases.sees(test_nvidia.driven_by(BOX, "535.183.06"), "torch"),
+    cases.of_cpu_builds(BOX),
+    cases.with_both_cudnns(BOX),
+    cases.sees(cases.driven_by(BOX, "535.183.06"), "torch"),
     cases.gone(BOX, "jax"),
     cases.gone(BOX, "tensorflow"),
     cases.installed(BOX, "torch", {"keras": "3.12.0"}),
@@ -238,7 +238,7 @@ SICK = (
     cases.installed(MAC, "jax", {"jax": "0.12.0"}),
     cases.sees(cases.installed(MAC, "jax", {"jax-mps": None}), "jax"),
     cases.installed(MAC, "jax", {"jax-metal": "0.1.1"}),
-    test_apple.on_python_3_13(MAC),
+    cases.on_python_3_13(MAC),
 )
 
 

@@ -7,25 +7,11 @@ import sys
 import pytest
 
 from kerasbench.environments.doctor import Facts, diagnose
-from kerasbench.host.nvidia import Card
 from kerasbench.protocol.columns import CPU, Device
 from tests.environments import cases
-from tests.environments.cases import CREATE, said
+from tests.environments.cases import CREATE, driven_by, of_cpu_builds, said, with_both_cudnns
 
 BOX = cases.load("cuda")
-
-
-def driven_by(facts: Facts, driver: str) -> Facts:
-    return cases.on(facts, cards=[Card("NVIDIA H200", driver)])
-
-
-def of_cpu_builds(facts: Facts) -> Facts:
-    """What pip brings without an extra: torch's CPU index, plain jax, and TensorFlow, whose only build is for CUDA."""
-    facts = cases.installed(facts, "torch", {"torch": "2.15.0+cpu", "nvidia-cudnn-cu13": None})
-    facts = cases.installed(facts, "jax", {"jax-cuda13-plugin": None, "jax-cuda13-pjrt": None})
-    facts = cases.installed(facts, "tensorflow", {"nvidia-cudnn-cu12": None})
-    facts = cases.sees(facts, "torch", torch="2.15.0+cpu", torch_wheel="CPU")
-    return cases.sees(cases.sees(facts, "jax", jax_wheel="CPU"), "tensorflow")
 
 
 def test_cpu_builds_beside_a_card() -> None:
@@ -92,19 +78,6 @@ def test_a_card_for_one_process_at_a_time() -> None:
     facts = cases.on(cases.sees(BOX, "torch"), cards=[dataclasses.replace(card, exclusive=True)])
     assert ("warning", "", "$ sudo nvidia-smi -c DEFAULT") in said(facts)
     assert any("EXCLUSIVE_PROCESS" in cause for cause in cases.causes(facts))
-
-
-def with_both_cudnns(facts: Facts) -> Facts:
-    """One environment for TensorFlow and torch, as pip resolves it without a word: the files are the same ten."""
-    both = {
-        "tensorflow": "2.21.0",
-        "torch": "2.15.0",
-        "nvidia-cudnn-cu12": "9.28.0.13",
-        "nvidia-cudnn-cu13": "9.26.0.51",
-    }
-    for name in ("tensorflow", "torch"):
-        facts = cases.installed(facts, name, both)
-    return cases.of(facts, "tensorflow", "torch")
 
 
 def test_both_cudnn_wheels_in_one_environment() -> None:

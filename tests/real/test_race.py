@@ -12,7 +12,8 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.report import race
 from tests import made
-from tests.analysis.test_race import JAX, raced
+from tests.made import JAX
+from tests.records import raced
 
 pytestmark = pytest.mark.real
 

@@ -10,8 +10,7 @@ from kerasbench.protocol.columns import Column, Options
 from kerasbench.report import charts
 from kerasbench.report.sections import TORN, BarChart, DotChart, round_numbers
 from tests import made
-from tests.analysis.test_soak import soaked
-from tests.records import BREAKDOWN, CROSSING, of_backends, swept
+from tests.records import BREAKDOWN, CROSSING, of_backends, soaked, swept
 
 
 def bars(**step_ms: float) -> BarChart:

@@ -20,8 +20,8 @@ from kerasbench.report import comparisons, html, markdown, page
 from kerasbench.report.pages import as_csv
 from kerasbench.results.run import Run
 from tests import hostile
+from tests.report.browser import Page
 from tests.report.table import brief, drawn
-from tests.report.test_html import Page
 
 # What is one of a few words decides how a file is read, and is never shown as it stands.
 WORDS = {"platform", "kind", "fp32", "unit", "code", "severity", "subnormals", "malloc"}

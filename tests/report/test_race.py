@@ -6,14 +6,13 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.protocol.columns import Column, Device, Options
 from kerasbench.report import race
 from tests import made
-from tests.analysis.test_race import EIGHT, JAX, TENSORFLOW, TORCH, measured, raced
+from tests.made import JAX, TENSORFLOW, TORCH
+from tests.records import FAST, RACED, candidate, raced
 from tests.report.table import plain
 
-FAST = Column("jax", "cpu", EIGHT)
 EVEN = Column("jax", "cpu", Options(steps_per_execution=32))
 HALF = Column("jax", "cpu", Options(dtype="mixed_bfloat16"))
 LARGER = Column("jax", "cpu", Options(batch_size=320))
-RECORD = raced({JAX: 1.04, FAST: 1.0, TENSORFLOW: 4.0, TORCH: 9.0}, {JAX: 1.04, FAST: 1.0, TENSORFLOW: 4.1})
 
 
 def test_the_index_has_the_winner_and_what_keras_takes_without_settings() -> None:
@@ -49,7 +48,7 @@ def test_more_memory_is_told() -> None:
 
 
 def test_a_page_shows_the_fastest_the_best_of_each_backend_and_keras_default_and_folds_the_others() -> None:
-    found = Findings.of(RECORD)
+    found = Findings.of(RACED)
     (section,) = race.sections(found)
     shown = [row[0].text for row in made.known(section.table).rows]
     assert shown == ["JAX (steps_per_execution=8)", "JAX", "TensorFlow (what Keras does without settings)", "PyTorch"]
@@ -84,7 +83,7 @@ def test_a_page_shows_the_fastest_the_best_of_each_backend_and_keras_default_and
     ],
 )
 def test_the_lines_that_choose_a_candidate(column: Column, lines: list[str]) -> None:
-    (found,) = Findings.of(RECORD).races
+    (found,) = Findings.of(RACED).races
     assert race.to_write(column, found) == lines
 
 
@@ -116,6 +115,6 @@ def test_fewer_threads_are_had_as_they_were_measured(backend: str, processors: s
 )
 def test_what_is_not_the_first_device_has_to_be_chosen(platform: str, column: Column, line: str) -> None:
     record = raced({TENSORFLOW: 1.0, JAX: 3.0})
-    record.trials.append(made.in_block(1, measured(JAX, 5.0), backend="jax", device=Device(platform)))
+    record.trials.append(made.in_block(1, candidate(JAX, 5.0), backend="jax", device=Device(platform)))
     (found,) = Findings.of(record).races
     assert race.to_write(column, found)[-1] == line
