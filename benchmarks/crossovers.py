@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kerasbench.analysis import series
-from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, estimate
+from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, estimate, judge
 from kerasbench.analysis.ratios import by_rounds
-from kerasbench.analysis.series import Crossing, Ratios, SeriesPair, fit
+from kerasbench.analysis.series import Crossing, Ratios, fit
 from kerasbench.plan.request import parse_batches, sizes_between
 from kerasbench.protocol.columns import Column
 
@@ -65,8 +65,8 @@ def duel(
 
 
 def crossings(ratios: Ratios) -> list[Crossing]:
-    (found,) = series.duels([SeriesPair(*COLUMNS, ratios)], MINIMAL_EFFECT)
-    return found.crossings
+    judgements = judge([ratio for _, ratio in ratios], MINIMAL_EFFECT)
+    return series.crossings(*COLUMNS, ratios, [series.sign(ratio, verdict) for ratio, verdict in judgements if ratio])
 
 
 def holds(found: Crossing, planted: float) -> bool:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from kerasbench.analysis.bisect import Probe
 from kerasbench.analysis.breakdown import StepBreakdown
-from kerasbench.analysis.estimates import judge
+from kerasbench.analysis.contrasts import Contrast, Place
+from kerasbench.analysis.estimates import LogEstimate, Verdict, judge
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.versus import Versus, versus
@@ -158,12 +159,19 @@ def compared(*trials: Trial, threshold: float = 0.03) -> Versus:
     return only
 
 
+def contrast(ratio: LogEstimate, verdict: Verdict | None = None) -> Contrast:
+    """A training step over that of the same case: only the ratio matters, and its verdict, by default its own."""
+    (row,) = summarize(made.record(made.trial())).rows
+    place = Place(row, *row.cases)
+    return Contrast(place, place, row.headline, ratio, verdict=verdict or judge([ratio])[0].verdict)
+
+
 def exactly(truths: Sequence[float], half_width: float = 0.01, **off: str) -> Callable[[int], Probe]:
     """What measures versions without scatter; ``off``: those that say nothing, by v and their number."""
 
     def probe(index: int) -> Probe:
         ratio = made.estimate(truths[index], truths[index] * (1 + half_width), trials=6)
-        return Probe(index, ratio, verdict=judge(ratio), why=off.get(f"v{index}", ""))
+        return Probe(index, contrast(ratio), off.get(f"v{index}", ""))
 
     return probe
 

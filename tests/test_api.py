@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import kerasbench
-from kerasbench.analysis.bisect import Bisection, Outcome, Probe
+from kerasbench.analysis.bisect import Bisection, Ending, Probe
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.table import NAMES
@@ -21,7 +21,7 @@ from kerasbench.errors import ResultsError, Undecided, UsageError
 from kerasbench.plan import request
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.requests import Input, ModelConfig
-from kerasbench.report import comparisons
+from kerasbench.report import versus as report_versus
 from kerasbench.report.pages import SavedReport
 from kerasbench.results.run import (
     DEFAULT,
@@ -39,7 +39,7 @@ from kerasbench.runs.run import FinishedRun
 from kerasbench.settings import Settings
 from tests import made
 from tests.made import JAX, TENSORFLOW
-from tests.records import ALIKE, SLOWER, of_versions, raced, soaked, stored_by_turns, versions
+from tests.records import ALIKE, SLOWER, contrast, of_versions, raced, soaked, stored_by_turns, versions
 
 
 def stored(folder: Path, *step_ms: float, record: Run | None = None) -> Path:
@@ -322,17 +322,17 @@ def test_versions_have_regressions_for_a_test_to_look_at_and_show_the_answer_fir
 def test_versions_become_a_data_frame_of_pairs(data_frames: DataFrames) -> None:
     Versions([of_versions(*versions(SLOWER))]).to_dataframe()
     ((rows, columns),) = data_frames
-    assert columns == list(comparisons.COLUMNS)
+    assert columns == list(report_versus.COLUMNS)
     assert {row["metric"] for row in rows} >= {"train_step_ms", "first_step_ms", "peak_rss_mib"}
 
 
 def test_a_search_for_a_version_prints_its_answer_and_names_the_version() -> None:
-    probe = Probe(1, made.estimate(1.3, 1.4, trials=3), verdict=Verdict.SLOWER)
-    found = Bisected(Bisection(Outcome.FOUND, [probe], fast=0, slow=1), ["old", "new"], "dense torch cpu")
+    probe = Probe(1, contrast(made.estimate(1.3, 1.4, trials=3), Verdict.SLOWER))
+    found = Bisected(Bisection(Ending.FOUND, [probe], fast=0, slow=1), ["old", "new"], "dense torch cpu")
     assert found.version == "new"
     assert repr(found).startswith("new is the first slow version: a step takes 1.30× (1.21–1.40) as long as with old.")
     assert str(found).startswith("# dense torch cpu: new is the first slow version: a step takes 1.30×")
-    none = Bisected(Bisection(Outcome.NONE, [probe], fast=0, slow=1), ["old", "new"], "dense torch cpu")
+    none = Bisected(Bisection(Ending.NONE, [probe], fast=0, slow=1), ["old", "new"], "dense torch cpu")
     assert none.version is None
     with pytest.raises(UsageError, match="bisect takes two versions or more"):
         kerasbench.bisect(["keras==3.15.0"])

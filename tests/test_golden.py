@@ -19,7 +19,7 @@ import pytest
 from rich.console import Console
 
 from kerasbench import api
-from kerasbench.analysis.bisect import Bisection, bisect
+from kerasbench.analysis.bisect import Bisection, Probe, bisect
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.metrics import METRICS
 from kerasbench.analysis.table import MEASURED, NAMES
@@ -163,7 +163,12 @@ def of_search(name: str, shell: Shell) -> Printed:
     def searched(why: str = "") -> Bisection:
         measure = exactly([1.0, 1.0, 1.0, 1.0, 1.25, 1.25], v2=why)
         control = made.estimate(1.0, 1.01, trials=6)
-        return bisect(6, lambda index: dataclasses.replace(measure(index), control=control))
+
+        def measured(index: int) -> Probe:
+            probe = measure(index)
+            return dataclasses.replace(probe, contrast=dataclasses.replace(made.known(probe.contrast), again=control))
+
+        return bisect(6, measured)
 
     printed = {}
     for name_of, found in (("", searched()), ("undecided.", searched("keras==3.0 differs from itself"))):

@@ -88,7 +88,7 @@ def test_the_rate_is_the_counted_operations_over_the_bare_step() -> None:
 def test_a_larger_batch_is_advised_by_the_time_of_a_sample() -> None:
     # Four times the samples in twice the time: half of the time for each.
     (advice,) = [one for one in explained(*rivals(4.0, Options(batch=128))).advice if one.what is Help.BATCH]
-    assert advice.left.value == pytest.approx(0.5)
+    assert advice.contrast.ratio.value == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_another_case_of_the_row_is_advised_where_it_is_faster_beyond_doubt(
     options: Options, device: Device, what: Help
 ) -> None:
     (advice,) = [one for one in explained(*rivals(1.0, options, device)).advice if one.what is what]
-    assert advice.left.value == pytest.approx(0.5)
+    assert advice.contrast.ratio.value == pytest.approx(0.5)
     assert not [one for one in explained(*rivals(2.02, options, device)).advice if one.what is what]
 
 
@@ -132,7 +132,7 @@ def test_cases_that_differ_in_two_things_are_no_advice() -> None:
 def test_interpreters_with_labels_differ_in_more_than_the_jit() -> None:
     labelled, bare = Options(environment="keras-3.14"), Options(environment="keras-3.14", jit=False)
     mine = [made.trial(index, found=with_parts(), options=labelled) for index in ROUNDS]
-    found = {one.what: one.column for one in breakdown([*mine, *rivals(1.0, bare)]).advice}
+    found = {advice.what: advice.contrast.over.column for advice in breakdown([*mine, *rivals(1.0, bare)]).advice}
     assert found[Help.JIT] == Column("torch", "cpu", bare)
     other = breakdown([*mine, *rivals(1.0, Options(jit=False))]).advice  # by another interpreter, too
     assert Help.JIT not in {one.what for one in other}

@@ -25,7 +25,7 @@ def compare(times: Mapping[str, float], error: float, disturbed: bool = False) -
     return lambda one, other: LogEstimate(math.log(times[one] / times[other]), error, 30, 3, disturbed=disturbed)
 
 
-def look(times: Mapping[str, float], error: float, disturbed: bool = False) -> race.Look[str]:
+def look(times: Mapping[str, float], error: float, disturbed: bool = False) -> race.Seen[str]:
     return made.known(race.look(list(times), compare(times, error, disturbed), MARGIN))
 
 
@@ -71,7 +71,7 @@ def test_how_the_candidates_of_a_race_came_out() -> None:
     fast = Column("jax", "cpu", EIGHT)
     record = raced({JAX: 2.0, fast: 1.0, TENSORFLOW: 4.0, TORCH: 9.0}, {fast: 1.0, TENSORFLOW: 4.1})
     (found,) = Findings.of(record).races
-    assert [(one.column, one.rounds, one.has_left) for one in found.standings] == [
+    assert [(column, found.rounds_of(column), column in found.left) for column in found.candidates] == [
         (fast, 2, False),
         (JAX, 1, True),
         (TENSORFLOW, 2, True),
@@ -86,7 +86,7 @@ def test_an_interruption_between_the_blocks_of_a_round_is_not_taken_for_leaving(
     times = {TENSORFLOW: 1.05, JAX: 1.0}
     record = dataclasses.replace(raced(times, {TENSORFLOW: 1.05}), rounds_completed=1, stopped_because=INTERRUPTED)
     (found,) = Findings.of(record).races
-    assert [(one.column, one.rounds, one.has_left) for one in found.standings] == [
+    assert [(column, found.rounds_of(column), column in found.left) for column in found.candidates] == [
         (JAX, 1, False),
         (TENSORFLOW, 1, False),
     ]
@@ -102,8 +102,8 @@ def test_two_races_are_told_by_a_sentence_each_and_none_for_all() -> None:
 
 def test_a_candidate_that_failed_is_in_the_race_as_a_failure() -> None:
     (found,) = Findings.of(raced({JAX: 1.0, TENSORFLOW: 4.0}, failed=TORCH)).races
-    last = found.standings[-1]
-    assert (last.column, made.known(last.failure).code) == (TORCH, Code.OOM)
+    assert found.candidates[-1] == TORCH
+    assert made.known(found.row.cases[TORCH].failure).code is Code.OOM
 
 
 def test_where_no_candidate_is_left_there_is_no_race() -> None:
@@ -115,8 +115,8 @@ def test_larger_batches_are_compared_by_the_time_of_a_sample() -> None:
     larger = Column("jax", "cpu", Options(batch_size=320))
     (found,) = Findings.of(raced({JAX: 1.0, larger: 5.0, TENSORFLOW: 2.0}, tries="batch-size")).races
     assert found.metric == "train_samples_per_s"
-    assert [one.column for one in found.standings] == [larger, JAX, TENSORFLOW]
-    assert [one.ratio.value for one in found.standings if one.ratio] == pytest.approx([2, 4])
+    assert found.candidates == [larger, JAX, TENSORFLOW]
+    assert [contrast.ratio.value for contrast in found.contrasts.values()] == pytest.approx([2, 4])
     assert made.known(found.gain).value == pytest.approx(4)
     assert found.pays_after is None  # its steps are of other samples
 
@@ -164,7 +164,7 @@ def test_of_two_that_are_about_as_fast_the_simpler_one_is_chosen() -> None:
     times = {JAX: 1.004, fast: 1.0, TENSORFLOW: 4.0}
     (found,) = Findings.of(raced(times, times, times)).races
     assert found.leader == JAX
-    assert [one.column for one in found.standings] == [JAX, fast, TENSORFLOW]
+    assert found.candidates == [JAX, fast, TENSORFLOW]
 
 
 def test_a_simpler_one_that_may_be_much_slower_is_not_chosen() -> None:

@@ -9,7 +9,6 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from kerasbench.report.comparisons import brief
 
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.history import history
@@ -20,6 +19,7 @@ from kerasbench.cli import commands, main
 from kerasbench.errors import Undecided
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Message
+from kerasbench.report.compare import MachineBrief
 from kerasbench.results import run as saved
 from kerasbench.results.run import Run, Trial
 from kerasbench.results.store import Store, load
@@ -189,7 +189,7 @@ def test_a_gate_lets_nothing_pass_that_was_not_measured_on_every_machine(
     run = of_versions(*versions(ALIKE))
     store = Store.create(tmp_path, run.started)
     store.finish(run)
-    found = Machines([], data={"m1": store.data}, failed=failed, briefs=[brief("m1", Findings.of(run))])
+    found = Machines([], data={"m1": store.data}, failed=failed, briefs=[MachineBrief.of("m1", Findings.of(run))])
     monkeypatch.setattr("kerasbench.api.measure", lambda *asked, **own: found)
     assert main.main(["versus", "old", "new", "--hosts", "m1,m2", "--fail-on", "regression"]) == code
 
@@ -198,7 +198,7 @@ def test_what_continues_a_machine_s_run_names_the_interpreters_that_were_made_th
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ways, asked = ["m1:torch@old=/cache/a b/python"], Settings(hosts=["m1"], python=["m1:kerasbench=/k"])
-    briefs = [brief("m1", Findings.of(made.record(made.trial())))]
+    briefs = [MachineBrief.of("m1", Findings.of(made.record(made.trial())))]
     commands._finish_machines(Machines([], None, (), asked, {"m1": tmp_path / "m1.json"}, {}, ["m1"], ways, briefs))
     said = capsys.readouterr().err
     assert "--hosts=m1 --python=m1:kerasbench=/k '--python=m1:torch@old=/cache/a b/python'" in said

@@ -22,7 +22,7 @@ from tests.records import versions as trials
 def test_a_ratio_within_runs_is_followed_over_dates_and_versions() -> None:
     (one,) = history(DATED)
     assert (one.row, one.column, one.over) == ("dense", "torch cpu", "jax cpu")
-    assert [point.started[8:10] for point in one.points] == ["01", "02", "03"]
+    assert [point.over.row.run[8:10] for point in one.points] == ["01", "02", "03"]
     # A slower machine is no change: both took twice as long on the second day.
     assert [point.ratio.value for point in one.points] == pytest.approx([3.0, 3.0, 4.4], abs=0.2)
     (panel,) = drawn.chart([one], drawn.KERAS).panels

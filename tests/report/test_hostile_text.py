@@ -16,7 +16,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.cli import listing
 from kerasbench.plan.catalog import Entry
-from kerasbench.report import comparisons, html, markdown, page
+from kerasbench.report import compare, html, markdown, page
 from kerasbench.report.pages import as_csv
 from kerasbench.results.run import Run
 from tests import hostile
@@ -56,8 +56,8 @@ def pages(found: Run, text: str) -> list[str]:
     return [
         markdown.file(page.whole(run)),
         brief(run),
-        drawn(comparisons.changes(compared, text, text)),
-        drawn(comparisons.side_by_side([(text, run.summary)])),
+        drawn(compare.changes(compared, text, text)),
+        drawn(compare.side_by_side([(text, run.summary)])),
         listing.as_table([Entry(Path("a.py"), "", one.description) for one in found.scenarios]),
     ]
 

@@ -10,7 +10,7 @@ from kerasbench.host import Machine
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.report import html, markdown, page, sections
+from kerasbench.report import compare, html, markdown, page, sections
 from kerasbench.report.sections import Section
 from kerasbench.results.run import Run
 from tests import made
@@ -160,15 +160,15 @@ def test_a_notebook_has_the_chart_of_a_page_and_folds_what_is_below() -> None:
 
 def test_a_comparison_counts_and_names_what_is_slower_or_lost() -> None:
     old, new = run("dense", jax=1.0), run("dense", jax=3.0)
-    assert html.of_comparison(versus.compare([old], [new])) == [
+    assert compare.sentences(versus.compare([old], [new])) == [
         "2 cases measured on both sides, 0 judged: 0 slower, 0 faster, 0 neither.",
         "Not judged: 2 cases: a verdict needs three runs of each side by turns (old, new, old, new, old, new).",
     ]
-    assert html.of_comparison(versus.compare(by_turns(1), by_turns(2, 1.5))) == [
+    assert compare.sentences(versus.compare(by_turns(1), by_turns(2, 1.5))) == [
         "1 case measured on both sides, 1 judged: 1 slower, 0 faster, 0 neither.",
         "dense torch cpu takes 1.50× as long as before.",
     ]
     lost = made.record(made.trial(backend="jax", failure=made.FAILURE))
-    assert "dense jax cpu fails now: died from SIGSEGV in phase 'train'" in html.of_comparison(
+    assert "dense jax cpu fails now: died from SIGSEGV in phase 'train'" in compare.sentences(
         versus.compare([old], [lost])
     )
