@@ -35,9 +35,9 @@ from kerasbench.report import versus as report_versus
 from kerasbench.report.pages import SavedReport
 from kerasbench.report.sections import Page
 from kerasbench.report.words import case_name, times
+from kerasbench.results.merge import merge
 from kerasbench.results.run import Run
 from kerasbench.results.store import load as load_record
-from kerasbench.results.store import merge
 from kerasbench.results.store import records as records_of
 from kerasbench.settings import EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS, Settings
 

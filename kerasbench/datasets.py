@@ -66,9 +66,8 @@ class Dataset:
                 f"of shape {x.shape[1:]} and {len(y):,}: delete the damaged file, and it is downloaded again"
             )
         if len(x) < samples:
-            raise DataError(
-                f"{self.title} has {len(x):,} samples, {samples:,} are needed: use fewer, or synthetic data"
-            )
+            advice = "use fewer, or synthetic data"
+            raise DataError(f"{self.title} has {len(x):,} samples, {samples:,} are needed: {advice}")
         return x[:samples], y[:samples]
 
 
@@ -86,17 +85,17 @@ def mnist(prepare: Prepare = lambda x: x) -> Dataset:
 
 def cifar10(prepare: Prepare = lambda x: x, one_hot: bool = False) -> Dataset:
     """Return CIFAR-10: x uint8 of (32, 32, 3) before ``prepare``, y int32 in 0..9 or one-hot; 60,000 real samples."""
-    return _cifar("CIFAR-10", 10, _keras_rows("cifar10", "cifar-10-batches-py-target_archive"), prepare, one_hot)
+    return _cifar(10, "cifar-10-batches-py-target_archive", prepare, one_hot)
 
 
 def cifar100(prepare: Prepare = lambda x: x, one_hot: bool = False) -> Dataset:
     """Return CIFAR-100: x uint8 of (32, 32, 3) before ``prepare``, y int32 in 0..99 or one-hot; 60,000 real samples."""
-    return _cifar("CIFAR-100", 100, _keras_rows("cifar100", "cifar-100-python-target_archive"), prepare, one_hot)
+    return _cifar(100, "cifar-100-python-target_archive", prepare, one_hot)
 
 
-def _cifar(title: str, classes: int, load: Load, prepare: Prepare, one_hot: bool) -> Dataset:
-    encode = (lambda y: _one_hot(y, classes)) if one_hot else (lambda y: y)
-    return Dataset(title, (32, 32, 3), _images((32, 32, 3), classes), load, prepare, encode)
+def _cifar(classes: int, file: str, prepare: Prepare, one_hot: bool) -> Dataset:
+    encode, load = (lambda y: _one_hot(y, classes) if one_hot else y), _keras_rows(f"cifar{classes}", file)
+    return Dataset(f"CIFAR-{classes}", (32, 32, 3), _images((32, 32, 3), classes), load, prepare, encode)
 
 
 def boston() -> Dataset:

@@ -29,8 +29,7 @@ class KerasbenchError(Exception):
     exit_code = EXIT_USAGE
 
 
-class UsageError(KerasbenchError):
-    pass
+class UsageError(KerasbenchError): ...
 
 
 class UnusableScenario(KerasbenchError):
@@ -39,24 +38,19 @@ class UnusableScenario(KerasbenchError):
     is_final = False
 
 
-class MissingBackend(KerasbenchError):
-    pass
+class MissingBackend(KerasbenchError): ...
 
 
-class EnvironmentFailed(KerasbenchError):
-    pass
+class EnvironmentFailed(KerasbenchError): ...
 
 
-class MachineBusy(KerasbenchError):
-    pass
+class MachineBusy(KerasbenchError): ...
 
 
-class UnsupportedSystem(KerasbenchError):
-    pass
+class UnsupportedSystem(KerasbenchError): ...
 
 
-class ResultsError(KerasbenchError):
-    pass
+class ResultsError(KerasbenchError): ...
 
 
 class Undecided(KerasbenchError):
@@ -68,21 +62,17 @@ def unknown(what: str, given: str, known: Iterable[str]) -> UsageError:
     import difflib
 
     names = list(known)
-    nearest = difflib.get_close_matches(given, names, n=1, cutoff=0.5)
-    guess = f"; did you mean {nearest[0]!r}?" if nearest else ""
+    guess = "".join(f"; did you mean {name!r}?" for name in difflib.get_close_matches(given, names, n=1, cutoff=0.5))
     return UsageError(f"unknown {what} {given!r}{guess} (there are: {', '.join(names)})")
 
 
 def require_supported(platform: str = sys.platform) -> None:
-    """Raise UnsupportedSystem on Windows, which has no process groups, file locks and signals as they are used here.
+    """Raise UnsupportedSystem on Windows, and on a Linux without /proc. It is first: other modules do not load there.
 
-    And on a Linux without /proc, which says what runs and how much memory there is.
-
-    It is called first: other modules do not even load there.
+    Windows has no process groups, file locks and signals as they are used here.
     """
     if platform == "win32":
         raise UnsupportedSystem("Windows is not supported: run it on Linux or macOS, or in WSL on Windows")
     if platform == "linux" and not os.path.exists("/proc/meminfo"):
-        raise UnsupportedSystem(
-            "/proc is not mounted, and kerasbench reads from it how much memory is free: mount it first"
-        )
+        why = "kerasbench reads from it how much memory is free: mount it first"
+        raise UnsupportedSystem(f"/proc is not mounted, and {why}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import History
-from kerasbench.processes.block import CycleEnded, PhaseEnded, PhaseStarted, Tick, TrialStarted
+from kerasbench.processes.block import BlockEvent, CycleEnded, PhaseEnded, PhaseStarted, Tick, TrialStarted
 from kerasbench.results.run import Run, Trial
 
 __all__ = ["CycleEnded", "PhaseEnded", "PhaseStarted", "Tick", "TrialStarted"]  # of a block, and told on
@@ -19,8 +19,6 @@ class Notice:
 
 @dataclass(frozen=True)
 class StepStarted:
-    """A step before the first trial, which may take a while."""
-
     text: str
 
 
@@ -40,24 +38,18 @@ class RunStarted:
 
 @dataclass(frozen=True)
 class BlockStarted:
-    """These columns of a row are about to be measured together."""
-
     cases: Sequence[Case]
     is_first: bool  # of its row in this run
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """A row's next block waits for the machine."""
-
     row: str
     reason: str
 
 
 @dataclass(frozen=True)
 class StepsKnown:
-    """The columns of a row's block have made their first steps."""
-
     steps_ns: Sequence[tuple[Case, int]]
     spent_s: float  # by the block so far
     left_s: float  # until it ends, about
@@ -71,8 +63,6 @@ class TrialEnded:
 
 @dataclass(frozen=True)
 class RowEnded:
-    """A row takes no further block."""
-
     cases: Sequence[Case]
     reason: str
 
@@ -84,29 +74,12 @@ class RoundEnded:
 
 @dataclass(frozen=True)
 class RunEnded:
-    """No further trial."""
-
     interrupted: bool = False  # by Ctrl-C: the block in flight is lost, except a soak's, which keeps what it has
 
 
-Event = (
-    Notice
-    | StepStarted
-    | StepEnded
-    | RunStarted
-    | BlockStarted
-    | Waiting
-    | TrialStarted
-    | PhaseStarted
-    | PhaseEnded
-    | CycleEnded
-    | Tick
-    | StepsKnown
-    | TrialEnded
-    | RowEnded
-    | RoundEnded
-    | RunEnded
-)
+Preparing = Notice | StepStarted | StepEnded
+Measuring = RunStarted | BlockStarted | Waiting | BlockEvent | StepsKnown | TrialEnded
+Event = Preparing | Measuring | RowEnded | RoundEnded | RunEnded
 OnEvent = Callable[[Event], None]
 
 
@@ -121,5 +94,4 @@ def step(on_event: OnEvent, text: str) -> Iterator[None]:
 
 
 def asking(names: Sequence[str]) -> str:
-    """Return the name of the step that asks backends for their devices."""
     return f"asking {', '.join(names)} what {'they see' if len(names) > 1 else 'it sees'}"

@@ -44,11 +44,12 @@ def replace_page(page: Path, text: str) -> None:
         before = MADE
     except OSError:
         before = ""
+    if MADE not in before:
+        why = "kerasbench did not write this page: move it, or keep the results in a folder of their own"
+        raise ResultsError(f"{page}: left as it is, because {why}")
     if not before.endswith(MADE):
-        why = "because kerasbench did not write this page: move it, or keep the results in a folder of their own"
-        if MADE in before:
-            why = "because there is text below the last line that kerasbench wrote: move that text elsewhere"
-        raise ResultsError(f"{page}: left as it is, {why}")
+        why = "there is text below the last line that kerasbench wrote: move that text elsewhere"
+        raise ResultsError(f"{page}: left as it is, because {why}")
     replace(page, text.encode())
 
 
@@ -109,7 +110,7 @@ def remove_abandoned() -> None:
 
     for folder in Path(tempfile.gettempdir()).glob(f"{SCRATCH_PREFIX}*"):
         with suppress(OSError, NotImplementedError, Timeout):
-            found = folder.lstat()
-            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid():
+            status = folder.lstat()
+            if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid():
                 with FileLock(folder / SCRATCH_LOCK, timeout=0):
                     shutil.rmtree(folder, ignore_errors=True)

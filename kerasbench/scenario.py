@@ -72,15 +72,15 @@ class Workload:
         for attribute, least in (("train", 1), ("epochs", 1), ("validation", 0), ("test", 0)):
             _require_count(f"{attribute} {of_it}", getattr(self, attribute), least)
         for attribute, least in (("batch", 1), ("predict_batch", 1), ("parameters", 0), ("operations", 0)):
-            if getattr(self, attribute) is not None:
-                _require_count(f"{attribute} {of_it}", getattr(self, attribute), least)
+            if (count := getattr(self, attribute)) is not None:
+                _require_count(f"{attribute} {of_it}", count, least)
         _require_kind(f"large {of_it}", self.large, bool)
         if self.data is not None:
             _require_data(f"data {of_it}", self.data)
         if self.feed is not None:
             _require_function(f"feed {of_it}", self.feed)
-        if not isinstance(self.width, int | float) or not self.width > 0:
-            raise ScenarioError(f"width {of_it} must be a number above 0, not {self.width!r}")
+        is_width = isinstance(self.width, int | float) and self.width > 0
+        _require(is_width, f"width {of_it}", "a number above 0", self.width)
 
     def scaled(self, units: int) -> int:
         """Return how wide a hidden layer of that many units is to be: ``units`` times the width, at least 1."""
@@ -151,14 +151,18 @@ class Scenario:
         for attribute in ("learnable", "scalable", "keeps_weights", "trains"):
             _require_kind(attribute, getattr(self, attribute), bool)
         _require_kind("source", self.source, str)
-        _require_choice("kind", self.kind, get_args(Kind))
-        if self.class_weight is not None:
-            _require_class_weight(self.class_weight)
+        _require(self.kind in get_args(Kind), "kind", f"one of {', '.join(get_args(Kind))}", self.kind)
+        weights: object = {} if self.class_weight is None else self.class_weight
+        are_weights = isinstance(weights, Mapping) and all(
+            isinstance(label, int) and isinstance(weight, int | float) for label, weight in weights.items()
+        )
+        _require(are_weights, "class_weight", "numbers by the class, such as {0: 1.0, 1: 5.0}", weights)
+        self._require_workloads()
+
+    def _require_workloads(self) -> None:
         several = isinstance(self.workloads, tuple | list) and self.workloads
-        if not several or not all(isinstance(workload, Workload) for workload in self.workloads):
-            raise ScenarioError(
-                f"workloads must be a tuple such as (Workload(...),), with its comma, not {self.workloads!r}"
-            )
+        fits = several and all(isinstance(workload, Workload) for workload in self.workloads)
+        _require(fits, "workloads", "a tuple such as (Workload(...),), with its comma", self.workloads)
         names = [workload.name for workload in self.workloads]
         if len(set(names)) < len(names):
             raise ScenarioError(f"workloads must have different names, not {', '.join(names)}")
@@ -171,7 +175,6 @@ class Scenario:
         return data if isinstance(data, Dataset) else Dataset("own", (), data)
 
     def parameters_of(self, workload: Workload) -> int | None:
-        """Return how many parameters the model of a workload must have; None if it is not known."""
         return self.parameters if workload.parameters is None else workload.parameters
 
     def operations_of(self, workload: Workload) -> int | None:
@@ -180,12 +183,10 @@ class Scenario:
         return None if forward is None else STEP_PER_FORWARD * forward * workload.batch_size
 
     def workload(self, name: str) -> Workload:
-        """Return the workload of that name; raise ScenarioError where there is none."""
-        for workload in self.workloads:
-            if workload.name == name:
-                return workload
-        names = ", ".join(workload.name for workload in self.workloads)
-        raise ScenarioError(f"this scenario has no workload {name!r}; there are: {names}")
+        workloads = {workload.name: workload for workload in self.workloads}
+        if name not in workloads:
+            raise ScenarioError(f"this scenario has no workload {name!r}; there are: {', '.join(workloads)}")
+        return workloads[name]
 
 
 def content_hash(file: Path) -> str:
@@ -208,7 +209,6 @@ def _opened(file: Path) -> BufferedReader:
 
 
 def is_saved(file: Path) -> bool:
-    """Tell whether it is a saved model's file, by its name."""
     return file.suffix in SAVED
 
 
@@ -227,13 +227,12 @@ def source_hash(file: Path, config: ModelConfig = NOTHING) -> str:
     """
     if not (is_saved(file) or is_named(file)):
         return content_hash(file)
-    own = hashlib.sha256(str(file).encode()).hexdigest() if is_named(file) else _whole_hash(file)
+    of_model = hashlib.sha256(str(file).encode()).hexdigest() if is_named(file) else _whole_hash(file)
     others = [_whole_hash(Path(other)) for other in (config.custom, config.rows) if other]
-    return hashlib.sha256("\0".join([own, *others]).encode()).hexdigest() if others else own
+    return hashlib.sha256("\0".join([of_model, *others]).encode()).hexdigest() if others else of_model
 
 
 def _whole_hash(file: Path) -> str:
-    """Return the SHA-256 of a file of any size."""
     try:
         with _opened(file) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -248,7 +247,6 @@ def require_unchanged(file: Path, planned: str, config: ModelConfig = NOTHING) -
 
 
 def baseline_file(file: Path, backend: str) -> Path:
-    """Return where a scenario's native baseline for a backend lies, if there is one."""
     return file.parent / "native" / f"{file.stem}_{backend}.py"
 
 
@@ -257,12 +255,12 @@ def load(file: Path) -> tuple[Scenario, ModuleType]:
     require_scenario_name(file)
     module = execute(f"kerasbench_scenario_{file.stem}", file)
     # issubclass(type()), not isinstance(), which would look at the __class__ of a lazily imported keras and load it.
-    found = [value for value in vars(module).values() if issubclass(type(value), Scenario)]
-    if len(found) != 1:
-        said = f"{file.name}: a scenario file has exactly one Scenario(...) at its top level, this one has "
+    scenarios = [value for value in vars(module).values() if issubclass(type(value), Scenario)]
+    if len(scenarios) != 1:
+        rule = f"{file.name}: a scenario file has exactly one Scenario(...) at its top level, this one has "
         advice = "To measure the model of a training script, save it, model.save('my.keras'), and name that file"
-        raise ScenarioError(f"{said}{len(found)}" if found else f"{said}none. {advice}")
-    return found[0], module
+        raise ScenarioError(f"{rule}{len(scenarios)}" if scenarios else f"{rule}none. {advice}")
+    return scenarios[0], module
 
 
 def execute(name: str, file: Path) -> ModuleType:
@@ -284,26 +282,23 @@ def require_scenario_name(file: Path) -> None:
 
 
 def _require_name(what: str, name: object) -> None:
-    if not isinstance(name, str) or not NAME_PATTERN.fullmatch(name):
-        raise ScenarioError(
-            f"{what} must be 1 to 64 letters, digits, '_', '-' or '.', beginning with a letter or digit, not {name!r}"
-        )
+    wanted = "1 to 64 letters, digits, '_', '-' or '.', beginning with a letter or digit"
+    _require(isinstance(name, str) and NAME_PATTERN.fullmatch(name), what, wanted, name)
 
 
 def _require_kind(what: str, value: object, kind: type) -> None:
-    if not isinstance(value, kind):
-        raise ScenarioError(f"{what} must be a {kind.__name__}, not {value!r}")
+    _require(isinstance(value, kind), what, f"a {kind.__name__}", value)
 
 
-def _require_choice(what: str, value: object, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ScenarioError(f"{what} must be one of {', '.join(choices)}, not {value!r}")
+def _require_count(what: str, value: object, least: int) -> None:
+    fits = isinstance(value, int) and not isinstance(value, bool) and value >= least
+    _require(fits, what, f"a whole number of at least {least}", value)
 
 
 def _require_function(what: str, value: object) -> None:
-    if not callable(value):
-        shown = f"the data set {value.title}" if isinstance(value, Dataset) else repr(value)
-        raise ScenarioError(f"{what} must be a function, not {shown}")
+    if isinstance(value, Dataset):
+        raise ScenarioError(f"{what} must be a function, not the data set {value.title}")
+    _require(callable(value), what, "a function", value)
 
 
 def _require_data(what: str, value: object) -> None:
@@ -311,13 +306,6 @@ def _require_data(what: str, value: object) -> None:
         _require_function(what, value)
 
 
-def _require_class_weight(value: object) -> None:
-    if not isinstance(value, Mapping) or not all(
-        isinstance(label, int) and isinstance(weight, int | float) for label, weight in value.items()
-    ):
-        raise ScenarioError(f"class_weight must be numbers by the class, such as {{0: 1.0, 1: 5.0}}, not {value!r}")
-
-
-def _require_count(what: str, value: object, least: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise ScenarioError(f"{what} must be a whole number of at least {least}, not {value!r}")
+def _require(fits: object, what: str, wanted: str, value: object) -> None:
+    if not fits:
+        raise ScenarioError(f"{what} must be {wanted}, not {value!r}")

@@ -52,13 +52,9 @@ def parse_ranges(text: str) -> set[int]:
 
 def format_ranges(numbers: Collection[int]) -> str:
     """Return numbers as Linux writes them, ``0-3,8``."""
-    runs: list[list[int]] = []
-    for number in sorted(numbers):
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+    starts = sorted(number for number in numbers if number - 1 not in numbers)
+    ends = sorted(number for number in numbers if number + 1 not in numbers)
+    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in zip(starts, ends, strict=True))
 
 
 def now() -> str:

@@ -13,63 +13,62 @@ from kerasbench.errors import ResultsError
 from kerasbench.text import MADE
 
 
-@pytest.mark.parametrize("fails", ["os.fsync", "pathlib.Path.replace"])
-def test_a_disk_that_refuses_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str) -> None:
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
     file = tmp_path / "x.json"
-    file.write_bytes(b"old")
+    file.write_bytes(b"old and longer")
+    file.chmod(0o600)
+    return file
 
+
+@pytest.mark.parametrize("fails", ["os.fsync", "pathlib.Path.replace"])
+def test_a_disk_that_refuses_leaves_what_was_there(file: Path, monkeypatch: pytest.MonkeyPatch, fails: str) -> None:
     def refuse(*given: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(fails, refuse)
-    with pytest.raises(
-        ResultsError, match=r"x\.json: cannot be written: No space left on device; its old content is kept"
-    ):
+    refused = r"x\.json: cannot be written: No space left on device; its old content is kept"
+    with pytest.raises(ResultsError, match=refused):
         files.replace(file, b"new")
-    assert file.read_bytes() == b"old"
-    assert list(tmp_path.iterdir()) == [file]
+    assert file.read_bytes() == b"old and longer"
+    assert list(file.parent.iterdir()) == [file]
     with pytest.raises(ResultsError, match=r"gone/x\.json: cannot be written: No"):
-        files.replace(tmp_path / "gone" / "x.json", b"new")
+        files.replace(file.parent / "gone" / "x.json", b"new")
+    with pytest.raises(ResultsError, match="it is a folder"):
+        files.replace(file.parent, b"")
 
 
-def test_what_is_half_written_is_never_the_file_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_half_written_is_never_the_file_itself_whose_permissions_stay(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A reader that comes in the middle of writing finds the old whole."""
-    file = tmp_path / "x.json"
-    file.write_bytes(b"old and longer")
     seen: list[bytes] = []
     monkeypatch.setattr("os.fsync", lambda descriptor: seen.append(file.read_bytes()))
     files.replace(file, b"new")
-    assert (seen, file.read_bytes()) == ([b"old and longer"], b"new")
-    assert list(tmp_path.iterdir()) == [file]
+    assert (seen, file.read_bytes(), file.stat().st_mode & 0o777) == ([b"old and longer"], b"new", 0o600)
+    assert list(file.parent.iterdir()) == [file]
 
 
-def test_a_page_that_somebody_else_made_is_left_as_it_is(tmp_path: Path) -> None:
+def test_a_page_that_kerasbench_wrote_is_written_again(tmp_path: Path) -> None:
     page = tmp_path / "README.md"
-    files.replace_page(page, f"# First\n\n{MADE}\n")
-    files.replace_page(page, f"# Second\n\n{MADE}\n")
+    for title in ("First", "Second"):
+        files.replace_page(page, f"# {title}\n\n{MADE}\n")
     assert page.read_text().startswith("# Second")
-    for foreign in (b"# Mine\n", b"\xff\xfe"):
-        page.write_bytes(foreign)
-        with pytest.raises(ResultsError, match=r"README\.md: left as it is, because kerasbench did not write this"):
-            files.replace_page(page, "# Third\n")
-        assert page.read_bytes() == foreign
 
 
-def test_what_stands_below_a_page_is_not_lost(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        *((foreign, "kerasbench did not write this") for foreign in (b"# Mine\n", b"\xff\xfe")),
+        (f"# First\n\n{MADE}\n\nMy notes\n".encode(), "there is text below the last line"),
+    ],
+)
+def test_what_somebody_else_has_written_is_left_as_it_is(tmp_path: Path, content: bytes, why: str) -> None:
     page = tmp_path / "README.md"
-    page.write_text(f"# First\n\n{MADE}\n\nMy notes\n")
-    with pytest.raises(ResultsError, match=r"README\.md: left as it is, because there is text below the last line"):
-        files.replace_page(page, f"# Second\n\n{MADE}\n")
-    assert page.read_text().endswith("My notes\n")
-
-
-def test_permissions_stay_what_they_were(tmp_path: Path) -> None:
-    file = tmp_path / "x.json"
-    file.write_text("old")
-    file.chmod(0o600)
-    files.replace(file, b"new")
-    assert (file.read_text(), file.stat().st_mode & 0o777) == ("new", 0o600)
-    assert list(tmp_path.iterdir()) == [file]
+    page.write_bytes(content)
+    with pytest.raises(ResultsError, match=rf"README\.md: left as it is, because {why}"):
+        files.replace_page(page, f"# Third\n\n{MADE}\n")
+    assert page.read_bytes() == content
 
 
 @pytest.mark.parametrize("held", [None, f"{MADE}\n"])
@@ -153,8 +152,3 @@ def test_what_a_killed_parent_has_left_is_swept_up_and_nothing_else(temporary: P
     files.remove_abandoned()
     assert (temporary / "kerasbench-of-mine").exists()
     assert not folder.exists()
-
-
-def test_a_folder_is_no_file_to_write(tmp_path: Path) -> None:
-    with pytest.raises(ResultsError, match="it is a folder"):
-        files.replace(tmp_path, b"")

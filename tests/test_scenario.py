@@ -108,10 +108,8 @@ def test_what_a_scenario_says_of_itself_is_of_the_right_kind(wrong: dict[str, An
 
 
 @pytest.fixture
-def restored_path() -> object:
-    before = list(sys.path)
-    yield
-    sys.path[:] = before
+def restored_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
 
 
 @pytest.mark.usefixtures("restored_path")
@@ -141,12 +139,11 @@ def test_a_scenario_may_import_its_neighbour(tmp_path: Path) -> None:
 
 
 def test_what_a_workload_says_of_its_model_replaces_what_the_scenario_says() -> None:
-    own, other = Workload(train=64, batch=8, name="own", parameters=5, operations=100), Workload(train=64, batch=8)
-    both = Scenario(build=build, data=data, workloads=(own, other), parameters=3, operations=10)
-    assert [both.parameters_of(one) for one in (own, other)] == [5, 3]
-    assert [both.operations_of(one) for one in (own, other)] == [2_400, 240]  # forward and twice back, eight rows
-    assert scenario(other).parameters_of(other) is None
-    assert scenario(other).operations_of(other) is None
+    special, plain = Workload(train=64, batch=8, name="s", parameters=5, operations=100), Workload(train=64, batch=8)
+    both = Scenario(build=build, data=data, workloads=(special, plain), parameters=3, operations=10)
+    assert [both.parameters_of(workload) for workload in both.workloads] == [5, 3]
+    assert [both.operations_of(workload) for workload in both.workloads] == [2_400, 240]  # and twice back, eight rows
+    assert (scenario(plain).parameters_of(plain), scenario(plain).operations_of(plain)) == (None, None)
 
 
 def test_a_saved_model_is_known_by_its_file_and_by_its_own_layers(tmp_path: Path) -> None:
@@ -166,6 +163,6 @@ def test_a_saved_model_is_known_by_its_file_and_by_its_own_layers(tmp_path: Path
 
 def test_a_name_stands_for_itself() -> None:
     names = [Path(f"keras.applications.{name}") for name in ("A", "B")]
-    assert len({source_hash(name) for name in names}) == 2
+    assert len(set(map(source_hash, names))) == 2
     assert all(map(is_named, names))
     assert not any(is_named(Path(name)) for name in ("mine.py", "keras.applications.A.keras", "keras.applications."))

@@ -11,7 +11,7 @@ from typing import Any
 from kerasbench.analysis.findings import Findings
 from kerasbench.report import html, markdown, page, pages
 from kerasbench.report.answer import title
-from kerasbench.results.store import merge_by_machine
+from kerasbench.results.merge import merge_by_machine
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = "machines"

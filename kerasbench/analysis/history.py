@@ -13,8 +13,8 @@ from kerasbench.analysis.contrasts import Contrast, between
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.versus import versus
 from kerasbench.protocol.columns import Column
+from kerasbench.results.merge import distinct
 from kerasbench.results.run import Run
-from kerasbench.results.store import distinct
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from kerasbench.errors import Undecided
 from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import DataKind, ProtocolKind
+from kerasbench.results.merge import distinct, merge
 from kerasbench.results.run import Run
-from kerasbench.results.store import distinct, merge
 from kerasbench.text import count
 
 MEMORY, DEVICE_MEMORY = "peak_rss_mib", "peak_device_mib"

@@ -21,8 +21,6 @@ Version = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Target:
-    """The machine and the interpreter that an environment is for."""
-
     system: str  # as sys.platform has it
     architecture: str
     python: Version
@@ -140,7 +138,6 @@ def names() -> list[str]:
 
 
 def get(name: str) -> Backend:
-    """Return a backend's module, one of ``names()``."""
     return cast("Backend", importlib.import_module(f"{__name__}.{name}"))
 
 

@@ -42,8 +42,7 @@ def environment(device: Device, options: Options, caches: str) -> dict[str, str]
         "JAX_ENABLE_COMPILATION_CACHE": "false",  # the first step means a cold compilation, each time
     }
     if options.warm_cache:
-        variables["JAX_ENABLE_COMPILATION_CACHE"] = "true"
-        variables["JAX_COMPILATION_CACHE_DIR"] = caches
+        variables |= {"JAX_ENABLE_COMPILATION_CACHE": "true", "JAX_COMPILATION_CACHE_DIR": caches}
         variables["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"  # JAX would keep what takes a second or more
         variables["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
     if options.threads is not None:
@@ -91,8 +90,8 @@ def devices() -> list[Device]:
     import jax
 
     accelerators = [device for device in jax.devices() if device.platform != CPU]
-    found = [Device(_selector(device), index, device.device_kind) for index, device in enumerate(accelerators)]
-    return [Device(CPU), *found]
+    gpus = [Device(_selector(device), index, device.device_kind) for index, device in enumerate(accelerators)]
+    return [Device(CPU), *gpus]
 
 
 def jit_default(device: Device) -> bool:
@@ -108,8 +107,7 @@ def synchronize(model: Any) -> None:
     """
     import jax
 
-    state = getattr(model, "_jax_state", None)
-    if state:
+    if state := getattr(model, "_jax_state", None):
         jax.block_until_ready([array for arrays in state.values() for array in arrays])
     else:
         jax.block_until_ready([variable._value for variable in model.variables if variable._value is not None])
@@ -162,8 +160,7 @@ def runtime_view() -> list[str]:
     """
     import jax
 
-    found = {*jax.devices(), *jax.numpy.zeros(()).devices()}
-    return sorted(f"{device.platform}:{device.id}" for device in found)
+    return sorted(f"{place.platform}:{place.id}" for place in {*jax.devices(), *jax.numpy.zeros(()).devices()})
 
 
 def peak_device_bytes(device: Device) -> int | None:
@@ -238,7 +235,7 @@ def fp32() -> str:
 
 
 def threads() -> int | None:
-    """Return the size of the CPU client's pool: NPROC where it is set, else one for each processor that may be used."""
+    """Return the size of the CPU client's pool: NPROC where it is set, else one for each CPU core that may be used."""
     return int(os.environ.get("NPROC", processors()))
 
 

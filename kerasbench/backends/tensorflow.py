@@ -67,11 +67,9 @@ def devices() -> list[Device]:
     import tensorflow as tf
 
     platform = "metal" if sys.platform == "darwin" else ("rocm" if tf.test.is_built_with_rocm() else "cuda")
-    found = [Device(CPU)]
-    for index, gpu in enumerate(tf.config.list_physical_devices("GPU")):
-        details = tf.config.experimental.get_device_details(gpu)
-        found.append(Device(platform, index, details.get("device_name", "")))
-    return found
+    details = map(tf.config.experimental.get_device_details, tf.config.list_physical_devices("GPU"))
+    gpus = [Device(platform, index, gpu.get("device_name", "")) for index, gpu in enumerate(details)]
+    return [Device(CPU), *gpus]
 
 
 def jit_default(device: Device) -> bool:
@@ -119,12 +117,13 @@ def compiler(model: Any) -> "Compiler | None":
 
     for name in ("train", "predict"):  # a validation is traced at the end of the first epoch, which may be in a stage
         graph = _graph_of(getattr(model, f"{name}_function", None))
-        if graph is not None and all(graph is not known for known in _graphs):
-            _graphs.append(graph)
-    return Compiler(traces=sum(graph.experimental_get_tracing_count() for graph in _graphs)) if _graphs else None
+        if graph is not None:
+            _graphs[id(graph)] = graph
+    traces = (graph.experimental_get_tracing_count() for graph in _graphs.values())
+    return Compiler(traces=sum(traces)) if _graphs else None
 
 
-_graphs: list[Any] = []  # every function of Keras' that was seen in this process
+_graphs: dict[int, Any] = {}  # every function of Keras' that was seen in this process, by its identity
 
 
 def _graph_of(function: Any) -> Any | None:
@@ -133,7 +132,7 @@ def _graph_of(function: Any) -> Any | None:
     inside = dict(zip(function.__code__.co_freevars, cells, strict=True)) if cells else {}
     called = inside.get("multi_step_on_iterator")
     graphs = [function, called.cell_contents if called else None]
-    return next((one for one in graphs if hasattr(one, "experimental_get_tracing_count")), None)
+    return next((graph for graph in graphs if hasattr(graph, "experimental_get_tracing_count")), None)
 
 
 def placement(tensor: Any) -> str:
@@ -184,7 +183,7 @@ def ready(batch: Any, steps: int) -> dict[str, Any]:
 def bare_steps(model: Any, batch: Any) -> Callable[[], AbstractContextManager[Callable[[int], None]]]:
     import tensorflow as tf
 
-    each = model.steps_per_execution
+    at_once = model.steps_per_execution
     step = tf.function(model.train_step, jit_compile=model.jit_compile)
 
     def several(batch: Any) -> None:
@@ -192,12 +191,12 @@ def bare_steps(model: Any, batch: Any) -> Callable[[], AbstractContextManager[Ca
             step(batch)
             return [done + 1]
 
-        tf.while_loop(lambda done: done < each, body, [0])
+        tf.while_loop(lambda done: done < at_once, body, [0])
 
-    execution = step if each == 1 else tf.function(several, autograph=False)  # Keras loops over compiled steps, too
+    execution = step if at_once == 1 else tf.function(several, autograph=False)  # Keras loops over compiled steps, too
 
     def run(steps: int) -> None:
-        for _ in range(max(1, steps // each)):
+        for _ in range(max(1, steps // at_once)):
             execution(batch)
         synchronize(model)
 
@@ -219,7 +218,7 @@ def fp32() -> str:
 def threads() -> int | None:
     import tensorflow as tf
 
-    # 0 means that TensorFlow chooses, which is one for each processor.
+    # 0 means that TensorFlow chooses, which is one for each CPU core.
     return tf.config.threading.get_intra_op_parallelism_threads() or processors()
 
 
@@ -230,7 +229,7 @@ def versions() -> dict[str, str]:
 
     build = tf.sysconfig.get_build_info()
     wheel = f"CUDA {build.get('cuda_version')}" if build.get("is_cuda_build") else "CPU"
-    found = {"tensorflow": tf.__version__, "tensorflow-wheel": wheel}
+    versions = {"tensorflow": tf.__version__, "tensorflow-wheel": wheel}
     with suppress(metadata.PackageNotFoundError):
-        found[METAL_PLUGIN] = metadata.version(METAL_PLUGIN)
-    return found
+        versions[METAL_PLUGIN] = metadata.version(METAL_PLUGIN)
+    return versions

@@ -76,13 +76,12 @@ def flush_subnormals() -> None:
 def devices() -> list[Device]:
     import torch
 
-    found = [Device(CPU)]
     platform = "rocm" if torch.version.hip else "cuda"
-    for index in range(torch.cuda.device_count()):
-        found.append(Device(platform, index, torch.cuda.get_device_name(index)))
+    cards = range(torch.cuda.device_count())
+    gpus = [Device(platform, index, torch.cuda.get_device_name(index)) for index in cards]
     if torch.backends.mps.is_available():
-        found.append(Device("mps", 0, "Apple GPU"))
-    return found
+        gpus.append(Device("mps", 0, "Apple GPU"))
+    return [Device(CPU), *gpus]
 
 
 def jit_default(device: Device) -> bool:
@@ -134,7 +133,7 @@ def compiler(model: Any) -> "Compiler | None":
     counters = dynamo.counters
     graphs, breaks, frames = counters["stats"]["unique_graphs"], Counter(counters["graph_break"]), counters["frames"]
     eager = "" if graphs else NO_GRAPH
-    if any(OVER_LIMIT.search(reason) for reason in counters["unimplemented"]):
+    if any(map(OVER_LIMIT.search, counters["unimplemented"])):
         eager = AT_LIMIT
     return Compiler(
         programs=graphs,
@@ -210,12 +209,12 @@ def fallbacks(step: Callable[[], object]) -> dict[str, int]:
         return {}
     torch.set_warn_always(True)
     try:
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as given:
             warnings.simplefilter("always")
             step()
     finally:
         torch.set_warn_always(False)
-    return dict(Counter(found[1] for one in said if (found := FELL_BACK.search(str(one.message)))))
+    return dict(Counter(match[1] for warning in given if (match := FELL_BACK.search(str(warning.message)))))
 
 
 def count_operations(step: Callable[[], object]) -> float:

@@ -1,10 +1,9 @@
 """The doctor: what is wrong with this machine and its environments, and the command that fixes each thing."""
 
-import dataclasses
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import takewhile
 
@@ -45,12 +44,10 @@ class BackendFacts:
 
     @property
     def packages(self) -> dict[str, str]:
-        """Versions of what is installed by name; empty where the interpreter did not answer."""
         return self.inventory.packages if isinstance(self.inventory, Inventory) else {}
 
     @property
     def keras(self) -> str | None:
-        """The version of Keras, which has two packages; None where none is installed."""
         return self.packages.get("keras") or self.packages.get("keras-nightly")
 
     @property
@@ -64,7 +61,6 @@ class BackendFacts:
 
     @property
     def too_new(self) -> bool:
-        """Whether its Python is newer than the backend's wheels."""
         return self.name in NEWEST_PYTHON and self.python[:2] > NEWEST_PYTHON[self.name]
 
     @property
@@ -78,7 +74,6 @@ class BackendFacts:
 
     @property
     def cuda(self) -> int | None:
-        """The CUDA major version that it was built for."""
         _, cuda, version = self.wheel.lower().partition("cuda")
         numbers = release(version.strip())
         return numbers[0] if cuda and numbers else None
@@ -86,8 +81,6 @@ class BackendFacts:
 
 @dataclass(frozen=True)
 class MachineFacts:
-    """The machine beyond its fingerprint."""
-
     fingerprint: Machine
     system: str
     state: MachineState
@@ -100,14 +93,11 @@ class MachineFacts:
 
 @dataclass(frozen=True)
 class Facts:
-    """All that rules look at."""
-
     machine: MachineFacts
     backends: list[BackendFacts]
     variables: dict[str, str]  # those of the shell that a child does not get
 
     def translated(self, backend: BackendFacts) -> bool:
-        """Tell whether Rosetta translates a backend's interpreter."""
         inventory = backend.inventory
         return self.machine.apple_silicon and isinstance(inventory, Inventory) and inventory.architecture == "x86_64"
 
@@ -116,11 +106,10 @@ class Facts:
         return backend.name == name and self.machine.apple_silicon and not self.translated(backend)
 
     def target(self, backend: BackendFacts) -> Target:
-        """Return what a backend's environment is, or should have been, made for."""
-        here, inventory = self.machine, backend.inventory
-        own = inventory.architecture if isinstance(inventory, Inventory) else here.fingerprint.architecture
-        # Rosetta calls the machine x86_64; what is to be installed is for the machine as it is.
-        architecture = "arm64" if here.apple_silicon else own
+        here, asked = self.machine, backend.inventory
+        architecture = asked.architecture if isinstance(asked, Inventory) else here.fingerprint.architecture
+        if here.apple_silicon:
+            architecture = "arm64"  # Rosetta calls it x86_64; what is to be installed is for the machine as it is
         return Target(here.system, architecture, backend.python, True, nvidia.cuda_of(here.cards), here.macos)
 
 
@@ -136,8 +125,7 @@ def gather(names: Sequence[str], interpreters: Interpreters) -> Facts:
         inventory = questions.inventory(python, tick)
         return BackendFacts(name, python, source, inventory, questions.probe(name, python, tick))
 
-    answers = together(ask, names, at_once=len(names))
-    return Facts(machine, answers, held_back())
+    return Facts(machine, together(ask, names, at_once=len(names)), held_back())
 
 
 def look_at_machine() -> MachineFacts:
@@ -162,8 +150,6 @@ class Gravity(StrEnum):
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong."""
-
     severity: Gravity
     backend: str  # empty: it is the machine
     cause: str
@@ -173,12 +159,12 @@ class Problem:
 
 def create(backend: str, *arguments: str) -> str:
     """Return the command line that makes an environment for a backend, in the place of one that is there."""
-    words = ["kerasbench", "env", "create", "--backend", backend, *arguments, "--force"]
-    return shlex.join([sys.executable, "-m", *words])
+    return shlex.join(
+        [sys.executable, "-m", "kerasbench", "env", "create", "--backend", backend, *arguments, "--force"]
+    )
 
 
 def install(facts: Facts, backend: BackendFacts, *options: str, keras: bool = True) -> str:
-    """Return the command line that installs a backend, and keras, in the versions that fit this machine."""
     wanted = [*(KERAS if keras else ()), *backends.get(backend.name).requirements(facts.target(backend))]
     return pip(backend.interpreter, *options, *wanted)
 
@@ -192,19 +178,16 @@ def update_driver(cuda: int) -> str:
 
 
 def interpreter(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
-    """An interpreter that does not answer, or is too old or too new."""
     if isinstance(backend.inventory, Failure):
         yield Problem(Gravity.ERROR, backend.name, backend.inventory.cause, backend.inventory.remedy)
     elif backend.too_new and not backend.installed:
         newest = ".".join(map(str, NEWEST_PYTHON[backend.name]))
         cause = f"Python {backend.inventory.python} is too new: {backend.name} has wheels for {newest} and older"
-        yield Problem(
-            Gravity.ERROR, backend.name, cause, create(backend.name, "--interpreter", f"python{newest}"), True
-        )
+        another_python = create(backend.name, "--interpreter", f"python{newest}")
+        yield Problem(Gravity.ERROR, backend.name, cause, another_python, True)
 
 
 def missing(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
-    """A backend that is not installed, unless there are no wheels for its interpreter: other rules say so."""
     intel_mac = facts.machine.system == "darwin" and not facts.machine.apple_silicon
     wheels = not (intel_mac or facts.translated(backend) or backend.too_new)
     if isinstance(backend.inventory, Inventory) and not backend.installed and wheels:
@@ -214,7 +197,6 @@ def missing(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
 
 
 def unknown_keras(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
-    """A backend without keras, or with one that is too old, or newer than what kerasbench was tested with."""
     version = backend.keras
     if backend.installed and (version is None or release(version) < OLDEST_KERAS):
         cause = f"keras {version} is too old" if version else f"keras is not installed beside {backend.name}"
@@ -228,8 +210,8 @@ def unknown_keras(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
 
 def keras_differs(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     """Another keras than that of other backends: its versions differ in what a step costs."""
-    versions = [one.keras for one in facts.backends if one.installed and one.keras]
-    newest = max(versions, key=release, default="")
+    versions = (other.keras for other in facts.backends if other.installed)
+    newest = max(filter(None, versions), key=release, default="")
     version = backend.keras or newest
     if backend.installed and version != newest:
         cause = f"keras {version} here and {newest} elsewhere: ratios would compare these too, not the backends alone"
@@ -250,7 +232,6 @@ def does_not_load(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
 
 
 def package_missing(facts: Facts) -> Iterator[Problem]:
-    """A driver that nobody here can ask: of its cards nothing is known then, not even that they are there."""
     if facts.machine.nvidia_package_missing:
         cause = (
             f"there is an NVIDIA driver, but {PACKAGE} is not installed: trials on its GPUs are not checked for heat, "
@@ -260,7 +241,6 @@ def package_missing(facts: Facts) -> Iterator[Problem]:
 
 
 def driver_missing(facts: Facts) -> Iterator[Problem]:
-    """A card on the bus without a driver that lists it."""
     if NVIDIA in facts.machine.makers and not facts.machine.cards and not facts.machine.nvidia_package_missing:
         cause = "there is an NVIDIA GPU, but no driver lists it: the driver is not installed or not loaded"
         remedy = f"install NVIDIA's driver, version {OLDEST_DRIVER[13]} or newer, and restart"
@@ -268,7 +248,6 @@ def driver_missing(facts: Facts) -> Iterator[Problem]:
 
 
 def cpu_wheel(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
-    """A CPU-only build on a machine with an NVIDIA GPU."""
     if facts.machine.cards and backend.wheel == "CPU":
         cause = f"this {backend.name} is a CPU build, on a machine with {facts.machine.cards[0].name}"
         has_cuda = nvidia.cuda_of(facts.machine.cards) is not None
@@ -289,7 +268,6 @@ def driver_too_old(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
 
 
 def hidden(facts: Facts) -> Iterator[Problem]:
-    """Cards that the shell hides, which kerasbench respects."""
     value, cards = facts.variables.get(VISIBLE), len(facts.machine.cards)
     # CUDA takes the list up to the first name that means no device.
     shown = len(list(takewhile(lambda name: name.strip() not in ("", "-1"), (value or "").split(","))))
@@ -299,7 +277,6 @@ def hidden(facts: Facts) -> Iterator[Problem]:
 
 
 def blind(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
-    """A CUDA build that sees no card although the driver fits and nothing hides it."""
     wanted, spoken = backend.cuda, nvidia.cuda_of(facts.machine.cards)
     fits = wanted is not None and spoken is not None and wanted <= spoken
     if fits and isinstance(backend.probe, ProbeReport) and not backend.sees_gpu and VISIBLE not in facts.variables:
@@ -308,7 +285,6 @@ def blind(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
 
 
 def exclusive(facts: Facts) -> Iterator[Problem]:
-    """Cards that let one process in at a time: their columns cannot be measured side by side."""
     if any(card.exclusive for card in facts.machine.cards):
         cause = (
             "a GPU is in compute mode EXCLUSIVE_PROCESS: its backends are measured one after another and not in turns, "
@@ -331,7 +307,6 @@ def two_cudnns(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
 
 
 def rosetta(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
-    """An x86-64 Python on Apple silicon: it is translated, slow, and sees no Apple GPU."""
     if facts.translated(backend):
         cause = f"{backend.interpreter} is an x86-64 Python, which Rosetta translates: slow, and without the Apple GPU"
         remedy = "install an arm64 Python 3.12 (python.org, or Homebrew in /opt/homebrew) and recreate the environment"
@@ -377,7 +352,6 @@ def jax_plugin(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
 
 
 def old_mac(facts: Facts) -> Iterator[Problem]:
-    """An Intel Mac, for which the frameworks have ended, or a macOS for which some wheels have."""
     if facts.machine.system == "darwin" and not facts.machine.apple_silicon:
         cause = "an Intel Mac: TensorFlow ended there at 2.16, PyTorch at 2.2 and JAX at 0.4; kerasbench needs newer"
         yield Problem(Gravity.WARNING, "", cause, "measure on another machine")
@@ -388,7 +362,6 @@ def old_mac(facts: Facts) -> Iterator[Problem]:
 
 
 def fallback(facts: Facts) -> Iterator[Problem]:
-    """A variable that has torch run on the CPU what it lacks on the Apple GPU."""
     if facts.machine.apple_silicon and facts.variables.get(FALLBACK, "0") != "0":
         cause = f"{FALLBACK} is set: operations that PyTorch lacks on the Apple GPU run on the CPU; the page lists them"
         yield Problem(Gravity.WARNING, "torch", cause, f"unset {FALLBACK}", True)
@@ -409,7 +382,6 @@ def restless(facts: Facts) -> Iterator[Problem]:
 
 
 def variables(facts: Facts) -> Iterator[Problem]:
-    """Variables that are set here and do not reach a trial, because they change what is measured."""
     heeded = {VISIBLE, *(name for backend in backends.names() for name in backends.get(backend).HEEDED)}
     others = [name for name in facts.variables if name not in heeded]
     if others:
@@ -420,41 +392,27 @@ def variables(facts: Facts) -> Iterator[Problem]:
 
 
 MACHINE_RULES: tuple[Callable[[Facts], Iterator[Problem]], ...] = (
-    package_missing,
-    driver_missing,
-    hidden,
-    exclusive,
-    old_mac,
-    fallback,
-    restless,
-    variables,
+    *(package_missing, driver_missing, hidden, exclusive),
+    *(old_mac, fallback, restless, variables),
 )
 BACKEND_RULES: tuple[Callable[[Facts, BackendFacts], Iterator[Problem]], ...] = (
-    interpreter,
-    missing,
-    unknown_keras,
-    keras_differs,
-    cpu_wheel,
-    driver_too_old,
-    blind,
-    two_cudnns,
-    rosetta,
-    metal_plugin,
-    jax_plugin,
+    *(interpreter, missing, unknown_keras, keras_differs),
+    *(cpu_wheel, driver_too_old, blind, two_cudnns),
+    *(rosetta, metal_plugin, jax_plugin),
 )
 GRAVEST_FIRST = list(Gravity)
 
 
 def diagnose(facts: Facts) -> list[Problem]:
     """Return what every rule finds, the gravest first. What one command fixes for several backends is said once."""
-    found = [finding for rule in BACKEND_RULES for backend in facts.backends for finding in rule(facts, backend)]
-    found += [finding for rule in MACHINE_RULES for finding in rule(facts)]
-    explained = {finding.backend for finding in found if finding.severity is Gravity.ERROR}
+    problems = [problem for rule in BACKEND_RULES for backend in facts.backends for problem in rule(facts, backend)]
+    problems += [problem for rule in MACHINE_RULES for problem in rule(facts)]
+    explained = {problem.backend for problem in problems if problem.severity is Gravity.ERROR}
     for backend in facts.backends:
         if backend.name not in explained:
-            found += does_not_load(facts, backend)
-    names: dict[Problem, list[str]] = {}
-    for finding in found:
-        names.setdefault(dataclasses.replace(finding, backend=""), []).append(finding.backend)
-    merged = [dataclasses.replace(finding, backend=", ".join(filter(None, own))) for finding, own in names.items()]
-    return sorted(merged, key=lambda finding: GRAVEST_FIRST.index(finding.severity))
+            problems += does_not_load(facts, backend)
+    backends_of: dict[Problem, list[str]] = {}
+    for problem in problems:
+        backends_of.setdefault(replace(problem, backend=""), []).append(problem.backend)
+    merged = [replace(problem, backend=", ".join(filter(None, names))) for problem, names in backends_of.items()]
+    return sorted(merged, key=lambda problem: GRAVEST_FIRST.index(problem.severity))

@@ -49,30 +49,28 @@ class Interpreters:
         A backend without a label of its own is left out where others of its interpreters have one, unless it was named.
         """
         columns = []
-        for own in map(Environment, backends):
-            labelled = [one for one in self.named if one.backend == own.backend and one.label]
-            if own in self.named or not labelled:
-                columns.append(own)
-            columns += labelled
+        for plain in map(Environment, backends):
+            labelled = [named for named in self.named if named.backend == plain.backend and named.label]
+            columns += [plain, *labelled] if plain in self.named or not labelled else labelled
         return columns
 
     def to_name_again(self) -> list[str]:
         """Return what ``--python`` takes to have again what no file names."""
-        return [f"{one}={path}" for one, path in self.named.items() if self.source(one) in (OPTION, MADE)]
+        return [f"{name}={path}" for name, path in self.named.items() if self.source(name) in (OPTION, MADE)]
 
     def labels(self) -> list[str]:
-        return list(dict.fromkeys(one.label for one in self.named if one.label))
+        return list(dict.fromkeys(environment.label for environment in self.named if environment.label))
 
     def require(self, environments: Iterable[Environment]) -> None:
         """Raise UsageError where one of these interpreters cannot be started."""
-        for one in environments:
-            if not runs(path := self.of(one)):
-                name = f" --name {one.label}" if one.label else ""
-                own = inside((FOLDER / str(one)).absolute())  # if it is there, it no longer works
-                force = " --force" if Path(path) == own and own.parent.parent.is_dir() else ""
+        for environment in environments:
+            if not runs(path := self.of(environment)):
+                name = f" --name {environment.label}" if environment.label else ""
+                place = (FOLDER / str(environment)).absolute()  # if it is there, it no longer works
+                force = " --force" if Path(path) == inside(place) and place.is_dir() else ""
                 raise UsageError(
-                    f"{self.source(one)}: no interpreter of {one} at {path}; correct the path, or create it with "
-                    f"python -m kerasbench env create --backend {one.backend}{name}{force}"
+                    f"{self.source(environment)}: no interpreter of {environment} at {path}; correct the path, or "
+                    f"create it with python -m kerasbench env create --backend {environment.backend}{name}{force}"
                 )
 
 
@@ -84,9 +82,7 @@ def find(given: Sequence[str], known: Sequence[str], folder: Path | None = None)
     A path is relative to its file; a folder means the environment in it.
     """
     file, configuration = configured(folder or Path.cwd())
-    by_file = {}
-    if file:
-        by_file = {one: _path(text, file.parent) for one, text in _checked(file, configuration, known).items()}
+    by_file = _named_by(file, configuration, known) if file else {}
     by_option = dict(_parsed(text, known) for text in given)
     sources = dict.fromkeys(by_file, str(file)) | dict.fromkeys(by_option, OPTION)
     return Interpreters(by_file | by_option, sources)
@@ -102,14 +98,12 @@ def defaults(folder: Path | None = None) -> dict[str, Any]:
         return {}
     _require_known(file, configuration)
     given: dict[str, Any] = {}
-    for name, setting in DEFAULTS.items():
-        if name not in configuration:
-            continue
+    for name in sorted(DEFAULTS.keys() & configuration.keys()):
         value = configuration[name]
         words = value if name == "backend" and isinstance(value, list) else [value]
         if not all(isinstance(word, str) and word and word.isprintable() for word in words):
             raise UsageError(f"{file}: {name} takes text, as --{name} does, not {value!r}")
-        given[setting] = words if name == "backend" else value
+        given[DEFAULTS[name]] = words if name == "backend" else value
     if "results" in given:
         place = Path(os.path.normpath(file.parent / given["results"]))
         if not place.is_relative_to(file.parent):
@@ -149,12 +143,11 @@ def _is_own(file: Path, say: Callable[[str], None]) -> bool:
     if {state.st_uid, file.lstat().st_uid} - {os.getuid(), 0}:
         say(f"{file}: ignored, because it is another user's and names programs to start")
         return False
-    others = "everybody" if state.st_mode & stat.S_IWOTH else ""
-    if state.st_mode & stat.S_IWGRP and not others and not _is_private(state.st_gid):
-        others = "its group"
-    if others:
+    others = "everybody" if state.st_mode & stat.S_IWOTH else "its group"
+    if state.st_mode & stat.S_IWOTH or (state.st_mode & stat.S_IWGRP and not _is_private(state.st_gid)):
         say(f"{file}: ignored, because {others} may change it and it names programs to start: chmod go-w {file}")
-    return not others
+        return False
+    return True
 
 
 def _is_private(group: int) -> bool:
@@ -180,12 +173,10 @@ def _tools(project: Path, say: Callable[[str], None]) -> dict[str, Any]:
 
 
 def runs(path: str) -> bool:
-    """Tell whether there is something at a path that can be started."""
     return shutil.which(path) is not None
 
 
 def inside(environment: Path) -> Path:
-    """Return the interpreter of a virtual environment."""
     return environment / "bin" / "python"
 
 
@@ -206,7 +197,6 @@ def _environment(text: str, known: Sequence[str]) -> Environment:
 
 
 def require_label(label: str) -> None:
-    """Raise UsageError for a label that cannot be a part of a column's name."""
     if not LABEL.fullmatch(label):
         raise UsageError(
             f"{label!r} cannot be a label: use letters, digits and, after the first, any of ._+-, such as keras-3.14"
@@ -238,15 +228,14 @@ def _require_known(file: Path, configuration: Any) -> None:
         )
 
 
-def _checked(file: Path, configuration: Any, known: Sequence[str]) -> dict[Environment, str]:
+def _named_by(file: Path, configuration: Any, known: Sequence[str]) -> dict[Environment, str]:
     _require_known(file, configuration)
-    table = configuration.get("python", {})
     interpreters = {}
-    for name, path in table.items():
-        try:
-            interpreters[_environment(name, known)] = path
-        except UsageError as error:
-            raise UsageError(f"{file}: {error}") from None
+    for name, path in configuration.get("python", {}).items():
         if not isinstance(path, str) or not path:
             raise UsageError(f"{file}: python.{name} takes the path of an interpreter, not {path!r}")
+        try:
+            interpreters[_environment(name, known)] = _path(path, file.parent)
+        except UsageError as error:
+            raise UsageError(f"{file}: {error}") from None
     return interpreters

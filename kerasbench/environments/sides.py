@@ -33,7 +33,6 @@ SITE_FOLDERS = (
 
 
 def folder() -> Path:
-    """Return where overlays are kept."""
     return Path(platformdirs.user_cache_dir("kerasbench")) / "environments"
 
 
@@ -42,8 +41,11 @@ def overlay(python: str, wanted: Sequence[str], say: Callable[[str], None]) -> s
 
     It is made again each time, since what it shares may have changed, or what a path or an address leads to.
     """
-    place = folder() / _name(python, wanted)
-    own = str(interpreters.inside(place))
+    # Another place for each interpreter and set of packages, and for each machine: several may share a home, and one
+    # replaces none that another measures with.
+    parts = [str(Path(python).absolute()), platform.machine(), platform.node(), *wanted]
+    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:10]
+    place = folder() / f"{venvs.label(wanted)[:60]}-{digest}"
     words = " ".join(wanted)
     say(f"{words}: making an environment on top of {python}, in {place}")
     failure = f"{words}: not installed"
@@ -53,15 +55,16 @@ def overlay(python: str, wanted: Sequence[str], say: Callable[[str], None]) -> s
     lines = [f"import site; site.addsitedir({shared!r})\n" for shared in _site_folders(python)]
     (packages / SHARED).write_text("".join(lines), "utf-8")
     # uv does not see through the .pth file. So it says what it would change below, and that is put on top.
-    named = {name for one in wanted if (name := venvs.package(one))}
+    named = set(filter(None, map(venvs.package, wanted)))
     upgrade = [f"--upgrade-package={name}" for name in sorted(named)]
     below = ["--dry-run", "--color=never", "--break-system-packages", "--python", python]
     plan = venvs.uv("pip", "install", *below, *upgrade, *wanted, failure=failure, messages=True)
     added = [line.removeprefix(" + ") for line in plan.splitlines() if line.startswith(" + ") and "(from " not in line]
     needed = [pin for pin in added if venvs.package(pin) not in named]
-    options = ["--no-deps", "--python", own, *venvs.refresh(wanted)]
+    made = str(interpreters.inside(place))
+    options = ["--no-deps", "--python", made, *venvs.refresh(wanted)]
     venvs.uv("pip", "install", *options, *wanted, *needed, failure=failure)
-    return own
+    return made
 
 
 def _site_folders(python: str) -> list[str]:
@@ -70,16 +73,6 @@ def _site_folders(python: str) -> list[str]:
     except (OSError, subprocess.CalledProcessError) as error:
         raise EnvironmentFailed(f"the packages of {python} could not be found: {error}") from None
     return output.splitlines()
-
-
-def _name(python: str, wanted: Sequence[str]) -> str:
-    """Return the name of an overlay's folder: readable, and another for each interpreter and set of packages.
-
-    And for each machine: several may share a home, and one replaces none that another measures with.
-    """
-    parts = [str(Path(python).absolute()), platform.machine(), platform.node(), *wanted]
-    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:10]
-    return f"{venvs.label(wanted)[:60]}-{digest}"
 
 
 Say = Callable[[str], None]
@@ -97,8 +90,6 @@ class Side:
 
 @dataclass(frozen=True)
 class Sides:
-    """Both sides of a comparison."""
-
     interpreters: Interpreters
     labels: list[str]  # of base and head
     environments: list[Environment]  # torch@BASE, torch@HEAD and so on
@@ -116,17 +107,18 @@ def parse_side(text: str, known: Sequence[str]) -> Side:
         return Side(text)
     path = Path(os.path.expanduser(text))
     if path.is_dir() and venvs.is_checkout(path):
-        checkout = venvs.parse(str(path.absolute()))
-        return Side(_label(venvs.label([checkout])), wanted=(checkout,))
-    if path.is_dir() or (path.is_file() and path.suffix != ".whl"):
+        words = [str(path.absolute())]
+    elif path.is_dir() or (path.is_file() and path.suffix != ".whl"):
         return _interpreter(text, path)
-    if commit := _commit(text):
+    elif commit := _commit(text):
         return commit
-    if words := venvs.split(text):
-        wanted = tuple(venvs.parse(word) for word in words)
+    else:
+        words = venvs.split(text)
+    if words:
+        wanted = tuple(map(venvs.parse, words))
         return Side(_label(venvs.label(wanted)), wanted=wanted)
-    if LABEL.fullmatch(text) and shutil.which(text):
-        return Side(_label(text), path=str(shutil.which(text)))
+    if LABEL.fullmatch(text) and (program := shutil.which(text)):
+        return Side(_label(text), path=program)
     if known and LABEL.fullmatch(text):
         raise unknown("label", text, known)
     raise UsageError(
@@ -176,9 +168,9 @@ def between(good: str, bad: str) -> list[str]:
             package = first["package"]
             raise UsageError(f"{good} and {bad} are not both releases: name two, such as {package}==1.2.0") from None
         in_order = ends[0] < ends[1]
-        released = _releases(first["package"]) if in_order else []
-        inner = sorted(one for one in released if ends[0] < one < ends[1])
-        found = [good.strip(), *(f"{first['package']}=={one}" for one in inner), bad.strip()]
+        released = sorted(_releases(first["package"])) if in_order else []
+        inner = [f"{first['package']}=={version}" for version in released if ends[0] < version < ends[1]]
+        versions = [good.strip(), *inner, bad.strip()]
     else:
         (path, _, first_commit), (other, _, last_commit) = good.rpartition("@"), bad.rpartition("@")
         if not path or path != other or _commit(good) is None:
@@ -188,11 +180,11 @@ def between(good: str, bad: str) -> list[str]:
             )
         folder = Path(os.path.expanduser(path))
         log = _git(folder, "rev-list", "--reverse", "--first-parent", f"{first_commit}..{last_commit}")
-        found = [good, *(f"{path}@{commit}" for commit in log.split())]
-        in_order = len(found) > 1
+        versions = [good, *(f"{path}@{commit}" for commit in log.split())]
+        in_order = len(versions) > 1
     if not in_order:
         raise UsageError(f"{bad} does not come after {good}: give the older one first")
-    return found
+    return versions
 
 
 def _releases(package: str) -> list[Version]:
@@ -202,7 +194,7 @@ def _releases(package: str) -> list[Version]:
         failure=f"{package}: no releases were found",
     )
     listed = re.search(r"^Available versions: (.*)$", asked, re.MULTILINE)
-    return [Version(one.strip()) for one in listed[1].split(",")] if listed else []
+    return [Version(version.strip()) for version in listed[1].split(",")] if listed else []
 
 
 def sides(base: str, head: str, chosen: Interpreters, backends: Sequence[str], say: Say) -> Sides:
@@ -211,26 +203,29 @@ def sides(base: str, head: str, chosen: Interpreters, backends: Sequence[str], s
     ``chosen`` are those that have a name: a label is one of theirs, and what is installed is put on top of a backend's
     own. ``say`` hears what is made.
     """
-    both = _by_label([parse_side(text, chosen.labels()) for text in (base, head)])
-    paths: dict[Environment, str] = {}
+    first, second = (parse_side(text, chosen.labels()) for text in (base, head))
+    labels = [first.label, second.label]
+    if first.label == second.label:  # the same twice, which tests the machine, or namesakes
+        labels[1] += "-again" if second == first else "-head"
     make = cache(lambda python, wanted: overlay(python, wanted, say))
+    paths: dict[Environment, str] = {}
     for backend in backends:
-        own = {Environment(backend, label): _path(side, backend, chosen, make) for label, side in both.items()}
-        if all(own.values()):
-            paths |= own
+        places = [_path(side, backend, chosen, make) for side in (first, second)]
+        of_backend = {Environment(backend, label): path for label, path in zip(labels, places, strict=True)}
+        if all(places):
+            paths |= of_backend
     if not paths:
-        labelled = ", ".join(str(one) for one in chosen.named if one.label)
+        labelled = ", ".join(str(environment) for environment in chosen.named if environment.label)
         known = f"there are: {labelled}" if labelled else "no interpreter has a label"
         raise UsageError(f"no backend has both {base} and {head}; {known}")
     interpreters = Interpreters(dict(chosen.named) | paths, dict.fromkeys(paths, MADE) | dict(chosen.sources))
-    return Sides(interpreters, list(both), list(paths))
+    return Sides(interpreters, labels, list(paths))
 
 
 def about(base: str, head: str, packages: Sequence[str], known: Sequence[str]) -> list[str]:
     """Return those packages that the requirements of either side name: then other backends do not matter."""
-    wanted = [one for text in (base, head) for one in parse_side(text, known).wanted]
-    named = {venvs.package(one) for one in wanted}
-    return [one for one in packages if any(name.startswith(one) for name in named)]
+    named = {venvs.package(wanted) for text in (base, head) for wanted in parse_side(text, known).wanted}
+    return [package for package in packages if any(name.startswith(package) for name in named)]
 
 
 def _interpreter(text: str, path: Path) -> Side:
@@ -238,22 +233,13 @@ def _interpreter(text: str, path: Path) -> Side:
     if not interpreters.runs(str(python)):
         raise UsageError(f"{text}: neither an interpreter, nor a folder with an environment or a checkout in it")
     environment = python.absolute().parent.parent
-    if not (environment / "pyvenv.cfg").is_file():
-        return Side(_label(path.name), path=str(python.absolute()))
     name = environment.parent.name if environment.name.strip(".") in USUAL else environment.name
-    return Side(_label(name), path=str(python.absolute()))
+    is_environment = (environment / "pyvenv.cfg").is_file()
+    return Side(_label(name if is_environment else path.name), path=str(python.absolute()))
 
 
 def _label(text: str) -> str:
     return venvs.UNFIT.sub("-", text).strip("-._+") or "this"
-
-
-def _by_label(sides: Sequence[Side]) -> dict[str, Side]:
-    """Return both by different labels, also the same one twice, which tests the machine, and namesakes."""
-    base, head = sides
-    if base.label != head.label:
-        return {base.label: base, head.label: head}
-    return {base.label: base, f"{head.label}-{'again' if head == base else 'head'}": head}
 
 
 def _path(side: Side, backend: str, chosen: Interpreters, make: Callable[[str, Sequence[str]], str]) -> str:

@@ -33,8 +33,6 @@ NEWEST_PYTHON = {"tensorflow": (3, 13)}  # where 2.21 ends; the others have whee
 
 @dataclass(frozen=True)
 class EnvironmentSpec:
-    """How to make an environment."""
-
     interpreter: str = sys.executable
     gpu: bool | None = None  # True: CUDA builds. False: CPU builds. None: what this machine has
     constraints: Path | None = None
@@ -48,7 +46,7 @@ class EnvironmentSpec:
 def create(backend: str, spec: EnvironmentSpec, folder: Path = interpreters.FOLDER) -> str:
     """Make a backend's environment in ``folder``/NAME or ``folder``/NAME@LABEL and its lock beside it."""
     place = folder / str(Environment(backend, spec.label))
-    lock = lock_of(place)
+    lock = _lock_of(place)
     if place.exists() and not spec.force:
         raise UsageError(f"{place} already exists; use --force to rebuild it")
     if spec.locked and not lock.is_file():
@@ -59,23 +57,14 @@ def create(backend: str, spec: EnvironmentSpec, folder: Path = interpreters.FOLD
     else:
         # Before the environment is made: an old one stays until it is known what to install.
         constraints = ["--constraint", str(spec.constraints)] if spec.constraints else []
-        version = ".".join(map(str, made_for.python))
-        head = (
-            f"# {place.name} by kerasbench {__version__}, Python {version}, {made_for.system} {made_for.architecture}\n"
-        )
-        options = [
-            "--python",
-            spec.interpreter,
-            "--no-header",
-            "--no-annotate",
-            "--quiet",
-            *constraints,
-            *_index(spec, spec.gpu is False),
-        ]
-        named = {package(requirement) for requirement in spec.extra}  # these take the place of our own
-        own = [*KERAS, *backends.get(backend).requirements(made_for)]
-        wanted = "\n".join([*(one for one in own if package(one) not in named), *spec.extra])
-        pins = head + uv("pip", "compile", "-", *options, failure=f"{place}: no versions were found", stdin=wanted)
+        options = ["--python", spec.interpreter, "--no-header", "--no-annotate", "--quiet", *constraints]
+        options += _index(spec, spec.gpu is False)
+        replaced = set(map(package, spec.extra))
+        usual = [*KERAS, *backends.get(backend).requirements(made_for)]
+        wanted = "\n".join([*(text for text in usual if package(text) not in replaced), *spec.extra])
+        version, machine = ".".join(map(str, made_for.python)), f"{made_for.system} {made_for.architecture}"
+        pins = f"# {place.name} by kerasbench {__version__}, Python {version}, {machine}\n"
+        pins += uv("pip", "compile", "-", *options, failure=f"{place}: no versions were found", stdin=wanted)
     python = str(interpreters.inside(place.absolute()))
     try:
         # With pip in it (--seed), because what the doctor suggests are commands of pip.
@@ -96,13 +85,13 @@ def _index(spec: EnvironmentSpec, cpu: bool) -> list[str]:
     return ["--torch-backend", "cpu"] if cpu and sys.platform == "linux" else []
 
 
-def lock_of(place: Path) -> Path:
-    return place.with_name(f"{place.name}.lock")
-
-
 def is_whole(place: Path) -> bool:
     """Tell whether an environment was made to its end, which its lock says, and can be started."""
-    return lock_of(place).is_file() and interpreters.runs(str(interpreters.inside(place)))
+    return _lock_of(place).is_file() and interpreters.runs(str(interpreters.inside(place)))
+
+
+def _lock_of(place: Path) -> Path:
+    return place.with_name(f"{place.name}.lock")
 
 
 def uv(*arguments: str, failure: str, stdin: str = "", messages: bool = False) -> str:
@@ -125,7 +114,6 @@ def uv(*arguments: str, failure: str, stdin: str = "", messages: bool = False) -
 
 
 def pip(interpreter: str, *arguments: str) -> str:
-    """Return the command line by which an interpreter's pip installs something."""
     return shlex.join([interpreter, "-m", "pip", "install", *arguments])
 
 
@@ -142,7 +130,6 @@ def _uv_path() -> str:
 
 
 def target(backend: str, spec: EnvironmentSpec) -> Target:
-    """Return what the environment is made for."""
     if spec.gpu and sys.platform != "linux":
         raise UsageError("--cuda is for Linux with an NVIDIA GPU; leave it out: a Mac's wheels support its GPU")
     inventory = _usable(backend, spec.interpreter)
@@ -150,7 +137,12 @@ def target(backend: str, spec: EnvironmentSpec) -> Target:
     if spec.gpu is not False and nvidia.package_missing():
         install = pip(sys.executable, nvidia.PACKAGE)
         raise UsageError(f"which CUDA the NVIDIA driver supports cannot be found out: {install}; or add --cpu")
-    cuda = _cuda(spec.gpu is True)
+    cards = nvidia.cards()
+    cuda, oldest = nvidia.cuda_of(cards), min(nvidia.OLDEST_DRIVER.values())
+    if spec.gpu and cuda is None:
+        if cards:
+            raise UsageError(f"--cuda: driver {cards[0].driver} is too old; update it to {oldest} or newer")
+        cuda = max(nvidia.OLDEST_DRIVER)  # without a card, as in an image for another machine
     return Target(sys.platform, inventory.architecture, release(inventory.python), spec.gpu is not False, cuda, version)
 
 
@@ -169,16 +161,6 @@ def _usable(backend: str, interpreter: str) -> Inventory:
     kind = "an arm64 Python" if sys.platform == "darwin" else "a Python"
     until = f"to {newest[0]}.{newest[1]}" if newest else "or newer"
     raise UsageError(f"--interpreter {interpreter}: {why}; {kind} 3.11 {until} is needed")
-
-
-def _cuda(required: bool) -> int | None:
-    """Return the CUDA that the driver speaks; the newest where CUDA is required without a card, as in an image."""
-    cards = nvidia.cards()
-    spoken = nvidia.cuda_of(cards)
-    if required and cards and spoken is None:
-        oldest = min(nvidia.OLDEST_DRIVER.values())
-        raise UsageError(f"--cuda: driver {cards[0].driver} is too old; update it to {oldest} or newer")
-    return max(nvidia.OLDEST_DRIVER) if required and spoken is None else spoken
 
 
 def naming(folder: Path | None = None) -> Path:
@@ -222,12 +204,11 @@ UNFIT = re.compile(r"[^A-Za-z0-9._+-]+")  # for a label
 def parse(text: str) -> str:
     """Return a requirement that means the same in every folder: paths of checkouts and wheels become absolute."""
     text = text.strip()
-    if is_path(text):
+    if _is_path(text):
         path = Path(os.path.expanduser(text)).absolute()
         if not (is_checkout(path) or (path.is_file() and path.suffix == ".whl")):
-            raise UsageError(
-                f"{text}: neither a checkout (a folder with pyproject.toml or setup.py) nor a wheel is there"
-            )
+            checkout = "a checkout (a folder with pyproject.toml or setup.py)"
+            raise UsageError(f"{text}: neither {checkout} nor a wheel is there")
         return os.path.normpath(path)
     if not (ADDRESS.match(text) or _requirement(text)):
         raise UsageError(f"{text!r} is not a requirement: give what to install, such as 'keras==3.14.*' or ./keras")
@@ -241,13 +222,11 @@ def _requirement(text: str) -> Requirement | None:
         return None
 
 
-def is_path(text: str) -> bool:
-    """Tell whether a requirement is meant as a path."""
+def _is_path(text: str) -> bool:
     return "://" not in text and (text in (".", "..") or os.sep in text or text.endswith(".whl"))
 
 
 def is_checkout(path: Path) -> bool:
-    """Tell whether a folder holds the sources of a package."""
     return any((path / name).is_file() for name in PROJECT)
 
 
@@ -270,7 +249,8 @@ def refresh(requirements: Sequence[str]) -> list[str]:
 
     A wheel is known by the time at which it was changed. Offline, uv takes no such option.
     """
-    names = [package(one) for one in requirements if (is_path(one) or "://" in one) and not one.endswith(".whl")]
+    sources = [text for text in requirements if (_is_path(text) or "://" in text) and not text.endswith(".whl")]
+    names = list(map(package, sources))
     return [f"--refresh-package={name}" for name in names] if all(names) else ["--refresh"]
 
 
@@ -278,7 +258,7 @@ def package(requirement: str) -> str:
     """Return the name of the package that a parsed requirement is about; empty where it does not tell."""
     if requirement.endswith(".whl"):
         return canonicalize_name(Path(requirement).name.partition("-")[0])
-    if is_path(requirement):
+    if _is_path(requirement):
         with suppress(OSError, ValueError, RecursionError, AttributeError):
             project = tomllib.loads((Path(requirement) / PROJECT[0]).read_text("utf-8")).get("project", {})
             return canonicalize_name(str(project.get("name", "")))
@@ -287,8 +267,7 @@ def package(requirement: str) -> str:
     return canonicalize_name(named.name) if named else ""
 
 
-def label(requirements: Sequence[str]) -> str:
+def label(wanted: Sequence[str]) -> str:
     """Return what a column is called that has these: ``keras-3.14`` of ``keras==3.14.*``, ``keras`` of ``./keras``."""
-    names = [Path(one).name.removesuffix(".whl") if is_path(one) else one.rpartition("/")[2] for one in requirements]
-    words = [UNFIT.sub("-", name.replace(".*", "")).strip("-._+") for name in names]
-    return "-".join(word for word in words if word)
+    names = [Path(text).name.removesuffix(".whl") if _is_path(text) else text.rpartition("/")[2] for text in wanted]
+    return "-".join(filter(None, (UNFIT.sub("-", name.replace(".*", "")).strip("-._+") for name in names)))

@@ -28,7 +28,7 @@ class Machine:
     """What identifies a machine in a table."""
 
     chip: str
-    cores: int  # logical processors that a run may use
+    cores: int  # logical CPUs that a run may use
     memory_bytes: int
     system: str
     architecture: str
@@ -53,7 +53,7 @@ class Machine:
         return ", ".join([self.chip, *parts, *cards, which])
 
 
-def _said(variable: str) -> str:
+def _given(variable: str) -> str:
     value = os.environ.get(variable, "")
     if value and not FIT.fullmatch(value):
         raise UsageError(f"{variable} takes up to 64 letters, digits, dots, dashes and underscores, not {value!r}")
@@ -61,20 +61,18 @@ def _said(variable: str) -> str:
 
 
 def commit() -> str:
-    """Return the commit of the checkout in this folder, or what the variable says; empty where there is none."""
-    own = _said(COMMIT)
-    git = shutil.which("git")
-    if own or git is None:
-        return own
+    """Return what the variable says, or the commit of the checkout in this folder; empty where there is none."""
+    given, git = _given(COMMIT), shutil.which("git")
+    if given or git is None:
+        return given
     try:
-        asked = subprocess.run([git, "rev-parse", "HEAD"], capture_output=True, text=True, timeout=10, check=False)
-    except subprocess.TimeoutExpired:
+        command = [git, "rev-parse", "HEAD"]
+        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+    except subprocess.SubprocessError:
         return ""
-    return asked.stdout.strip() if asked.returncode == 0 else ""
 
 
 def fingerprint() -> Machine:
-    """Return this machine's."""
     apple = sys.platform == "darwin"
     gpu = macos.gpu() if apple else ""  # its driver is the system
     cards = [] if apple else nvidia.cards()
@@ -90,6 +88,6 @@ def fingerprint() -> Machine:
         cores_by_kind=macos.cores_by_kind() if apple else linux.cores_by_kind(),
         gpus=[gpu] if gpu else [card.name for card in cards],
         driver=cards[0].driver if cards else "",
-        identifier=_said(NAME) or hashed_id,
+        identifier=_given(NAME) or hashed_id,
         cards=sorted(card.uuid for card in cards if card.uuid),
     )

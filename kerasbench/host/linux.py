@@ -1,7 +1,8 @@
-"""Linux: what /proc and /sys say. ``root`` is where they are looked for."""
+"""Linux: what /proc and /sys say, looked for below ``root``. None, or empty: this system does not tell."""
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,7 +35,6 @@ MAKERS = {"0x10de": "NVIDIA", "0x1002": "AMD", "0x8086": "Intel"}
 
 
 def chip(root: Path = ROOT) -> str:
-    """Return the processor's name, empty where the kernel does not report it."""
     fields: dict[str, str] = {}
     for line in _text(root / "proc/cpuinfo").splitlines():
         name, colon, value = line.partition(":")
@@ -44,22 +44,17 @@ def chip(root: Path = ROOT) -> str:
 
 
 def cores_by_kind(root: Path = ROOT) -> dict[str, int]:
-    """Return the logical processors of each kind of a hybrid Intel chip; empty where all are alike."""
-    found = {name: _count(_text(root / "sys/devices" / folder / "cpus")) for name, folder in HYBRID.items()}
-    return found if all(found.values()) else {}
-
-
-def _count(ranges: str) -> int:
+    """Return the logical CPUs of each kind of a hybrid Intel chip; empty where all are alike."""
+    folder = root / "sys/devices"
     try:
-        return len(parse_ranges(ranges))
+        return {kind: len(parse_ranges(_text(folder / name / "cpus"))) for kind, name in HYBRID.items()}
     except ValueError:
-        return 0
+        return {}
 
 
 def machine_id(root: Path = ROOT) -> str:
-    """Return the system's own identifier, empty where it has none yet."""
-    found = _text(root / "etc/machine-id")
-    return found if MACHINE_ID_FORM.fullmatch(found) else ""
+    text = _text(root / "etc/machine-id")
+    return text if MACHINE_ID_FORM.fullmatch(text) else ""
 
 
 def is_contained(root: Path = ROOT) -> bool:
@@ -69,124 +64,100 @@ def is_contained(root: Path = ROOT) -> bool:
 
 
 def governors(root: Path = ROOT) -> list[str]:
-    """Return the distinct frequency governors, sorted; empty in most virtual machines, which have none."""
-    governors = {_text(file) for file in (root / CPUS).glob("cpu[0-9]*/cpufreq/scaling_governor")}
-    return sorted(filter(None, governors))
+    """Return the distinct frequency governors; most virtual machines have none."""
+    names = {_text(file) for file in (root / CPUS).glob("cpu[0-9]*/cpufreq/scaling_governor")}
+    return sorted(filter(None, names))
 
 
 def throttle_count(root: Path = ROOT) -> int | None:
-    """Return how often heat has slowed cores down since the machine started, None where the kernel does not count.
+    """Return how often heat has slowed cores down since the machine started.
 
     Threads of one core each repeat its count, so that only a difference between two readings says something.
     """
-    counts = [_text(file) for file in (root / CPUS).glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
-    numbers = [int(count) for count in counts if _whole(count)]
-    return sum(numbers) if numbers else None
+    counts = (root / CPUS).glob("cpu[0-9]*/thermal_throttle/core_throttle_count")
+    return _sum(_number(_text(count)) for count in counts)
 
 
 def on_battery(root: Path = ROOT) -> bool | None:
-    """Return whether a battery feeds the machine, None where it does not say (most desktops and servers)."""
+    """Return whether a battery feeds the machine; most desktops and servers do not say."""
     supplies = [
         {name: _text(supply / name) for name in ("type", "scope", "online", "status")}
-        for supply in sorted((root / "sys/class/power_supply").glob("*"))
+        for supply in (root / "sys/class/power_supply").glob("*")
     ]
-    own = [supply for supply in supplies if supply["scope"] != "Device"]  # a mouse's or a keyboard's
-    if any(supply["type"] in WALL_SUPPLIES and supply["online"] == "1" for supply in own):
+    supplies = [supply for supply in supplies if supply["scope"] != "Device"]  # a mouse's or a keyboard's
+    if any(supply["type"] in WALL_SUPPLIES and supply["online"] == "1" for supply in supplies):
         return False
-    if any(supply["type"] == "Battery" and supply["status"] == "Discharging" for supply in own):
-        return True
-    return None
+    drained = any(supply["type"] == "Battery" and supply["status"] == "Discharging" for supply in supplies)
+    return True if drained else None
 
 
 def display_makers(root: Path = ROOT) -> list[str]:
-    """Return the makers of the GPUs on the PCI bus, sorted, with a driver or without; unknown ones by number."""
+    """Return the makers of the GPUs on the PCI bus, with a driver or without; unknown ones by number."""
     devices = (root / "sys/bus/pci/devices").glob("*")
-    gpus = [device for device in devices if _text(device / "class").startswith(GPU_CLASSES)]
-    numbers = {_text(gpu / "vendor") for gpu in gpus}
+    numbers = {_text(device / "vendor") for device in devices if _text(device / "class").startswith(GPU_CLASSES)}
     return sorted(MAKERS.get(number, number) for number in numbers if number)
 
 
 def quota_cores(root: Path = ROOT) -> float | None:
-    """Return how many cores' worth of time this process may use, None without a quota.
+    """Return how many cores' worth of time this process may use; None without a quota.
 
     The smallest along the way from the process' own control group up to the root, which is what the kernel enforces.
     """
-    quotas = [_quota(level) for level in _levels(root, CPU_CONTROLLERS)]
-    return min((quota for quota in quotas if quota is not None), default=None)
+    quotas: list[float] = []
+    for level in _levels(root, CPU_CONTROLLERS):
+        # Version 1 has a file for each half. ``max`` and its -1 are no quota.
+        halves = f"{_text(level / 'cpu.cfs_quota_us')} {_text(level / 'cpu.cfs_period_us')}"
+        for text in (_text(level / "cpu.max"), halves):
+            numbers = [number for number in map(_number, text.split()) if number is not None]
+            if len(numbers) == 2 and numbers[1]:
+                quotas.append(numbers[0] / numbers[1])
+    return min(quotas, default=None)
 
 
 def quota_throttled(root: Path = ROOT) -> int | None:
-    """Return in how many periods a quota has stopped this process' control groups so far, None where nothing counts.
+    """Return in how many periods a quota has stopped this process' control groups so far.
 
     The sum along the way up to the root: a group counts only what its own quota did, not what a parent's did.
     """
-    stats = [parse_pairs(_text(level / "cpu.stat")) for level in _levels(root, CPU_CONTROLLERS)]
-    counts = [stat["nr_throttled"] for stat in stats if "nr_throttled" in stat]
-    return sum(counts) if counts else None
-
-
-def parse_cgroup(text: str) -> dict[str, str]:
-    """Return /proc/self/cgroup's path for each controller of version 1, and for "", which is version 2."""
-    paths: dict[str, str] = {}
-    for line in text.splitlines():
-        fields = line.split(":", 2)
-        if len(fields) == 3:
-            paths.update(dict.fromkeys(fields[1].split(","), fields[2]))
-    return paths
-
-
-def parse_cpu_max(text: str) -> float | None:
-    """Return cpu.max' quota over its period (both µs), in cores; None for ``max``, which is no quota."""
-    fields = text.split()
-    if len(fields) != 2 or not all(_whole(field) for field in fields) or int(fields[1]) == 0:
-        return None
-    return int(fields[0]) / int(fields[1])
-
-
-def parse_pairs(text: str) -> dict[str, int]:
-    """Return a file's lines of a name and a whole number, such as a control group's cpu.stat has."""
-    pairs = [line.split() for line in text.splitlines()]
-    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and _whole(pair[1])}
+    return _sum(_pairs(level / "cpu.stat").get("nr_throttled") for level in _levels(root, CPU_CONTROLLERS))
 
 
 @dataclass(frozen=True)
 class Kills:
-    """How many processes the kernel has killed so far because memory had run out: None where it does not count."""
+    """How many processes the kernel has killed so far because memory had run out."""
 
-    group: int | None
-    machine: int | None
+    group: int | None  # in this process' control groups
+    machine: int | None  # those of all control groups included
 
 
 def oom_kills(root: Path = ROOT) -> Kills:
-    """Return the kills in this process' control groups, and on the machine (those of all control groups included)."""
     levels = _levels(root, MEMORY_CONTROLLERS)
-    texts = (_text(level / name) for level in levels for name in ("memory.events", "memory.oom_control"))
-    counts = [parse_pairs(text).get(OOM_KILLS) for text in texts]
-    known = [count for count in counts if count is not None]
-    return Kills(sum(known) if known else None, parse_pairs(_text(root / "proc/vmstat")).get(OOM_KILLS))
+    files = (level / name for level in levels for name in ("memory.events", "memory.oom_control"))
+    return Kills(_sum(_pairs(file).get(OOM_KILLS) for file in files), _pairs(root / "proc/vmstat").get(OOM_KILLS))
 
 
 def memory_left(root: Path = ROOT) -> int | None:
-    """Return how many bytes this process' control groups may still take, None without a limit.
+    """Return how many bytes this process' control groups may still take; None without a limit.
 
     What they hold of files that were not used lately is left too: the kernel takes it back before it kills.
     """
-    left = [_memory_left(level) for level in _levels(root, MEMORY_CONTROLLERS)]
-    return min((one for one in left if one is not None), default=None)
-
-
-def _memory_left(level: Path) -> int | None:
-    for limit, used, idle in MEMORY_FILES:
-        bounds = _text(level / limit), _text(level / used)
-        if all(map(_whole, bounds)):
-            idle_bytes = parse_pairs(_text(level / "memory.stat")).get(idle, 0)
-            return max(0, int(bounds[0]) - int(bounds[1]) + idle_bytes)
-    return None
+    left: list[int] = []
+    for level in _levels(root, MEMORY_CONTROLLERS):
+        for limit, used, idle in MEMORY_FILES:
+            most_bytes, used_bytes = _number(_text(level / limit)), _number(_text(level / used))
+            if most_bytes is not None and used_bytes is not None:
+                left.append(max(0, most_bytes - used_bytes + _pairs(level / "memory.stat").get(idle, 0)))
+    return min(left, default=None)
 
 
 def _levels(root: Path, controllers: tuple[str, ...]) -> list[Path]:
     """Return the folders of the process' control groups, version 2's first, each from its own up to the top."""
-    paths, groups = parse_cgroup(_text(root / OWN_CGROUP)), root / "sys/fs/cgroup"
+    paths: dict[str, str] = {}  # of each controller of version 1, and of "", which is version 2
+    for line in _text(root / OWN_CGROUP).splitlines():
+        fields = line.split(":", 2)
+        if len(fields) == 3:
+            paths.update(dict.fromkeys(fields[1].split(","), fields[2]))
+    groups = root / "sys/fs/cgroup"
     tops = [(groups, paths.get("", "/"))] + [(groups / name, paths.get(controllers[0], "/")) for name in controllers]
     seen: dict[str, Path] = {}
     for top, path in tops:
@@ -199,16 +170,21 @@ def _levels(root: Path, controllers: tuple[str, ...]) -> list[Path]:
     return list(seen.values())
 
 
-def _quota(level: Path) -> float | None:
-    quota = parse_cpu_max(_text(level / "cpu.max"))
-    if quota is not None:
-        return quota
-    # Version 1 has a file for each half; its -1 is no quota.
-    return parse_cpu_max(f"{_text(level / 'cpu.cfs_quota_us')} {_text(level / 'cpu.cfs_period_us')}")
+def _pairs(file: Path) -> dict[str, int]:
+    """Return a file's lines of a name and a whole number, such as a control group's cpu.stat has."""
+    pairs = [line.split() for line in _text(file).splitlines()]
+    numbers = {pair[0]: _number(pair[1]) for pair in pairs if len(pair) == 2}
+    return {name: number for name, number in numbers.items() if number is not None}
 
 
-def _whole(text: str) -> bool:
-    return text.isascii() and text.isdecimal()
+def _sum(counts: Iterable[int | None]) -> int | None:
+    """Return the sum of what is counted; None where nothing is."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() else None
 
 
 def _text(path: Path) -> str:

@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import psutil
 from filelock import BaseFileLock, FileLock, Timeout
 
-from kerasbench.errors import MachineBusy
+from kerasbench.errors import MachineBusy, ResultsError
+from kerasbench.files import read_plain
 from kerasbench.text import blanked, now
 
 # The kernel frees the lock when its holder dies, however it dies: a file that is left behind is no obstacle.
@@ -32,24 +32,25 @@ def machine_lock(file: Path | None = None, on_wait: Callable[[str], None] | None
     file = file or LOCK
     lock = FileLock(file, timeout=0, mode=FOR_ALL)
     _acquire(lock, file, on_wait)
-    own = _card(file)
+    # Each user's runs give their names in a file of their own: in /tmp nobody may replace another's.
+    card = file.with_suffix(f".{os.getuid()}.json")
+    program, *words = sys.argv  # all users see them, and options may hold a secret
+    command = " ".join([Path(program).name, *(word for word in words[:1] if word.isalpha())])
+    holder = {"pid": os.getpid(), "born": _born(os.getpid()), "since": now(), "command": command}
     try:
-        _write(own, {"pid": os.getpid(), "born": _born(os.getpid()), "since": now(), "command": _command()})
+        with suppress(OSError):  # the lock holds without it; only its name is missing then
+            card.unlink(missing_ok=True)
+            with card.open("x", encoding="utf-8") as stream:  # never through what somebody else has put there
+                json.dump(holder, stream)
         yield
     finally:
         with suppress(OSError):
-            own.unlink()
+            card.unlink()
         lock.release()
 
 
-def _command() -> str:
-    """Return what this run is called to others: all users see it, and options may hold a secret."""
-    name, *words = sys.argv
-    return " ".join([Path(name).name, *(word for word in words[:1] if word.isalpha())])
-
-
 def _acquire(lock: BaseFileLock, file: Path, on_wait: Callable[[str], None] | None) -> None:
-    announced: dict[str, Any] | None = None
+    announced = None
     while True:
         try:
             lock.acquire()
@@ -62,42 +63,23 @@ def _acquire(lock: BaseFileLock, file: Path, on_wait: Callable[[str], None] | No
             raise MachineBusy(f"{file}: the lock of this machine cannot be taken: {why}; {remedy}") from None
         if on_wait is None:
             raise MachineBusy(
-                f"another kerasbench run is measuring on this machine ({_who(holder)}); wait until it ends (--wait "
-                "does that for you), or stop it"
+                f"another kerasbench run is measuring on this machine ({holder}); wait until it ends (--wait does that "
+                "for you), or stop it"
             )
         if holder != announced:
-            on_wait(f"waiting for another kerasbench run on this machine ({_who(holder)}); Ctrl-C stops waiting")
+            on_wait(f"waiting for another kerasbench run on this machine ({holder}); Ctrl-C stops waiting")
             announced = holder
         time.sleep(RETRY_S)
 
 
-def _who(holder: dict[str, Any]) -> str:
-    """Return what a run that holds the machine wrote down; any user can have written it."""
-    if not holder:
-        return "unknown process"
-    return blanked(f"process {holder['pid']}, since {holder['since']}: {holder['command']}")
-
-
-def _card(file: Path) -> Path:
-    """Return where a run of this user gives its name; each user has a file: in /tmp nobody may replace another's."""
-    return file.with_suffix(f".{os.getuid()}.json")
-
-
-def _holder(file: Path) -> dict[str, Any]:
-    cards = map(_read, sorted(file.parent.glob(f"{file.stem}.*.json")))
-    return next((card for card in cards if card and _born(card["pid"]) == card["born"]), {})
-
-
-def _read(file: Path) -> dict[str, Any]:
-    if not file.is_file():  # a pipe would be waited for
-        return {}
-    try:
-        with file.open("rb") as stream:
-            found = json.loads(stream.read(MAX_CARD_BYTES))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    named = isinstance(found, dict) and {"pid", "born", "since", "command"} <= found.keys()
-    return found if named and type(found["pid"]) is int else {}
+def _holder(file: Path) -> str:
+    """Return what the run that holds the machine wrote down; any user can have written anything there."""
+    for card in sorted(file.parent.glob(f"{file.stem}.*.json")):
+        with suppress(ResultsError, OSError, ValueError, RecursionError, KeyError, TypeError):
+            holder = json.loads(read_plain(card, MAX_CARD_BYTES))
+            if _born(holder["pid"]) == holder["born"]:
+                return blanked(f"process {holder['pid']}, since {holder['since']}: {holder['command']}")
+    return "unknown process"
 
 
 def _born(pid: int) -> float | None:
@@ -106,13 +88,6 @@ def _born(pid: int) -> float | None:
         return psutil.Process(pid).create_time()
     except (psutil.Error, ValueError, OverflowError):
         return None
-
-
-def _write(file: Path, content: dict[str, Any]) -> None:
-    with suppress(OSError):  # the lock holds without it; only its name is missing then
-        file.unlink(missing_ok=True)
-        with file.open("x", encoding="utf-8") as stream:  # never through what somebody else has put there
-            stream.write(json.dumps(content))
 
 
 def _owner(file: Path) -> str:

@@ -1,4 +1,7 @@
-"""macOS: what sysctl, system_profiler, sw_vers, notifyutil and pmset say, none of which needs root."""
+"""macOS: what sysctl, system_profiler, sw_vers, notifyutil and pmset say, none of which needs root.
+
+None, or empty: not reported.
+"""
 
 import json
 import re
@@ -34,7 +37,6 @@ LOW_POWER = 1
 
 
 def chip() -> str:
-    """Return the processor's name (``Apple M1``), empty where sysctl does not report it."""
     return _output(CHIP).strip()
 
 
@@ -64,7 +66,6 @@ def gpu() -> str:
 
 
 def machine_id() -> str:
-    """Return the hardware's own identifier, empty where it is not reported."""
     match = PLATFORM_UUID.search(_output(PLATFORM))
     return match[1] if match else ""
 
@@ -75,20 +76,20 @@ def is_apple_silicon() -> bool:
 
 
 def version() -> tuple[int, int] | None:
-    """Return macOS' major and minor version (``(26, 6)``), None if not reported."""
+    """Return macOS' major and minor version: ``(26, 6)``."""
     match = re.fullmatch(r"(\d+)(?:\.(\d+))?(?:\.\d+)*", _output(VERSION).strip())
     return (int(match[1]), int(match[2] or 0)) if match else None
 
 
 def thermal_level() -> int | None:
-    """Return the thermal pressure: 0 nominal, 1 moderate, 2 heavy, 3 trapping, 4 sleeping; None if not reported."""
+    """Return the thermal pressure: 0 nominal, 1 moderate, 2 heavy, 3 trapping, 4 sleeping."""
     fields = _output(THERMAL_LEVEL).split()
     # A failure goes to standard output too, as "<key>: Failed with code 9", which is no level 9.
     return _whole(fields[1]) if len(fields) == 2 and fields[0] == THERMAL_KEY else None
 
 
 def on_battery() -> bool | None:
-    """Return whether the machine draws from a battery, its own or a UPS's; None if not reported."""
+    """Return whether the machine draws from a battery, its own or a UPS's."""
     source = re.search(r"Now drawing from '([^']+)'", _output(POWER_SOURCE))
     return BATTERY_OF_SOURCE.get(source[1]) if source else None
 

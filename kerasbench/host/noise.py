@@ -31,7 +31,7 @@ CLOCK_SHARE_INVALID = 0.75  # of the highest SM clock that this run has seen on 
 class MachineState:
     """A machine at one moment. None: not reported by this system."""
 
-    busy_share: float  # of the time of the processors that this process may use; 0 where nobody asked for it
+    busy_share: float  # of the time of the CPU cores that this process may use; 0 where nobody asked for it
     thermal_level: int | None  # macOS' own: 0 nominal, 1 moderate, 2 heavy
     on_battery: bool | None
     low_power: bool | None
@@ -42,7 +42,6 @@ class MachineState:
 
 
 def observe(sample_s: float = SAMPLE_S) -> MachineState:
-    """Look at this machine for so many seconds."""
     began_s, idle_before_s = time.monotonic(), _idle_s()
     time.sleep(sample_s)
     busy = busy_share(idle_before_s, _idle_s(), time.monotonic() - began_s) if sample_s else 0.0
@@ -60,7 +59,7 @@ def observe(sample_s: float = SAMPLE_S) -> MachineState:
 
 
 def busy_share(idle_before_s: Sequence[float], idle_after_s: Sequence[float], passed_s: float) -> float:
-    """Return the share of time in which processors were not idle, by how long each had been by then, as slices do."""
+    """Return the share of time in which CPU cores were not idle, by how long each had been by then, as slices do."""
     if not any(idle_after_s):
         return 0.0  # gVisor has zeros
     idle_s = sum(idle_after_s) - sum(idle_before_s)
@@ -68,11 +67,11 @@ def busy_share(idle_before_s: Sequence[float], idle_after_s: Sequence[float], pa
 
 
 def _idle_s() -> list[float]:
-    """Return for how long each of the processors that this process may use has been idle so far."""
+    """Return for how long each of the CPU cores that this process may use has been idle so far."""
     times = psutil.cpu_times(percpu=True)
     allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(len(times))
-    processors = [processor for number, processor in enumerate(times) if number in allowed] or times
-    return [processor.idle + getattr(processor, "iowait", 0.0) for processor in processors]
+    cores = [core for number, core in enumerate(times) if number in allowed] or times
+    return [core.idle + getattr(core, "iowait", 0.0) for core in cores]
 
 
 def thermal_level() -> int | None:
@@ -153,9 +152,8 @@ def of_slices(slices: Slices) -> list[Signal]:
     if not disturbed:
         return []
     ns = sum(slice_.ns for slice_ in disturbed)
-    others, stolen = (
-        sum(getattr(slice_, name) or 0 for slice_ in disturbed) / ns for name in ("others_ns", "steal_ns")
-    )
+    others = sum(slice_.others_ns or 0 for slice_ in disturbed) / ns
+    stolen = sum(slice_.steal_ns or 0 for slice_ in disturbed) / ns
     turns = f"in {len(disturbed)} of {text.count(len(slices), 'turn')}"
     name, reason = "others", f"other programs used {others:.2g} CPU cores {turns}"
     if stolen > others:
@@ -163,31 +161,31 @@ def of_slices(slices: Slices) -> list[Signal]:
     return _graded(name, len(disturbed) / len(slices), OTHERS_WARN, OTHERS_INVALID, reason)
 
 
-def of_surroundings(seen: Surroundings, top_clock_mhz: int | None) -> list[Signal]:
-    """Return what slowed one trial down, whatever became of it.
-
-    ``top_clock_mhz``: the highest SM clock that the run has seen on the card.
-    """
-    return [*_slowed(seen), *_gpu(seen, top_clock_mhz)]
-
-
 def top_clock(samples: Sequence[Sample]) -> int | None:
     """Return the highest SM clock, which is that under load: a card idles between the phases of a trial."""
     return max((sample.sm_clock_mhz for sample in samples if sample.sm_clock_mhz is not None), default=None)
 
 
-def _slowed(seen: Surroundings) -> Iterator[Signal]:
+def of_surroundings(seen: Surroundings, top_clock_mhz: int | None) -> list[Signal]:
+    """Return what slowed one trial down, whatever became of it.
+
+    ``top_clock_mhz``: the highest SM clock that the run has seen on the card.
+    """
+    return [*_of_cpu(seen), *_of_gpu(seen, top_clock_mhz)]
+
+
+def _of_cpu(seen: Surroundings) -> Iterator[Signal]:
     level = max(seen.before.thermal_level or NOMINAL, seen.after.thermal_level or NOMINAL)
     yield from _graded("heat", level, THERMAL_WARN, THERMAL_INVALID, f"thermal pressure level {level}")
     throttled = _increase(seen.before.throttle_count, seen.after.throttle_count)
     if throttled > 0:
-        yield _warning("heat", f"the CPU throttled {text.count(int(throttled), 'time')}")
+        yield _warning("heat", f"the CPU throttled {text.count(throttled, 'time')}")
     stopped = _increase(seen.before.quota_throttled, seen.after.quota_throttled)
     if stopped > 0:
-        yield _warning("quota", f"the control group's quota stopped it {text.count(int(stopped), 'time')}")
+        yield _warning("quota", f"the control group's quota stopped it {text.count(stopped, 'time')}")
 
 
-def _gpu(seen: Surroundings, top_clock_mhz: int | None) -> Iterator[Signal]:
+def _of_gpu(seen: Surroundings, top_clock_mhz: int | None) -> Iterator[Signal]:
     if seen.gpu is None:
         return
     if not seen.gpu:
@@ -202,7 +200,7 @@ def _gpu(seen: Surroundings, top_clock_mhz: int | None) -> Iterator[Signal]:
         yield Signal("gpu clock", Severity.INVALID, f"SM clock {clock} MHz, {top_clock_mhz} in other trials")
 
 
-def _increase(before: float | None, after: float | None) -> float:
+def _increase(before: int | None, after: int | None) -> int:
     return 0 if before is None or after is None else after - before
 
 
@@ -234,11 +232,7 @@ class WarningKind(StrEnum):
         "training did not change the loss",
         "check the model, its loss and its data; set learnable=False if the data teach nothing",
     )
-    DISTURBED = (
-        "disturbed",
-        "other programs interrupted at least one round",
-        "close other programs and run again",
-    )
+    DISTURBED = ("disturbed", "other programs interrupted at least one round", "close other programs and run again")
     UNJUDGED = (
         "unjudged",
         "its results could not be compared with those of the other backends",
@@ -296,11 +290,7 @@ class WarningKind(StrEnum):
         "undecided, because the same configuration measured twice differs from itself",
         "run again on a quiet machine",
     )
-    UNDECIDED = (
-        "undecided",
-        "undecided, because other programs used the CPU",
-        "close other programs and run again",
-    )
+    UNDECIDED = ("undecided", "undecided, because other programs used the CPU", "close other programs and run again")
     SITTINGS = (
         "sittings",
         "two sessions differ by more than the intervals of each allow",

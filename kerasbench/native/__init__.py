@@ -21,8 +21,6 @@ Logs = dict[str, float]
 
 @dataclass(frozen=True)
 class Start:
-    """What a native baseline starts from."""
-
     # The Keras model's, NumPy arrays in its order and layout: a kernel is (inputs, outputs), or (height, width, inputs,
     # outputs).
     weights: list[Any]

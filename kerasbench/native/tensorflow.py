@@ -102,11 +102,11 @@ class Loop(BaseLoop):
     def _compiled(self, step: Any) -> Any:
         return tf.function(step, autograph=False, reduce_retracing=True, jit_compile=self.jit or None)
 
-    def _pass(self, step: Any, x: Any, y: Any, each: Iterable[Any], stops: Stops) -> Logs:
+    def _pass(self, step: Any, x: Any, y: Any, rows_of: Iterable[Any], stops: Stops) -> Logs:
         self._losses.assign(0.0)
         self._right.assign(0)
         samples = 0
-        for index, rows in enumerate(each):
+        for index, rows in enumerate(rows_of):
             if stops(index):
                 break
             step(x, y, None if rows is None else tf.constant(rows))

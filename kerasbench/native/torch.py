@@ -128,8 +128,7 @@ class Loop(BaseLoop):
         return [parameter.detach() for parameter in self._model.parameters()]
 
     def slots(self) -> list[Any]:
-        found = [value for state in self._optimizer.state.values() for value in state.values()]
-        return [value for value in found if torch.is_tensor(value)]
+        return [slot for state in self._optimizer.state.values() for slot in state.values() if torch.is_tensor(slot)]
 
     def _input(self, x: Any) -> Any:
         return torch.from_numpy(x).to(self._device)

@@ -32,8 +32,6 @@ from kerasbench.protocol.requests import Sizes, TrialRequest
 
 @dataclass(frozen=True)
 class BlockMember:
-    """One column of a block: its interpreter, what its trial is, and what that may take."""
-
     python: str
     request: TrialRequest
     limits: Limits
@@ -42,8 +40,6 @@ class BlockMember:
 
 @dataclass(frozen=True)
 class BlockPolicy:
-    """How a block gives its turns."""
-
     orders: Callable[[int], Iterator[Sequence[int]]]  # of a number of columns: their order in each cycle
     # Whether a stage can end, by the slices of each column (its place among the members).
     enough: Callable[[str, Mapping[int, Sequence[Slice]]], bool]
@@ -143,8 +139,6 @@ class _State(Enum):
 
 @dataclass
 class _Column:
-    """One column in its block."""
-
     index: int  # its place among the members
     member: BlockMember
     received: Received
@@ -183,7 +177,6 @@ class _Column:
 
     @property
     def lives(self) -> bool:
-        """Whether its process has been started and has not ended."""
         return self.child is not None and self.child.exit is None
 
     @property
@@ -195,7 +188,6 @@ class _Column:
         return TrialState.READY if self.state is _State.WAITING and not self.slices else None
 
     def waits_for(self, stage: str) -> bool:
-        """Tell whether it could have a turn of this stage now."""
         return self.lives and self.state is _State.WAITING and self.stage == stage
 
     def give(self, turn: Turn | Sizes | None) -> None:
@@ -247,18 +239,16 @@ class _Block:
         return self.alone or column.member.request.device.platform in CUDA_FAMILY
 
     def tick(self) -> None:
-        """Tell what has become of each column meanwhile, and that some time has passed."""
         for column in self.columns:
-            state, told = column.trial_state, column.told
-            column.told = state
-            if state is not None and state is not told:
-                self.on_event(PhaseStarted(column.member.label, state))
+            before, column.told = column.told, column.trial_state
+            if column.told is not None and column.told is not before:
+                self.on_event(PhaseStarted(column.member.label, column.told))
         self.on_event(Tick())
 
     def _take_phase(self, column: _Column, phase: str | Phase) -> None:
-        label, begins = column.member.label, isinstance(phase, str)
+        label = column.member.label
         if column.child is not None:
-            column.child.compiles(begins and phase in COMPILES)
+            column.child.compiles(phase in COMPILES)
         self.on_event(PhaseStarted(label, phase) if isinstance(phase, str) else PhaseEnded(label, phase))
 
     def run_pilot(self) -> None:

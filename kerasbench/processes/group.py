@@ -15,7 +15,6 @@ SWEEPS = 3  # what a sweep has missed because it was just being forked, the next
 
 
 def send(group: int, number: signal.Signals) -> None:
-    """Send a signal to all of a process group, if there is one."""
     with suppress(ProcessLookupError, PermissionError):  # macOS: EPERM for a group of zombies
         os.killpg(group, number)
 

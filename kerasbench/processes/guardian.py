@@ -18,7 +18,6 @@ SWEEPS = 3  # what was just being forked is found the next time
 
 
 def main(name: str) -> None:
-    """Stand by until the input ends, and then end what is left."""
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
     print(flush=True)  # it stands by
@@ -32,7 +31,6 @@ def main(name: str) -> None:
 
 
 def what_is_left(lines: Iterable[str]) -> set[str]:
-    """Listen to the end and return what was there then."""
     left: set[str] = set()
     for line in lines:
         change = left.add if line.startswith("+") else left.discard

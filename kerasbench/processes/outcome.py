@@ -111,7 +111,6 @@ class Received:
 
 
 def outcome_of(ended: Exit, received: Received, limits: Limits, started_alone: bool = True) -> Outcome:
-    """Judge what a child has said and how it ended."""
     phases = received.phases
     if phases:  # what only the parent sees: before the interpreter's first line, and after the last message
         spawn = Phase("spawn", ended.spawned_ns, phases[0].start_ns)
@@ -138,7 +137,6 @@ def not_started(error: OSError, python: str) -> Failure:
 
 
 def failure_of(ended: Exit, phase: str, limits: Limits) -> Failure:
-    """Say why a child that gave no answer ended."""
     where = f"in phase {phase!r}"
     if ended.broke_protocol:
         cause = f"something other than kerasbench wrote to the result pipe {where}"
@@ -169,8 +167,7 @@ def _over_limit(used_bytes: int, limit_bytes: int, where: str) -> Failure:
 
 def _death(number: int, where: str, shortage: str) -> Failure:
     if number != signal.SIGKILL:
-        names = {known.value: known.name for known in signal.Signals}
-        name = names.get(number, f"signal {number}")
+        name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
         return Failure(Code.CRASH, f"died from {name} {where}", "see the last lines that it printed, if any")
     if shortage:
         remedy = "use a smaller batch or workload, or a machine with more memory"
@@ -180,13 +177,12 @@ def _death(number: int, where: str, shortage: str) -> Failure:
 
 
 def shown(failure: Failure) -> Failure:
-    """Return a failure whose texts, which may come from a scenario, are fit for a terminal and a published file."""
-    texts = (failure.cause, failure.remedy, failure.detail)
-    cause, remedy, detail = (_without_home(printable(text)) for text in texts)
-    return dataclasses.replace(failure, cause=cause, remedy=remedy, detail=detail)
+    """Return a failure whose texts, which may come from a scenario, are fit for a terminal and a published file.
 
-
-def _without_home(text: str) -> str:
-    """Return a text with ``~`` for the user's home folder, whose name is mostly the user's own."""
+    The user's home folder, whose name is mostly the user's own, is ``~`` in them.
+    """
     home = os.path.expanduser("~").rstrip("/")
-    return re.sub(rf"(?<![\w./-]){re.escape(home)}(?=/)", "~", text) if home else text
+    pattern = re.compile(rf"(?<![\w./-]){re.escape(home)}(?=/)")
+    texts = [printable(text) for text in (failure.cause, failure.remedy, failure.detail)]
+    cause, remedy, detail = (pattern.sub("~", text) for text in texts) if home else texts
+    return dataclasses.replace(failure, cause=cause, remedy=remedy, detail=detail)

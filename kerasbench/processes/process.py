@@ -32,9 +32,9 @@ class MemoryWatch:
     def __init__(self, group: int, limit_bytes: int | None) -> None:
         self._group = group
         self._limit_bytes = limit_bytes
-        self._kills = linux.oom_kills()
+        self.kills_before = linux.oom_kills()
         self._looked_s: float | None = None
-        self._left_share = 1.0
+        self.left_share = 1.0
         self.exceeded_bytes: int | None = None
 
     def exceeds(self) -> bool:
@@ -43,21 +43,15 @@ class MemoryWatch:
         if self._looked_s is None or now_s - self._looked_s >= LOOK_S:
             self._looked_s = now_s
             machine = psutil.virtual_memory()
-            self._left_share = machine.available / machine.total
-            held_bytes = 0 if self._limit_bytes is None else group_bytes(self._group)
-            if self._limit_bytes is not None and held_bytes > self._limit_bytes:
+            self.left_share = machine.available / machine.total
+            if self._limit_bytes is not None and (held_bytes := group_bytes(self._group)) > self._limit_bytes:
                 self.exceeded_bytes = held_bytes
         return self.exceeded_bytes is not None
-
-    def shortage(self) -> str:
-        """Return why the child may have been killed because memory ran out; empty if nothing says so."""
-        return shortage(self._kills, linux.oom_kills(), self._left_share)
 
 
 def available_bytes() -> int:
     """Return how much more memory may be taken: what the machine has, or what a control group leaves of it."""
-    left_bytes = linux.memory_left()
-    available = psutil.virtual_memory().available
+    available, left_bytes = psutil.virtual_memory().available, linux.memory_left()
     return available if left_bytes is None else min(available, left_bytes)
 
 
@@ -100,8 +94,6 @@ SAFE_PATH = "PYTHONSAFEPATH"  # not -P, which Pythons do not know that are too o
 
 @dataclass(frozen=True)
 class Limits:
-    """What one child may take."""
-
     timeout_s: float
     timeout: str  # how a message names this limit
     memory_bytes: int | None = None  # None: no limit
@@ -111,8 +103,6 @@ class Limits:
 
 @dataclass(frozen=True)
 class Task:
-    """What a child is started with and for, and at what it is stopped."""
-
     python: str
     environment: Mapping[str, str]
     request: bytes
@@ -122,8 +112,6 @@ class Task:
 
 @dataclass(frozen=True)
 class Exit:
-    """How a child ended."""
-
     status: int  # its exit status, negative for a signal
     timed_out: bool
     broke_protocol: bool
@@ -196,7 +184,6 @@ class Child:
 
     @property
     def runs(self) -> bool:
-        """Whether it is neither parked nor ended."""
         return self.exit is None and self._since_ns is not None
 
     def read(self, pipe: IO[bytes]) -> None:
@@ -221,12 +208,10 @@ class Child:
             self._broke_protocol = True
 
     def park(self) -> None:
-        """Stop it with all of its group."""
         group.send(self.number, signal.SIGSTOP)  # which no process can refuse
         self._ran_ns, self._since_ns = self._spent_ns(), None
 
     def resume(self) -> None:
-        """Let it go on."""
         self._since_ns = time.monotonic_ns()
         group.send(self.number, signal.SIGCONT)
 
@@ -270,7 +255,7 @@ class Child:
             compiled_long=self._timed_out and self._spent_ns() <= self._limits.timeout_s * 1e9,
             broke_protocol=self._broke_protocol,
             exceeded_bytes=self._memory.exceeded_bytes,
-            shortage=self._memory.shortage(),
+            shortage=shortage(self._memory.kills_before, linux.oom_kills(), self._memory.left_share),
             spawned_ns=self._spawned_ns,
             wall_ns=time.monotonic_ns() - self._spawned_ns,
             stdout=stdout,
@@ -332,7 +317,6 @@ class Listener:
         self._selector.close()
 
     def add(self, child: Child) -> None:
-        """Listen to one more."""
         self._children.append(child)
         for pipe in child.open:
             self._selector.register(pipe, selectors.EVENT_READ, child)

@@ -3,11 +3,11 @@
 Nothing is measured yet, so several may be asked at once.
 """
 
-import dataclasses
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from typing import TypeVar
 
 from kerasbench import backends
@@ -80,9 +80,8 @@ TIMES: dict[type[Request], tuple[float, str]] = {
 
 
 def probe(
-    backend: str, python: str, on_tick: Callable[[], None] = lambda: None, kept: Mapping[str, str] = NOTHING
+    backend: str, python: str, on_tick: Tick = lambda: None, kept: Mapping[str, str] = NOTHING
 ) -> ProbeReport | Failure:
-    """Ask one backend what it is and what it sees."""
     variables = visible_cuda() | backends.get(backend).ALWAYS
     report = _ask(python, ProbeRequest(backend), variables, lambda answer: answer.probe, kept, on_tick)
     return with_chip(report, macos.chip()) if isinstance(report, ProbeReport) and sys.platform == "darwin" else report
@@ -90,14 +89,11 @@ def probe(
 
 def with_chip(report: ProbeReport, chip: str) -> ProbeReport:
     """Return a report of a Mac with its chip's name on the GPU, which frameworks call METAL, or nothing."""
-    named = [
-        dataclasses.replace(device, name=chip or device.name) if device.kind == GPU else device
-        for device in report.devices
-    ]
-    return dataclasses.replace(report, devices=named)
+    devices = [replace(device, name=chip or device.name) if device.kind == GPU else device for device in report.devices]
+    return replace(report, devices=devices)
 
 
-def inventory(python: str, on_tick: Callable[[], None] = lambda: None) -> Inventory | Failure:
+def inventory(python: str, on_tick: Tick = lambda: None) -> Inventory | Failure:
     """Ask an interpreter what is installed there; nothing is imported."""
     return _ask(python, InventoryRequest(), {}, lambda answer: answer.inventory, on_tick=on_tick)
 
@@ -111,14 +107,13 @@ def describe(
 ) -> list[Description] | Failure:
     """Ask what is in each scenario file or model; ``backend`` is for files that use keras at their top."""
     variables = backends.get(backend).ALWAYS if backend else {}
-    request = DescribeRequest(list(files), model_config)
-    return _ask(python, request, variables, lambda answer: answer.descriptions, kept)
+    return _ask(python, DescribeRequest(list(files), model_config), variables, lambda answer: answer.descriptions, kept)
 
 
 def fetch(file: str, workload: str, backend: str, python: str, kept: Mapping[str, str] = NOTHING) -> str | Failure:
     """Have a workload's real rows downloaded and checked; return the data set's title."""
-    request = FetchRequest(file, workload)
-    return _ask(python, request, backends.get(backend).ALWAYS, lambda answer: answer.fetched, kept)
+    variables = backends.get(backend).ALWAYS
+    return _ask(python, FetchRequest(file, workload), variables, lambda answer: answer.fetched, kept)
 
 
 def count(request: CountRequest, python: str, kept: Mapping[str, str] = NOTHING) -> float | Failure:
@@ -134,20 +129,20 @@ def _ask(
     variables: Mapping[str, str],
     wanted: Callable[[Message], Answer | None],
     kept: Mapping[str, str] = NOTHING,
-    on_tick: Callable[[], None] = lambda: None,
+    on_tick: Tick = lambda: None,
 ) -> Answer | Failure:
     """Have a child answer one request; ``wanted`` takes the answer out of its message."""
-    timeout_s, task = TIMES[type(request)]
-    limits = process.Limits(timeout_s, f"the limit of {timeout_s:g} s for {task}", remedy="find out what takes so long")
+    timeout_s, purpose = TIMES[type(request)]
+    limit = f"the limit of {timeout_s:g} s for {purpose}"
+    limits = process.Limits(timeout_s, limit, remedy="find out what takes so long")
     received = Received()
-    line = received.token + b" " + encode_request(request)
     try:
         with scratch_folder() as scratch:
             if isinstance(request, FetchRequest):
                 share_datasets(scratch)
             environment = {**clean(python, kept), **for_scratch(scratch), **variables}
-            child = process.Task(python, environment, line, limits)
-            ended = process.run(child, received.take, on_tick, process.QUICK_POLL_S)
+            task = process.Task(python, environment, received.token + b" " + encode_request(request), limits)
+            ended = process.run(task, received.take, on_tick, process.QUICK_POLL_S)
     except OSError as error:
         return not_started(error, python)
     message = received.answer or Message()

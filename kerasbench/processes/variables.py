@@ -60,14 +60,14 @@ def clean(
 ) -> dict[str, str]:
     """Return the inherited variables that a child of an interpreter needs, and those that a user has passed through."""
     passed_on = PASSED_ON + OF_THIS_INTERPRETER if python == sys.executable else PASSED_ON
-    return {name: value for name, value in inherited.items() if _is_one(name, passed_on)} | dict(kept)
+    return {name: value for name, value in inherited.items() if _matches(name, passed_on)} | dict(kept)
 
 
 def held_back(inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the inherited variables that change figures, and therefore do not reach a child."""
     known = (*CHANGE_FIGURES, *(variable for name in backends.names() for variable in backends.get(name).VARIABLES))
     kept_out = sorted(inherited.keys() - clean(inherited=inherited).keys())
-    return {name: inherited[name] for name in kept_out if _is_one(name, known) and not _is_one(name, HARMLESS)}
+    return {name: inherited[name] for name in kept_out if _matches(name, known) and not _matches(name, HARMLESS)}
 
 
 def kept(names: Sequence[str], inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -102,7 +102,7 @@ def own_names() -> frozenset[str]:
     return frozenset(names)
 
 
-def _is_one(name: str, patterns: Sequence[str]) -> bool:
+def _matches(name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
@@ -132,13 +132,11 @@ def for_scratch(folder: str, caches: str = "") -> dict[str, str]:
 def task_of(
     python: str, request: TrialRequest, limits: Limits, token: bytes, kept: Mapping[str, str], scratch: str
 ) -> Task:
-    """Return what a trial's child is started with. ``kept`` are the variables of the shell that are passed through."""
-    backend = backends.get(request.backend)
-    caches = request.caches or scratch
-    of_backend = backend.ALWAYS | backend.environment(request.device, request.options, caches)
-    memory = KEEPS_MEMORY if request.options.malloc else {}
-    variables = clean(python, kept) | for_scratch(scratch, caches) | of_backend | memory
+    backend, caches = backends.get(request.backend), request.caches or scratch
+    variables = clean(python, kept) | for_scratch(scratch, caches)
+    variables |= backend.ALWAYS | backend.environment(request.device, request.options, caches)
+    if request.options.malloc:
+        variables |= KEEPS_MEMORY
     if request.data == "real":
         share_datasets(scratch)
-    line = token + b" " + encode_request(request)
-    return Task(python, variables, line, limits)
+    return Task(python, variables, token + b" " + encode_request(request), limits)

@@ -29,8 +29,8 @@ from kerasbench.report.words import (
     times,
     with_range,
 )
+from kerasbench.results.merge import Merged
 from kerasbench.results.run import Run
-from kerasbench.results.store import Merged
 from kerasbench.text import blanked, count, printable
 
 SHORT = 12  # characters of a commit

@@ -20,8 +20,8 @@ from kerasbench.report.details import versions_of
 from kerasbench.report.sections import Code, Page, Section, Strong, Words
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import SPELLED, listed, seconds
+from kerasbench.results.merge import Merged
 from kerasbench.results.run import Run
-from kerasbench.results.store import Merged
 from kerasbench.text import blanked, count, whole_gib
 from kerasbench.text import seconds as moment
 

@@ -24,20 +24,9 @@ from kerasbench.report.answer import in_brief, title
 from kerasbench.report.compare import MachineBrief, of_machines
 from kerasbench.report.sections import Chart, Page
 from kerasbench.report.words import names
+from kerasbench.results.merge import Rank, merge, merge_by_machine, rank
 from kerasbench.results.run import INTERRUPTED, Group, Run
-from kerasbench.results.store import (
-    JOURNAL,
-    Rank,
-    Store,
-    Tell,
-    load,
-    merge,
-    merge_by_machine,
-    rank,
-    records,
-    refuse_damaged,
-    tables_file,
-)
+from kerasbench.results.store import JOURNAL, Store, Tell, load, records, refuse_damaged, tables_file
 from kerasbench.text import MADE, NOTHING, blanked, label
 
 INDEX = "README.md"

@@ -63,30 +63,24 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 @cache
 def measuring_code(column: Column, package: Path = PACKAGE) -> str:
     """Return the hash of the code that measures a column: the same wherever it is installed, whatever else changes."""
-    used = [option for option in OPTIONS if getattr(column.options, option)]
-    return _hash(_named(column.backend, used), package)
+    return _hash([column.backend], [option for option in OPTIONS if getattr(column.options, option)], package)
 
 
 @cache
 def all_measuring_code(package: Path = PACKAGE) -> str:
     """Return the hash of the code that measures any column: machines that have it alike measure each column alike."""
-    backends = [file.stem for file in (package / BACKEND).parent.glob("*.py")]
-    return _hash({name for backend in backends for name in _named(backend, OPTIONS)}, package)
+    return _hash([file.stem for file in (package / BACKEND).parent.glob("*.py")], OPTIONS, package)
 
 
-def _named(backend: str, options: Collection[str]) -> set[str]:
-    of_options = [name for option in options for name in OPTIONS[option]]
-    return {name.format(backend=backend) for name in (*EVERY_COLUMN, BACKEND, *of_options)}
-
-
-def _hash(names: Collection[str], package: Path) -> str:
-    files = _files_of(package)
-    present = sorted(files.keys() & names)  # a result file may name a backend that is not there
-    return hashlib.sha256("".join(f"{name}\0{files[name]}\0" for name in present).encode()).hexdigest()[:LENGTH]
+def _hash(backends: Collection[str], options: Collection[str], package: Path) -> str:
+    used = (*EVERY_COLUMN, BACKEND, *(name for option in options for name in OPTIONS[option]))
+    names = {name.format(backend=backend) for backend in backends for name in used}
+    hashes = _hash_of_each_file(package)
+    present = sorted(hashes.keys() & names)  # a result file may name a backend that is not there
+    return hashlib.sha256("".join(f"{name}\0{hashes[name]}\0" for name in present).encode()).hexdigest()[:LENGTH]
 
 
 @cache
-def _files_of(package: Path) -> dict[str, str]:
-    """Return the hash of each file."""
+def _hash_of_each_file(package: Path) -> dict[str, str]:
     contents = {file.relative_to(package).as_posix(): file.read_bytes() for file in package.rglob("*.py")}
     return {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}

@@ -38,7 +38,6 @@ def steady_epoch_ns(measurement: Measurement) -> float | None:
 
 
 def leaves_out(measurement: Measurement, stage: str) -> bool:
-    """Tell whether a trial left out a stage because its steps were too slow."""
     return measurement.sizes is not None and stage in measurement.sizes.left_out
 
 

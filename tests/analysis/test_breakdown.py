@@ -11,8 +11,8 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.protocol.columns import Column, Device, Options
 from kerasbench.protocol.measurement import Measurement, Slice, Slices
 from kerasbench.report.explanation import sentences
+from kerasbench.results.merge import merge
 from kerasbench.results.run import Counted, Trial
-from kerasbench.results.store import merge
 from tests import made
 from tests.made import with_parts
 from tests.records import rivals

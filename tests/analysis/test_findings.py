@@ -13,8 +13,8 @@ from kerasbench.plan import catalog
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.protocol.measurement import Compiler
 from kerasbench.report import answer, charts, html, markdown, page
+from kerasbench.results.merge import merge
 from kerasbench.results.run import RaceConfig, SoakConfig
-from kerasbench.results.store import merge
 from tests import made
 from tests.records import CROSSING, swept
 from tests.report.table import brief

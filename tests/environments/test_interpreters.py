@@ -25,11 +25,6 @@ def environment(tmp_path: Path) -> Path:
     return folder.parent
 
 
-def test_a_backend_that_nobody_named_has_this_interpreter(tmp_path: Path) -> None:
-    found = find([], KNOWN, tmp_path)
-    assert (found.of(TORCH), found.source(TORCH)) == (sys.executable, "")
-
-
 @pytest.mark.parametrize(
     ("file", "text"),
     [
@@ -44,11 +39,11 @@ def test_a_file_names_interpreters_by_paths_of_its_own_folder(
     (tmp_path / file).write_text(text)
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)
-    found = find([], KNOWN, below)
-    assert found.of(TORCH) == str(environment / "bin" / "python")  # the link itself: it is what makes the environment
-    assert found.source(TORCH) == str(tmp_path / file)
-    assert found.of(JAX) == sys.executable
-    found.require(map(Environment, KNOWN))
+    named = find([], KNOWN, below)
+    assert named.of(TORCH) == str(environment / "bin" / "python")  # the link itself: it is what makes the environment
+    assert named.source(TORCH) == str(tmp_path / file)
+    assert (named.of(JAX), named.source(JAX)) == (sys.executable, "")
+    named.require(map(Environment, KNOWN))
 
 
 @pytest.mark.parametrize("begins", ["pyproject.toml", ".git"])
@@ -70,22 +65,23 @@ def test_what_is_above_the_project_is_not_looked_at_but_the_home_folder_is(
 def test_a_file_that_others_own_or_may_change_is_passed_over_and_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    own = tmp_path / "kerasbench.toml"
-    own.write_text('[python]\njax = "/somebody/python"\n')
-    own.chmod(0o666)
+    file = tmp_path / "kerasbench.toml"
+    file.write_text('[python]\njax = "/somebody/python"\n')
+    file.chmod(0o666)
     assert find([], KNOWN, tmp_path).of(JAX) == sys.executable
     assert "everybody may change it" in capsys.readouterr().err
-    own.chmod(0o644)
+    file.chmod(0o644)
     assert find([], KNOWN, tmp_path).of(JAX) == "/somebody/python"
-    owner = own.stat().st_uid
+    owner = file.stat().st_uid
     monkeypatch.setattr("os.getuid", lambda: owner + 1)
     if owner == 0:
-        os.chown(own, 12345, -1)
+        os.chown(file, 12345, -1)
     assert find([], KNOWN, tmp_path).of(JAX) == sys.executable
     assert "another user's" in capsys.readouterr().err
-    own.unlink()
+
+
+def test_a_project_s_file_that_is_a_template_is_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "pyproject.toml").write_text("[{{cookiecutter.name}}]\n")
-    monkeypatch.undo()
     assert find([], KNOWN, tmp_path).of(JAX) == sys.executable
     assert "not TOML" in capsys.readouterr().err
 
@@ -122,26 +118,6 @@ def test_another_user_s_link_to_a_file_of_one_s_own_is_passed_over(
     os.chown(link, 12345, -1, follow_symlinks=False)
     assert find([], KNOWN, tmp_path).of(JAX) == sys.executable
     assert "another user's" in capsys.readouterr().err
-
-
-def test_the_home_folder_is_looked_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(Path, "home", lambda: tmp_path)
-    file = tmp_path / "kerasbench.toml"
-    file.write_text("[python]\n")
-    file.chmod(0o666)
-    below = tmp_path / "below"
-    below.mkdir()
-    assert find([], KNOWN, below).of(JAX) == sys.executable
-    assert capsys.readouterr().err.count("ignored") == 1
-
-
-def test_the_command_line_goes_before_the_file_backend_by_backend(tmp_path: Path) -> None:
-    (tmp_path / "kerasbench.toml").write_text('[python]\njax = "/file/python"\ntorch = "/file/python"\n')
-    found = find(["jax=/option/python"], KNOWN, tmp_path)
-    assert (found.of(JAX), found.source(JAX)) == ("/option/python", "--python")
-    assert found.of(TORCH) == "/file/python"
 
 
 def test_a_name_without_a_folder_is_found_as_a_shell_finds_it(tmp_path: Path) -> None:
@@ -189,50 +165,40 @@ def test_a_file_that_means_nothing_is_refused_by_its_name(tmp_path: Path, text: 
 
 def test_an_interpreter_that_is_not_there_is_refused_where_it_is_needed() -> None:
     old = Environment("torch", "old")
-    found = Interpreters(dict.fromkeys((TORCH, old), "/no/such/python"), dict.fromkeys((TORCH, old), "--python"))
-    found.require([JAX])
+    named = Interpreters(dict.fromkeys((TORCH, old), "/no/such/python"), dict.fromkeys((TORCH, old), "--python"))
+    named.require([JAX])
     with pytest.raises(UsageError, match=r"--python: no interpreter of torch at /no/such/python; .* env create"):
-        found.require([TORCH])
+        named.require([TORCH])
     with pytest.raises(UsageError, match=r"no interpreter of torch@old at .* env create --backend torch --name old$"):
-        found.require([old])
+        named.require([old])
 
 
 def test_an_environment_that_is_there_and_does_not_work_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environment: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    own = tmp_path / ".venvs" / "jax" / "bin" / "python"
-    own.parent.mkdir(parents=True)
-    with pytest.raises(UsageError, match=r"env create --backend jax --force$"):
-        Interpreters({JAX: str(own)}, {JAX: "--python"}).require([JAX])
+    (environment / "bin" / "python").unlink()
+    with pytest.raises(UsageError, match=r"env create --backend torch --force$"):
+        Interpreters({TORCH: str(environment / "bin" / "python")}, {TORCH: "--python"}).require([TORCH])
 
 
 def test_a_backend_has_a_column_for_each_of_its_interpreters(tmp_path: Path) -> None:
     file = tmp_path / "kerasbench.toml"
     file.write_text('[python]\ntorch = "/torch/python"\n"torch@old" = "/old/python"\n"jax@old" = "/jax/python"\n')
-    found = find(["torch@new=/new/python", "torch@old=/other/python"], KNOWN, tmp_path)
-    assert list(map(str, found.environments(KNOWN))) == ["jax@old", "tensorflow", "torch", "torch@old", "torch@new"]
-    assert found.labels() == ["old", "new"]
-    interpreters = [found.of(Environment("torch", label)) for label in ("", "old", "new")]
+    named = find(["torch@new=/new/python", "torch@old=/other/python"], KNOWN, tmp_path)  # which go before the file
+    assert list(map(str, named.environments(KNOWN))) == ["jax@old", "tensorflow", "torch", "torch@old", "torch@new"]
+    assert named.labels() == ["old", "new"]
+    interpreters = [named.of(Environment("torch", label)) for label in ("", "old", "new")]
     assert interpreters == ["/torch/python", "/other/python", "/new/python"]
-    assert [found.source(Environment(name, "old")) for name in ("torch", "jax")] == ["--python", str(file)]
+    assert [named.source(Environment(name, "old")) for name in ("torch", "jax")] == ["--python", str(file)]
     assert Interpreters().environments(["jax"]) == [JAX]
 
 
-@pytest.mark.parametrize(
-    ("file", "text"),
-    [
-        (
-            "kerasbench.toml",
-            'results = "bench"\nbudget = "10m"\nbackend = ["jax", "torch"]\n[python]\njax = "/x/python"\n',
-        ),
-        ("pyproject.toml", '[tool.kerasbench]\nresults = "bench"\nbudget = "10m"\nbackend = ["jax", "torch"]\n'),
-    ],
-)
+@pytest.mark.parametrize(("file", "head"), [("kerasbench.toml", ""), ("pyproject.toml", "[tool.kerasbench]\n")])
 def test_a_file_has_defaults_of_options_that_start_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, text: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, head: str
 ) -> None:
-    (tmp_path / file).write_text(text)
+    (tmp_path / file).write_text(f'{head}results = "bench"\nbudget = "10m"\nbackend = ["jax", "torch"]\n')
     below = tmp_path / "a"
     below.mkdir()
     monkeypatch.chdir(below)
@@ -241,8 +207,9 @@ def test_a_file_has_defaults_of_options_that_start_nothing(
 
 
 def test_no_file_no_default_and_a_file_that_is_passed_over_is_named_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)  # which is looked at once, too
     assert defaults(tmp_path) == {}
     file = tmp_path / "kerasbench.toml"
     file.write_text('results = "bench"\n')

@@ -20,10 +20,10 @@ def recorded(name: str) -> str:
     return (RECORDED / name).read_text("utf-8")
 
 
-def grouped(root: Path, own: str, files: dict[str, str]) -> Path:
-    """Write these files of control groups, and what /proc says of the process' ``own``."""
+def grouped(root: Path, group: str, files: dict[str, str]) -> Path:
+    """Write these files of control groups, and what /proc says of the process' ``group``."""
     tree(root / CGROUPS, files)
-    return tree(root, {linux.OWN_CGROUP: own})
+    return tree(root, {linux.OWN_CGROUP: group})
 
 
 def tree(root: Path, files: dict[str, str]) -> Path:
@@ -39,7 +39,6 @@ def tree(root: Path, files: dict[str, str]) -> Path:
     [(X86, "Intel(R) Core(TM) i7-9700K CPU @ 3.60GHz"), (ARM, "Raspberry Pi 4 Model B Rev 1.4"), ("", ""), ("x", "")],
 )
 def test_the_chip_s_name(tmp_path: Path, cpuinfo: str, name: str) -> None:
-    assert linux.chip(tmp_path) == ""
     assert linux.chip(tree(tmp_path, {"proc/cpuinfo": cpuinfo})) == name
 
 
@@ -56,15 +55,12 @@ def test_throttling_is_summed_over_cores(tmp_path: Path) -> None:
     assert linux.throttle_count(root) == 7
 
 
-@pytest.mark.parametrize("folder", ["", "missing"])
-def test_a_machine_that_does_not_tell(tmp_path: Path, folder: str) -> None:
-    root = tmp_path / folder
-    assert linux.governors(root) == []
-    assert linux.throttle_count(root) is None
-    assert linux.on_battery(root) is None
-    assert linux.quota_cores(root) is None
-    assert linux.quota_throttled(root) is None
-    assert linux.display_makers(root) == []
+def test_a_machine_that_does_not_tell(tmp_path: Path) -> None:
+    unknown = (linux.throttle_count, linux.on_battery, linux.quota_cores, linux.quota_throttled, linux.memory_left)
+    assert [reader(tmp_path) for reader in unknown] == [None] * 5
+    assert (linux.chip(tmp_path), linux.machine_id(tmp_path), linux.is_contained(tmp_path)) == ("", "", False)
+    assert (linux.governors(tmp_path), linux.display_makers(tmp_path), linux.cores_by_kind(tmp_path)) == ([], [], {})
+    assert linux.oom_kills(tmp_path) == linux.Kills(None, None)
 
 
 @pytest.mark.parametrize(
@@ -84,22 +80,22 @@ def test_who_feeds_the_machine(tmp_path: Path, supplies: list[dict[str, str]], b
     assert linux.on_battery(tmp_path) is battery
 
 
-def test_cpu_max() -> None:
-    assert linux.parse_cpu_max("150000 100000\n") == 1.5
-    assert [linux.parse_cpu_max(text) for text in ("max 100000\n", "100000 0", "", "²00 100")] == [None] * 4
+@pytest.mark.parametrize(
+    ("text", "cores"), [("150000 100000\n", 1.5), *((text, None) for text in ("max 100000", "9 0", "", "²00 100"))]
+)
+def test_a_quota_is_a_share_of_a_period(tmp_path: Path, text: str, cores: float | None) -> None:
+    assert linux.quota_cores(grouped(tmp_path, "rubbish\n0::/a:b\n", {"a:b/cpu.max": text})) == cores
 
 
-def test_lines_that_are_no_name_and_number_are_left_out() -> None:
-    assert linux.parse_pairs("nr_periods\nnr_throttled many\nnr_bursts 1 2\nburst_time 5\n") == {"burst_time": 5}
+@pytest.mark.parametrize("text", ["nr_throttled\n", "nr_throttled many\n", "nr_throttled 1 2\n"])
+def test_a_line_that_is_no_name_and_number_is_left_out(tmp_path: Path, text: str) -> None:
+    assert linux.quota_throttled(grouped(tmp_path, "0::/\n", {"cpu.stat": text})) is None
 
 
-def test_own_control_groups() -> None:
-    podman = "/user.slice/user-1000.slice/user@1000.service/user.slice/podman-6696.scope"
-    assert linux.parse_cgroup(recorded("cgroup_v2.txt")) == {"": podman}
-    v1 = linux.parse_cgroup(recorded("cgroup_v1.txt"))
-    assert v1["cpu"] == v1["cpuacct"] == "/user.slice/user-0.slice/session-1.scope"
-    assert v1[""] == "/"
-    assert linux.parse_cgroup("0::/a:b\nrubbish\n") == {"": "/a:b"}
+def test_the_group_of_a_container_without_root(tmp_path: Path) -> None:
+    podman = "user.slice/user-1000.slice/user@1000.service/user.slice/podman-6696.scope"
+    root = grouped(tmp_path, recorded("cgroup_v2.txt"), {f"{podman}/cpu.max": "50000 100000\n"})
+    assert linux.quota_cores(root) == 0.5
 
 
 def test_the_smallest_quota_on_the_way_up(tmp_path: Path) -> None:
@@ -116,15 +112,13 @@ def test_the_smallest_quota_on_the_way_up(tmp_path: Path) -> None:
             "other.slice/cpu.max": "1000 100000\n",
         },
     )
-    assert linux.quota_cores(root) == 1.5
-    assert linux.quota_throttled(root) == 6
+    assert (linux.quota_cores(root), linux.quota_throttled(root)) == (1.5, 6)
 
 
 @pytest.mark.parametrize("cgroup", ["0::/\n", "0::/../../kubepods/pod\n", "0::/not/mounted/here\n"])
 def test_a_container_sees_its_quota_at_the_root(tmp_path: Path, cgroup: str) -> None:
     root = grouped(tmp_path, cgroup, {"cpu.max": "200000 100000\n", "cpu.stat": recorded("cpu_stat_v2.txt")})
-    assert linux.quota_cores(root) == 2
-    assert linux.quota_throttled(root) == 3
+    assert (linux.quota_cores(root), linux.quota_throttled(root)) == (2, 3)
 
 
 def test_version_1_through_a_link(tmp_path: Path) -> None:
@@ -134,14 +128,10 @@ def test_version_1_through_a_link(tmp_path: Path) -> None:
     files = {f"{group}/{name}": text for name, text in files.items()} | top
     root = grouped(tmp_path, recorded("cgroup_v1.txt"), files)
     (root / CGROUPS / "cpu").symlink_to("cpu,cpuacct")
+    assert (linux.quota_cores(root), linux.quota_throttled(root)) == (0.5, 675)
+    (root / CGROUPS / "cpu").unlink()
+    (root / CGROUPS / "cpu").symlink_to("cpu")  # to itself
     assert linux.quota_cores(root) == 0.5
-    assert linux.quota_throttled(root) == 675
-
-
-def test_a_link_to_itself_is_no_quota(tmp_path: Path) -> None:
-    root = grouped(tmp_path, "", {"a": ""})
-    (root / CGROUPS / "cpu").symlink_to("cpu")
-    assert linux.quota_cores(root) is None
 
 
 def test_kills_are_summed_along_the_way_up_of_the_process_control_groups(tmp_path: Path) -> None:
@@ -154,7 +144,6 @@ def test_kills_are_summed_along_the_way_up_of_the_process_control_groups(tmp_pat
     root = grouped(tmp_path, "9:memory:/a/b\n3:cpu:/elsewhere\n0::/c\n", files)
     tree(root, {"proc/vmstat": recorded("vmstat.txt").replace("oom_kill 0", "oom_kill 7")})
     assert linux.oom_kills(root) == linux.Kills(group=3, machine=7)
-    assert linux.oom_kills(tmp_path / "no") == linux.Kills(None, None)
 
 
 @pytest.mark.parametrize(
@@ -186,23 +175,19 @@ def test_the_least_that_a_control_group_on_the_way_up_leaves_of_memory(tmp_path:
     assert linux.memory_left(root) == 450
     tree(root, {f"{CGROUPS}/c/memory.current": "1200\n"})
     assert linux.memory_left(root) == 0
-    assert linux.memory_left(tmp_path / "no") is None
 
 
-def test_the_system_s_own_identifier(tmp_path: Path) -> None:
-    assert linux.machine_id(tmp_path) == ""
-    tree(tmp_path, {"etc/machine-id": "uninitialized\n"})  # of an image that has never been started
-    assert linux.machine_id(tmp_path) == ""
-    tree(tmp_path, {"etc/machine-id": "0123456789abcdef" * 2 + "\n"})
-    assert linux.machine_id(tmp_path) == "0123456789abcdef" * 2
+@pytest.mark.parametrize(
+    ("text", "identifier"),
+    [("uninitialized\n", ""), ("0123456789abcdef" * 2 + "\n", "0123456789abcdef" * 2)],  # of a new image
+)
+def test_the_system_s_own_identifier(tmp_path: Path, text: str, identifier: str) -> None:
+    assert linux.machine_id(tree(tmp_path, {"etc/machine-id": text})) == identifier
 
 
 @pytest.mark.parametrize("mark", linux.CONTAINER_MARKS)
 def test_a_container_is_known_by_what_its_engine_puts_into_it(tmp_path: Path, mark: str) -> None:
-    assert not linux.is_contained(tmp_path)
-    (tmp_path / mark).parent.mkdir(parents=True, exist_ok=True)
-    (tmp_path / mark).touch()
-    assert linux.is_contained(tmp_path)
+    assert linux.is_contained(tree(tmp_path, {mark: ""}))
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_where_one_counter_is_read_a_slice_is_judged_by_itself(
 
 
 def test_what_one_counter_cannot_show_in_a_short_slice_a_sum_of_slices_does() -> None:
-    others_ms = [8.0] * 8  # of slices of 50 ms: 0.16 of a processor
+    others_ms = [8.0] * 8  # of slices of 50 ms: 0.16 of a core
     assert disturbed([column(*others_ms, ns=50 * MS)], LoadLimit()) == [list(range(8))]
     assert disturbed([column(*others_ms[:2], ns=50 * MS)], LoadLimit()) == [[]]
 
@@ -98,6 +98,8 @@ def test_what_a_column_on_a_gpu_tolerates_hides_nothing_from_those_on_the_cpu() 
 def test_a_system_that_tells_nothing_marks_nothing_and_a_card_s_mark_stays() -> None:
     silent = [Slice(1, 100 * MS, cycle, disturbed=cycle == 1) for cycle in range(3)]
     assert disturbed([silent, column(50, 0, 0)], LoadLimit()) == [[1], [0]]
+    measurement = measured(column(0, 0), [column(0, 0)] * 3)
+    assert load.marked({0: measurement}, [LoadLimit()]) == {0: measurement}
 
 
 def counted(rng: np.random.Generator, processors: int, ns: int, others: float, blocks: int = 1) -> list[Slice]:
@@ -116,7 +118,7 @@ def in_blocks(slices: list[Slice]) -> list[list[list[Slice]]]:
     return [columns[start : start + COLUMNS] for start in range(0, len(columns), COLUMNS)]
 
 
-@pytest.mark.parametrize("processors", [4, 8, 16, 32, 64, 128])
+@pytest.mark.parametrize("processors", [4, 16, 128])
 @pytest.mark.parametrize("ns", [50 * MS, 100 * MS])
 def test_rounding_alone_marks_less_than_one_cycle_in_a_hundred(processors: int, ns: int) -> None:
     rng, limit = np.random.default_rng(processors), LoadLimit(counters=processors)
@@ -129,10 +131,8 @@ def test_rounding_alone_marks_less_than_one_cycle_in_a_hundred(processors: int, 
 def test_half_a_core_is_found_within_a_cycle_or_a_block(processors: int, cycles: int) -> None:
     rng, limit = np.random.default_rng(processors), LoadLimit(counters=processors)
     blocks = in_blocks(counted(rng, processors, 100 * MS, 0.5, 60))
-    marked = [
-        len(set().union(*disturbed([of_column[:cycles] for of_column in block], limit))) / cycles for block in blocks
-    ]
-    assert np.mean(marked) > 0.9
+    cut = [[of_column[:cycles] for of_column in block] for block in blocks]
+    assert np.mean([len(set().union(*disturbed(block, limit))) / cycles for block in cut]) > 0.9
 
 
 @pytest.mark.parametrize(
@@ -185,8 +185,3 @@ def test_stages_are_judged_apart_also_where_a_column_has_not_all() -> None:
     marked = load.marked({0: whole, 1: dataclasses.replace(whole, prediction=[batch])}, [LoadLimit(counters=8)] * 2)
     assert [latency.slices.disturbed for latency in marked[0].prediction] == [None, [True] * 3]
     assert [latency.slices.disturbed for latency in marked[1].prediction] == [[True] * 3]
-
-
-def test_a_measurement_of_which_nothing_is_marked_stays_as_it_is() -> None:
-    measurement = measured(column(0, 0), [column(0, 0)] * 3)
-    assert load.marked({0: measurement}, [LoadLimit()]) == {0: measurement}

@@ -21,29 +21,22 @@ def linux_box(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 def test_this_machine_has_a_fingerprint_without_its_names(linux_box: pytest.MonkeyPatch) -> None:
-    found = fingerprint()
-    assert found.chip
-    assert found.cores >= 1
-    assert len(found.identifier) == 12
-    assert "secret" not in repr(found) and "0123456789abcdef" not in repr(found)
+    machine = fingerprint()
+    assert machine.chip and machine.cores >= 1 and len(machine.identifier) == 12
+    assert "secret" not in repr(machine) and "0123456789abcdef" not in repr(machine)
 
 
-def test_another_host_name_makes_no_other_machine(linux_box: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_contained", [False, True])
+def test_another_host_name_makes_no_other_machine_and_another_identifier_does_but_in_a_container(
+    linux_box: pytest.MonkeyPatch, is_contained: bool
+) -> None:
+    linux_box.setattr(linux, "is_contained", lambda: is_contained)
     before = fingerprint()
     linux_box.setattr("platform.node", lambda: "dhcp-17")
-    after = fingerprint()
-    assert before.identity == after.identity
-    linux_box.setattr(linux, "machine_id", lambda: "f" * 32)
-    assert after.identity != fingerprint().identity
-
-
-def test_a_container_is_known_by_its_parts_at_each_start(linux_box: pytest.MonkeyPatch) -> None:
-    linux_box.setattr(linux, "is_contained", lambda: True)  # its image may have an identifier, which others have too
-    one = fingerprint()
-    linux_box.setattr("platform.node", lambda: "3f2a1c")
-    other = fingerprint()
-    assert one.identifier == ""
-    assert one == other
+    assert before.identity == fingerprint().identity
+    linux_box.setattr(linux, "machine_id", lambda: "f" * 32)  # of an image, which other containers have too
+    assert (before.identity == fingerprint().identity) is is_contained
+    assert bool(before.identifier) is not is_contained
 
 
 def test_a_user_says_which_machine_it_is(linux_box: pytest.MonkeyPatch) -> None:
@@ -61,15 +54,14 @@ def test_a_user_says_which_machine_it_is(linux_box: pytest.MonkeyPatch) -> None:
 
 def test_cards_tell_nodes_of_equal_parts_apart(linux_box: pytest.MonkeyPatch) -> None:
     linux_box.setattr(linux, "is_contained", lambda: True)
-    found = []
+    nodes = []
     for uuid in ("GPU-8f2a1c3d-1", "GPU-99999999-2", ""):
         card = nvidia.Card("NVIDIA H200", "570.1", uuid)
         linux_box.setattr(nvidia, "cards", lambda card=card: [card])
-        found.append(fingerprint())
-    one, other, silent = found
-    assert one.identity not in (other.identity, silent.identity)
-    assert one.title.endswith("GiB, NVIDIA H200, GPU-8f2a1c3d, machine without an identifier")
-    assert (one.gpus, one.driver) == (["NVIDIA H200"], "570.1")
+        nodes.append(fingerprint())
+    assert len({node.identity for node in nodes}) == 3
+    assert nodes[0].title.endswith("GiB, NVIDIA H200, GPU-8f2a1c3d, machine without an identifier")
+    assert (nodes[0].gpus, nodes[0].driver) == (["NVIDIA H200"], "570.1")
 
 
 @pytest.mark.parametrize(
@@ -91,12 +83,10 @@ def test_what_makes_a_machine_another_one(change: dict[str, Any], same: bool) ->
 def test_a_mac_s_gpu(gpu: str, gpus: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "darwin")
     monkeypatch.setattr(macos, "gpu", lambda: gpu)
-    found = fingerprint()
-    assert (found.gpus, found.driver) == (gpus, "")
+    assert (fingerprint().gpus, fingerprint().driver) == (gpus, "")
 
 
 def test_intel_s_kinds_of_cores(tmp_path: Path) -> None:
-    assert linux.cores_by_kind(tmp_path) == {}
     for folder, ranges in (("cpu_core", "0-15\n"), ("cpu_atom", "16-23,30\n")):
         (tmp_path / "sys/devices" / folder).mkdir(parents=True)
         (tmp_path / "sys/devices" / folder / "cpus").write_text(ranges)

@@ -3,7 +3,6 @@ import inspect
 import re
 import sys
 import threading
-import types
 from collections.abc import Callable
 
 import pytest
@@ -12,15 +11,16 @@ from kerasbench.host import nvidia
 from kerasbench.host.nvidia import Card, Sample
 from tests.nvml import ONE, SLICE, TWO, FakeCard, Nvml
 
-Install = Callable[[Nvml | None], Nvml | None]
+Install = Callable[..., Nvml]
 
 
 @pytest.fixture
 def install(monkeypatch: pytest.MonkeyPatch) -> Install:
-    """Put a pynvml in the place of what is installed, or none, and have it sampled without a pause."""
+    """Put a pynvml with these cards in the place of what is installed, and have it sampled without a pause."""
     monkeypatch.setattr(nvidia, "INTERVAL_S", 0.001)
 
-    def put(nvml: Nvml | None) -> Nvml | None:
+    def put(*cards: FakeCard, old: bool = False) -> Nvml:
+        nvml = Nvml(cards, "570.1", old)
         monkeypatch.setitem(sys.modules, "pynvml", nvml)
         return nvml
 
@@ -28,21 +28,22 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Install:
 
 
 def test_cards_and_their_driver(install: Install) -> None:
-    nvml = Nvml([FakeCard(ONE, "NVIDIA GeForce RTX 3060"), FakeCard(TWO)], "570.1")
-    install(nvml)
+    nvml = install(FakeCard(ONE, "NVIDIA GeForce RTX 3060"), FakeCard(TWO))
     assert nvidia.cards() == [Card("NVIDIA GeForce RTX 3060", "570.1", ONE), Card("NVIDIA H200", "570.1", TWO)]
     assert nvml.opened == 0
 
 
 @pytest.mark.parametrize("nvml", [None, Nvml(driver=None), Nvml(), Nvml([FakeCard(name=None)])])
-def test_no_cards_without_the_package_or_a_driver_that_lists_one(nvml: Nvml | None, install: Install) -> None:
-    install(nvml)
+def test_no_cards_without_the_package_or_a_driver_that_lists_one(
+    nvml: Nvml | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
     assert nvidia.cards() == []
 
 
 def test_a_card_that_is_denied_is_none_of_ours(install: Install) -> None:
     """NVML counts what a control group denies, and CUDA does not: card 0 of a job may be the machine's second."""
-    install(Nvml([FakeCard(ONE, denied=True), FakeCard(TWO)]))
+    install(FakeCard(ONE, denied=True), FakeCard(TWO))
     assert [card.uuid for card in nvidia.cards()] == [TWO]
     with nvidia.watch("0") as watched:
         assert watched.uuid == TWO
@@ -52,15 +53,14 @@ def test_a_card_that_is_denied_is_none_of_ours(install: Install) -> None:
     ("package", "driver", "missing"), [(True, True, False), (False, True, True), (False, False, False)]
 )
 def test_the_package_is_missed_where_there_is_a_driver(
-    package: bool, driver: bool, missing: bool, install: Install, monkeypatch: pytest.MonkeyPatch
+    package: bool, driver: bool, missing: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def load(name: str) -> object:
+    def load(name: str) -> None:
         assert name == "libnvidia-ml.so.1"
         if not driver:
             raise OSError(f"{name}: cannot open shared object file")
-        return types.SimpleNamespace()
 
-    install(Nvml() if package else None)
+    monkeypatch.setitem(sys.modules, "pynvml", Nvml() if package else None)
     monkeypatch.setattr(ctypes, "CDLL", load)
     assert nvidia.package_missing() is missing
 
@@ -87,16 +87,14 @@ def test_a_card_is_meant_by_its_number_or_by_the_beginning_of_its_uuid() -> None
 def test_a_sample(
     reading: tuple[int | None, int | None, int | None], sample: Sample, old: bool, install: Install
 ) -> None:
-    nvml = Nvml([FakeCard(readings=[reading])], old=old)
-    install(nvml)
+    nvml = install(FakeCard(readings=[reading]), old=old)
     with nvidia.watch("0") as watched:
         nvml.wait_for(1)
     assert watched.samples[0] == sample
 
 
 def test_samples_come_in_one_after_the_other_while_a_trial_runs_and_no_longer(install: Install) -> None:
-    nvml = Nvml([FakeCard(readings=[(2000 + number, 0, 60) for number in range(4)])])
-    install(nvml)
+    nvml = install(FakeCard(readings=[(2000 + number, 0, 60) for number in range(4)]))
     before = threading.active_count()
     with nvidia.watch("0") as watched:
         nvml.wait_for(4)
@@ -105,8 +103,7 @@ def test_samples_come_in_one_after_the_other_while_a_trial_runs_and_no_longer(in
 
 
 def test_a_trial_that_is_interrupted_leaves_neither_thread_nor_session(install: Install) -> None:
-    nvml = Nvml([FakeCard()])
-    install(nvml)
+    nvml = install(FakeCard())
     before = threading.active_count()
     with pytest.raises(KeyboardInterrupt), nvidia.watch("0"):
         raise KeyboardInterrupt
@@ -114,8 +111,7 @@ def test_a_trial_that_is_interrupted_leaves_neither_thread_nor_session(install: 
 
 
 def test_a_card_that_tells_nothing_has_no_samples(install: Install) -> None:
-    nvml = Nvml([FakeCard(readings=[(None, None, None)], processes=None)])
-    install(nvml)
+    nvml = install(FakeCard(readings=[(None, None, None)], processes=None))
     with nvidia.watch("0") as watched:
         nvml.wait_for(2)
     assert (watched.samples, watched.neighbours, watched.uuid) == ([], [], ONE)
@@ -124,33 +120,35 @@ def test_a_card_that_tells_nothing_has_no_samples(install: Install) -> None:
 @pytest.mark.parametrize(
     ("nvml", "name"), [(None, "0"), (Nvml(driver=None), "0"), (Nvml([FakeCard()]), "1"), (Nvml([FakeCard()]), SLICE)]
 )
-def test_nothing_is_known_of_what_is_not_there(nvml: Nvml | None, name: str, install: Install) -> None:
-    install(nvml)
+def test_nothing_is_known_of_what_is_not_there(nvml: Nvml | None, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
     with nvidia.watch(name) as watched:
         assert watched == nvidia.Watched()
+    asked = (nvidia.processes(name), nvidia.free_bytes(name), nvidia.uuid(name), nvidia.is_exclusive(name))
+    assert asked == (None, None, "", False)
 
 
 def test_no_thread_to_be_had_is_no_end_of_the_run(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    install(Nvml([FakeCard(processes=[7])]))
+    install(FakeCard(processes=[7]))
     monkeypatch.setattr(threading.Thread, "start", refuse)
     with nvidia.watch("0") as watched:
         pass
     assert (watched.samples, watched.neighbours) == ([], [7])
 
 
-def test_processes_are_asked_of_one_gpu(install: Install) -> None:
-    install(Nvml([FakeCard(ONE, processes=[1]), FakeCard(TWO, processes=[20037, 20038])]))
+def test_what_is_known_of_a_card_is_that_of_the_one_that_is_named(install: Install) -> None:
+    first = FakeCard(ONE, processes=[7], drawing=[9, 7], free_bytes=7, mode=nvidia.EXCLUSIVE_PROCESS)
+    nvml = install(first, FakeCard(TWO, processes=[20037, 20038], drawing=None))
     with nvidia.watch("1") as watched:
         assert (watched.uuid, watched.neighbours) == (TWO, [20037, 20038])
-
-
-def test_the_processes_on_a_card_are_those_that_compute_and_those_that_draw(install: Install) -> None:
-    install(Nvml([FakeCard(ONE, processes=[7], drawing=[9, 7]), FakeCard(TWO, drawing=None)]))
-    assert [nvidia.processes(name) for name in ("0", "1", "2")] == [[7, 9], None, None]
-    assert [nvidia.uuid(name) for name in ("0", TWO, "2")] == [ONE, TWO, ""]
+    assert [nvidia.processes(name) for name in ("0", "1")] == [[7, 9], None]  # those that compute and those that draw
+    assert [nvidia.uuid(name) for name in ("0", TWO)] == [ONE, TWO]
+    assert [nvidia.free_bytes(name) for name in ("0", "1")] == [7, None]
+    assert [nvidia.is_exclusive(name) for name in ("0", "1")] == [True, False]
+    assert nvml.opened == 0
 
 
 def sliced() -> list[FakeCard]:
@@ -160,8 +158,7 @@ def sliced() -> list[FakeCard]:
 
 
 def test_a_slice_has_its_own_uuid_and_processes_and_the_clock_of_its_card(install: Install) -> None:
-    nvml = Nvml(sliced())
-    install(nvml)
+    nvml = install(*sliced())
     with nvidia.watch(SLICE) as watched:
         nvml.wait_for(1)
     assert (watched.uuid, watched.neighbours, watched.samples[0]) == (SLICE, [2], Sample(1980, [], 60))
@@ -169,19 +166,17 @@ def test_a_slice_has_its_own_uuid_and_processes_and_the_clock_of_its_card(instal
 
 @pytest.mark.parametrize("name", ["0", "1", ONE])
 def test_which_slice_cuda_takes_is_not_guessed(name: str, install: Install) -> None:
-    nvml = Nvml(sliced())
-    install(nvml)
+    nvml = install(*sliced())
     with nvidia.watch(name) as watched:
         nvml.wait_for(1)
     assert (watched.uuid, bool(watched.samples)) == ("", True)
 
 
-def test_thermal_reasons_are_reasons() -> None:
-    assert set(nvidia.REASONS.values()) >= nvidia.THERMAL_REASONS
-
-
 def test_reasons_are_those_of_the_package() -> None:
     pynvml = pytest.importorskip("pynvml")
+    assert set(nvidia.REASONS.values()) >= nvidia.THERMAL_REASONS
+    assert (nvidia.CLOCK_SM, nvidia.TEMPERATURE_GPU) == (pynvml.NVML_CLOCK_SM, pynvml.NVML_TEMPERATURE_GPU)
+    assert nvidia.EXCLUSIVE_PROCESS == pynvml.NVML_COMPUTEMODE_EXCLUSIVE_PROCESS
     assert set(nvidia.REASONS) == {
         value
         for name, value in vars(pynvml).items()
@@ -199,27 +194,8 @@ def test_the_package_has_every_name_that_is_asked_for() -> None:
     assert {name for name in asked if not hasattr(pynvml, name)} == set()
 
 
-@pytest.mark.skipif(nvidia.package_missing() or bool(nvidia.cards()), reason="this machine has an NVIDIA driver")
-def test_the_real_package_without_a_driver() -> None:
-    pytest.importorskip("pynvml")
-    with nvidia.watch("0") as watched:
-        assert watched == nvidia.Watched()
-
-
 def test_the_newest_cuda_that_a_driver_speaks_is_what_all_cards_can_do() -> None:
     spoken = {"580.95.05": 13, "579.99": 12, "525.60.13": 12, "470.256.02": None, "[N/A]": None}
     assert {driver: nvidia.cuda_of([Card("NVIDIA L40S", driver)]) for driver in spoken} == spoken
     assert nvidia.cuda_of([]) is None
     assert nvidia.cuda_of([Card("NVIDIA L40S", driver) for driver in ("580.95.05", "535.183.06")]) == 12
-
-
-@pytest.mark.parametrize(("name", "free"), [("0", 7), ("1", None), (TWO, None), ("2", None)])
-def test_free_memory_is_that_of_the_card_that_is_named(
-    monkeypatch: pytest.MonkeyPatch, name: str, free: int | None
-) -> None:
-    found = Nvml([FakeCard(ONE, free_bytes=7), FakeCard(TWO)])
-    monkeypatch.setitem(sys.modules, "pynvml", found)
-    assert nvidia.free_bytes(name) == free
-    assert found.opened == 0
-    monkeypatch.setitem(sys.modules, "pynvml", None)
-    assert nvidia.free_bytes(name) is None

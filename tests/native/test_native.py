@@ -22,16 +22,12 @@ FILES = [*catalog.builtin_folder().glob("native/*.py"), *Path(native.__file__).p
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.parent.name}/{file.name}")
 def test_a_baseline_and_its_loop_use_no_keras_and_one_framework(file: Path) -> None:
-    tree = ast.parse(file.read_text("utf-8"))
-    imported = {
-        name.partition(".")[0]
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names])
-    }
-    used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    assert "keras" not in imported | used
-    assert len(imported & set(backends.names())) <= 1
+    nodes = list(ast.walk(ast.parse(file.read_text("utf-8"))))
+    modules = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    modules |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    packages = {module.partition(".")[0] for module in modules}
+    assert "keras" not in packages | {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    assert len(packages & set(backends.names())) <= 1
 
 
 class Doubling(BaseLoop):
@@ -52,43 +48,32 @@ class Doubling(BaseLoop):
 
 def test_prediction_goes_batch_by_batch_and_ends_in_one_array() -> None:
     loop, x = Doubling(), np.arange(10)
-    assert loop.predict(x, 4).tolist() == [2 * one for one in range(10)]
+    assert loop.predict(x, 4).tolist() == (2 * x).tolist()
     assert loop.batches == [4, 4, 2]
 
 
 @pytest.mark.parametrize(("accuracy", "logs"), [(True, {"loss": 0.5, "accuracy": 0.75}), (False, {"loss": 0.5})])
 def test_logs_are_means_over_samples(accuracy: bool, logs: dict[str, float]) -> None:
     assert Doubling(accuracy)._logs(10.0, 15, 20) == logs
-
-
-def test_an_epoch_that_was_stopped_before_its_first_step_has_logs_too() -> None:
-    assert Doubling()._logs(0.0, 0, 0) == {"loss": 0.0, "accuracy": 0.0}
+    assert Doubling(accuracy)._logs(0.0, 0, 0) == dict.fromkeys(logs, 0.0)  # stopped before the first step
 
 
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_every_row_is_in_one_batch_and_the_last_may_be_partial(shuffle: bool) -> None:
-    found = list(batches(10, 4, shuffle, "int32"))
-    assert [len(rows) for rows in found] == [4, 4, 2]
-    assert all(rows.dtype == np.int32 for rows in found)
-    assert sorted(np.concatenate(found)) == list(range(10))
+    first, second = (list(batches(1001, 10, shuffle, "int32")) for _ in range(2))
+    assert [len(rows) for rows in first] == [10] * 100 + [1]
+    assert all(rows.dtype == np.int32 for rows in first)
+    order, other = (np.concatenate(epoch).tolist() for epoch in (first, second))
+    assert sorted(order) == list(range(1001))
+    assert (order == sorted(order)) is (order == other) is not shuffle  # anew in each epoch
 
 
-def test_the_order_is_the_given_one_unless_it_is_shuffled_anew_in_each_epoch() -> None:
-    assert list(np.concatenate(list(batches(1000, 10, False, "int64")))) == list(range(1000))
-    first, second = (np.concatenate(list(batches(1000, 10, True, "int64"))) for _ in range(2))
-    assert list(first) != list(second) != list(range(1000))
-
-
-def test_one_batch_of_all_rows_is_taken_as_it_lies() -> None:
+def test_one_batch_of_all_rows_is_taken_as_it_lies_and_others_are_gathered_from_both() -> None:
     assert list(batches(10, 10, True, "int64")) == list(batches(10, 32, False, "int64")) == [None]
-
-
-def test_a_batch_is_gathered_from_both_unless_it_is_all_there_is() -> None:
     x: Any = np.arange(10)
-    y: Any = x % 3
-    some_x, some_y = take(x, y, np.array([4, 1]), lambda rows, chosen: rows[chosen])
+    some_x, some_y = take(x, x % 3, np.array([4, 1]), lambda rows, chosen: rows[chosen])
     assert (some_x.tolist(), some_y.tolist()) == ([4, 1], [1, 1])
-    assert take(x, y, None, lambda rows, chosen: None) == (x, y)
+    assert take(x, x, None, lambda rows, chosen: None) == (x, x)
 
 
 class Module:

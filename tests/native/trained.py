@@ -48,25 +48,20 @@ def loop(name: str, optimizer: str) -> Any:
 
 def by_loop(name: str, optimizer: str) -> dict[str, Any]:
     """Train without shuffling; return logs, weights and outputs, and how a pass ends that is stopped."""
-    made, (x, y) = loop(name, optimizer), rows()
-    placed = made.place(x, y)
-    logs = [made.train_epoch(*placed, BATCH, False, lambda step: False) for _ in range(EPOCHS)]
-    weights = [np.asarray(one) for one in made.weights()]
-    found = {
+    trained, (x, y) = loop(name, optimizer), rows()
+    placed = trained.place(x, y)
+    logs = [trained.train_epoch(*placed, BATCH, False, lambda step: False) for _ in range(EPOCHS)]
+    weights = list(map(np.asarray, trained.weights()))
+    learnt = {
         "logs": logs,
-        "weights": [(one.T if name == "torch" else one).tolist() for one in weights],
-        "evaluated": made.evaluate(*placed, BATCH),
-        "predicted": made.predict(x, BATCH).tolist(),
-        "slots": len(made.slots()),
+        "weights": [(weight.T if name == "torch" else weight).tolist() for weight in weights],
+        "evaluated": trained.evaluate(*placed, BATCH),
+        "predicted": trained.predict(x, BATCH).tolist(),
+        "slots": len(trained.slots()),
     }
     asked: list[int] = []
-
-    def stops(step: int) -> bool:
-        asked.append(step)
-        return step == 1
-
-    made.train_epoch(*placed, BATCH, True, stops)
-    return found | {"asked": asked}
+    trained.train_epoch(*placed, BATCH, True, lambda step: bool(asked.append(step)) or step == 1)  # type: ignore
+    return learnt | {"asked": asked}
 
 
 def traces(name: str) -> list[int]:
@@ -79,10 +74,10 @@ def traces(name: str) -> list[int]:
 
     module = importlib.import_module(f"kerasbench.native.{name}")
     start = Start(initial(), Workload(train=SAMPLES, batch=BATCH), "cpu", True)
-    made, (x, _) = module.Loop(start, model, module.sgd(RATE), accuracy=True), rows()
-    made.forward(x)
+    trained, (x, _) = module.Loop(start, model, module.sgd(RATE), accuracy=True), rows()
+    trained.forward(x)
     after = [len(called)]
-    compiled = made.caller(True)
+    compiled = trained.caller(True)
     for _ in range(2):
         compiled(x)
         after.append(len(called))
@@ -91,36 +86,31 @@ def traces(name: str) -> list[int]:
 
 def check(name: str) -> dict[str, int]:
     """Assert that loops in a child compute what is computed by hand; return how many slots each optimizer has."""
-    found = in_a_child(name)
-    for optimizer in OPTIMIZERS:
-        agrees(found[optimizer], by_hand(optimizer))
-    if name != "torch":  # whose compiler tells nobody; its function is made anew as well
-        assert found["traces"] == [1, 2, 2]  # the first compiled call compiles, whatever has predicted before
-    return {optimizer: found[optimizer]["slots"] for optimizer in OPTIMIZERS}
-
-
-def agrees(found: dict[str, Any], expected: dict[str, Any]) -> None:
-    for got, wanted in zip(found["logs"], expected["logs"], strict=True):
-        assert got == pytest.approx(wanted, rel=1e-4)
-    assert found["evaluated"] == pytest.approx(expected["evaluated"], rel=1e-4)
-    kernel, bias = expected["weights"]
-    for got, wanted in zip(found["weights"], (kernel, bias), strict=True):
-        np.testing.assert_allclose(got, wanted, atol=1e-4)
-    np.testing.assert_allclose(found["predicted"], rows()[0] @ kernel + bias, atol=1e-4)
-    assert found["asked"] == [0, 1]  # whether to stop is asked before each step, and no step follows a yes
-
-
-def in_a_child(name: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "tests.native.trained", name]
     ended = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     assert ended.returncode == 0, ended.stderr
-    found: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
-    return found
+    told: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
+    for optimizer in OPTIMIZERS:
+        agrees(told[optimizer], by_hand(optimizer))
+    if name != "torch":  # whose compiler tells nobody; its function is made anew as well
+        assert told["traces"] == [1, 2, 2]  # the first compiled call compiles, whatever has predicted before
+    return {optimizer: told[optimizer]["slots"] for optimizer in OPTIMIZERS}
+
+
+def agrees(learnt: dict[str, Any], expected: dict[str, Any]) -> None:
+    for logs, wanted in zip(learnt["logs"], expected["logs"], strict=True):
+        assert logs == pytest.approx(wanted, rel=1e-4)
+    assert learnt["evaluated"] == pytest.approx(expected["evaluated"], rel=1e-4)
+    kernel, bias = expected["weights"]
+    for weight, wanted in zip(learnt["weights"], (kernel, bias), strict=True):
+        np.testing.assert_allclose(weight, wanted, atol=1e-4)
+    np.testing.assert_allclose(learnt["predicted"], rows()[0] @ kernel + bias, atol=1e-4)
+    assert learnt["asked"] == [0, 1]  # whether to stop is asked before each step, and no step follows a yes
 
 
 def by_hand(optimizer: str) -> dict[str, Any]:
     (x, y), weights = rows(), initial()
-    moments = [[np.zeros_like(one), np.zeros_like(one)] for one in weights]
+    moments = [[np.zeros_like(weight), np.zeros_like(weight)] for weight in weights]
     logs, step = [], 0
     for _ in range(EPOCHS):
         losses = right = 0.0

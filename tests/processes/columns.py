@@ -33,7 +33,7 @@ import json, os, signal, sys, time
 fd, NUMBER = int(sys.argv[2]), sys.argv[0].rpartition("-")[2]
 token, _, request = sys.stdin.readline().partition(" ")
 def say(*others, **message):  # in one write, for after some of these it is stopped
-    os.write(fd, "".join(token + " " + json.dumps(one) + "\\n" for one in (*others, message)).encode())
+    os.write(fd, "".join(token + " " + json.dumps(said) + "\\n" for said in (*others, message)).encode())
 def turn(): return json.loads(sys.stdin.readline())
 def log(line):
     with open(sys.argv[0] + ".log", "a") as file: print(line, file=file)
@@ -80,13 +80,14 @@ class Columns:
     def measure(self, *bodies: str, alone: bool = True) -> list[Outcome | None]:
         """Measure a block of these scripts; a name with a slash is an interpreter itself."""
         rules = BlockPolicy(self._orders, self._enough, self._sizes, self.fits, self.rest_s)
-        return block.measure([self._entrant(*one) for one in enumerate(bodies)], rules, self._note, alone)
+        return block.measure(list(map(self._member, range(len(bodies)), bodies)), rules, self._note, alone)
 
     def codes(self, *bodies: str, alone: bool = True) -> list[Code | None]:
         """Return why each of them has no number, None for one that has."""
-        outcomes = self.measure(*bodies, alone=alone)
-        assert all(one is not None and (one.measurement is None) is not (one.failure is None) for one in outcomes)
-        return [one.failure.code if one and one.failure else None for one in outcomes]
+        outcomes = [outcome for outcome in self.measure(*bodies, alone=alone) if outcome is not None]
+        assert len(outcomes) == len(bodies)
+        assert all((outcome.measurement is None) is not (outcome.failure is None) for outcome in outcomes)
+        return [outcome.failure.code if outcome.failure else None for outcome in outcomes]
 
     def number(self, index: int) -> int:
         """Return a column's process."""
@@ -112,11 +113,11 @@ class Columns:
             case PhaseEnded():
                 self.events.append(event)
             case CycleEnded(stage, slices, is_last):
-                self.cycles.append((stage, {label: len(own) for label, own in slices.items()}, is_last))
+                self.cycles.append((stage, {label: len(of_column) for label, of_column in slices.items()}, is_last))
             case Tick():
                 self.on_tick()
 
-    def _entrant(self, index: int, body: str) -> BlockMember:
+    def _member(self, index: int, body: str) -> BlockMember:
         python = self.folder / f"python-{index}"
         python.write_text(HEAD + body)
         python.chmod(0o755)

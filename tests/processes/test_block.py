@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from kerasbench.processes import block, group, process
+from kerasbench.processes import block, process
 from kerasbench.processes.block import PhaseEnded, PhaseStarted, TrialStarted
 from kerasbench.processes.process import Child, Limits
 from kerasbench.protocol.columns import Device
@@ -37,8 +37,8 @@ def test_every_column_has_one_turn_a_cycle_in_the_order_that_the_rules_draw(colu
     of_stage = [("0 0", "1 2"), ("0 1", "1 0"), ("0 2", "1 1")]
     for index, turns in enumerate(of_stage):
         assert columns.turns(index) == [f"{stage} {turn}" for stage in ("train", "epoch") for turn in turns]
-    each_cycle = [[1, 1, 1], [2, 2, 2]]
-    assert columns.stages == [(stage, counts) for stage in ("train", "epoch") for counts in each_cycle]
+    counts = [[1, 1, 1], [2, 2, 2]]
+    assert columns.stages == [(stage, of_cycle) for stage in ("train", "epoch") for of_cycle in counts]
     assert columns.drawn == [3, 3]
 
 
@@ -50,18 +50,19 @@ def test_first_steps_are_made_in_turns_and_answered_with_the_sizes_of_the_row(co
     assert columns.turns(2) == ["pilot 0 2", "pilot 1 1", "sized 65", "train 0 1", "train 1 0"]
 
 
-def test_columns_on_a_gpu_follow_each_other_and_the_first_leads_in_after_one_on_the_cpu(columns: Columns) -> None:
-    columns.devices = {0: Device("cuda"), 2: Device("cuda")}
-    assert columns.codes(TRAINS, TRAINS, TRAINS) == [None] * 3
-    assert columns.turns(1) == ["train 0 0", "train 1 0"]
-    assert columns.turns(0) == ["train 0 1 led in", "train 1 2"]
-    assert columns.turns(2) == ["train 0 2", "train 1 1 led in"]
-
-
-def test_columns_on_gpus_alone_need_no_lead_in(columns: Columns) -> None:
-    columns.devices = {0: Device("cuda"), 1: Device("cuda")}
-    assert columns.codes(TRAINS, TRAINS) == [None] * 2
-    assert columns.turns(0) == ["train 0 0", "train 1 1"]
+@pytest.mark.parametrize(
+    ("on_gpu", "turns"),
+    [
+        ((0, 2), [("0 1 led in", "1 2"), ("0 0", "1 0"), ("0 2", "1 1 led in")]),
+        ((0, 1), [("0 0", "1 1"), ("0 1", "1 0")]),  # alone they need no lead-in
+    ],
+)
+def test_columns_on_a_gpu_follow_each_other_and_the_first_leads_in_after_one_on_the_cpu(
+    columns: Columns, on_gpu: tuple[int, int], turns: list[tuple[str, str]]
+) -> None:
+    columns.devices = dict.fromkeys(on_gpu, Device("cuda"))
+    assert columns.codes(*[TRAINS] * len(turns)) == [None] * len(turns)
+    assert [columns.turns(index) for index in range(len(turns))] == [[f"train {turn}" for turn in of] for of in turns]
 
 
 def test_nobody_runs_in_the_rest_before_a_turn(columns: Columns, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +127,7 @@ def test_columns_start_side_by_side_where_no_cold_figures_are_needed(columns: Co
     before = psutil.Process().children()
     outcomes = columns.measure(MEET + FINE, MEET + FINE, alone=False)
     assert psutil.Process().children() == before  # no guardian either
-    assert [one and (one.failure, one.started_alone) for one in outcomes] == [(None, False)] * 2
+    assert [outcome and (outcome.failure, outcome.started_alone) for outcome in outcomes] == [(None, False)] * 2
     (single,) = columns.measure(FINE, alone=False)
     assert single is not None and single.started_alone
 
@@ -150,7 +151,7 @@ def test_columns_on_cards_start_one_after_another_where_others_start_side_by_sid
 
 def test_columns_that_started_side_by_side_go_on_side_by_side_and_measure_alone(columns: Columns) -> None:
     body = "slices('train')\nlog('done')" + MEET.replace(
-        "glob.glob(folder + '/*.log')", "[1 for one in glob.glob(folder + '/*.log') if 'done' in open(one).read()]"
+        "glob.glob(folder + '/*.log')", "[1 for log in glob.glob(folder + '/*.log') if 'done' in open(log).read()]"
     )
     assert columns.codes(*[body + "slices('epoch')\nanswer()"] * 2, alone=False) == [None, None]
     assert columns.turns(0) == ["train 0 0", "train 1 1", "done", "epoch 0 0", "epoch 1 1"]
@@ -196,7 +197,8 @@ def test_what_a_column_has_started_is_stopped_with_it(columns: Columns) -> None:
         looks.append(worker.pid)
 
     columns.on_cycle = look
-    assert columns.codes("if os.fork() == 0: hang()\nslices('train')\nanswer()") == [None]
+    closed = "    for pipe in (0, 1, 2, fd): os.close(pipe)\n"  # nobody waits for what it might say
+    assert columns.codes(f"if os.fork() == 0:\n{closed}    hang()\nslices('train')\nanswer()") == [None]
     assert len(looks) == CYCLES
     assert gone(looks[0])
 
@@ -235,8 +237,7 @@ def test_a_column_that_is_killed_while_it_is_parked_is_left_out(columns: Columns
 
 
 def test_where_all_columns_leave_the_block_is_over(columns: Columns) -> None:
-    assert columns.codes(LEAVING + "os._exit(3)", LEAVING + "os._exit(3)") == [Code.CRASH] * 2
-    assert columns.codes("os._exit(3)") == [Code.CRASH]
+    assert columns.codes(LEAVING + "os._exit(3)", "os._exit(3)") == [Code.CRASH] * 2
 
 
 @pytest.mark.parametrize("hang", ["hang()", "os.kill(os.getpid(), signal.SIGSTOP)"])
@@ -272,7 +273,7 @@ def test_a_parked_column_that_holds_too_much_is_ended(columns: Columns, monkeypa
     def held(group: int) -> int:
         return 5 << 30 if stopped(group) and group == columns.number(0) else 0
 
-    def first_is_stopped() -> bool:  # before the second starts: the first look is soon after that
+    def first_is_stopped() -> bool:  # memory is asked for when the one before is ready; the first look is soon after
         stand_in.wait_for(lambda: stopped(columns.number(0)))
         return True
 
@@ -291,7 +292,7 @@ def test_what_does_not_fit_is_not_started_and_what_comes_after_it_is(columns: Co
     answers = [True, False, True]
     columns.fits = lambda: answers.pop(0)
     outcomes = columns.measure(FINE, FINE, "hang()", FINE, alone=alone)
-    assert [one and one.failure is None for one in outcomes] == [True, True, None, True]
+    assert [outcome and outcome.failure is None for outcome in outcomes] == [True, True, None, True]
     assert columns.events == [TrialStarted("0"), TrialStarted("1"), TrialStarted("3")]
     assert answers == []
 
@@ -314,22 +315,9 @@ def test_what_cannot_start_is_passed_over_if_others_live_that_have_what_it_lacks
     monkeypatch.setattr(block, "Child", child)
     outcomes = columns.measure(FINE, FINE, FINE)
     without = outcomes.pop(place)
-    assert all(one is not None and one.failure is None for one in outcomes)
+    assert all(outcome is not None and outcome.failure is None for outcome in outcomes)
     assert (without is None) is is_passed_over
     assert without is None or (without.failure is not None and os.strerror(number) in without.failure.cause)
-
-
-def test_what_memory_there_is_is_asked_when_the_one_before_is_ready(columns: Columns) -> None:
-    parked: list[bool] = []
-
-    def fits() -> bool:
-        stand_in.wait_for(lambda: stopped(columns.number(len(parked))))
-        parked.append(True)
-        return True
-
-    columns.fits = fits
-    assert columns.codes(FINE, FINE, FINE) == [None] * 3
-    assert parked == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -356,13 +344,11 @@ def test_a_column_that_cannot_be_started_is_a_failure_beside_the_others(columns:
 
 
 def test_where_there_is_no_guardian_nothing_is_started(columns: Columns, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(group, "GUARDIAN", Path("unused"))
-    monkeypatch.setattr(subprocess, "Popen", _refused)
+    def refuse(*given: object, **options: object) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
     assert columns.codes(FINE, FINE) == [Code.CRASH] * 2
-
-
-def _refused(*asked: object, **more: object) -> None:
-    raise BlockingIOError(11, "Resource temporarily unavailable")
 
 
 def test_a_scratch_folder_is_there_as_long_as_its_child_and_gone_after_the_block(columns: Columns) -> None:
@@ -422,10 +408,10 @@ def test_a_parent_that_is_killed_leaves_no_child_behind_though_all_are_stopped(
         assert parent.stdout is not None
         parent.stdout.readline()
         children = psutil.Process(parent.pid).children(recursive=True)
-        (guardian,) = [one for one in children if "-I" in one.cmdline()]
+        (guardian,) = [child for child in children if "-I" in child.cmdline()]
         daemons = [psutil.Process(int(turn)) for turn in columns.turns(0) if " " not in turn]
         stand_in.wait_for(lambda: stopped(columns.number(0)) and stopped(columns.number(1)))
         parent.send_signal(ending)
     marked = daemons if sys.platform == "linux" else []
     stand_in.wait_for(lambda: all(gone(columns.number(index)) for index in (0, 1)))
-    stand_in.wait_for(lambda: all(stand_in.is_gone(one) for one in [guardian, *marked]))
+    stand_in.wait_for(lambda: all(map(stand_in.is_gone, [guardian, *marked])))

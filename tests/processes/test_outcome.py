@@ -36,18 +36,17 @@ LIMITS = Limits(300.0, "--timeout 300 s, the default", 4 << 30, compile_s=240.0)
 def test_a_limit_follows_the_first_trial_unless_one_was_asked_for(
     asked_s: float | None, kind: ProtocolKind, first_trial_s: float | None, timeout_s: float
 ) -> None:
-    found = outcome.trial_limits(asked_s, None, kind, first_trial_s)
-    assert found.timeout_s == timeout_s
-    assert found.timeout.startswith(f"--timeout {timeout_s:g} s")
-    assert ("the default" in found.timeout) is (asked_s is None)
-    assert ("first trial" in found.timeout) is (asked_s is None and timeout_s not in (300, 7200))
+    limits = outcome.trial_limits(asked_s, None, kind, first_trial_s)
+    assert limits.timeout_s == timeout_s
+    assert limits.timeout.startswith(f"--timeout {timeout_s:g} s")
+    assert ("the default" in limits.timeout) is (asked_s is None)
+    assert ("first trial" in limits.timeout) is (asked_s is None and timeout_s not in (300, 7200))
+    assert limits.compile_s == (outcome.COMPILE_S if asked_s is None else None)
 
 
-def test_a_soak_has_the_time_that_it_takes_besides_and_a_compilation_a_limit_of_its_own() -> None:
-    found = outcome.trial_limits(None, None, "steady", None, minutes=10)
-    assert found.timeout_s == 300 + 10 * 600  # short epochs leave most of their time out of slices
-    assert found.compile_s == outcome.COMPILE_S
-    assert outcome.trial_limits(9000.0, None, "steady", None).compile_s is None
+def test_a_soak_has_the_time_that_it_takes_besides() -> None:
+    limits = outcome.trial_limits(None, None, "steady", None, minutes=10)
+    assert limits.timeout_s == 300 + 10 * 600  # short epochs leave most of their time out of slices
 
 
 def line(message: Message) -> bytes:
@@ -56,12 +55,6 @@ def line(message: Message) -> bytes:
 
 MEASURED = Message(measurement=made.measurement())
 ANSWER = MEASURED.encode().strip()
-
-
-def test_an_answer_counts_with_the_token_and_once() -> None:
-    received = Received(token=b"t0ken")
-    assert received.take(line(MEASURED)) and not received.take(line(MEASURED))
-    assert received.answer == MEASURED
 
 
 @pytest.mark.parametrize("said", [ANSWER, b"other " + ANSWER, b" " + ANSWER, b"t0ken", b"t0ken {", b"t0ken \xff", b""])
@@ -76,10 +69,6 @@ def test_a_failure_s_texts_are_fit_for_a_terminal() -> None:
     received.take(line(Message(failure=Failure(Code.ERROR, "\x1b[2Jgone", "\x07ring", "build", "a\nb\x1b[0m"))))
     assert received.answer is not None
     assert received.answer.failure == Failure(Code.ERROR, "gone", " ring", "build", "a\nb")
-
-
-def test_every_child_has_a_token_of_its_own() -> None:
-    assert Received().token != Received().token
 
 
 def test_phases_are_kept_and_told_when_they_begin_and_end() -> None:
@@ -104,12 +93,13 @@ def test_what_is_said_of_turns_is_passed_on_and_may_be_out_of_turn(message: Mess
     assert (passed, messages.answer) == ([message], None)
 
 
-@pytest.mark.parametrize("message", [READY, SLICE])
-def test_there_are_no_turns_in_a_question_nor_after_an_answer(message: Message) -> None:
-    assert not Received(token=b"t0ken").take(line(message))
-    messages = Received(on_turn=lambda said: True, token=b"t0ken")
-    assert messages.take(line(MEASURED))
-    assert not messages.take(line(message))
+@pytest.mark.parametrize("message", [READY, SLICE, MEASURED])
+def test_there_are_no_turns_in_a_question_and_nothing_comes_after_an_answer(message: Message) -> None:
+    assert Received(token=b"t0ken").take(line(message)) is (message is MEASURED)
+    received = Received(on_turn=lambda said: True, token=b"t0ken")
+    assert received.take(line(MEASURED))
+    assert not received.take(line(message))
+    assert received.answer == MEASURED
 
 
 def judged(ended: Exit, answer: Message | None, phases: Sequence[Phase] = ()) -> Outcome:
@@ -117,8 +107,7 @@ def judged(ended: Exit, answer: Message | None, phases: Sequence[Phase] = ()) ->
 
 
 def test_a_measurement_is_believed_with_what_only_the_parent_sees() -> None:
-    found = judged(FINE, MEASURED, [Phase("worker", 110, 120), Phase("train", 120, 145, 5)])
-    assert found == Outcome(
+    assert judged(FINE, MEASURED, [Phase("worker", 110, 120), Phase("train", 120, 145, 5)]) == Outcome(
         [Phase("spawn", 100, 110), Phase("worker", 110, 120), Phase("train", 120, 145, 5), Phase("exit", 145, 150)],
         50,
         measurement=MEASURED.measurement,
@@ -136,9 +125,9 @@ def test_a_measurement_is_believed_with_what_only_the_parent_sees() -> None:
     ],
 )
 def test_what_else_comes_is_a_failure(ended: Exit, answer: Message | None, code: Code) -> None:
-    found = judged(ended, answer)
-    assert found.failure is not None and found.failure.code is code
-    assert (found.measurement, found.phases, found.wall_ns) == (None, [], 50)
+    failed = judged(ended, answer)
+    assert failed.failure is not None and failed.failure.code is code
+    assert (failed.measurement, failed.phases, failed.wall_ns) == (None, [], 50)
 
 
 def of(**different: object) -> Failure:
@@ -154,29 +143,21 @@ def of(**different: object) -> Failure:
         ({"status": -signal.SIGKILL}, Code.CRASH, "killed by SIGKILL from outside in phase 'train'"),
         ({"status": -9, "shortage": "0 B left"}, Code.OOM, "killed because memory ran out in phase 'train': 0 B left"),
         ({"status": -11, "shortage": "it ran out"}, Code.CRASH, "died from SIGSEGV in phase 'train'"),
+        ({"timed_out": True, "compiled_long": True}, Code.TIMEOUT, ": compiling took more than 240 s"),
+        ({"timed_out": True}, Code.TIMEOUT, "stopped in phase 'train' by --timeout 300 s, the default"),
         (
-            {"status": -9, "timed_out": True, "compiled_long": True},
-            Code.TIMEOUT,
-            "stopped in phase 'train': compiling took more than 240 s",
-        ),
-        ({"status": -9, "timed_out": True}, Code.TIMEOUT, "stopped in phase 'train' by --timeout 300 s, the default"),
-        (
-            {"status": -9, "exceeded_bytes": 4617089843, "shortage": "it ran out"},
+            {"exceeded_bytes": 4617089843, "shortage": "it ran out"},
             Code.OOM,
-            "used 4.3 GiB in phase 'train', the limit is 4 GiB (--memory-limit)",
+            "used 4.3 GiB in phase 'train', the limit",
         ),
-        (
-            {"status": -9, "broke_protocol": True},
-            Code.INVALID,
-            "something other than kerasbench wrote to the result pipe in phase 'train'",
-        ),
+        ({"broke_protocol": True}, Code.INVALID, "something other than kerasbench wrote to the result pipe in phase"),
         ({"status": EXIT_PIPE_LOST}, Code.INVALID, "the result pipe was taken from kerasbench in phase 'train'"),
     ],
 )
 def test_a_child_that_gave_no_answer(different: dict[str, object], code: Code, cause: str) -> None:
     failure = of(**different)
-    assert (failure.code, failure.cause, failure.phase) == (code, cause, "train")
-    assert failure.remedy
+    assert (failure.code, failure.phase) == (code, "train")
+    assert cause in failure.cause and failure.remedy
 
 
 def test_a_failure_carries_the_last_lines_without_escape_sequences() -> None:

@@ -1,10 +1,10 @@
 """Children that are small scripts: they answer, die, hang, shout and leave others behind; and what memory they hold."""
 
 import os
+import selectors
 import signal
 import subprocess
 import sys
-import threading
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -75,34 +75,40 @@ def test_lines_come_one_by_one_and_the_request_arrives(run: Run) -> None:
 HANG = "\nwhile True: time.sleep(1)"
 
 
-def listen(child: process.Child, on_tick: Callable[[], None] = lambda: None) -> None:
-    with process.Listener(on_tick) as listener:
-        listener.add(child)
-        listener.listen()
+CLOSE = "for d in (fd, 1, 2): os.close(d)\n"
 
 
-def ended(child: process.Child) -> process.Exit:
+def ended(child: process.Child, on_tick: Callable[[], None] = lambda: None) -> process.Exit:
+    """Listen to a child until it has ended."""
+    listen(child, on_tick)
     assert child.exit is not None
     return child.exit
 
 
+def listen(child: process.Child, on_tick: Callable[[], None] = lambda: None) -> None:
+    with process.Listener(on_tick, poll_s=0.02) as listener:
+        listener.add(child)
+        listener.listen()
+
+
 def test_a_child_that_closes_all_its_pipes_and_hangs_is_stopped(run: Run, clock: Clock) -> None:
-    with run.child("for d in (fd, 1, 2): os.close(d)" + HANG, timeout_s=900) as child:
-        listen(child, on_tick=lambda: None if child.open else clock.leap())
-    assert (ended(child).timed_out, ended(child).status) == (True, -9)
+    with run.child(CLOSE + HANG, timeout_s=900) as child:
+        exit_ = ended(child, on_tick=lambda: None if child.open else clock.leap())
+    assert (exit_.timed_out, exit_.status) == (True, -9)
 
 
 def test_the_end_of_a_child_that_has_closed_its_pipes_is_waited_for(run: Run) -> None:
-    ended = run("for d in (fd, 1, 2): os.close(d)\ntime.sleep(0.2); os._exit(3)")
+    ended = run(f"{CLOSE}time.sleep(0.1); os._exit(3)")
     assert (ended.status, ended.timed_out) == (3, False)
 
 
 @pytest.mark.parametrize("own_session", [False, True])
-def test_a_grandchild_does_not_outlive_its_trial(run: Run, own_session: bool) -> None:
+def test_a_grandchild_does_not_outlive_its_trial(run: Run, monkeypatch: pytest.MonkeyPatch, own_session: bool) -> None:
+    monkeypatch.setattr(process, "DRAIN_S", 0.05)
     wait = "said, saying = os.pipe()\nif os.fork() == 0:\n"
     leave = "    os.setsid()\n" if own_session else ""
     hang = "    os.write(saying, f'{os.getpid()}\\n'.encode())\n    while True: time.sleep(60)\n"
-    ended = run(f"{wait}{leave}{hang}os.write(fd, os.read(said, 100)); os._exit(0)")
+    ended = run(f"{wait}{leave}{hang}os.write(fd, os.read(said, 100)); os._exit(0)", poll_s=0.02)
     assert not ended.timed_out
     stand_in.wait_for(lambda: all(map(stand_in.is_gone, stand_in.existing([int(run.lines[0])]))))
 
@@ -116,7 +122,7 @@ def test_a_child_is_reaped_after_its_group_was_killed(run: Run, monkeypatch: pyt
 
     monkeypatch.setattr(os, "killpg", note)
     run("pass")
-    run("for d in (fd, 1, 2): os.close(d)\ntime.sleep(0.1)")
+    run(f"{CLOSE}time.sleep(0.1)")
     assert seen == [(psutil.STATUS_ZOMBIE, os.getpid())] * 2
 
 
@@ -133,14 +139,15 @@ def test_no_group_is_killed_where_the_kernel_has_reaped_the_child_already(
     assert killed == []
 
 
-def test_a_child_that_holds_too_much_is_stopped_though_it_has_closed_its_pipes(run: Run) -> None:
+def test_a_child_that_holds_too_much_is_stopped_though_it_has_closed_its_pipes(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "LOOK_S", 0.0)
     limit_bytes = 100 << 20
-    body = f"held = b'x' * {2 * limit_bytes}\nfor d in (fd, 1, 2): os.close(d)\nwhile True: time.sleep(1)"
-    with run.child(body, memory_bytes=limit_bytes) as child:
-        listen(child)
-    exceeded_bytes = ended(child).exceeded_bytes
-    assert exceeded_bytes is not None and exceeded_bytes > limit_bytes
-    assert (ended(child).timed_out, ended(child).status) == (False, -9)
+    with run.child(f"held = b'x' * {2 * limit_bytes}\n{CLOSE}{HANG}", memory_bytes=limit_bytes) as child:
+        exit_ = ended(child)
+    assert exit_.exceeded_bytes is not None and exit_.exceeded_bytes > limit_bytes
+    assert (exit_.timed_out, exit_.status) == (False, -9)
 
 
 def test_floods_leave_the_parent_s_memory_flat(run: Run) -> None:
@@ -182,38 +189,18 @@ def test_ctrl_c_stops_the_child(run: Run) -> None:
     assert not psutil.pid_exists(int(run.lines[0]))
 
 
-ECHO = "\nfor line in sys.stdin: os.write(fd, line.encode())"
-
-
-def test_a_child_that_is_parked_is_stopped_and_its_time_stands_still(run: Run, clock: Clock) -> None:
-    with run.child(ECHO, timeout_s=900) as child:
-        run.on_line = child.park
-        child.say(b"one\n")
-        listen(child)
-        stand_in.wait_for(lambda: psutil.Process(child.number).status() == psutil.STATUS_STOPPED)
-        clock.leap()
-        assert not child.is_over()
-        child.resume()
-        child.say(b"two\n")
-        listen(child)
-        assert (run.lines, child.runs, child.exit) == ([b"one", b"two"], False, None)
-    stand_in.wait_for(lambda: not psutil.pid_exists(child.number))
-
-
 def test_a_child_that_reads_none_of_its_lines_breaks_the_protocol_and_slices_nobody(run: Run) -> None:
     with run.child(HANG) as child:
         for _ in range(100):
             child.say(b"x" * 4095 + b"\n")
-        listen(child)
-    assert ended(child).broke_protocol
+        assert ended(child).broke_protocol
 
 
 def test_what_is_said_to_a_child_that_has_gone_is_lost(run: Run) -> None:
-    with run.child("os.close(0)" + ECHO) as child:
+    with run.child("os.close(0)") as child:
         stand_in.wait_for(lambda: psutil.Process(child.number).status() == psutil.STATUS_ZOMBIE)
         child.say(b"hello\n")
-        listen(child)
-    assert not ended(child).broke_protocol
+        assert not ended(child).broke_protocol
 
 
 def test_a_guard_hears_of_a_child_while_there_is_something_to_kill(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,33 +215,36 @@ def test_a_guard_hears_of_a_child_while_there_is_something_to_kill(run: Run, mon
     assert gone == [f"-{child.number}", came.replace("+", "-", 1)]
 
 
-def test_a_parent_that_was_stopped_takes_no_child_for_one_that_hangs(run: Run) -> None:
+def test_a_parent_that_was_stopped_takes_no_child_for_one_that_hangs(
+    run: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As by Ctrl-Z and, later, fg: the child answers meanwhile, and nobody can hear it."""
-    stop = f"kill -STOP {os.getpid()}; sleep 2.2; kill -CONT {os.getpid()}"
-    waiting = threading.Timer(0.2, lambda: subprocess.run(["/bin/sh", "-c", stop], check=True))
-    waiting.start()
-    ended = run("time.sleep(0.4); os.write(fd, b'done\\n')", timeout_s=2, poll_s=0.05)
-    waiting.join()
+    select = selectors.DefaultSelector.select
+
+    def late(selector: selectors.DefaultSelector, timeout_s: float) -> object:
+        clock.leap()
+        return select(selector, timeout_s)
+
+    monkeypatch.setattr(selectors.DefaultSelector, "select", late)
+    ended = run("os.write(fd, b'done\\n')", timeout_s=900)
     assert (run.lines, ended.timed_out, ended.status) == ([b"done"], False, 0)
 
 
 def test_a_child_that_nobody_can_kill_is_left_behind_and_said_to_be_killed(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waited: list[float | None] = []
     stuck: list[subprocess.Popen[bytes]] = []
 
     class Stuck(subprocess.Popen[bytes]):
         def wait(self, timeout: float | None = None) -> int:
             if timeout != process.LEAVE_S:
                 return super().wait(timeout)
-            waited.append(timeout)
             stuck.append(self)
             raise subprocess.TimeoutExpired("worker", timeout)
 
     monkeypatch.setattr("kerasbench.processes.process.subprocess.Popen", Stuck)
     ended = run("time.sleep(60)", timeout_s=0.1)
-    assert (ended.status, ended.timed_out, waited) == (process.KILLED, True, [process.LEAVE_S])
+    assert (ended.status, ended.timed_out, len(stuck)) == (process.KILLED, True, 1)
     assert stuck[0].wait(60) == process.KILLED  # here it is gone
 
 
@@ -275,8 +265,8 @@ NONE = Kills(None, None)
     ],
 )
 def test_what_speaks_for_a_shortage_of_memory(before: Kills, after: Kills, left_share: float, word: str) -> None:
-    found = process.shortage(before, after, left_share)
-    assert word in found and bool(found) is bool(word)
+    shortage = process.shortage(before, after, left_share)
+    assert word in shortage and bool(shortage) is bool(word)
 
 
 def test_a_group_holds_what_its_processes_hold() -> None:

@@ -64,16 +64,16 @@ def program(folder: Path, content: bytes) -> str:
 
 def test_a_program_that_is_not_for_this_machine_is_a_failure_that_names_it(tmp_path: Path) -> None:
     python = program(tmp_path, b"\x7fELF")
-    found = questions.inventory(python)
-    assert isinstance(found, Failure)
-    assert (found.code, found.phase) == (Code.UNAVAILABLE, "spawn")
-    assert python in found.cause and "--python" in found.remedy
+    failure = questions.inventory(python)
+    assert isinstance(failure, Failure)
+    assert (failure.code, failure.phase) == (Code.UNAVAILABLE, "spawn")
+    assert python in failure.cause and "--python" in failure.remedy
 
 
 def test_an_interpreter_says_what_is_installed_in_it() -> None:
-    found = questions.inventory(sys.executable)
-    assert isinstance(found, Inventory)
-    assert found.prefix == sys.prefix and {"msgspec", "psutil"} <= found.packages.keys()
+    inventory = questions.inventory(sys.executable)
+    assert isinstance(inventory, Inventory)
+    assert inventory.prefix == sys.prefix and {"msgspec", "psutil"} <= inventory.packages.keys()
 
 
 def test_no_operations_at_all_are_an_answer(tmp_path: Path) -> None:
@@ -83,11 +83,10 @@ def test_no_operations_at_all_are_an_answer(tmp_path: Path) -> None:
 
 
 def test_a_file_that_does_not_end_is_stopped_at_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(questions.TIMES, DescribeRequest, (0.5, "describing scenario files"))
-    (tmp_path / "hangs.py").write_text("import time\ntime.sleep(60)\n")
-    found = questions.describe([str(tmp_path / "hangs.py")], sys.executable)
-    assert isinstance(found, Failure)
-    assert found.code is Code.TIMEOUT and "the limit of 0.5 s for describing scenario files" in found.cause
+    monkeypatch.setitem(questions.TIMES, DescribeRequest, (0.1, "describing scenario files"))
+    failure = questions.describe(["/mine.py"], program(tmp_path, b"#!/bin/sh\nexec sleep 60\n"))
+    assert isinstance(failure, Failure)
+    assert failure.code is Code.TIMEOUT and "the limit of 0.1 s for describing scenario files" in failure.cause
 
 
 def test_the_gpu_of_a_mac_has_the_name_of_its_chip() -> None:

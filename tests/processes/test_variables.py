@@ -81,13 +81,8 @@ def test_what_an_interrupted_run_let_in_must_be_as_it_was(shell: dict[str, str],
     variables.require_same({"OMP_PROC_BIND": "true"}, {"OMP_PROC_BIND": "true"})
 
 
-def test_a_child_keeps_its_files_and_what_it_compiles_in_its_scratch_folder() -> None:
-    own = ("KERAS_HOME", "TMPDIR", *variables.CACHES)
-    found = variables.clean(inherited=dict.fromkeys(own, "/mine")) | variables.for_scratch("/scratch")
-    assert {found[name] for name in own} == {"/scratch"}
-
-
-def test_what_was_compiled_for_a_card_lies_in_a_folder_of_caches_if_there_is_one() -> None:
-    found = variables.for_scratch("/scratch", "/caches")
-    assert {found[name] for name in variables.CACHES} == {"/caches"}
-    assert found["TMPDIR"] == found["KERAS_HOME"] == "/scratch"
+@pytest.mark.parametrize("caches", ["", "/caches"])
+def test_a_child_keeps_its_files_in_its_scratch_folder_and_what_it_compiles_in_that_of_caches(caches: str) -> None:
+    names = ("KERAS_HOME", "TMPDIR", *variables.CACHES)
+    child = variables.clean(inherited=dict.fromkeys(names, "/mine")) | variables.for_scratch("/scratch", caches)
+    assert [child[name] for name in names] == ["/scratch"] * 2 + [caches or "/scratch"] * len(variables.CACHES)

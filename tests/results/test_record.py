@@ -10,15 +10,7 @@ import pytest
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.protocol.columns import CaseKey, Column, Device, Options, Size
 from kerasbench.protocol.requests import Protocol
-from kerasbench.results.run import (
-    DEFAULT,
-    INTERRUPTED,
-    QUICK,
-    SWEEP,
-    UNWRITTEN,
-    Group,
-    ScenarioFacts,
-)
+from kerasbench.results.run import DEFAULT, INTERRUPTED, QUICK, SWEEP, UNWRITTEN, Group, ScenarioFacts
 from kerasbench.worker.clock import STEADY_WINDOW
 from tests import made
 
@@ -53,8 +45,7 @@ def test_a_case_has_changed_where_its_file_has_and_a_baseline_s_where_the_baseli
 
 
 @pytest.mark.parametrize(
-    ("reason", "unfinished"),
-    [("", True), (INTERRUPTED, True), (UNWRITTEN, True), ("all 5 rounds are done", False)],
+    ("reason", "unfinished"), [("", True), (INTERRUPTED, True), (UNWRITTEN, True), ("all 5 rounds are done", False)]
 )
 def test_a_run_that_did_not_decide_to_stop_is_unfinished(reason: str, unfinished: bool) -> None:
     assert dataclasses.replace(made.record(), stopped_because=reason).unfinished is unfinished

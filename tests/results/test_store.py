@@ -15,7 +15,7 @@ from kerasbench.errors import ResultsError
 from kerasbench.protocol.measurement import Measurement, Slice, Slices
 from kerasbench.report import page
 from kerasbench.results.run import MAX_COLUMNS, MAX_ROUNDS, Trial
-from kerasbench.results.store import MAX_FILE_BYTES, STAMP, Store, as_json, clear_leftovers, load, result_files
+from kerasbench.results.store import MAX_FILE_BYTES, Store, as_json, clear_leftovers, load, result_files
 from tests import made
 
 STARTED = "2026-01-02T03:04:05Z"
@@ -37,12 +37,10 @@ def test_a_record_is_read_as_it_was_written(store: Store) -> None:
 def test_what_is_empty_by_default_is_left_out_and_a_default_that_says_something_is_written(store: Store) -> None:
     record = made.record(made.trial())
     store.finish(record)
-    written = msgspec.json.decode(store.data.read_bytes())
-    whole = msgspec.to_builtins(record)
+    written, whole = msgspec.json.decode(store.data.read_bytes()), msgspec.to_builtins(record)
     left_out = whole["trials"][0].keys() - written["trials"][0].keys()
-    assert "failure" in left_out
-    assert not any(whole["trials"][0][name] for name in left_out)
-    assert whole["config"]["effort"]["max_rounds"] == written["config"]["effort"]["max_rounds"] == MAX_ROUNDS
+    assert "failure" in left_out and not any(whole["trials"][0][name] for name in left_out)
+    assert written["config"]["effort"]["max_rounds"] == MAX_ROUNDS
 
 
 def test_what_was_computed_of_a_run_while_it_went_on_is_not_written(store: Store) -> None:
@@ -64,9 +62,9 @@ def test_a_journal_holds_every_trial_that_was_added(store: Store, monkeypatch: p
     monkeypatch.setattr("os.fsync", synced.append)
     store.add([made.trial(1, backend="jax"), made.trial(2)])
     assert len(synced) == 1  # a block is written at once
-    found = load(store.journal)
-    assert [(trial.round, trial.backend) for trial in found.trials] == [(1, "torch"), (1, "jax"), (2, "torch")]
-    assert (found.rounds_completed, found.machine) == (1, made.MACHINE)
+    read = load(store.journal)
+    assert [(trial.round, trial.backend) for trial in read.trials] == [(1, "torch"), (1, "jax"), (2, "torch")]
+    assert (read.rounds_completed, read.machine) == (1, made.MACHINE)
 
 
 @pytest.mark.parametrize("cut", [1, 2, 500, 1000])
@@ -121,10 +119,10 @@ def test_runs_of_one_second_have_files_of_their_own_whether_they_are_over_or_not
 
 
 @pytest.mark.parametrize("suffix", [".json", ".md", ".svg"])
-def test_no_run_takes_a_name_that_a_link_to_nothing_has(tmp_path: Path, suffix: str) -> None:
-    usual = Store.create(tmp_path / "other", STARTED).data.name
-    (tmp_path / usual).with_suffix(suffix).symlink_to(tmp_path / "elsewhere")
-    assert Store.create(tmp_path, STARTED).data.name != usual
+def test_no_run_takes_a_name_that_a_link_to_nothing_has(store: Store, suffix: str) -> None:
+    store.journal.unlink()
+    store.data.with_suffix(suffix).symlink_to("elsewhere")
+    assert Store.create(store.data.parent, STARTED).data != store.data
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
@@ -145,13 +143,7 @@ def test_a_failed_save_keeps_what_was_there(store: Store, tmp_path: Path, monkey
     with pytest.raises(ResultsError, match="No space left on device; all before this block is kept"):
         store.add([made.trial(2)])
     assert load(store.journal).trials[0].round == 1
-    assert [file.name for file in tmp_path.iterdir()] == [store.journal.name]
-
-
-def test_a_run_that_was_killed_before_it_had_begun_is_no_result(store: Store, tmp_path: Path) -> None:
-    assert store.journal.exists()
-    with pytest.raises(ResultsError, match="no result files here"):
-        result_files(tmp_path)
+    assert list(tmp_path.iterdir()) == [store.journal]
 
 
 def test_what_killed_runs_have_left_is_removed_after_a_while(tmp_path: Path) -> None:
@@ -170,7 +162,10 @@ def test_what_killed_runs_have_left_is_removed_after_a_while(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     "name",
-    ["movie.mp4.partial", "README.md.partial", "empty.jsonl", "2026-01-02.jsonl", "2026-01-02T030405-old.json.partial"],
+    [
+        *("movie.mp4.partial", "README.md.partial", "empty.jsonl", "2026-01-02.jsonl"),
+        *("2026-01-02T030405-old.json.partial", "２０２６-01-02T030405.jsonl"),
+    ],
 )
 def test_a_file_of_others_is_never_removed(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
@@ -181,6 +176,8 @@ def test_a_file_of_others_is_never_removed(tmp_path: Path, name: str) -> None:
 
 
 def test_a_run_that_goes_on_stands_for_itself_once(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(ResultsError, match="no result files here"):  # it may have been killed before it had begun
+        result_files(tmp_path)
     store.finish(made.record())
     assert result_files(tmp_path) == [store.data]
     store.begin(made.record())
@@ -190,10 +187,7 @@ def test_a_run_that_goes_on_stands_for_itself_once(store: Store, tmp_path: Path)
 @pytest.mark.parametrize(
     ("name", "content", "complaint"),
     [
-        *(
-            ("x.json", content, "not a kerasbench result file")
-            for content in (b"", b"[1, 2", b"\xff", b'{"schema": 5}')
-        ),
+        *(("x.json", content, "not a kerasbench result") for content in (b"", b"[1, 2", b"\xff", b'{"schema": 5}')),
         ("x.json", b'{"schema": 1}', r"older kerasbench \(schema 1, not 5\); read it with that version, or measure"),
         ("x.json", b'{"schema": 99}', "newer kerasbench"),
         *(("x.jsonl", content, "not a kerasbench result") for content in (b"", b"{}\n", b"[1, 2\n", b"\xff\n")),
@@ -218,9 +212,9 @@ def test_a_file_that_is_far_too_large_is_not_read(tmp_path: Path) -> None:
 Edit = Callable[[Any], None]
 
 
-def edited(folder: Path, edit: Edit, found: Measurement | None = None) -> Path:
+def edited(folder: Path, edit: Edit, measured: Measurement | None = None) -> Path:
     store = Store.create(folder, STARTED)
-    trials = [made.trial(index, backend=backend, found=found) for backend in ("jax", "torch") for index in (1, 2, 3)]
+    trials = [made.trial(index, backend=backend, found=measured) for backend in ("jax", "torch") for index in (1, 2, 3)]
     content = msgspec.json.decode(msgspec.json.encode(made.record(*trials, rounds=3)))
     edit(content)
     store.data.write_bytes(msgspec.json.encode(content))
@@ -312,11 +306,6 @@ def test_a_run_may_have_as_many_columns_as_eight_cards_race_with(tmp_path: Path)
     assert len({trial.column for trial in record.trials}) == MAX_COLUMNS
 
 
-def test_names_that_runs_give_have_plain_digits() -> None:
-    assert STAMP.fullmatch("2026-01-02T030405-2")
-    assert not STAMP.fullmatch("２０２６-01-02T030405")
-
-
 def test_json_moves_no_cursor_and_holds_the_same() -> None:
     text = "\x9b31m\x7f\u202e\U000e0041 Größe 日"
     failure = dataclasses.replace(made.FAILURE, cause=text)
@@ -337,10 +326,10 @@ BUILDS = Slices.of([Slice(3, 30, done=3, rss_bytes=1 << 20)])
     ids=["builds", "predictions"],
 )
 def test_a_trial_without_training_has_something_else(tmp_path: Path, different: dict[str, Any], empty: Edit) -> None:
-    found = made.changed(made.predicting(), throughput=None, **different)
-    assert load(edited(tmp_path, lambda content: None, found)).trials[0].measurement == found
+    measured = made.changed(made.predicting(), throughput=None, **different)
+    assert load(edited(tmp_path, lambda content: None, measured)).trials[0].measurement == measured
     with pytest.raises(ResultsError, match="a list is empty"):
-        load(edited(tmp_path, empty, found))
+        load(edited(tmp_path, empty, measured))
 
 
 @pytest.mark.parametrize("predicts", [True, False])  # a race for predictions, and a later trial

@@ -1,0 +1,124 @@
+"""What cannot be in a result file: it may have been edited.
+
+Types cannot say all of it, and those of a child have no constraints, because a child has no msgspec.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Sized
+from datetime import datetime
+from typing import Any
+
+from kerasbench.host import FIT
+from kerasbench.protocol.measurement import Measurement
+from kerasbench.results.run import MAX_COLUMNS, MAX_ROUNDS, Run, Trial
+from kerasbench.results.times import step_ns
+
+SHOWN = 40  # characters of what cannot be
+MAX_WHOLE = 10**18  # of ns (thirty years), samples or bytes: what a float still tells from its neighbours, by and large
+MAX_REAL = 1e100  # of a loss or a rate: sums and products are still numbers
+NUMBERS = (int, float)
+# By the name of a field; numbers in lists are checked like the field that has the list.
+ONE_OR_MORE = """
+    ns calls_ns passes_ns times_ns counts first_step_ns again_ns total_ns epochs_ns predict_ns count batch samples steps
+    steps_per_epoch train_samples peak_flops
+"""
+ZERO_OR_MORE = "wall_ns epoch_steps full_steps_per_epoch operations peak_rss_bytes peak_device_bytes memory_bytes"
+LEAST = dict.fromkeys(ONE_OR_MORE.split(), 1) | dict.fromkeys(ZERO_OR_MORE.split(), 0) | {"width": 1e-9}
+
+
+def problems(record: Run) -> Iterator[str]:
+    for index, trial in enumerate(record.trials, start=1):
+        for problem in _problems_of_trial(trial):
+            yield f"trial {index} ({trial.scenario}, {trial.backend}): {problem}"
+    if field := _out_of_range([record.machine, record.scenarios, record.flops]):
+        yield f"{field} is out of range"
+    known = {scenario.description.name for scenario in record.scenarios}
+    if unknown := sorted({trial.scenario for trial in record.trials} - known):
+        yield f"trials of {', '.join(unknown[:3])}, which is not one of its scenarios"
+    if (columns := len({trial.column for trial in record.trials})) > MAX_COLUMNS:
+        yield f"{columns} configurations, and a run has {MAX_COLUMNS} at most"
+    if not 0 < record.minimal_effect < 1:
+        yield "minimal_effect is out of range"
+    race, rounds = record.config.race, record.config.effort.max_rounds
+    if race and not (1 <= rounds <= MAX_ROUNDS and 0 < race.margin < 1):
+        yield "the rounds or the margin of its race are out of range"
+    yield from _unfit_words(record)
+
+
+def _unfit_words(record: Run) -> Iterator[str]:
+    if not _is_time(record.started):  # files are named after it
+        yield f"its start, {record.started[:SHOWN]!r}, is not a time"
+    for time in (record.finished, *record.resumed, *(trial.ended for trial in record.trials)):
+        if time and not _is_time(time):
+            yield f"{time[:SHOWN]!r} is not a time"
+    if record.machine.identifier and not FIT.fullmatch(record.machine.identifier):
+        yield f"its machine cannot be called {record.machine.identifier[:SHOWN]!r}"
+
+
+def _is_time(text: str) -> bool:
+    """Tell whether it is a time as ``text.now`` gives it."""
+    try:
+        return datetime.fromisoformat(text).strftime("%Y-%m-%dT%H:%M:%SZ") == text
+    except ValueError:
+        return False
+
+
+def _problems_of_trial(trial: Trial) -> Iterator[str]:
+    measured = trial.measurement
+    if (measured is None) == (trial.failure is None):
+        yield "a trial has either a measurement or a failure"
+    if field := _out_of_range(trial):
+        yield f"{field} is out of range"
+    if measured is None:
+        return
+    if not all(_needed(measured)):
+        yield "a list is empty that results are computed from"
+    elif measured.usage.wall_ns < 1:
+        yield "its steps took no time"
+    elif measured.full_steps_per_epoch > measured.steps_per_epoch:
+        yield "an epoch has more full steps than steps"
+    elif not step_ns(measured) > 0:
+        yield "an epoch takes no time"
+
+
+def _out_of_range(value: object, name: str = "") -> str:
+    """Return the name of the first field that has a number out of range; empty if all are in range."""
+    parts: Iterable[tuple[str, Any]] = ()
+    if isinstance(value, list):
+        known = [part for part in value if part is not None] if None in value else value
+        if known and isinstance(known[0], NUMBERS):  # a trial has thousands of them, and a report a million
+            known = [min(known), max(known)]
+        parts = [(name, part) for part in known]
+    elif isinstance(value, dict):
+        parts = [(name, part) for part in value.values()]
+    elif dataclasses.is_dataclass(value):
+        parts = vars(value).items()
+    for field, part in parts:
+        kind = type(part)
+        if kind is int or kind is float:
+            most = MAX_WHOLE if kind is int else MAX_REAL
+            if not LEAST.get(field, -most) <= part <= most:
+                return field
+        elif kind not in (str, bool) and part is not None and (inner := _out_of_range(part, field)):
+            return inner
+    return ""
+
+
+def _needed(measured: Measurement) -> Iterator[Sized]:
+    """Yield the lists that figures are computed from: each has an entry at least."""
+    training, throughput, published = measured.training, measured.throughput, measured.published
+    if measured.builds is not None:
+        yield measured.builds
+    elif training is None:
+        yield measured.prediction
+        for latency in measured.prediction:
+            yield latency.slices
+    else:
+        yield training.slices
+        if training.parts is not None:
+            yield from (training.epochs, training.parts.arrays, training.parts.ready, training.parts.bare)
+    if throughput is not None:
+        yield throughput.passes_ns
+    if published is not None:
+        yield published.epochs_ns
+        yield from published.history.values()

@@ -1,0 +1,133 @@
+"""Several runs of one machine as one record, each group whole from the run that measured it best."""
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from kerasbench.protocol.columns import DEFAULT
+from kerasbench.protocol.descriptions import WorkloadDescription
+from kerasbench.results.run import Counted, Group, Origin, Run, ScenarioFacts
+
+
+def distinct(records: Iterable[Run]) -> list[Run]:
+    """Return each run once: of its copies, and of what was superseded when it was resumed, what went furthest."""
+    furthest: dict[object, Run] = {}
+    for record in records:
+        run = (record.machine.identity, record.started, *record.config.versus)
+        furthest[run] = max(furthest.get(run, record), record, key=lambda copy: (len(copy.resumed), len(copy.trials)))
+    return list(furthest.values())
+
+
+Rank = tuple[bool, bool, bool, str]
+
+
+def rank(record: Run, group: Group) -> Rank:
+    """Return the rank of a run among those that measured a group: the group is taken from the one with the highest.
+
+    What counts is, in this order: the group's own protocol, a run of its own (not an explanation, a comparison of
+    versions, a race or a soak), default columns, and the date.
+    """
+    config = record.config
+    has_another_aim = config.explain or config.versus or config.race or config.soak
+    fits = config.effort.protocol.kind == ("sweep" if group.sized else "steady")
+    has_defaults = any(trial.options.unsized == DEFAULT for trial in record.trials if trial.group == group)
+    return (fits, not has_another_aim, has_defaults, record.started)
+
+
+@dataclass
+class Merged(Run):
+    """Groups of several runs as one record. Its own fields are those of the newest of them."""
+
+    origins: dict[Group, Origin] = field(default_factory=dict)
+    runs: int = 1  # that they come from
+
+    def origin(self, group: Group) -> Origin:
+        return self.origins[group]
+
+
+def merge(records: Sequence[Run]) -> Run:
+    """Return one record of one machine's runs, of which there is one at least (see ``merge_by_machine``)."""
+    machine = _Machine(records[0])
+    for record in records:
+        machine.add(record)
+    return machine.merged()
+
+
+def merge_by_machine(records: Iterable[Run]) -> list[Run]:
+    """Return one record for each machine: each group is that of the run with the highest ``rank``.
+
+    A group is taken whole from one run, because its cases were paired there round by round. A run that nothing is taken
+    from is not held in memory.
+    """
+    machines: dict[object, _Machine] = {}
+    for record in records:
+        machines.setdefault(record.machine.identity, _Machine(record)).add(record)
+    return [machine.merged() for machine in machines.values()]
+
+
+@dataclass
+class _Machine:
+    newest: Run
+    best: dict[Group, tuple[Rank, Run]] = field(default_factory=dict)
+
+    def add(self, record: Run) -> None:
+        if record.started > self.newest.started:
+            self.newest = record
+        for group in dict.fromkeys(trial.group for trial in record.trials):
+            ranked = rank(record, group)
+            if group not in self.best or ranked > self.best[group][0]:
+                self.best[group] = ranked, record
+
+    def merged(self) -> Run:
+        taken: dict[int, Share] = {}
+        for group, (_, record) in self.best.items():
+            taken.setdefault(id(record), (record, set()))[1].add(group)
+        shares = sorted(taken.values(), key=lambda share: share[0].started, reverse=True) or [(self.newest, set())]
+        newest = {field.name: getattr(shares[0][0], field.name) for field in dataclasses.fields(Run)}
+        combined = {
+            "scenarios": _scenarios(shares),
+            "trials": [trial for record, groups in shares for trial in record.trials if trial.group in groups],
+            "flops": _flops(shares),
+            "minimal_effect": max(record.minimal_effect for record, _ in shares),
+        }
+        origins = {group: record.origin(group) for record, groups in shares for group in groups}
+        return Merged(**newest | combined, origins=origins, runs=len(shares))
+
+
+Share = tuple[Run, set[Group]]  # a run, and what is taken from it; the newest comes first
+
+
+def _flops(shares: Sequence[Share]) -> list[Counted]:
+    """Return the operations of each workload that something is taken of, as the newest run counted them."""
+    flops: dict[tuple[str, str], Counted] = {}
+    for record, groups in shares:
+        workloads = {(group.scenario, group.workload) for group in groups}
+        for counted in record.flops:
+            if (workload := (counted.scenario, counted.workload)) in workloads:
+                flops.setdefault(workload, counted)
+    return list(flops.values())
+
+
+def _scenarios(shares: Sequence[Share]) -> list[ScenarioFacts]:
+    """Return the scenarios that something is taken of, as the newest run has them, each workload as its own run has it.
+
+    A run of a saved model describes the one size that it measured, and a scenario's file may have lost a workload
+    since.
+    """
+    newest: dict[str, ScenarioFacts] = {}
+    workloads: dict[str, dict[str, WorkloadDescription]] = {}
+    for record, groups in shares:
+        taken = {(group.scenario, group.workload) for group in groups}
+        for scenario in record.scenarios:
+            name, described = scenario.description.name, scenario.description.workloads
+            if of_run := {workload.name: workload for workload in described if (name, workload.name) in taken}:
+                newest.setdefault(name, scenario)
+                workloads[name] = of_run | workloads.get(name, {})
+    scenarios = []
+    for name, scenario in sorted(newest.items()):
+        # Workloads that the newest run describes come first, in its order.
+        first = [workload.name for workload in scenario.description.workloads if workload.name in workloads[name]]
+        ordered = [workloads[name][workload] for workload in dict.fromkeys([*first, *workloads[name]])]
+        description = dataclasses.replace(scenario.description, workloads=ordered)
+        scenarios.append(dataclasses.replace(scenario, description=description))
+    return scenarios
