@@ -1,7 +1,7 @@
 """The options of a run, each declared here once: for the command line, for Python, and for their documentation.
 
-``cli/options.py`` makes options of a shell of them, ``api.py`` signatures, and ``plan/request.py`` what is to be
-measured. Standard library alone: ``--help`` loads nothing else.
+``cli/options.py`` makes options of a shell of them, ``docs/tools/keywords.py`` the types of Python's keywords, and
+``plan/configure.py`` what is to be measured.
 """
 
 import dataclasses
@@ -13,23 +13,33 @@ from pathlib import Path
 from typing import Any, get_args
 
 from kerasbench.errors import UsageError
-
-RUN, SWEEP, EXPLAIN, VERSUS, FASTEST, SOAK = "run", "sweep", "explain", "versus", "fastest", "soak"
-TABLES = (RUN, SWEEP, EXPLAIN, VERSUS)  # what is asked for is measured to the end
-ALL = (*TABLES, FASTEST, SOAK)
-
-# What options are for, in the order of --help. What only an expert needs comes last.
-WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, MACHINES, FILES, EXPERTS = GROUPS = (
-    "What to measure",
-    "A saved model, or one of keras.applications",
-    "How long",
-    "What to show",
-    "Configurations (every combination is measured)",
-    "Environments",
-    "Other machines (docs/set-up-machines.md)",
-    "Files",
-    "For experts",
+from kerasbench.names import (
+    BACKENDS,
+    BISECT,
+    CHOICE,
+    COLUMNS,
+    CREATE,
+    DOCTOR,
+    ENVIRONMENTS,
+    EXPERTS,
+    EXPLAIN,
+    FASTEST,
+    FILES,
+    LONG,
+    MACHINES,
+    MEASURING,
+    MODEL,
+    ON_OTHERS,
+    RUN,
+    SHOW,
+    SOAK,
+    SUITES,
+    SWEEP,
+    TABLES,
+    VERSUS,
+    WHAT,
 )
+
 PURPOSES = ("train", "predict", "predict-one")
 BUILD, BUILD_CLEARED = "build", "build-cleared"
 SOAKED = ("train", "predict", BUILD, BUILD_CLEARED)
@@ -37,9 +47,6 @@ STEPS_PER_EXECUTION = "steps-per-execution"
 DEFAULT_TRIES = ("backend", "device", "jit", "threads", "malloc", STEPS_PER_EXECUTION)  # they change no result
 BATCH_SIZE = "batch-size"
 TRIES = (*DEFAULT_TRIES, "dtype", BATCH_SIZE)
-OF_MACHINES = ("hosts", "cluster", "insecure")  # options of a command that measures on others, too
-CHOICE = "Name, pattern, scenario file (.py), saved model (.keras), or keras.applications.NAME."
-BACKENDS, SUITES = "backends", "suites"  # names that a shell is offered, looked up when it asks
 
 
 @dataclass(frozen=True)
@@ -50,15 +57,15 @@ class OptionSpec:
     group: str
     help: str
     metavar: str = ""
-    commands: tuple[str, ...] = ALL  # that take it
+    commands: tuple[str, ...] = MEASURING  # that take it
     offers: str | tuple[str, ...] = ()  # values that a shell completes, or where to look them up
 
 
-def _many(flag: str, group: str, text: str, metavar: str, **more: Any) -> Any:
+def _words(flag: str, group: str, text: str, metavar: str, **more: Any) -> Any:
     return field(default_factory=list, metadata={"option": OptionSpec(flag, group, text, metavar, **more)})
 
 
-def _one(default: object, flag: str, group: str, text: str, metavar: str = "", **more: Any) -> Any:
+def _value(default: object, flag: str, group: str, text: str, metavar: str = "", **more: Any) -> Any:
     return field(default=default, metadata={"option": OptionSpec(flag, group, text, metavar, **more)})
 
 
@@ -66,10 +73,10 @@ def _one(default: object, flag: str, group: str, text: str, metavar: str = "", *
 class Settings:
     """Options of a run before validation. A time and a size may be a number or a word."""
 
-    scenarios: list[str] = _many(
-        "--scenario", WHAT, f"{CHOICE} Default: the whole suite.", "PATTERN|FILE", commands=(RUN, VERSUS)
+    scenarios: list[str] = _words(
+        "--scenario", WHAT, f"{CHOICE} Default: the whole suite.", "PATTERN|FILE", commands=(RUN, VERSUS, BISECT)
     )
-    suite: str = _one(
+    suite: str = _value(
         "",
         "--suite",
         WHAT,
@@ -78,27 +85,28 @@ class Settings:
         commands=(RUN,),
         offers=SUITES,
     )
-    batch_sizes: list[str] = _many(
+    batch_sizes: list[str] = _words(
         "--batch-size", WHAT, "1..4096 (doubled each time; default) or 1,8,64.", "A..B|LIST", commands=(SWEEP,)
     )
-    widths: list[str] = _many(
+    widths: list[str] = _words(
         "--width", WHAT, "Factors for the width of hidden layers: 0.5,1,2,4. Default: 1.", "LIST", commands=(SWEEP,)
     )
-    backends: list[str] = _many(
+    backends: list[str] = _words(
         "--backend",
         WHAT,
         "tensorflow, torch or jax. Default: all that are installed (doctor, env create: all three).",
         "NAME",
+        commands=(*MEASURING, DOCTOR, CREATE),
         offers=BACKENDS,
     )
-    devices: list[str] = _many(
+    devices: list[str] = _words(
         "--device",
         WHAT,
         "cpu, gpu or gpu:1. Default: the CPU and one GPU of each model that a backend finds.",
         "NAME",
         offers=("cpu", "gpu"),
     )
-    data: str = _one(
+    data: str = _value(
         "synthetic",
         "--data",
         WHAT,
@@ -106,7 +114,7 @@ class Settings:
         "KIND",
         offers=("synthetic", "real"),
     )
-    protocol: str = _one(
+    protocol: str = _value(
         "steady",
         "--protocol",
         WHAT,
@@ -116,21 +124,21 @@ class Settings:
         commands=(RUN,),
         offers=("steady", "published", "calls"),
     )
-    native: bool = _one(
+    native: bool = _value(
         False,
         "--native",
         WHAT,
         "Also measure the native baseline, in plain TensorFlow, PyTorch or JAX: what does Keras cost?",
         commands=(RUN,),
     )
-    warm_cache: bool = _one(
+    warm_cache: bool = _value(
         False,
         "--warm-cache",
         WHAT,
         "Also measure with a warm compilation cache: how much earlier does the first step end?",
         commands=(RUN,),
     )
-    purpose: str = _one(
+    purpose: str = _value(
         "train",
         "--for",
         WHAT,
@@ -140,7 +148,7 @@ class Settings:
         commands=(FASTEST, SOAK),
         offers=tuple(dict.fromkeys((*PURPOSES, *SOAKED))),
     )
-    tries: list[str] = _many(
+    tries: list[str] = _words(
         "--try",
         WHAT,
         "Settings to try: backend, device, jit, threads, malloc, steps-per-execution (default: these), dtype, "
@@ -149,7 +157,7 @@ class Settings:
         commands=(FASTEST,),
         offers=TRIES,
     )
-    margin: str | float = _one(
+    margin: str | float = _value(
         "5%",
         "--within",
         WHAT,
@@ -157,30 +165,30 @@ class Settings:
         "PERCENT",
         commands=(FASTEST,),
     )
-    inputs: list[str] = _many(
+    inputs: list[str] = _words(
         "--input",
         MODEL,
         "Size of an input whose dimensions are open: tokens=128, tokens=128:int32, 96x96x3.",
         "[NAME=]SIZE",
     )
-    batch_size: int | None = _one(
+    batch_size: int | None = _value(
         None,
         "--batch-size",
         MODEL,
         "Samples in a batch. Default: 32.",
         "N",
-        commands=(RUN, EXPLAIN, VERSUS, FASTEST, SOAK),
+        commands=(RUN, EXPLAIN, VERSUS, BISECT, FASTEST, SOAK),
     )
-    custom: str = _one("", "--custom", MODEL, "Python file with the model's own layers and functions.", "FILE.py")
-    trust: bool = _one(False, "--trust", MODEL, "Trust the file: it may then run its own code and use all memory.")
-    quick: bool = _one(
+    custom: str = _value("", "--custom", MODEL, "Python file with the model's own layers and functions.", "FILE.py")
+    trust: bool = _value(False, "--trust", MODEL, "Trust the file: it may then run its own code and use all memory.")
+    quick: bool = _value(
         False,
         "--quick",
         LONG,
         "One short round: a first look, with rough intervals, without start-up and first step.",
         commands=TABLES,
     )
-    rounds: int | None = _one(
+    rounds: int | None = _value(
         None,
         "--rounds",
         LONG,
@@ -189,8 +197,8 @@ class Settings:
         "N",
         commands=(*TABLES, FASTEST),
     )
-    rigorous: bool = _one(False, "--rigorous", LONG, "Twelve rounds and an A/A control.", commands=TABLES)
-    budget: str | float | None = _one(
+    rigorous: bool = _value(False, "--rigorous", LONG, "Twelve rounds and an A/A control.", commands=TABLES)
+    budget: str | float | None = _value(
         None,
         "--budget",
         LONG,
@@ -198,26 +206,26 @@ class Settings:
         "TIME",
         commands=(*TABLES, FASTEST),
     )
-    minutes: float = _one(
+    minutes: float = _value(
         5.0, "--minutes", LONG, "Minutes that each configuration runs. Default: 5.", "N", commands=(SOAK,)
     )
-    threshold: str | float = _one(
+    threshold: str | float = _value(
         "3%",
         "--threshold",
         SHOW,
         "The smallest difference that counts as faster or slower. At least 3%, the default.",
         "PERCENT",
-        commands=(VERSUS,),
+        commands=(VERSUS, BISECT),
     )
-    jit: list[str] = _many(
+    jit: list[str] = _words(
         "--jit",
         COLUMNS,
         "Compile the step: on, off, or default (what each backend does).",
         "default|on|off",
-        commands=(RUN, SWEEP, VERSUS),
+        commands=(RUN, SWEEP, VERSUS, BISECT),
         offers=("default", "on", "off"),
     )
-    dtype: list[str] = _many(
+    dtype: list[str] = _words(
         "--dtype",
         COLUMNS,
         "float32 (default), mixed_float16, mixed_bfloat16, ...",
@@ -225,7 +233,7 @@ class Settings:
         commands=TABLES,
         offers=("float32", "mixed_float16", "mixed_bfloat16"),
     )
-    fp32: list[str] = _many(
+    fp32: list[str] = _words(
         "--fp32",
         COLUMNS,
         "Precision of float32 matrix multiplications on a GPU: ieee (default), tf32 or framework-default.",
@@ -233,10 +241,10 @@ class Settings:
         commands=TABLES,
         offers=("ieee", "tf32", "framework-default"),
     )
-    threads: list[str] = _many(
+    threads: list[str] = _words(
         "--threads", COLUMNS, "CPU cores that a trial may use. Default: all.", "N", commands=TABLES
     )
-    malloc: list[str] = _many(
+    malloc: list[str] = _words(
         "--malloc",
         COLUMNS,
         "Freed memory on a CPU: default (returned to the system) or keep (kept by the process; Linux with glibc).",
@@ -244,61 +252,62 @@ class Settings:
         commands=TABLES,
         offers=("default", "keep"),
     )
-    steps_per_execution: list[str] = _many(
+    steps_per_execution: list[str] = _words(
         "--steps-per-execution",
         COLUMNS,
         "Training steps in one execution, as in compile(). Default: the model's own.",
         "N",
         commands=TABLES,
     )
-    python: list[str] = _many(
+    python: list[str] = _words(
         "--python",
         ENVIRONMENTS,
         "Python interpreter of a backend. torch@LABEL=PATH adds a configuration with that interpreter. "
         "Default: from kerasbench.toml, or this one.",
         "NAME=PATH",
+        commands=(*MEASURING, DOCTOR),
     )
-    hosts: list[str] = _many(
+    hosts: list[str] = _words(
         "--hosts",
         MACHINES,
         "Measure on these machines at the same time, by ssh. `here` is this one. Interpreters there: --python "
         "[HOST:]NAME=PATH. The NAME kerasbench is the Python that runs kerasbench there (default: python3).",
         "NAME",
-        commands=(*TABLES, FASTEST),
+        commands=(*ON_OTHERS, DOCTOR),
     )
-    cluster: str = _one(
+    cluster: str = _value(
         "",
         "--cluster",
         MACHINES,
         "Measure on the workers of a Dask cluster, one on each machine: tls://scheduler:8786.",
         "ADDRESS",
-        commands=(*TABLES, FASTEST),
+        commands=(*ON_OTHERS, DOCTOR),
     )
-    insecure: bool = _one(
+    insecure: bool = _value(
         False,
         "--insecure",
         MACHINES,
         "Allow a cluster without encryption: anyone on the network can then read its data and run code on it.",
-        commands=(*TABLES, FASTEST),
+        commands=(*ON_OTHERS, DOCTOR),
     )
-    results: str = _one(
+    results: str = _value(
         "results", "--results", FILES, "Folder for the result file and the tables. Default: results.", "DIR"
     )
-    resume: bool = _one(
+    resume: bool = _value(
         False,
         "--resume",
         FILES,
         "Continue the interrupted run in --results. With --budget TIME, run for that much longer.",
         commands=(RUN,),
     )
-    control: bool = _one(
+    control: bool = _value(
         False,
         "--control",
         EXPERTS,
         "A/A control: measure one configuration of each workload twice. A difference between the two is noise.",
         commands=(RUN, SWEEP, EXPLAIN),
     )
-    timeout: str | float | None = _one(
+    timeout: str | float | None = _value(
         None,
         "--timeout",
         EXPERTS,
@@ -306,21 +315,21 @@ class Settings:
         "then ten times what that took, at least 60 s. A soak gets ten times its minutes on top.",
         "TIME",
     )
-    memory_limit: str | float | None = _one(
+    memory_limit: str | float | None = _value(
         None,
         "--memory-limit",
         EXPERTS,
         "Stop a trial that uses more memory: 500m, 4g. Default: none; for saved models 3/4 of what is free.",
         "SIZE",
     )
-    seed: int = _one(0, "--seed", EXPERTS, "Seed for the data, the weights and the order of trials. Default: 0.", "N")
-    keep_env: list[str] = _many(
+    seed: int = _value(0, "--seed", EXPERTS, "Seed for the data, the weights and the order of trials. Default: 0.", "N")
+    keep_env: list[str] = _words(
         "--keep-env",
         EXPERTS,
         "Pass this environment variable to the trials. Its value is saved with the results.",
         "NAME",
     )
-    wait: bool = _one(False, "--wait", EXPERTS, "Wait if another run uses this machine. Default: stop with an error.")
+    wait: bool = _value(False, "--wait", EXPERTS, "Wait if another run uses this machine. Default: stop with an error.")
     # No options: the rows of a live model, and both sides of ``versus``.
     rows: str = ""
     samples: int = 0
@@ -328,16 +337,17 @@ class Settings:
     head: str = ""
 
 
-def options_of(command: str) -> dict[str, "dataclasses.Field[Any]"]:
+def options_of(command: str) -> "dict[str, dataclasses.Field[object]]":
     """Return the fields of those options that a command takes, by their names in Python."""
-    fields = {one.name: one for one in dataclasses.fields(Settings)}
-    return {name: one for name, one in fields.items() if "option" in one.metadata and command in option(name).commands}
+    fields = Settings.__dataclass_fields__
+    return {
+        name: fields[name] for name in fields if "option" in fields[name].metadata and command in option(name).commands
+    }
 
 
 def option(name: str) -> OptionSpec:
-    """Return the option of a field."""
-    option: OptionSpec = Settings.__dataclass_fields__[name].metadata["option"]
-    return option
+    spec: OptionSpec = Settings.__dataclass_fields__[name].metadata["option"]
+    return spec
 
 
 def is_list(name: str) -> bool:
@@ -345,14 +355,26 @@ def is_list(name: str) -> bool:
     return Settings.__dataclass_fields__[name].default_factory is list
 
 
-def settings(command: str, given: Mapping[str, object]) -> Settings:
-    """Return what a shell or Python said; lists are taken apart at their commas."""
+def settings(command: str, given: Mapping[str, object], **arguments: object) -> Settings:
+    """Return what a shell or Python said; lists are taken apart at their commas.
+
+    ``arguments`` are what is no option of this command: the scenarios of a sweep, both sides of ``versus``.
+
+    Raises:
+        TypeError: the command has no such option.
+        UsageError: a value is empty, or of another type.
+    """
     known = options_of(command)
     for name in given:
         if name not in known:
-            raise TypeError(f"{command}() got an unexpected keyword argument {name!r}")
+            import difflib
+
+            near = difflib.get_close_matches(name, known, n=1)
+            guess = f"; did you mean {near[0]!r}?" if near else ""
+            raise TypeError(f"{command}() got an unexpected keyword argument {name!r}{guess}")
+    said = {**given, **arguments}
     values: dict[str, Any] = {
-        name: words(name, value) if is_list(name) else _plain(name, value) for name, value in given.items()
+        name: words(name, value) if is_list(name) else _plain(name, value) for name, value in said.items()
     }
     return Settings(**values)
 
@@ -363,37 +385,39 @@ def words(name: str, given: object) -> list[str]:
     They are one value, several, or values with commas; of a mapping ``key=value``. A file with a comma in its path is
     one word, and so is that of an interpreter or a folder behind ``torch=``.
     """
-    several = _several(given)
-    found = [word.strip() for one in several for word in _apart(str(one)) if word.strip()]
-    if several and not found:  # as of a shell's variable that is not set
-        raise _empty(name)
-    return found
-
-
-def _several(given: object) -> list[object]:
     if given is None:
         return []
+    several: Iterable[object] = [given]
     if isinstance(given, Mapping):
-        return [f"{key}={value}" for key, value in given.items()]
-    return [given] if isinstance(given, str | Path) or not isinstance(given, Iterable) else list(given)
+        several = [f"{key}={value}" for key, value in given.items()]
+    elif isinstance(given, Iterable) and not isinstance(given, str | Path):
+        several = list(given)
+    texts = [text for value in several for text in _apart(str(value))]
+    stripped = [text.strip() for text in texts if text.strip()]
+    if texts and not stripped:  # as of a shell's variable that is not set
+        raise _empty(name)
+    return stripped
+
+
+def _apart(text: str) -> list[str]:
+    return [text] if os.path.exists(text.partition("=")[2] or text) else text.split(",")
 
 
 # What an option with one value takes, by the type of its field: the types of Python, in words.
 KINDS: dict[type, str] = {str: "text", int: "a whole number", float: "a number", bool: "True or False"}
 
 
-def _plain(name: str, value: object) -> Any:
+def _plain(name: str, value: object) -> object:
     """Return the value of an option that has one, as its field has it; raise UsageError for one of another type."""
-    known = Settings.__dataclass_fields__[name]
-    if isinstance(value, str) and not value and known.default != "":
+    declared = Settings.__dataclass_fields__[name]
+    if isinstance(value, str) and not value and declared.default != "":
         raise _empty(name)
-    kinds = get_args(known.type) or (known.type,)
+    kinds = get_args(declared.type) or (declared.type,)
     if isinstance(value, Path):
         value = str(value)
     elif isinstance(value, Real) and not isinstance(value, bool):  # NumPy's too
         value = int(value) if isinstance(value, Integral) else float(value)
-    takes_whole = float in kinds and type(value) is int
-    if type(value) not in kinds and not takes_whole:
+    if type(value) not in kinds and not (float in kinds and type(value) is int):
         takes = " or ".join(KINDS[kind] for kind in kinds if kind in KINDS)
         shown = repr(value) if isinstance(value, str | int | float | None) else type(value).__name__
         raise UsageError(f"{option(name).flag} takes {takes}, not {shown}")
@@ -402,7 +426,3 @@ def _plain(name: str, value: object) -> Any:
 
 def _empty(name: str) -> UsageError:
     return UsageError(f"{option(name).flag} is empty: give it a value, or leave it out")
-
-
-def _apart(text: str) -> list[str]:
-    return [text] if os.path.exists(text.partition("=")[2] or text) else text.split(",")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kerasbench import __version__
-from kerasbench.cli import commands
+from kerasbench.cli import measuring, preparing, reading
 from kerasbench.cli.options import CommandGroup, is_completing
 from kerasbench.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, KerasbenchError, UsageError
 from kerasbench.text import complain, printable, write_whatever_stdout_takes
@@ -28,23 +28,23 @@ NAME = "kerasbench"
 
 environments = CommandGroup(
     "env",
-    purposes={"Commands": [commands.create]},
+    purposes={"Commands": [preparing.create]},
     help="Make a virtual environment for each backend, with the wheels that fit this machine.",
 )
 app = CommandGroup(
     NAME,
     purposes={
         "Measure": [
-            commands.run,
-            commands.sweep,
-            commands.explain,
-            commands.versus,
-            commands.bisect,
-            commands.fastest,
-            commands.soak,
+            measuring.run,
+            measuring.sweep,
+            measuring.explain,
+            measuring.versus,
+            measuring.bisect,
+            measuring.fastest,
+            measuring.soak,
         ],
-        "Read results": [commands.report, commands.compare, commands.history],
-        "Prepare": [commands.list_, commands.new, commands.doctor, environments],
+        "Read results": [reading.report, reading.compare, reading.history],
+        "Prepare": [preparing.list_, preparing.new, preparing.doctor, environments],
     },
     help="Which Keras 3 backend is fastest for a model on this machine? Measure it.\n\n"
     "Scenarios and options without a command are those of `run`: `kerasbench mnist_dense --quick` is `kerasbench run "
@@ -52,7 +52,7 @@ app = CommandGroup(
     invoke_without_command=True,
     callback=lambda: None,
 )
-app.add_command(commands.share)  # for other machines: in no list of commands
+app.add_command(preparing.share)  # for other machines: in no list of commands
 app = click.version_option(__version__, prog_name=NAME, message="%(prog)s %(version)s")(app)
 
 

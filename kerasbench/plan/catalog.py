@@ -7,7 +7,6 @@ content hash in the user's cache folder.
 import dataclasses
 import hashlib
 import json
-import os
 import re
 import shlex
 from collections import Counter
@@ -39,48 +38,6 @@ from kerasbench.text import blanked, label
 if TYPE_CHECKING:
     from kerasbench.protocol.messages import Failure
 
-TEMPLATE = Path(__file__).parents[1] / "data" / "scenario.txt"
-
-
-def begin_file(file: Path) -> None:
-    """Write a commented scenario."""
-    if file.suffix != ".py":
-        example = file.with_suffix(".py") if file.name else "my_model.py"
-        raise UsageError(f"a scenario is a Python file: {example}, not {file}")
-    try:
-        require_scenario_name(file)
-        with file.open("x", encoding="utf-8") as stream:
-            stream.write(TEMPLATE.read_text("utf-8"))
-    except ScenarioError as error:
-        raise UsageError(str(error)) from None
-    except FileExistsError:
-        raise UsageError(f"{file} already exists, and was left as it is: choose another name") from None
-    except OSError as error:
-        raise UsageError(f"{file} cannot be written: {error.strerror}") from None
-
-
-def begin_workflows(file: Path) -> list[Path]:
-    """Write the two workflows that measure pull requests and comment on them; return their files."""
-    name = file.stem
-    comment = file.with_name(f"{name}-comment{file.suffix}")
-    if not NAME_OF_WORKFLOW.fullmatch(name):
-        raise UsageError(
-            f"{file}: a workflow's name has letters, digits, dashes and underscores only, such as speed.yml"
-        )
-    for path in (file, comment):
-        if os.path.lexists(path):  # also a link to nothing, through which it would be written
-            raise UsageError(f"{path} already exists, and was left as it is: choose another name")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        for path, template in ((file, "versus.yml"), (comment, "comment.yml")):
-            with path.open("x", encoding="utf-8") as stream:
-                stream.write((TEMPLATE.parent / template).read_text("utf-8").replace("NAME", name))
-    except OSError as error:
-        raise UsageError(f"{file} cannot be written: {error.strerror}") from None
-    return [file, comment]
-
-
-NAME_OF_WORKFLOW = re.compile(r"[A-Za-z0-9_-]+")
 PACKAGE_FOLDER = Path(__file__).parents[1]
 DEFAULT_SUITE = "published"
 BASELINES_FOLDER = baseline_file(Path("scenario.py"), "").parent.name

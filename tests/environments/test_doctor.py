@@ -11,7 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from kerasbench.backends import Target
-from kerasbench.cli.commands import create
+from kerasbench.cli.preparing import create
 from kerasbench.environments import doctor
 from kerasbench.environments.doctor import BackendFacts, Facts, Gravity, diagnose
 from kerasbench.environments.interpreters import Interpreters

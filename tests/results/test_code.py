@@ -83,7 +83,7 @@ def test_a_backend_that_is_not_there_may_stand_in_a_result_file() -> None:
         ("native/torch.py", ["torch cpu native=on"]),
         ("worker/caches.py", [name for name in COLUMNS if "warm-cache" in name]),
         ("protocol/malloc.py", [name for name in COLUMNS if "malloc" in name]),
-        *((name, []) for name in ("cli/commands.py", "report/page.py", "settings.py", "results/times.py")),
+        *((name, []) for name in ("cli/measuring.py", "report/page.py", "settings.py", "results/times.py")),
         *((f"runs/{name}.py", []) for name in ("cluster", "machines", "resume", "rounds", "run", "schedule", "share")),
     ],
 )
