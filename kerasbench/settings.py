@@ -17,29 +17,22 @@ from kerasbench.names import (
     BACKENDS,
     BISECT,
     CHOICE,
-    COLUMNS,
     CREATE,
     DOCTOR,
-    ENVIRONMENTS,
-    EXPERTS,
     EXPLAIN,
     FASTEST,
-    FILES,
-    LONG,
-    MACHINES,
+    GROUPS,
     MEASURING,
-    MODEL,
     ON_OTHERS,
     RUN,
-    SHOW,
     SOAK,
     SUITES,
     SWEEP,
     TABLES,
     VERSUS,
-    WHAT,
 )
 
+WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, MACHINES, FILES, EXPERTS = GROUPS
 PURPOSES = ("train", "predict", "predict-one")
 BUILD, BUILD_CLEARED = "build", "build-cleared"
 SOAKED = ("train", "predict", BUILD, BUILD_CLEARED)
@@ -53,281 +46,249 @@ TRIES = (*DEFAULT_TRIES, "dtype", BATCH_SIZE)
 class OptionSpec:
     """How an option is written and described. Its name in Python, its type and its default are those of its field."""
 
-    flag: str
+    usage: str  # the flag, and what its value is called
     group: str
     help: str
-    metavar: str = ""
     commands: tuple[str, ...] = MEASURING  # that take it
     offers: str | tuple[str, ...] = ()  # values that a shell completes, or where to look them up
 
+    @property
+    def flag(self) -> str:
+        return self.usage.partition(" ")[0]
 
-def _words(flag: str, group: str, text: str, metavar: str, **more: Any) -> Any:
-    return field(default_factory=list, metadata={"option": OptionSpec(flag, group, text, metavar, **more)})
+    @property
+    def metavar(self) -> str:
+        return self.usage.partition(" ")[2]
 
 
-def _value(default: object, flag: str, group: str, text: str, metavar: str = "", **more: Any) -> Any:
-    return field(default=default, metadata={"option": OptionSpec(flag, group, text, metavar, **more)})
+def _many(usage: str, group: str, text: str, *more: Any, **named: Any) -> Any:
+    return field(default_factory=list, metadata={"option": OptionSpec(usage, group, text, *more, **named)})
+
+
+def _value(default: object, usage: str, group: str, text: str, *more: Any, **named: Any) -> Any:
+    return field(default=default, metadata={"option": OptionSpec(usage, group, text, *more, **named)})
 
 
 @dataclass(frozen=True)
 class Settings:
     """Options of a run before validation. A time and a size may be a number or a word."""
 
-    scenarios: list[str] = _words(
-        "--scenario", WHAT, f"{CHOICE} Default: the whole suite.", "PATTERN|FILE", commands=(RUN, VERSUS, BISECT)
+    scenarios: list[str] = _many(
+        "--scenario PATTERN|FILE", WHAT, f"{CHOICE} Default: the whole suite.", (RUN, VERSUS, BISECT)
     )
     suite: str = _value(
-        "",
-        "--suite",
-        WHAT,
-        "All scenarios of a suite: published (default), tiny or modern.",
-        "NAME",
-        commands=(RUN,),
-        offers=SUITES,
+        "", "--suite NAME", WHAT, "All scenarios of a suite: published (default), tiny or modern.", (RUN,), SUITES
     )
-    batch_sizes: list[str] = _words(
-        "--batch-size", WHAT, "1..4096 (doubled each time; default) or 1,8,64.", "A..B|LIST", commands=(SWEEP,)
+    batch_sizes: list[str] = _many(
+        "--batch-size A..B|LIST", WHAT, "1..4096 (doubled each time; default) or 1,8,64.", (SWEEP,)
     )
-    widths: list[str] = _words(
-        "--width", WHAT, "Factors for the width of hidden layers: 0.5,1,2,4. Default: 1.", "LIST", commands=(SWEEP,)
+    widths: list[str] = _many(
+        "--width LIST", WHAT, "Factors for the width of hidden layers: 0.5,1,2,4. Default: 1.", (SWEEP,)
     )
-    backends: list[str] = _words(
-        "--backend",
+    backends: list[str] = _many(
+        "--backend NAME",
         WHAT,
         "tensorflow, torch or jax. Default: all that are installed (doctor, env create: all three).",
-        "NAME",
-        commands=(*MEASURING, DOCTOR, CREATE),
-        offers=BACKENDS,
+        (*MEASURING, DOCTOR, CREATE),
+        BACKENDS,
     )
-    devices: list[str] = _words(
-        "--device",
+    devices: list[str] = _many(
+        "--device NAME",
         WHAT,
         "cpu, gpu or gpu:1. Default: the CPU and one GPU of each model that a backend finds.",
-        "NAME",
         offers=("cpu", "gpu"),
     )
     data: str = _value(
         "synthetic",
-        "--data",
+        "--data KIND",
         WHAT,
         "synthetic (no download; default) or real (from keras.datasets).",
-        "KIND",
         offers=("synthetic", "real"),
     )
     protocol: str = _value(
         "steady",
-        "--protocol",
+        "--protocol KIND",
         WHAT,
         "steady (default): seconds per trial. published: every published epoch, one round. calls: no training, but "
         "model(x) eager and compiled, predict_on_batch, predict, and tokens that language models generate.",
-        "KIND",
-        commands=(RUN,),
-        offers=("steady", "published", "calls"),
+        (RUN,),
+        ("steady", "published", "calls"),
     )
     native: bool = _value(
         False,
         "--native",
         WHAT,
         "Also measure the native baseline, in plain TensorFlow, PyTorch or JAX: what does Keras cost?",
-        commands=(RUN,),
+        (RUN,),
     )
     warm_cache: bool = _value(
         False,
         "--warm-cache",
         WHAT,
         "Also measure with a warm compilation cache: how much earlier does the first step end?",
-        commands=(RUN,),
+        (RUN,),
     )
     purpose: str = _value(
         "train",
-        "--for",
+        "--for PURPOSE",
         WHAT,
         "train (default) or predict (a batch). `fastest` also takes predict-one (one sample). `soak` also takes build "
         "(build it again and again) and build-cleared (the same, with clear_session() each time).",
-        "PURPOSE",
-        commands=(FASTEST, SOAK),
-        offers=tuple(dict.fromkeys((*PURPOSES, *SOAKED))),
+        (FASTEST, SOAK),
+        tuple(dict.fromkeys((*PURPOSES, *SOAKED))),
     )
-    tries: list[str] = _words(
-        "--try",
+    tries: list[str] = _many(
+        "--try SETTING",
         WHAT,
         "Settings to try: backend, device, jit, threads, malloc, steps-per-execution (default: these), dtype, "
         "batch-size.",
-        "SETTING",
-        commands=(FASTEST,),
-        offers=TRIES,
+        (FASTEST,),
+        TRIES,
     )
     margin: str | float = _value(
         "5%",
-        "--within",
+        "--within PERCENT",
         WHAT,
         "A setting that takes at most this much longer counts as equally fast. Default: 5%.",
-        "PERCENT",
-        commands=(FASTEST,),
+        (FASTEST,),
     )
-    inputs: list[str] = _words(
-        "--input",
+    inputs: list[str] = _many(
+        "--input [NAME=]SIZE",
         MODEL,
         "Size of an input whose dimensions are open: tokens=128, tokens=128:int32, 96x96x3.",
-        "[NAME=]SIZE",
     )
     batch_size: int | None = _value(
-        None,
-        "--batch-size",
-        MODEL,
-        "Samples in a batch. Default: 32.",
-        "N",
-        commands=(RUN, EXPLAIN, VERSUS, BISECT, FASTEST, SOAK),
+        None, "--batch-size N", MODEL, "Samples in a batch. Default: 32.", (RUN, EXPLAIN, VERSUS, BISECT, FASTEST, SOAK)
     )
-    custom: str = _value("", "--custom", MODEL, "Python file with the model's own layers and functions.", "FILE.py")
+    custom: str = _value("", "--custom FILE.py", MODEL, "Python file with the model's own layers and functions.")
     trust: bool = _value(False, "--trust", MODEL, "Trust the file: it may then run its own code and use all memory.")
     quick: bool = _value(
         False,
         "--quick",
         LONG,
         "One short round: a first look, with rough intervals, without start-up and first step.",
-        commands=TABLES,
+        TABLES,
     )
     rounds: int | None = _value(
         None,
-        "--rounds",
+        "--rounds N",
         LONG,
         "Exactly N rounds. Default: 3 to 12, until the session's own noise is below ±2 %. `fastest`: at most N, by "
         "default 4.",
-        "N",
-        commands=(*TABLES, FASTEST),
+        (*TABLES, FASTEST),
     )
-    rigorous: bool = _value(False, "--rigorous", LONG, "Twelve rounds and an A/A control.", commands=TABLES)
+    rigorous: bool = _value(False, "--rigorous", LONG, "Twelve rounds and an A/A control.", TABLES)
     budget: str | float | None = _value(
         None,
-        "--budget",
+        "--budget TIME",
         LONG,
         "Time limit: 90s, 10m or 1h. No round starts that would exceed it; the first always completes.",
-        "TIME",
-        commands=(*TABLES, FASTEST),
+        (*TABLES, FASTEST),
     )
-    minutes: float = _value(
-        5.0, "--minutes", LONG, "Minutes that each configuration runs. Default: 5.", "N", commands=(SOAK,)
-    )
+    minutes: float = _value(5.0, "--minutes N", LONG, "Minutes that each configuration runs. Default: 5.", (SOAK,))
     threshold: str | float = _value(
         "3%",
-        "--threshold",
+        "--threshold PERCENT",
         SHOW,
         "The smallest difference that counts as faster or slower. At least 3%, the default.",
-        "PERCENT",
-        commands=(VERSUS, BISECT),
+        (VERSUS, BISECT),
     )
-    jit: list[str] = _words(
-        "--jit",
+    jit: list[str] = _many(
+        "--jit default|on|off",
         COLUMNS,
         "Compile the step: on, off, or default (what each backend does).",
-        "default|on|off",
-        commands=(RUN, SWEEP, VERSUS, BISECT),
-        offers=("default", "on", "off"),
+        (RUN, SWEEP, VERSUS, BISECT),
+        ("default", "on", "off"),
     )
-    dtype: list[str] = _words(
-        "--dtype",
+    dtype: list[str] = _many(
+        "--dtype POLICY",
         COLUMNS,
         "float32 (default), mixed_float16, mixed_bfloat16, ...",
-        "POLICY",
-        commands=TABLES,
-        offers=("float32", "mixed_float16", "mixed_bfloat16"),
+        TABLES,
+        ("float32", "mixed_float16", "mixed_bfloat16"),
     )
-    fp32: list[str] = _words(
-        "--fp32",
+    fp32: list[str] = _many(
+        "--fp32 MODE",
         COLUMNS,
         "Precision of float32 matrix multiplications on a GPU: ieee (default), tf32 or framework-default.",
-        "MODE",
-        commands=TABLES,
-        offers=("ieee", "tf32", "framework-default"),
+        TABLES,
+        ("ieee", "tf32", "framework-default"),
     )
-    threads: list[str] = _words(
-        "--threads", COLUMNS, "CPU cores that a trial may use. Default: all.", "N", commands=TABLES
-    )
-    malloc: list[str] = _words(
-        "--malloc",
+    threads: list[str] = _many("--threads N", COLUMNS, "CPU cores that a trial may use. Default: all.", TABLES)
+    malloc: list[str] = _many(
+        "--malloc default|keep",
         COLUMNS,
         "Freed memory on a CPU: default (returned to the system) or keep (kept by the process; Linux with glibc).",
-        "default|keep",
-        commands=TABLES,
-        offers=("default", "keep"),
+        TABLES,
+        ("default", "keep"),
     )
-    steps_per_execution: list[str] = _words(
-        "--steps-per-execution",
+    steps_per_execution: list[str] = _many(
+        "--steps-per-execution N",
         COLUMNS,
         "Training steps in one execution, as in compile(). Default: the model's own.",
-        "N",
-        commands=TABLES,
+        TABLES,
     )
-    python: list[str] = _words(
-        "--python",
+    python: list[str] = _many(
+        "--python NAME=PATH",
         ENVIRONMENTS,
-        "Python interpreter of a backend. torch@LABEL=PATH adds a configuration with that interpreter. "
-        "Default: from kerasbench.toml, or this one.",
-        "NAME=PATH",
-        commands=(*MEASURING, DOCTOR),
+        "Python interpreter of a backend. torch@LABEL=PATH adds a configuration with that interpreter. Default: from "
+        "kerasbench.toml, or this one.",
+        (*MEASURING, DOCTOR),
     )
-    hosts: list[str] = _words(
-        "--hosts",
+    hosts: list[str] = _many(
+        "--hosts NAME",
         MACHINES,
         "Measure on these machines at the same time, by ssh. `here` is this one. Interpreters there: --python "
         "[HOST:]NAME=PATH. The NAME kerasbench is the Python that runs kerasbench there (default: python3).",
-        "NAME",
-        commands=(*ON_OTHERS, DOCTOR),
+        (*ON_OTHERS, DOCTOR),
     )
     cluster: str = _value(
         "",
-        "--cluster",
+        "--cluster ADDRESS",
         MACHINES,
         "Measure on the workers of a Dask cluster, one on each machine: tls://scheduler:8786.",
-        "ADDRESS",
-        commands=(*ON_OTHERS, DOCTOR),
+        (*ON_OTHERS, DOCTOR),
     )
     insecure: bool = _value(
         False,
         "--insecure",
         MACHINES,
         "Allow a cluster without encryption: anyone on the network can then read its data and run code on it.",
-        commands=(*ON_OTHERS, DOCTOR),
+        (*ON_OTHERS, DOCTOR),
     )
     results: str = _value(
-        "results", "--results", FILES, "Folder for the result file and the tables. Default: results.", "DIR"
+        "results", "--results DIR", FILES, "Folder for the result file and the tables. Default: results."
     )
     resume: bool = _value(
         False,
         "--resume",
         FILES,
         "Continue the interrupted run in --results. With --budget TIME, run for that much longer.",
-        commands=(RUN,),
+        (RUN,),
     )
     control: bool = _value(
         False,
         "--control",
         EXPERTS,
         "A/A control: measure one configuration of each workload twice. A difference between the two is noise.",
-        commands=(RUN, SWEEP, EXPLAIN),
+        (RUN, SWEEP, EXPLAIN),
     )
     timeout: str | float | None = _value(
         None,
-        "--timeout",
+        "--timeout TIME",
         EXPERTS,
         "Stop a trial after this time: 90s, 10m. Default: 300 s (published: 7200 s) for the first trial of a case, "
         "then ten times what that took, at least 60 s. A soak gets ten times its minutes on top.",
-        "TIME",
     )
     memory_limit: str | float | None = _value(
         None,
-        "--memory-limit",
+        "--memory-limit SIZE",
         EXPERTS,
         "Stop a trial that uses more memory: 500m, 4g. Default: none; for saved models 3/4 of what is free.",
-        "SIZE",
     )
-    seed: int = _value(0, "--seed", EXPERTS, "Seed for the data, the weights and the order of trials. Default: 0.", "N")
-    keep_env: list[str] = _words(
-        "--keep-env",
-        EXPERTS,
-        "Pass this environment variable to the trials. Its value is saved with the results.",
-        "NAME",
+    seed: int = _value(0, "--seed N", EXPERTS, "Seed for the data, the weights and the order of trials. Default: 0.")
+    keep_env: list[str] = _many(
+        "--keep-env NAME", EXPERTS, "Pass this environment variable to the trials. Its value is saved with the results."
     )
     wait: bool = _value(False, "--wait", EXPERTS, "Wait if another run uses this machine. Default: stop with an error.")
     # No options: the rows of a live model, and both sides of ``versus``.
