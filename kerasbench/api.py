@@ -36,18 +36,7 @@ from kerasbench.report.words import times
 from kerasbench.results.run import Run
 from kerasbench.results.store import load as load_record
 from kerasbench.results.store import records as records_of
-from kerasbench.returns import (
-    KINDS,
-    Bisected,
-    Compared,
-    Explained,
-    Fastest,
-    Machines,
-    Results,
-    Soaked,
-    Versions,
-    command_of,
-)
+from kerasbench.returns import Bisected, Compared, Explained, Fastest, Machines, Results, Soaked, Versions, kind_of
 from kerasbench.settings import Settings
 
 Place = str | Path
@@ -103,8 +92,7 @@ def run(
     Raises:
         KerasbenchError: something that was asked for does not exist, or another run holds the machine.
     """
-    asked = settings.settings(RUN, options, backends=backends, devices=devices)
-    return _saved(Results, _measure_model(RUN, asked, scenarios, data))
+    return _measured_model(Results, RUN, options, scenarios, data, backends=backends, devices=devices)
 
 
 @_described
@@ -116,17 +104,13 @@ def sweep(
     devices: Words = (),
     **options: Unpack[SweepKeywords],
 ) -> Results:
-    """Measure one scenario at many sizes, as the command ``sweep`` does; all else is as for ``run``.
+    """Measure one scenario at many sizes, as the command ``sweep`` does; all else, errors too, is as for ``run``.
 
     ``batch_sizes`` are ``"1..4096"`` (doubled; the default without widths), or a list of numbers; ``widths`` are
     factors on the hidden layers.
-
-    Raises:
-        KerasbenchError: something that was asked for does not exist, or another run holds the machine.
     """
-    sizes = {"batch_sizes": batch_sizes, "widths": widths}
-    chosen = {"scenarios": _files(scenario), "backends": backends, "devices": devices}
-    return _saved(Results, measure(SWEEP, options, **sizes, **chosen))
+    arguments = {"batch_sizes": batch_sizes, "widths": widths, "backends": backends, "devices": devices}
+    return _measured(Results, SWEEP, options, scenario, **arguments)
 
 
 @_described
@@ -139,8 +123,7 @@ def explain(
         KerasbenchError: something that was asked for does not exist or is too short to explain, or another run holds
             the machine.
     """
-    chosen = {"scenarios": _files(scenarios), "backends": backends, "devices": devices}
-    return _saved(Explained, measure(EXPLAIN, options, **chosen))
+    return _measured(Explained, EXPLAIN, options, scenarios, backends=backends, devices=devices)
 
 
 @_described
@@ -161,8 +144,8 @@ def versus(
         KerasbenchError: something that was asked for does not exist or could not be made, or another run holds the
             machine.
     """
-    chosen = {"scenarios": _files(scenarios), "backends": backends, "devices": devices}
-    return _saved(Versions, measure(VERSUS, options, base=str(base), head=str(head), **chosen))
+    sides = {"base": str(base), "head": str(head)}
+    return _measured(Versions, VERSUS, options, scenarios, backends=backends, devices=devices, **sides)
 
 
 @_described
@@ -192,13 +175,13 @@ def bisect(
     if len(named) < 2:
         raise UsageError("bisect takes two versions or more, such as 'keras==3.12.0' 'keras==3.15.0'")
     listed = sides.between(*named) if len(named) == 2 else named
-    chosen = {"scenarios": _files(scenarios), "backends": backends, "devices": devices}
     first: Difference | None = None  # of the case that is followed from then on
 
     def probe(index: int) -> Probe:
         nonlocal first
         say(f"bisect: {listed[index]} beside {listed[0]}")
-        measured = _saved(Versions, measure(VERSUS, options, base=listed[0], head=listed[index], **chosen))
+        pair = {"base": listed[0], "head": listed[index]}
+        measured = _measured(Versions, VERSUS, options, scenarios, backends=backends, devices=devices, **pair)
         tables = measured.files.tables if measured.files else None
         if measured.files and measured.files.interrupted:
             say(f"bisect: interrupted while it measured {listed[index]} ({tables})")
@@ -228,13 +211,9 @@ def fastest(
 ) -> Fastest | Machines:
     """Race settings against each other, as the command ``fastest`` does: which runs this model fastest here?
 
-    ``scenarios`` are names and files, or one Keras model object, as for ``run``.
-
-    Raises:
-        KerasbenchError: something that was asked for does not exist, or another run holds the machine.
+    ``scenarios`` are names and files, or one Keras model object, as for ``run``, which raises the same.
     """
-    asked = settings.settings(FASTEST, options, backends=backends, devices=devices)
-    return _saved(Fastest, _measure_model(FASTEST, asked, scenarios, data))
+    return _measured_model(Fastest, FASTEST, options, scenarios, data, backends=backends, devices=devices)
 
 
 @_described
@@ -243,11 +222,9 @@ def soak(
 ) -> Soaked | Machines:
     """Run models for ``minutes``, as the command ``soak`` does: does memory grow, do steps become slower?
 
-    Raises:
-        KerasbenchError: something that was asked for does not exist, or another run holds the machine.
+    It raises what ``run`` raises.
     """
-    chosen = {"scenarios": _files(scenarios), "backends": backends, "devices": devices}
-    return _saved(Soaked, measure(SOAK, options, **chosen))
+    return _measured(Soaked, SOAK, options, scenarios, backends=backends, devices=devices)
 
 
 def measure(command: str, given: Mapping[str, object], **arguments: object) -> Results:
@@ -258,9 +235,29 @@ def measure(command: str, given: Mapping[str, object], **arguments: object) -> R
     return _measure(command, settings.settings(command, given, **arguments))
 
 
-def _measure_model(command: str, asked: Settings, scenarios: Places | live.Model, rows: Rows) -> Results:
+def _measured(
+    kind: type[Kind], command: str, options: Mapping[str, object], scenarios: Places, **arguments: object
+) -> Kind | Machines:
+    """Measure names and files; raise UsageError for a live model."""
+    if live.is_model(scenarios):
+        raise UsageError(
+            "only run() and fastest() take a model object: save it, model.save('mine.keras'), and name the file here"
+        )
+    return _saved(kind, measure(command, options, scenarios=live.named(scenarios), **arguments))
+
+
+def _measured_model(
+    kind: type[Kind],
+    command: str,
+    options: Mapping[str, object],
+    scenarios: Places | live.Model,
+    rows: Rows,
+    **arguments: object,
+) -> Kind | Machines:
+    """Measure names and files, or one live model on its rows."""
+    asked = settings.settings(command, options, **arguments)
     with live.with_live_model(asked, scenarios, rows) as whole:
-        return _measure(command, whole)
+        return _saved(kind, _measure(command, whole))
 
 
 def _measure(command: str, asked: Settings) -> Results:
@@ -278,8 +275,7 @@ def _measure(command: str, asked: Settings) -> Results:
     config, chosen = configured(command, asked, progress)
     with measured(config, Path(asked.results), chosen, progress, asked.wait) as finished:
         files = save_report(finished.record, finished.store, finished.unsaved)
-    kind = command_of(finished.record) if command == RUN else command  # an explanation goes on as a run
-    return KINDS[kind]([finished.record], files, chosen.to_name_again())
+    return kind_of(finished.record, command)([finished.record], files, chosen.to_name_again())
 
 
 def _measure_on_machines(command: str, asked: Settings) -> Machines:
@@ -317,15 +313,6 @@ def _saved(kind: type[Kind], results: Results) -> Kind | Machines:
         raise ResultsError(results.files.unsaved)
     assert isinstance(results, kind | Machines)
     return results
-
-
-def _files(scenarios: Places) -> list[str]:
-    """Return the names and files of scenarios; raise UsageError for a live model: ``run`` and ``fastest`` take one."""
-    if live.is_model(scenarios):
-        raise UsageError(
-            "only run() and fastest() take a model object: save it, model.save('mine.keras'), and name the file here"
-        )
-    return live.named(scenarios)
 
 
 def load(*places: Place) -> Results:

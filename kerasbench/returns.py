@@ -264,7 +264,7 @@ class Machines(Results):
             why = self.failed.get(name, f"there are results of {', '.join(self.data) or 'no machine'}")
             raise UsageError(f"no results of {name}: {why}")
         record = load(self.data[name])
-        return KINDS[command_of(record)]([record])
+        return kind_of(record)([record])
 
     @property
     def _refusal(self) -> UsageError:
@@ -301,8 +301,8 @@ KINDS: dict[str, type[Results]] = {
 }
 
 
-def command_of(record: Run) -> str:
-    """Return which command's run it is, also where it was resumed."""
+def kind_of(record: Run, command: str = RUN) -> type[Results]:
+    """Return what shows a run of a command; an explanation may have gone on as a run, and is read from a file."""
     config = record.config
     kinds = {EXPLAIN: config.explain, VERSUS: config.versus, FASTEST: config.race, SOAK: config.soak}
-    return next((command for command, is_of_it in kinds.items() if is_of_it), RUN)
+    return KINDS[next((kind for kind, is_of_it in kinds.items() if is_of_it), command)]

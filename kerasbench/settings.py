@@ -73,224 +73,108 @@ def _value(default: object, usage: str, group: str, text: str, *more: Any, **nam
 class Settings:
     """Options of a run before validation. A time and a size may be a number or a word."""
 
-    scenarios: list[str] = _many(
-        "--scenario PATTERN|FILE", WHAT, f"{CHOICE} Default: the whole suite.", (RUN, VERSUS, BISECT)
-    )
-    suite: str = _value(
-        "", "--suite NAME", WHAT, "All scenarios of a suite: published (default), tiny or modern.", (RUN,), SUITES
-    )
-    batch_sizes: list[str] = _many(
-        "--batch-size A..B|LIST", WHAT, "1..4096 (doubled each time; default) or 1,8,64.", (SWEEP,)
-    )
-    widths: list[str] = _many(
-        "--width LIST", WHAT, "Factors for the width of hidden layers: 0.5,1,2,4. Default: 1.", (SWEEP,)
-    )
-    backends: list[str] = _many(
-        "--backend NAME",
-        WHAT,
+    # A table: the first line of an option has what it is, the others what --help says, and who takes it.
+    # fmt: off
+    scenarios: list[str] = _many("--scenario PATTERN|FILE", WHAT,
+        f"{CHOICE} Default: the whole suite.", (RUN, VERSUS, BISECT))
+    suite: str = _value("", "--suite NAME", WHAT,
+        "All scenarios of a suite: published (default), tiny or modern.", (RUN,), SUITES)
+    batch_sizes: list[str] = _many("--batch-size A..B|LIST", WHAT,
+        "1..4096 (doubled each time; default) or 1,8,64.", (SWEEP,))
+    widths: list[str] = _many("--width LIST", WHAT,
+        "Factors for the width of hidden layers: 0.5,1,2,4. Default: 1.", (SWEEP,))
+    backends: list[str] = _many("--backend NAME", WHAT,
         "tensorflow, torch or jax. Default: all that are installed (doctor, env create: all three).",
-        (*MEASURING, DOCTOR, CREATE),
-        BACKENDS,
-    )
-    devices: list[str] = _many(
-        "--device NAME",
-        WHAT,
-        "cpu, gpu or gpu:1. Default: the CPU and one GPU of each model that a backend finds.",
-        offers=("cpu", "gpu"),
-    )
-    data: str = _value(
-        "synthetic",
-        "--data KIND",
-        WHAT,
-        "synthetic (no download; default) or real (from keras.datasets).",
-        offers=("synthetic", "real"),
-    )
-    protocol: str = _value(
-        "steady",
-        "--protocol KIND",
-        WHAT,
+        (*MEASURING, DOCTOR, CREATE), BACKENDS)
+    devices: list[str] = _many("--device NAME", WHAT,
+        "cpu, gpu or gpu:1. Default: the CPU and one GPU of each model that a backend finds.", offers=("cpu", "gpu"))
+    data: str = _value("synthetic", "--data KIND", WHAT,
+        "synthetic (no download; default) or real (from keras.datasets).", offers=("synthetic", "real"))
+    protocol: str = _value("steady", "--protocol KIND", WHAT,
         "steady (default): seconds per trial. published: every published epoch, one round. calls: no training, but "
         "model(x) eager and compiled, predict_on_batch, predict, and tokens that language models generate.",
-        (RUN,),
-        ("steady", "published", "calls"),
-    )
-    native: bool = _value(
-        False,
-        "--native",
-        WHAT,
-        "Also measure the native baseline, in plain TensorFlow, PyTorch or JAX: what does Keras cost?",
-        (RUN,),
-    )
-    warm_cache: bool = _value(
-        False,
-        "--warm-cache",
-        WHAT,
-        "Also measure with a warm compilation cache: how much earlier does the first step end?",
-        (RUN,),
-    )
-    purpose: str = _value(
-        "train",
-        "--for PURPOSE",
-        WHAT,
+        (RUN,), ("steady", "published", "calls"))
+    native: bool = _value(False, "--native", WHAT,
+        "Also measure the native baseline, in plain TensorFlow, PyTorch or JAX: what does Keras cost?", (RUN,))
+    warm_cache: bool = _value(False, "--warm-cache", WHAT,
+        "Also measure with a warm compilation cache: how much earlier does the first step end?", (RUN,))
+    purpose: str = _value("train", "--for PURPOSE", WHAT,
         "train (default) or predict (a batch). `fastest` also takes predict-one (one sample). `soak` also takes build "
         "(build it again and again) and build-cleared (the same, with clear_session() each time).",
-        (FASTEST, SOAK),
-        tuple(dict.fromkeys((*PURPOSES, *SOAKED))),
-    )
-    tries: list[str] = _many(
-        "--try SETTING",
-        WHAT,
+        (FASTEST, SOAK), tuple(dict.fromkeys((*PURPOSES, *SOAKED))))
+    tries: list[str] = _many("--try SETTING", WHAT,
         "Settings to try: backend, device, jit, threads, malloc, steps-per-execution (default: these), dtype, "
-        "batch-size.",
-        (FASTEST,),
-        TRIES,
-    )
-    margin: str | float = _value(
-        "5%",
-        "--within PERCENT",
-        WHAT,
-        "A setting that takes at most this much longer counts as equally fast. Default: 5%.",
-        (FASTEST,),
-    )
-    inputs: list[str] = _many(
-        "--input [NAME=]SIZE",
-        MODEL,
-        "Size of an input whose dimensions are open: tokens=128, tokens=128:int32, 96x96x3.",
-    )
-    batch_size: int | None = _value(
-        None, "--batch-size N", MODEL, "Samples in a batch. Default: 32.", (RUN, EXPLAIN, VERSUS, BISECT, FASTEST, SOAK)
-    )
-    custom: str = _value("", "--custom FILE.py", MODEL, "Python file with the model's own layers and functions.")
-    trust: bool = _value(False, "--trust", MODEL, "Trust the file: it may then run its own code and use all memory.")
-    quick: bool = _value(
-        False,
-        "--quick",
-        LONG,
-        "One short round: a first look, with rough intervals, without start-up and first step.",
-        TABLES,
-    )
-    rounds: int | None = _value(
-        None,
-        "--rounds N",
-        LONG,
+        "batch-size.", (FASTEST,), TRIES)
+    margin: str | float = _value("5%", "--within PERCENT", WHAT,
+        "A setting that takes at most this much longer counts as equally fast. Default: 5%.", (FASTEST,))
+    inputs: list[str] = _many("--input [NAME=]SIZE", MODEL,
+        "Size of an input whose dimensions are open: tokens=128, tokens=128:int32, 96x96x3.")
+    batch_size: int | None = _value(None, "--batch-size N", MODEL,
+        "Samples in a batch. Default: 32.", (RUN, EXPLAIN, VERSUS, BISECT, FASTEST, SOAK))
+    custom: str = _value("", "--custom FILE.py", MODEL,
+        "Python file with the model's own layers and functions.")
+    trust: bool = _value(False, "--trust", MODEL,
+        "Trust the file: it may then run its own code and use all memory.")
+    quick: bool = _value(False, "--quick", LONG,
+        "One short round: a first look, with rough intervals, without start-up and first step.", TABLES)
+    rounds: int | None = _value(None, "--rounds N", LONG,
         "Exactly N rounds. Default: 3 to 12, until the session's own noise is below ±2 %. `fastest`: at most N, by "
-        "default 4.",
-        (*TABLES, FASTEST),
-    )
-    rigorous: bool = _value(False, "--rigorous", LONG, "Twelve rounds and an A/A control.", TABLES)
-    budget: str | float | None = _value(
-        None,
-        "--budget TIME",
-        LONG,
+        "default 4.", (*TABLES, FASTEST))
+    rigorous: bool = _value(False, "--rigorous", LONG,
+        "Twelve rounds and an A/A control.", TABLES)
+    budget: str | float | None = _value(None, "--budget TIME", LONG,
         "Time limit: 90s, 10m or 1h. No round starts that would exceed it; the first always completes.",
-        (*TABLES, FASTEST),
-    )
-    minutes: float = _value(5.0, "--minutes N", LONG, "Minutes that each configuration runs. Default: 5.", (SOAK,))
-    threshold: str | float = _value(
-        "3%",
-        "--threshold PERCENT",
-        SHOW,
-        "The smallest difference that counts as faster or slower. At least 3%, the default.",
-        (VERSUS, BISECT),
-    )
-    jit: list[str] = _many(
-        "--jit default|on|off",
-        COLUMNS,
+        (*TABLES, FASTEST))
+    minutes: float = _value(5.0, "--minutes N", LONG,
+        "Minutes that each configuration runs. Default: 5.", (SOAK,))
+    threshold: str | float = _value("3%", "--threshold PERCENT", SHOW,
+        "The smallest difference that counts as faster or slower. At least 3%, the default.", (VERSUS, BISECT))
+    jit: list[str] = _many("--jit default|on|off", COLUMNS,
         "Compile the step: on, off, or default (what each backend does).",
-        (RUN, SWEEP, VERSUS, BISECT),
-        ("default", "on", "off"),
-    )
-    dtype: list[str] = _many(
-        "--dtype POLICY",
-        COLUMNS,
-        "float32 (default), mixed_float16, mixed_bfloat16, ...",
-        TABLES,
-        ("float32", "mixed_float16", "mixed_bfloat16"),
-    )
-    fp32: list[str] = _many(
-        "--fp32 MODE",
-        COLUMNS,
+        (RUN, SWEEP, VERSUS, BISECT), ("default", "on", "off"))
+    dtype: list[str] = _many("--dtype POLICY", COLUMNS,
+        "float32 (default), mixed_float16, mixed_bfloat16, ...", TABLES, ("float32", "mixed_float16", "mixed_bfloat16"))
+    fp32: list[str] = _many("--fp32 MODE", COLUMNS,
         "Precision of float32 matrix multiplications on a GPU: ieee (default), tf32 or framework-default.",
-        TABLES,
-        ("ieee", "tf32", "framework-default"),
-    )
-    threads: list[str] = _many("--threads N", COLUMNS, "CPU cores that a trial may use. Default: all.", TABLES)
-    malloc: list[str] = _many(
-        "--malloc default|keep",
-        COLUMNS,
+        TABLES, ("ieee", "tf32", "framework-default"))
+    threads: list[str] = _many("--threads N", COLUMNS,
+        "CPU cores that a trial may use. Default: all.", TABLES)
+    malloc: list[str] = _many("--malloc default|keep", COLUMNS,
         "Freed memory on a CPU: default (returned to the system) or keep (kept by the process; Linux with glibc).",
-        TABLES,
-        ("default", "keep"),
-    )
-    steps_per_execution: list[str] = _many(
-        "--steps-per-execution N",
-        COLUMNS,
-        "Training steps in one execution, as in compile(). Default: the model's own.",
-        TABLES,
-    )
-    python: list[str] = _many(
-        "--python NAME=PATH",
-        ENVIRONMENTS,
+        TABLES, ("default", "keep"))
+    steps_per_execution: list[str] = _many("--steps-per-execution N", COLUMNS,
+        "Training steps in one execution, as in compile(). Default: the model's own.", TABLES)
+    python: list[str] = _many("--python NAME=PATH", ENVIRONMENTS,
         "Python interpreter of a backend. torch@LABEL=PATH adds a configuration with that interpreter. Default: from "
-        "kerasbench.toml, or this one.",
-        (*MEASURING, DOCTOR),
-    )
-    hosts: list[str] = _many(
-        "--hosts NAME",
-        MACHINES,
+        "kerasbench.toml, or this one.", (*MEASURING, DOCTOR))
+    hosts: list[str] = _many("--hosts NAME", MACHINES,
         "Measure on these machines at the same time, by ssh. `here` is this one. Interpreters there: --python "
         "[HOST:]NAME=PATH. The NAME kerasbench is the Python that runs kerasbench there (default: python3).",
-        (*ON_OTHERS, DOCTOR),
-    )
-    cluster: str = _value(
-        "",
-        "--cluster ADDRESS",
-        MACHINES,
-        "Measure on the workers of a Dask cluster, one on each machine: tls://scheduler:8786.",
-        (*ON_OTHERS, DOCTOR),
-    )
-    insecure: bool = _value(
-        False,
-        "--insecure",
-        MACHINES,
+        (*ON_OTHERS, DOCTOR))
+    cluster: str = _value("", "--cluster ADDRESS", MACHINES,
+        "Measure on the workers of a Dask cluster, one on each machine: tls://scheduler:8786.", (*ON_OTHERS, DOCTOR))
+    insecure: bool = _value(False, "--insecure", MACHINES,
         "Allow a cluster without encryption: anyone on the network can then read its data and run code on it.",
-        (*ON_OTHERS, DOCTOR),
-    )
-    results: str = _value(
-        "results", "--results DIR", FILES, "Folder for the result file and the tables. Default: results."
-    )
-    resume: bool = _value(
-        False,
-        "--resume",
-        FILES,
-        "Continue the interrupted run in --results. With --budget TIME, run for that much longer.",
-        (RUN,),
-    )
-    control: bool = _value(
-        False,
-        "--control",
-        EXPERTS,
+        (*ON_OTHERS, DOCTOR))
+    results: str = _value("results", "--results DIR", FILES,
+        "Folder for the result file and the tables. Default: results.")
+    resume: bool = _value(False, "--resume", FILES,
+        "Continue the interrupted run in --results. With --budget TIME, run for that much longer.", (RUN,))
+    control: bool = _value(False, "--control", EXPERTS,
         "A/A control: measure one configuration of each workload twice. A difference between the two is noise.",
-        (RUN, SWEEP, EXPLAIN),
-    )
-    timeout: str | float | None = _value(
-        None,
-        "--timeout TIME",
-        EXPERTS,
+        (RUN, SWEEP, EXPLAIN))
+    timeout: str | float | None = _value(None, "--timeout TIME", EXPERTS,
         "Stop a trial after this time: 90s, 10m. Default: 300 s (published: 7200 s) for the first trial of a case, "
-        "then ten times what that took, at least 60 s. A soak gets ten times its minutes on top.",
-    )
-    memory_limit: str | float | None = _value(
-        None,
-        "--memory-limit SIZE",
-        EXPERTS,
-        "Stop a trial that uses more memory: 500m, 4g. Default: none; for saved models 3/4 of what is free.",
-    )
-    seed: int = _value(0, "--seed N", EXPERTS, "Seed for the data, the weights and the order of trials. Default: 0.")
-    keep_env: list[str] = _many(
-        "--keep-env NAME", EXPERTS, "Pass this environment variable to the trials. Its value is saved with the results."
-    )
-    wait: bool = _value(False, "--wait", EXPERTS, "Wait if another run uses this machine. Default: stop with an error.")
+        "then ten times what that took, at least 60 s. A soak gets ten times its minutes on top.")
+    memory_limit: str | float | None = _value(None, "--memory-limit SIZE", EXPERTS,
+        "Stop a trial that uses more memory: 500m, 4g. Default: none; for saved models 3/4 of what is free.")
+    seed: int = _value(0, "--seed N", EXPERTS,
+        "Seed for the data, the weights and the order of trials. Default: 0.")
+    keep_env: list[str] = _many("--keep-env NAME", EXPERTS,
+        "Pass this environment variable to the trials. Its value is saved with the results.")
+    wait: bool = _value(False, "--wait", EXPERTS,
+        "Wait if another run uses this machine. Default: stop with an error.")
+    # fmt: on
     # No options: the rows of a live model, and both sides of ``versus``.
     rows: str = ""
     samples: int = 0
@@ -298,12 +182,10 @@ class Settings:
     head: str = ""
 
 
-def options_of(command: str) -> "dict[str, dataclasses.Field[object]]":
-    """Return the fields of those options that a command takes, by their names in Python."""
-    fields = Settings.__dataclass_fields__
-    return {
-        name: fields[name] for name in fields if "option" in fields[name].metadata and command in option(name).commands
-    }
+def options_of(command: str) -> list[str]:
+    """Return the names of those options that a command takes."""
+    declared = (field.name for field in dataclasses.fields(Settings) if "option" in field.metadata)
+    return [name for name in declared if command in option(name).commands]
 
 
 def option(name: str) -> OptionSpec:

@@ -111,9 +111,7 @@ def of_runs(name: str, shell: Shell) -> Printed:
     """What is said of runs that were measured here: the page of each, and CSV and JSON of all together."""
     shell.store(catalogue.RUNS[name]())
     found = api.load(shell.folder / "results")
-    found = returns.KINDS[returns.command_of(found.records[0])](
-        found.records
-    )  # as it is returned by what has measured it
+    found = returns.kind_of(found.records[0])(found.records)  # as it is returned by what has measured it
     texts = {"csv": shell("report", "results", "--format", "csv"), "json": in_lines(found.to_data())}
     shell("report", "results")
     texts |= in_files(shell.folder / "results") | {"txt": on_terminal(found.page)}

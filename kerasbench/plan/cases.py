@@ -9,23 +9,8 @@ from kerasbench import backends
 from kerasbench.errors import MissingBackend, UsageError
 from kerasbench.host import Machine
 from kerasbench.plan.catalog import Entry, Selected
-from kerasbench.protocol.columns import (
-    APPLE,
-    BY_BUS,
-    CPU,
-    CUDA,
-    GPU,
-    ORDER,
-    VISIBILITY,
-    CaseKey,
-    Column,
-    Device,
-    Environment,
-    Options,
-    Size,
-    has_glibc,
-    parse_label,
-)
+from kerasbench.protocol import columns
+from kerasbench.protocol.columns import CPU, CUDA, GPU, CaseKey, Column, Device, Environment, Options, Size, has_glibc
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
 from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, SOAK_TURNS, Protocol, counts_epochs, too_few_executions
@@ -131,9 +116,9 @@ def make(
     cases = [case for case, failure in judged if failure is None]
     cases = with_controls(cases) if config.control else cases
     failures = [(case, failure) for case, failure in judged if failure is not None]
-    if (columns := len({case.column for case in (*cases, *(case for case, _ in failures))})) > MAX_COLUMNS:
+    if (number := len({case.column for case in (*cases, *(case for case, _ in failures))})) > MAX_COLUMNS:
         most = f"a run has {MAX_COLUMNS} at most"
-        raise UsageError(f"these are {columns} configurations, and {most}: name fewer backends, devices or options")
+        raise UsageError(f"these are {number} configurations, and {most}: name fewer backends, devices or options")
     absent = [(case, failure) for case, failure in failures if not _is_left_out(config, case, failure)]
     if not cases and not any(failure.code is Code.UNSUPPORTED for _, failure in absent):
         raise MissingBackend(_nothing_there(probes, config.devices))
@@ -166,13 +151,14 @@ def _notices(config: RunConfig, seen: Seen, failures: Sequence[tuple[Case, Failu
 
 def require_clear_numbers(cards: Sequence[str], shell: Mapping[str, str] = os.environ) -> None:
     """Raise UsageError where the shell counts cards of several models in another order than ours, that of the bus."""
-    shown = shell.get(VISIBILITY[0], "")
+    variable, models = columns.VISIBILITY[0], dict.fromkeys(cards)
+    shown = shell.get(variable, "")
     is_counted = any(entry.strip().isdecimal() for entry in shown.split(","))
-    if is_counted and shell.get(ORDER) != BY_BUS and len(set(cards)) > 1:
+    if is_counted and shell.get(columns.ORDER) != columns.BY_BUS and len(models) > 1:
         raise UsageError(
-            f"{VISIBILITY[0]}={shown} is ambiguous, because the GPUs differ ({', '.join(dict.fromkeys(cards))}): "
-            f"without {ORDER}, CUDA numbers the fastest first, kerasbench by the bus; give their UUIDs, which "
-            f"nvidia-smi -L prints ({VISIBILITY[0]}=GPU-...)"
+            f"{variable}={shown} is ambiguous, because the GPUs differ ({', '.join(models)}): "
+            f"without {columns.ORDER}, CUDA numbers the fastest first, kerasbench by the bus; give their UUIDs, which "
+            f"nvidia-smi -L prints ({variable}=GPU-...)"
         )
 
 
@@ -248,7 +234,7 @@ def _devices(config: RunConfig, environment: Environment, seen: Seen) -> list[De
     beside = [env for env in seen if config.versus and env.backend == environment.backend]
     known = {device.label: device for env in (*beside, environment) for device in seen[env]}
     asked = config.devices or [device.label for device in of_each_model(list(known.values()))] or [CPU]
-    devices = [known.get(label) or Device(*parse_label(label)) for label in asked]
+    devices = [known.get(label) or Device(*columns.parse_label(label)) for label in asked]
     if config.race and "device" not in config.race.tries and not config.devices:
         return [max(devices, key=lambda device: device.kind == GPU)]  # as Keras does without settings
     return devices
@@ -378,7 +364,7 @@ def _refusals_of_options(case: Case, processors: int) -> Iterator[tuple[str, str
     device, options = case.device, case.options
     if options.fp32 == "tf32" and device.platform != "cuda":
         yield f"TF32 is a mode of NVIDIA GPUs, not of {device.platform}", "leave out --fp32 tf32 for this device"
-    if options.dtype == "float64" and device.platform in APPLE:
+    if options.dtype == "float64" and device.platform in columns.APPLE:
         yield "the Apple GPU has no float64", "measure float64 with --device cpu"
     if options.threads is not None and options.threads > processors:
         cause = f"{options.threads} threads were asked for, this machine has {processors} CPU cores"

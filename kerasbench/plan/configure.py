@@ -16,23 +16,8 @@ from kerasbench.processes import variables
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.columns import DTYPES, Environment, Fp32, Malloc, Options, Size
 from kerasbench.protocol.requests import DataKind, ModelConfig, ProtocolKind
-from kerasbench.results.run import (
-    DEFAULT,
-    MAX_ROUNDS,
-    PUBLISHED,
-    QUICK,
-    RACE,
-    RIGOROUS_ROUNDS,
-    SWEEP,
-    Effort,
-    Purpose,
-    RaceConfig,
-    RacePurpose,
-    ResumeConfig,
-    RunConfig,
-    SoakConfig,
-    exactly,
-)
+from kerasbench.results import run as saved
+from kerasbench.results.run import Effort, Purpose, RaceConfig, RacePurpose, ResumeConfig, RunConfig, SoakConfig
 from kerasbench.settings import BATCH_SIZE, BUILD_CLEARED, DEFAULT_TRIES, SOAKED, STEPS_PER_EXECUTION, TRIES, Settings
 from kerasbench.text import percent
 
@@ -98,16 +83,16 @@ def fastest(asked: Settings) -> RunConfig:
     if margin == 0:
         raise UsageError(f"--within must be above 0%, for example 5%; you gave {asked.margin}.")
     config = _configured(asked, "steady", [DEFAULT_OPTIONS])
-    if asked.rounds is not None and asked.rounds > MAX_ROUNDS:
-        raise UsageError(f"--rounds of a race takes at most {MAX_ROUNDS} rounds, not {asked.rounds}")
+    if asked.rounds is not None and asked.rounds > saved.MAX_ROUNDS:
+        raise UsageError(f"--rounds of a race takes at most {saved.MAX_ROUNDS} rounds, not {asked.rounds}")
     trains, varies_batch = purpose == "train", BATCH_SIZE in tries
     if varies_batch and not trains:
         raise UsageError(f"--try {BATCH_SIZE} is for training; leave out --for {purpose}, or give --batch-size")
     if tries == [STEPS_PER_EXECUTION] and not trains:
         raise UsageError(f"--try {STEPS_PER_EXECUTION} is for training; leave out --for {purpose}")
-    protocol = replace(RACE.protocol, epochs=trains and not varies_batch, predicts=not trains)
-    most_rounds = asked.rounds or RACE.max_rounds
-    effort = replace(RACE, max_rounds=most_rounds, budget_s=config.effort.budget_s, protocol=protocol)
+    protocol = replace(saved.RACE.protocol, epochs=trains and not varies_batch, predicts=not trains)
+    most_rounds = asked.rounds or saved.RACE.max_rounds
+    effort = replace(saved.RACE, max_rounds=most_rounds, budget_s=config.effort.budget_s, protocol=protocol)
     baseline = default_backend()
     others = config.backends or ([] if "backend" in tries else [baseline])
     return replace(config, effort=effort, race=RaceConfig(purpose, margin, tries, baseline), backends=others)
@@ -190,13 +175,13 @@ def effort_of(asked: Settings, kind: ProtocolKind = "steady") -> Effort:
         raise UsageError(f"--rounds takes a whole number from 1 on, not {count}")
     if asked.quick and kind == "published":
         raise UsageError("--protocol published runs every epoch: it cannot be --quick; choose fewer with --scenario")
-    effort = PUBLISHED if kind == "published" else QUICK if asked.quick else DEFAULT
+    effort = saved.PUBLISHED if kind == "published" else saved.QUICK if asked.quick else saved.DEFAULT
     if kind == "sweep":
-        effort = replace(effort, protocol=SWEEP)
+        effort = replace(effort, protocol=saved.SWEEP)
     if kind in ("calls", "builds"):
         effort = replace(effort, protocol=replace(effort.protocol, kind=kind))
     if asked.rigorous or count is not None:
-        effort = exactly(RIGOROUS_ROUNDS if count is None else count, effort.protocol)
+        effort = saved.exactly(saved.RIGOROUS_ROUNDS if count is None else count, effort.protocol)
     return replace(effort, budget_s=parse.duration_s(asked.budget, "--budget"))
 
 
