@@ -53,23 +53,13 @@ def _described(function: Function) -> Function:
     signature = inspect.signature(function)
     *written, options = signature.parameters.values()
     (keywords,) = get_args(options.annotation)
-    shown = [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=() if settings.is_list(name) else Settings.__dataclass_fields__[name].default,
-            annotation=kind,
-        )
-        for name, kind in keywords.__annotations__.items()
-    ]
-    returns = inspect.signature(function).return_annotation
-    texts = [
-        f"    {name} ({spec.flag}): {spec.help}"
-        for name in keywords.__annotations__
-        for spec in [settings.option(name)]
-    ]
-    function.__signature__ = inspect.Signature([*written, *shown], return_annotation=returns)  # type: ignore[attr-defined]
-    function.__doc__ = "\n".join([(function.__doc__ or "").rstrip(), "", "    Options:", *texts, "    "])
+    texts = [(function.__doc__ or "").rstrip(), "", "    Options:"]
+    for name, kind in keywords.__annotations__.items():
+        option, default = settings.option(name), () if settings.is_list(name) else settings.default(name)
+        written.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind))
+        texts.append(f"    {name} ({option.flag}): {option.help}")
+    function.__signature__ = signature.replace(parameters=written)  # type: ignore[attr-defined]
+    function.__doc__ = "\n".join([*texts, "    "])
     return function
 
 
@@ -170,7 +160,7 @@ def bisect(
     from kerasbench.environments import sides
 
     named = [str(version) for version in ([versions] if isinstance(versions, str | Path) else versions)]
-    if {"hosts", "cluster"} & options.keys():
+    if any(options.get(name) for name in ("hosts", "cluster")):
         raise UsageError("bisect measures on this machine alone: leave out hosts and cluster")
     if len(named) < 2:
         raise UsageError("bisect takes two versions or more, such as 'keras==3.12.0' 'keras==3.15.0'")

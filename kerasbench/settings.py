@@ -198,6 +198,11 @@ def is_list(name: str) -> bool:
     return Settings.__dataclass_fields__[name].default_factory is list
 
 
+def default(name: str) -> object:
+    """Return the default of an option that has one value."""
+    return Settings.__dataclass_fields__[name].default
+
+
 def settings(command: str, given: Mapping[str, object], **arguments: object) -> Settings:
     """Return what a shell or Python said; lists are taken apart at their commas.
 
@@ -252,10 +257,10 @@ KINDS: dict[type, str] = {str: "text", int: "a whole number", float: "a number",
 
 def _plain(name: str, value: object) -> object:
     """Return the value of an option that has one, as its field has it; raise UsageError for one of another type."""
-    declared = Settings.__dataclass_fields__[name]
-    if isinstance(value, str) and not value and declared.default != "":
+    if isinstance(value, str) and not value and default(name) != "":
         raise _empty(name)
-    kinds = get_args(declared.type) or (declared.type,)
+    kind = Settings.__dataclass_fields__[name].type
+    kinds = get_args(kind) or (kind,)
     if isinstance(value, Path):
         value = str(value)
     elif isinstance(value, Real) and not isinstance(value, bool):  # NumPy's too

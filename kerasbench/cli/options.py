@@ -233,7 +233,7 @@ def setting(name: str) -> Option:
     """Return a setting as an option of a shell."""
     from kerasbench import settings
 
-    option, default = settings.option(name), settings.Settings.__dataclass_fields__[name].default
+    option, default = settings.option(name), settings.default(name)
     more: dict[str, Any] = {"is_flag": True} if isinstance(default, bool) else {"metavar": option.metavar}
     more |= {"multiple": True} if settings.is_list(name) else {"default": default}
     if name in ("rounds", "batch_size"):
