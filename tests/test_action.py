@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.plan import catalog
+from kerasbench.plan import templates
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Message
 from kerasbench.report.data import of_run
@@ -405,7 +405,7 @@ def test_results_that_were_tampered_with_write_no_markup_and_choose_no_other_pul
 def test_the_workflow_that_measures_may_not_write_and_the_one_that_writes_runs_nothing_of_a_pull_request(
     tmp_path: Path,
 ) -> None:
-    measures, comments = (file.read_text() for file in catalog.begin_workflows(tmp_path / "workflows" / "speed.yml"))
+    measures, comments = (file.read_text() for file in templates.begin_workflows(tmp_path / "workflows" / "speed.yml"))
     assert "permissions:\n  contents: read\n\n" in measures and "secrets." not in measures
     assert "pull_request:\n" in measures and "pull_request_target" not in measures + comments
     assert "checkout" not in comments and "/versus@" not in comments

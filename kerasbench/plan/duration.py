@@ -51,9 +51,9 @@ def recall(folder: Path, machine: Machine, planned: Plan) -> History:
     How long a trial takes is told by those that measured as much: those of ``--quick`` say nothing of a soak.
     """
     durations: dict[CaseKey, list[float]] = {}
-    scatter, family = None, family_of(planned)
-    for file, record in _newest(folder, machine, planned.effort.protocol.kind):
-        for trial in record.trials if record.config.effort.protocol == planned.effort.protocol else ():
+    scatter, family, protocol = None, family_of(planned), planned.effort.protocol
+    for file, record in _newest(folder, machine, protocol.kind):
+        for trial in record.trials if record.config.effort.protocol == protocol else ():
             if trial.measurement is not None:
                 durations.setdefault(trial.case, []).append(trial.own_ns / NS_PER_S)
         in_turn = any(trial.block for trial in record.trials)  # older ones did not, and scatter more
@@ -81,14 +81,11 @@ def run_scatter(summary: Summary, family: Family, source: str = "") -> RunScatte
         for contrast in ranking.others
         if Family.of(contrast.under.column, contrast.over.column) is family
     ]
-    found = [
-        estimates.scatter(one)
-        for one in ratios
-        if one.has_interval and one.basis == "trials"  # those of one block, or over days, say nothing of another block
-    ]
-    if not found:
+    # Those of one block, or over days, say nothing of another block.
+    scatters = [estimates.scatter(ratio) for ratio in ratios if ratio.has_interval and ratio.basis == "trials"]
+    if not scatters:
         return None
-    between, borrowed = (statistics.median(of_each) for of_each in zip(*found, strict=True))
+    between, borrowed = map(statistics.median, zip(*scatters, strict=True))
     return RunScatter(between, borrowed, source)
 
 
@@ -109,8 +106,7 @@ def detectable(planned: Plan, effect: float, scatter: RunScatter) -> dict[int, f
 
     It is empty where there will be too few rounds for intervals.
     """
-    together = comparisons(planned.cases)
-    least, most = planned.effort.min_rounds, planned.effort.max_rounds
+    together, least, most = comparisons(planned.cases), planned.effort.min_rounds, planned.effort.max_rounds
     if most < MIN_TRIALS_FOR_INTERVAL:
         return {}
     after = (max(least, MIN_TRIALS_FOR_INTERVAL), most)  # a race begins with one
@@ -223,7 +219,7 @@ class Eta:
             if case.key not in self._over:
                 guess_s = self._foreseen_s.get(case.key, self._guess_s[case.key] * correction)
                 recent = spent[-RECENT:]
-                each_s = sum(recent) / len(recent) if recent else guess_s
+                trial_s = sum(recent) / len(recent) if recent else guess_s
                 first = case.options.warm_cache and not spent  # a process before them fills the caches
-                total_s += each_s * (first + max(0, rounds - self._rounds[case.key]))
+                total_s += trial_s * (first + max(0, rounds - self._rounds[case.key]))
         return total_s

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from kerasbench.analysis.estimates import MINIMAL_EFFECT
+from kerasbench.names import EXPLAIN, FASTEST, SOAK, SWEEP, VERSUS
 from kerasbench.protocol.columns import DEFAULT, Options
 from kerasbench.results.run import (
     PUBLISHED,
@@ -14,7 +15,7 @@ from kerasbench.results.run import (
     RunConfig,
     SoakConfig,
 )
-from kerasbench.settings import DEFAULT_TRIES, EXPLAIN, FASTEST, SOAK, SWEEP, VERSUS
+from kerasbench.settings import DEFAULT_TRIES
 
 NAMES = {  # of options that make configurations
     "jit": "--jit",

@@ -18,6 +18,7 @@ from kerasbench.analysis.series import SizeSeries
 from kerasbench.analysis.summary import Summary
 from kerasbench.analysis.versus import RunComparison
 from kerasbench.host.noise import WarningKind
+from kerasbench.names import EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS
 from kerasbench.protocol.columns import DEFAULT, CaseKey, Column
 from kerasbench.protocol.messages import Failure
 from kerasbench.report.document import (
@@ -40,7 +41,6 @@ from kerasbench.report.document import (
 )
 from kerasbench.report.race import to_write
 from kerasbench.results.run import Run, Trial
-from kerasbench.settings import EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS
 from kerasbench.text import count
 
 COMPARE, HISTORY, BISECT = "compare", "history", "bisect"

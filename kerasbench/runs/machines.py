@@ -27,7 +27,7 @@ import msgspec
 from kerasbench import __version__, text
 from kerasbench.errors import KerasbenchError, ResultsError, UsageError
 from kerasbench.host import commit
-from kerasbench.plan import catalog, request
+from kerasbench.plan import catalog, configure, live
 from kerasbench.processes import variables
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results import store as results_store
@@ -466,7 +466,7 @@ def ask(command: str, settings: Settings, say: Say, connections: Connections) ->
     if settings.insecure and settings.hosts:
         raise UsageError("--insecure is for --cluster: ssh encrypts all that --hosts needs")
     if command != DOCTOR:
-        config = request.resumed(for_all) if settings.resume else request.request(command, for_all)
+        config = configure.resumed(for_all) if settings.resume else configure.config_of(command, for_all)
         if isinstance(config, RunConfig):
             catalog.require_known(config.scenarios, config.model_config, config.suite)
     files = [msgspec.json.encode(Ask(file=one)) + b"\n" for one in carried(for_all)]
@@ -519,7 +519,7 @@ def _interrupted(folder: Path, hosts: Sequence[str], longer: bool) -> dict[str, 
     newest: dict[str, tuple[Path, Run]] = {}
     gone = ""
     for file, record in records(folder, newest_first=True) if folder.is_dir() else ():
-        if request.is_gone(record.config.scenarios):
+        if live.is_gone(record.config.scenarios):
             gone = gone or f"; {file} measured a model object of a Python process that has ended"
         elif record.carried is not None and record.carried.host in hosts:
             kept = dataclasses.replace(record, trials=[], scenarios=[])

@@ -13,9 +13,9 @@ from kerasbench.analysis.series import swept
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.host import Machine
-from kerasbench.plan import catalog, request
+from kerasbench.plan import catalog, live
 from kerasbench.plan.cases import Plan, Probes, with_controls
-from kerasbench.plan.request import sizes_between
+from kerasbench.plan.configure import sizes_between
 from kerasbench.protocol.columns import Column, Size
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
 from kerasbench.protocol.requests import ModelConfig
@@ -67,7 +67,7 @@ def find(folder: Path, here: Machine, longer: bool = False) -> Interrupted:
         elif here.identity != record.machine.identity:  # trials of two machines must not be paired by round
             advice = f", and this is {here.title}; resume it there, or leave out --resume to start a new run here"
             passed_over.append((f"{file}: started on another machine ({record.machine.title})", advice))
-        elif request.is_gone(record.config.scenarios):
+        elif live.is_gone(record.config.scenarios):
             why = f"{file}: measured a model object of a Python process that has ended"
             passed_over.append((why, "; measure it again"))
         else:

@@ -18,7 +18,8 @@ from kerasbench.host import Machine
 from kerasbench.host.awake import kept_awake
 from kerasbench.host.lock import machine_lock
 from kerasbench.host.noise import MachineState, observe
-from kerasbench.plan import cases, catalog, duration, request
+from kerasbench.names import VERSUS
+from kerasbench.plan import cases, catalog, configure, duration
 from kerasbench.plan.cases import Plan, Probes
 from kerasbench.plan.catalog import Selected
 from kerasbench.processes import block, questions, variables
@@ -36,7 +37,7 @@ from kerasbench.runs.resume import Interrupted
 from kerasbench.runs.rounds import Rounds
 from kerasbench.runs.rows import seconds
 from kerasbench.scenario import is_saved
-from kerasbench.settings import VERSUS, Settings
+from kerasbench.settings import Settings
 
 BEFORE_RUN_S = 2.0  # how long to look whether the machine is busy
 SUPERSEDED = "superseded when it was resumed"  # why a file ends that holds trials which no longer count
@@ -51,7 +52,7 @@ def configured(command: str, settings: Settings, on_event: OnEvent) -> tuple[Run
     chosen = find(settings.python, backends.names())
     if command == VERSUS:
         return versus_config(settings, chosen, on_event)
-    return request.resumed(settings) if settings.resume else request.request(command, settings), chosen
+    return configure.resumed(settings) if settings.resume else configure.config_of(command, settings), chosen
 
 
 def versus_config(settings: Settings, chosen: Interpreters, on_event: OnEvent) -> tuple[RunConfig, Interpreters]:
@@ -68,7 +69,7 @@ def versus_config(settings: Settings, chosen: Interpreters, on_event: OnEvent) -
     def say(line: str) -> None:
         on_event(Notice(line))
 
-    config, base, head = request.versus(settings), settings.base, settings.head
+    config, base, head = configure.versus(settings), settings.base, settings.head
     catalog.require_known(config.scenarios, config.model_config, config.suite)
     packages = {backends.get(name).PACKAGE: name for name in backends.names()}
     named = [packages[package] for package in sides.about(base, head, list(packages), chosen.labels())]
@@ -174,7 +175,7 @@ def _require_present(config: RunConfig, interpreters: Interpreters) -> None:
 def _config_of(interrupted: Interrupted, interpreters: Interpreters) -> RunConfig:
     """Return the configuration of an interrupted run, if all of it still is as it was."""
     variables.require_same(interrupted.record.config.keep_env)
-    config = request.validated(interrupted.record.config)
+    config = configure.validated(interrupted.record.config)
     for one in map(Environment.parse, config.environments):
         if one.label and one not in interpreters.named:
             raise UsageError(f"{interrupted.file} measured {one}: name its interpreter again, --python {one}=PATH")
@@ -245,7 +246,7 @@ def plan(config: RunConfig, inventory: Survey, interpreters: Interpreters, on_ev
         KerasbenchError: nothing of it can be measured here.
     """
     if config.effort.protocol.kind == "sweep":
-        request.require_sweepable(inventory.selected, config.options)
+        configure.require_sweepable(inventory.selected, config.options)
     planned = cases.make(config, inventory.selected, inventory.probes, inventory.here, interpreters.named)
     if config.data == "real":
         planned = dataclasses.replace(planned, warnings=[*planned.warnings, *_without_real_rows(planned)])

@@ -14,8 +14,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.history import history
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.versus import versus
-from kerasbench.api import Machines
-from kerasbench.cli import commands, main
+from kerasbench.cli import main, measuring
 from kerasbench.errors import Undecided
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Message
@@ -23,6 +22,7 @@ from kerasbench.report.compare import MachineBrief
 from kerasbench.results import run as saved
 from kerasbench.results.run import Run, Trial
 from kerasbench.results.store import Store, load
+from kerasbench.returns import Machines
 from kerasbench.runs.rows import seconds
 from kerasbench.runs.run import FinishedRun
 from kerasbench.settings import Settings
@@ -177,9 +177,9 @@ def failing(*options: Options, backend: str = "jax") -> list[Trial]:
     ],
 )
 def test_what_a_gate_fails_on(found: list[Trial], code: int) -> None:
-    assert commands.gated(versus(summarize(of_versions(*found)))) == code
+    assert measuring.gated(versus(summarize(of_versions(*found)))) == code
     with pytest.raises(Undecided, match="nothing could be judged, so this is no pass"):
-        commands.gated(versus(summarize(of_versions(*failing(OLD, NEW)))))
+        measuring.gated(versus(summarize(of_versions(*failing(OLD, NEW)))))
 
 
 @pytest.mark.parametrize(("failed", "code"), [({}, 0), ({"m2": "the connection has ended"}, 1)])
@@ -199,7 +199,7 @@ def test_what_continues_a_machine_s_run_names_the_interpreters_that_were_made_th
 ) -> None:
     ways, asked = ["m1:torch@old=/cache/a b/python"], Settings(hosts=["m1"], python=["m1:kerasbench=/k"])
     briefs = [MachineBrief.of("m1", Findings.of(made.record(made.trial())))]
-    commands._finish_machines(Machines([], None, (), asked, {"m1": tmp_path / "m1.json"}, {}, ["m1"], ways, briefs))
+    measuring.finish_machines(Machines([], None, (), asked, {"m1": tmp_path / "m1.json"}, {}, ["m1"], ways, briefs))
     said = capsys.readouterr().err
     assert "--hosts=m1 --python=m1:kerasbench=/k '--python=m1:torch@old=/cache/a b/python'" in said
 

@@ -11,7 +11,7 @@ import pytest
 
 from kerasbench.analysis.summary import summarize
 from kerasbench.errors import ResultsError, UsageError
-from kerasbench.plan import request
+from kerasbench.plan import configure, live
 from kerasbench.plan.cases import Case, Plan, Probes, with_controls
 from kerasbench.protocol.columns import Device, Environment, Options, Size
 from kerasbench.protocol.measurement import Slice, Slices
@@ -30,6 +30,7 @@ from kerasbench.results.run import (
 )
 from kerasbench.results.store import Store
 from kerasbench.runs import resume, schedule
+from kerasbench.settings import Settings
 from tests import made
 from tests.scripted import with_config
 
@@ -179,7 +180,7 @@ def test_a_file_of_others_is_no_obstacle_and_a_damaged_run_is_none_that_is_passe
         resume.find(tmp_path, HERE)
 
 
-LIVE = RunConfig([f"/tmp/{request.MODEL_FOLDER}x/net.keras"])
+LIVE = RunConfig([f"/tmp/{live.FOLDER}x/net.keras"])
 BEGIN_ANEW = f", and this is {HERE.title}; resume it there, or leave out --resume to start a new run here"
 
 
@@ -282,7 +283,7 @@ def swept(options: Sequence[Options], protocol: Protocol) -> list[Case]:
 
 def swept_plan(budget_s: float | None = None) -> Plan:
     options = [Options(batch=batch) for batch in BATCHES]
-    effort = dataclasses.replace(request.effort_of(False, None, False, "sweep"), budget_s=budget_s)
+    effort = configure.effort_of(Settings(budget=budget_s), "sweep")
     config = saved.RunConfig(options=options, effort=effort, refine=True)
     return Plan(config, made.MACHINE, swept(options, effort.protocol), [])
 
