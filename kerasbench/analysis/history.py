@@ -100,7 +100,7 @@ def _of_columns(summary: Summary, references: dict[str, Column]) -> Iterator[Fou
 def _measured(row: Row) -> list[Column]:
     """Return the columns of a row that took turns and have figures; none of a comparison of versions."""
     origin = row.origin
-    if origin.in_pairs or origin.protocol == "published":
+    if origin.in_pairs or origin.agenda.in_full:
         return []
     return [column for column, case in row.cases.items() if column.competes and case.failure is None and case.trials]
 

@@ -219,7 +219,7 @@ def of_keras(rows: Sequence[Row], effect: float) -> list[Contrast]:
     """Return each case that was measured with Keras and without: its step and epoch, or each way to predict."""
     pairs = []
     for row, native, keras in _with_and_without("native", rows):
-        metrics = (*MEDIANS, *PER_TOKEN) if row.origin.protocol == "calls" else (STEADY, EPOCH)
+        metrics = (*MEDIANS, *PER_TOKEN) if row.origin.agenda.only_predicts else (STEADY, EPOCH)
         pairs += [(row, keras, native, metric) for metric in metrics]
     return _contrasts(pairs, effect)
 
@@ -227,7 +227,7 @@ def of_keras(rows: Sequence[Row], effect: float) -> list[Contrast]:
 def of_warm_cache(rows: Sequence[Row], effect: float) -> list[Contrast]:
     """Return the first step, or the first compiled call, of each case that found a cache and of the same without."""
     pairs = [
-        (row, warm, cold, FIRST_CALL if row.origin.protocol == "calls" else FIRST_STEP)
+        (row, warm, cold, FIRST_CALL if row.origin.agenda.only_predicts else FIRST_STEP)
         for row, warm, cold in _with_and_without("warm_cache", rows)
     ]
     return _contrasts(pairs, effect)

@@ -25,13 +25,13 @@ from kerasbench.analysis.generation import Growth, by_cycle
 from kerasbench.analysis.metrics import BY_NAME, CALLED, RATE, generation_of
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import (
-    GROWS,
     Generation,
     Latency,
     Measurement,
     Slices,
     Training,
 )
+from kerasbench.protocol.stages import GROWS
 from kerasbench.results.run import Trial
 from kerasbench.results.times import leaves_out
 

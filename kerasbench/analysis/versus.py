@@ -30,7 +30,7 @@ from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import Undecided
 from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.protocol.messages import Failure
-from kerasbench.protocol.requests import DataKind, ProtocolKind
+from kerasbench.protocol.requests import DataKind
 from kerasbench.results.run import Run
 from kerasbench.results.store import distinct, merge
 from kerasbench.text import count
@@ -253,7 +253,7 @@ TOO_FEW = "a verdict needs three runs of each side by turns (old, new, old, new,
 class Manner(NamedTuple):
     """How a case was measured. What differs in it has no verdict."""
 
-    protocol: ProtocolKind
+    protocol: str
     data: DataKind
     keep_env: tuple[tuple[str, str], ...]
     in_turn: bool
@@ -402,7 +402,7 @@ def _measured(record: Run) -> Iterator[tuple[CaseKey, _Measured]]:
         asked, codes = row.origin.config, sorted({trial.code for trial, _ in case.trials})
         kept = tuple(sorted(asked.keep_env.items()))
         code = " ".join(codes) if all(codes) else ""
-        manner = Manner(row.origin.protocol, asked.data, kept, row.in_turn, code)
+        manner = Manner(row.origin.agenda.name, asked.data, kept, row.in_turn, code)
         source = scenarios[row.scenario.name].source(column.backend, column.options.native)
         versions = sorted({item for _, one in case.trials for item in one.resolved.versions.items()})
         likeness = (manner, source, versions, asked.versus, asked.race, asked.soak, asked.explain)

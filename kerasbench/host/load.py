@@ -13,7 +13,8 @@ from functools import partial
 from typing import Any
 
 from kerasbench.protocol.columns import CPU, Device
-from kerasbench.protocol.measurement import PARTS, Generation, Latency, Measurement, Slice, Slices
+from kerasbench.protocol.measurement import Generation, Latency, Measurement, Slice, Slices
+from kerasbench.protocol.stages import STAGES
 
 # Bursts of 0.2 of a processor make convolutions 1.35 times as long on torch and 1.17 times on TensorFlow
 # (docs/how-it-works.md). A column on a GPU does not compute on the CPU: for it, a share of all.
@@ -23,7 +24,6 @@ TICK_NS = 10_000_000
 # How many standard deviations rounding is allowed: it exceeds them once in two thousand. Slices, cycles and sums of
 # cycles are judged, so that of a hundred cycles less than one is marked while nobody runs (benchmarks/rounding.py).
 ROUNDING = 3.3
-READINGS = {PARTS: 3}  # slices that one of a stage is the sum of
 
 
 @dataclass(frozen=True)
@@ -127,8 +127,7 @@ def by_cycle(turns: Iterable[tuple[int, Load]]) -> dict[int, Load]:
 
 def judged(stage: str, columns: Mapping[int, Sequence[Slice]], limits: Sequence[LoadLimit]) -> list[Sequence[Slice]]:
     """Return the slices of a stage so far with those marked that do not count; ``limits`` are those of all columns."""
-    readings = READINGS.get(stage, 1)
-    turns = [by_cycle(turns_of(slices, limits[index], readings)) for index, slices in columns.items()]
+    turns = [by_cycle(turns_of(slices, limits[index], STAGES[stage].sum_of)) for index, slices in columns.items()]
     return [
         [dataclasses.replace(slice_, disturbed=True) if slice_.cycle in cycles else slice_ for slice_ in slices]
         for slices, cycles in zip(columns.values(), disturbed_cycles(turns), strict=True)

@@ -22,6 +22,7 @@ from kerasbench.processes import variables
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.columns import DTYPES, Device, Environment, Fp32, Malloc, Options, Size, parse_label
 from kerasbench.protocol.requests import STRUCTURE, DataKind, Input, ModelConfig, ProtocolKind, fitting
+from kerasbench.protocol.stages import AGENDAS
 from kerasbench.results.run import (
     DEFAULT,
     MAX_ROUNDS,
@@ -257,12 +258,13 @@ def effort_of(
         raise UsageError("--quick, --rounds and --rigorous exclude each other: give one of them")
     if count is not None and (not isinstance(count, int) or count < 1):
         raise UsageError(f"--rounds takes a whole number from 1 on, not {count}")
-    if quick and kind == "published":
+    agenda = AGENDAS[kind]
+    if quick and agenda.in_full:
         raise UsageError("--protocol published runs every epoch: it cannot be --quick; choose fewer with --scenario")
-    standard = PUBLISHED if kind == "published" else QUICK if quick else DEFAULT
-    if kind == "sweep":
+    standard = PUBLISHED if agenda.in_full else QUICK if quick else DEFAULT
+    if agenda.sized:
         standard = dataclasses.replace(standard, protocol=SWEEP)
-    if kind in ("calls", "builds"):
+    if not agenda.trains:
         standard = dataclasses.replace(standard, protocol=dataclasses.replace(standard.protocol, kind=kind))
     if rigorous or count is not None:
         standard = exactly(RIGOROUS_ROUNDS if count is None else count, standard.protocol)
@@ -277,7 +279,7 @@ def request(command: str, settings: Settings) -> RunConfig:
 
 def run(settings: Settings) -> RunConfig:
     _require_known("protocol", [settings.protocol], RUN_PROTOCOLS)
-    if settings.warm_cache and (settings.quick or settings.protocol == "published"):
+    if settings.warm_cache and (settings.quick or AGENDAS[settings.protocol].in_full):
         other = "--quick" if settings.quick else "--protocol published"
         raise UsageError(f"--warm-cache is about the first step, which {other} does not measure: leave one of them out")
     return _configured(settings, cast("ProtocolKind", settings.protocol), options_of(settings))

@@ -15,6 +15,7 @@ from typing import Literal, Self
 
 from kerasbench.protocol.columns import Malloc
 from kerasbench.protocol.requests import Sizes
+from kerasbench.protocol.stages import ON_BATCH
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ class Latency:
     batch: int
     calls_ns: list[int]  # in the order of the calls; of a slice 167 at most, spread evenly
     slices: Slices = field(default_factory=lambda: Slices([], []))  # each counts the calls of one turn
-    way: str = "predict_on_batch"  # or one of WAYS
+    way: str = ON_BATCH  # or one of WAYS
     first_ns: int | None = None  # the first call, which may compile; None: not measured
 
     @cached_property
@@ -180,7 +181,7 @@ class Latency:
 
 def largest(prediction: Iterable[Latency]) -> Slices:
     """Return the slices of ``predict_on_batch`` with the largest batch; none of a trial that did not predict."""
-    found = [latency.slices for latency in prediction if latency.way not in WAYS]
+    found = [latency.slices for latency in prediction if latency.way == ON_BATCH]
     return found[-1] if found else Slices.of(())
 
 
@@ -358,22 +359,6 @@ class Measurement:
         if self.training is not None:
             return self.training.slices
         return largest(self.prediction)
-
-
-# What is measured in slices, in this order: steps, short epochs, single predictions, predictions of a batch, whole
-# passes of predict, and what a step is made of. A trial has those that its protocol asks for.
-STAGES = TRAIN, EPOCH, ONE, BATCH, ALL, PARTS = "train", "epoch", "predict_one", "predict_batch", "predict_all", "parts"
-# Other ways to predict, of one sample and of a batch: the model called on a tensor that lies on the device, eager and
-# compiled, and ``predict`` for one batch.
-WAYS = ("call", "compiled_call", "predict_call")
-CALLS = tuple(f"{way}_{size}" for way in WAYS for size in ("one", "batch"))
-# How texts grow: by a call of the whole text for each new token, eager and compiled, or by the scenario's own function.
-GROWS = ("call", "compiled_call", "own")
-GENERATIONS = tuple(f"generate_{way}" for way in GROWS)
-# Before all of them, in a row's first block: each turn is one more step, until the parent answers with the row's sizes.
-PILOT = "pilot"
-BUILD = "build"  # of a soak: the model is built again and again
-MEASURED = (*STAGES, *CALLS, *GENERATIONS, BUILD)  # all that is measured in slices, in its order
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ class Inventory:
 class Message:
     """One line on the pipe: exactly one of its fields is set. After the first two, a child waits for its next turn."""
 
-    ready: str | None = None  # the stage (measurement.STAGES) whose slices it can measure now
+    ready: str | None = None  # the stage (``protocol.stages``) whose slices it can measure now
     slice: Slice | None = None  # one that it has measured: to decide when there are enough
     phase: Phase | None = None  # one that is over
     begun: str | None = None  # the name of the next phase

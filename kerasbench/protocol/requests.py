@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.columns import Device, Options
+from kerasbench.protocol.stages import AGENDAS, Agenda
 
 MAX_NAME = 64  # what a workload's name may have
 STRUCTURE = "structure"  # the member of a file of rows that says how its arrays belong together
@@ -123,9 +124,13 @@ class Protocol:
     predicts: bool = True  # predictions of a model that is trained
 
     @property
+    def agenda(self) -> Agenda:
+        return AGENDAS[self.kind]
+
+    @property
     def needs_training(self) -> bool:
         """Whether it says nothing of a model that is not trained."""
-        return self.kind == "sweep" or (self.kind == "steady" and self.soaks)
+        return self.agenda.sized or (self.agenda.usual and self.soaks)
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ EVERY_COLUMN = (
     "datasets.py",
     # What is asked of a child, with the defaults of its protocol, and what it answers.
     "protocol/columns.py",
+    "protocol/stages.py",
     "protocol/requests.py",
     "protocol/messages.py",
     "protocol/measurement.py",

@@ -186,7 +186,7 @@ def as_started(planned: Plan, record: Run) -> Plan:
     """
     tried = {trial.case for trial in record.trials if trial.round > 0}
     plain, warnings = [case for case in planned.cases if not case.options.control], planned.warnings
-    if planned.effort.protocol.kind == "sweep" and not planned.config.refine:
+    if planned.effort.protocol.agenda.sized and not planned.config.refine:
         started = {case.row for case in plain if case.key in tried}
         cases = [case for case in plain if case.key in tried or case.row not in started]
     else:

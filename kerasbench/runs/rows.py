@@ -152,7 +152,7 @@ def rows_of(planned: Plan) -> list[OpenRow]:
     """Return the rows of a plan: cases of one workload and size; each case by itself where all epochs are run."""
     groups: dict[object, list[Case]] = {}
     for case in planned.cases:
-        row = case.key if case.protocol.kind == "published" else case.row
+        row = case.key if case.protocol.agenda.in_full else case.row
         groups.setdefault(row, []).append(case)
     return [OpenRow(cases) for cases in groups.values()]
 

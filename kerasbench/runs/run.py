@@ -244,7 +244,7 @@ def plan(config: RunConfig, inventory: Survey, interpreters: Interpreters, on_ev
     Raises:
         KerasbenchError: nothing of it can be measured here.
     """
-    if config.effort.protocol.kind == "sweep":
+    if config.effort.protocol.agenda.sized:
         request.require_sweepable(inventory.selected, config.options)
     planned = cases.make(config, inventory.selected, inventory.probes, inventory.here, interpreters.named)
     if config.data == "real":

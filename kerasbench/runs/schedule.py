@@ -19,18 +19,12 @@ from kerasbench.analysis.families import TYPICAL_SCATTER, Priors
 from kerasbench.plan.cases import Case, Shared
 from kerasbench.protocol.columns import CaseKey
 from kerasbench.protocol.descriptions import WorkloadDescription
-from kerasbench.protocol.measurement import (
-    ALL,
-    BATCH,
-    EPOCH,
-    ONE,
-    TRAIN,
-    Measurement,
-)
+from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.requests import Protocol, Sizes
+from kerasbench.protocol.stages import ALL, BATCH, EPOCH, ONE, STAGES, TRAIN
 from kerasbench.results.run import BUDGET, MIN_ROUNDS, Effort, RunConfig, Trial
-from kerasbench.runs.sizes import NS_PER_S, stage_units, stages_of, units_of
-from kerasbench.runs.turns import LEAST_CYCLES, LONG, SLICE_PRECISION, shares
+from kerasbench.runs.sizes import NS_PER_S, lead_ns, stages_of, units_of
+from kerasbench.runs.turns import LEAST_CYCLES, SLICE_PRECISION, shares
 from kerasbench.text import count
 
 
@@ -193,7 +187,7 @@ FIRST_CYCLES = 30
 # learn it from them.
 ASSUMED_DEGREES = 4
 PREDICT_PHASES = ("predict", "calls")
-IN_TURN = ("train", "epoch", *PREDICT_PHASES, "generate", "parts")
+IN_TURN = {stage.phase for stage in STAGES.values()}
 PREDICTIONS = (PREDICTED_ONE, PREDICTED, "predict_samples_per_s")
 
 
@@ -232,7 +226,7 @@ def first_portion(config: RunConfig, cases: Sequence[Case]) -> Portion:
     if config.race:
         return Portion({TRAIN: RACE_CYCLES})
     places = {(case.backend, case.device.label) for case in cases}  # columns of one scatter less: they need more cycles
-    known = effort.min_rounds >= MIN_ROUNDS and effort.protocol.kind == "steady" and len(places) > 1
+    known = effort.min_rounds >= MIN_ROUNDS and effort.protocol.agenda.usual and len(places) > 1
     return Portion({TRAIN: FIRST_CYCLES}) if known else Portion()
 
 
@@ -246,7 +240,7 @@ def next_portion(
         return Portion()
     cycles = cycles_of(protocol, measured, headline_of(trials), priors)
     following = 1 + max(rounds, default=0)
-    if protocol.kind != "steady" or protocol.parts or following <= MIN_ROUNDS or following % EVERY == 0:
+    if not protocol.agenda.usual or protocol.parts or following <= MIN_ROUNDS or following % EVERY == 0:
         return Portion(cycles)
     if paired and not _is_precise(trials, between, priors):  # each figure of two versions is compared
         return Portion(cycles)
@@ -386,21 +380,19 @@ def column_s(
 
     ``learnable``: its rows teach something, so that it makes more steps than parity needs.
     """
-    units, cycles = units_of(workload, step_ns), protocol.min_cycles
+    units, cycles = units_of(workload, step_ns, sizes.pass_batches), protocol.min_cycles
     ns = 0.0
     if not workload.predicts_only:
-        learns = learnable and protocol.repeats and protocol.kind != "sweep"
+        learns = learnable and protocol.repeats and not protocol.agenda.sized
         ns += (sizes.learn_steps if learns else sizes.parity_steps) * units.step
         ns += 2 * (1 + (sizes.evaluated_batches if learns else 0)) * units.forward
         warmup_ns = max(STEADY_TIMES * protocol.warmup_min_ns, 2 * units.train)
         ns += min(warmup_ns, protocol.warmup_max_ns + units.train)
-    unit_of = stage_units(units, sizes.warmup_calls, sizes.pass_batches)
     of_stage = shares(protocol, workload)
     for stage in stages_of(protocol, workload):
         if stage not in sizes.left_out:
-            lead, unit_ns = unit_of[stage]
             filled = 1.0 if protocol.soaks else FILLED
             slices_ns = filled * of_stage.get(stage, 0.2) * protocol.slices_max_ns
-            least_ns = (LEAST_CYCLES if stage in LONG else cycles) * max(unit_ns, protocol.slice_ns)
-            ns += lead * unit_ns + max(least_ns, slices_ns) + STAGE_S * NS_PER_S
+            least_ns = (LEAST_CYCLES if STAGES[stage].long else cycles) * max(units.of(stage), protocol.slice_ns)
+            ns += lead_ns(stage, units, sizes.warmup_calls) + max(least_ns, slices_ns) + STAGE_S * NS_PER_S
     return ns / NS_PER_S

@@ -12,17 +12,8 @@ from typing import Any
 import numpy as np
 
 from kerasbench.backends import Backend
-from kerasbench.protocol.measurement import (
-    GROWS,
-    WAYS,
-    Generation,
-    Latency,
-    Slice,
-    Slices,
-    Throughput,
-    Turn,
-    kept_calls,
-)
+from kerasbench.protocol.measurement import Generation, Latency, Slice, Slices, Throughput, Turn, kept_calls
+from kerasbench.protocol.stages import COMPILED_CALL, ON_BATCH, OWN, PREDICT_CALL
 from kerasbench.scenario import Scenario, ScenarioError
 from kerasbench.worker.checks import draws, require_equal, rounding
 from kerasbench.worker.clock import Ask, Pace, measure_slices
@@ -30,8 +21,6 @@ from kerasbench.worker.feed import Feed
 from kerasbench.worker.inputs import POOL_BYTES, leaves
 from kerasbench.worker.native import NativeModel
 
-_, COMPILED_CALL, PREDICT_CALL = WAYS
-OWN = GROWS[-1]
 TEXTS_KEPT = 8  # whose tokens are compared with those of other columns
 FLOAT_BYTES = 4  # whatever a column computes in: all predict as many rows
 ROTATED_INPUTS = 8  # different inputs in turn, so that no layer of caching answers
@@ -55,7 +44,7 @@ def time_batches(
 ) -> Latency:
     """Time single calls of `predict_on_batch`."""
     batch = min(batch, len(feed.train))
-    way = Way("predict_on_batch", model.predict_on_batch, _rotated(feed, batch), batch)
+    way = Way(ON_BATCH, model.predict_on_batch, _rotated(feed, batch), batch)
     return time_way(way, pace, ask, warmup_calls)
 
 
@@ -71,7 +60,7 @@ class Way:
 
 
 def first_call(way: str, model: Any, backend: Backend, feed: Feed, batch: int) -> Way | None:
-    """Call a model in one of WAYS for the first time; None where the column has no such way.
+    """Call a model in another way for the first time; None where the column has no such way.
 
     Raises:
         TrialFailure (parity): it predicts something else than `predict_on_batch`.
@@ -120,7 +109,7 @@ Grow = Callable[[Sequence[int]], tuple[Any, list[int]]]
 def time_texts(
     way: str, model: Any, backend: Backend, scenario: Scenario, feed: Feed, pace: Pace, ask: Ask
 ) -> Generation | None:
-    """Time how a batch of sequences is continued by one of GROWS; None where the column has no such way.
+    """Time how a batch of sequences is continued in one way; None where the column has no such way.
 
     Raises:
         ScenarioError: its samples are no token ids, its model returns no logits, or its ``generate`` no tokens.

@@ -18,16 +18,6 @@ from kerasbench import backends
 from kerasbench.backends import Backend
 from kerasbench.protocol.columns import CPU, GPU, Size
 from kerasbench.protocol.measurement import (
-    ALL,
-    BATCH,
-    BUILD,
-    CALLS,
-    EPOCH,
-    GENERATIONS,
-    ONE,
-    PARTS,
-    PILOT,
-    TRAIN,
     Batch,
     Compiler,
     Generation,
@@ -48,7 +38,22 @@ from kerasbench.protocol.measurement import (
     largest,
 )
 from kerasbench.protocol.messages import FIRST_CALL, FIRST_PREDICTION, FIRST_STEP, Code, Failure, Message
-from kerasbench.protocol.requests import Protocol, ProtocolKind, Sizes, TrialRequest, counts_epochs
+from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest, counts_epochs
+from kerasbench.protocol.stages import (
+    ALL,
+    BATCH,
+    BUILD,
+    CALLS,
+    EPOCH,
+    GENERATIONS,
+    ONE,
+    OWN,
+    PARTS,
+    PILOT,
+    STAGES,
+    TRAIN,
+    UNTRAINED,
+)
 from kerasbench.scenario import Scenario, Workload, require_unchanged
 from kerasbench.worker import checks, predict
 from kerasbench.worker import model as models
@@ -90,6 +95,12 @@ class Bench:
     def pace(self) -> Pace:
         device = self.request.device
         return Pace(self.request.protocol, self.backend.synchronize, settle_ns(device), self.meter, device.kind == GPU)
+
+    def batch_of(self, stage: str) -> int:
+        """Return how many samples a prediction of a stage takes; 0 where it would be the one without batches again."""
+        if not STAGES[stage].batched:
+            return 1
+        return self.feed.predict_batch if self.feed.predict_batch > 1 else 0
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -163,6 +174,10 @@ class PartialMeasurement:
     builds: Slices | None = None
     vanishing: float | None = None
 
+    def leaves_out(self, stage: str) -> bool:
+        """Tell whether a stage would take too long, because steps are slow."""
+        return self.sizes is not None and stage in self.sizes.left_out
+
 
 def run_trial(request: TrialRequest, pipe: Pipe) -> Measurement:
     """Run every phase of the protocol and return the measurement.
@@ -180,8 +195,7 @@ def run_trial(request: TrialRequest, pipe: Pipe) -> Measurement:
     meter = Meter(counters_reader(), card=card, on_device=on_device, soaks=soaks)
     trial, findings = begin(request, pipe, meter), PartialMeasurement(sizes=request.protocol.sizes)
     for phase in phases_of(request.protocol, trial.feed.workload, trial.scenario.trains):
-        if not (findings.sizes and STAGE_OF.get(phase) in findings.sizes.left_out):
-            phase(trial, findings)
+        phase(trial, findings)
     return measurement_of(trial, findings)
 
 
@@ -230,7 +244,7 @@ def _feed(scenario: Scenario, workload: Workload, request: TrialRequest) -> Feed
     size = request.options.size or Size(request.options.batch_size)
     if size != Size():
         return prepare_sized(scenario, workload, size, request.seed, request.data)
-    feed = prepare(scenario, workload, request.seed, request.data, whole=request.protocol.kind == "published")
+    feed = prepare(scenario, workload, request.seed, request.data, whole=request.protocol.agenda.in_full)
     rows = feed.train
     if request.options.native and (is_nested(rows.x) or is_nested(rows.y) or rows.weights is not None):
         cause = "a native baseline takes one array for x and one for y"
@@ -267,7 +281,7 @@ def first_steps(trial: Bench, findings: PartialMeasurement) -> None:
                 findings.again_ns = train.single_steps(model, feed, protocol.sizes.parity_steps - 1, first=1).fits_ns
         return
     is_random = trial.scenario.dataset(feed.workload).random
-    brief = protocol.kind == "sweep" or is_random or not protocol.repeats
+    brief = protocol.agenda.sized or is_random or not protocol.repeats
     with trial.phase("learn"):
         learned = train.learn(model, feed, first_loss, trial.sized, brief)
         findings.learning, following, findings.sizes = learned
@@ -305,6 +319,8 @@ def short_epochs(trial: Bench, findings: PartialMeasurement) -> None:
     """Measure slices of short epochs, which tell what an epoch costs once."""
     from kerasbench.worker import train
 
+    if findings.leaves_out(EPOCH):
+        return
     feed, workload = trial.feed, trial.feed.workload
     with trial.pipe.phase("epoch"):
         epochs = train.measure_epochs(trial.model, feed, trial.callbacks, trial.pace, trial.ask(EPOCH))
@@ -322,14 +338,14 @@ def short_epochs(trial: Bench, findings: PartialMeasurement) -> None:
 def predictions(trial: Bench, findings: PartialMeasurement) -> None:
     """Measure slices of single predictions, of predictions of a batch, and of passes over the test samples."""
     model, feed, pace, sizes = trial.model, trial.feed, trial.pace, findings.sizes
-    left_out = sizes.left_out if sizes else []
     calls = sizes.warmup_calls if sizes else predict.ROTATED_INPUTS
     with trial.pipe.phase("predict"):
-        for stage, batch in ((ONE, 1), (BATCH, feed.predict_batch)):
-            if stage not in left_out and not (stage == BATCH and batch == 1):
+        for stage in (ONE, BATCH):
+            batch = trial.batch_of(stage)
+            if batch and not findings.leaves_out(stage):
                 latency = predict.time_batches(model, feed, batch, pace, trial.ask(stage), calls)
                 findings.prediction.append(latency)
-        if ALL not in left_out:
+        if not findings.leaves_out(ALL):
             most_batches = sizes.pass_batches if sizes else None
             findings.throughput = predict.time_passes(model, feed, pace, trial.ask(ALL), most_batches)
 
@@ -339,11 +355,10 @@ def calls(trial: Bench, findings: PartialMeasurement) -> None:
     model, feed, sizes = trial.model, trial.feed, findings.sizes
     assert sizes is not None  # the first prediction has found them
     for stage in CALLS:
-        way, _, size = stage.rpartition("_")
-        batch = 1 if size == "one" else feed.predict_batch
-        if stage not in sizes.left_out and not (size == "batch" and batch == 1):
+        batch = trial.batch_of(stage)
+        if batch and not findings.leaves_out(stage):
             with trial.pipe.phase(FIRST_CALL):
-                called = predict.first_call(way, model, trial.backend, feed, batch)
+                called = predict.first_call(STAGES[stage].way, model, trial.backend, feed, batch)
             if called is not None:
                 with trial.pipe.phase("calls"):
                     latency = predict.time_way(called, trial.pace, trial.ask(stage), sizes.warmup_calls)
@@ -361,13 +376,13 @@ def builds(trial: Bench, findings: PartialMeasurement) -> None:
 
 def texts(trial: Bench, findings: PartialMeasurement) -> None:
     """Measure slices in which sequences are continued, where the scenario says that its model generates tokens."""
-    scenario, left_out = trial.scenario, findings.sizes.left_out if findings.sizes else []
+    scenario = trial.scenario
     if not scenario.new_tokens:
         return
     with trial.pipe.phase("generate"):
         for stage in GENERATIONS:
-            way = stage.removeprefix("generate_")
-            if stage not in left_out and (way == predict.OWN) == (scenario.generate is not None):
+            way = STAGES[stage].way
+            if (way == OWN) == (scenario.generate is not None) and not findings.leaves_out(stage):
                 ask = trial.ask(stage)
                 found = predict.time_texts(way, trial.model, trial.backend, scenario, trial.feed, trial.pace, ask)
                 findings.generations += [found] if found else []
@@ -394,7 +409,7 @@ def finish(trial: Bench, findings: PartialMeasurement) -> None:
         findings.peak_device_bytes = backend.peak_device_bytes(request.device)
         if backend.flush_subnormals and request.device.platform == CPU:  # takes memory, so after its peak is read
             findings.vanishing = checks.vanishing(getattr(model, "optimizer", None))
-    if trial.scenario.trains and request.protocol.kind not in ("calls", "builds"):
+    if trial.scenario.trains and request.protocol.agenda.trains:
         findings.fallbacks = backend.fallbacks(lambda: first_step(model, trial.feed))
 
 
@@ -428,6 +443,8 @@ def parts(trial: Bench, findings: PartialMeasurement) -> None:
     """Measure what a step is made of: last, for its large products belong to no peak."""
     from kerasbench.worker.train import measure_parts
 
+    if findings.leaves_out(PARTS):
+        return
     assert findings.steps is not None  # they went before
     protocol = dataclasses.replace(trial.pace.protocol, steps_per_slice=findings.steps.warmup.steps_per_slice)
     pace = dataclasses.replace(trial.pace, protocol=protocol)
@@ -437,17 +454,14 @@ def parts(trial: Bench, findings: PartialMeasurement) -> None:
 
 
 Phase = Callable[[Bench, PartialMeasurement], None]
-PHASES: dict[ProtocolKind, tuple[Phase, ...]] = {
+PHASES: dict[str, tuple[Phase, ...]] = {  # by agenda
     "steady": (first_steps, steps, short_epochs, predictions, finish, silenced_parity, parts),
     "published": (published_epochs, steps, short_epochs, predictions, finish),
     "sweep": (first_steps, steps, finish, silenced_parity),
     "calls": (first_prediction, predictions, calls, texts, finish),
     "builds": (builds, finish),
+    UNTRAINED.name: (first_prediction, predictions, finish),
 }
-UNTRAINED: tuple[Phase, ...] = (first_prediction, predictions, finish)
-
-
-STAGE_OF: dict[Phase, str] = {short_epochs: EPOCH, parts: PARTS}  # of phases that may be left out where steps are slow
 
 
 def is_calibrated(protocol: Protocol) -> bool:
@@ -457,10 +471,9 @@ def is_calibrated(protocol: Protocol) -> bool:
 
 def phases_of(protocol: Protocol, workload: Workload, trains: bool = True) -> list[Phase]:
     """Return what follows once the model is built, in its order."""
-    if protocol.kind in ("calls", "builds"):
-        return list(PHASES[protocol.kind])
-    if not trains:
-        return list(UNTRAINED)
+    agenda = protocol.agenda.of(trains)
+    if not agenda.trains:
+        return list(PHASES[agenda.name])
     by_epoch = counts_epochs(workload.steps)
     left_out: dict[Phase, bool] = {
         short_epochs: by_epoch or not protocol.epochs,
@@ -468,7 +481,7 @@ def phases_of(protocol: Protocol, workload: Workload, trains: bool = True) -> li
         silenced_parity: is_calibrated(protocol),
         parts: by_epoch or not protocol.parts,
     }
-    return [phase for phase in PHASES[protocol.kind] if not left_out.get(phase)]
+    return [phase for phase in PHASES[agenda.name] if not left_out.get(phase)]
 
 
 def measurement_of(trial: Bench, findings: PartialMeasurement) -> Measurement:

@@ -9,7 +9,8 @@ import pytest
 from kerasbench.host import load
 from kerasbench.host.load import LoadLimit, limit_of
 from kerasbench.protocol.columns import Device
-from kerasbench.protocol.measurement import PARTS, TRAIN, Latency, Measurement, Parts, Slice, Slices
+from kerasbench.protocol.measurement import Latency, Measurement, Parts, Slice, Slices
+from kerasbench.protocol.stages import PARTS, TRAIN
 from tests import made
 
 MS = made.MS

@@ -97,7 +97,7 @@ def test_default_columns_go_before_newer_options() -> None:
 
 def test_a_row_tells_the_run_that_it_comes_from() -> None:
     found = rows(run(1.0), PUBLISHED)
-    assert {label: row.origin.protocol for label, row in found.items()} == {"dense": "steady", "conv": "published"}
+    assert {label: row.origin.agenda.name for label, row in found.items()} == {"dense": "steady", "conv": "published"}
     assert rows(aimed(2.0, versus=["old", "new"]))["dense"].origin.config.versus == ["old", "new"]
 
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from kerasbench.protocol.measurement import CALLS, GENERATIONS, STAGES, Slice
+from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.requests import SOAK_TURNS, Protocol
+from kerasbench.protocol.stages import AGENDAS, CALLS, GENERATIONS
 from kerasbench.results.run import SWEEP
 from kerasbench.runs import turns
 from tests import made
@@ -111,7 +112,7 @@ def test_parts_have_a_time_of_their_own_however_even_their_slices_are() -> None:
 
 
 CALLED = Protocol("calls")
-TRAINED = STAGES[:-1]
+TRAINED = tuple(AGENDAS["steady"].shares)
 BATCHED, ONE_BY_ONE = ("predict_one", "predict_batch", "predict_all"), ("predict_one", "predict_all")
 UNTRAINED = {"predicts_only": True}
 
@@ -151,9 +152,9 @@ def test_a_soak_gives_its_control_a_turn_now_and_then_and_goes_on_for_its_time()
         assert list(next(turns.soak_orders(controls)(1))) == [0]  # the other has failed, whichever that was
     protocol = Protocol(soaks=True, slices_max_ns=1_000)
     column = [Slice(1, 100, cycle) for cycle in range(9)]
-    assert not turns.enough(protocol, {}, "train", [column, column[:1]])
-    assert turns.enough(protocol, {}, "train", [[*column, Slice(1, 100, 9)], column[:1]])
-    assert turns.enough(protocol, {}, "predict_one", [column[:1], column[:1]])
+    assert not turns.enough(protocol, SHARES, "train", [column, column[:1]])
+    assert turns.enough(protocol, SHARES, "train", [[*column, Slice(1, 100, 9)], column[:1]])
+    assert turns.enough(protocol, SHARES, "predict_one", [column[:1], column[:1]])
 
 
 @pytest.mark.parametrize(("batch", "stage"), [(32, "predict_batch"), (1, "predict_one")])
