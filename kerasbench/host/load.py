@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from kerasbench.protocol.columns import CPU, Device
-from kerasbench.protocol.measurement import Generation, Latency, Measurement, Slice, Slices
+from kerasbench.protocol.measurement import Generation, Latency, Measurement, Samples, Slice
 from kerasbench.protocol.stages import STAGES
 
 # Bursts of 0.2 of a processor make convolutions 1.35 times as long on torch and 1.17 times on TensorFlow
@@ -141,7 +141,7 @@ def marked(measured: Mapping[int, Measurement], limits: Sequence[LoadLimit]) -> 
     """Return what the columns of a block measured with those slices marked that do not count, as by ``judged``."""
     stages: dict[Path, dict[int, list[tuple[int, Load]]]] = {}
 
-    def take(index: int, path: Path, slices: Slices) -> Slices:
+    def take(index: int, path: Path, slices: Samples) -> Samples:
         turns = stages.setdefault(path[:2], {}).setdefault(index, [])  # the parts of a step have one turn
         if slices.others_ns:
             turns += turns_of(slices, limits[index])
@@ -154,7 +154,7 @@ def marked(measured: Mapping[int, Measurement], limits: Sequence[LoadLimit]) -> 
         cycles = disturbed_cycles([by_cycle(turns) for turns in columns.values()])
         disturbed |= {(stage, index): of_column for index, of_column in zip(columns, cycles, strict=True)}
 
-    def mark(index: int, path: Path, slices: Slices) -> Slices:
+    def mark(index: int, path: Path, slices: Samples) -> Samples:
         cycles = disturbed[path[:2], index]
         if not cycles:
             return slices
@@ -165,9 +165,9 @@ def marked(measured: Mapping[int, Measurement], limits: Sequence[LoadLimit]) -> 
     return {index: _mapped(measurement, partial(mark, index)) for index, measurement in measured.items()}
 
 
-def _mapped(value: Any, change: Callable[[Path, Slices], Slices], path: Path = ()) -> Any:
+def _mapped(value: Any, change: Callable[[Path, Samples], Samples], path: Path = ()) -> Any:
     """Return a measurement, or a part of it, with all its slices changed."""
-    if isinstance(value, Slices):
+    if isinstance(value, Samples):
         return change(path, value)
     if isinstance(value, list) and value and isinstance(value[0], Latency | Generation):
         return [_mapped(part, change, (*path, f"{part.way} {part.batch}")) for part in value]

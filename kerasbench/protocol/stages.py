@@ -30,32 +30,30 @@ class Stage:
     lead: int | None = None  # so many of them come before the slices; None: as many calls as a row warms up with
     room: float = 1 / 6  # of the time that a column may take (Protocol.column_max_ns); with less it is left out
     long: bool = False  # its units cannot be made shorter, so that fewer cycles do
-    way: str = ON_BATCH  # where it predicts, or generates
+    way: str = ""  # to predict, or to generate
     batched: bool = False  # it predicts a batch, and is missing where that is a single sample
     sum_of: int = 1  # slices that each of its slices is the sum of: how precise they are cannot be seen from it
 
 
-STAGES: Mapping[str, Stage] = {
-    stage.name: stage
-    for stage in (  # in the order in which a trial has them
-        Stage(TRAIN, "train", "step", "train", lead=0),
-        Stage(EPOCH, "epoch", "short epoch", "epoch", "the fixed cost of an epoch", lead=4, room=3 / 8, long=True),
-        Stage(ONE, "predict", "single prediction", "one", "single predictions"),
-        Stage(BATCH, "predict", "prediction of a batch", "forward", "predictions of a batch", batched=True),
-        Stage(ALL, "predict", "pass of predict", "whole", "passes of predict", lead=3, long=True),
-        Stage(PARTS, "parts", "step in three ways", "parts", "what a step is made of", lead=0, room=1.0, sum_of=3),
-        Stage("call_one", "calls", "call one", "one", way=CALL),
-        Stage("call_batch", "calls", "call batch", "forward", way=CALL, batched=True),
-        Stage("compiled_call_one", "calls", "compiled call one", "one", way=COMPILED_CALL),
-        Stage("compiled_call_batch", "calls", "compiled call batch", "forward", way=COMPILED_CALL, batched=True),
-        Stage("predict_call_one", "calls", "predict call one", "one", way=PREDICT_CALL),
-        Stage("predict_call_batch", "calls", "predict call batch", "forward", way=PREDICT_CALL, batched=True),
-        Stage("generate_call", "generate", "new token", "text", "new tokens", lead=2, way=CALL),
-        Stage("generate_compiled_call", "generate", "new token", "text", "new tokens", lead=2, way=COMPILED_CALL),
-        Stage("generate_own", "generate", "new token", "text", "new tokens", lead=2, way=OWN),
-        Stage(BUILD, "builds", "build", "step"),  # of a soak: the model is built again and again
-    )
-}
+_STAGES = (  # in the order in which a trial has them
+    Stage(TRAIN, "train", "step", "train", lead=0),
+    Stage(EPOCH, "epoch", "short epoch", "epoch", "the fixed cost of an epoch", lead=4, room=3 / 8, long=True),
+    Stage(ONE, "predict", "single prediction", "one", "single predictions", way=ON_BATCH),
+    Stage(BATCH, "predict", "prediction of a batch", "forward", "predictions of a batch", way=ON_BATCH, batched=True),
+    Stage(ALL, "predict", "pass of predict", "whole", "passes of predict", lead=3, long=True),
+    Stage(PARTS, "parts", "step in three ways", "parts", "what a step is made of", lead=0, room=1.0, sum_of=3),
+    Stage("call_one", "calls", "call one", "one", way=CALL),
+    Stage("call_batch", "calls", "call batch", "forward", way=CALL, batched=True),
+    Stage("compiled_call_one", "calls", "compiled call one", "one", way=COMPILED_CALL),
+    Stage("compiled_call_batch", "calls", "compiled call batch", "forward", way=COMPILED_CALL, batched=True),
+    Stage("predict_call_one", "calls", "predict call one", "one", way=PREDICT_CALL),
+    Stage("predict_call_batch", "calls", "predict call batch", "forward", way=PREDICT_CALL, batched=True),
+    Stage("generate_call", "generate", "new token", "text", "new tokens", lead=2, way=CALL),
+    Stage("generate_compiled_call", "generate", "new token", "text", "new tokens", lead=2, way=COMPILED_CALL),
+    Stage("generate_own", "generate", "new token", "text", "new tokens", lead=2, way=OWN),
+    Stage(BUILD, "builds", "build", "step"),  # of a soak: the model is built again and again
+)
+STAGES: Mapping[str, Stage] = {stage.name: stage for stage in _STAGES}
 STAND = (BUILD, TRAIN, BATCH, ONE)  # the first of these that a trial has stands for it
 CALLS = tuple(name for name, stage in STAGES.items() if stage.phase == "calls")
 GENERATIONS = tuple(name for name, stage in STAGES.items() if stage.phase == "generate")
@@ -86,13 +84,11 @@ class Agenda:
 TRAINED = {TRAIN: 0.5, EPOCH: 0.2, ONE: 0.1, BATCH: 0.1, ALL: 0.1}
 CALLED = dict.fromkeys((ONE, BATCH, ALL, *CALLS, *GENERATIONS), 1.0)
 UNTRAINED = Agenda("untrained", {ONE: 0.3, BATCH: 0.4, ALL: 0.3}, trains=False)
-AGENDAS: Mapping[str, Agenda] = {
-    agenda.name: agenda
-    for agenda in (
-        Agenda("steady", TRAINED, usual=True),
-        Agenda("published", TRAINED, in_full=True, timeout_s=7200.0),
-        Agenda("sweep", {TRAIN: 1.0}, predicts=False, sized=True),
-        Agenda("calls", CALLED, trains=False),
-        Agenda("builds", {BUILD: 1.0}, trains=False, predicts=False),
-    )
-}
+_AGENDAS = (
+    Agenda("steady", TRAINED, usual=True),
+    Agenda("published", TRAINED, in_full=True, timeout_s=7200.0),
+    Agenda("sweep", {TRAIN: 1.0}, predicts=False, sized=True),
+    Agenda("calls", CALLED, trains=False),
+    Agenda("builds", {BUILD: 1.0}, trains=False, predicts=False),
+)
+AGENDAS: Mapping[str, Agenda] = {agenda.name: agenda for agenda in _AGENDAS}

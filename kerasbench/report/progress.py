@@ -23,7 +23,7 @@ from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.ratios import by_slices
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import Eta, History, RunScatter, detectable, family_of, run_scatter
-from kerasbench.protocol.measurement import Slice, Slices
+from kerasbench.protocol.measurement import Samples, Slice
 from kerasbench.protocol.messages import FIRST_STEP, Phase
 from kerasbench.protocol.requests import counts_epochs
 from kerasbench.protocol.stages import BATCH, ONE, STAGES, TRAIN
@@ -81,7 +81,7 @@ def log_ratios(slices: Mapping[str, Sequence[Slice]], samples: Mapping[str, int]
     Of their times for a sample: ``samples`` are those of a step, by column.
     """
     logs = {}
-    columns = {label: Slices.of(own) for label, own in slices.items()}
+    columns = {label: Samples.of(own) for label, own in slices.items()}
     for one, other in itertools.combinations(columns, 2):
         ratio = by_slices(columns[one], columns[other])
         if ratio is not None and min(len(columns[one]), len(columns[other])) >= FIRST_CYCLES:

@@ -301,14 +301,11 @@ def _by_stage(a: Measurement, b: Measurement, metric: str) -> Iterator[tuple[str
             yield ONE if metric == PREDICTED_ONE else BATCH, ratio.of_one_cycle
         return
     share = ratios.share_of_epochs(a, b) if metric == HEADLINE else 0.0
-    steps, epochs = (
-        ratios.by_slices(ours, theirs)
-        for ours, theirs in ((a.training.slices, b.training.slices), (a.training.epochs, b.training.epochs))
-    )
-    if steps is not None:
-        yield TRAIN, (1 - share) ** 2 * steps.of_one_cycle
-    if share and epochs is not None:
-        yield EPOCH, share**2 * epochs.of_one_cycle
+    for stage, of_stage in ((TRAIN, 1 - share), (EPOCH, share)):
+        ours, theirs = a.samples(stage), b.samples(stage)
+        ratio = ratios.by_slices(ours, theirs) if of_stage and ours and theirs else None
+        if ratio is not None:
+            yield stage, of_stage**2 * ratio.of_one_cycle
 
 
 def _start_s(block: Sequence[tuple[Trial, Measurement]]) -> float:
@@ -321,23 +318,17 @@ def _turns_s(trial: Trial, name: str) -> float:
     """Return how long a trial's turns in a phase took, with what they discarded."""
     took_ns = sum(phase.duration_ns for phase in trial.phases if phase.name == name)
     training = trial.measurement.training if trial.measurement else None
-    warmup_ns = sum(slice_.ns for slice_ in training.warmup) if training and name == "train" else 0
+    warmup_ns = sum(training.warmup.ns) if training and name == "train" else 0
     return (took_ns - warmup_ns) / 1e9
 
 
 def _turn_s(trial: Trial, stage: str) -> float:
     """Return how long a turn takes; 0 where the trial had none of this stage."""
-    found = trial.measurement
-    if found is None:
-        return 0.0
-    if stage in (ONE, BATCH):
-        turns = sum(len(latency.slices) for latency in found.prediction)
-        turns += len(found.throughput.slices) if found.throughput else 0
-        return math.fsum(_turns_s(trial, phase) for phase in PREDICT_PHASES) / turns if turns else 0.0
-    if found.training is None:
-        return 0.0
-    turns = len(found.training.slices if stage == TRAIN else found.training.epochs)
-    return _turns_s(trial, stage) / turns if turns else 0.0
+    phase = STAGES[stage].phase
+    phases = PREDICT_PHASES if phase in PREDICT_PHASES else (phase,)
+    stages = [name for name, facts in STAGES.items() if facts.phase in phases]
+    turns = sum(len(trial.measurement.samples(name) or ()) for name in stages) if trial.measurement else 0
+    return math.fsum(_turns_s(trial, phase) for phase in phases) / turns if turns else 0.0
 
 
 def _is_precise(trials: Sequence[Trial], between: Between, priors: Priors | None) -> bool:
@@ -360,10 +351,8 @@ def _epochs_matter(measured: Sequence[Measured]) -> bool:
 
 
 def _epochs_were_disturbed(a: ratios.MeasuredTrial, b: ratios.MeasuredTrial) -> bool:
-    (_, ours), (_, theirs) = a, b
-    if ours.training is None or theirs.training is None:
-        return False
-    short = ratios.by_slices(ours.training.epochs, theirs.training.epochs)
+    ours, theirs = (measurement.samples(EPOCH) for _, measurement in (a, b))
+    short = ratios.by_slices(ours, theirs) if ours and theirs else None
     return short is not None and short.disturbed
 
 

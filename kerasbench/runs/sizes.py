@@ -147,8 +147,9 @@ def freeze(protocol: Protocol, measurement: Measurement) -> Protocol:
     training = measurement.training
     if protocol.steps_per_slice is not None or training is None:
         return protocol
-    largest = max((slice_.count for slice_ in training.warmup), default=0)  # K, before it was corrected
-    needed = largest * sum(slice_.count == largest for slice_ in training.warmup) / training.steps_per_slice
+    counts = training.warmup.count
+    largest = max(counts, default=0)  # K, before it was corrected
+    needed = largest * counts.count(largest) / training.steps_per_slice
     return dataclasses.replace(
         protocol,
         steps_per_slice=training.steps_per_slice,

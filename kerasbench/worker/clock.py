@@ -13,7 +13,7 @@ from enum import Enum, auto
 from typing import Any
 
 from kerasbench.protocol.columns import CPU, Device
-from kerasbench.protocol.measurement import Slice, Turn
+from kerasbench.protocol.measurement import Samples, Slice, Turn
 from kerasbench.protocol.requests import Protocol
 from kerasbench.worker.usage import Meter, Reading
 
@@ -202,14 +202,14 @@ def granted(turns: int, turn: Turn = FIRST) -> Ask:
     return lambda measured: next(left, None)
 
 
-def measure_slices(ask: Ask, measure: Callable[[Turn], Slice]) -> list[Slice]:
+def measure_slices(ask: Ask, measure: Callable[[Turn], Slice]) -> Samples:
     """Measure slice after slice, as long as there are turns."""
     slices: list[Slice] = []
     turn = ask(None)
     while turn is not None:
         slices.append(measure(turn))
         turn = ask(slices[-1])
-    return slices
+    return Samples.of(slices)
 
 
 class State(Enum):

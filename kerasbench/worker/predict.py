@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kerasbench.backends import Backend
-from kerasbench.protocol.measurement import Generation, Latency, Slice, Slices, Throughput, Turn, kept_calls
+from kerasbench.protocol.measurement import Generation, Latency, Samples, Slice, Throughput, Turn, kept_calls
 from kerasbench.protocol.stages import COMPILED_CALL, ON_BATCH, OWN, PREDICT_CALL
 from kerasbench.scenario import Scenario, ScenarioError
 from kerasbench.worker.checks import draws, require_equal, rounding
@@ -87,7 +87,7 @@ def time_way(way: Way, pace: Pace, ask: Ask, warmup_calls: int) -> Latency:
     calls = Calls(lambda: call(next(rotated)), pace)
     calls.warm_up(warmup_calls, pace.protocol.predict_warmup_ns)
     slices = measure_slices(ask, calls.slice)
-    return Latency(way.batch, calls.durations_ns, Slices.of(slices), way.name, way.first_ns)
+    return Latency(way.batch, calls.durations_ns, slices, way.name, way.first_ns)
 
 
 def _caller(way: str, model: Any, backend: Backend, batch: int) -> Callable[[Any], Any] | None:
@@ -128,7 +128,7 @@ def time_texts(
     texts = Texts(grow, counts, sum(counts) if way == OWN else most, pace)
     tokens = texts.warm_up()
     slices = measure_slices(ask, texts.slice)
-    return Generation(way, batch, counts, texts.times_ns, tokens[:TEXTS_KEPT].tolist(), Slices.of(slices))
+    return Generation(way, batch, counts, texts.times_ns, tokens[:TEXTS_KEPT].tolist(), slices)
 
 
 def _by_calls(call: Callable[[Any], Any], backend: Backend, x: Any) -> Grow:
@@ -237,14 +237,14 @@ def time_passes(model: Any, feed: Feed, pace: Pace, ask: Ask, most_batches: int 
     calls = Calls(lambda: model.predict(x, batch_size=feed.predict_batch, verbose=0), pace, least=1)
     calls.warm_up(2)  # the first compiles
     slices = measure_slices(ask, calls.slice)
-    return Throughput(samples, feed.predict_batch, calls.durations_ns, Slices.of(slices))
+    return Throughput(samples, feed.predict_batch, calls.durations_ns, slices)
 
 
-def time_builds(build: Callable[[], object], pace: Pace, ask: Ask) -> Slices:
+def time_builds(build: Callable[[], object], pace: Pace, ask: Ask) -> Samples:
     """Time a function that makes a model, which is dropped at once."""
     calls = Calls(build, pace, least=1)
     calls.warm_up(2)
-    return Slices.of(measure_slices(ask, calls.slice))
+    return measure_slices(ask, calls.slice)
 
 
 @dataclass

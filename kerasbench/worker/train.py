@@ -17,7 +17,7 @@ import keras
 import numpy as np
 
 from kerasbench.backends import Backend
-from kerasbench.protocol.measurement import Batch, Learning, Parts, Published, Slice, Slices, Turn
+from kerasbench.protocol.measurement import Batch, Learning, Parts, Published, Samples, Slice, Turn
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Protocol, Sizes, counts_epochs
 from kerasbench.scenario import ScenarioError, Workload
@@ -317,7 +317,7 @@ def measure_steps(model: Any, feed: Feed, callbacks: list[Any], pace: Pace, ask:
     return clock
 
 
-def measure_epochs(model: Any, feed: Feed, callbacks: list[Any], pace: Pace, ask: Ask) -> list[Slice]:
+def measure_epochs(model: Any, feed: Feed, callbacks: list[Any], pace: Pace, ask: Ask) -> Samples:
     """Measure slices of short epochs, validation and partial last batch as published; their steps are subtracted later.
 
     How many of them a slice has is found out first; the very first epoch, which may compile, is left out.
@@ -329,7 +329,7 @@ def measure_epochs(model: Any, feed: Feed, callbacks: list[Any], pace: Pace, ask
     extra["callbacks"].append(EpochWindow(clock, pace, ask))
     _fit(model, feed, rows, epochs=ENDLESS, **extra)
     _require_over(clock)
-    return clock.slices
+    return Samples.of(clock.slices)
 
 
 def short_rows(workload: Workload, batch: int) -> int:
@@ -399,7 +399,7 @@ def measure_parts(model: Any, feed: Feed, callbacks: list[Any], backend: Backend
     with bare() as run:
         run(1)  # traced and compiled before it is timed
     measure_slices(ask, measure)
-    return Parts(Slices.of(arrays), Slices.of(ready), Slices.of(alone), peak_flops())
+    return Parts(Samples.of(arrays), Samples.of(ready), Samples.of(alone), peak_flops())
 
 
 def _one_slice_of_fit(model: Any, arguments: dict[str, Any], full_steps: int, pace: Pace, turn: Turn) -> Slice:

@@ -7,7 +7,7 @@ function of what they work with (``Bench``) and of what was found so far (``Part
 import dataclasses
 import importlib
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -29,13 +29,12 @@ from kerasbench.protocol.measurement import (
     Proof,
     Published,
     Resolved,
+    Samples,
     Slice,
-    Slices,
     Throughput,
     Training,
     Turn,
     Usage,
-    largest,
 )
 from kerasbench.protocol.messages import FIRST_CALL, FIRST_PREDICTION, FIRST_STEP, Code, Failure, Message
 from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest, counts_epochs
@@ -46,6 +45,7 @@ from kerasbench.protocol.stages import (
     CALLS,
     EPOCH,
     GENERATIONS,
+    ON_BATCH,
     ONE,
     OWN,
     PARTS,
@@ -158,7 +158,7 @@ class PartialMeasurement:
     parity: Parity | None = None
     published: Published | None = None
     steps: SliceClock | None = None  # None: the model is not trained
-    epochs: Slices = field(default_factory=lambda: Slices.of(()))
+    epochs: Samples = field(default_factory=lambda: Samples([], []))
     epoch_steps: int = 0
     shuffle_ns: int | None = None
     prediction: list[Latency] = field(default_factory=list)
@@ -171,7 +171,7 @@ class PartialMeasurement:
     fallbacks: dict[str, int] = field(default_factory=dict)
     parts: Parts | None = None
     compiler: Compiler | None = None
-    builds: Slices | None = None
+    builds: Samples | None = None
     vanishing: float | None = None
 
     def leaves_out(self, stage: str) -> bool:
@@ -329,9 +329,10 @@ def short_epochs(trial: Bench, findings: PartialMeasurement) -> None:
         # parent saw them while it decided how many there are.
         if workload.feed is None and not trial.request.options.native:
             more_ns = shuffle_ns(workload.train, train.short_rows(workload, feed.batch), feed.batch)
-            epochs = [dataclasses.replace(slice_, ns=slice_.ns + slice_.count * more_ns) for slice_ in epochs]
+            with_order_ns = [ns + count * more_ns for ns, count in zip(epochs.ns, epochs.count, strict=True)]
+            epochs = dataclasses.replace(epochs, ns=with_order_ns)
             findings.shuffle_ns = more_ns
-        findings.epochs = Slices.of(epochs)
+        findings.epochs = epochs
     findings.epoch_steps = train.SHORT_EPOCH_STEPS
 
 
@@ -492,8 +493,8 @@ def measurement_of(trial: Bench, findings: PartialMeasurement) -> Measurement:
         training = Training(
             unit="epoch" if counts_epochs(workload.steps) else "step",
             steps_per_slice=findings.steps.warmup.steps_per_slice,
-            warmup=Slices.of(findings.steps.warmup.slices),
-            slices=Slices.of(findings.steps.slices),
+            warmup=Samples.of(findings.steps.warmup.slices),
+            slices=Samples.of(findings.steps.slices),
             **_found_for(Training, findings),
         )
     return Measurement(
@@ -516,10 +517,7 @@ def _found_for(kind: type[Training | Measurement], findings: PartialMeasurement)
 def _usage(findings: PartialMeasurement) -> Usage:
     """Return what the slices of steps used, of builds or of predictions."""
     if findings.steps is not None:
-        slices: Iterable[Slice] = findings.steps.slices
+        samples = Samples.of(findings.steps.slices)
     else:
-        slices = findings.builds or largest(findings.prediction)
-    return Usage(
-        cpu_ns=sum(slice_.cpu_ns or 0 for slice_ in slices),
-        wall_ns=sum(slice_.ns for slice_ in slices),
-    )
+        samples = findings.builds or [latency.slices for latency in findings.prediction if latency.way == ON_BATCH][-1]
+    return Usage(cpu_ns=sum(ns or 0 for ns in samples.cpu_ns or ()), wall_ns=sum(samples.ns))

@@ -11,7 +11,7 @@ from kerasbench.analysis.soak import Soak, trend
 from kerasbench.analysis.summary import concerns, summarize
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Device, Options
-from kerasbench.protocol.measurement import Measurement, Slice, Slices
+from kerasbench.protocol.measurement import Measurement, Samples, Slice
 from kerasbench.protocol.requests import Protocol
 from kerasbench.report import pages, soak
 from kerasbench.report.sections import LineChart
@@ -39,7 +39,7 @@ def went_on(
         slice_ = Slice(EACH, int(EACH * MS * factor), cycle, 0, done=steps, rss_bytes=held)
         there = None if on_device is None else int(90 * MIB + on_device * steps)
         slices.append(dataclasses.replace(slice_, device_bytes=there))
-    return made.changed(made.measurement(), training={"slices": Slices.of(slices)})
+    return made.changed(made.measurement(), training={"slices": Samples.of(slices)})
 
 
 def soaked(slower: float, leak_bytes: float, rng: random.Random) -> Run:

@@ -9,7 +9,7 @@ import pytest
 
 from kerasbench.analysis.cases import STEADY
 from kerasbench.analysis.ratios import ratio_of
-from kerasbench.protocol.measurement import Latency, Measurement, Slices
+from kerasbench.protocol.measurement import Latency, Measurement, Samples
 from kerasbench.protocol.messages import Phase
 from kerasbench.protocol.requests import Protocol
 from kerasbench.results.run import SWEEP, Effort, RaceConfig, RunConfig, Trial, exactly
@@ -53,7 +53,7 @@ def blocks(
 
 
 def trial(block: int, found: Measurement, start_s: float, backend: str) -> Trial:
-    training = dataclasses.replace(made.trained(found), warmup=Slices.of(()))
+    training = dataclasses.replace(made.trained(found), warmup=Samples.of(()))
     turns = [Phase("train", 0, 10 * S), Phase("epoch", 10 * S, 12 * S), Phase("predict", 12 * S, 15 * S)]
     record = made.in_block(block, dataclasses.replace(found, training=training), backend=backend)
     return dataclasses.replace(record, phases=turns, wall_ns=int((start_s + 2 * 15) * S))

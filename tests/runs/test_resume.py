@@ -14,7 +14,7 @@ from kerasbench.errors import ResultsError, UsageError
 from kerasbench.plan import request
 from kerasbench.plan.cases import Case, Plan, Probes, with_controls
 from kerasbench.protocol.columns import Device, Environment, Options, Size
-from kerasbench.protocol.measurement import Slice, Slices
+from kerasbench.protocol.measurement import Samples, Slice
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
 from kerasbench.protocol.requests import ModelConfig, Protocol
 from kerasbench.results import run as saved
@@ -143,7 +143,7 @@ def test_a_run_that_another_process_measures_is_passed_over(tmp_path: Path) -> N
 
 def test_a_soak_that_was_cut_short_is_measured_anew() -> None:
     def soak(minutes: float) -> Run:
-        slices = Slices.of(Slice(1, int(1e9), cycle, 0, 0) for cycle in range(60))  # a minute
+        slices = Samples.of(Slice(1, int(1e9), cycle, 0, 0) for cycle in range(60))  # a minute
         found = made.changed(made.measurement(), training={"slices": slices})
         return made.changed(interrupted(made.trial(1, found=found)), config={"soak": SoakConfig("train", minutes)})
 

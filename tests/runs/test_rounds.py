@@ -36,7 +36,7 @@ from kerasbench.plan.duration import History
 from kerasbench.processes.block import BlockMember, OnBlockEvent
 from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.columns import Column, Device, Options
-from kerasbench.protocol.measurement import Latency, Measurement, Parity, Slice, Slices
+from kerasbench.protocol.measurement import Latency, Measurement, Parity, Samples, Slice
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import ModelConfig, Protocol
 from kerasbench.results.run import QUICK, SWEEP, Effort, RaceConfig, Run, SoakConfig, Trial, exactly
@@ -454,7 +454,7 @@ def test_a_block_has_its_interpreters_and_rules(store: Store) -> None:
 
 def test_a_block_is_judged_by_what_others_took_live_and_in_its_record(store: Store) -> None:
     slices = [Slice(50, 100 * made.MS, cycle, 0, others_ns=12 * made.MS + cycle % 2) for cycle in range(10)]
-    measured = made.changed(made.measurement(), training={"slices": Slices.of(slices)})
+    measured = made.changed(made.measurement(), training={"slices": Samples.of(slices)})
     worker = FakeWorker(torch=[measured], jax=[measured])
     plain = made.plan(*CASES, effort=exactly(1))
     planned = dataclasses.replace(plain, machine=dataclasses.replace(plain.machine, cores=processors()))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from kerasbench.protocol.measurement import Slice, Turn
+from kerasbench.protocol.measurement import Samples, Slice, Turn
 from kerasbench.protocol.requests import Protocol, counts_epochs, too_few_executions
 from kerasbench.worker.clock import Pace, SliceClock, State, WarmUpClock, granted, is_steady, measure_slices
 from kerasbench.worker.usage import Reading
@@ -347,5 +347,5 @@ def test_slices_are_measured_as_long_as_there_are_turns() -> None:
         return turns(slice_)
 
     slices = measure_slices(ask, lambda turn: Slice(1, 5, turn.cycle, turn.position))
-    assert slices == [Slice(1, 5, 3, 1)] * 2
+    assert slices == Samples.of([Slice(1, 5, 3, 1)] * 2)
     assert reported == [None, *slices]

@@ -388,7 +388,7 @@ def test_a_short_epoch_has_two_steps_the_partial_batch_and_the_published_rest(tr
     # How many short epochs a slice has is not the steps' affair.
     pace = dataclasses.replace(PACE, protocol=dataclasses.replace(PACE.protocol, steps_per_slice=64, warmup_slices=9))
     slices = train.measure_epochs(model, fed(workload), [], pace, granted(4))
-    assert [slice_.count for slice_ in slices] == [1] * 4
+    assert slices.count == [1] * 4
     # The first begins the pipeline, two find out how many a slice has; each turn discards one; in the last, fit ends.
     assert set(baseline.epochs) == {(2 * 16 + 330 % 16, 16, True)}
     assert len(baseline.epochs) == 1 + 2 + 4 * 2 + 1
