@@ -10,6 +10,7 @@ import msgspec
 
 from kerasbench.analysis import race
 from kerasbench.analysis.breakdown import StepBreakdown, breakdowns
+from kerasbench.analysis.cases import Measured
 from kerasbench.analysis.estimates import Estimate
 from kerasbench.analysis.rankings import (
     Contrast,
@@ -21,7 +22,7 @@ from kerasbench.analysis.series import SizeSeries, swept
 from kerasbench.analysis.soak import Soak, soaks_of
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.versus import Versus, versus
-from kerasbench.protocol.columns import Column
+from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.protocol.messages import Failure
 from kerasbench.results.run import Run
 
@@ -255,6 +256,6 @@ class Findings:
         return self.summary.record.minimal_effect
 
 
-def findings(record: Run) -> Findings:
+def findings(record: Run, known: Mapping[CaseKey, Measured] | None = None) -> Findings:
     """Return what is found in a run."""
-    return Findings(summarize(record))
+    return Findings(summarize(record, known))

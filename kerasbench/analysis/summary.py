@@ -12,7 +12,7 @@ from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.rankings import Ranking, rank, sittings
 from kerasbench.analysis.ratios import priors_of
 from kerasbench.host.noise import SCATTER_WARN, WarningKind
-from kerasbench.protocol.columns import CPU, Column, Size
+from kerasbench.protocol.columns import CPU, CaseKey, Column, Size
 from kerasbench.protocol.measurement import Compiler, Measurement
 from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.stages import STAGES
@@ -65,8 +65,8 @@ class Summary:
         return [(row, column, case.failure) for row, column, case in self.cases if case.failure is not None]
 
 
-def summarize(record: Run) -> Summary:
-    """Sum up a run."""
+def summarize(record: Run, known: Mapping[CaseKey, Measured] | None = None) -> Summary:
+    """Sum up a run; ``known`` are cases that were summed up already."""
     record = _without_open_round(record)
     shown = {trial.column for trial in record.trials if not trial.options.control}
     columns = sorted(shown, key=lambda column: column.order)
@@ -81,7 +81,7 @@ def summarize(record: Run) -> Summary:
         )
         for scenario in record.scenarios
         for workload in scenario.description.workloads
-        for size, cases in _cases(record, scenario.description.name, workload.name)
+        for size, cases in _cases(record, known or {}, scenario.description.name, workload.name)
     ]
     rows = _with_priors(rows)
     published = [row for row in rows if row.size is None]
@@ -126,7 +126,9 @@ def _row_of(record: Run, trial: Trial) -> tuple[object, ...]:
     return (trial.scenario, trial.workload, trial.options.size, pair)
 
 
-def _cases(record: Run, scenario: str, workload: str) -> list[tuple[Size | None, dict[Column, Measured]]]:
+def _cases(
+    record: Run, known: Mapping[CaseKey, Measured], scenario: str, workload: str
+) -> list[tuple[Size | None, dict[Column, Measured]]]:
     """Return the cases of a workload by column, for each size; those that compute something else have failed."""
     grouped: dict[Size | None, dict[Column, list[Trial]]] = {}
     for trial in record.trials:
@@ -134,7 +136,10 @@ def _cases(record: Run, scenario: str, workload: str) -> list[tuple[Size | None,
             grouped.setdefault(trial.options.size, {}).setdefault(trial.column, []).append(trial)
     rows = []
     for size, by_column in sorted(grouped.items(), key=lambda item: item[0].order if item[0] else (0, 0.0)):
-        cases = {column: summarize_case(trials) for column, trials in _in_order(by_column)}
+        cases = {
+            column: known.get(CaseKey(scenario, workload, column, size)) or summarize_case(trials)
+            for column, trials in _in_order(by_column)
+        }
         for column, failure in judge_cases(cases).items():
             cases[column] = Measured(cases[column].trials, failure)
         rows.append((size, cases))

@@ -16,13 +16,14 @@ from rich.table import Column
 from rich.text import Text
 
 from kerasbench import events
-from kerasbench.analysis.cases import STEADY, headline_of
+from kerasbench.analysis.cases import STEADY, Measured, headline_of
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate
 from kerasbench.analysis.findings import findings
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.ratios import by_slices
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import Eta, History, RunScatter, detectable, family_of, run_scatter
+from kerasbench.protocol.columns import CaseKey
 from kerasbench.protocol.measurement import Samples, Slice
 from kerasbench.protocol.messages import FIRST_STEP, Phase
 from kerasbench.protocol.requests import counts_epochs
@@ -275,8 +276,8 @@ class ConsoleProgress:
                 self._end_trial(case, trial)
             case events.RowEnded(cases, reason):
                 self._end_row(cases, reason)
-            case events.RoundEnded(record):
-                self._end_round(record)
+            case events.RoundEnded(record, measured):
+                self._end_round(record, measured)
             case events.RunEnded(interrupted):
                 self._end_run(interrupted)
             case _:
@@ -374,11 +375,11 @@ class ConsoleProgress:
             self._bar.update(self._task, total=self._eta.trials)
             self._say(f"{cases[0].row_label}: done, because {reason}")
 
-    def _end_round(self, record: Run) -> None:
+    def _end_round(self, record: Run, measured: Mapping[CaseKey, Measured]) -> None:
         """Say what is known so far, where another round follows."""
         if record.stopped_because:
             return
-        found = findings(record)
+        found = findings(record, measured)
         self._say(f"after round {record.rounds_completed}:")
         of_versions = [line for one in found.versus for line in comparisons.sentences(one)]
         for line in of_versions or answer.sentences(found):

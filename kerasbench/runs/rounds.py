@@ -4,6 +4,7 @@ import dataclasses
 import signal
 import threading
 import time
+from collections import ChainMap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
@@ -16,7 +17,6 @@ import psutil
 from kerasbench import backends, text
 from kerasbench.analysis import ratios
 from kerasbench.analysis.estimates import minimal_effect
-from kerasbench.analysis.families import Priors
 from kerasbench.errors import ResultsError
 from kerasbench.events import (
     BlockStarted,
@@ -318,19 +318,21 @@ class Rounds:
         return schedule.precision_of(self.record.minimal_effect)
 
     def _restore(self) -> None:
-        """Work out what each row has had in the earlier run, and whether that was enough; nothing is measured."""
+        """Take in the rounds of the earlier run as they came, and decide after each as it did; nothing is measured."""
         row_of = {case.key: row for row in self.rows for case in row.cases}
-        for trial in self.record.trials:
-            if trial.round and trial.case in row_of:
-                row_of[trial.case].take(trial)
+        earlier = [trial for trial in self.record.trials if trial.round and trial.case in row_of]
+        of_race = self.earlier.rounds_completed if self.planned.config.race and self.earlier else None
         for row in self.rows:
-            of_race = self.earlier.rounds_completed if self.planned.config.race and self.earlier else None
-            row.had = completed_rounds((case.key for case in row.cases), row.trials, of_race)
-            odd = self._leave_out_odd(row, row.had)  # the run was killed before it had saved that
-            self.record.trials += [trial for _, trial in odd]
-        rounds = [(row, row.had) for row in self.rows]
-        for index in range(1, 1 + max((had for _, had in rounds), default=0)):
-            self._decide([row for row, had in rounds if had >= index], index)
+            trials = [trial for trial in earlier if row_of[trial.case] is row]
+            row.had = completed_rounds((case.key for case in row.cases), trials, of_race)
+        for index in range(1, 1 + max((trial.round for trial in earlier), default=0)):
+            for trial in earlier:
+                if trial.round == index:
+                    row_of[trial.case].take(trial)
+            for row in self.rows:
+                if row.had == index:  # the run was killed before it had saved that
+                    self.record.trials += [trial for _, trial in self._leave_out_odd(row, index)]
+            self._decide([row for row in self.rows if row.had >= index])
         needy = [row.had for row in self.rows if not row.over]
         self.record.rounds_completed = min(needy) if needy else max((row.had for row in self.rows), default=0)
 
@@ -348,14 +350,14 @@ class Rounds:
             for row in ordered(needy, drawn):
                 row.arrange(drawn)
                 self._measure_row(row, index)
-            self._decide([row for row in needy if row.alive], index)
+            self._decide([row for row in needy if row.alive])
             for row in needy:
                 if row.alive and row.stop is not None:
                     why = schedule.in_words(row.stop, self.planned.effort, self._precision, len(row.alive) > 1)
                     self.on_event(RowEnded(list(row.alive), why))
             self.record.rounds_completed = index
             self.record.stopped_because = "" if any(not row.over for row in self.rows) else self._why_all_stopped()
-            self.on_event(RoundEnded(self.record))
+            self.on_event(RoundEnded(self.record, dict(ChainMap(*(row.measured for row in self.rows)))))
         self.record.stopped_because = self._why_all_stopped()
 
     def _why_all_stopped(self) -> str:
@@ -387,29 +389,19 @@ class Rounds:
             self._keep(odd)
         row.had = index
 
-    def _decide(self, rows: Iterable[OpenRow], index: int) -> None:
-        """Decide whether rows go on after a round, which later ones may have followed already.
-
-        All of them by the same knowledge of how ratios scatter, whichever was measured first.
-        """
-        so_far = {id(row): [trial for trial in row.trials if trial.round <= index] for row in self.rows}
-        priors = ratios.priors_of([schedule.summaries(trials).values() for trials in so_far.values()])
-        for row in rows:
-            self._decide_one(row, index, so_far[id(row)], priors)
-
-    def _decide_one(self, row: OpenRow, index: int, so_far: list[Trial], priors: Priors) -> None:
-        row.had = index
+    def _decide(self, rows: Iterable[OpenRow]) -> None:
+        """Decide whether rows go on after a round: all of them by the same knowledge of how ratios scatter."""
+        priors = ratios.priors_of([row.measured.values() for row in self.rows])
         racing = self.planned.config.race
-        metric = row.metric(racing) if racing else ""
-        row.widths.append(schedule.half_widths(so_far, self.between, priors, metric))
-        enough = schedule.stop_reason(self.planned.effort, row.widths, self._precision)
-        row.stop = StopReason.BROKEN if row.is_broken and not self.planned.config.soak else enough
-        row.portion = next_portion(row.cases[0].protocol, so_far, row.cases[0].paired, self.between, priors)
-        if racing is not None and racing.purpose != "train":  # each look is at predictions
-            row.portion = dataclasses.replace(row.portion, predicts=True)
-        if racing is not None and row.stop in (None, StopReason.ROUNDS):
-            is_won = row.leave_outpaced(so_far, racing)
-            row.stop = StopReason.WON if is_won else row.stop
+        for row in rows:
+            row.widths.append(schedule.half_widths(row.compared, row.metric(racing), self.between, priors))
+            enough = schedule.stop_reason(self.planned.effort, row.widths, self._precision)
+            row.stop = StopReason.BROKEN if row.is_broken and not self.planned.config.soak else enough
+            row.portion = next_portion(row.cases[0], row.compared, row.trials, self.between, priors)
+            if racing is not None and racing.purpose != "train":  # each look is at predictions
+                row.portion = dataclasses.replace(row.portion, predicts=True)
+            if racing is not None and row.stop in (None, StopReason.ROUNDS) and row.leave_outpaced(racing):
+                row.stop = StopReason.WON
 
     def _fill_caches(self, row: OpenRow, case: Case, index: int) -> None:
         """Have a process of its own compile what the case's trials will find; where it fails, so has the case."""

@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from kerasbench.analysis import ratios
-from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, Measured, headline_of, summarize_case
+from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, Measured, headline_of
 from kerasbench.analysis.estimates import LogEstimate, Prior, minimal_effect, variance
 from kerasbench.analysis.families import TYPICAL_SCATTER, Priors
 from kerasbench.plan.cases import Case, Shared
-from kerasbench.protocol.columns import CaseKey
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.requests import Protocol, Sizes
@@ -111,38 +110,28 @@ def _gained(before: Sequence[float | None], after: Sequence[float | None], preci
     )
 
 
-def summaries(trials: Iterable[Trial]) -> dict[CaseKey, Measured]:
-    """Sum up a row's trials case by case."""
-    of_case: dict[CaseKey, list[Trial]] = {}
-    for trial in trials:
-        of_case.setdefault(trial.case, []).append(trial)
-    return {case: summarize_case(own) for case, own in of_case.items()}
-
-
 def blocks_by_round(trials: Iterable[Trial]) -> dict[int, set[int]]:
     """Return the blocks of each round that has had any: several where not all columns fit into memory together."""
-    found: dict[int, set[int]] = {}
+    blocks: dict[int, set[int]] = {}
     for trial in trials:
         if trial.block:
-            found.setdefault(trial.round, set()).add(trial.block)
-    return found
+            blocks.setdefault(trial.round, set()).add(trial.block)
+    return blocks
 
 
 def half_widths(
-    trials: Sequence[Trial], between: Between, priors: Priors | None = None, metric: str = ""
+    compared: Sequence[Measured], metric: str, between: Between, priors: Priors | None = None
 ) -> list[float | None]:
     """Return the half-widths of all ratios of a row's columns that have not failed; of its one column's own interval.
 
-    ``between`` is ``analysis.ratios.ratio_of``, ``priors`` what all rows know of the scatter. The ratios are of what
-    stands for the trials, or of another ``metric``. None: too little is known, or others disturbed all of it.
+    ``between`` is ``analysis.ratios.ratio_of``, ``priors`` what all rows know of the scatter. None: too little is
+    known, or others disturbed all of it.
     """
-    metric = metric or headline_of(trials)
-    measured = [summary for summary in summaries(trials).values() if summary.failure is None]
-    if len(measured) == 1:
-        interval = measured[0].estimate(metric)
+    if len(compared) == 1:
+        interval = compared[0].estimate(metric)
         return [interval.half_width if interval else None]
-    found = [between(one, other, metric, measured, priors) for one, other in itertools.combinations(measured, 2)]
-    return [ratio.half_width if ratio and not ratio.disturbed else None for ratio in found]
+    ratios_ = [between(a, b, metric, compared, priors) for a, b in itertools.combinations(compared, 2)]
+    return [ratio.half_width if ratio and not ratio.disturbed else None for ratio in ratios_]
 
 
 def out_of_budget(budget_s: float | None, spent_s: float, another_s: float, done: int) -> str:
@@ -231,20 +220,22 @@ def first_portion(config: RunConfig, cases: Sequence[Case]) -> Portion:
 
 
 def next_portion(
-    protocol: Protocol, trials: Sequence[Trial], paired: bool, between: Between, priors: Priors | None
+    case: Case, compared: Sequence[Measured], trials: Iterable[Trial], between: Between, priors: Priors | None
 ) -> Portion:
-    """Return how much a row's next block measures, by all its trials so far; ``paired``: it compares versions."""
-    measured = [summary for summary in summaries(trials).values() if summary.failure is None]
-    rounds = blocks_by_round(trials)
+    """Return how much the next block of a case's row measures, by all its trials so far."""
+    protocol, rounds = case.protocol, blocks_by_round(trials)
     if any(len(blocks) > 1 for blocks in rounds.values()):  # not all columns fit into memory together
         return Portion()
-    cycles = cycles_of(protocol, measured, headline_of(trials), priors)
+    headline = headline_of(trial for measured in compared for trial, _ in measured.trials)
+    cycles = cycles_of(protocol, compared, headline, priors)
     following = 1 + max(rounds, default=0)
     if not protocol.agenda.usual or protocol.parts or following <= MIN_ROUNDS or following % EVERY == 0:
         return Portion(cycles)
-    if paired and not _is_precise(trials, between, priors):  # each figure of two versions is compared
-        return Portion(cycles)
-    return Portion(cycles, epochs=len(measured) == 1 or _epochs_matter(measured), predicts=False)
+    if case.paired:  # each figure of two versions is compared
+        widths = [width for metric in PREDICTIONS for width in half_widths(compared, metric, between, priors)]
+        if not all(width is not None and width <= PRECISION for width in widths):
+            return Portion(cycles)
+    return Portion(cycles, epochs=len(compared) == 1 or _epochs_matter(compared), predicts=False)
 
 
 def cycles_of(protocol: Protocol, measured: Sequence[Measured], metric: str, priors: Priors | None) -> dict[str, int]:
@@ -329,12 +320,6 @@ def _turn_s(trial: Trial, stage: str) -> float:
     stages = [name for name, facts in STAGES.items() if facts.phase in phases]
     turns = sum(len(trial.measurement.samples(name) or ()) for name in stages) if trial.measurement else 0
     return math.fsum(_turns_s(trial, phase) for phase in phases) / turns if turns else 0.0
-
-
-def _is_precise(trials: Sequence[Trial], between: Between, priors: Priors | None) -> bool:
-    """Tell whether every ratio of predictions is known well enough."""
-    widths = [width for metric in PREDICTIONS for width in half_widths(trials, between, priors, metric)]
-    return all(width is not None and width <= PRECISION for width in widths)
 
 
 def _epochs_matter(measured: Sequence[Measured]) -> bool:

@@ -14,6 +14,7 @@ from kerasbench.protocol.messages import Phase
 from kerasbench.protocol.requests import Protocol
 from kerasbench.results.run import SWEEP, Effort, RaceConfig, RunConfig, Trial, exactly
 from kerasbench.runs import schedule
+from kerasbench.runs.rows import OpenRow
 from kerasbench.runs.schedule import Portion, best_cycles
 from tests import made
 
@@ -59,8 +60,8 @@ def trial(block: int, found: Measurement, start_s: float, backend: str) -> Trial
     return dataclasses.replace(record, phases=turns, wall_ns=int((start_s + 2 * 15) * S))
 
 
-def cycles(trials: Sequence[Trial], metric: str = STEADY) -> dict[str, int]:
-    return schedule.cycles_of(PROTOCOL, list(schedule.summaries(trials).values()), metric, None)
+def cycles(trials: list[Trial], metric: str = STEADY) -> dict[str, int]:
+    return schedule.cycles_of(PROTOCOL, OpenRow([], trials=trials).compared, metric, None)
 
 
 def test_a_block_has_the_cycles_that_its_scatter_and_its_start_ask_for() -> None:
@@ -134,8 +135,9 @@ def test_turns_of_every_way_to_predict_are_no_start() -> None:
     assert schedule._turn_s(one, "predict_batch") == pytest.approx(24 / (2 + 6 + 6))
 
 
-def portion(trials: Sequence[Trial], protocol: Protocol = PROTOCOL, paired: bool = False) -> Portion:
-    return schedule.next_portion(protocol, trials, paired, ratio_of, None)
+def portion(trials: list[Trial], protocol: Protocol = PROTOCOL, paired: bool = False) -> Portion:
+    case = dataclasses.replace(made.case(), protocol=protocol, paired=paired)
+    return schedule.next_portion(case, OpenRow([], trials=trials).compared, trials, ratio_of, None)
 
 
 def test_short_epochs_that_matter_to_a_ratio_are_in_every_block() -> None:

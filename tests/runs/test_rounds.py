@@ -1,6 +1,7 @@
 """Runs by a worker that answers at once: rounds, blocks, memory, and what goes on after an interruption."""
 
 import dataclasses
+import io
 import signal
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from kerasbench import text
 from kerasbench.analysis.cases import Measured
@@ -17,6 +19,7 @@ from kerasbench.errors import ResultsError
 from kerasbench.events import (
     BlockStarted,
     CycleEnded,
+    Event,
     Notice,
     PhaseStarted,
     RoundEnded,
@@ -39,6 +42,7 @@ from kerasbench.protocol.columns import Column, Device, Options
 from kerasbench.protocol.measurement import Latency, Measurement, Parity, Samples, Slice
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import ModelConfig, Protocol
+from kerasbench.report.progress import ConsoleProgress
 from kerasbench.results.run import QUICK, SWEEP, Effort, RaceConfig, Run, SoakConfig, Trial, exactly
 from kerasbench.results.store import Store, load
 from kerasbench.runs import machine, rounds, rows, turns
@@ -580,6 +584,23 @@ def test_all_rows_of_a_round_are_decided_by_the_same_knowledge(store: Store, mon
     assert known == [[1, 1], [2, 2]]
     run(store, FakeWorker(), *CASES, made.case("conv"), count=3, carried=whole.trials)
     assert known == [[1, 1], [2, 2], [1, 1], [2, 2], [3, 3]]  # the same again
+
+
+def test_a_round_sums_each_case_up_once_for_all_who_ask(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    sum_up, progress, summed_up = Measured.__init__, ConsoleProgress(Console(file=io.StringIO())), [0]
+
+    def count(measured: Measured, *given: Any) -> None:
+        summed_up[-1] += 1
+        sum_up(measured, *given)
+
+    def draw(event: Event) -> None:
+        progress(event)
+        if isinstance(event, RoundEnded):
+            summed_up.append(0)
+
+    monkeypatch.setattr(Measured, "__init__", count)
+    run(store, FakeWorker(), *THREE, made.case("conv"), count=4, events=draw)
+    assert summed_up == [4, 4, 4, 4, 0]
 
 
 def test_a_row_that_was_decided_stays_decided_when_a_run_is_resumed(store: Store) -> None:
