@@ -45,7 +45,7 @@ from kerasbench.protocol.requests import ModelConfig, Protocol
 from kerasbench.report.progress import ConsoleProgress
 from kerasbench.results.run import QUICK, SWEEP, Effort, RaceConfig, Run, SoakConfig, Trial, exactly
 from kerasbench.results.store import Store, load
-from kerasbench.runs import machine, rounds, rows, turns
+from kerasbench.runs import machine, records, rounds, rows, turns
 from kerasbench.runs.machine import processors
 from kerasbench.runs.schedule import order_cases
 from tests import made
@@ -788,5 +788,5 @@ def test_memory_that_a_soak_has_used_up_was_taken_by_no_other(store: Store, had_
 
 
 def test_a_run_whose_trials_say_nothing_of_a_round_goes_on_by_when_it_began() -> None:
-    assert rounds.sitting(made.record(made.trial(0)), text.seconds("2026-01-02T03:34:05Z"), 0.0) == 1
-    assert rounds.sitting(made.record(made.trial(0)), text.seconds("2026-01-02T05:04:05Z"), 0.0) == 2
+    assert records.sitting(made.record(made.trial(0)), text.seconds("2026-01-02T03:34:05Z"), 0.0) == 1
+    assert records.sitting(made.record(made.trial(0)), text.seconds("2026-01-02T05:04:05Z"), 0.0) == 2

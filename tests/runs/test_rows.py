@@ -9,7 +9,7 @@ from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.messages import Code, Failure, Phase
 from kerasbench.results.run import PUBLISHED
-from kerasbench.runs import rounds, rows
+from kerasbench.runs import records, rows
 from tests import made
 from tests.scripted import CASES
 
@@ -95,7 +95,7 @@ def test_what_fails_on_a_card_beside_others_before_it_was_measured_may_not_by_it
 ) -> None:
     outcome = Outcome([], 7, failure=Failure(code, "busy", "none"), had_turn=had_turn)
     case = dataclasses.replace(made.case(), device=device)
-    assert rounds.trial_record(case, 1, outcome, 1, beside).crowded is crowded
+    assert records.trial_record(case, 1, outcome, 1, beside).crowded is crowded
 
 
 NOON = "2026-01-02T12:00:00Z"
@@ -111,22 +111,22 @@ def test_a_run_that_goes_on_later_or_after_a_restart_is_in_another_sitting(
     later_s: float, booted_s: float, sitting: int
 ) -> None:
     trials = [dataclasses.replace(made.trial(1), ended=NOON, sitting=2), dataclasses.replace(made.trial(1), sitting=1)]
-    assert rounds.sitting(made.record(*trials), NOON_S + later_s, booted_s) == sitting
+    assert records.sitting(made.record(*trials), NOON_S + later_s, booted_s) == sitting
 
 
 def test_trials_that_fail_are_no_pause() -> None:
     failed = dataclasses.replace(made.trial(1, failure=made.FAILURE), ended=NOON)
     long_ago = dataclasses.replace(made.trial(1), ended="2026-01-02T09:00:00Z")
     absent = dataclasses.replace(made.trial(0, failure=made.FAILURE), ended="2026-01-02T19:00:00Z")
-    assert rounds.sitting(made.record(long_ago, failed, absent), NOON_S + 60, 0) == 1
-    assert rounds.sitting(made.record(long_ago, absent), NOON_S + 60, 0) == 2
+    assert records.sitting(made.record(long_ago, failed, absent), NOON_S + 60, 0) == 1
+    assert records.sitting(made.record(long_ago, absent), NOON_S + 60, 0) == 2
 
 
 def test_what_does_not_say_when_it_ended_counts_as_its_run() -> None:
     record = dataclasses.replace(made.record(made.trial(1)), finished=NOON)
-    assert rounds.sitting(record, NOON_S + 10, 0) == 1
-    assert rounds.sitting(record, NOON_S + 4_000, 0) == 2
+    assert records.sitting(record, NOON_S + 10, 0) == 1
+    assert records.sitting(record, NOON_S + 4_000, 0) == 2
 
 
 def test_a_run_of_which_nothing_counts_is_in_its_first_sitting() -> None:
-    assert rounds.sitting(made.record(made.trial(0, failure=made.FAILURE)), NOON_S, NOON_S) == 1
+    assert records.sitting(made.record(made.trial(0, failure=made.FAILURE)), NOON_S, NOON_S) == 1
