@@ -171,11 +171,11 @@ def _whole(row: OpenRow, counting: Sequence[Trial], tried: Sequence[Trial], of_r
 
     That a case computes something else than the others is forgotten where a trial of the row no longer counts.
     """
-    own = [trial for trial in counting if trial.case in row.known]
-    if len(own) < sum(trial.case in row.known for trial in tried):
-        own = [trial for trial in own if trial.failure is None or trial.failure.code is not Code.PARITY]
-    last = completed_rounds((case.key for case in row.cases), own, of_race)
-    return [trial for trial in own if trial.round <= last or not trial.block]
+    trials = [trial for trial in counting if trial.case in row.known]
+    if len(trials) < sum(trial.case in row.known for trial in tried):
+        trials = [trial for trial in trials if trial.failure is None or trial.failure.code is not Code.PARITY]
+    last = completed_rounds((case.key for case in row.cases), trials, of_race)
+    return [trial for trial in trials if trial.round <= last or not trial.block]
 
 
 def as_started(planned: Plan, record: Run) -> Plan:
@@ -255,18 +255,16 @@ def finer(planned: Plan, record: Run, spent_s: float) -> Plan | None:
 
 def more_sizes(summary: Summary) -> dict[Size, set[Column]]:
     """Return the sizes inside the brackets of all crossings that have an interval, each with the columns that cross."""
-    found: dict[Size, set[Column]] = {}
+    wanted: dict[Size, set[Column]] = {}
     for series in swept(summary):
         base = next(iter(series.rows.values())).size or Size()
+        is_batch = series.axis == "batch"
         crossings = [crossing for duel in series.duels for crossing in duel.crossings if crossing.has_interval]
         for crossing in crossings:
-            for value in sizes_between(*crossing.bracket, whole=series.axis == "batch"):
-                if series.axis == "batch":
-                    size = dataclasses.replace(base, batch=int(value))
-                else:
-                    size = dataclasses.replace(base, width=value)
-                found.setdefault(size, set()).update((crossing.winner, crossing.loser))
-    return dict(sorted(found.items(), key=lambda item: item[0].order))
+            for value in sizes_between(*crossing.bracket, whole=is_batch):
+                size = Size(int(value), base.width) if is_batch else Size(base.batch, value)
+                wanted.setdefault(size, set()).update((crossing.winner, crossing.loser))
+    return {size: wanted[size] for size in sorted(wanted, key=lambda size: size.order)}
 
 
 def joined(first: Run, second: Run) -> Run:

@@ -76,7 +76,7 @@ class StopReason(Enum):
 
 
 def precision_of(effect: float) -> float:
-    """Return the half-width that a run aims at, by the minimal effect, which is larger on battery."""
+    """By the minimal effect, which is larger on battery."""
     return PRECISION_ON_BATTERY if effect > minimal_effect(on_battery=False) else PRECISION
 
 
@@ -146,7 +146,7 @@ def out_of_budget(budget_s: float | None, spent_s: float, another_s: float, done
 
 
 def in_words(reason: StopReason, effort: Effort, precision: float, several: bool = True) -> str:
-    """Put a reason into words; ``several``: of columns that are compared."""
+    """``several``: of columns that are compared."""
     if reason is StopReason.ROUNDS and effort.max_rounds <= 1:
         return "one round was asked for"
     what = "ratio" if several else "time"
@@ -156,7 +156,7 @@ def in_words(reason: StopReason, effort: Effort, precision: float, several: bool
 def all_in_words(reasons: Sequence[StopReason], effort: Effort, precision: float, several: bool = True) -> str:
     """Say why a run ended whose every row has: in one sentence for all, or for so many rows each."""
     rows = Counter(reasons)
-    parts = [(rows[one], in_words(one, effort, precision, several)) for one in StopReason if rows[one]]
+    parts = [(rows[reason], in_words(reason, effort, precision, several)) for reason in StopReason if rows[reason]]
     if len(parts) == 1:
         return parts[0][1]
     return "; ".join(f"{count(number, 'workload')}: {why}" for number, why in parts)
@@ -243,20 +243,20 @@ def cycles_of(protocol: Protocol, measured: Sequence[Measured], metric: str, pri
 
     By the pair whose ratio scatters most: it is the one that the row waits for.
     """
-    pairs = itertools.combinations(measured, 2)
-    scatters = [found for a, b in pairs if (found := scatter_of(a, b, metric, priors)) is not None]
-    if not scatters:
+    scatters = [scatter_of(a, b, metric, priors) for a, b in itertools.combinations(measured, 2)]
+    worst = max(filter(None, scatters), key=lambda scatter: scatter.total, default=None)
+    if worst is None:
         return {}
-    worst = max(scatters, key=lambda found: found.total)
     newest = max(trial.block for case in measured for trial, _ in case.trials)
     block = [pair for case in measured for pair in case.trials if pair[0].block == newest]
     start_s = _start_s(block)
-    best = {}
+    most = {}
     for stage, of_one_cycle in worst.of_one_cycle.items():
         cycle_s = math.fsum(_turn_s(trial, stage) for trial, _ in block)
         if start_s > 0 and cycle_s > 0:
-            best[stage] = best_cycles(start_s, cycle_s, of_one_cycle, worst.between)
-    most = {stage: max(protocol.min_cycles, math.ceil(one)) for stage, one in best.items() if math.isfinite(one)}
+            best = best_cycles(start_s, cycle_s, of_one_cycle, worst.between)
+            if math.isfinite(best):
+                most[stage] = max(protocol.min_cycles, math.ceil(best))
     # No block is started for the predictions of a model that is trained: what they cost beyond their cycles is so
     # little that the fewest are about the best.
     return most if BATCH in most or ONE in most else dict.fromkeys((ONE, BATCH, ALL), protocol.min_cycles) | most
@@ -267,20 +267,18 @@ def scatter_of(a: Measured, b: Measured, metric: str, priors: Priors | None) -> 
 
     Its variance between blocks is moderated by those of the run's other ratios, or by what is assumed of all.
     """
-    pairs = ratios.in_common(a, b)
-    blocks = [one for one in ratios.of_blocks((a, b), metric) if one.error is not None]
+    blocks = [(ratio.log, ratio.error) for ratio in ratios.of_blocks((a, b), metric) if ratio.error is not None]
     if not blocks:
         return None
-    within = statistics.fmean((one.error or 0.0) ** 2 for one in blocks)
+    within = statistics.fmean(error**2 for _, error in blocks)
     prior = priors(metric, ratios.family_of(a, b)) if priors else None
     prior = prior or Prior(within + ratios.assumed_scatter(a, b, metric) ** 2, ASSUMED_DEGREES, 0)
-    own = variance([one.log for one in blocks]) if len(blocks) > 1 else 0.0
-    total, _ = prior.moderate(own, len(blocks) - 1)
+    total, _ = prior.moderate(variance([log for log, _ in blocks]) if len(blocks) > 1 else 0.0, len(blocks) - 1)
     by_stage: dict[str, list[float]] = {}
-    for (_, ours), (_, theirs) in pairs:
+    for (_, ours), (_, theirs) in ratios.in_common(a, b):
         for stage, of_one_cycle in _by_stage(ours, theirs, metric):
             by_stage.setdefault(stage, []).append(of_one_cycle)
-    means = {stage: statistics.fmean(found) for stage, found in by_stage.items()}
+    means = {stage: statistics.fmean(of_blocks) for stage, of_blocks in by_stage.items()}
     return Scatter(total, max(0.0, total - within), means)
 
 
@@ -306,7 +304,7 @@ def _start_s(block: Sequence[tuple[Trial, Measurement]]) -> float:
 
 
 def _turns_s(trial: Trial, name: str) -> float:
-    """Return how long a trial's turns in a phase took, with what they discarded."""
+    """With what they discarded, without the warm-up."""
     took_ns = sum(phase.duration_ns for phase in trial.phases if phase.name == name)
     training = trial.measurement.training if trial.measurement else None
     warmup_ns = sum(training.warmup.ns) if training and name == "train" else 0
@@ -314,7 +312,7 @@ def _turns_s(trial: Trial, name: str) -> float:
 
 
 def _turn_s(trial: Trial, stage: str) -> float:
-    """Return how long a turn takes; 0 where the trial had none of this stage."""
+    """0 where the trial had none of this stage."""
     phase = STAGES[stage].phase
     phases = PREDICT_PHASES if phase in PREDICT_PHASES else (phase,)
     stages = [name for name, facts in STAGES.items() if facts.phase in phases]
@@ -327,18 +325,15 @@ def _epochs_matter(measured: Sequence[Measured]) -> bool:
 
     Or whether those that are there to be lent were disturbed.
     """
-    pairs = [ratios.in_common(a, b) for a, b in itertools.combinations(measured, 2)]
-    for of_pair in filter(None, pairs):
-        shares = [ratios.share_of_epochs(ours, theirs) for (_, ours), (_, theirs) in of_pair]
-        if statistics.fmean(shares) * TYPICAL_SCATTER > SLICE_PRECISION or _epochs_were_disturbed(*of_pair[-1]):
-            return True
+    for a, b in itertools.combinations(measured, 2):
+        blocks = [(ours, theirs) for (_, ours), (_, theirs) in ratios.in_common(a, b)]
+        if blocks:
+            share = statistics.fmean(ratios.share_of_epochs(ours, theirs) for ours, theirs in blocks)
+            ours, theirs = (measurement.samples(EPOCH) for measurement in blocks[-1])
+            short = ratios.by_slices(ours, theirs) if ours and theirs else None
+            if share * TYPICAL_SCATTER > SLICE_PRECISION or (short is not None and short.disturbed):
+                return True
     return False
-
-
-def _epochs_were_disturbed(a: ratios.MeasuredTrial, b: ratios.MeasuredTrial) -> bool:
-    ours, theirs = (measurement.samples(EPOCH) for _, measurement in (a, b))
-    short = ratios.by_slices(ours, theirs) if ours and theirs else None
-    return short is not None and short.disturbed
 
 
 # How long a column takes, by its first steps. What was seen besides the units themselves, on two cores.

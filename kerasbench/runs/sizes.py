@@ -49,7 +49,7 @@ class Units:
     step: float
     train: float  # what a slice of training counts
     epoch: float
-    one: float
+    single: float
     forward: float  # a prediction of a batch
     whole: float  # a pass of predict
     parts: float  # a step in three ways
@@ -71,7 +71,7 @@ def units_of(workload: WorkloadDescription, step_ns: float, pass_batches: int = 
         step=step_ns,
         train=step_ns * workload.steps + validation if counts_epochs(workload.steps) else step_ns,
         epoch=EPOCH_STEPS * step_ns + partial + validation,
-        one=forward * min(1.0, SINGLE / size),
+        single=forward * min(1.0, SINGLE / size),
         forward=forward,
         whole=pass_batches * forward,
         parts=PARTS_STEPS * step_ns,
@@ -100,7 +100,6 @@ def sizes_of(protocol: Protocol, workload: WorkloadDescription, steps_ns: Steps,
 
 def _sizes(protocol: Protocol, workload: WorkloadDescription, step_ns: int) -> Sizes:
     def fit(share: float, unit_ns: float, most: int, least: int = 1) -> int:
-        """Return how many units fit into a share."""
         return max(least, min(most, int(share * protocol.column_max_ns / unit_ns))) if unit_ns else most
 
     units, cycles = units_of(workload, step_ns), protocol.min_cycles
