@@ -40,7 +40,6 @@ class Slice:
 
     @property
     def unit_ns(self) -> float:
-        """The time of one step, epoch or call."""
         return self.ns / self.count
 
 
@@ -88,7 +87,6 @@ class Samples:
 
     @property
     def units_ns(self) -> list[float]:
-        """The time of one step, epoch or call, of each slice."""
         return [ns / count for ns, count in zip(self.ns, self.count, strict=True)]
 
     @cached_property
@@ -107,7 +105,6 @@ class Samples:
 
     @cached_property
     def disturbed_cycles(self) -> set[int]:
-        """The cycles in which others disturbed a slice."""
         cycles = zip(self.cycle or (), self.disturbed or (), strict=False)
         return {cycle for cycle, disturbed in cycles if disturbed and cycle is not None}
 
@@ -139,7 +136,6 @@ class Training:
 
     @cached_property
     def median_ns(self) -> float:
-        """The median over slices of the time of what they count."""
         return statistics.median(self.slices.units_ns)
 
 
@@ -311,7 +307,6 @@ class Usage:
 
     @property
     def processors(self) -> float:
-        """How many processors were busy for it, on average."""
         return self.cpu_ns / self.wall_ns
 
 
@@ -383,7 +378,6 @@ def encode_turn(turn: Turn | Sizes | None) -> bytes:
 
 
 def decode_turn(line: bytes) -> Turn | Sizes | None:
-    """Rebuild what the parent wrote."""
     fields = json.loads(line)
     if fields is None:
         return None

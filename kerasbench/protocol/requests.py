@@ -198,13 +198,11 @@ Request = CountRequest | TrialRequest | ProbeRequest | InventoryRequest | Descri
 
 
 def encode_request(request: Request) -> bytes:
-    """Return the request as one JSON line, for the child's standard input."""
     fields = {"kind": type(request).__name__, **dataclasses.asdict(request)}
     return json.dumps(fields).encode() + b"\n"
 
 
 def decode_request(line: bytes) -> Request:
-    """Rebuild the request that the parent wrote."""
     fields = json.loads(line)
     kinds = {kind.__name__: kind for kind in get_args(Request)}
     request: Request = from_dict(kinds[fields.pop("kind")], fields)

@@ -82,7 +82,6 @@ class MemoryBudget:
         return fits
 
     def seen_on_cards(self) -> dict[int, int]:
-        """Return what members were seen to hold of their card, in bytes."""
         held_bytes: dict[int, int] = {}
         for pool in self._pools[1:]:
             for member, seen_bytes in pool.seen_bytes.items():

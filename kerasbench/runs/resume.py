@@ -20,13 +20,7 @@ from kerasbench.protocol.columns import Column, Size
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.code import measuring_code
-from kerasbench.results.run import (
-    ResumeConfig,
-    Run,
-    ScenarioFacts,
-    Trial,
-    completed_rounds,
-)
+from kerasbench.results.run import ResumeConfig, Run, ScenarioFacts, Trial, completed_rounds
 from kerasbench.results.store import is_held, records
 from kerasbench.runs.rows import OpenRow, rows_of
 from kerasbench.text import complain

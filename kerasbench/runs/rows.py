@@ -75,7 +75,6 @@ class OpenRow:
 
     @property
     def compared(self) -> list[Measured]:
-        """Those of its cases that have not failed."""
         return [measured for measured in self.measured.values() if measured.failure is None]
 
     @property
@@ -172,7 +171,6 @@ def rows_of(planned: Plan) -> list[OpenRow]:
 
 
 def ordered(rows: Iterable[OpenRow], cases: Sequence[Case]) -> list[OpenRow]:
-    """Return the rows in the order in which their first cases come."""
     place = {case.key: number for number, case in enumerate(cases)}
     return sorted(rows, key=lambda row: min(place[case.key] for case in row.cases))
 

@@ -176,7 +176,6 @@ def _require_present(config: RunConfig, interpreters: Interpreters) -> None:
 
 
 def _config_of(interrupted: Interrupted, interpreters: Interpreters) -> RunConfig:
-    """Return the configuration of an interrupted run, if all of it still is as it was."""
     variables.require_same(interrupted.record.config.keep_env)
     config = request.validated(interrupted.record.config)
     for environment in map(Environment.parse, config.environments):

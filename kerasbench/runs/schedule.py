@@ -182,8 +182,6 @@ PREDICTIONS = (PREDICTED_ONE, PREDICTED, "predict_samples_per_s")
 
 @dataclass(frozen=True)
 class Portion:
-    """How much a row's next block measures."""
-
     cycles: Mapping[str, int] = field(default_factory=dict)  # of a stage, at most; as many as there is time for if none
     epochs: bool = True
     predicts: bool = True

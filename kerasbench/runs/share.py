@@ -313,7 +313,6 @@ class Asker:
 
 
 def shares() -> Path:
-    """Return the folder of what was measured for others and has not been acknowledged."""
     return Path(platformdirs.user_state_dir("kerasbench")) / "shares"
 
 

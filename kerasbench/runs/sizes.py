@@ -44,8 +44,6 @@ SLOW_NS = 1_000_000_000  # so long is no hiccup
 
 @dataclass(frozen=True)
 class Units:
-    """What a column's units take, in ns, by its step."""
-
     step: float
     train: float  # what a slice of training counts
     epoch: float

@@ -116,7 +116,6 @@ def siblings(cpu: int, root: Path = CPUS) -> set[int]:
 
 
 def configuration_in_force(model: Any, backend: Backend) -> Resolved:
-    """Read back what was in force while the model was trained."""
     import keras
 
     own = {"python": sys.version.split()[0], "keras": keras.__version__, "numpy": np.__version__}
@@ -339,7 +338,6 @@ def _amounts(layer: Any) -> dict[str, float]:
 
 
 def can_be_silenced(model: Any) -> bool:
-    """Tell whether each random layer has an amount that can be set to zero."""
     return all(_amounts(layer) for layer in random_layers(model))
 
 

@@ -114,7 +114,6 @@ class WarmUpClock:
         self._next_mark = self.each
 
     def wants(self, step: int) -> bool:
-        """Tell whether this step is to be marked."""
         return step == self._next_mark
 
     def mark(self, step: int, now_ns: int) -> None:
@@ -192,7 +191,6 @@ class Pace:
 
 
 def settle_ns(device: Device) -> int:
-    """Return how long a child settles after it was parked."""
     return SETTLE_NS if device.platform == CPU else SETTLE_GPU_NS
 
 
@@ -203,7 +201,6 @@ def granted(turns: int, turn: Turn = FIRST) -> Ask:
 
 
 def measure_slices(ask: Ask, measure: Callable[[Turn], Slice]) -> Samples:
-    """Measure slice after slice, as long as there are turns."""
     slices: list[Slice] = []
     turn = ask(None)
     while turn is not None:
@@ -261,7 +258,6 @@ class SliceClock:
 
     @property
     def last(self) -> Slice | None:
-        """The slice that was measured last."""
         return self.slices[-1] if self.slices else None
 
     def begin_epoch(self) -> None:
@@ -281,7 +277,6 @@ class SliceClock:
                 return step == self._next
 
     def take(self, step: int, turn: Turn | None) -> None:
-        """Begin a slice before this step, or end."""
         if turn is None:
             self.state, self._next = State.OVER, None
         else:

@@ -112,7 +112,6 @@ class Feed:
         return (rows.x, rows.y) if rows.weights is None else (rows.x, rows.y, rows.weights)
 
     def step(self, rows: Rows) -> tuple[Any, ...]:
-        """Return these rows as one training step takes them: (x, y), or (x, y, sample weights)."""
         x, y, *weights = in_tuples(self.one_batch(rows))
         if self.class_weight is not None and not weights:
             weights = [weights_of(y, self.class_weight)]

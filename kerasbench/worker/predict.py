@@ -42,7 +42,6 @@ def pilot(model: Any, feed: Feed) -> Callable[[], int]:
 def time_batches(
     model: Any, feed: Feed, batch: int, pace: Pace, ask: Ask, warmup_calls: int = ROTATED_INPUTS
 ) -> Latency:
-    """Time single calls of `predict_on_batch`."""
     batch = min(batch, len(feed.train))
     way = Way(ON_BATCH, model.predict_on_batch, _rotated(feed, batch), batch)
     return time_way(way, pace, ask, warmup_calls)
@@ -50,8 +49,6 @@ def time_batches(
 
 @dataclass(frozen=True)
 class Way:
-    """One way to predict, and the inputs that it is called with in rotation."""
-
     name: str
     call: Callable[[Any], object]
     inputs: Sequence[Any]
@@ -82,7 +79,6 @@ def first_call(way: str, model: Any, backend: Backend, feed: Feed, batch: int) -
 
 
 def time_way(way: Way, pace: Pace, ask: Ask, warmup_calls: int) -> Latency:
-    """Time single calls."""
     call, rotated = way.call, itertools.cycle(way.inputs)
     calls = Calls(lambda: call(next(rotated)), pace)
     calls.warm_up(warmup_calls, pace.protocol.predict_warmup_ns)
@@ -153,7 +149,6 @@ def _by_calls(call: Callable[[Any], Any], backend: Backend, x: Any) -> Grow:
 
 
 def _greedy(logits: Any, shape: tuple[int, ...]) -> Any:
-    """Return the token with the largest logit at the end of each sequence."""
     from keras import ops
 
     if len(logits.shape) != 3 or tuple(logits.shape[:2]) != shape:
@@ -163,7 +158,6 @@ def _greedy(logits: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _by_its_own(scenario: Scenario, model: Any, x: Any, batch: int) -> Grow:
-    """Return what calls the scenario's ``generate`` once for each number of tokens."""
     generate = scenario.generate
     assert generate is not None  # by this the way was chosen
 
@@ -241,7 +235,6 @@ def time_passes(model: Any, feed: Feed, pace: Pace, ask: Ask, most_batches: int 
 
 
 def time_builds(build: Callable[[], object], pace: Pace, ask: Ask) -> Samples:
-    """Time a function that makes a model, which is dropped at once."""
     calls = Calls(build, pace, least=1)
     calls.warm_up(2)
     return measure_slices(ask, calls.slice)
@@ -249,8 +242,6 @@ def time_builds(build: Callable[[], object], pace: Pace, ask: Ask) -> Samples:
 
 @dataclass
 class Calls:
-    """Times calls of one kind, each by itself."""
-
     call: Callable[[], object]
     pace: Pace
     least: int = 2  # calls that a slice discards at least, where they are quick

@@ -18,7 +18,6 @@ OPTIMIZER, LOSS = "adam", "sparse_categorical_crossentropy"
 
 
 def resolve(file: Path, config: ModelConfig) -> ResolvedScenario:
-    """Return the scenario and its description. Only ever called in a child process."""
     if is_saved(file):
         return saved.resolve(file, config)
     if is_named(file):
@@ -59,7 +58,6 @@ def _maker(name: str) -> Any:
 
 
 def _image_shape(config: ModelConfig) -> tuple[int, ...] | None:
-    """Return the size of an image that the user gives, None for the model's own."""
     if not config.inputs:
         return None
     shape = config.inputs[0].shape

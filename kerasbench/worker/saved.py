@@ -190,7 +190,6 @@ def _require_harmless(file: Path, archive: zipfile.ZipFile) -> None:
 
 
 def _read_hdf5(file: Path) -> tuple[dict[str, Any], str, bool]:
-    """Return the same of an .h5 file."""
     import h5py
 
     try:
@@ -375,13 +374,11 @@ def _too_large(file: Path, limit: int) -> TrialFailure:
 
 
 def damaged(file: Path, error: object) -> ModelError:
-    """Return the error for a file that cannot be read."""
     text = " ".join(str(error).split()) or type(error).__name__
     return ModelError(f"{file.name}: not a model that Keras 3 has saved, or damaged ({text[:120]}): save it again")
 
 
 def runs_code(file: Path, what: str) -> ModelError:
-    """Return the error for a file with code in it."""
     return ModelError(
         f"{file.name}: it has {what} that would run code from the file",
         "make it a layer of a file for --custom (in Python: custom=FILE); or add --trust (trust=True) if you know who "
@@ -390,7 +387,6 @@ def runs_code(file: Path, what: str) -> ModelError:
 
 
 def unknown_layer(file: Path, name: str) -> ModelError:
-    """Return the error for a file with a class that nobody here knows."""
     return ModelError(
         f"{file.name}: Keras does not know its {name}",
         "give the file that defines it: --custom layers.py (in Python: custom=FILE)",
@@ -416,7 +412,6 @@ def explained(error: Exception, file: Path, model: Outline, keras_here: str) -> 
 
 
 def _known_refusal(text: str, file: Path) -> Exception | None:
-    """Return what is meant where Keras itself refuses a file, by its words."""
     if any(word in text for word in UNSAFE):
         what = "a Lambda layer" if "Lambda" in text else "a torch module" if "torch" in text else "a layer"
         return runs_code(file, what)
@@ -432,7 +427,6 @@ def _known_refusal(text: str, file: Path) -> Exception | None:
 
 
 def _unknown(match: re.Match[str], file: Path) -> Exception:
-    """Return what is meant where Keras does not know a class or a function."""
     name = match["name"].rpartition(">")[2]
     module = match["module"].strip("'\"") if match.re is MODULE else ""
     if module in sys.builtin_module_names:

@@ -109,7 +109,6 @@ def _reap_workers() -> None:
 
 
 def inventory() -> Inventory:
-    """Return the interpreter's version and architecture, and its distributions."""
     packages: dict[str, str] = {}
     for distribution in metadata.distributions():
         try:

@@ -266,7 +266,6 @@ def _require_different_rows(model: Any, inputs: Any) -> None:
 
 
 def outputs_of(model: Any, inputs: Any) -> Any:
-    """Return the specs of what a model returns for such inputs, as one or a structure."""
     import keras
 
     tensors = mapped(lambda spec: keras.KerasTensor((None, *spec.shape), spec.dtype), inputs)

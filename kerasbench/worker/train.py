@@ -91,8 +91,6 @@ class _Window(keras.callbacks.Callback):
 
 
 class StepWindow(_Window):
-    """Measure slices of training steps inside each epoch."""
-
     def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
         self._clock.begin_epoch()
 
@@ -204,8 +202,6 @@ def first_step(model: Any, feed: Feed) -> tuple[int, float, Batch]:
 
 @dataclass(frozen=True)
 class Steps:
-    """Steps that were trained one `fit` at a time."""
-
     losses: list[float]
     fits_ns: list[int]
     steps_ns: list[int]  # of these, without what a `fit` does before its step
@@ -403,7 +399,6 @@ def measure_parts(model: Any, feed: Feed, callbacks: list[Any], backend: Backend
 
 
 def _one_slice_of_fit(model: Any, arguments: dict[str, Any], full_steps: int, pace: Pace, turn: Turn) -> Slice:
-    """Return a slice of a `fit` of its own, after one that warms up; ``arguments`` have its callbacks."""
     warmed = dataclasses.replace(pace.protocol, warmup_slices=1)
     clock = SliceClock(
         WarmUpClock(warmed, full_steps, 0, steps_per_execution=model.steps_per_execution), pace, alone=True
@@ -429,7 +424,6 @@ def _sum(slices: list[Slice], turn: Turn) -> Slice:
 
 
 def _total(times_ns: list[int | None]) -> int | None:
-    """Return the sum of what a system tells; None where it does not."""
     told_ns = [ns for ns in times_ns if ns is not None]
     return sum(told_ns) if told_ns else None
 

@@ -109,7 +109,6 @@ class Bench:
             yield
 
     def ask(self, stage: str) -> Ask:
-        """Return what waits for the turns of a stage."""
 
         def ask(measured: Slice | None) -> Turn | None:
             if measured is None and stage != PILOT:
@@ -175,7 +174,6 @@ class PartialMeasurement:
     vanishing: float | None = None
 
     def leaves_out(self, stage: str) -> bool:
-        """Tell whether a stage would take too long, because steps are slow."""
         return self.sizes is not None and stage in self.sizes.left_out
 
 
@@ -293,7 +291,6 @@ def first_steps(trial: Bench, findings: PartialMeasurement) -> None:
 
 
 def published_epochs(trial: Bench, findings: PartialMeasurement) -> None:
-    """Run all published epochs in one `fit`."""
     from kerasbench.worker.train import run_published
 
     with trial.phase("published"), RecurrentSpy(trial.model) as spy:
@@ -367,7 +364,6 @@ def calls(trial: Bench, findings: PartialMeasurement) -> None:
 
 
 def builds(trial: Bench, findings: PartialMeasurement) -> None:
-    """Measure slices of building the model again."""
     feed, protocol = trial.feed, trial.request.protocol
     findings.batch = Batch(describe(feed.train[: feed.batch].x), "")
     with trial.pipe.phase("builds"):
@@ -471,7 +467,6 @@ def is_calibrated(protocol: Protocol) -> bool:
 
 
 def phases_of(protocol: Protocol, workload: Workload, trains: bool = True) -> list[Phase]:
-    """Return what follows once the model is built, in its order."""
     agenda = protocol.agenda.of(trains)
     if not agenda.trains:
         return list(PHASES[agenda.name])
@@ -486,7 +481,6 @@ def phases_of(protocol: Protocol, workload: Workload, trains: bool = True) -> li
 
 
 def measurement_of(trial: Bench, findings: PartialMeasurement) -> Measurement:
-    """Return all that the phases have found."""
     workload = trial.feed.workload
     training = None
     if findings.steps is not None:
@@ -509,7 +503,6 @@ def measurement_of(trial: Bench, findings: PartialMeasurement) -> Measurement:
 
 
 def _found_for(kind: type[Training | Measurement], findings: PartialMeasurement) -> dict[str, Any]:
-    """Return what was found under the names of a result's own fields."""
     names = {each.name for each in dataclasses.fields(kind)}
     return {name: value for name, value in vars(findings).items() if name in names}
 

@@ -234,7 +234,6 @@ class Reading:
     page_faults: int = 0  # those that read nothing from a disk
 
     def since(self, began: "Reading", count: int, turn: Turn) -> Slice:
-        """Return the slice of ``count`` units from one reading to this one."""
         ns, cpu_ns = self.ns - began.ns, self.cpu_ns - began.cpu_ns
         switching_ns = SWITCH_NS * (self.switches - began.switches)
         taken = self.machine.taken(began.machine, ns, cpu_ns + switching_ns)
@@ -244,8 +243,6 @@ class Reading:
 
 @dataclass
 class Meter:
-    """Reads the clock and the counters."""
-
     machine: Callable[[], Counters] = field(default_factory=counters_reader)
     helpers: list[str] = field(default_factory=list)  # processes that this one has started
     card: CardShare | None = None
@@ -258,7 +255,6 @@ class Meter:
         self.helpers = child_processes()
 
     def read(self) -> Reading:
-        """Read the clock and the counters, now."""
         now_ns, cpu_ns = time.perf_counter_ns(), time.process_time_ns()
         used, gone = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
         own_ns = cpu_ns + cpu_ns_of(self.helpers) + round((gone.ru_utime + gone.ru_stime) * NS_PER_S)
@@ -282,7 +278,6 @@ class Meter:
 
 
 def rss_bytes(proc: Path = PROC) -> int:
-    """Return the memory that this process holds now."""
     if sys.platform == "darwin":
         usage = (ctypes.c_uint64 * RUSAGE_WORDS)()
         if ctypes.CDLL(None).proc_pid_rusage(os.getpid(), 0, ctypes.byref(usage)):

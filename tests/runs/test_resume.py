@@ -19,15 +19,7 @@ from kerasbench.protocol.messages import Code, Failure, ProbeReport
 from kerasbench.protocol.requests import ModelConfig, Protocol
 from kerasbench.results import run as saved
 from kerasbench.results.code import measuring_code
-from kerasbench.results.run import (
-    INTERRUPTED,
-    ResumeConfig,
-    Run,
-    RunConfig,
-    SoakConfig,
-    Trial,
-    exactly,
-)
+from kerasbench.results.run import INTERRUPTED, ResumeConfig, Run, RunConfig, SoakConfig, Trial, exactly
 from kerasbench.results.store import Store
 from kerasbench.runs import resume, schedule
 from tests import made
