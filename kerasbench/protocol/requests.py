@@ -220,9 +220,9 @@ def from_dict(kind: type[Data], fields: Mapping[str, Any]) -> Data:
 
 def _rebuilt(hint: Any, value: Any) -> Any:
     if get_origin(hint) is UnionType and isinstance(value, dict):
-        hint = next(one for one in get_args(hint) if dataclasses.is_dataclass(one))
+        hint = next(kind for kind in get_args(hint) if dataclasses.is_dataclass(kind))
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         return from_dict(hint, value)
     if get_origin(hint) is list:
-        return [_rebuilt(get_args(hint)[0], each) for each in value]
+        return [_rebuilt(get_args(hint)[0], member) for member in value]
     return value

@@ -28,6 +28,7 @@ EVERY_COLUMN = (
     "worker/feed.py",
     "worker/model.py",
     "worker/train.py",
+    "worker/parts.py",
     "worker/predict.py",
     "worker/clock.py",
     "worker/usage.py",

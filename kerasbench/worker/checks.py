@@ -118,7 +118,6 @@ def siblings(cpu: int, root: Path = CPUS) -> set[int]:
 def configuration_in_force(model: Any, backend: Backend) -> Resolved:
     import keras
 
-    own = {"python": sys.version.split()[0], "keras": keras.__version__, "numpy": np.__version__}
     arrays = [variable.value for variable in model.weights if "float" in variable.dtype]
     return Resolved(
         jit=bool(model.jit_compile),
@@ -128,7 +127,8 @@ def configuration_in_force(model: Any, backend: Backend) -> Resolved:
         fp32=backend.fp32(),
         image_data_format=keras.config.image_data_format(),
         threads=backend.threads(),
-        versions=own | backend.versions(),
+        versions={"python": sys.version.split()[0], "keras": keras.__version__, "numpy": np.__version__}
+        | backend.versions(),
         steps_per_execution=model.steps_per_execution,
         processors=processors_in_use(),
         subnormals=_subnormals(),
@@ -166,9 +166,9 @@ def vanishing(optimizer: Any) -> float | None:
     import keras
 
     variables = getattr(optimizer, "variables", [])
-    of_path = {one.path: one for one in variables if getattr(one, "dtype", "") == "float32" and hasattr(one, "path")}
+    of_path = {getattr(moment, "path", ""): moment for moment in variables if getattr(moment, "dtype", "") == "float32"}
     gone = total = 0
-    for path in [one for one in of_path if one.endswith(MOMENTUM)]:
+    for path in [path for path in of_path if path.endswith(MOMENTUM)]:
         first = np.abs(keras.ops.convert_to_numpy(of_path[path]))
         second = of_path.get(path.removesuffix(MOMENTUM) + VELOCITY)  # shrinks by a thousandth; it tells what has lived
         lived = first if second is None else keras.ops.convert_to_numpy(second)
@@ -360,9 +360,8 @@ def require_equal(way: str, outputs: Any, expected: Any, model: Any) -> None:
 
     bound = rounding(model)
     for (name, array), (_, tensor) in zip(leaves(expected, "output"), leaves(outputs), strict=True):
-        numbers = np.asarray(array, np.float64)
-        apart = float(np.max(np.abs(np.asarray(ops.convert_to_numpy(tensor), np.float64) - numbers), initial=0.0))
-        if not apart <= bound * max(float(np.max(np.abs(numbers), initial=0.0)), TINY):
+        apart, largest = _apart(array, ops.convert_to_numpy(tensor))
+        if not apart <= bound * largest:
             cause = f"{name} of {way} lies {apart:.2g} from that of predict_on_batch, with the same weights and samples"
             raise TrialFailure(
                 Failure(Code.PARITY, cause, "look for a layer that computes something else when it is called")
@@ -377,12 +376,16 @@ def rounding(model: Any) -> float:
 
 def draws(outputs: Any, again: Any, bound: float) -> bool:
     """Tell whether two predictions of the same rows differ by more than that: the model draws random numbers."""
-    for (_, one), (_, other) in zip(leaves(outputs), leaves(again), strict=True):
-        numbers = np.asarray(one, np.float64)
-        apart = float(np.max(np.abs(np.asarray(other, np.float64) - numbers), initial=0.0))
-        if apart > bound * max(float(np.max(np.abs(numbers), initial=0.0)), TINY):
-            return True
-    return False
+    pairs = zip(leaves(outputs), leaves(again), strict=True)
+    distances = (_apart(output, repeated) for (_, output), (_, repeated) in pairs)
+    return any(apart > bound * largest for apart, largest in distances)
+
+
+def _apart(expected: Any, array: Any) -> tuple[float, float]:
+    """Return by how much two arrays differ at most, and the largest number of the first."""
+    numbers = np.asarray(expected, np.float64)
+    apart = float(np.max(np.abs(np.asarray(array, np.float64) - numbers), initial=0.0))
+    return apart, max(float(np.max(np.abs(numbers), initial=0.0)), TINY)
 
 
 def sample_outputs(model: Any, feed: Feed, device: Device) -> list[list[float]]:
@@ -404,7 +407,7 @@ def sample_outputs(model: Any, feed: Feed, device: Device) -> list[list[float]]:
 def _sample(name: str, flat: Any) -> list[float]:
     size = len(flat)
     # A stride that has no factor in common with any dimension comes past every column.
-    stride = next(one for one in itertools.count(size // OUTPUT_NUMBERS + 1) if math.gcd(one, size) == 1)
+    stride = next(step for step in itertools.count(size // OUTPUT_NUMBERS + 1) if math.gcd(step, size) == 1)
     numbers = [float(flat[index * stride % size]) for index in range(min(OUTPUT_NUMBERS, size))]
     if not all(map(math.isfinite, numbers)):
         cause = f"{name} has numbers that are not finite"

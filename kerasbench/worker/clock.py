@@ -94,10 +94,11 @@ class WarmUpClock:
         self._next_mark: int | None = None
         self._open: tuple[int, int] | None = None  # the step and the time at which the open slice began
         self._warming: list[float] = []  # step times of the slices since K is fixed
-        self.each = 1 if steps_per_epoch is None else steps_per_execution  # steps between those that `fit` tells of
+        # Steps from one that `fit` tells of to the next.
+        self.execution = 1 if steps_per_epoch is None else steps_per_execution
         # The last one that it tells of in an epoch. None: epochs are counted, not steps.
-        self.last_step = None if steps_per_epoch is None else (steps_per_epoch - 1) // self.each * self.each
-        self.steps_per_slice = protocol.steps_per_slice or self.each  # K
+        self.last_step = None if steps_per_epoch is None else (steps_per_epoch - 1) // self.execution * self.execution
+        self.steps_per_slice = protocol.steps_per_slice or self.execution  # K
         self.slices: list[Slice] = []
         self.steady = False
         self.warm = False
@@ -111,7 +112,7 @@ class WarmUpClock:
         """Drop the open slice (a slice never spans two epochs) and look out for the first step to mark."""
         self._open = None
         # The first execution starts the input pipeline (11 ms on TensorFlow): a cost of the epoch, not of a step.
-        self._next_mark = self.each
+        self._next_mark = self.execution
 
     def wants(self, step: int) -> bool:
         return step == self._next_mark
@@ -159,7 +160,7 @@ class WarmUpClock:
             self.steps_per_slice *= 2
 
     def _has_room(self, steps: int) -> bool:
-        return self.last_step is None or self.each + steps <= self.last_step
+        return self.last_step is None or self.execution + steps <= self.last_step
 
     def _judge_warmth(self) -> None:
         done = len(self._warming)
@@ -311,11 +312,11 @@ class SliceClock:
 
         An epoch's first execution is discarded besides. Where no epoch has room for all of that, less is discarded.
         """
-        each = self.warmup.each
-        first = step + -(-self._discard // each) * each
+        execution = self.warmup.execution
+        first = step + -(-self._discard // execution) * execution
         if self.warmup.last_step is None:
             return first
         latest = self.warmup.last_step - self.warmup.steps_per_slice
         if step == 0:
-            first = max(each, min(first + each, latest))
+            first = max(execution, min(first + execution, latest))
         return first if first <= latest else None

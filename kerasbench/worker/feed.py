@@ -282,4 +282,4 @@ def shuffle_ns(rows: int, few: int, batch: int) -> int:
 
     begin_ns(few)  # the first also loads what it needs
     both = [(begin_ns(rows), begin_ns(few)) for _ in range(SHUFFLES)]
-    return max(0, min(many for many, _ in both) - min(one for _, one in both))
+    return max(0, min(many for many, _ in both) - min(fewer for _, fewer in both))

@@ -143,7 +143,7 @@ def _sized(spec: Spec, entry: Input) -> Spec:
     if len(shape) == len(spec.shape) + 1 and shape[0] == 1:
         shape = shape[1:]
     fits = len(shape) == len(spec.shape) and all(
-        own in (None, size) for own, size in zip(spec.shape, shape, strict=True)
+        known in (None, size) for known, size in zip(spec.shape, shape, strict=True)
     )
     if not fits:
         sizes = "x".join(map(str, entry.shape))

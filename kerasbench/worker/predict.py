@@ -168,8 +168,8 @@ def _by_its_own(scenario: Scenario, model: Any, x: Any, batch: int) -> Grow:
         tokens = ops.convert_to_numpy(generate(model, x, count))
         took_ns = time.perf_counter_ns() - began_ns
         if tokens.shape != (batch, count) or tokens.dtype.kind not in "iu":
-            found = f"{tokens.dtype} of shape {tokens.shape}"
-            raise ScenarioError(f"generate must return the new tokens, integers of shape {(batch, count)}, not {found}")
+            given = f"{tokens.dtype} of shape {tokens.shape}"
+            raise ScenarioError(f"generate must return the new tokens, integers of shape {(batch, count)}, not {given}")
         return tokens, took_ns
 
     def grow(counts: Sequence[int]) -> tuple[Any, list[int]]:
@@ -185,7 +185,7 @@ class Texts:
 
     grow: Grow
     counts: list[int]
-    each: int  # tokens of a text in one run of it
+    tokens: int  # of a text in one run of it
     pace: Pace
     times_ns: list[list[int]] = field(default_factory=list)
     _typical_ns: float = 0.0
@@ -205,7 +205,7 @@ class Texts:
             self.grow(self.counts[:1])
         began = self.pace.meter.read()
         runs = [self.grow(self.counts)[1] for _ in range(math.ceil(self.pace.protocol.slice_ns / self._typical_ns))]
-        measured = self.pace.meter.read().since(began, len(runs) * self.each, turn)
+        measured = self.pace.meter.read().since(began, len(runs) * self.tokens, turn)
         self.times_ns.append([round(statistics.median(times)) for times in zip(*runs, strict=True)])
         self._typical_ns = measured.ns / len(runs)
         return self.pace.meter.with_card(measured)

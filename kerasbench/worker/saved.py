@@ -143,8 +143,8 @@ def outline(file: Path, *, trusted: bool, custom: bool) -> Outline:
 
 
 def _policy(part: dict[str, Any]) -> object:
-    own = part.get("config")
-    return own.get("name") if part.get("class_name") in POLICIES and isinstance(own, dict) else None
+    config = part.get("config")
+    return config.get("name") if part.get("class_name") in POLICIES and isinstance(config, dict) else None
 
 
 def _objects(tree: Any) -> Iterator[dict[str, Any]]:
@@ -228,18 +228,18 @@ def _inputs(config: dict[str, Any]) -> Iterator[Spec]:
     def open_shape(batched: list[int | None]) -> tuple[int | None, ...]:
         return tuple(None if size is None else int(size) for size in batched[1:])
 
-    own = config.get("config", {})
-    listed = own.get("layers", [])  # of a class of the user's own it may be anything, such as a number
+    inner = config.get("config", {})
+    listed = inner.get("layers", [])  # of a class of the user's own it may be anything, such as a number
     layers = {
         layer["config"]["name"]: layer["config"]
         for layer in (listed if isinstance(listed, list) else [])
         if isinstance(layer, dict) and layer.get("class_name") == "InputLayer"
     }
-    names = list(_layer_names(own.get("input_layers"))) or list(layers)
+    names = list(_layer_names(inner.get("input_layers"))) or list(layers)
     for name in names:
         shape = layers[name].get("batch_shape") or layers[name]["batch_input_shape"]
         yield Spec(name, open_shape(shape), str(layers[name].get("dtype", "float32")))
-    built = own.get("build_input_shape") or config.get("build_config", {}).get("input_shape")
+    built = inner.get("build_input_shape") or config.get("build_config", {}).get("input_shape")
     is_shape = (
         isinstance(built, list) and len(built) > 1 and all(size is None or isinstance(size, int) for size in built)
     )

@@ -146,10 +146,10 @@ class Source:
         unused: Any = np.zeros((samples, 1), np.float32)
         if not self._trains:
             return x, unused
-        each = iter(self._losses)
+        losses = iter(self._losses)
 
         def target(output: Any) -> Any:
-            loss = next(each)
+            loss = next(losses)
             return unused if loss is None and self._no_metrics else draw_targets(loss, output.shape, samples, rng)
 
         return x, mapped(target, self._outputs)
@@ -206,7 +206,7 @@ def inputs_of(model: Any, config: ModelConfig, specs: Sequence[Spec] = ()) -> An
     below = _embedding_sizes(embeddings)
     # Keras keeps the batch that a model was first called with, and takes any other; only a layer's state has a size.
     is_stateful = any(getattr(layer, "stateful", False) for layer in model._flatten_layers())
-    own = []
+    given = []
     for tensor in keras.tree.flatten(structure):
         if tensor.shape[0] is not None and is_stateful:
             size = tensor.shape[0]
@@ -216,8 +216,8 @@ def inputs_of(model: Any, config: ModelConfig, specs: Sequence[Spec] = ()) -> An
         # What an embedding takes is one of integers, whatever it says.
         dtype = "int32" if tensor.name in below else str(tensor.dtype)
         least = padding if tensor.name in below else 0
-        own.append(Spec(tensor.name, tuple(tensor.shape[1:]), dtype, below.get(tensor.name, smallest), least))
-    return keras.tree.pack_sequence_as(structure, fitted(own, config.inputs))
+        given.append(Spec(tensor.name, tuple(tensor.shape[1:]), dtype, below.get(tensor.name, smallest), least))
+    return keras.tree.pack_sequence_as(structure, fitted(given, config.inputs))
 
 
 def _embeddings(model: Any) -> list[Any]:

@@ -16,6 +16,7 @@ from typing import Any
 
 from kerasbench import backends
 from kerasbench.backends import Backend
+from kerasbench.protocol import stages
 from kerasbench.protocol.columns import CPU, GPU, Size
 from kerasbench.protocol.measurement import (
     Batch,
@@ -38,22 +39,6 @@ from kerasbench.protocol.measurement import (
 )
 from kerasbench.protocol.messages import FIRST_CALL, FIRST_PREDICTION, FIRST_STEP, Code, Failure, Message
 from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest, counts_epochs
-from kerasbench.protocol.stages import (
-    ALL,
-    BATCH,
-    BUILD,
-    CALLS,
-    EPOCH,
-    GENERATIONS,
-    ON_BATCH,
-    ONE,
-    OWN,
-    PARTS,
-    PILOT,
-    STAGES,
-    TRAIN,
-    UNTRAINED,
-)
 from kerasbench.scenario import Scenario, Workload, require_unchanged
 from kerasbench.worker import checks, predict
 from kerasbench.worker import model as models
@@ -63,6 +48,7 @@ from kerasbench.worker.clock import Ask, Pace, SliceClock, settle_ns
 from kerasbench.worker.failure import TrialFailure, is_own, own_step, refuse_other_frameworks
 from kerasbench.worker.feed import Feed, prepare, prepare_sized, shuffle_ns
 from kerasbench.worker.inputs import describe, is_nested
+from kerasbench.worker.parts import measure_parts
 from kerasbench.worker.pipe import Pipe
 from kerasbench.worker.resolve import resolve
 from kerasbench.worker.usage import Meter, card_share_reader, counters_reader, peak_rss_bytes
@@ -88,8 +74,8 @@ class Bench:
     made: list[int] = field(default_factory=list)
 
     def _programs(self) -> int:
-        found = self.backend.compiler(self.model)
-        return found.made if found else 0
+        compiler = self.backend.compiler(self.model)
+        return compiler.made if compiler else 0
 
     @property
     def pace(self) -> Pace:
@@ -98,7 +84,7 @@ class Bench:
 
     def batch_of(self, stage: str) -> int:
         """Return how many samples a prediction of a stage takes; 0 where it would be the one without batches again."""
-        if not STAGES[stage].batched:
+        if not stages.STAGES[stage].batched:
             return 1
         return self.feed.predict_batch if self.feed.predict_batch > 1 else 0
 
@@ -109,9 +95,8 @@ class Bench:
             yield
 
     def ask(self, stage: str) -> Ask:
-
         def ask(measured: Slice | None) -> Turn | None:
-            if measured is None and stage != PILOT:
+            if measured is None and stage != stages.PILOT:
                 self.made.append(-self._programs())
             turn = self.pipe.ask(Message(ready=stage) if measured is None else Message(slice=measured))
             assert not isinstance(turn, Sizes)  # they answer the pilot's slices alone
@@ -134,7 +119,7 @@ class Bench:
 
         ``measure`` returns how long a step took, in ns.
         """
-        sizes: Turn | Sizes | None = self.request.protocol.sizes or self.ask(PILOT)(None)
+        sizes: Turn | Sizes | None = self.request.protocol.sizes or self.ask(stages.PILOT)(None)
         while not isinstance(sizes, Sizes):
             sizes = self.pipe.ask(Message(slice=Slice(1, measure())))
         return sizes
@@ -307,20 +292,20 @@ def steps(trial: Bench, findings: PartialMeasurement) -> None:
         pace = trial.pace
         if findings.step_ns is not None and findings.step_ns >= SLOW_TIMES * pace.protocol.slice_ns:
             # Nothing is left to calibrate.
-            each = 1 if counts_epochs(trial.feed.workload.steps) else trial.model.steps_per_execution
-            pace = dataclasses.replace(pace, protocol=dataclasses.replace(pace.protocol, steps_per_slice=each))
-        findings.steps = measure_steps(trial.model, trial.feed, trial.callbacks, pace, trial.ask(TRAIN))
+            units = 1 if counts_epochs(trial.feed.workload.steps) else trial.model.steps_per_execution
+            pace = dataclasses.replace(pace, protocol=dataclasses.replace(pace.protocol, steps_per_slice=units))
+        findings.steps = measure_steps(trial.model, trial.feed, trial.callbacks, pace, trial.ask(stages.TRAIN))
 
 
 def short_epochs(trial: Bench, findings: PartialMeasurement) -> None:
     """Measure slices of short epochs, which tell what an epoch costs once."""
     from kerasbench.worker import train
 
-    if findings.leaves_out(EPOCH):
+    if findings.leaves_out(stages.EPOCH):
         return
     feed, workload = trial.feed, trial.feed.workload
     with trial.pipe.phase("epoch"):
-        epochs = train.measure_epochs(trial.model, feed, trial.callbacks, trial.pace, trial.ask(EPOCH))
+        epochs = train.measure_epochs(trial.model, feed, trial.callbacks, trial.pace, trial.ask(stages.EPOCH))
         # A published epoch takes longer than a short one to draw the order of its rows, unless that is no affair of
         # Keras': a pipeline and a baseline have an order of their own. So these slices are longer in the file than the
         # parent saw them while it decided how many there are.
@@ -338,25 +323,25 @@ def predictions(trial: Bench, findings: PartialMeasurement) -> None:
     model, feed, pace, sizes = trial.model, trial.feed, trial.pace, findings.sizes
     calls = sizes.warmup_calls if sizes else predict.ROTATED_INPUTS
     with trial.pipe.phase("predict"):
-        for stage in (ONE, BATCH):
+        for stage in (stages.ONE, stages.BATCH):
             batch = trial.batch_of(stage)
             if batch and not findings.leaves_out(stage):
                 latency = predict.time_batches(model, feed, batch, pace, trial.ask(stage), calls)
                 findings.prediction.append(latency)
-        if not findings.leaves_out(ALL):
+        if not findings.leaves_out(stages.ALL):
             most_batches = sizes.pass_batches if sizes else None
-            findings.throughput = predict.time_passes(model, feed, pace, trial.ask(ALL), most_batches)
+            findings.throughput = predict.time_passes(model, feed, pace, trial.ask(stages.ALL), most_batches)
 
 
 def calls(trial: Bench, findings: PartialMeasurement) -> None:
     """Measure slices of the other ways to predict, of one sample and of a batch."""
     model, feed, sizes = trial.model, trial.feed, findings.sizes
     assert sizes is not None  # the first prediction has found them
-    for stage in CALLS:
+    for stage in stages.CALLS:
         batch = trial.batch_of(stage)
         if batch and not findings.leaves_out(stage):
             with trial.pipe.phase(FIRST_CALL):
-                called = predict.first_call(STAGES[stage].way, model, trial.backend, feed, batch)
+                called = predict.first_call(stages.STAGES[stage].way, model, trial.backend, feed, batch)
             if called is not None:
                 with trial.pipe.phase("calls"):
                     latency = predict.time_way(called, trial.pace, trial.ask(stage), sizes.warmup_calls)
@@ -368,7 +353,7 @@ def builds(trial: Bench, findings: PartialMeasurement) -> None:
     findings.batch = Batch(describe(feed.train[: feed.batch].x), "")
     with trial.pipe.phase("builds"):
         build = partial(models.build_and_drop, trial.scenario, feed, protocol.clears)
-        findings.builds = predict.time_builds(build, trial.pace, trial.ask(BUILD))
+        findings.builds = predict.time_builds(build, trial.pace, trial.ask(stages.BUILD))
 
 
 def texts(trial: Bench, findings: PartialMeasurement) -> None:
@@ -377,12 +362,12 @@ def texts(trial: Bench, findings: PartialMeasurement) -> None:
     if not scenario.new_tokens:
         return
     with trial.pipe.phase("generate"):
-        for stage in GENERATIONS:
-            way = STAGES[stage].way
-            if (way == OWN) == (scenario.generate is not None) and not findings.leaves_out(stage):
+        for stage in stages.GENERATIONS:
+            way = stages.STAGES[stage].way
+            if (way == stages.OWN) == (scenario.generate is not None) and not findings.leaves_out(stage):
                 ask = trial.ask(stage)
-                found = predict.time_texts(way, trial.model, trial.backend, scenario, trial.feed, trial.pace, ask)
-                findings.generations += [found] if found else []
+                generation = predict.time_texts(way, trial.model, trial.backend, scenario, trial.feed, trial.pace, ask)
+                findings.generations += [generation] if generation else []
 
 
 def finish(trial: Bench, findings: PartialMeasurement) -> None:
@@ -438,15 +423,13 @@ def silenced_parity(trial: Bench, findings: PartialMeasurement) -> None:
 
 def parts(trial: Bench, findings: PartialMeasurement) -> None:
     """Measure what a step is made of: last, for its large products belong to no peak."""
-    from kerasbench.worker.train import measure_parts
-
-    if findings.leaves_out(PARTS):
+    if findings.leaves_out(stages.PARTS):
         return
     assert findings.steps is not None  # they went before
     protocol = dataclasses.replace(trial.pace.protocol, steps_per_slice=findings.steps.warmup.steps_per_slice)
     pace = dataclasses.replace(trial.pace, protocol=protocol)
     with trial.pipe.phase("parts"):
-        ask = trial.ask(PARTS)
+        ask = trial.ask(stages.PARTS)
         findings.parts = measure_parts(trial.model, trial.feed, trial.callbacks, trial.backend, pace, ask)
 
 
@@ -457,7 +440,7 @@ PHASES: dict[str, tuple[Phase, ...]] = {  # by agenda
     "sweep": (first_steps, steps, finish, silenced_parity),
     "calls": (first_prediction, predictions, calls, texts, finish),
     "builds": (builds, finish),
-    UNTRAINED.name: (first_prediction, predictions, finish),
+    stages.UNTRAINED.name: (first_prediction, predictions, finish),
 }
 
 
@@ -503,7 +486,7 @@ def measurement_of(trial: Bench, findings: PartialMeasurement) -> Measurement:
 
 
 def _found_for(kind: type[Training | Measurement], findings: PartialMeasurement) -> dict[str, Any]:
-    names = {each.name for each in dataclasses.fields(kind)}
+    names = kind.__dataclass_fields__.keys()
     return {name: value for name, value in vars(findings).items() if name in names}
 
 
@@ -512,5 +495,6 @@ def _usage(findings: PartialMeasurement) -> Usage:
     if findings.steps is not None:
         samples = Samples.of(findings.steps.slices)
     else:
-        samples = findings.builds or [latency.slices for latency in findings.prediction if latency.way == ON_BATCH][-1]
+        calls = [latency.slices for latency in findings.prediction if latency.way == stages.ON_BATCH]
+        samples = findings.builds or calls[-1]
     return Usage(cpu_ns=sum(ns or 0 for ns in samples.cpu_ns or ()), wall_ns=sum(samples.ns))

@@ -104,18 +104,18 @@ def _linux_reader(confined: list[int], proc: Path, heat: Path) -> Callable[[], C
     processors = len(confined) or os.cpu_count() or 1
 
     def lines() -> list[list[bytes]]:
-        found = [line.split() for line in os.pread(stat, STAT_BYTES, 0).split(b"\n", last + 1)[: last + 1]]
-        return [fields for fields in found if fields and fields[0] in names]
+        first = [line.split() for line in os.pread(stat, STAT_BYTES, 0).split(b"\n", last + 1)[: last + 1]]
+        return [fields for fields in first if fields and fields[0] in names]
 
     def read() -> Counters:
-        own = lines()
-        free = sum(int(fields[index]) for fields in own for index in FREE)
-        steal = sum(int(fields[STEAL]) for fields in own)
+        counted = lines()
+        free = sum(int(fields[index]) for fields in counted for index in FREE)
+        steal = sum(int(fields[STEAL]) for fields in counted)
         throttled = sum(int(os.pread(file, 32, 0)) for file in throttle_counts) if throttle_counts else None
         return Counters(processors, free * tick_ns, steal * tick_ns, throttled)
 
-    own = lines()
-    tells = len(own) == len(names) and any(int(field) for fields in own for field in fields[1:])
+    listed = lines()
+    tells = len(listed) == len(names) and any(int(field) for fields in listed for field in fields[1:])
     if not tells or (confined and _has_other_numbers(proc)):
         raise OSError(f"{proc / 'stat'} does not list these CPU cores")  # gVisor has zeros in it
     return read

@@ -15,6 +15,7 @@ from kerasbench.protocol.measurement import Batch, Slice, Turn
 from kerasbench.protocol.messages import Code
 from kerasbench.protocol.requests import Protocol, Sizes
 from kerasbench.scenario import ScenarioError, Workload
+from kerasbench.worker import parts
 from kerasbench.worker.clock import Pace, SliceClock, WarmUpClock, granted
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.native import NativeModel
@@ -484,7 +485,7 @@ def test_a_step_is_taken_apart_with_the_scenario_s_own_callbacks(train: Any, mon
         ready=lambda batch, steps: feed.training_arguments(feed.train[: steps * feed.batch]),
         bare_steps=lambda model, batch: lambda: nullcontext(lambda steps: None),
     )
-    monkeypatch.setattr(train, "peak_flops", lambda: 1.0)
-    parts = train.measure_parts(model, feed, [counts], backend, PACE, granted(3))
-    assert [len(each) for each in (parts.arrays, parts.ready, parts.bare)] == [3, 3, 3]
+    monkeypatch.setattr(parts, "peak_flops", lambda: 1.0)
+    measured = parts.measure_parts(model, feed, [counts], backend, PACE, granted(3))
+    assert [len(samples) for samples in (measured.arrays, measured.ready, measured.bare)] == [3, 3, 3]
     assert counts.fits == 2 * 3  # one from arrays and one that is ready, in each turn
