@@ -242,7 +242,7 @@ def check_device(device: Device, proof: Proof) -> None:
     for part in ("weights", "optimizer", "output", "runtime"):
         strays = [place for place in getattr(proof, part) if place.startswith(CPU) != (device.platform == CPU)]
         if strays:
-            cause = f"asked for {wanted}, but {part} lived on {', '.join(strays)}"
+            cause = f"asked for {wanted}, but found {part} on {', '.join(strays)}"
             break
     else:
         if device.platform != CPU and len(proof.runtime) > 1:

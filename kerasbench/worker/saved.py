@@ -127,6 +127,7 @@ def outline(file: Path, *, trusted: bool, custom: bool) -> Outline:
         inputs = list(_inputs(config)) or None
     except (TypeError, ValueError, ArithmeticError, AttributeError, LookupError) as error:
         raise damaged(file, f"{type(error).__name__} in its inputs") from error
+    scales_loss = False
     for part in _objects(config):
         module = str(part.get("module")).partition(".")[0]
         if module in FOREIGN and not trusted:
@@ -138,13 +139,9 @@ def outline(file: Path, *, trusted: bool, custom: bool) -> Outline:
             raise runs_code(file, "a Lambda layer")
         if part.get("module") in (None, "__main__") and part.get("registered_name") and not (custom or trusted):
             raise unknown_layer(file, str(part.get("class_name"))[:MAX_WORD])
-    scales_loss = any(_policy(part) == MIXED for part in _objects(config))
+        if part.get("class_name") in POLICIES and isinstance(part.get("config"), dict):
+            scales_loss = scales_loss or part["config"].get("name") == MIXED
     return Outline(str(config.get("class_name", ""))[:MAX_WORD], version[:MAX_WORD], inputs, compiled, scales_loss)
-
-
-def _policy(part: dict[str, Any]) -> object:
-    config = part.get("config")
-    return config.get("name") if part.get("class_name") in POLICIES and isinstance(config, dict) else None
 
 
 def _objects(tree: Any) -> Iterator[dict[str, Any]]:
@@ -273,7 +270,10 @@ def load(file: Path, config: ModelConfig, model_outline: Outline) -> Any:
         if isinstance(error, MemoryError) or any(word in str(error).lower() for word in OOM_WORDS):
             if limit is None or any(word in str(error).lower() for word in CARD_WORDS):
                 raise MemoryError(shortened(" ".join(str(error).split()))) from error
-            raise _too_large(file, limit) from error
+            size = in_words(file.stat().st_size)
+            cause = f"{file.name}: a file of {size}, and loading it asks for more than {in_words(limit)}"
+            remedy = "--trust lifts this limit, for a file of your own"
+            raise TrialFailure(Failure(Code.OOM, cause, remedy, own_limit=True)) from error
         raise explained(error, file, model_outline, keras.__version__) from error
     if model_outline.compiled and not model.compiled:
         raise ModelError(
@@ -326,7 +326,7 @@ def _own_classes(config: ModelConfig) -> dict[str, Any]:
 
 
 def _is_own(value: Any) -> bool:
-    """Tell whether a class or a function comes from the user's file, or from what it imports of their own."""
+    """From the user's file, or from what it imports of their own."""
     package = str(getattr(value, "__module__", None) or "builtins").partition(".")[0]
     return package not in sys.stdlib_module_names | FRAMEWORKS
 
@@ -364,13 +364,6 @@ def limited_memory(more_bytes: int | None) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
-
-
-def _too_large(file: Path, limit: int) -> TrialFailure:
-    size = in_words(file.stat().st_size)
-    cause = f"{file.name}: a file of {size}, and loading it asks for more than {in_words(limit)}"
-    remedy = "--trust lifts this limit, for a file of your own"
-    return TrialFailure(Failure(Code.OOM, cause, remedy, own_limit=True))
 
 
 def damaged(file: Path, error: object) -> ModelError:

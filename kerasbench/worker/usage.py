@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from kerasbench.protocol.measurement import Slice, Turn
 
@@ -46,12 +46,7 @@ MOST = 1_024  # samples: a second has six of each process
 LOOK_BACK_US = 1_000_000  # the driver samples six times a second, or once: some slices have no sample of their own
 
 
-class Taken(NamedTuple):
-    """What others took while a slice was measured, as a ``Slice`` keeps it."""
-
-    others_ns: int | None = None
-    steal_ns: int | None = None
-    throttled: int | None = None
+Taken = tuple[int | None, int | None, int | None]  # by others, by a hypervisor, by heat: as in a Slice
 
 
 @dataclass(frozen=True)
@@ -70,10 +65,10 @@ class Counters:
         """Return what others took since ``began``, in ``ns`` of which this process used ``cpu_ns``."""
         free_ns = _difference(self.free_ns, began.free_ns)
         if free_ns is None:
-            return Taken()
+            return None, None, None
         steal_ns = _difference(self.steal_ns, began.steal_ns)
         others_ns = self.processors * ns - free_ns - (steal_ns or 0) - cpu_ns
-        return Taken(others_ns, steal_ns, _difference(self.throttled, began.throttled))
+        return others_ns, steal_ns, _difference(self.throttled, began.throttled)
 
 
 UNKNOWN = Counters()
@@ -116,15 +111,11 @@ def _linux_reader(confined: list[int], proc: Path, heat: Path) -> Callable[[], C
 
     listed = lines()
     tells = len(listed) == len(names) and any(int(field) for fields in listed for field in fields[1:])
-    if not tells or (confined and _has_other_numbers(proc)):
+    # A container of LXC numbers its processors anew in /proc/stat, and not where a process is confined to.
+    mounts = _read_text(proc / "self" / "mountinfo").splitlines() if confined else []
+    if not tells or any("lxcfs" in mount and " /proc/stat " in mount for mount in mounts):
         raise OSError(f"{proc / 'stat'} does not list these CPU cores")  # gVisor has zeros in it
     return read
-
-
-def _has_other_numbers(proc: Path) -> bool:
-    """Tell whether a container numbers its processors anew in /proc/stat, and not where a process is confined to."""
-    mounts = _read_text(proc / "self" / "mountinfo").splitlines()
-    return any("lxcfs" in mount and " /proc/stat " in mount for mount in mounts)
 
 
 def _macos_reader() -> Callable[[], Counters]:
@@ -269,12 +260,8 @@ class Meter:
         """
         if self.on_device is not None:
             slice_ = dataclasses.replace(slice_, device_bytes=self.on_device())
-        if self.card is None:
-            return slice_
-        share = self.card(slice_.ns)
-        if share is None:
-            return slice_
-        return dataclasses.replace(slice_, card_share=share, disturbed=share > OF_CARD)
+        share = self.card(slice_.ns) if self.card else None
+        return slice_ if share is None else dataclasses.replace(slice_, card_share=share, disturbed=share > OF_CARD)
 
 
 def rss_bytes(proc: Path = PROC) -> int:

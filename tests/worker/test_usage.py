@@ -15,7 +15,7 @@ import pytest
 
 from kerasbench.protocol.measurement import Slice, Turn
 from kerasbench.worker import usage
-from kerasbench.worker.usage import UNKNOWN, Counters, Meter, Reading, Taken, cpu_ns_of
+from kerasbench.worker.usage import UNKNOWN, Counters, Meter, Reading, cpu_ns_of
 
 MIB = 1 << 20
 MS = 1_000_000
@@ -202,13 +202,13 @@ def test_heat_is_counted_where_the_kernel_tells_of_it(tmp_path: Path) -> None:
 def test_a_machine_that_tells_nothing_disturbs_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(usage, "PROC", tmp_path / "none")
     assert usage.counters_reader()() == UNKNOWN
-    assert UNKNOWN.taken(UNKNOWN, 100, 100) == Taken()
+    assert UNKNOWN.taken(UNKNOWN, 100, 100) == (None, None, None)
 
 
 def test_what_a_hypervisor_keeps_is_no_process_s_and_rounding_goes_both_ways() -> None:
     began, ended = Counters(2, 0, 0), Counters(2, 50 * MS, 100 * MS)
-    assert ended.taken(began, 100 * MS, 50 * MS) == Taken(0, 100 * MS, None)
-    assert Counters(2, 95, 0).taken(Counters(2, 0, 0), 100, 110) == Taken(-5, 0, None)  # or sums would be too large
+    assert ended.taken(began, 100 * MS, 50 * MS) == (0, 100 * MS, None)
+    assert Counters(2, 95, 0).taken(Counters(2, 0, 0), 100, 110) == (-5, 0, None)  # or sums would be too large
 
 
 @linux
