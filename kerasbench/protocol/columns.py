@@ -87,7 +87,6 @@ def processors() -> int:
 
 
 def has_glibc() -> bool:
-    """Tell whether this Python's malloc is that of the GNU C library."""
     return platform.libc_ver()[0] == "glibc"
 
 

@@ -46,7 +46,6 @@ class Phase:
 
     @property
     def duration_ns(self) -> int:
-        """How long it took, without the turns of others."""
         return self.end_ns - self.start_ns - self.waited_ns
 
 

@@ -40,7 +40,6 @@ def new_record(planned: Plan, state: MachineState) -> Run:
 
 
 def limit_on(device: Device, threads: int | None, planned: Plan, state: MachineState) -> LoadLimit:
-    """Return from when on others disturb a column on this machine."""
     return load.limit_of(device, threads, state.busy_share, planned.machine.cores, processors())
 
 

@@ -17,7 +17,7 @@ from kerasbench.plan import catalog, request
 from kerasbench.plan.cases import Plan, Probes, with_controls
 from kerasbench.plan.request import sizes_between
 from kerasbench.protocol.columns import Column, Size
-from kerasbench.protocol.messages import Code, Failure, ProbeReport
+from kerasbench.protocol.messages import Code, ProbeReport
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.code import measuring_code
 from kerasbench.results.run import ResumeConfig, Run, ScenarioFacts, Trial, completed_rounds
@@ -125,7 +125,12 @@ def carry(record: Run, planned: Plan, probes: Probes) -> tuple[list[Trial], list
         native = trial.options.native
         same_source = then.source(trial.backend, native) == now.source(trial.backend, native)
         same_code = trial.code == measuring_code(trial.column)
-        return same_source and same_code and _same_versions(trial, probes.get(case.column.environment))
+        if trial.measurement is None:
+            return same_source and same_code  # it has failed, and reported no versions
+        probe, ran = probes.get(case.column.environment), trial.measurement.resolved.versions
+        if not (same_source and same_code and isinstance(probe, ProbeReport)):
+            return False
+        return all(ran.get(name) == version for name, version in (probe.versions | {"python": probe.python}).items())
 
     tried = [trial for trial in record.trials if trial.round > 0]
     counting = [trial for trial in tried if counts(trial)]
@@ -147,17 +152,6 @@ def _cut_soaks(record: Run) -> set[int]:
         and trial.measurement is not None
         and sum(trial.measurement.slices.ns) / 1e9 < WHOLE_SOAK * 60 * minutes
     }
-
-
-def _same_versions(trial: Trial, probe: ProbeReport | Failure | None) -> bool:
-    """Tell whether a trial ran with the versions that are there now; a failed one reported none, and counts."""
-    if trial.measurement is None:
-        return True
-    if not isinstance(probe, ProbeReport):
-        return False
-    ran = trial.measurement.resolved.versions
-    present = probe.versions | {"python": probe.python}
-    return all(ran.get(name) == version for name, version in present.items())
 
 
 def _whole(row: OpenRow, counting: Sequence[Trial], tried: Sequence[Trial], of_race: int | None) -> list[Trial]:

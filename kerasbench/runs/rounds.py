@@ -186,7 +186,9 @@ class Rounds:
         for row in rows:
             row.widths.append(schedule.half_widths(row.compared, row.metric(racing), self.between, priors))
             enough = schedule.stop_reason(self.planned.effort, row.widths, self._precision)
-            row.stop = StopReason.BROKEN if row.is_broken and not self.planned.config.soak else enough
+            versions = [case for case in row.alive if not case.options.control]
+            is_broken = row.cases[0].paired and len(versions) < 2 <= len(row.cases) and not self.planned.config.soak
+            row.stop = StopReason.BROKEN if is_broken else enough
             row.portion = next_portion(row.cases[0], row.compared, row.trials, self.between, priors)
             if racing is not None and racing.purpose != "train":  # each look is at predictions
                 row.portion = dataclasses.replace(row.portion, predicts=True)

@@ -77,12 +77,6 @@ class OpenRow:
     def compared(self) -> list[Measured]:
         return [measured for measured in self.measured.values() if measured.failure is None]
 
-    @property
-    def is_broken(self) -> bool:
-        """Whether one of two versions is no longer measured: then the other has nothing that it is compared with."""
-        versions = [case for case in self.alive if not case.options.control]
-        return len(self.cases) > 1 and self.cases[0].paired and len(versions) < 2
-
     def starts_alone(self, cold: bool) -> bool:
         """Tell whether its next block's children start one after another; ``cold``: how they start is asked for."""
         return cold and self.had < ALONE

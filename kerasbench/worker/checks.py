@@ -195,9 +195,14 @@ def differences(options: Options, actual: Resolved, usage: Usage) -> Iterator[tu
         ("--malloc", options.malloc, actual.malloc or "memory that is returned to the system"),
     )
     yield from ((option, str(wanted), str(used)) for option, wanted, used in exact if wanted not in (None, used))
-    if options.dtype is not None and not _computes_in(options.dtype, actual):
-        layers, weights = " and ".join(actual.compute_dtypes), " and ".join(actual.weight_dtypes)
-        yield "--dtype", options.dtype, f"{actual.dtype_policy}, layers in {layers}, weights in {weights}"
+    if options.dtype is not None:
+        # The layers have the policy, and real weights its dtype: JAX makes float32 of float64 with a warning.
+        computed = options.dtype.removeprefix("mixed_")
+        stored = "float32" if options.dtype != computed else computed
+        computes = computed in actual.compute_dtypes and stored in actual.weight_dtypes
+        if options.dtype != actual.dtype_policy or not computes:
+            layers, weights = " and ".join(actual.compute_dtypes), " and ".join(actual.weight_dtypes)
+            yield "--dtype", options.dtype, f"{actual.dtype_policy}, layers in {layers}, weights in {weights}"
     if options.threads is not None:
         if actual.threads is not None and actual.threads != options.threads:
             yield "--threads", str(options.threads), f"{actual.threads} threads"
@@ -205,13 +210,6 @@ def differences(options: Options, actual: Resolved, usage: Usage) -> Iterator[tu
             yield "--threads", str(options.threads), f"{usage.processors:.1f} CPU cores busy"
     if options.warm_cache and actual.cached == 0:
         yield "--warm-cache", "on", "nothing that an earlier process had compiled"
-
-
-def _computes_in(dtype: str, actual: Resolved) -> bool:
-    """Tell whether layers have the policy, and real weights its dtype: JAX makes float32 of float64 with a warning."""
-    computed = dtype.removeprefix("mixed_")
-    stored = "float32" if dtype != computed else dtype
-    return dtype == actual.dtype_policy and computed in actual.compute_dtypes and stored in actual.weight_dtypes
 
 
 def gather_proof(backend: Backend, device: Device, model: Any, output: Any) -> Proof:
@@ -270,7 +268,6 @@ class RecurrentSpy:
 
     @property
     def notes(self) -> list[str]:
-        """``lstm: cudnn`` and the like, for each kind of layer that the model has."""
         return [f"{kind}: {code}" for kind, code in self._computed_by.items()]
 
     def __enter__(self) -> "RecurrentSpy":

@@ -134,7 +134,6 @@ class WarmUpClock:
         self._open, self._next_mark = ((step, now_ns), end) if fits else (None, None)
 
     def _calibrate(self, slice_: Slice) -> None:
-        """Double K for the next slice, or end the calibration."""
         self._calibration.append(slice_)
         target_ns: float = self._target_ns
         if self._asynchronous:
@@ -268,7 +267,6 @@ class SliceClock:
             self.state, self._next = State.DISCARDING, self._measured_from(0)
 
     def wants(self, step: int) -> bool:
-        """Tell whether something is to be done before this step."""
         match self.state:
             case State.WARMING:
                 return self.warmup.wants(step)

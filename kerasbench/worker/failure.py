@@ -142,5 +142,4 @@ def own_step(model: Any, backend: str, phase: str) -> Iterator[None]:
 
 
 def is_own(step: Any) -> bool:
-    """Tell whether a method of a model is not Keras' own."""
     return step is not None and not step.__module__.startswith("keras.")

@@ -92,12 +92,10 @@ class Feed:
         return {"x": rows.x, "y": rows.y, "batch_size": self.batch, **weights}
 
     def training_arguments(self, rows: Rows) -> dict[str, Any]:
-        """Return what `fit` takes for these rows: ``arguments``, and the weights of the classes."""
         weights = {} if self.class_weight is None else {"class_weight": dict(self.class_weight)}
         return self.arguments(rows) | weights
 
     def validation_arguments(self) -> dict[str, Any]:
-        """Return what `fit` takes besides, to pass over the validation rows in each epoch."""
         rows = self.validation
         if not len(rows):
             return {}

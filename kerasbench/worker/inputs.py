@@ -86,7 +86,6 @@ class Spec:
 
     @property
     def sizes(self) -> str:
-        """Its shape in words, ``?x28``."""
         return "x".join("?" if size is None else str(size) for size in self.shape)
 
     @property
@@ -133,7 +132,6 @@ def fitted(specs: Sequence[Spec], inputs: Sequence[Input]) -> list[Spec]:
 
 
 def _sized(spec: Spec, entry: Input) -> Spec:
-    """Return an input with the sizes that are given: all of them, or the open ones alone."""
     shape: tuple[int, ...] = tuple(entry.shape)
     dtype = entry.dtype or spec.dtype
     if len(shape) == spec.shape.count(None) < len(spec.shape):

@@ -135,26 +135,25 @@ def _by_calls(call: Callable[[Any], Any], backend: Backend, x: Any) -> Grow:
     if not isinstance(x, np.ndarray) or x.ndim != 2 or x.dtype.kind not in "iu":
         raise ScenarioError("new_tokens needs token ids: x must be one array of integers, (samples, length)")
 
+    from keras import ops
+
     def grow(counts: Sequence[int]) -> tuple[Any, list[int]]:
         sequences, made, ends_ns = x, [], []
         began_ns = time.perf_counter_ns()
         for _ in range(counts[-1]):
-            tokens = _greedy(call(backend.on_device(sequences)), x.shape)
+            logits = call(backend.on_device(sequences))
+            if len(logits.shape) != 3 or tuple(logits.shape[:2]) != x.shape:
+                given = tuple(logits.shape)
+                raise ScenarioError(
+                    f"new_tokens: the model must return logits (samples, length, vocabulary), not {given}"
+                )
+            tokens = np.argmax(ops.convert_to_numpy(logits[:, -1]), axis=-1)
             sequences = np.concatenate([sequences[:, 1:], tokens[:, None].astype(x.dtype)], axis=1)
             ends_ns.append(time.perf_counter_ns() - began_ns)
             made.append(tokens)
         return np.stack(made, axis=1), [ends_ns[count - 1] for count in counts]
 
     return grow
-
-
-def _greedy(logits: Any, shape: tuple[int, ...]) -> Any:
-    from keras import ops
-
-    if len(logits.shape) != 3 or tuple(logits.shape[:2]) != shape:
-        given = tuple(logits.shape)
-        raise ScenarioError(f"new_tokens: the model must return logits (samples, length, vocabulary), not {given}")
-    return np.argmax(ops.convert_to_numpy(logits[:, -1]), axis=-1)
 
 
 def _by_its_own(scenario: Scenario, model: Any, x: Any, batch: int) -> Grow:

@@ -157,7 +157,6 @@ def _objects(tree: Any) -> Iterator[dict[str, Any]]:
 
 
 def _read_keras(file: Path) -> tuple[dict[str, Any], str, bool]:
-    """Return the configuration, the version of Keras and whether it was compiled, of a .keras file: a zip archive."""
 
     def read_json(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
         with archive.open(name) as member:
@@ -387,7 +386,6 @@ def unknown_layer(file: Path, name: str) -> ModelError:
 
 
 def explained(error: Exception, file: Path, model: Outline, keras_here: str) -> Exception:
-    """Return in one sentence why Keras could not load a file, and what to do."""
     text = " ".join(str(error).split())
     if (known := _known_refusal(text, file)) is not None:
         return known

@@ -29,7 +29,6 @@ REAP_S = 1.0  # for one that the kernel does not let go of at once; the parent k
 
 
 def serve(descriptor: int, started_ns: int) -> NoReturn:
-    """Serve the request on standard input and leave the process, whatever happened."""
     token, _, line = sys.stdin.buffer.readline().partition(b" ")
     request = decode_request(line)
     pipe = Pipe(descriptor, token, listen())

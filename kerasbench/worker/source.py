@@ -127,7 +127,6 @@ class Source:
         self._no_metrics = False
 
     def build(self, workload: Workload) -> Any:
-        """Return the model; the first time the one that was looked at."""
         model, self._model = self._model, None
         return self._load() if model is None else model
 
@@ -160,7 +159,6 @@ class Source:
         return Dataset("random rows" if is_random else "its own rows", (), self.draw, random=is_random)
 
     def load(self) -> None:
-        """Load the model that is looked at, and then built."""
         self._model = self._load()
 
     def look(self) -> None:
@@ -227,7 +225,6 @@ def _embeddings(model: Any) -> list[Any]:
 
 
 def _embedding_sizes(embeddings: list[Any]) -> dict[str, int]:
-    """Return for each tensor that goes into an embedding how many numbers the smallest of these knows."""
     import keras
 
     sizes: dict[str, int] = {}

@@ -210,7 +210,6 @@ def single_steps(model: Any, feed: Feed, steps: int, first: int = 0) -> Steps:
 
 
 def _train_step(model: Any, feed: Feed, index: int, trained: Steps) -> int:
-    """Train a step by itself, and return what it took, in ns."""
     begin, start = StepBegin(), index % (len(feed.train) // feed.batch) * feed.batch
     start_ns = time.perf_counter_ns()
     history = _fit(model, feed, feed.train[start : start + feed.batch], shuffle=False, callbacks=[begin])
@@ -289,7 +288,6 @@ def run_published(model: Any, feed: Feed, callbacks: list[Any]) -> tuple[Publish
 
 
 def measure_steps(model: Any, feed: Feed, callbacks: list[Any], pace: Pace, ask: Ask) -> SliceClock:
-    """Calibrate, warm up and measure slices, all in one `fit`; return the clock with its slices."""
     by_epoch = counts_epochs(feed.workload.steps)
     full_steps = len(feed.train) // feed.batch
     clock = SliceClock(_warmup(model, pace, pace.protocol, None if by_epoch else full_steps), pace)

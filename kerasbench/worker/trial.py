@@ -334,7 +334,6 @@ def predictions(trial: Bench, findings: PartialMeasurement) -> None:
 
 
 def calls(trial: Bench, findings: PartialMeasurement) -> None:
-    """Measure slices of the other ways to predict, of one sample and of a batch."""
     model, feed, sizes = trial.model, trial.feed, findings.sizes
     assert sizes is not None  # the first prediction has found them
     for stage in stages.CALLS:
@@ -491,7 +490,6 @@ def _found_for(kind: type[Training | Measurement], findings: PartialMeasurement)
 
 
 def _usage(findings: PartialMeasurement) -> Usage:
-    """Return what the slices of steps used, of builds or of predictions."""
     if findings.steps is not None:
         samples = Samples.of(findings.steps.slices)
     else:
