@@ -44,10 +44,6 @@ def test_a_message_holds_what_is_set_alone(message: Message, fields: dict[str, o
     assert json.loads(message.encode()) == fields
 
 
-def test_a_code_is_sent_as_the_word_that_stands_in_files() -> None:
-    assert json.loads(Message(failure=made.FAILURE).encode())["failure"]["code"] == "crash"
-
-
 @pytest.mark.parametrize("number", [math.nan, math.inf])
 def test_a_number_that_json_does_not_know_is_refused(number: float) -> None:
     with pytest.raises(ValueError, match="JSON compliant"):

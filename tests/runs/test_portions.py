@@ -98,13 +98,10 @@ def test_the_first_look_of_a_race_is_short() -> None:
     assert schedule.first_portion(config, [made.case()]) == Portion({"train": schedule.RACE_CYCLES})
 
 
-def test_the_ratio_that_scatters_most_decides() -> None:
+def test_the_ratio_that_scatters_most_decides_and_of_one_column_the_time() -> None:
     loud = blocks(12, apart=0.3)
     quiet = [dataclasses.replace(one, backend="tensorflow") for one in blocks(12, apart=0.03) if one.backend == "torch"]
     assert cycles([*loud, *quiet])["train"] <= cycles(loud)["train"] < cycles(blocks(12, apart=0.03))["train"]
-
-
-def test_a_column_by_itself_has_as_many_cycles_as_there_is_time_for() -> None:
     assert "train" not in cycles([one for one in blocks(4) if one.backend == "jax"])
 
 

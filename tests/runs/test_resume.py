@@ -46,13 +46,10 @@ def kept(*trials: Trial, planned: Plan = PLANNED, probes: Probes = PROBES) -> li
     return [trial in carried for trial in record.trials]
 
 
-def test_what_is_complete_counts() -> None:
+def test_what_is_complete_counts_up_to_the_last_round_that_all_columns_have() -> None:
     both = [made.trial(index, backend=backend) for index in (1, 2) for backend in ("jax", "torch")]
     assert kept(*both) == [True] * 4
     assert kept(made.trial(1, failure=made.FAILURE), planned=made.plan(TORCH, effort=exactly(3))) == [True]
-
-
-def test_a_row_goes_on_after_its_last_round_that_all_its_columns_have() -> None:
     assert kept(made.trial(1), made.trial(1, backend="jax"), made.trial(2)) == [True, True, False]
     failed = made.trial(1, backend="jax", failure=made.FAILURE)
     assert kept(made.trial(1), failed, made.trial(2)) == [True] * 3
@@ -90,13 +87,10 @@ def test_what_other_code_measured_is_measured_anew_with_its_row_and_so_is_what_f
         assert resume.carry(dataclasses.replace(one, trials=trials), planned, PROBES)[1] == again
 
 
-def test_a_changed_scenario_is_measured_anew() -> None:
+def test_a_changed_scenario_baseline_device_or_option_is_measured_anew() -> None:
     changed = dataclasses.replace(made.entry(), file_hash="another")
     case = dataclasses.replace(TORCH, selected=dataclasses.replace(TORCH.selected, entry=changed))
     assert kept(made.trial(1), planned=made.plan(case)) == [False]
-
-
-def test_a_changed_baseline_is_measured_anew_and_what_it_is_compared_with_too() -> None:
     entry = dataclasses.replace(made.entry(), baselines={"torch": "another"})
     native = Options(native=True)
     cases = [made.case(backend="torch", options=one) for one in (Options(), native)]
@@ -105,9 +99,6 @@ def test_a_changed_baseline_is_measured_anew_and_what_it_is_compared_with_too() 
     )
     assert kept(made.trial(1), made.trial(1, options=native), planned=planned) == [False, False]
     assert kept(made.trial(1), planned=made.plan(planned.cases[0])) == [True]
-
-
-def test_another_device_or_option_is_another_case() -> None:
     assert kept(made.trial(1, options=Options(threads=1))) == [False]
     card = Device("cuda", 0, "H200")
     planned = made.plan(made.case(device=dataclasses.replace(card, name="A100")))

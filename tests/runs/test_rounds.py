@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from kerasbench import text
 from kerasbench.analysis.cases import Measured
 from kerasbench.analysis.summary import summarize
 from kerasbench.errors import ResultsError
@@ -41,11 +40,11 @@ from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.columns import Column, Device, Options
 from kerasbench.protocol.measurement import Latency, Measurement, Parity, Samples, Slice
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.protocol.requests import ModelConfig, Protocol
+from kerasbench.protocol.requests import ModelConfig
 from kerasbench.report.progress import ConsoleProgress
 from kerasbench.results.run import QUICK, SWEEP, Effort, RaceConfig, Run, SoakConfig, Trial, exactly
 from kerasbench.results.store import Store, load
-from kerasbench.runs import machine, records, rounds, rows, turns
+from kerasbench.runs import machine, rounds, rows, turns
 from kerasbench.runs.machine import processors
 from kerasbench.runs.schedule import order_cases
 from tests import made
@@ -204,15 +203,12 @@ def test_a_first_trial_calibrates_and_later_ones_leave_out_what_is_known_or_what
     ]
 
 
-def test_what_a_row_s_last_rounds_took_tells_what_another_takes() -> None:
+def test_another_round_is_expected_to_take_what_the_last_ones_took_with_those_that_are_left() -> None:
     row = rows.OpenRow([made.case()], had=6)
     for index in range(1, 7):
         taken_s = 100 if index < 4 else 30
         row.take(dataclasses.replace(made.in_block(index, made.measurement()), wall_ns=taken_s * 10**9))
     assert row.block_s == 30
-
-
-def test_of_a_race_another_round_is_expected_to_take_as_much_less_as_candidates_have_left() -> None:
     cases = [made.case(backend=backend) for backend in ("jax", "torch")]
     row = rows.OpenRow(cases, had=1)
     for case in cases:
@@ -236,20 +232,6 @@ def test_a_baseline_is_asked_for_by_the_hash_of_its_file_and_the_record_keeps_it
     asked = {one.options.native: one.baseline_hash for one in worker.requests}
     assert asked == {False: "", True: "hash of its baseline"}
     assert record.scenarios[0].twins == {"torch": "hash of its baseline"}
-
-
-def test_the_record_keeps_what_each_trial_was_asked_to_measure(store: Store) -> None:
-    steady, sized = (
-        dataclasses.replace(made.case(options=Options(batch=batch)), protocol=protocol)
-        for batch, protocol in ((None, Protocol(parts=True)), (64, SWEEP))
-    )
-    worker = FakeWorker()
-    record = execute(dataclasses.replace(made.plan(effort=exactly(1)), cases=[steady, sized]), store, worker)
-    assert {(one.options.batch, one.protocol.kind, one.protocol.parts) for one in worker.requests} == {
-        (None, "steady", True),
-        (64, "sweep", False),
-    }
-    assert {(one.options.batch, one.protocol) for one in record.trials} == {(None, "steady"), (64, "sweep")}
 
 
 def test_a_run_of_which_everything_failed_ends(store: Store) -> None:
@@ -311,11 +293,6 @@ def test_a_disturbed_block_is_kept_and_marked_and_nothing_is_repeated(store: Sto
     record = run(store, FakeWorker(), monitor=Quiet(1))
     assert [(trial.round, trial.disturbed) for trial in record.trials] == [(1, True)] * 2 + [(2, False)] * 2
     assert record.trials[0].noise[0].reason == "thermal pressure level 2"
-
-
-def test_a_budget_that_is_too_small_leaves_one_complete_round(store: Store) -> None:
-    record = execute(made.plan(*CASES, effort=Effort(budget_s=1e-9)), store, FakeWorker())
-    assert (record.rounds_completed, len(record.trials)) == (1, 2)
 
 
 def test_later_trials_of_a_case_are_limited_by_its_first_unless_a_limit_was_asked_for(store: Store) -> None:
@@ -785,8 +762,3 @@ def test_memory_that_a_soak_has_used_up_was_taken_by_no_other(store: Store, had_
     record = soak(store, worker, *CASES)
     assert worker.blocks == [["torch", "jax"]] + ([] if had_turn else [["jax"]])
     assert any(one.crowded for one in record.trials) is not had_turn
-
-
-def test_a_run_whose_trials_say_nothing_of_a_round_goes_on_by_when_it_began() -> None:
-    assert records.sitting(made.record(made.trial(0)), text.seconds("2026-01-02T03:34:05Z"), 0.0) == 1
-    assert records.sitting(made.record(made.trial(0)), text.seconds("2026-01-02T05:04:05Z"), 0.0) == 2
