@@ -20,7 +20,7 @@ from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, Verdict, 
 from kerasbench.analysis.families import ASSUMED, TYPICAL_SCATTER, Family
 from kerasbench.analysis.ratios import by_slices, over_blocks
 from kerasbench.plan.duration import RunScatter, minimum_detectable_effect
-from kerasbench.protocol.measurement import Slice, Slices
+from kerasbench.protocol.measurement import Samples, Slice
 
 RUNS = 4_000
 TABLES = 1_000
@@ -32,11 +32,11 @@ BETWEEN_BLOCKS = (0.02, 0.05, 0.10, 0.15)  # of a ratio, as a standard deviation
 DIFFERENT = (Verdict.FASTER, Verdict.SLOWER)
 
 
-def trial(rng: random.Random, scatter: float, factor: float = 1.0) -> Slices:
+def trial(rng: random.Random, scatter: float, factor: float = 1.0) -> Samples:
     """Return a trial's slices: its process' own level, and noise within."""
     level_ns = SLICE_NS * factor * math.exp(rng.gauss(0, scatter))
     times_ns = (int(level_ns * math.exp(rng.gauss(0, SLICE_SPREAD))) for _ in range(SLICES))
-    return Slices.of(Slice(1, ns, cycle, 0, 0) for cycle, ns in enumerate(times_ns))
+    return Samples.of(Slice(1, ns, cycle, 0, 0) for cycle, ns in enumerate(times_ns))
 
 
 def time_ms(rng: random.Random, rounds: int, scatter: float) -> LogEstimate:

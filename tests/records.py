@@ -13,7 +13,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.versus import Versus, versus
 from kerasbench.protocol.columns import Column, Device, Options
-from kerasbench.protocol.measurement import Measurement, Slice, Slices
+from kerasbench.protocol.measurement import Measurement, Samples, Slice
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Protocol
 from kerasbench.results.run import RACE, RaceConfig, Run, RunConfig, SoakConfig, Trial
@@ -225,7 +225,7 @@ def soaking(
         slice_ = Slice(SLICE_STEPS, int(SLICE_STEPS * made.MS * factor), cycle, 0, done=steps, rss_bytes=held)
         there = None if on_device is None else int(90 * MIB + on_device * steps)
         slices.append(dataclasses.replace(slice_, device_bytes=there))
-    return made.changed(made.measurement(), training={"slices": Slices.of(slices)})
+    return made.changed(made.measurement(), training={"slices": Samples.of(slices)})
 
 
 def soaked(slower: float, leak_bytes: float, rng: random.Random) -> Run:

@@ -44,7 +44,7 @@ def written(root: type, title: str, types: dict[str, type]) -> str:
 
 
 def of_results() -> str:
-    types = types_of(*OF_RESULTS) | {"Slices": Slice}  # each of its columns has what is a field there
+    types = types_of(*OF_RESULTS) | {"Samples": Slice}  # each of its columns has what is a field there
     return written(Run, f"A kerasbench result file, schema {SCHEMA}", types)
 
 

@@ -20,7 +20,7 @@ from kerasbench.analysis.rankings import BreakEven, break_evens
 from kerasbench.analysis.ratios import by_slices, ratio_of
 from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import Column
-from kerasbench.protocol.measurement import Measurement, Parts, Slices
+from kerasbench.protocol.measurement import Measurement, Parts, Samples
 from kerasbench.results.times import epoch_ns, epoch_overhead_ns
 
 MS_PER_S = 1000
@@ -125,12 +125,12 @@ def _breakdown(
     )
 
 
-def step_ms(slices: Slices) -> float:
+def step_ms(slices: Samples) -> float:
     """Return the median over slices of the time of a step."""
     return statistics.median(slices.units_ns) / NS_PER_MS
 
 
-def share(part: Slices, whole: Slices) -> float:
+def share(part: Samples, whole: Samples) -> float:
     """Return what a step took in one way, over what it took in another: the median over cycles, if it has any."""
     ratio = by_slices(part, whole)
     return math.exp(ratio.log) if ratio else step_ms(part) / step_ms(whole)

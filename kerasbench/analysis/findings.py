@@ -11,6 +11,7 @@ import msgspec
 
 from kerasbench.analysis import race
 from kerasbench.analysis.breakdown import StepBreakdown, breakdowns
+from kerasbench.analysis.cases import Measured
 from kerasbench.analysis.contrasts import Contrast
 from kerasbench.analysis.estimates import Estimate
 from kerasbench.analysis.rankings import of_keras, of_warm_cache, speed_ups
@@ -18,7 +19,7 @@ from kerasbench.analysis.series import SizeSeries, swept
 from kerasbench.analysis.soak import Soak, soaks_of
 from kerasbench.analysis.summary import Concern, Summary, concerns, summarize
 from kerasbench.analysis.versus import Versus, versus
-from kerasbench.protocol.columns import Column
+from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.protocol.messages import Failure
 from kerasbench.results.run import Run
 
@@ -186,8 +187,9 @@ class Findings:
     summary: Summary
 
     @classmethod
-    def of(cls, run: Run) -> Self:
-        return cls(summarize(run))
+    def of(cls, run: Run, known: Mapping[CaseKey, Measured] | None = None) -> Self:
+        """``known``: what is summed up already, of a run that goes on."""
+        return cls(summarize(run, known))
 
     @cached_property
     def plain(self) -> Summary:

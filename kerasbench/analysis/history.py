@@ -76,7 +76,7 @@ def _of_columns(summary: Summary, references: dict[str, Column]) -> Iterator[Con
 
 def _measured(row: Row) -> list[Column]:
     """Return the columns of a row that took turns and have numbers; none of a comparison of versions."""
-    if row.origin.in_pairs or row.origin.protocol == "published":
+    if row.origin.in_pairs or row.origin.agenda.in_full:
         return []
     return [column for column, case in row.cases.items() if column.competes and case.failure is None and case.trials]
 

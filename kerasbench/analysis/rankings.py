@@ -126,7 +126,7 @@ def of_keras(rows: Sequence[Row], effect: float) -> list[Contrast]:
         between(row, keras, native, metric, again_of(row))
         for row in rows
         for native, keras in with_and_without("native", row)
-        for metric in ((*MEDIANS, *PER_TOKEN) if row.origin.protocol == "calls" else (STEADY, EPOCH))
+        for metric in ((*MEDIANS, *PER_TOKEN) if row.origin.agenda.only_predicts else (STEADY, EPOCH))
     ]
     return judged(contrasts, effect)
 
@@ -134,7 +134,7 @@ def of_keras(rows: Sequence[Row], effect: float) -> list[Contrast]:
 def of_warm_cache(rows: Sequence[Row], effect: float) -> list[Contrast]:
     """Return the first step, or the first compiled call, of each case that found a cache and of the same without."""
     contrasts = [
-        between(row, warm, cold, FIRST_CALL if row.origin.protocol == "calls" else FIRST_STEP, again_of(row))
+        between(row, warm, cold, FIRST_CALL if row.origin.agenda.only_predicts else FIRST_STEP, again_of(row))
         for row in rows
         for warm, cold in with_and_without("warm_cache", row)
     ]

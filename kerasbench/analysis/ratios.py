@@ -25,13 +25,13 @@ from kerasbench.analysis.generation import Growth, by_cycle
 from kerasbench.analysis.metrics import BY_NAME, CALLED, RATE, generation_of
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import (
-    GROWS,
     Generation,
     Latency,
     Measurement,
-    Slices,
+    Samples,
     Training,
 )
+from kerasbench.protocol.stages import GROWS
 from kerasbench.results.run import Trial
 from kerasbench.results.times import leaves_out
 
@@ -62,7 +62,7 @@ class BlockRatio:
 Compare = Callable[[Measurement, Measurement], BlockRatio | None]
 
 
-def by_slices(a: Slices, b: Slices) -> BlockRatio | None:
+def by_slices(a: Samples, b: Samples) -> BlockRatio | None:
     """Return the median over common cycles of the difference of the logarithms of two columns' slices.
 
     Cycles in which others used the machine do not count where enough are left without them.
@@ -122,7 +122,7 @@ def _comparable(a: Measurement, b: Measurement) -> tuple[Training, Training] | N
     return ours, theirs
 
 
-def _mean_times(a: Slices, b: Slices) -> tuple[float, float] | None:
+def _mean_times(a: Samples, b: Samples) -> tuple[float, float] | None:
     """Return the mean time of a unit on both sides, over the cycles that count."""
     ours, theirs = a.ns_by_cycle, b.ns_by_cycle
     counted = _counted(ours, theirs, a.disturbed_cycles | b.disturbed_cycles)

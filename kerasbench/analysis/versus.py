@@ -20,7 +20,7 @@ from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import Undecided
 from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.protocol.messages import Failure
-from kerasbench.protocol.requests import DataKind, ProtocolKind
+from kerasbench.protocol.requests import DataKind
 from kerasbench.results.merge import distinct, merge
 from kerasbench.results.run import Run
 from kerasbench.text import count
@@ -185,7 +185,7 @@ TOO_FEW = "a verdict needs three runs of each side by turns (old, new, old, new,
 class Manner(NamedTuple):
     """How a case was measured. What differs in it has no verdict."""
 
-    protocol: ProtocolKind
+    protocol: str
     data: DataKind
     keep_env: tuple[tuple[str, str], ...]
     in_turn: bool
@@ -324,7 +324,7 @@ def _observed(record: Run) -> Iterator[_Observed]:
         asked, codes = row.origin.config, sorted({trial.code for trial, _ in case.trials})
         kept = tuple(sorted(asked.keep_env.items()))
         code = " ".join(codes) if all(codes) else ""
-        manner = Manner(row.origin.protocol, asked.data, kept, row.in_turn, code)
+        manner = Manner(row.origin.agenda.name, asked.data, kept, row.in_turn, code)
         source = scenarios[row.scenario.name].source(column.backend, column.options.native)
         versions = sorted({item for _, measurement in case.trials for item in measurement.resolved.versions.items()})
         likeness = (manner, source, versions, asked.versus, asked.race, asked.soak, asked.explain)

@@ -100,7 +100,7 @@ def make(
     """
     if config.explain:
         _require_explainable(scenarios)
-    if config.effort.protocol.kind == "calls":
+    if config.effort.protocol.agenda.only_predicts:
         scenarios = untrained(scenarios)
     absent_at_all = {env for env, report in probes.items() if isinstance(report, Failure) and report.phase == FIND}
     backends_there = {env.backend for env in probes.keys() - absent_at_all}
@@ -381,8 +381,7 @@ def _refusals_of_baseline(case: Case) -> Iterator[tuple[str, str]]:
     elif case.backend not in entry.baselines:
         remedy = f"write native/{entry.name}_{case.backend}.py as docs/your-model.md shows"
         yield f"{entry.name} has no native baseline for {case.backend}", remedy
-    only_called = case.protocol.kind == "calls"
-    if (options.jit is not None and not only_called) or options.dtype not in (None, "float32"):
+    if (options.jit is not None and not case.protocol.agenda.only_predicts) or options.dtype not in (None, "float32"):
         cause = "a native baseline is compiled as its framework does by default, and computes in float32"
         yield cause, "leave out --jit and --dtype with --native"
 

@@ -16,6 +16,7 @@ from kerasbench.processes import variables
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.columns import DTYPES, Environment, Fp32, Malloc, Options, Size
 from kerasbench.protocol.requests import DataKind, ModelConfig, ProtocolKind
+from kerasbench.protocol.stages import AGENDAS
 from kerasbench.results import run as saved
 from kerasbench.results.run import Effort, Purpose, RaceConfig, RacePurpose, ResumeConfig, RunConfig, SoakConfig
 from kerasbench.settings import BATCH_SIZE, BUILD_CLEARED, DEFAULT_TRIES, SOAKED, STEPS_PER_EXECUTION, TRIES, Settings
@@ -49,7 +50,7 @@ def config_of(command: str, asked: Settings) -> RunConfig:
 
 def run(asked: Settings) -> RunConfig:
     kind = parse.known("protocol", asked.protocol, RUN_PROTOCOLS)
-    if asked.warm_cache and (asked.quick or kind == "published"):
+    if asked.warm_cache and (asked.quick or AGENDAS[kind].in_full):
         other = "--quick" if asked.quick else "--protocol published"
         raise UsageError(f"--warm-cache is about the first step, which {other} does not measure: leave one of them out")
     return _configured(asked, kind, options_of(asked))
@@ -168,17 +169,17 @@ def validated(config: RunConfig) -> RunConfig:
 
 
 def effort_of(asked: Settings, kind: ProtocolKind = "steady") -> Effort:
-    count = asked.rounds
+    count, agenda = asked.rounds, AGENDAS[kind]
     if asked.quick + (count is not None) + asked.rigorous > 1:
         raise UsageError("--quick, --rounds and --rigorous exclude each other: give one of them")
     if count is not None and count < 1:
         raise UsageError(f"--rounds takes a whole number from 1 on, not {count}")
-    if asked.quick and kind == "published":
+    if asked.quick and agenda.in_full:
         raise UsageError("--protocol published runs every epoch: it cannot be --quick; choose fewer with --scenario")
-    effort = saved.PUBLISHED if kind == "published" else saved.QUICK if asked.quick else saved.DEFAULT
-    if kind == "sweep":
+    effort = saved.PUBLISHED if agenda.in_full else saved.QUICK if asked.quick else saved.DEFAULT
+    if agenda.sized:
         effort = replace(effort, protocol=saved.SWEEP)
-    if kind in ("calls", "builds"):
+    if not agenda.trains:
         effort = replace(effort, protocol=replace(effort.protocol, kind=kind))
     if asked.rigorous or count is not None:
         effort = saved.exactly(saved.RIGOROUS_ROUNDS if count is None else count, effort.protocol)

@@ -145,7 +145,7 @@ TYPICAL_START_S, TYPICAL_STEP_S, TYPICAL_EPOCH_S = 15.0, 0.002, 0.01
 def typical_trial_s(case: Case) -> float:
     """Guess a trial's duration, without the turns of others, before any has been timed: as long as it may take."""
     workload = case.selected.workload
-    runs_epochs = case.protocol.kind == "published" and not workload.predicts_only
+    runs_epochs = case.protocol.agenda.in_full and not workload.predicts_only
     published_s = workload.epochs * (TYPICAL_EPOCH_S + TYPICAL_STEP_S * workload.steps) if runs_epochs else 0.0
     return TYPICAL_START_S + case.slices_ns / NS_PER_S + published_s
 

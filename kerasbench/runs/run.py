@@ -20,7 +20,7 @@ from kerasbench.host.lock import machine_lock
 from kerasbench.host.noise import MachineState, observe
 from kerasbench.names import VERSUS
 from kerasbench.plan import cases, catalog, configure, duration
-from kerasbench.plan.cases import Plan, Probes
+from kerasbench.plan.cases import Plan
 from kerasbench.plan.catalog import Selected
 from kerasbench.processes import block, questions, variables
 from kerasbench.processes.questions import Tick, together
@@ -139,7 +139,11 @@ def _measure(
     if interrupted is None:
         store = Store.create(folder, text.now())
     else:
-        earlier = _carry_over(interrupted, planned, inventory.probes, folder)
+        carried, superseded = resume.carry(interrupted.record, planned, inventory.probes)
+        if superseded:
+            keep_superseded(folder, dataclasses.replace(interrupted.record, trials=superseded))
+        resumed = [*interrupted.record.resumed, text.now()]
+        earlier = dataclasses.replace(interrupted.record, trials=carried, resumed=resumed)
         store = Store(interrupted.file.with_suffix(results_store.JOURNAL))
         if more_s is not None:
             effort = dataclasses.replace(planned.effort, budget_s=seconds(earlier.trials) + more_s)
@@ -160,25 +164,25 @@ def _measure(
 
 def with_environments(config: RunConfig, interpreters: Interpreters) -> RunConfig:
     """Fill in ``environments`` from interpreters with labels, unless they are set."""
-    found = interpreters.environments(config.backends or backends.names())
-    if config.environments or not any(environment.label for environment in found):
+    environments = interpreters.environments(config.backends or backends.names())
+    if config.environments or not any(environment.label for environment in environments):
         return config
-    return dataclasses.replace(config, environments=list(map(str, found)))
+    return dataclasses.replace(config, environments=list(map(str, environments)))
 
 
 def _require_present(config: RunConfig, interpreters: Interpreters) -> None:
-    """Raise at once where a scenario's name means nothing or an interpreter cannot be started; start no child."""
+    """Start no child."""
     catalog.require_known(config.scenarios, config.model_config, config.suite)
     interpreters.require(environments_of(config))
 
 
 def _config_of(interrupted: Interrupted, interpreters: Interpreters) -> RunConfig:
-    """Return the configuration of an interrupted run, if all of it still is as it was."""
     variables.require_same(interrupted.record.config.keep_env)
     config = configure.validated(interrupted.record.config)
-    for one in map(Environment.parse, config.environments):
-        if one.label and one not in interpreters.named:
-            raise UsageError(f"{interrupted.file} measured {one}: name its interpreter again, --python {one}=PATH")
+    for environment in map(Environment.parse, config.environments):
+        if environment.label and environment not in interpreters.named:
+            again = f"name its interpreter again, --python {environment}=PATH"
+            raise UsageError(f"{interrupted.file} measured {environment}: {again}")
     _require_present(config, interpreters)
     return config
 
@@ -204,15 +208,15 @@ def survey(config: RunConfig, here: Machine, interpreters: Interpreters, on_even
     _refuse_models(config, interpreters.of(environments[0]))
     with events.step(on_event, events.asking(list(map(str, environments)))):
         probes = probe_all(environments, interpreters, config.keep_env)
-    describer = next((one for one, report in probes.items() if isinstance(report, ProbeReport)), None)
-    python = interpreters.of(describer) if describer else sys.executable
-    backend = describer.backend if describer else None
+    describers = [environment for environment, report in probes.items() if isinstance(report, ProbeReport)]
+    python = interpreters.of(describers[0]) if describers else sys.executable
+    backend = describers[0].backend if describers else None
     selected = catalog.select(config.scenarios, python, backend, config.keep_env, config.model_config, config.suite)
     return Survey(here, state, probes, selected)
 
 
 def environments_of(config: RunConfig) -> list[Environment]:
-    """Return what a run measures in: the interpreters of backends, or those of them that have a label."""
+    """The interpreters of backends, or those of them that have a label."""
     return list(map(Environment.parse, config.environments or config.backends or backends.names()))
 
 
@@ -245,7 +249,7 @@ def plan(config: RunConfig, inventory: Survey, interpreters: Interpreters, on_ev
     Raises:
         KerasbenchError: nothing of it can be measured here.
     """
-    if config.effort.protocol.kind == "sweep":
+    if config.effort.protocol.agenda.sized:
         configure.require_sweepable(inventory.selected, config.options)
     planned = cases.make(config, inventory.selected, inventory.probes, inventory.here, interpreters.named)
     if config.data == "real":
@@ -258,7 +262,6 @@ def plan(config: RunConfig, inventory: Survey, interpreters: Interpreters, on_ev
 
 
 def _without_real_rows(planned: Plan) -> list[str]:
-    """Say of which workloads there are no other rows than those that they always have."""
     names = dict.fromkeys(case.selected.label for case in planned.cases if not case.selected.workload.has_real_data)
     return [f"--data real changes nothing for {', '.join(names)}: their data are always the same"] if names else []
 
@@ -291,15 +294,6 @@ def count_all(planned: Plan, interpreters: Interpreters) -> list[Counted]:
         if not isinstance(answer, Failure):
             counted.append(Counted(entry.name, workload, answer))
     return counted
-
-
-def _carry_over(interrupted: Interrupted, planned: Plan, probes: Probes, folder: Path) -> Run:
-    """Return the interrupted run with those of its trials that still count; keep the others in a file of their own."""
-    record = interrupted.record
-    carried, superseded = resume.carry(record, planned, probes)
-    if superseded:
-        keep_superseded(folder, dataclasses.replace(record, trials=superseded))
-    return dataclasses.replace(record, trials=carried, resumed=[*record.resumed, text.now()])
 
 
 def keep_superseded(folder: Path, left: Run) -> None:

@@ -9,7 +9,7 @@ from kerasbench.analysis.breakdown import Help, StepBreakdown, share
 from kerasbench.analysis.estimates import mean_interval
 from kerasbench.analysis.findings import Findings
 from kerasbench.protocol.columns import Column, Device, Options
-from kerasbench.protocol.measurement import Measurement, Slice, Slices
+from kerasbench.protocol.measurement import Measurement, Samples, Slice
 from kerasbench.report.explanation import sentences
 from kerasbench.results.merge import merge
 from kerasbench.results.run import Counted, Trial
@@ -47,9 +47,9 @@ def test_an_epoch_without_a_full_step_is_not_taken_apart() -> None:
     assert Findings.of(made.record(made.trial(1, found=short))).breakdowns == []
 
 
-def turns(*times_ms: tuple[float, ...]) -> Slices:
+def turns(*times_ms: tuple[float, ...]) -> Samples:
     """A way's slices: those of each turn."""
-    return Slices.of(Slice(10, int(10 * ms * made.MS), cycle, 0) for cycle, turn in enumerate(times_ms) for ms in turn)
+    return Samples.of(Slice(10, int(10 * ms * made.MS), cycle, 0) for cycle, turn in enumerate(times_ms) for ms in turn)
 
 
 def test_a_share_is_of_the_same_turn_so_that_drift_does_not_touch_it() -> None:
@@ -58,7 +58,7 @@ def test_a_share_is_of_the_same_turn_so_that_drift_does_not_touch_it() -> None:
     # Each turn has its own share; the one in the middle stands for them.
     assert share(turns((1, 3), (3, 3), (4, 4)), turns((4, 4), (4, 4), (4, 4))) == pytest.approx(0.75)
     # Slices that no turn is known of are one turn.
-    assert share(Slices([10] * 3, [10, 20, 90]), Slices([10] * 3, [40, 10, 90])) == pytest.approx(0.5)
+    assert share(Samples([10] * 3, [10, 20, 90]), Samples([10] * 3, [40, 10, 90])) == pytest.approx(0.5)
 
 
 def test_parts_of_a_machine_that_drifts_have_the_interval_of_their_shares() -> None:

@@ -8,7 +8,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import concerns
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column, Options
-from kerasbench.protocol.measurement import Measurement, Parity, Slices
+from kerasbench.protocol.measurement import Measurement, Parity, Samples
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.results.run import Trial
 from tests import made
@@ -55,7 +55,7 @@ def test_a_difference_of_several_days_is_above_zero_where_days_say_so() -> None:
 
 def test_short_epochs_that_others_disturbed_are_lent_as_such() -> None:
     first = made.measurement(2.0, overhead_ms=10)
-    epochs = Slices.of(dataclasses.replace(one, disturbed=True) for one in made.trained(first).epochs)
+    epochs = Samples.of(dataclasses.replace(one, disturbed=True) for one in made.trained(first).epochs)
     disturbed = made.changed(first, training={"epochs": epochs})
     case = summarize_case([made.in_block(1, disturbed), made.in_block(2, made.partial(first))])
     lent = [made.trained(measurement).epochs for _, measurement in case.trials]

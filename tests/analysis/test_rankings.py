@@ -15,7 +15,7 @@ from kerasbench.analysis.ratios import in_row, ratio_of
 from kerasbench.analysis.summary import Summary, concerns, summarize
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column, Device, Options
-from kerasbench.protocol.measurement import Compiler, Slice, Slices
+from kerasbench.protocol.measurement import Compiler, Samples, Slice
 from kerasbench.results.run import Run, Trial
 from tests import made
 from tests.made import known
@@ -112,7 +112,7 @@ def test_where_each_column_is_slower_than_another_none_is_the_fastest_and_none_l
 
 def waiting(block: int, backend: str, slices_ms: Sequence[float], busy: Sequence[float]) -> Trial:
     """A trial of a full-batch workload by its epochs, and by how many processors were busy in each."""
-    slices = Slices.of(
+    slices = Samples.of(
         Slice(1, int(ms * made.MS), cycle, 0, int(ms * made.MS * cores))
         for cycle, (ms, cores) in enumerate(zip(slices_ms, busy, strict=True))
     )

@@ -7,7 +7,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import concerns, summarize
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import DEFAULT, Column, Options
-from kerasbench.protocol.measurement import Measurement, Parity, Slice, Slices
+from kerasbench.protocol.measurement import Measurement, Parity, Samples, Slice
 from kerasbench.protocol.messages import Code
 from kerasbench.results.run import Run
 from tests import made
@@ -175,7 +175,7 @@ def test_a_row_that_left_something_out_for_slow_steps_says_what() -> None:
 def test_what_makes_plain_scripts_slower_or_this_one_is_a_warning(
     vanishing: float | None, pages: int, said: list[tuple[WarningKind, str]]
 ) -> None:
-    slices = Slices.of([Slice(50, 100_000_000, page_faults=pages)] * 10)
+    slices = Samples.of([Slice(50, 100_000_000, page_faults=pages)] * 10)
     found = made.measurement()
     training = dataclasses.replace(made.trained(found), slices=slices)
     resolved = dataclasses.replace(found.resolved, subnormals="flushed")
@@ -203,13 +203,13 @@ def test_other_versions_of_keras_are_warned_of_but_not_between_labels() -> None:
 def measured(step_ms: float, slower: float, hit: Sequence[int], cycles: int = 12) -> Measurement:
     """Slices of one column, of which some are disturbed: others take a core there, and it so much longer."""
     ns = int(50 * step_ms * made.MS)
-    slices = Slices.of(
+    slices = Samples.of(
         Slice(50, int(ns * slower), cycle, 0, ns, int(ns * slower), 0, None, disturbed=True)
         if cycle in hit
         else Slice(50, ns, cycle, 0, ns, 0, 0)
         for cycle in range(cycles)
     )
-    epochs = Slices.of(Slice(1, int(2 * step_ms * made.MS), cycle, 0) for cycle in range(cycles))
+    epochs = Samples.of(Slice(1, int(2 * step_ms * made.MS), cycle, 0) for cycle in range(cycles))
     return made.changed(made.measurement(step_ms), training={"slices": slices, "epochs": epochs})
 
 

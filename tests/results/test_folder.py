@@ -84,8 +84,8 @@ def test_a_row_is_of_the_run_that_measured_it_best(runs: list[Run], steps_ms: di
 
 
 def test_a_row_tells_the_run_that_it_comes_from() -> None:
-    protocols = {label: row.origin.protocol for label, row in rows(run(1.0), PUBLISHED).items()}
-    assert protocols == {"dense": "steady", "conv": "published"}
+    found = rows(run(1.0), PUBLISHED)
+    assert {label: row.origin.agenda.name for label, row in found.items()} == {"dense": "steady", "conv": "published"}
 
 
 def test_what_was_counted_of_a_workload_is_kept_with_its_row() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from kerasbench.analysis.findings import Findings
 from kerasbench.errors import ResultsError
-from kerasbench.protocol.measurement import Measurement, Slice, Slices
+from kerasbench.protocol.measurement import Measurement, Samples, Slice
 from kerasbench.report import page
 from kerasbench.results.run import MAX_COLUMNS, MAX_ROUNDS, Trial
 from kerasbench.results.store import MAX_FILE_BYTES, Store, as_json, clear_leftovers, load, result_files
@@ -314,7 +314,7 @@ def test_json_moves_no_cursor_and_holds_the_same() -> None:
     assert json.loads(shown)[0]["trials"][0]["failure"]["cause"] == text
 
 
-BUILDS = Slices.of([Slice(3, 30, done=3, rss_bytes=1 << 20)])
+BUILDS = Samples.of([Slice(3, 30, done=3, rss_bytes=1 << 20)])
 
 
 @pytest.mark.parametrize(

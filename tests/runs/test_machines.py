@@ -30,6 +30,7 @@ from kerasbench.results.run import INTERRUPTED, Carried, Trial
 from kerasbench.results.store import load
 from kerasbench.runs import cluster, machines, share
 from kerasbench.runs.share import Hello, Line
+from kerasbench.runs.ssh import over_ssh
 from kerasbench.settings import Settings
 from tests import made, stand_in
 from tests.stand_in import Command
@@ -371,12 +372,12 @@ def test_bad_settings_are_refused_before_any_machine_is_asked(
 
 def test_a_host_is_no_option_of_ssh() -> None:
     with pytest.raises(UsageError, match="--hosts takes names as ssh does"):
-        machines.over_ssh("-oProxyCommand=touch /tmp/x", "")
+        over_ssh("-oProxyCommand=touch /tmp/x", "")
 
 
 def test_a_path_there_is_one_word_and_a_home_folder_is_the_one_there() -> None:
     def said(python: str) -> str:
-        return machines.over_ssh("box", python)._command[-1]
+        return over_ssh("box", python)._command[-1]
 
     assert said("~/my kb; ls/python") == "exec ~/'my kb; ls/python' -m kerasbench share"
     assert said("/my kb; ls/python") == "exec '/my kb; ls/python' -m kerasbench share"
@@ -385,8 +386,8 @@ def test_a_path_there_is_one_word_and_a_home_folder_is_the_one_there() -> None:
 
 def test_a_home_folder_here_is_made_out_without_a_shell(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/me")
-    assert machines.over_ssh("here", "~/kb/python")._command[0] == "/home/me/kb/python"
-    assert machines.over_ssh("here", "")._command[0] == sys.executable
+    assert over_ssh("here", "~/kb/python")._command[0] == "/home/me/kb/python"
+    assert over_ssh("here", "")._command[0] == sys.executable
 
 
 def test_interpreters_are_of_one_machine_or_of_all() -> None:
