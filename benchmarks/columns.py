@@ -26,7 +26,7 @@ from kerasbench.protocol.measurement import Measurement, Slice
 from kerasbench.protocol.requests import Protocol
 from kerasbench.results.run import RunConfig, Trial
 from kerasbench.runs import sizes, turns
-from kerasbench.runs.rounds import trial_record, trial_request
+from kerasbench.runs.records import trial_record, trial_request
 
 LIMITS = Limits(300.0, "this benchmark's limit of 300 s")
 STEPS = Protocol(kind="sweep")  # steps alone, for as long as a whole block's slices may take

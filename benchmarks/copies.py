@@ -45,7 +45,7 @@ def compared(one: Measured, other: Measured) -> LogEstimate:
 
 
 def say(selected: Selected, backend: str, blocks: int, ratios: list[LogEstimate]) -> None:
-    called = [judge(one) in (Verdict.FASTER, Verdict.SLOWER) for one in ratios]
+    called = [judge([ratio])[0].verdict in (Verdict.FASTER, Verdict.SLOWER) for ratio in ratios]
     widths = sorted(one.half_width or 0.0 for one in ratios)
     outside = sum(not (one.low or 0.0) <= 1 <= (one.high or 0.0) for one in ratios)
     values = [one.value for one in ratios]

@@ -11,7 +11,7 @@ from pathlib import Path
 from kerasbench.analysis.series import swept
 from kerasbench.analysis.summary import summarize
 from kerasbench.environments.interpreters import Interpreters
-from kerasbench.plan import request
+from kerasbench.plan import configure
 from kerasbench.report.progress import ConsoleProgress, to_stderr
 from kerasbench.results.run import SWEEP, RunConfig, exactly
 from kerasbench.runs import run
@@ -23,7 +23,7 @@ BATCHES = [1, 4, 16, 64, 256]
 
 
 def main(folder: Path) -> None:
-    options = request.crossed(request.options_of(Settings()), BATCHES, [])
+    options = configure.crossed(configure.options_of(Settings()), BATCHES, [])
     asked = RunConfig([str(FILE)], devices=["cpu"], options=options, effort=exactly(1, SWEEP))
     with run.measured(asked, folder, Interpreters(), ConsoleProgress(to_stderr())) as ended:
         (found,) = swept(summarize(ended.record))

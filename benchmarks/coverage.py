@@ -16,11 +16,11 @@ import random
 import statistics
 from collections.abc import Sequence
 
-from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, Verdict, estimate, judge, judge_all
+from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, Verdict, estimate, judge
 from kerasbench.analysis.families import ASSUMED, TYPICAL_SCATTER, Family
 from kerasbench.analysis.ratios import by_slices, over_blocks
 from kerasbench.plan.duration import RunScatter, minimum_detectable_effect
-from kerasbench.protocol.measurement import Slice, Slices
+from kerasbench.protocol.measurement import Samples, Slice
 
 RUNS = 4_000
 TABLES = 1_000
@@ -32,11 +32,11 @@ BETWEEN_BLOCKS = (0.02, 0.05, 0.10, 0.15)  # of a ratio, as a standard deviation
 DIFFERENT = (Verdict.FASTER, Verdict.SLOWER)
 
 
-def trial(rng: random.Random, scatter: float, factor: float = 1.0) -> Slices:
+def trial(rng: random.Random, scatter: float, factor: float = 1.0) -> Samples:
     """Return a trial's slices: its process' own level, and noise within."""
     level_ns = SLICE_NS * factor * math.exp(rng.gauss(0, scatter))
     times_ns = (int(level_ns * math.exp(rng.gauss(0, SLICE_SPREAD))) for _ in range(SLICES))
-    return Slices.of(Slice(1, ns, cycle, 0, 0) for cycle, ns in enumerate(times_ns))
+    return Samples.of(Slice(1, ns, cycle, 0, 0) for cycle, ns in enumerate(times_ns))
 
 
 def time_ms(rng: random.Random, rounds: int, scatter: float) -> LogEstimate:
@@ -69,14 +69,14 @@ def held(found: Sequence[LogEstimate]) -> float:
 
 
 def called(found: Sequence[LogEstimate]) -> float:
-    return statistics.fmean(judge(one) in DIFFERENT for one in found)
+    return statistics.fmean(judge([one])[0].verdict in DIFFERENT for one in found)
 
 
 def false_tables(rng: random.Random, blocks: int, scatter: float) -> tuple[float, float]:
     """Return the share of tables with a false verdict, judged together and one by one; all ratios are at the edge."""
     tables = [[ratio(rng, blocks, scatter, 1 + MINIMAL_EFFECT) for _ in range(COMPARISONS)] for _ in range(TABLES)]
-    together = statistics.fmean(any(one.verdict in DIFFERENT for one in judge_all(table)) for table in tables)
-    return together, statistics.fmean(any(judge(one) in DIFFERENT for one in table) for table in tables)
+    together = statistics.fmean(any(one.verdict in DIFFERENT for one in judge(table)) for table in tables)
+    return together, statistics.fmean(any(judge([one])[0].verdict in DIFFERENT for one in table) for table in tables)
 
 
 def main(scatters: Sequence[float] = (0.01, 0.03, 0.10)) -> None:

@@ -15,14 +15,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kerasbench.analysis import series
-from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, estimate
+from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, estimate, judge
 from kerasbench.analysis.ratios import by_rounds
-from kerasbench.analysis.series import Crossing, Ratios, SeriesPair, fit
-from kerasbench.plan.request import parse_batches, sizes_between
+from kerasbench.analysis.series import Crossing, Ratios, fit
+from kerasbench.plan import parse
+from kerasbench.plan.configure import sizes_between
 from kerasbench.protocol.columns import Column
 
 RUNS = 1_000
-SIZES = parse_batches(["1..4096"])
+SIZES = parse.batches(["1..4096"])
 DRIFT = 0.25  # the machine is so much slower in the last round
 A = (1.0, 0.004)  # overhead and cost per sample, in ms: dear to start, cheap to feed
 B_OVERHEAD = 0.2
@@ -65,8 +66,8 @@ def duel(
 
 
 def crossings(ratios: Ratios) -> list[Crossing]:
-    (found,) = series.duels([SeriesPair(*COLUMNS, ratios)], MINIMAL_EFFECT)
-    return found.crossings
+    judgements = judge([ratio for _, ratio in ratios], MINIMAL_EFFECT)
+    return series.crossings(*COLUMNS, ratios, [series.sign(ratio, verdict) for ratio, verdict in judgements if ratio])
 
 
 def holds(found: Crossing, planted: float) -> bool:

@@ -36,12 +36,13 @@ from kerasbench import backends
 from kerasbench.analysis.summary import summarize
 from kerasbench.environments.interpreters import find
 from kerasbench.events import CycleEnded, Event, TrialEnded
-from kerasbench.plan.request import request
+from kerasbench.names import RUN
+from kerasbench.plan.configure import config_of
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.results.run import Run
 from kerasbench.runs import cluster
 from kerasbench.runs.run import measured
-from kerasbench.settings import RUN, Settings
+from kerasbench.settings import Settings
 
 READY_S = 60.0
 SILENT = "#!/bin/sh\nexec sleep 100000\n"
@@ -121,7 +122,7 @@ def measure(scenario: str, cycles: int, folder: Path, processes: list[psutil.Pro
         elif isinstance(event, TrialEnded):
             print(event.case.label, flush=True)
 
-    config = request(RUN, Settings(scenarios=[scenario], backends=["jax", "torch"], rounds=1))
+    config = config_of(RUN, Settings(scenarios=[scenario], backends=["jax", "torch"], rounds=1))
     steps = dataclasses.replace(
         config.effort.protocol, min_cycles=cycles, slices_max_ns=cycles * 10**9, epochs=False, predicts=False
     )

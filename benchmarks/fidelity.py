@@ -20,7 +20,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -34,7 +34,7 @@ from kerasbench.backends import Backend
 from kerasbench.host.lock import machine_lock
 from kerasbench.plan import catalog
 from kerasbench.protocol.columns import DEFAULT
-from kerasbench.protocol.measurement import Slice
+from kerasbench.protocol.measurement import Samples, Slice
 from kerasbench.protocol.requests import Protocol, TrialRequest, counts_epochs
 from kerasbench.scenario import Scenario, load
 from kerasbench.worker import model as models
@@ -140,7 +140,7 @@ def steps_of(subject: Subject, feed: Any, callbacks: list[Any], protocol: Protoc
     return train.measure_steps(subject.model, feed, callbacks, pace(subject, protocol), granted(SLICES))
 
 
-def short_epochs(subject: Subject, feed: Any, callbacks: list[Any], protocol: Protocol) -> list[Slice]:
+def short_epochs(subject: Subject, feed: Any, callbacks: list[Any], protocol: Protocol) -> Samples:
     """Measure slices of short epochs as a trial by itself does."""
     from kerasbench.worker import train
 
@@ -192,7 +192,7 @@ def real_ns(model: Any, feed: Any, callbacks: list[Any]) -> float:
     return statistics.fmean(spans.epochs_ns[1:])
 
 
-def median_step_ns(slices: list[Slice]) -> float:
+def median_step_ns(slices: Iterable[Slice]) -> float:
     return statistics.median(slice_.unit_ns for slice_ in slices)
 
 

@@ -109,11 +109,12 @@ def answers(folder: Path) -> Iterator[Answer]:
         for ranking in summarize(load(data)).rankings:
             if ranking.fastest is None:
                 continue
-            ratios = {
-                (ranking.fastest, one.rival): (math.log(one.ratio.low), one.ratio.log_centre, math.log(one.ratio.high))
-                for one in ranking.comparisons
-                if one.ratio.low and one.ratio.high
-            }
+            ratios = {}
+            for contrast in ranking.others:
+                ratio = contrast.ratio.inverse
+                if ratio.low and ratio.high:
+                    place = (ranking.fastest, contrast.over.column)
+                    ratios[place] = (math.log(ratio.low), ratio.log_centre, math.log(ratio.high))
             yield Answer("_".join(scenario), kind, float(at), ranking.disturbed, ranking.first is not None, ratios)
 
 

@@ -31,7 +31,7 @@ from kerasbench.analysis.cases import Measured, Row
 from kerasbench.analysis.families import Family
 from kerasbench.analysis.ratios import assumed_scatter, by_slices, family_of, ratio_of, spread
 from kerasbench.analysis.summary import summarize
-from kerasbench.protocol.measurement import Slices
+from kerasbench.protocol.measurement import Samples
 from kerasbench.results.store import load
 
 METRICS = ("train_step_ms", "steady_step_ms", "predict_p50_ms", "predict_batch_p50_ms", "predict_samples_per_s")
@@ -147,8 +147,8 @@ def differences(a: Measured, b: Measured, halved: Callable[[int, int], bool]) ->
                 yield (one.log - two.log) / math.hypot(one.error, two.error)
 
 
-def half(side: Slices, count: int, halved: Callable[[int, int], bool], which: bool) -> Slices:
-    return Slices.of(one for one in side if one.cycle is not None and halved(one.cycle, count) == which)
+def half(side: Samples, count: int, halved: Callable[[int, int], bool], which: bool) -> Samples:
+    return Samples.of(one for one in side if one.cycle is not None and halved(one.cycle, count) == which)
 
 
 def in_time(cycle: int, count: int) -> bool:

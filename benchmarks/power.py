@@ -41,7 +41,9 @@ def say(backend: str, pair: str, ratios: list[float]) -> None:
     rng, whole = random.Random(0), estimate(ratios)
     assert whole.half_width is not None
     called = {
-        count: statistics.fmean(judge(estimate(rng.choices(ratios, k=count))) is Verdict.SLOWER for _ in range(DRAWS))
+        count: statistics.fmean(
+            judge([estimate(rng.choices(ratios, k=count))])[0].verdict is Verdict.SLOWER for _ in range(DRAWS)
+        )
         for count in (3, 6, 12)
     }
     scatter = statistics.stdev(map(math.log, ratios))

@@ -12,7 +12,8 @@ import sys
 import numpy as np
 
 from kerasbench.host.load import TICK_NS, LoadLimit, judged
-from kerasbench.protocol.measurement import TRAIN, Slice
+from kerasbench.protocol.measurement import Slice
+from kerasbench.protocol.stages import TRAIN
 
 SEED, BLOCKS, CYCLES, COLUMNS = 20261126, 500, 40, 3
 PROCESSORS, SLICES_NS = (4, 8, 16, 32, 64, 128), (100_000_000, 50_000_000)

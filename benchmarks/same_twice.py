@@ -62,7 +62,7 @@ def say(backend: str, a: Measured, b: Measured, sequential: list[float]) -> None
         flush=True,
     )
     thirds = [ratio_of(few(a, start), few(b, start), STEADY, ()) for start in range(0, len(a.trials) - 2, 3)]
-    called = [judge(one) in (Verdict.FASTER, Verdict.SLOWER) for one in thirds]
+    called = [judge([ratio])[0].verdict in (Verdict.FASTER, Verdict.SLOWER) for ratio in thirds]
     print(f"  {'':<10} of {len(called)} comparisons of three blocks {sum(called)} called different", flush=True)
 
 

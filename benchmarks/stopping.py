@@ -38,7 +38,7 @@ def main() -> None:
             assert found.low is not None and found.high is not None
             counts.append(len(ratios))
             hits += found.low <= 1.0 <= found.high
-            called += judge(found) in (Verdict.FASTER, Verdict.SLOWER)
+            called += judge([found])[0].verdict in (Verdict.FASTER, Verdict.SLOWER)
         print(
             f"blocks scatter by {scatter:.1%}: {statistics.fmean(counts):.1f} blocks, coverage {hits / RUNS:.1%}, "
             f"equal columns called different {called / RUNS:.2%}",

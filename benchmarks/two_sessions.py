@@ -41,9 +41,8 @@ def main() -> int:
     print("| row | column | one | other | other / one | agree | jointly |")
     print("|---|---|---|---|---|---|---|")
     for row, ranking in one.ranked:
-        for compared in ranking.comparisons:
-            assert ranking.fastest is not None
-            pair = (compared.rival, ranking.fastest, row.headline)
+        for compared in ranking.others:
+            pair = (compared.over.column, compared.under.column, row.headline)
             first = in_row(row, *pair)
             second = in_row(rows[row.label], *pair) if row.label in rows else None
             if first is None or second is None or first.half_width is None or second.half_width is None:
@@ -53,7 +52,8 @@ def main() -> int:
             agree, jointly = agree + agrees, jointly + agrees_jointly
             words = ["yes" if fits else "no" for fits in (agrees, agrees_jointly)]
             apart_by = f"{second.value / first.value:.2f}"
-            print(f"| {' | '.join([row.label, compared.rival.label, times(first), times(second), apart_by, *words])} |")
+            cells = [row.label, compared.over.column.label, times(first), times(second), apart_by, *words]
+            print(f"| {' | '.join(cells)} |")
     print(f"\n{agree} of {len(found)} agree, {jointly} jointly.")
     for between in BETWEEN:
         fit = sum(agreement(*(replace(one, between_sittings=between) for one in pair))[0] for pair in found)

@@ -21,13 +21,13 @@ from kerasbench.report.words import seconds, times
 SCENARIOS = ("mnist_dense", "cifar10_cnn", "iris_mlp", "resnet50/small")
 ROUNDS = 3  # of all candidates
 
-Look = Callable[..., "race.Look[Any] | None"]
+Look = Callable[..., "race.Seen[Any] | None"]
 
 
 def nobody_leaves(look: Look) -> Look:
     """Return what looks at a race in which all candidates stay to the end."""
 
-    def keep(left: Iterable[Any], *rest: Any) -> "race.Look[Any] | None":
+    def keep(left: Iterable[Any], *rest: Any) -> "race.Seen[Any] | None":
         found = look(left, *rest)
         return found and dataclasses.replace(found, slower=[], is_over=False)
 

@@ -7,8 +7,6 @@ it is used, of the standard library alone but for what measures (``run``, ``fast
 
 TYPE_CHECKING = False  # typing's: `python -m` would look for a typing.py in the current folder
 if TYPE_CHECKING:
-    from typing import Any
-
     from kerasbench import datasets
     from kerasbench.api import bisect, compare, explain, fastest, history, load, run, soak, sweep, versus
     from kerasbench.scenario import Scenario, ScenarioError, Workload
@@ -33,20 +31,22 @@ __all__ = [
 __version__ = "0.2.0"
 
 
-def __getattr__(name: str) -> "Any":
-    if name == "datasets":
-        import kerasbench.datasets
+if not TYPE_CHECKING:  # which knows all that there is
 
-        return kerasbench.datasets
-    if name in ("Workload", "Scenario", "ScenarioError"):
-        from kerasbench import scenario
+    def __getattr__(name):
+        if name == "datasets":
+            import kerasbench.datasets
 
-        return getattr(scenario, name)
-    if name in ("bisect", "compare", "explain", "fastest", "history", "load", "run", "soak", "sweep", "versus"):
-        from kerasbench.errors import require_supported
+            return kerasbench.datasets
+        if name in ("Workload", "Scenario", "ScenarioError"):
+            from kerasbench import scenario
 
-        require_supported()
-        from kerasbench import api
+            return getattr(scenario, name)
+        if name in __all__:
+            from kerasbench.errors import require_supported
 
-        return getattr(api, name)
-    raise AttributeError(f"module 'kerasbench' has no attribute {name!r}")
+            require_supported()
+            from kerasbench import api
+
+            return getattr(api, name)
+        raise AttributeError(f"module 'kerasbench' has no attribute {name!r}")

@@ -1,12 +1,14 @@
 """What happens during a run, as one stream of values: progress draws them, tests compare them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from kerasbench.analysis.cases import Measured
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import History
 from kerasbench.processes.block import BlockEvent, CycleEnded, PhaseEnded, PhaseStarted, Tick, TrialStarted
+from kerasbench.protocol.columns import CaseKey
 from kerasbench.results.run import Run, Trial
 
 __all__ = ["CycleEnded", "PhaseEnded", "PhaseStarted", "Tick", "TrialStarted"]  # of a block, and told on
@@ -70,6 +72,7 @@ class RowEnded:
 @dataclass(frozen=True)
 class RoundEnded:
     record: Run
+    measured: Mapping[CaseKey, Measured] = field(default_factory=dict, compare=False)  # what cases amount to so far
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The options of a run, each declared here once: for the command line, for Python, and for their documentation.
 
-``cli/options.py`` makes options of a shell of them, ``api.py`` signatures, and ``plan/request.py`` what is to be
-measured. Standard library alone: ``--help`` loads nothing else.
+``cli/options.py`` makes options of a shell of them, ``docs/tools/keywords.py`` the types of Python's keywords, and
+``plan/configure.py`` what is to be measured.
 """
 
 import dataclasses
@@ -13,23 +13,26 @@ from pathlib import Path
 from typing import Any, get_args
 
 from kerasbench.errors import UsageError
-
-RUN, SWEEP, EXPLAIN, VERSUS, FASTEST, SOAK = "run", "sweep", "explain", "versus", "fastest", "soak"
-TABLES = (RUN, SWEEP, EXPLAIN, VERSUS)  # what is asked for is measured to the end
-ALL = (*TABLES, FASTEST, SOAK)
-
-# What options are for, in the order of --help. What only an expert needs comes last.
-WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, MACHINES, FILES, EXPERTS = GROUPS = (
-    "What to measure",
-    "A saved model, or one of keras.applications",
-    "How long",
-    "What to show",
-    "Configurations (every combination is measured)",
-    "Environments",
-    "Other machines (docs/set-up-machines.md)",
-    "Files",
-    "For experts",
+from kerasbench.names import (
+    BACKENDS,
+    BISECT,
+    CHOICE,
+    CREATE,
+    DOCTOR,
+    EXPLAIN,
+    FASTEST,
+    GROUPS,
+    MEASURING,
+    ON_OTHERS,
+    RUN,
+    SOAK,
+    SUITES,
+    SWEEP,
+    TABLES,
+    VERSUS,
 )
+
+WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, MACHINES, FILES, EXPERTS = GROUPS
 PURPOSES = ("train", "predict", "predict-one")
 BUILD, BUILD_CLEARED = "build", "build-cleared"
 SOAKED = ("train", "predict", BUILD, BUILD_CLEARED)
@@ -37,290 +40,141 @@ STEPS_PER_EXECUTION = "steps-per-execution"
 DEFAULT_TRIES = ("backend", "device", "jit", "threads", "malloc", STEPS_PER_EXECUTION)  # they change no result
 BATCH_SIZE = "batch-size"
 TRIES = (*DEFAULT_TRIES, "dtype", BATCH_SIZE)
-OF_MACHINES = ("hosts", "cluster", "insecure")  # options of a command that measures on others, too
-CHOICE = "Name, pattern, scenario file (.py), saved model (.keras), or keras.applications.NAME."
-BACKENDS, SUITES = "backends", "suites"  # names that a shell is offered, looked up when it asks
 
 
 @dataclass(frozen=True)
 class OptionSpec:
     """How an option is written and described. Its name in Python, its type and its default are those of its field."""
 
-    flag: str
+    usage: str  # the flag, and what its value is called
     group: str
     help: str
-    metavar: str = ""
-    commands: tuple[str, ...] = ALL  # that take it
+    commands: tuple[str, ...] = MEASURING  # that take it
     offers: str | tuple[str, ...] = ()  # values that a shell completes, or where to look them up
 
+    @property
+    def flag(self) -> str:
+        return self.usage.partition(" ")[0]
 
-def _many(flag: str, group: str, text: str, metavar: str, **more: Any) -> Any:
-    return field(default_factory=list, metadata={"option": OptionSpec(flag, group, text, metavar, **more)})
+    @property
+    def metavar(self) -> str:
+        return self.usage.partition(" ")[2]
 
 
-def _one(default: object, flag: str, group: str, text: str, metavar: str = "", **more: Any) -> Any:
-    return field(default=default, metadata={"option": OptionSpec(flag, group, text, metavar, **more)})
+def _many(usage: str, group: str, text: str, *more: Any, **named: Any) -> Any:
+    return field(default_factory=list, metadata={"option": OptionSpec(usage, group, text, *more, **named)})
+
+
+def _value(default: object, usage: str, group: str, text: str, *more: Any, **named: Any) -> Any:
+    return field(default=default, metadata={"option": OptionSpec(usage, group, text, *more, **named)})
 
 
 @dataclass(frozen=True)
 class Settings:
     """Options of a run before validation. A time and a size may be a number or a word."""
 
-    scenarios: list[str] = _many(
-        "--scenario", WHAT, f"{CHOICE} Default: the whole suite.", "PATTERN|FILE", commands=(RUN, VERSUS)
-    )
-    suite: str = _one(
-        "",
-        "--suite",
-        WHAT,
-        "All scenarios of a suite: published (default), tiny or modern.",
-        "NAME",
-        commands=(RUN,),
-        offers=SUITES,
-    )
-    batch_sizes: list[str] = _many(
-        "--batch-size", WHAT, "1..4096 (doubled each time; default) or 1,8,64.", "A..B|LIST", commands=(SWEEP,)
-    )
-    widths: list[str] = _many(
-        "--width", WHAT, "Factors for the width of hidden layers: 0.5,1,2,4. Default: 1.", "LIST", commands=(SWEEP,)
-    )
-    backends: list[str] = _many(
-        "--backend",
-        WHAT,
+    # A table: the first line of an option has what it is, the others what --help says, and who takes it.
+    # fmt: off
+    scenarios: list[str] = _many("--scenario PATTERN|FILE", WHAT,
+        f"{CHOICE} Default: the whole suite.", (RUN, VERSUS, BISECT))
+    suite: str = _value("", "--suite NAME", WHAT,
+        "All scenarios of a suite: published (default), tiny or modern.", (RUN,), SUITES)
+    batch_sizes: list[str] = _many("--batch-size A..B|LIST", WHAT,
+        "1..4096 (doubled each time; default) or 1,8,64.", (SWEEP,))
+    widths: list[str] = _many("--width LIST", WHAT,
+        "Factors for the width of hidden layers: 0.5,1,2,4. Default: 1.", (SWEEP,))
+    backends: list[str] = _many("--backend NAME", WHAT,
         "tensorflow, torch or jax. Default: all that are installed (doctor, env create: all three).",
-        "NAME",
-        offers=BACKENDS,
-    )
-    devices: list[str] = _many(
-        "--device",
-        WHAT,
-        "cpu, gpu or gpu:1. Default: the CPU and one GPU of each model that a backend finds.",
-        "NAME",
-        offers=("cpu", "gpu"),
-    )
-    data: str = _one(
-        "synthetic",
-        "--data",
-        WHAT,
-        "synthetic (no download; default) or real (from keras.datasets).",
-        "KIND",
-        offers=("synthetic", "real"),
-    )
-    protocol: str = _one(
-        "steady",
-        "--protocol",
-        WHAT,
+        (*MEASURING, DOCTOR, CREATE), BACKENDS)
+    devices: list[str] = _many("--device NAME", WHAT,
+        "cpu, gpu or gpu:1. Default: the CPU and one GPU of each model that a backend finds.", offers=("cpu", "gpu"))
+    data: str = _value("synthetic", "--data KIND", WHAT,
+        "synthetic (no download; default) or real (from keras.datasets).", offers=("synthetic", "real"))
+    protocol: str = _value("steady", "--protocol KIND", WHAT,
         "steady (default): seconds per trial. published: every published epoch, one round. calls: no training, but "
         "model(x) eager and compiled, predict_on_batch, predict, and tokens that language models generate.",
-        "KIND",
-        commands=(RUN,),
-        offers=("steady", "published", "calls"),
-    )
-    native: bool = _one(
-        False,
-        "--native",
-        WHAT,
-        "Also measure the native baseline, in plain TensorFlow, PyTorch or JAX: what does Keras cost?",
-        commands=(RUN,),
-    )
-    warm_cache: bool = _one(
-        False,
-        "--warm-cache",
-        WHAT,
-        "Also measure with a warm compilation cache: how much earlier does the first step end?",
-        commands=(RUN,),
-    )
-    purpose: str = _one(
-        "train",
-        "--for",
-        WHAT,
+        (RUN,), ("steady", "published", "calls"))
+    native: bool = _value(False, "--native", WHAT,
+        "Also measure the native baseline, in plain TensorFlow, PyTorch or JAX: what does Keras cost?", (RUN,))
+    warm_cache: bool = _value(False, "--warm-cache", WHAT,
+        "Also measure with a warm compilation cache: how much earlier does the first step end?", (RUN,))
+    purpose: str = _value("train", "--for PURPOSE", WHAT,
         "train (default) or predict (a batch). `fastest` also takes predict-one (one sample). `soak` also takes build "
         "(build it again and again) and build-cleared (the same, with clear_session() each time).",
-        "PURPOSE",
-        commands=(FASTEST, SOAK),
-        offers=tuple(dict.fromkeys((*PURPOSES, *SOAKED))),
-    )
-    tries: list[str] = _many(
-        "--try",
-        WHAT,
+        (FASTEST, SOAK), tuple(dict.fromkeys((*PURPOSES, *SOAKED))))
+    tries: list[str] = _many("--try SETTING", WHAT,
         "Settings to try: backend, device, jit, threads, malloc, steps-per-execution (default: these), dtype, "
-        "batch-size.",
-        "SETTING",
-        commands=(FASTEST,),
-        offers=TRIES,
-    )
-    margin: str | float = _one(
-        "5%",
-        "--within",
-        WHAT,
-        "A setting that takes at most this much longer counts as equally fast. Default: 5%.",
-        "PERCENT",
-        commands=(FASTEST,),
-    )
-    inputs: list[str] = _many(
-        "--input",
-        MODEL,
-        "Size of an input whose dimensions are open: tokens=128, tokens=128:int32, 96x96x3.",
-        "[NAME=]SIZE",
-    )
-    batch_size: int | None = _one(
-        None,
-        "--batch-size",
-        MODEL,
-        "Samples in a batch. Default: 32.",
-        "N",
-        commands=(RUN, EXPLAIN, VERSUS, FASTEST, SOAK),
-    )
-    custom: str = _one("", "--custom", MODEL, "Python file with the model's own layers and functions.", "FILE.py")
-    trust: bool = _one(False, "--trust", MODEL, "Trust the file: it may then run its own code and use all memory.")
-    quick: bool = _one(
-        False,
-        "--quick",
-        LONG,
-        "One short round: a first look, with rough intervals, without start-up and first step.",
-        commands=TABLES,
-    )
-    rounds: int | None = _one(
-        None,
-        "--rounds",
-        LONG,
+        "batch-size.", (FASTEST,), TRIES)
+    margin: str | float = _value("5%", "--within PERCENT", WHAT,
+        "A setting that takes at most this much longer counts as equally fast. Default: 5%.", (FASTEST,))
+    inputs: list[str] = _many("--input [NAME=]SIZE", MODEL,
+        "Size of an input whose dimensions are open: tokens=128, tokens=128:int32, 96x96x3.")
+    batch_size: int | None = _value(None, "--batch-size N", MODEL,
+        "Samples in a batch. Default: 32.", (RUN, EXPLAIN, VERSUS, BISECT, FASTEST, SOAK))
+    custom: str = _value("", "--custom FILE.py", MODEL,
+        "Python file with the model's own layers and functions.")
+    trust: bool = _value(False, "--trust", MODEL,
+        "Trust the file: it may then run its own code and use all memory.")
+    quick: bool = _value(False, "--quick", LONG,
+        "One short round: a first look, with rough intervals, without start-up and first step.", TABLES)
+    rounds: int | None = _value(None, "--rounds N", LONG,
         "Exactly N rounds. Default: 3 to 12, until the session's own noise is below ±2 %. `fastest`: at most N, by "
-        "default 4.",
-        "N",
-        commands=(*TABLES, FASTEST),
-    )
-    rigorous: bool = _one(False, "--rigorous", LONG, "Twelve rounds and an A/A control.", commands=TABLES)
-    budget: str | float | None = _one(
-        None,
-        "--budget",
-        LONG,
+        "default 4.", (*TABLES, FASTEST))
+    rigorous: bool = _value(False, "--rigorous", LONG,
+        "Twelve rounds and an A/A control.", TABLES)
+    budget: str | float | None = _value(None, "--budget TIME", LONG,
         "Time limit: 90s, 10m or 1h. No round starts that would exceed it; the first always completes.",
-        "TIME",
-        commands=(*TABLES, FASTEST),
-    )
-    minutes: float = _one(
-        5.0, "--minutes", LONG, "Minutes that each configuration runs. Default: 5.", "N", commands=(SOAK,)
-    )
-    threshold: str | float = _one(
-        "3%",
-        "--threshold",
-        SHOW,
-        "The smallest difference that counts as faster or slower. At least 3%, the default.",
-        "PERCENT",
-        commands=(VERSUS,),
-    )
-    jit: list[str] = _many(
-        "--jit",
-        COLUMNS,
+        (*TABLES, FASTEST))
+    minutes: float = _value(5.0, "--minutes N", LONG,
+        "Minutes that each configuration runs. Default: 5.", (SOAK,))
+    threshold: str | float = _value("3%", "--threshold PERCENT", SHOW,
+        "The smallest difference that counts as faster or slower. At least 3%, the default.", (VERSUS, BISECT))
+    jit: list[str] = _many("--jit default|on|off", COLUMNS,
         "Compile the step: on, off, or default (what each backend does).",
-        "default|on|off",
-        commands=(RUN, SWEEP, VERSUS),
-        offers=("default", "on", "off"),
-    )
-    dtype: list[str] = _many(
-        "--dtype",
-        COLUMNS,
-        "float32 (default), mixed_float16, mixed_bfloat16, ...",
-        "POLICY",
-        commands=TABLES,
-        offers=("float32", "mixed_float16", "mixed_bfloat16"),
-    )
-    fp32: list[str] = _many(
-        "--fp32",
-        COLUMNS,
+        (RUN, SWEEP, VERSUS, BISECT), ("default", "on", "off"))
+    dtype: list[str] = _many("--dtype POLICY", COLUMNS,
+        "float32 (default), mixed_float16, mixed_bfloat16, ...", TABLES, ("float32", "mixed_float16", "mixed_bfloat16"))
+    fp32: list[str] = _many("--fp32 MODE", COLUMNS,
         "Precision of float32 matrix multiplications on a GPU: ieee (default), tf32 or framework-default.",
-        "MODE",
-        commands=TABLES,
-        offers=("ieee", "tf32", "framework-default"),
-    )
-    threads: list[str] = _many(
-        "--threads", COLUMNS, "CPU cores that a trial may use. Default: all.", "N", commands=TABLES
-    )
-    malloc: list[str] = _many(
-        "--malloc",
-        COLUMNS,
+        TABLES, ("ieee", "tf32", "framework-default"))
+    threads: list[str] = _many("--threads N", COLUMNS,
+        "CPU cores that a trial may use. Default: all.", TABLES)
+    malloc: list[str] = _many("--malloc default|keep", COLUMNS,
         "Freed memory on a CPU: default (returned to the system) or keep (kept by the process; Linux with glibc).",
-        "default|keep",
-        commands=TABLES,
-        offers=("default", "keep"),
-    )
-    steps_per_execution: list[str] = _many(
-        "--steps-per-execution",
-        COLUMNS,
-        "Training steps in one execution, as in compile(). Default: the model's own.",
-        "N",
-        commands=TABLES,
-    )
-    python: list[str] = _many(
-        "--python",
-        ENVIRONMENTS,
-        "Python interpreter of a backend. torch@LABEL=PATH adds a configuration with that interpreter. "
-        "Default: from kerasbench.toml, or this one.",
-        "NAME=PATH",
-    )
-    hosts: list[str] = _many(
-        "--hosts",
-        MACHINES,
+        TABLES, ("default", "keep"))
+    steps_per_execution: list[str] = _many("--steps-per-execution N", COLUMNS,
+        "Training steps in one execution, as in compile(). Default: the model's own.", TABLES)
+    python: list[str] = _many("--python NAME=PATH", ENVIRONMENTS,
+        "Python interpreter of a backend. torch@LABEL=PATH adds a configuration with that interpreter. Default: from "
+        "kerasbench.toml, or this one.", (*MEASURING, DOCTOR))
+    hosts: list[str] = _many("--hosts NAME", MACHINES,
         "Measure on these machines at the same time, by ssh. `here` is this one. Interpreters there: --python "
         "[HOST:]NAME=PATH. The NAME kerasbench is the Python that runs kerasbench there (default: python3).",
-        "NAME",
-        commands=(*TABLES, FASTEST),
-    )
-    cluster: str = _one(
-        "",
-        "--cluster",
-        MACHINES,
-        "Measure on the workers of a Dask cluster, one on each machine: tls://scheduler:8786.",
-        "ADDRESS",
-        commands=(*TABLES, FASTEST),
-    )
-    insecure: bool = _one(
-        False,
-        "--insecure",
-        MACHINES,
+        (*ON_OTHERS, DOCTOR))
+    cluster: str = _value("", "--cluster ADDRESS", MACHINES,
+        "Measure on the workers of a Dask cluster, one on each machine: tls://scheduler:8786.", (*ON_OTHERS, DOCTOR))
+    insecure: bool = _value(False, "--insecure", MACHINES,
         "Allow a cluster without encryption: anyone on the network can then read its data and run code on it.",
-        commands=(*TABLES, FASTEST),
-    )
-    results: str = _one(
-        "results", "--results", FILES, "Folder for the result file and the tables. Default: results.", "DIR"
-    )
-    resume: bool = _one(
-        False,
-        "--resume",
-        FILES,
-        "Continue the interrupted run in --results. With --budget TIME, run for that much longer.",
-        commands=(RUN,),
-    )
-    control: bool = _one(
-        False,
-        "--control",
-        EXPERTS,
+        (*ON_OTHERS, DOCTOR))
+    results: str = _value("results", "--results DIR", FILES,
+        "Folder for the result file and the tables. Default: results.")
+    resume: bool = _value(False, "--resume", FILES,
+        "Continue the interrupted run in --results. With --budget TIME, run for that much longer.", (RUN,))
+    control: bool = _value(False, "--control", EXPERTS,
         "A/A control: measure one configuration of each workload twice. A difference between the two is noise.",
-        commands=(RUN, SWEEP, EXPLAIN),
-    )
-    timeout: str | float | None = _one(
-        None,
-        "--timeout",
-        EXPERTS,
+        (RUN, SWEEP, EXPLAIN))
+    timeout: str | float | None = _value(None, "--timeout TIME", EXPERTS,
         "Stop a trial after this time: 90s, 10m. Default: 300 s (published: 7200 s) for the first trial of a case, "
-        "then ten times what that took, at least 60 s. A soak gets ten times its minutes on top.",
-        "TIME",
-    )
-    memory_limit: str | float | None = _one(
-        None,
-        "--memory-limit",
-        EXPERTS,
-        "Stop a trial that uses more memory: 500m, 4g. Default: none; for saved models 3/4 of what is free.",
-        "SIZE",
-    )
-    seed: int = _one(0, "--seed", EXPERTS, "Seed for the data, the weights and the order of trials. Default: 0.", "N")
-    keep_env: list[str] = _many(
-        "--keep-env",
-        EXPERTS,
-        "Pass this environment variable to the trials. Its value is saved with the results.",
-        "NAME",
-    )
-    wait: bool = _one(False, "--wait", EXPERTS, "Wait if another run uses this machine. Default: stop with an error.")
+        "then ten times what that took, at least 60 s. A soak gets ten times its minutes on top.")
+    memory_limit: str | float | None = _value(None, "--memory-limit SIZE", EXPERTS,
+        "Stop a trial that uses more memory: 500m, 4g. Default: none; for saved models 3/4 of what is free.")
+    seed: int = _value(0, "--seed N", EXPERTS,
+        "Seed for the data, the weights and the order of trials. Default: 0.")
+    keep_env: list[str] = _many("--keep-env NAME", EXPERTS,
+        "Pass this environment variable to the trials. Its value is saved with the results.")
+    wait: bool = _value(False, "--wait", EXPERTS,
+        "Wait if another run uses this machine. Default: stop with an error.")
+    # fmt: on
     # No options: the rows of a live model, and both sides of ``versus``.
     rows: str = ""
     samples: int = 0
@@ -328,16 +182,15 @@ class Settings:
     head: str = ""
 
 
-def options_of(command: str) -> dict[str, "dataclasses.Field[Any]"]:
-    """Return the fields of those options that a command takes, by their names in Python."""
-    fields = {one.name: one for one in dataclasses.fields(Settings)}
-    return {name: one for name, one in fields.items() if "option" in one.metadata and command in option(name).commands}
+def options_of(command: str) -> list[str]:
+    """Return the names of those options that a command takes."""
+    declared = (field.name for field in dataclasses.fields(Settings) if "option" in field.metadata)
+    return [name for name in declared if command in option(name).commands]
 
 
 def option(name: str) -> OptionSpec:
-    """Return the option of a field."""
-    option: OptionSpec = Settings.__dataclass_fields__[name].metadata["option"]
-    return option
+    spec: OptionSpec = Settings.__dataclass_fields__[name].metadata["option"]
+    return spec
 
 
 def is_list(name: str) -> bool:
@@ -345,14 +198,31 @@ def is_list(name: str) -> bool:
     return Settings.__dataclass_fields__[name].default_factory is list
 
 
-def settings(command: str, given: Mapping[str, object]) -> Settings:
-    """Return what a shell or Python said; lists are taken apart at their commas."""
+def default(name: str) -> object:
+    """Return the default of an option that has one value."""
+    return Settings.__dataclass_fields__[name].default
+
+
+def settings(command: str, given: Mapping[str, object], **arguments: object) -> Settings:
+    """Return what a shell or Python said; lists are taken apart at their commas.
+
+    ``arguments`` are what is no option of this command: the scenarios of a sweep, both sides of ``versus``.
+
+    Raises:
+        TypeError: the command has no such option.
+        UsageError: a value is empty, or of another type.
+    """
     known = options_of(command)
     for name in given:
         if name not in known:
-            raise TypeError(f"{command}() got an unexpected keyword argument {name!r}")
+            import difflib
+
+            near = difflib.get_close_matches(name, known, n=1)
+            guess = f"; did you mean {near[0]!r}?" if near else ""
+            raise TypeError(f"{command}() got an unexpected keyword argument {name!r}{guess}")
+    said = {**given, **arguments}
     values: dict[str, Any] = {
-        name: words(name, value) if is_list(name) else _plain(name, value) for name, value in given.items()
+        name: words(name, value) if is_list(name) else _plain(name, value) for name, value in said.items()
     }
     return Settings(**values)
 
@@ -363,37 +233,39 @@ def words(name: str, given: object) -> list[str]:
     They are one value, several, or values with commas; of a mapping ``key=value``. A file with a comma in its path is
     one word, and so is that of an interpreter or a folder behind ``torch=``.
     """
-    several = _several(given)
-    found = [word.strip() for one in several for word in _apart(str(one)) if word.strip()]
-    if several and not found:  # as of a shell's variable that is not set
-        raise _empty(name)
-    return found
-
-
-def _several(given: object) -> list[object]:
     if given is None:
         return []
+    several: Iterable[object] = [given]
     if isinstance(given, Mapping):
-        return [f"{key}={value}" for key, value in given.items()]
-    return [given] if isinstance(given, str | Path) or not isinstance(given, Iterable) else list(given)
+        several = [f"{key}={value}" for key, value in given.items()]
+    elif isinstance(given, Iterable) and not isinstance(given, str | Path):
+        several = list(given)
+    texts = [text for value in several for text in _apart(str(value))]
+    stripped = [text.strip() for text in texts if text.strip()]
+    if texts and not stripped:  # as of a shell's variable that is not set
+        raise _empty(name)
+    return stripped
+
+
+def _apart(text: str) -> list[str]:
+    return [text] if os.path.exists(text.partition("=")[2] or text) else text.split(",")
 
 
 # What an option with one value takes, by the type of its field: the types of Python, in words.
 KINDS: dict[type, str] = {str: "text", int: "a whole number", float: "a number", bool: "True or False"}
 
 
-def _plain(name: str, value: object) -> Any:
+def _plain(name: str, value: object) -> object:
     """Return the value of an option that has one, as its field has it; raise UsageError for one of another type."""
-    known = Settings.__dataclass_fields__[name]
-    if isinstance(value, str) and not value and known.default != "":
+    if isinstance(value, str) and not value and default(name) != "":
         raise _empty(name)
-    kinds = get_args(known.type) or (known.type,)
+    kind = Settings.__dataclass_fields__[name].type
+    kinds = get_args(kind) or (kind,)
     if isinstance(value, Path):
         value = str(value)
     elif isinstance(value, Real) and not isinstance(value, bool):  # NumPy's too
         value = int(value) if isinstance(value, Integral) else float(value)
-    takes_whole = float in kinds and type(value) is int
-    if type(value) not in kinds and not takes_whole:
+    if type(value) not in kinds and not (float in kinds and type(value) is int):
         takes = " or ".join(KINDS[kind] for kind in kinds if kind in KINDS)
         shown = repr(value) if isinstance(value, str | int | float | None) else type(value).__name__
         raise UsageError(f"{option(name).flag} takes {takes}, not {shown}")
@@ -402,7 +274,3 @@ def _plain(name: str, value: object) -> Any:
 
 def _empty(name: str) -> UsageError:
     return UsageError(f"{option(name).flag} is empty: give it a value, or leave it out")
-
-
-def _apart(text: str) -> list[str]:
-    return [text] if os.path.exists(text.partition("=")[2] or text) else text.split(",")

@@ -68,12 +68,12 @@ def seconds(moment: str) -> float:
 
 
 # ECMA-48: control sequences (colours, cursor), operating system commands (titles, links), and the two-character ones.
-_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-Z\\-~])")
+_SEQUENCE = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-Z\\-~])"
 
 
 def printable(text: str) -> str:
     """Return text without escape sequences, and blanks for all other control characters but line breaks."""
-    return "\n".join(blanked(line) for line in _SEQUENCE.sub("", text).split("\n"))
+    return "\n".join(blanked(line) for line in re.sub(_SEQUENCE, "", text).split("\n"))
 
 
 def blanked(text: str) -> str:

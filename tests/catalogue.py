@@ -8,7 +8,7 @@ from typing import Any
 from kerasbench.host.noise import Signal, of_machine, of_slices, of_surroundings
 from kerasbench.host.nvidia import Sample
 from kerasbench.protocol.columns import Column, Options, Size
-from kerasbench.protocol.measurement import Compiler, Generation, Measurement, Published, Slice, Slices
+from kerasbench.protocol.measurement import Compiler, Generation, Measurement, Published, Samples, Slice
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Protocol, ProtocolKind
 from kerasbench.results.run import (
@@ -138,7 +138,7 @@ BATCHES = (1, 8, 64, 512)
 
 def stepped(step_ms: float, seed: int) -> Measurement:
     """What a sweep measures: steps alone."""
-    return made.changed(made.steps(step_ms, seed), training={"epoch_steps": 0, "epochs": Slices.of(())})
+    return made.changed(made.steps(step_ms, seed), training={"epoch_steps": 0, "epochs": Samples.of(())})
 
 
 def sweep() -> Runs:
@@ -161,7 +161,7 @@ def explain() -> Runs:
     def taken_apart(step_ms: float, seed: int) -> Measurement:
         arrays_ms, *_ = made.wobbling(2 * step_ms, seed)
         found = made.with_parts(arrays_ms, 0.75 * arrays_ms, 0.5 * arrays_ms, steady_ms=arrays_ms / 2)
-        return made.changed(found, training={"warmup": Slices.of([Slice(25, int(25 * arrays_ms * made.MS))])})
+        return made.changed(found, training={"warmup": Samples.of([Slice(25, int(25 * arrays_ms * made.MS))])})
 
     mine = made.in_blocks({TORCH: 2.0}, taken_apart)
     rivals = made.in_blocks({torch(jit=True): 1.5, TORCH_GPU: 0.4})
@@ -218,14 +218,14 @@ def race_without_a_winner() -> Runs:
     return [dataclasses.replace(over, trials=first, rounds_completed=1, stopped_because=INTERRUPTED)]
 
 
-def going_on(slower: float, leak_bytes: int, turns: int, on_gpu: bool = False) -> Slices:
+def going_on(slower: float, leak_bytes: int, turns: int, on_gpu: bool = False) -> Samples:
     """Fifty steps of about a millisecond in each turn, which get slower, and leave more memory behind with each."""
     slices = []
     for cycle, ms in enumerate(made.wobbling(1.0, 0, turns)):
         done = 55 * (cycle + 1)
         ns, held = int(50 * ms * (1 + slower * cycle / turns) * made.MS), (500 << 20) + leak_bytes * done
         slices.append(Slice(50, ns, cycle, 0, done=done, rss_bytes=held, device_bytes=held // 4 if on_gpu else None))
-    return Slices.of(slices)
+    return Samples.of(slices)
 
 
 def soak() -> Runs:
@@ -282,12 +282,12 @@ def pair(name: str, torch_ms: float = 3.0, rounds: Sequence[int] = (1, 2, 3), **
     return [made.changed(one, measurement=of_torch) if one.backend == "torch" else one for one in trials]
 
 
-def disturbed(share: float, stolen: bool = False) -> Slices:
+def disturbed(share: float, stolen: bool = False) -> Samples:
     """Slices in so many of which others took a processor, or a hypervisor did."""
     slices = [Slice(50, 100 * made.MS, cycle, 0) for cycle in range(8)]
     taken = {"steal_ns" if stolen else "others_ns": 100 * made.MS}
     hit = [dataclasses.replace(one, disturbed=True, **taken) for one in slices[: int(share * 8)]]
-    return Slices.of([*hit, *slices[len(hit) :]])
+    return Samples.of([*hit, *slices[len(hit) :]])
 
 
 def warned_rows() -> list[Trial]:
@@ -316,8 +316,8 @@ def warned_rows() -> list[Trial]:
         *pair("recompiled", compiler=Compiler(programs=5, while_measured=3)),
         *pair("eager", compiler=Compiler(programs=5, eager="a graph ended early", breaks={"print": 2})),
         *pair("subnormals", vanishing=0.5, parameters=200_000, resolved=flushed),
-        *pair("pages", training={"slices": Slices.of(ten)}),
-        *pair("waited", training={"slices": Slices.of(waited)}),
+        *pair("pages", training={"slices": Samples.of(ten)}),
+        *pair("waited", training={"slices": Samples.of(waited)}),
         *pair("slices", rounds=[1, 2]),
         *bare(made.in_blocks({JAX: 2.0, TORCH: 3.0}, lambda ms, seed: made.epochs_measurement(ms), [1, 2], name="few")),
         *bare(made.in_blocks({JAX: 2.0, TORCH: 3.0, torch(control=True): 3.5}, made.steps, name="control")),

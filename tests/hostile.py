@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import msgspec
 from hypothesis import strategies as st
 
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.host import Machine
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.host.nvidia import Sample
 from kerasbench.protocol.columns import Device, Options
-from kerasbench.protocol.measurement import Latency, Published, Slice, Slices, Throughput
+from kerasbench.protocol.measurement import Latency, Published, Samples, Slice, Throughput
 from kerasbench.report import html, pages
 from kerasbench.results.run import SCHEMA, Counted, Run, RunConfig, Trial
 from tests import made
@@ -54,15 +54,15 @@ def compared() -> Run:
 def _trial(number: int, backend: str, device: Device, step_ms: float) -> Trial:
     found = made.with_parts(steady_ms=step_ms * (1 + number / 1000))
     training, parts = made.trained(found), made.known(made.trained(found).parts)
-    slice_, slices = next(iter(training.slices)), Slices.of([Slice(1, made.MS, 0, 0, 1), Slice(1, made.MS, 1, 1, 1)])
+    slice_, slices = next(iter(training.slices)), Samples.of([Slice(1, made.MS, 0, 0, 1), Slice(1, made.MS, 1, 1, 1)])
     small = made.changed(
         found,
         training={
-            "warmup": Slices.of([Slice(1, 5)]),
-            "slices": Slices.of(dataclasses.replace(slice_, cycle=cycle, position=0, cpu_ns=1) for cycle in (0, 1)),
-            "epochs": Slices.of(Slice(1, 4_000_000, cycle, 0, 1) for cycle in (0, 1)),
+            "warmup": Samples.of([Slice(1, 5)]),
+            "slices": Samples.of(dataclasses.replace(slice_, cycle=cycle, position=0, cpu_ns=1) for cycle in (0, 1)),
+            "epochs": Samples.of(Slice(1, 4_000_000, cycle, 0, 1) for cycle in (0, 1)),
             "again_ns": [made.MS],
-            "parts": {name: Slices.of([*getattr(parts, name)][:2]) for name in ("arrays", "ready", "bare")},
+            "parts": {name: Samples.of([*getattr(parts, name)][:2]) for name in ("arrays", "ready", "bare")},
         },
         prediction=[Latency(1, [made.MS, 2 * made.MS], slices), Latency(32, [made.MS] * 2, slices)],
         sizes=dataclasses.replace(made.SIZES, left_out=["parts"]),
@@ -176,5 +176,5 @@ def edited(edits: list[Edit], schema: int = SCHEMA) -> bytes:
 
 def draw(found: Run) -> str:
     """Make every page of a run but its plots."""
-    known = findings(found)
+    known = Findings.of(found)
     return html.document([(found.machine.chip, known)]) + brief(known) + pages.as_csv([known.summary])

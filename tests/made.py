@@ -24,8 +24,8 @@ from kerasbench.protocol.measurement import (
     Parts,
     Proof,
     Resolved,
+    Samples,
     Slice,
-    Slices,
     Throughput,
     Training,
     Usage,
@@ -37,6 +37,7 @@ from kerasbench.results.store import Store
 
 T = TypeVar("T")
 CPU = Device("cpu")
+JAX, TENSORFLOW, TORCH = (Column(backend, "cpu") for backend in ("jax", "tensorflow", "torch"))
 MS = 1_000_000
 MACHINE = Machine("Chip 9", 2, 8 << 30, "Linux 6.1", "x86_64")
 DISTURBED = Signal("others", Severity.INVALID, "other processes used 40 % of the CPU")
@@ -121,10 +122,10 @@ def measurement(
             unit="step",
             first_step_ns=300 * MS,
             steps_per_slice=50,
-            warmup=Slices.of([Slice(25, int(25 * step_ms * MS)), slice_, slice_]),
-            slices=Slices.of([slice_] * 10),
+            warmup=Samples.of([Slice(25, int(25 * step_ms * MS)), slice_, slice_]),
+            slices=Samples.of([slice_] * 10),
             epoch_steps=2,
-            epochs=Slices.of([Slice(1, int((overhead_ms + 2 * step_ms) * MS))] * 5),
+            epochs=Samples.of([Slice(1, int((overhead_ms + 2 * step_ms) * MS))] * 5),
             again_ns=[20 * MS] * 5,
         ),
         prediction=[Latency(1, [MS] * 200), Latency(32, [2 * MS] * 200)],
@@ -159,7 +160,7 @@ def with_parts(
 ) -> Measurement:
     """A trial that was taken apart: a step fed from arrays, with what lies ready, and by itself takes so long."""
     made = measurement(steady_ms)
-    arrays, ready, bare = (Slices.of([Slice(50, int(50 * ms * MS))] * 3) for ms in (arrays_ms, ready_ms, bare_ms))
+    arrays, ready, bare = (Samples.of([Slice(50, int(50 * ms * MS))] * 3) for ms in (arrays_ms, ready_ms, bare_ms))
     training = Training(**(vars(trained(made)) | {"parts": Parts(arrays, ready, bare, peak)}))
     return Measurement(**(vars(made) | {"training": training}))
 
@@ -178,9 +179,9 @@ def taught(found: Measurement) -> Learning:
 
 def predicting(batch_ms: Sequence[float] = (2.0, 2.0), batch: int = 32) -> Measurement:
     """A trial of a model that is not trained: a prediction of its batch takes so long in each cycle."""
-    slices = Slices.of(Slice(10, int(10 * ms * MS), cycle, 0, 0) for cycle, ms in enumerate(batch_ms))
+    slices = Samples.of(Slice(10, int(10 * ms * MS), cycle, 0, 0) for cycle, ms in enumerate(batch_ms))
     calls = [int(ms * MS) for ms in batch_ms for _ in range(10)]
-    single = Latency(1, [MS] * 20, Slices.of(Slice(10, 10 * MS, cycle, 0, 0) for cycle in range(2)))
+    single = Latency(1, [MS] * 20, Samples.of(Slice(10, 10 * MS, cycle, 0, 0) for cycle in range(2)))
     return dataclasses.replace(
         measurement(),
         training=None,
@@ -211,13 +212,13 @@ def growing(
 ) -> Generation:
     """Texts that grow, four at once: in each cycle a token takes so long, after a prompt that takes as long in all."""
     times_ns = [[int((prompt_ms + count * ms) * MS) for count in counts] for ms in per_token_ms]
-    slices = Slices.of(Slice(counts[-1], times[-1], cycle, 0, 0) for cycle, times in enumerate(times_ns))
+    slices = Samples.of(Slice(counts[-1], times[-1], cycle, 0, 0) for cycle, times in enumerate(times_ns))
     return Generation("call", 4, list(counts), times_ns, [[7] * counts[-1]] * 2, slices)
 
 
 def partial(found: Measurement) -> Measurement:
     """A later trial of a case: it has left out short epochs, predictions, and what training teaches."""
-    training = dataclasses.replace(trained(found), epochs=Slices.of(()), epoch_steps=0, again_ns=[])
+    training = dataclasses.replace(trained(found), epochs=Samples.of(()), epoch_steps=0, again_ns=[])
     return dataclasses.replace(
         found, training=training, prediction=[], throughput=None, learning=None, parity=None, peak_rss_bytes=1 << 20
     )
@@ -227,7 +228,7 @@ def epochs_measurement(epoch_ms: float) -> Measurement:
     """A trial of a full-batch workload, whose slices count whole epochs of one step."""
     made = measurement(steps=1)
     slice_ = Slice(10, int(10 * epoch_ms * MS))
-    training = Training("epoch", 300 * MS, 10, Slices.of([slice_]), Slices.of([slice_] * 10), 0, Slices.of(()))
+    training = Training("epoch", 300 * MS, 10, Samples.of([slice_]), Samples.of([slice_] * 10), 0, Samples.of(()))
     return Measurement(**(vars(made) | {"training": training}))
 
 
@@ -240,12 +241,22 @@ def trial(
     noise: tuple[Signal, ...] = (),
     options: Options = DEFAULT,
     device: Device = CPU,
+    **different: Any,
 ) -> Trial:
-    made = None if failure else found or measurement()
-    phases = [Phase("spawn", 0, MS), Phase("import", MS, 4 * MS)]
-    return Trial(
-        round_index, name, "default", backend, device, 9 * 10**9, phases, made, failure, options, noise=list(noise)
+    usual = Trial(
+        round_index,
+        name,
+        "default",
+        backend,
+        device,
+        wall_ns=9 * 10**9,
+        phases=[Phase("spawn", 0, MS), Phase("import", MS, 4 * MS)],
+        measurement=None if failure else found or measurement(),
+        failure=failure,
+        options=options,
+        noise=list(noise),
     )
+    return dataclasses.replace(usual, **different)
 
 
 def record(*trials: Trial, rounds: int = 1) -> Run:
@@ -283,14 +294,13 @@ def sliced(
     epochs = [Slice(1, int(ms * MS), cycle, position, 0) for cycle, ms in enumerate(epochs_ms)]
     if not epochs:
         epochs = [Slice(1, int((10 + 2 * ms) * MS), cycle, position, 0) for cycle, ms in enumerate(steps_ms)]
-    training = dataclasses.replace(trained(made), slices=Slices.of(slices), epochs=Slices.of(epochs))
+    training = dataclasses.replace(trained(made), slices=Samples.of(slices), epochs=Samples.of(epochs))
     return dataclasses.replace(made, training=training)
 
 
 def in_block(number: int, found: Measurement, alone: bool = True, **different: Any) -> Trial:
     """A trial of that block, which is also its round unless another is given."""
-    made = trial(different.pop("round_index", number), found=found, **different)
-    return dataclasses.replace(made, block=number, started_alone=alone)
+    return trial(different.pop("round_index", number), found=found, block=number, started_alone=alone, **different)
 
 
 def by_environment(values: Mapping[str, T]) -> dict[Environment, T]:
@@ -369,7 +379,7 @@ def wobbling(ms: float, seed: int, cycles: int = 8) -> list[float]:
 
 def latency(batch: int, calls_ms: Sequence[float], way: str = "predict_on_batch") -> Latency:
     """A thousand calls in eight cycles, of which some take half as long again; the first of some ways compiles."""
-    slices = Slices.of(Slice(125, int(125 * ms * MS), cycle, 0, 0) for cycle, ms in enumerate(calls_ms))
+    slices = Samples.of(Slice(125, int(125 * ms * MS), cycle, 0, 0) for cycle, ms in enumerate(calls_ms))
     calls_ns = [int(ms * MS * (1 + call % 25 / 50)) for ms in calls_ms for call in range(125)]
     return Latency(batch, calls_ns, slices, way, 40 * MS if way == "compiled_call" else None)
 
@@ -384,7 +394,9 @@ def steps(step_ms: float = 2.0, seed: int = 0) -> Measurement:
 
 def whole(step_ms: float = 2.0, seed: int = 0) -> Measurement:
     """A trial of which everything is told that a steady run measures."""
-    passes = Slices.of(Slice(1, int(20 * ms * MS), cycle, 0, 0) for cycle, ms in enumerate(wobbling(step_ms, seed + 1)))
+    passes = Samples.of(
+        Slice(1, int(20 * ms * MS), cycle, 0, 0) for cycle, ms in enumerate(wobbling(step_ms, seed + 1))
+    )
     first_ms, again_ms = wobbling(300, seed), wobbling(20, seed)
     found = changed(steps(step_ms, seed), training={"first_step_ns": int(first_ms[0] * MS)})
     found = changed(found, training={"again_ns": [int(ms * MS) for ms in again_ms]})

@@ -18,12 +18,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from kerasbench.analysis.findings import findings
-from kerasbench.plan import catalog
+from kerasbench.analysis.findings import Findings
+from kerasbench.plan import templates
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Message
 from kerasbench.report.data import of_run
 from tests import made, stand_in
+from tests.repository import git
 
 ROOT = Path(__file__).parents[1]
 ACTION = ROOT / ".github" / "actions" / "versus"
@@ -38,7 +39,7 @@ def compared(folder: Path, rounds: int) -> dict[str, Any]:
         for options in kinds
     ]
     run = made.changed(made.record(*trials, rounds=rounds), config={"versus": ["old", "new"]})
-    return of_run(findings(run), [run], made.stored(folder, run).data).to_data()
+    return of_run(Findings.of(run), [run], made.stored(folder, run).data).to_data()
 
 
 class Job:
@@ -177,12 +178,6 @@ def test_every_script_is_a_step_and_every_variable_of_it_is_given_there(name: st
     inputs = set(re.findall(r"^  (\w+):\n    description", text, re.M)) - {"code", "decided"}
     assert set(re.findall(r"inputs\.(\w+)", text)) == inputs
     assert "shell: bash" in text and len(re.findall("run: ", text)) == text.count("shell: bash")
-
-
-def git(folder: Path, *words: str) -> str:
-    own = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main"]
-    asked = subprocess.run(["git", *own, *words], cwd=folder, capture_output=True, text=True, check=True)
-    return asked.stdout.strip()
 
 
 class GitHub:
@@ -410,7 +405,7 @@ def test_results_that_were_tampered_with_write_no_markup_and_choose_no_other_pul
 def test_the_workflow_that_measures_may_not_write_and_the_one_that_writes_runs_nothing_of_a_pull_request(
     tmp_path: Path,
 ) -> None:
-    measures, comments = (file.read_text() for file in catalog.begin_workflows(tmp_path / "workflows" / "speed.yml"))
+    measures, comments = (file.read_text() for file in templates.begin_workflows(tmp_path / "workflows" / "speed.yml"))
     assert "permissions:\n  contents: read\n\n" in measures and "secrets." not in measures
     assert "pull_request:\n" in measures and "pull_request_target" not in measures + comments
     assert "checkout" not in comments and "/versus@" not in comments

@@ -1,6 +1,7 @@
 import dataclasses
 import inspect
 import random
+import runpy
 import sys
 from contextlib import nullcontext
 from functools import partial
@@ -12,16 +13,16 @@ import numpy as np
 import pytest
 
 import kerasbench
-from kerasbench.analysis.bisect import Bisection, Outcome, Probe
+from kerasbench import keywords
+from kerasbench.analysis.bisect import Bisection, Ending, Probe
 from kerasbench.analysis.estimates import Verdict
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.table import NAMES
-from kerasbench.api import Bisected, Explained, Fastest, Machines, Results, Soaked, Versions
 from kerasbench.errors import ResultsError, Undecided, UsageError
-from kerasbench.plan import request
+from kerasbench.plan import configure
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.requests import Input, ModelConfig
-from kerasbench.report import comparisons
+from kerasbench.report import versus as report_versus
 from kerasbench.report.pages import SavedReport
 from kerasbench.results.run import (
     DEFAULT,
@@ -35,13 +36,12 @@ from kerasbench.results.run import (
     exactly,
 )
 from kerasbench.results.store import Store
+from kerasbench.returns import Bisected, Explained, Fastest, Machines, Results, Soaked, Versions
 from kerasbench.runs.run import FinishedRun
 from kerasbench.settings import Settings
 from tests import made
-from tests.analysis.test_race import JAX, TENSORFLOW, raced
-from tests.analysis.test_soak import soaked
-from tests.analysis.test_versus import ALIKE, SLOWER, record, trials
-from tests.cli.test_reading import stored_by_turns
+from tests.made import JAX, TENSORFLOW
+from tests.records import ALIKE, SLOWER, contrast, of_versions, raced, soaked, stored_by_turns, versions
 
 
 def stored(folder: Path, *step_ms: float, record: Run | None = None) -> Path:
@@ -165,14 +165,50 @@ def test_a_run_is_asked_for_in_the_words_of_the_command_line(runs: Runs, monkeyp
     assert (first.keep_env, second.keep_env) == ({}, {"OMP_PROC_BIND": "true"})
     assert runs.waits == [False, True]
     asked = Settings(jit=["on"], dtype=["float32", "float64"], threads=["1"], native=True)
-    assert first.options == request.options_of(asked)
+    assert first.options == configure.options_of(asked)
     assert (first.effort, first.data) == (PUBLISHED, "synthetic")
-    assert second.options == request.options_of(Settings(threads=["1", "2"]))
+    assert second.options == configure.options_of(Settings(threads=["1", "2"]))
     assert (second.effort, second.data) == (DEFAULT, "real")
     assert found.records == [runs.record]
     assert "# dense: the largest part of an epoch is computation" in (runs.folder / "2026-01-02T030405.md").read_text()
     with pytest.raises(UsageError, match="unknown value of --jit"):
         kerasbench.run(jit="maybe")
+
+
+def test_the_types_of_options_are_those_that_are_declared() -> None:
+    file = Path(__file__).parents[1] / "docs" / "tools" / "keywords.py"
+    declared = "".join(runpy.run_path(str(file))["text"]())
+    updates = "python docs/tools/keywords.py > kerasbench/keywords.py updates it"
+    assert Path(keywords.__file__).read_text("utf-8") == declared, updates
+
+
+def test_whoever_checks_types_is_told_before_the_call_what_the_call_refuses() -> None:
+    """Mypy says where there is nothing to ignore."""
+    with pytest.raises(UsageError, match="unknown value of --jit '3'"):
+        kerasbench.run(jit=3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^run\(\) got an unexpected keyword argument 'jti'; did you mean 'jit'\?$"):
+        kerasbench.run(jti="on")  # type: ignore[call-arg]
+    with pytest.raises(UsageError, match="--quick takes True or False, not 'yes'"):
+        kerasbench.sweep("dense", [1, 8], quick="yes")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'protocol'$"):
+        kerasbench.explain("dense", protocol="calls")  # type: ignore[call-arg]
+    with pytest.raises(UsageError, match="--threshold takes text or a number, not list"):
+        kerasbench.versus("old", "new", threshold=[5])  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="on this machine alone: leave out hosts"):
+        kerasbench.bisect(["old", "new"], hosts="m1")  # type: ignore[call-arg]
+    with pytest.raises(UsageError, match=r"--rounds takes a whole number, not 2\.5"):
+        kerasbench.fastest("dense", rounds=2.5)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="--minutes takes a number, not 'long'"):
+        kerasbench.soak("dense", minutes="long")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="a file or a folder is text or a Path, not NoneType"):
+        kerasbench.load(None)  # type: ignore[arg-type]
+
+
+def test_the_signature_of_a_function_has_its_options() -> None:
+    parameters = inspect.signature(kerasbench.run).parameters
+    assert list(parameters)[:4] == ["scenarios", "backends", "devices", "data"]
+    assert (parameters["jit"].default, parameters["rounds"].annotation) == ((), int | None)
+    assert "jit (--jit): Compile the step: on, off, or default" in (kerasbench.run.__doc__ or "")
 
 
 @pytest.mark.parametrize(
@@ -191,7 +227,7 @@ def test_what_goes_on_is_of_the_kind_that_it_was(runs: Runs, config: dict[str, A
 
 
 def test_a_live_model_is_asked_for_by_a_file_of_its_own(runs: Runs) -> None:
-    model = SimpleNamespace(save=lambda place: Path(place).touch(), predict=len, name="net")
+    model: Any = SimpleNamespace(save=lambda place: Path(place).touch(), predict=len, name="net")
     kerasbench.run(model, data=(np.ones(3), np.ones(3)), batch_size=2, trust=True)
     (asked,) = runs.config
     assert [Path(one).name for one in asked.scenarios] == ["net.keras"]
@@ -280,10 +316,10 @@ def test_a_file_may_be_a_path_and_a_model_object_is_for_run_and_fastest(runs: Ru
     kerasbench.sweep(file, [1, 8])
     kerasbench.explain([file, "dense"])
     assert [one.scenarios for one in runs.config] == [["mine.py"], ["mine.py"], ["mine.py", "dense"]]
-    model = SimpleNamespace(save=print, predict=print)
+    model: Any = SimpleNamespace(save=print, predict=print)
     for call in (kerasbench.explain, kerasbench.sweep, partial(kerasbench.versus, "keras==3.14", "keras==3.15")):
         with pytest.raises(UsageError, match=r"only run\(\) and fastest\(\) take a model object: save it"):
-            call(model)  # type: ignore[arg-type]
+            call(model)
 
 
 @pytest.mark.parametrize("given", ["", [], ()])
@@ -294,27 +330,25 @@ def test_where_a_scenario_is_needed_none_is_not_a_whole_suite(runs: Runs, given:
     with pytest.raises(UsageError, match="--scenario is empty"):
         kerasbench.run("")
     nothings: list[Any] = [[], None, set()]
+    models: list[Any] = [SimpleNamespace(save=print, predict=print)]
     for nothing in nothings:  # a filter that came out empty
         with pytest.raises(UsageError, match="scenarios is empty: give a name or a file"):
             kerasbench.run(nothing)
     with pytest.raises(UsageError, match="one model object at a time"):
-        kerasbench.run([SimpleNamespace(save=print, predict=print)])
-    for wrong in (["a.json", "b.json"], None):
-        with pytest.raises(UsageError, match="a file or a folder is text or a Path"):
-            kerasbench.load(wrong)  # type: ignore[arg-type]
+        kerasbench.run(models)
     with pytest.raises(UsageError, match="--insecure is for --cluster"):
         kerasbench.run("dense", insecure=True)
     assert runs.config == []
 
 
 def test_versions_have_regressions_for_a_test_to_look_at_and_show_the_answer_first() -> None:
-    found = Versions([record(*trials(SLOWER), *trials(ALIKE, "jax"))])
+    found = Versions([of_versions(*versions(SLOWER), *versions(ALIKE, "jax"))])
     (line,) = found.regressions
     assert line.startswith("dense torch cpu: a training step takes 1.096× (")
     assert found.versus[0].head == "new"
-    assert Versions([record(*trials(ALIKE))]).regressions == []
+    assert Versions([of_versions(*versions(ALIKE))]).regressions == []
     with pytest.raises(Undecided, match=r"^nothing could be judged, so this is no pass: \d numbers, all undecided$"):
-        print(Versions([record(*trials(SLOWER)[:2])]).regressions)
+        print(Versions([of_versions(*versions(SLOWER)[:2])]).regressions)
     html = found._repr_html_()
     answer, table, details = (html.index(part) for part in ("new instead of old", "<table", "<details>"))
     assert answer < table < details
@@ -322,28 +356,27 @@ def test_versions_have_regressions_for_a_test_to_look_at_and_show_the_answer_fir
 
 
 def test_versions_become_a_data_frame_of_pairs(data_frames: DataFrames) -> None:
-    Versions([record(*trials(SLOWER))]).to_dataframe()
+    Versions([of_versions(*versions(SLOWER))]).to_dataframe()
     ((rows, columns),) = data_frames
-    assert columns == list(comparisons.COLUMNS)
+    assert columns == list(report_versus.COLUMNS)
     assert {row["metric"] for row in rows} >= {"train_step_ms", "first_step_ms", "peak_rss_mib"}
 
 
 def test_a_search_for_a_version_prints_its_answer_and_names_the_version() -> None:
-    probe = Probe(1, made.estimate(1.3, 1.4, trials=3), verdict=Verdict.SLOWER)
-    found = Bisected(Bisection(Outcome.FOUND, [probe], fast=0, slow=1), ["old", "new"], "dense torch cpu")
+    probe = Probe(1, contrast(made.estimate(1.3, 1.4, trials=3), Verdict.SLOWER))
+    found = Bisected(Bisection(Ending.FOUND, [probe], fast=0, slow=1), ["old", "new"], "dense torch cpu")
     assert found.version == "new"
     assert repr(found).startswith("new is the first slow version: a step takes 1.30× (1.21–1.40) as long as with old.")
     assert str(found).startswith("# dense torch cpu: new is the first slow version: a step takes 1.30×")
-    none = Bisected(Bisection(Outcome.NONE, [probe], fast=0, slow=1), ["old", "new"], "dense torch cpu")
+    none = Bisected(Bisection(Ending.NONE, [probe], fast=0, slow=1), ["old", "new"], "dense torch cpu")
     assert none.version is None
     with pytest.raises(UsageError, match="bisect takes two versions or more"):
         kerasbench.bisect(["keras==3.15.0"])
-    assert "hosts" not in inspect.signature(kerasbench.bisect).parameters
 
 
 def test_ctrl_c_ends_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = dataclasses.replace(record(), stopped_because=INTERRUPTED)  # before a trial was kept
-    files = SavedReport(findings(run), Path("run.json"), Path("run.md"))
+    run = dataclasses.replace(of_versions(), stopped_because=INTERRUPTED)  # before a trial was kept
+    files = SavedReport(Findings.of(run), Path("run.json"), Path("run.md"))
     monkeypatch.setattr("kerasbench.api.measure", lambda *asked, **own: Versions([run], files))
     said: list[str] = []
     with pytest.raises(KeyboardInterrupt):

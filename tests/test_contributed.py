@@ -12,7 +12,7 @@ import pytest
 
 from kerasbench.report import pages
 from tests import made
-from tests.test_action import git
+from tests.repository import git
 
 ROOT = Path(__file__).parents[1]
 CHECK = ROOT / ".ci" / "results.py"

@@ -18,8 +18,8 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from kerasbench import api
-from kerasbench.analysis.bisect import Bisection, bisect
+from kerasbench import api, returns
+from kerasbench.analysis.bisect import Bisection, Probe, bisect
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.metrics import METRICS
 from kerasbench.analysis.table import MEASURED, NAMES
@@ -32,7 +32,7 @@ from kerasbench.report.document import Document
 from kerasbench.report.sections import Page
 from kerasbench.results.run import Run
 from tests import catalogue, made
-from tests.analysis.test_bisect import exactly
+from tests.records import exactly
 
 GOLDEN = Path(__file__).parent / "golden"
 UPDATE = "python -m pytest tests/test_golden.py --update"
@@ -111,7 +111,7 @@ def of_runs(name: str, shell: Shell) -> Printed:
     """What is said of runs that were measured here: the page of each, and CSV and JSON of all together."""
     shell.store(catalogue.RUNS[name]())
     found = api.load(shell.folder / "results")
-    found = api.KINDS[api.command_of(found.records[0])](found.records)  # as it is returned by what has measured it
+    found = returns.kind_of(found.records[0])(found.records)  # as it is returned by what has measured it
     texts = {"csv": shell("report", "results", "--format", "csv"), "json": in_lines(found.to_data())}
     shell("report", "results")
     texts |= in_files(shell.folder / "results") | {"txt": on_terminal(found.page)}
@@ -119,7 +119,7 @@ def of_runs(name: str, shell: Shell) -> Printed:
         texts["index.md"] = (shell.folder / "results" / "README.md").read_text("utf-8")
     if name in AS_HTML:
         (texts["html"],) = MAIN.findall(shell("report", "results", "--format", "html"))
-    if isinstance(found, api.Versions):
+    if isinstance(found, returns.Versions):
         texts["figures.csv"] = rows(found.to_dicts())
     return texts
 
@@ -163,7 +163,12 @@ def of_search(name: str, shell: Shell) -> Printed:
     def searched(why: str = "") -> Bisection:
         measure = exactly([1.0, 1.0, 1.0, 1.0, 1.25, 1.25], v2=why)
         control = made.estimate(1.0, 1.01, trials=6)
-        return bisect(6, lambda index: dataclasses.replace(measure(index), control=control))
+
+        def measured(index: int) -> Probe:
+            probe = measure(index)
+            return dataclasses.replace(probe, contrast=dataclasses.replace(made.known(probe.contrast), again=control))
+
+        return bisect(6, measured)
 
     printed = {}
     for name_of, found in (("", searched()), ("undecided.", searched("keras==3.0 differs from itself"))):
@@ -226,7 +231,7 @@ def test_they_have_every_mode_variant_warning_failure_and_metric(
 ) -> None:
     cases = [case for one in documents for case in (*one.results, *one.failures)]
     options = {name for case in cases for name in case.configuration.options}
-    assert {one.command for one in documents} == {*api.KINDS, data.COMPARE, data.HISTORY, data.BISECT}
+    assert {one.command for one in documents} == {*returns.KINDS, data.COMPARE, data.HISTORY, data.BISECT}
     assert options == {each.name for each in dataclasses.fields(Options)} - {"batch", "width"}  # sizes have fields
     assert {warned.kind for one in documents for warned in one.warnings} == set(WarningKind)
     assert {failed.code for one in documents for failed in one.failures} == set(Code)

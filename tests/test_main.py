@@ -29,7 +29,7 @@ def test_what_is_exported_is_there() -> None:
     assert {"Scenario", "Workload", "compare", "explain", "load", "run", "sweep", "versus"} <= set(kerasbench.__all__)
     assert all(hasattr(kerasbench, name) for name in kerasbench.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
-        _ = kerasbench.nonsense
+        _ = kerasbench.nonsense  # type: ignore[attr-defined]
 
 
 def test_the_module_is_the_command_line_and_its_exit_code_is_the_process_s() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from kerasbench import __main__ as program
 from kerasbench.host import lock
-from kerasbench.plan import request
+from kerasbench.plan import configure
 from kerasbench.results.run import Effort
 from kerasbench.runs import run
 
@@ -33,7 +33,7 @@ def command(folder: Path, *arguments: str) -> list[str]:
 
 def prepare(own_lock: Path) -> None:
     """Have this process take its own lock, and look at the machine and measure shortly."""
-    usual = request.effort_of
+    usual = configure.effort_of
 
     def short(*given: Any, **named: Any) -> Effort:
         effort = usual(*given, **named)
@@ -41,7 +41,7 @@ def prepare(own_lock: Path) -> None:
 
     lock.LOCK = own_lock
     run.BEFORE_RUN_S = 0.1
-    request.effort_of = short
+    configure.effort_of = short
 
 
 if __name__ == "__main__":

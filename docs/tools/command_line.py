@@ -5,7 +5,6 @@ What several commands have is explained once, and named by each of them.
 python docs/tools/command_line.py > docs/command-line.md
 """
 
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -74,44 +73,35 @@ def leaves(command: Any, name: str, parent: click.Context | None = None) -> Iter
     below = getattr(command, "commands", {})
     if not below:
         yield Leaf(name, context.command_path.partition(" ")[2], command.help, options_of(command, context))
-    for each, one in below.items():
-        if each != UNLISTED:
-            yield from leaves(one, each, context)
+    for child, subcommand in below.items():
+        if child != UNLISTED:
+            yield from leaves(subcommand, child, context)
 
 
-def page(found: Sequence[Leaf]) -> Iterator[str]:
-    """Return the page's paragraphs and tables."""
+def page(commands: Sequence[Leaf]) -> Iterator[str]:
+    """Yield the page's paragraphs and tables."""
     yield BEGINNING
-    had = Counter(option for one in found for option in one.options)
+    had = Counter(option for command in commands for option in command.options)
     shared = [option for option, count in had.items() if count > 1]
     yield f"## {SHARED}"
     for group in OPTIONS:
         if rows := [row for title, row in shared if title == group]:
             yield _table(group, rows)
-    for one in found:
-        yield f"## {one.path}"
-        yield one.help.replace("\n\n", "\0").replace("\n", " ").replace("\0", "\n\n")
-        yield "```sh\n" + "\n".join(examples_of(one.name)) + "\n```"
-        own = [row for title, row in one.options if (title, row) not in shared]
-        if rows := [*one.groups.get(ARGUMENTS, []), *own]:
-            yield _table(f"`{one.path}`", rows)
-        if names := [f"`{row[0].split()[0]}`" for title, row in one.options if (title, row) in shared]:
+    for command in commands:
+        yield f"## {command.path}"
+        yield command.help.replace("\n\n", "\0").replace("\n", " ").replace("\0", "\n\n")
+        yield "```sh\n" + "\n".join(examples_of(command.name)) + "\n```"
+        alone = [row for title, row in command.options if (title, row) not in shared]
+        if rows := [*command.groups.get(ARGUMENTS, []), *alone]:
+            yield _table(f"`{command.path}`", rows)
+        if names := [f"`{row[0].split()[0]}`" for title, row in command.options if (title, row) in shared]:
             yield f"Shared options: {', '.join(names)}."
 
 
 def _table(title: str, rows: Sequence[Row]) -> str:
-    lines = [f"| `{option.replace('|', ' or ')}` | {_cell(text)} |" for option, text in rows]
-    return "\n".join([f"| {title} | |", "|---|---|", *lines])
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
-
-
-def main() -> int:
-    print("\n\n".join(page(list(leaves(app, NAME)))))
-    return 0
+    cells = [(option.replace("|", " or "), " ".join(text.split()).replace("|", "\\|")) for option, text in rows]
+    return "\n".join([f"| {title} | |", "|---|---|", *(f"| `{option}` | {text} |" for option, text in cells)])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    print("\n\n".join(page(list(leaves(app, NAME)))))

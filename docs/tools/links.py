@@ -29,8 +29,8 @@ def rewritten(text: str, repository: str | None, missing: list[str]) -> str:
     """Return a page of docs/ whose links fit the site; note in ``missing`` what they name and is not there."""
     inside = set(copied())
 
-    def rewrite(found: re.Match[str]) -> str:
-        mark, words, target, anchor = found[1], found[2], found[3].rstrip("/"), found[4] or ""
+    def rewrite(link: re.Match[str]) -> str:
+        mark, words, target, anchor = link[1], link[2], link[3].rstrip("/"), link[4] or ""
         if not (ROOT / target).exists():
             missing.append(target)
         if target in inside:

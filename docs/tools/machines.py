@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.report import html, markdown, page, pages
 from kerasbench.report.answer import title
 from kerasbench.results.merge import merge_by_machine
@@ -26,17 +26,17 @@ address. Yours is welcome: [how to send it](../python-and-files.md#send-a-result
 @cache
 def made(results: Path = ROOT / "results") -> dict[str, str]:
     """Return the files of this part of the site, by their path in it."""
-    plain = (one for _, record in pages.among([results], lambda unread: None) for one in pages.plain(record))
-    found = {pages.slug(record.machine): findings(record) for record in merge_by_machine(plain)}
-    named = dict(zip(found, pages.named(found), strict=True))
-    files = {f"{FOLDER}/{name}.html": _on_site(html.document([named[name]])) for name in found}
+    plain = (run for _, record in pages.among([results], lambda unread: None) for run in pages.plain(record))
+    machines = {pages.slug(record.machine): Findings.of(record) for record in merge_by_machine(plain)}
+    named = dict(zip(machines, pages.named(machines), strict=True))
+    files = {f"{FOLDER}/{name}.html": _on_site(html.document([named[name]])) for name in machines}
     lines = []
-    for name, one in found.items():
-        machine = markdown.escape(one.record.machine.title)
-        lines.append(f"- [{machine}]({name}.html): {markdown.escape(title(one))}")
-        kinds = page.BY_NAME["kinds"](one)
+    for name, of_machine in machines.items():
+        machine = markdown.escape(of_machine.record.machine.title)
+        lines.append(f"- [{machine}]({name}.html): {markdown.escape(title(of_machine))}")
+        kinds = page.BY_NAME["kinds"](of_machine)
         lines += ["", markdown.table(kinds.table), ""] if kinds and kinds.table else []
-    if len(found) > 1:
+    if len(machines) > 1:
         files[f"{FOLDER}/all.html"] = _on_site(html.document(list(named.values())))
         lines.append("- [All machines side by side](all.html)")
     files[f"{FOLDER}/index.md"] = "\n".join([INTRODUCTION, *lines]) + "\n"

@@ -35,8 +35,8 @@ def written(root: type, title: str, types: dict[str, type]) -> str:
     """Return a schema (JSON Schema 2020-12), as msgspec derives it from the types, with their comments."""
     schema = msgspec.json.schema(root) | {"title": title}
     for name, definition in schema["$defs"].items():
-        for one in types[name].__mro__[-2::-1] if name in types else ():
-            for field, comment in FIELD.findall(inspect.getsource(one)):
+        for ancestor in types[name].__mro__[-2::-1] if name in types else ():
+            for field, comment in FIELD.findall(inspect.getsource(ancestor)):
                 definition["properties"][field]["description"] = comment
         if "description" in definition:  # a docstring, whose indentation Python 3.13 takes away by itself
             definition["description"] = inspect.cleandoc(definition["description"])
@@ -44,7 +44,7 @@ def written(root: type, title: str, types: dict[str, type]) -> str:
 
 
 def of_results() -> str:
-    types = types_of(*OF_RESULTS) | {"Slices": Slice}  # each of its columns has what is a field there
+    types = types_of(*OF_RESULTS) | {"Samples": Slice}  # each of its columns has what is a field there
     return written(Run, f"A kerasbench result file, schema {SCHEMA}", types)
 
 

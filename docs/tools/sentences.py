@@ -23,7 +23,7 @@ def of_documents() -> Iterator[tuple[str, str]]:
     for file in sorted(file for pattern in DOCUMENTS for file in ROOT.glob(pattern) if file.name != "CHANGELOG.md"):
         for line in CODE.sub("", file.read_text("utf-8")).splitlines():
             for cell in line.strip("|").split(" | "):
-                yield from ((str(file.relative_to(ROOT)), one.strip(" #-")) for one in END.split(cell))
+                yield from ((str(file.relative_to(ROOT)), sentence.strip(" #-")) for sentence in END.split(cell))
 
 
 def of_strings() -> Iterator[tuple[str, str]]:
@@ -43,8 +43,8 @@ def of_strings() -> Iterator[tuple[str, str]]:
 def main() -> None:
     number = int(sys.argv[1]) if len(sys.argv) > 1 else 60
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
-    texts = [one for one in (*of_documents(), *of_strings()) if len(one[1].split()) >= LEAST_WORDS]
-    for place, text in random.Random(commit.stdout.strip()).sample(texts, number):
+    drawn = [(place, text) for place, text in (*of_documents(), *of_strings()) if len(text.split()) >= LEAST_WORDS]
+    for place, text in random.Random(commit.stdout.strip()).sample(drawn, number):
         print(f"{place}: {text}")
 
 

@@ -5,13 +5,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kerasbench.analysis.contrasts import Contrast
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, Verdict
-from kerasbench.analysis.versus import Difference, Versus
+from kerasbench.analysis.versus import Versus
 
 Case = tuple[str, str]  # the row and the column of a probe
 
 
-class Outcome(StrEnum):
+class Ending(StrEnum):
     FOUND = "found"
     NONE = "none"
     UNDECIDED = "undecided"
@@ -22,33 +23,32 @@ class Probe:
     """One version beside GOOD. ``why``: what keeps it from saying anything, such as a control that is off."""
 
     index: int  # of the version
-    ratio: LogEstimate | None = None  # its training step over that of GOOD, or a prediction
-    control: LogEstimate | None = None  # GOOD over itself
-    verdict: Verdict = Verdict.INCONCLUSIVE
+    contrast: Contrast | None = None  # its training step over that of GOOD, or a prediction
     why: str = ""
     effect: float = MINIMAL_EFFECT  # the smallest difference that counts
-    predicts: bool = False  # its model is not trained: the ratio is of predictions
+
+    @property
+    def ratio(self) -> LogEstimate | None:
+        return self.contrast.ratio if self.contrast else None
 
 
 @dataclass(frozen=True)
 class Bisection:
     """How a search ended: the first slow version is ``slow``, unless it is ``undecided`` between that and ``fast``."""
 
-    outcome: Outcome
+    outcome: Ending
     probes: list[Probe]
     fast: int = 0  # the newest version that is known to be as fast as GOOD
     slow: int = 0  # the oldest that is known to be slow
 
-    def probe(self, index: int) -> Probe | None:
-        return next((one for one in self.probes if one.index == index), None)
-
     @property
     def change(self) -> LogEstimate | None:
         """The step of the first slow version over that of the one before it, by what both were beside GOOD."""
-        before, after = self.probe(self.fast), self.probe(self.slow)
-        if after is None or after.ratio is None or before is None or before.ratio is None:
-            return after.ratio if after is not None and self.fast == 0 else None
-        return after.ratio.and_then(before.ratio.inverse)
+        ratios = {probe.index: probe.ratio for probe in self.probes}
+        before, after = ratios.get(self.fast), ratios.get(self.slow)
+        if after is None or before is None:
+            return after if self.fast == 0 else None
+        return after.and_then(before.inverse)
 
 
 def bisect(versions: int, measure: Callable[[int], Probe]) -> Bisection:
@@ -61,23 +61,23 @@ def bisect(versions: int, measure: Callable[[int], Probe]) -> Bisection:
     """
     last = measure(versions - 1)
     probes, fast, slow = [last], 0, versions - 1
-    if last.why or last.ratio is None or last.ratio.high is None:
-        return Bisection(Outcome.UNDECIDED, probes, fast, slow)
-    if last.verdict is not Verdict.SLOWER:
+    if last.why or last.contrast is None or last.contrast.ratio.high is None:
+        return Bisection(Ending.UNDECIDED, probes, fast, slow)
+    if last.contrast.verdict is not Verdict.SLOWER:
         # Not shown to be slower, and shown not to be much slower.
-        none = last.verdict is not Verdict.INCONCLUSIVE or last.ratio.high <= 1 + 2 * last.effect
-        return Bisection(Outcome.NONE if none else Outcome.UNDECIDED, probes, fast, slow)
-    middle = math.exp(last.ratio.log_centre / 2)
+        none = last.contrast.verdict is not Verdict.INCONCLUSIVE or last.contrast.ratio.high <= 1 + 2 * last.effect
+        return Bisection(Ending.NONE if none else Ending.UNDECIDED, probes, fast, slow)
+    middle = math.exp(last.contrast.ratio.log_centre / 2)
     while slow - fast > 1:
         probes.append(probe := measure((fast + slow) // 2))
         ratio = probe.ratio
         if probe.why or ratio is None or ratio.low is None or ratio.high is None or ratio.low <= middle <= ratio.high:
-            return Bisection(Outcome.UNDECIDED, probes, fast, slow)
+            return Bisection(Ending.UNDECIDED, probes, fast, slow)
         if ratio.value < middle:
             fast = probe.index
         else:
             slow = probe.index
-    return Bisection(Outcome.FOUND, probes, fast, slow)
+    return Bisection(Ending.FOUND, probes, fast, slow)
 
 
 def most(versions: int) -> int:
@@ -85,29 +85,28 @@ def most(versions: int) -> int:
     return 1 + math.ceil(math.log2(versions - 1))
 
 
-def followed(found: Versus, case: Case | None) -> Difference | None:
+def followed(compared: Versus, case: Case | None) -> Contrast | None:
     """Return the training step, or prediction, that a search follows: that of its first probe slowest with HEAD.
 
     One that is significantly slower comes before any that is not, however wide the interval of that is.
     """
-    steps = [one for one in found.headlines if case in (None, case_of(one))]
-    return max(steps, key=lambda one: (one.verdict is Verdict.SLOWER, one.ratio.value), default=None)
+    steps = [contrast for contrast in compared.headlines if case in (None, case_of(contrast))]
+    return max(steps, key=lambda step: (step.verdict is Verdict.SLOWER, step.ratio.value), default=None)
 
 
-def case_of(one: Difference) -> Case:
-    return one.pair.row.label, one.pair.name
+def case_of(contrast: Contrast) -> Case:
+    return contrast.over.row.label, contrast.under.column.paired.label
 
 
-def probe_of(index: int, found: Versus, case: Case | None) -> Probe:
+def probe_of(index: int, compared: Versus, case: Case | None) -> Probe:
     """Return what a comparison with GOOD says of a version."""
-    one = followed(found, case)
-    if one is None:
-        failures = [failure.cause for pair in found.pairs for failure in (pair.broken, pair.baseless) if failure]
+    step = followed(compared, case)
+    if step is None:
+        failures = [failure.cause for pair in compared.pairs for failure in (pair.broken, pair.baseless) if failure]
         return Probe(index, why=next(iter(failures), "nothing was timed with both versions"))
-    control = one.control.ratio if one.control else None
     why = ""
-    if one.withheld:
-        why = f"{found.base} differs from itself"
-    elif one.ratio.disturbed:
+    if step.withheld:
+        why = f"{compared.base} differs from itself"
+    elif step.ratio.disturbed:
         why = "other programs disturbed it"
-    return Probe(index, one.ratio, control, one.verdict, why, found.effect, one.pair.row.workload.predicts_only)
+    return Probe(index, step, why, compared.effect)

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kerasbench.analysis.cases import STEADY, Measured, Row
-from kerasbench.analysis.estimates import Amount, LogEstimate, Verdict, estimate, judge_all, mean_interval
+from kerasbench.analysis.contrasts import Contrast, Place, believed, between, judged
+from kerasbench.analysis.estimates import Amount, LogEstimate, Verdict, estimate, mean_interval
 from kerasbench.analysis.metrics import NS_PER_MS
-from kerasbench.analysis.rankings import BreakEven, believed, break_evens
-from kerasbench.analysis.ratios import by_slices, in_row, ratio_of
+from kerasbench.analysis.rankings import BreakEven, break_evens
+from kerasbench.analysis.ratios import by_slices, ratio_of
 from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import Column
-from kerasbench.protocol.measurement import Measurement, Parts, Slices
+from kerasbench.protocol.measurement import Measurement, Parts, Samples
 from kerasbench.results.times import epoch_ns, epoch_overhead_ns
 
 MS_PER_S = 1000
@@ -40,8 +41,7 @@ class Advice:
     """What would help, and by how much."""
 
     what: Help
-    column: Column
-    left: LogEstimate  # the time that is left, as a share of today's: a step's, or a sample's
+    contrast: Contrast  # with it over the case as it is: a step, or a sample. Prepared data are no case of their own
 
 
 @dataclass(frozen=True)
@@ -125,12 +125,12 @@ def _breakdown(
     )
 
 
-def step_ms(slices: Slices) -> float:
+def step_ms(slices: Samples) -> float:
     """Return the median over slices of the time of a step."""
     return statistics.median(slices.units_ns) / NS_PER_MS
 
 
-def share(part: Slices, whole: Slices) -> float:
+def share(part: Samples, whole: Samples) -> float:
     """Return what a step took in one way, over what it took in another: the median over cycles, if it has any."""
     ratio = by_slices(part, whole)
     return math.exp(ratio.log) if ratio else step_ms(part) / step_ms(whole)
@@ -147,33 +147,37 @@ def _warming_ms(measurement: Measurement) -> float:
 def _advice(summary: Summary, cases: Sequence[tuple[Row, Column]]) -> list[list[Advice]]:
     """Return for each case what helps significantly: other cases of the row and sizes, data that lie ready."""
     candidates = [list(_candidates(summary, row, column)) if believed(row) else [] for row, column in cases]
-    ratios = [one.left for of_case in candidates for one in of_case]
-    runs = [row.run for (row, _), of_case in zip(cases, candidates, strict=True) for _ in of_case]
-    judgements = iter(judge_all(ratios, summary.record.minimal_effect, runs))
-    advice = []
+    contrasts = [advice.contrast for of_case in candidates for advice in of_case]
+    verdicts = iter(judged(contrasts, summary.record.minimal_effect))
+    helpful = []
     for of_case in candidates:
-        helpful = [one for one in of_case if next(judgements).verdict is Verdict.FASTER]
-        # Another case that is significantly faster is always worth a word, preparing data only where that saves enough.
-        helpful = [one for one in helpful if one.what is not Help.PREPARED or one.left.value < 1 - WORTH_A_HINT]
-        advice.append(sorted(helpful, key=lambda one: one.left.value))
-    return advice
+        faster = [
+            advice
+            for advice, contrast in zip(of_case, verdicts, strict=False)
+            if contrast.verdict is Verdict.FASTER
+            # Another case that is significantly faster is always worth a word, preparing data only if it saves enough.
+            and (advice.what is not Help.PREPARED or advice.contrast.ratio.value < 1 - WORTH_A_HINT)
+        ]
+        helpful.append(sorted(faster, key=lambda advice: advice.contrast.ratio.value))
+    return helpful
 
 
 def _candidates(summary: Summary, row: Row, column: Column) -> Iterator[Advice]:
     """Yield what differs from a case in one thing, with the time that is left there for the same work."""
+    case = Place(row, column)
     for rival in row.cases:
         what = _difference(rival, column)
-        if what and (left := in_row(row, rival, column, STEADY)) is not None:
-            yield Advice(what, rival, left)
+        if what and (contrast := between(row, rival, column, STEADY)) is not None:
+            yield Advice(what, contrast)
     for other in summary.rows:
         batch = _larger_batch(other, row)
         if batch and column in other.cases:
-            left = ratio_of(other.cases[column], row.cases[column], STEADY)
+            larger = Place(other, column)
+            left = ratio_of(larger.case, case.case, STEADY)
             if left is not None:
-                larger = dataclasses.replace(column, options=other.key(column).options)
-                yield Advice(Help.BATCH, larger, left.times(row.workload.batch / batch))
-    shares = [share(parts.ready, parts.arrays) for _, parts in _with_parts(row.cases[column])]
-    yield Advice(Help.PREPARED, column, estimate(shares))
+                yield Advice(Help.BATCH, Contrast(larger, case, STEADY, left.times(row.workload.batch / batch)))
+    shares = [share(parts.ready, parts.arrays) for _, parts in _with_parts(case.case)]
+    yield Advice(Help.PREPARED, Contrast(case, case, STEADY, estimate(shares)))
 
 
 def _larger_batch(other: Row, row: Row) -> int | None:

@@ -7,10 +7,10 @@ by what it predicts with them.
 import dataclasses
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, LogEstimate, learned, mean_interval
 from kerasbench.analysis.families import Priors
@@ -114,6 +114,22 @@ class Measured:
         return statistics.stdev(values) / statistics.fmean(values) if len(values) >= MIN_TRIALS_FOR_INTERVAL else None
 
 
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class Once(Generic[Key, Value]):
+    """What is computed when it is first asked for, and kept."""
+
+    def __init__(self) -> None:
+        self._known: dict[Key, Value] = {}
+
+    def __call__(self, key: Key, compute: Callable[[], Value]) -> Value:
+        if key not in self._known:
+            self._known[key] = compute()
+        return self._known[key]
+
+
 class Noted(NamedTuple):
     """A warning of a case. ``share``: of a step's time that it is about, estimated."""
 
@@ -133,12 +149,9 @@ class Row:
     size: Size | None = None
     own: bool = False  # the scenario is the user's own, not a built-in one of the same name
     priors: Priors | None = field(default=None, compare=False, repr=False)  # how the ratios of its run scatter
-    # Those of two columns that were computed already (ratios.in_row).
-    ratios: dict[tuple[Column, Column, str], LogEstimate | None] = field(
-        init=False, default_factory=dict, compare=False, repr=False
+    ratios: Once[tuple[Column, Column, str], LogEstimate | None] = field(  # of two columns (ratios.in_row)
+        init=False, default_factory=Once, compare=False, repr=False
     )
-    # What there is to be warned of in each case that was looked at already (summary.concerns).
-    warnings: dict[Column, list[Noted]] = field(init=False, default_factory=dict, compare=False, repr=False)
 
     @property
     def run(self) -> str:

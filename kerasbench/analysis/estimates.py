@@ -298,18 +298,14 @@ def learned(batch_loss_before: float, batch_loss_after: float) -> bool:
     return abs(batch_loss_after - batch_loss_before) > UNCHANGED * abs(batch_loss_before)
 
 
-def judge(a_over_b: LogEstimate | None, effect: float = MINIMAL_EFFECT) -> Verdict:
-    """Say what a ratio of times means for A: its whole interval must lie beyond the minimal effect, or within it."""
-    return judge_all([a_over_b], effect)[0].verdict
-
-
-def judge_all(
+def judge(
     ratios: Sequence[LogEstimate | None], effect: float = MINIMAL_EFFECT, runs: Sequence[object] = ()
 ) -> list[Judgement]:
-    """Judge ratios of one kind together: of the verdicts that say something, 5 % are wrong at most.
+    """Say what ratios of one kind mean for what is above: of the verdicts that say something, 5 % are wrong at most.
 
-    ``runs`` tells which run measured each: those of a run are judged together, so that no verdict depends on what else
-    a page shows. Where fewer are called, all intervals of the run are wider (see ``confidence_of``).
+    The whole interval of a ratio must lie beyond the minimal effect, or within it. ``runs`` tells which run measured
+    each: those of a run are judged together, so that no verdict depends on what else a page shows. Where fewer are
+    called, all intervals of the run are wider (see ``confidence_of``).
     """
     claims = [claim(ratio, effect) for ratio in ratios]
     return [

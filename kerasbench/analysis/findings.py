@@ -5,23 +5,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 import msgspec
 
 from kerasbench.analysis import race
 from kerasbench.analysis.breakdown import StepBreakdown, breakdowns
+from kerasbench.analysis.cases import Measured
+from kerasbench.analysis.contrasts import Contrast
 from kerasbench.analysis.estimates import Estimate
-from kerasbench.analysis.rankings import (
-    Contrast,
-    of_keras,
-    of_warm_cache,
-    speed_ups,
-)
+from kerasbench.analysis.rankings import of_keras, of_warm_cache, speed_ups
 from kerasbench.analysis.series import SizeSeries, swept
 from kerasbench.analysis.soak import Soak, soaks_of
-from kerasbench.analysis.summary import Summary, summarize
+from kerasbench.analysis.summary import Concern, Summary, concerns, summarize
 from kerasbench.analysis.versus import Versus, versus
-from kerasbench.protocol.columns import Column
+from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.protocol.messages import Failure
 from kerasbench.results.run import Run
 
@@ -188,6 +186,11 @@ class Findings:
 
     summary: Summary
 
+    @classmethod
+    def of(cls, run: Run, known: Mapping[CaseKey, Measured] | None = None) -> Self:
+        """``known``: what is summed up already, of a run that goes on."""
+        return cls(summarize(run, known))
+
     @cached_property
     def plain(self) -> Summary:
         return self.summary.plain
@@ -195,6 +198,11 @@ class Findings:
     @cached_property
     def sized(self) -> Summary:
         return self.summary.swept
+
+    @cached_property
+    def concerns(self) -> list[Concern]:
+        """Every warning."""
+        return concerns(self.summary)
 
     @cached_property
     def versus(self) -> list[Versus]:
@@ -253,8 +261,3 @@ class Findings:
     def effect(self) -> float:
         """The smallest difference that is called one."""
         return self.summary.record.minimal_effect
-
-
-def findings(record: Run) -> Findings:
-    """Return what is found in a run."""
-    return Findings(summarize(record))

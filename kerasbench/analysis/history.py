@@ -9,26 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kerasbench.analysis.cases import Row
-from kerasbench.analysis.estimates import LogEstimate
-from kerasbench.analysis.ratios import in_row
+from kerasbench.analysis.contrasts import Contrast, between
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.versus import versus
-from kerasbench.protocol.columns import CaseKey, Column
+from kerasbench.protocol.columns import Column
 from kerasbench.results.merge import distinct
 from kerasbench.results.run import Run
-
-
-@dataclass(frozen=True)
-class Point:
-    """A ratio of one run."""
-
-    started: str  # of the run
-    commit: str
-    versions: dict[str, str]  # of the column that is followed: python, keras, the backend's packages
-    ratio: LogEstimate
-    case: CaseKey
-    over: Column  # what it is compared with
-    metric: str
 
 
 @dataclass(frozen=True)
@@ -39,7 +25,7 @@ class Series:
     column: str
     over: str
     backend: str
-    points: list[Point]
+    points: list[Contrast]  # of a run each, the oldest first
     machine: str = ""  # where there are several
 
     @property
@@ -57,50 +43,40 @@ def history(records: Sequence[Run]) -> list[Series]:
     for record in distinct(records):
         machines.setdefault(record.machine.identity, []).append(record)
     return [
-        dataclasses.replace(one, machine=own[0].machine.title if len(machines) > 1 else "")
-        for own in machines.values()
-        for one in _of_machine(own)
+        dataclasses.replace(series, machine=runs[0].machine.title if len(machines) > 1 else "")
+        for runs in machines.values()
+        for series in _of_machine(runs)
     ]
 
 
 def _of_machine(records: Sequence[Run]) -> list[Series]:
-    found: dict[tuple[str, str, str, str], list[Point]] = {}
+    points: dict[tuple[str, str, str, str], list[Contrast]] = {}
     summaries = [summarize(record).plain for record in sorted(records, key=lambda record: record.started)]
     references = _references(summaries)
     for summary in summaries:
-        for row, column, over, ratio in [*_of_versions(summary), *_of_columns(summary, references)]:
-            name, other = _names(column, over)
-            versions = row.cases[column].trials[0][1].resolved.versions
-            run = summary.record
-            point = Point(run.started, run.commit, versions, ratio, row.key(column), over, row.headline)
-            found.setdefault((row.label, name, other, column.backend), []).append(point)
-    return [Series(*key, points) for key, points in sorted(found.items()) if len(points) > 1]
+        of_versions = [contrast for compared in versus(summary) for contrast in compared.headlines]
+        for contrast in (*of_versions, *_of_columns(summary, references)):
+            column, over = contrast.over.column, contrast.under.column
+            # Of two versions: what they have in common, and the base's label.
+            are_versions = column.paired == over.paired and column.options.environment
+            names = (
+                (column.paired.label, f"@{over.options.environment}") if are_versions else (column.label, over.label)
+            )
+            points.setdefault((contrast.over.row.label, *names, column.backend), []).append(contrast)
+    return [Series(*key, contrasts) for key, contrasts in sorted(points.items()) if len(contrasts) > 1]
 
 
-Found = tuple[Row, Column, Column, LogEstimate]
-
-
-def _of_versions(summary: Summary) -> Iterator[Found]:
-    for one in versus(summary):
-        for difference in one.headlines:
-            yield difference.pair.row, difference.pair.head, difference.pair.base, difference.ratio
-
-
-def _of_columns(summary: Summary, references: dict[str, Column]) -> Iterator[Found]:
+def _of_columns(summary: Summary, references: dict[str, Column]) -> Iterator[Contrast]:
     for row in summary.rows:
         reference, measured = references.get(row.label), _measured(row)
-        if reference is None or reference not in measured:
-            continue
-        for column in measured:
-            ratio = in_row(row, column, reference, row.headline) if column != reference else None
-            if ratio is not None:
-                yield row, column, reference, ratio
+        if reference in measured:
+            pairs = (between(row, column, reference, row.headline) for column in measured if column != reference)
+            yield from filter(None, pairs)
 
 
 def _measured(row: Row) -> list[Column]:
-    """Return the columns of a row that took turns and have figures; none of a comparison of versions."""
-    origin = row.origin
-    if origin.in_pairs or origin.protocol == "published":
+    """Return the columns of a row that took turns and have numbers; none of a comparison of versions."""
+    if row.origin.in_pairs or row.origin.agenda.in_full:
         return []
     return [column for column, case in row.cases.items() if column.competes and case.failure is None and case.trials]
 
@@ -116,10 +92,3 @@ def _references(summaries: Sequence[Summary]) -> dict[str, Column]:
         for row, columns in counts.items()
         if columns
     }
-
-
-def _names(column: Column, over: Column) -> tuple[str, str]:
-    """Return how a series calls its columns: of two versions what they have in common, and the base's label."""
-    if column.paired == over.paired and column.options.environment:
-        return column.paired.label, f"@{over.options.environment}"
-    return column.label, over.label

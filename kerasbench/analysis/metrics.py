@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, estimate, mean, percentile
 from kerasbench.analysis.generation import Growth, typical
 from kerasbench.protocol.measurement import (
-    GROWS,
     Generation,
     Latency,
     Measurement,
 )
+from kerasbench.protocol.stages import GROWS
 from kerasbench.results.run import Trial
 from kerasbench.results.times import epoch_ns, epoch_overhead_ns, leaves_out, steady_epoch_ns, steady_step_ns, step_ns
 from kerasbench.text import MIB

@@ -18,13 +18,13 @@ from typing import Generic, TypeVar
 
 from kerasbench.analysis import ratios
 from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, TRAINED_RATE, Measured, Row
+from kerasbench.analysis.contrasts import Contrast, Place
 from kerasbench.analysis.estimates import LogEstimate, Prior
 from kerasbench.analysis.metrics import BY_NAME, NS_PER_MS, RATE
 from kerasbench.analysis.rankings import break_even
 from kerasbench.protocol.columns import CPU, Column, Options
 from kerasbench.protocol.descriptions import WorkloadDescription
-from kerasbench.protocol.messages import Failure
-from kerasbench.results.run import RaceConfig, RacePurpose
+from kerasbench.results.run import RaceConfig
 from kerasbench.settings import BATCH_SIZE
 
 # What earlier runs know of the scatter between blocks is worth so many degrees of freedom. One block has none.
@@ -35,7 +35,7 @@ Compare = Callable[[Candidate, Candidate], LogEstimate | None]  # the time of on
 
 
 @dataclass(frozen=True)
-class Look(Generic[Candidate]):
+class Seen(Generic[Candidate]):
     """What is known after a round."""
 
     leader: Candidate
@@ -43,7 +43,7 @@ class Look(Generic[Candidate]):
     is_over: bool  # none of those that stay can be faster than the leader by more than the margin
 
 
-def look(left: Iterable[Candidate], compare: Compare[Candidate], margin: float) -> Look[Candidate] | None:
+def look(left: Iterable[Candidate], compare: Compare[Candidate], margin: float) -> Seen[Candidate] | None:
     """Compare those that are left; None where nothing is.
 
     ``margin`` is a share: with 0.05 a candidate that is 4 % slower than the fastest is as good.
@@ -53,11 +53,11 @@ def look(left: Iterable[Candidate], compare: Compare[Candidate], margin: float) 
         return None
     first = candidates[0]
     centres = {first: 0.0}
-    centres |= {one: ratio.log_centre for one in candidates[1:] if (ratio := compare(one, first)) is not None}
-    leader = min(centres, key=lambda one: centres[one])
+    centres |= {rival: ratio.log_centre for rival in candidates[1:] if (ratio := compare(rival, first)) is not None}
+    leader = min(centres, key=lambda candidate: centres[candidate])
     ratios = {candidate: compare(candidate, leader) for candidate in candidates if candidate != leader}
     slower = [candidate for candidate, ratio in ratios.items() if ratio is not None and ratio.is_above(1 + margin)]
-    return Look(leader, slower, _is_fastest(leader, set(candidates) - set(slower), compare, margin))
+    return Seen(leader, slower, _is_fastest(leader, set(candidates) - set(slower), compare, margin))
 
 
 def _is_fastest(candidate: Candidate, left: Iterable[Candidate], compare: Compare[Candidate], margin: float) -> bool:
@@ -74,8 +74,8 @@ def interval(logs: Sequence[float], deviation: float) -> LogEstimate:
 def compare_by(metric: str, cases: Mapping[Column, Measured]) -> Compare[Column]:
     """Return what compares the columns of a race by a metric; of a rate, by the time of a sample."""
 
-    def compare(one: Column, other: Column) -> LogEstimate | None:
-        pair = (cases[one], cases[other])
+    def compare(over: Column, under: Column) -> LogEstimate | None:
+        pair = (cases[over], cases[under])
         if BY_NAME[metric].unit == RATE:
             pair = pair[::-1]
         blocks = ratios.of_blocks(pair, metric)
@@ -103,19 +103,8 @@ def baseline_of(columns: Iterable[Column], config: RaceConfig) -> Column | None:
 
     Where that backend was not measured, it is another backend without settings.
     """
-    plain = [one for one in columns if one == one.with_options(**vars(Options(environment=one.options.environment)))]
-    return min(plain, key=lambda one: (one.backend != config.baseline, one.device == CPU), default=None)
-
-
-@dataclass(frozen=True)
-class Standing:
-    """How a candidate came out."""
-
-    column: Column
-    rounds: int  # that it was measured in
-    ratio: LogEstimate | None = None  # its time over the leader's; None for the leader, and where it is not known
-    has_left: bool = False  # as significantly slower by more than the margin
-    failure: Failure | None = None
+    plain = [column for column in columns if column.options == Options(environment=column.options.environment)]
+    return min(plain, key=lambda column: (column.backend != config.baseline, column.device == CPU), default=None)
 
 
 @dataclass(frozen=True)
@@ -126,36 +115,40 @@ class Race:
     metric: str
     leader: Column  # or what is about as fast, and simpler to have
     baseline: Column | None
-    standings: list[Standing]  # the leader first, then the quickest; failures last
+    candidates: list[Column]  # the leader first, then the quickest; failures last
+    contrasts: dict[Column, Contrast]  # of the others, over the leader
+    left: frozenset[Column]  # as significantly slower by more than the margin
     rounds: int
-    purpose: RacePurpose
-    margin: float
     is_over: bool  # none of the others can be faster than the leader by more than the margin
 
     @property
-    def default_backend(self) -> str:
-        """The backend that Keras takes without settings."""
+    def config(self) -> RaceConfig:
         config = self.row.origin.config.race
-        return config.baseline if config else ""
+        assert config is not None
+        return config
 
     @property
     def is_against_default(self) -> bool:
         """Whether the baseline is on the backend that Keras takes without settings, and not on another one."""
-        return self.baseline is not None and self.baseline.backend == self.default_backend
+        return self.baseline is not None and self.baseline.backend == self.config.baseline
 
     @property
     def gain(self) -> LogEstimate | None:
         """The time of the baseline over the leader's; None if the baseline leads, or is not known."""
-        return next((one.ratio for one in self.standings if one.column == self.baseline), None)
+        contrast = self.contrasts.get(self.baseline) if self.baseline else None
+        return contrast.ratio if contrast else None
+
+    def rounds_of(self, column: Column) -> int:
+        return len({trial.round for trial, _ in self.row.cases[column].trials})
 
     @property
     def first_steps_ms(self) -> tuple[float, float] | None:
         """The first steps of the leader and of the baseline, which started beside others; None where none were made."""
-        if self.baseline is None or self.purpose != "train":
+        if self.baseline is None or self.config.purpose != "train":
             return None
-        cases = (self.row.cases[one] for one in (self.leader, self.baseline))
-        found = [[m.training.first_step_ns for _, m in case.trials if m.training] for case in cases]
-        mine, others = ([ns / NS_PER_MS for ns in of_one if ns is not None] for of_one in found)
+        cases = (self.row.cases[column] for column in (self.leader, self.baseline))
+        steps_ns = ([m.training.first_step_ns for _, m in case.trials if m.training] for case in cases)
+        mine, others = ([ns / NS_PER_MS for ns in of_case if ns is not None] for of_case in steps_ns)
         return (statistics.median(mine), statistics.median(others)) if mine and others else None
 
     @property
@@ -173,10 +166,15 @@ class Race:
     @property
     def equals(self) -> list[Column]:
         """The others that are within the margin of the leader, significantly; fewest settings first."""
-        ranked = [one for one in self.standings if self.row.cases[one.column].is_ranked]
-        near = [one for one in ranked if one.ratio and not one.ratio.disturbed]
-        within = [one for one in near if one.ratio and (one.ratio.high or math.inf) <= 1 + self.margin]
-        return sorted((one.column for one in within), key=settings_of)
+        most = 1 + self.config.margin
+        within = [
+            column
+            for column, contrast in self.contrasts.items()
+            if contrast.over.case.is_ranked
+            and not contrast.ratio.disturbed
+            and (contrast.ratio.high or math.inf) <= most
+        ]
+        return sorted(within, key=settings_of)
 
 
 def settings_of(column: Column) -> int:
@@ -185,7 +183,7 @@ def settings_of(column: Column) -> int:
 
 
 def simplest(
-    found: Look[Candidate],
+    seen: Seen[Candidate],
     left: Iterable[Candidate],
     compare: Compare[Candidate],
     margin: float,
@@ -196,12 +194,12 @@ def simplest(
     To half the margin; and once the race is over, none of those that are left can be faster than the choice by more
     than the margin.
     """
-    candidates = [one for one in left if one not in found.slower]  # in their order, which decides among equals
-    ratios = {one: compare(one, found.leader) for one in candidates if one != found.leader}
-    as_fast = [one for one, ratio in ratios.items() if ratio and ratio.value <= 1 + margin / 2]
-    if found.is_over:
+    candidates = [candidate for candidate in left if candidate not in seen.slower]  # in order: it decides among equals
+    ratios = {candidate: compare(candidate, seen.leader) for candidate in candidates if candidate != seen.leader}
+    as_fast = [candidate for candidate, ratio in ratios.items() if ratio and ratio.value <= 1 + margin / 2]
+    if seen.is_over:
         as_fast = [candidate for candidate in as_fast if _is_fastest(candidate, candidates, compare, margin)]
-    return min([found.leader, *as_fast], key=settings)
+    return min([seen.leader, *as_fast], key=settings)
 
 
 def race_of(row: Row) -> Race | None:
@@ -211,24 +209,34 @@ def race_of(row: Row) -> Race | None:
         return None
     metric = metric_of(config, row.workload, row.headline)
     cases = {column: case for column, case in row.cases.items() if case.trials and case.estimate(metric) is not None}
-    rounds = {column: len({trial.round for trial, _ in case.trials}) for column, case in row.cases.items()}
     last = max((trial.round for case in cases.values() for trial, _ in case.trials), default=0)
-    ranked = {column: case for column, case in cases.items() if case.is_ranked}
-    stayed = [column for column, case in ranked.items() if any(trial.round == last for trial, _ in case.trials)]
+    ranked = [column for column, case in cases.items() if case.is_ranked]
+    stayed = [column for column in ranked if any(trial.round == last for trial, _ in cases[column].trials)]
     baseline = baseline_of(cases, config)
     compare = compare_by(metric, cases)
-    found = look(stayed, compare, config.margin)
-    if found is None:
+    seen = look(stayed, compare, config.margin)
+    if seen is None:
         return None
-    in_race = [column for column in stayed if column not in found.slower]
-    choice = simplest(found, stayed, compare, config.margin, lambda column: (column != baseline, settings_of(column)))
-    standings = [Standing(choice, rounds[choice])]
-    others = [
-        Standing(column, rounds[column], compare(column, choice), has_left=column in ranked and column not in in_race)
-        for column in cases
-        if column != choice
+    in_race = [column for column in stayed if column not in seen.slower]
+    choice = simplest(seen, stayed, compare, config.margin, lambda column: (column != baseline, settings_of(column)))
+    ratios = {column: compare(column, choice) for column in cases if column != choice}
+    contrasts = [
+        Contrast(Place(row, column), Place(row, choice), metric, ratio) for column, ratio in ratios.items() if ratio
     ]
-    standings += sorted(others, key=lambda one: one.ratio.log_centre if one.ratio else math.inf)
-    failed = {column: case.failure for column, case in row.cases.items() if case.failure is not None}
-    standings += [Standing(column, rounds[column], failure=failure) for column, failure in failed.items()]
-    return Race(row, metric, choice, baseline, standings, last, config.purpose, config.margin, found.is_over)
+    contrasts.sort(key=lambda contrast: contrast.ratio.log_centre)
+    return Race(
+        row=row,
+        metric=metric,
+        leader=choice,
+        baseline=baseline,
+        candidates=[
+            choice,
+            *(contrast.over.column for contrast in contrasts),
+            *(column for column, ratio in ratios.items() if ratio is None),
+            *(column for column, case in row.cases.items() if case.failure is not None),
+        ],
+        contrasts={contrast.over.column: contrast for contrast in contrasts},
+        left=frozenset(column for column in ranked if column != choice and column not in in_race),
+        rounds=last,
+        is_over=seen.is_over,
+    )

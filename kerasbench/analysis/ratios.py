@@ -25,13 +25,13 @@ from kerasbench.analysis.generation import Growth, by_cycle
 from kerasbench.analysis.metrics import BY_NAME, CALLED, RATE, generation_of
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import (
-    GROWS,
     Generation,
     Latency,
     Measurement,
-    Slices,
+    Samples,
     Training,
 )
+from kerasbench.protocol.stages import GROWS
 from kerasbench.results.run import Trial
 from kerasbench.results.times import leaves_out
 
@@ -62,7 +62,7 @@ class BlockRatio:
 Compare = Callable[[Measurement, Measurement], BlockRatio | None]
 
 
-def by_slices(a: Slices, b: Slices) -> BlockRatio | None:
+def by_slices(a: Samples, b: Samples) -> BlockRatio | None:
     """Return the median over common cycles of the difference of the logarithms of two columns' slices.
 
     Cycles in which others used the machine do not count where enough are left without them.
@@ -122,7 +122,7 @@ def _comparable(a: Measurement, b: Measurement) -> tuple[Training, Training] | N
     return ours, theirs
 
 
-def _mean_times(a: Slices, b: Slices) -> tuple[float, float] | None:
+def _mean_times(a: Samples, b: Samples) -> tuple[float, float] | None:
     """Return the mean time of a unit on both sides, over the cycles that count."""
     ours, theirs = a.ns_by_cycle, b.ns_by_cycle
     counted = _counted(ours, theirs, a.disturbed_cycles | b.disturbed_cycles)
@@ -259,13 +259,14 @@ def in_row(row: Row, a: Column, b: Column, metric: str) -> LogEstimate | None:
     Its interval is for the mean over many sittings of the machine: that of ``ratio_of``, widened by what they differ
     by. Another sitting's own ratio lies outside more often than in one of twenty cases.
     """
-    key = (a, b, metric)
-    if key not in row.ratios:  # a page asks for each several times
+
+    def compute() -> LogEstimate | None:
         cases = row.cases[a], row.cases[b]
         ratio = ratio_of(*cases, metric, row.cases.values(), row.priors)
         between = _between_sittings(cases, metric, ratio) if ratio else 0.0
-        row.ratios[key] = dataclasses.replace(ratio, between_sittings=between) if ratio and between else ratio
-    return row.ratios[key]
+        return dataclasses.replace(ratio, between_sittings=between) if ratio and between else ratio
+
+    return row.ratios((a, b, metric), compute)
 
 
 def _between_sittings(cases: tuple[Measured, Measured], metric: str, ratio: LogEstimate) -> float:
@@ -312,7 +313,7 @@ def ratio_of(
     return by_round if _is_enough(by_round) else direct or indirect or by_round
 
 
-def in_sittings(row: Row, a: Column, b: Column, metric: str) -> dict[int, LogEstimate]:
+def in_sessions(row: Row, a: Column, b: Column, metric: str) -> dict[int, LogEstimate]:
     """Return the ratio a/b of a metric by the blocks of each sitting alone."""
     cases = row.cases[a], row.cases[b]
     ratios = {

@@ -8,12 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, islice, pairwise
-from typing import NamedTuple
 
 from kerasbench.analysis.cases import STEADY, Row
-from kerasbench.analysis.estimates import CONFIDENCE, Estimate, Interval, LogEstimate, Verdict, judge_all, t_quantile
-from kerasbench.analysis.rankings import believed
-from kerasbench.analysis.ratios import in_row
+from kerasbench.analysis.contrasts import Contrast, believed, between, judged
+from kerasbench.analysis.estimates import CONFIDENCE, Estimate, Interval, LogEstimate, Verdict, t_quantile
 from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import AXES, CPU, Axis, Column, Size
 from kerasbench.protocol.messages import Code
@@ -79,6 +77,15 @@ Ratios = Sequence[tuple[float, LogEstimate]]  # by ascending size
 
 
 @dataclass(frozen=True)
+class Duel:
+    """Two series that a sweep compares: one over the other at each size, ascending, and where that changes."""
+
+    contrasts: list[Contrast]
+    signs: list[int]  # 1 where the one above is significantly slower, -1 where it is faster, 0 where neither is known
+    crossings: "list[Crossing]"
+
+
+@dataclass(frozen=True)
 class SizeSeries:
     """One workload along one axis: its rows by ascending size, with all else equal."""
 
@@ -87,7 +94,7 @@ class SizeSeries:
     axis: Axis
     rows: dict[float, Row]
     # The pairs that a sweep answers for: one backend's CPU and GPU, and two backends on one device.
-    duels: "list[SeriesComparison]" = field(default_factory=list)
+    duels: list[Duel] = field(default_factory=list)
 
     @property
     def label(self) -> str:
@@ -124,34 +131,25 @@ class SizeSeries:
         return {column: cost for column, cost in costs.items() if cost is not None}
 
     @property
-    def pairs(self) -> "list[SeriesPair]":
-        """The columns that are compared, with the ratio at each size at which both were measured."""
+    def pairs(self) -> list[list[Contrast]]:
+        """The columns that are compared, at each size at which both were measured.
+
+        A size that was interrupted before it had enough rounds for an interval is left out where others have one.
+        """
         pairs = []
         for a, b in combinations(self.columns, 2):
-            if _comparable(a, b) and (ratios := self._ratios(a, b)):
-                pairs.append(SeriesPair(a, b, ratios, self.rows[ratios[0][0]].run))
-        return pairs
+            if not _comparable(a, b):
+                continue
+            rows = [row for row in self.rows.values() if a in row.cases and b in row.cases and believed(row)]
+            contrasts = [contrast for row in rows if (contrast := between(row, a, b, STEADY)) is not None]
+            proven = [contrast for contrast in contrasts if contrast.ratio.has_interval]
+            most = max((contrast.ratio.trials for contrast in contrasts), default=0)
+            pairs.append(proven or [contrast for contrast in contrasts if contrast.ratio.trials == most])
+        return [pair for pair in pairs if pair]
 
-    def _ratios(self, a: Column, b: Column) -> Ratios:
-        """Leave out a size that was interrupted before it had enough rounds for an interval, where others have one."""
-        ratios = [
-            (size, ratio)
-            for size, row in self.rows.items()
-            if a in row.cases and b in row.cases and believed(row)
-            if (ratio := in_row(row, a, b, STEADY)) is not None
-        ]
-        proven = [(size, ratio) for size, ratio in ratios if ratio.has_interval]
-        most = max((ratio.trials for _, ratio in ratios), default=0)
-        return proven or [(size, ratio) for size, ratio in ratios if ratio.trials == most]
-
-
-class SeriesPair(NamedTuple):
-    """Two series that are compared: the ratio of their times, a over b, at each size."""
-
-    a: Column
-    b: Column
-    ratios: Ratios
-    run: str = ""  # that measured it
+    def size(self, contrast: Contrast) -> float:
+        """Return at which size two columns were compared."""
+        return next(size for size, row in self.rows.items() if row is contrast.over.row)
 
 
 @dataclass(frozen=True)
@@ -175,17 +173,6 @@ class Crossing:
         return crossing_interval(self.ratios) if self.has_interval else None
 
 
-@dataclass(frozen=True)
-class SeriesComparison:
-    """Two series that are compared: the ratio of their times, a over b, at each size, and where its sign changes."""
-
-    a: Column
-    b: Column
-    ratios: Ratios
-    signs: list[int]  # 1 where a is significantly slower, -1 where it is faster, 0 where neither can be said
-    crossings: list[Crossing]
-
-
 def swept(summary: Summary) -> list[SizeSeries]:
     """Return every workload and axis along which there are two sizes or more; a run's duels are judged together."""
     grouped: dict[tuple[str, str, Axis], dict[float, Row]] = {}
@@ -195,11 +182,11 @@ def swept(summary: Summary) -> list[SizeSeries]:
             if size is not None:
                 grouped.setdefault((row.name, _rest(row, axis), axis), {})[float(size)] = row
     series = [SizeSeries(*key, dict(sorted(rows.items()))) for key, rows in grouped.items() if len(rows) > 1]
-    pairs = [one.pairs for one in series]
-    decided = iter(duels([pair for of_series in pairs for pair in of_series], summary.record.minimal_effect))
+    contrasts = [contrast for line in series for pair in line.pairs for contrast in pair]
+    verdicts = iter(judged(contrasts, summary.record.minimal_effect))
     return [
-        dataclasses.replace(one, duels=list(islice(decided, len(of_series))))
-        for one, of_series in zip(series, pairs, strict=True)
+        dataclasses.replace(line, duels=[_duel(line, list(islice(verdicts, len(pair)))) for pair in line.pairs])
+        for line in series
     ]
 
 
@@ -215,33 +202,31 @@ def _comparable(a: Column, b: Column) -> bool:
     return a.device == b.device if a.backend != b.backend else CPU in (a.device, b.device)
 
 
-def duels(pairs: Sequence[SeriesPair], effect: float) -> list[SeriesComparison]:
-    """Return who is slower at which size, all pairs of a run judged together, and where they cross."""
-    runs = [pair.run for pair in pairs for _ in pair.ratios]
-    all_signs = iter(signs([ratio for pair in pairs for _, ratio in pair.ratios], effect, runs))
-    comparisons = []
-    for pair in pairs:
-        of_pair = list(islice(all_signs, len(pair.ratios)))
-        known = [index for index, sign in enumerate(of_pair) if sign]
-        crossings = []
-        for first, last in pairwise(known):
-            if of_pair[first] != of_pair[last]:
-                winner, loser = (pair.a, pair.b) if of_pair[first] > 0 else (pair.b, pair.a)
-                crossings.append(crossing(winner, loser, pair.ratios[first : last + 1]))
-        comparisons.append(SeriesComparison(pair.a, pair.b, pair.ratios, of_pair, crossings))
-    return comparisons
+def _duel(series: SizeSeries, contrasts: list[Contrast]) -> Duel:
+    signs = [sign(contrast.ratio, contrast.verdict) for contrast in contrasts]
+    a, b = contrasts[0].over.column, contrasts[0].under.column
+    ratios = [(series.size(contrast), contrast.ratio) for contrast in contrasts]
+    return Duel(contrasts, signs, crossings(a, b, ratios, signs))
 
 
-def signs(ratios: Sequence[LogEstimate], effect: float, runs: Sequence[str] = ()) -> list[int]:
-    """Return 1 where a is significantly slower by more than the minimal effect, -1 where it is faster, else 0.
+def sign(ratio: LogEstimate, verdict: Verdict | None) -> int:
+    """Return 1 where a is significantly slower than b by more than the minimal effect, -1 where it is faster, else 0.
 
     Ratios of 1.5 (1.4 to 1.6), 1.0 (0.9 to 1.1) and 0.7 (0.6 to 0.8) are 1, 0 and -1. Without an interval nothing is
-    proven: what was measured is taken as it is, so that 1.01 is 1. Those of a run are judged together.
+    proven: what was measured is taken as it is, so that 1.01 is 1.
     """
-    by_verdict = {Verdict.SLOWER: 1, Verdict.FASTER: -1}
+    if ratio.has_interval:
+        return (verdict is Verdict.SLOWER) - (verdict is Verdict.FASTER)
+    return (ratio.value > 1) - (ratio.value < 1)
+
+
+def crossings(a: Column, b: Column, ratios: Ratios, signs: Sequence[int]) -> list[Crossing]:
+    """Return where two series cross, by the ratios of a over b and their signs."""
+    known = [index for index, sign in enumerate(signs) if sign]
     return [
-        by_verdict.get(verdict, 0) if ratio.has_interval else (ratio.value > 1) - (ratio.value < 1)
-        for ratio, (_, verdict) in zip(ratios, judge_all(ratios, effect, runs), strict=True)
+        crossing(*((a, b) if signs[first] > 0 else (b, a)), ratios[first : last + 1])
+        for first, last in pairwise(known)
+        if signs[first] != signs[last]
     ]
 
 

@@ -13,7 +13,7 @@ from itertools import accumulate, pairwise
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.estimates import Interval, t_quantile
 from kerasbench.protocol.columns import Column
-from kerasbench.protocol.measurement import Measurement, Slices
+from kerasbench.protocol.measurement import Measurement, Samples
 
 MINUTE_NS = 60e9
 SEGMENTS = 10  # of a run, whose means a line is drawn through: neighbouring slices are not independent
@@ -120,7 +120,7 @@ def _soak(row: Row, column: Column, own: Measurement, control: Measurement | Non
     )
 
 
-def _ratios(own: Slices, control: Slices, minutes: Sequence[float]) -> list[tuple[float, float]]:
+def _ratios(own: Samples, control: Samples, minutes: Sequence[float]) -> list[tuple[float, float]]:
     """Return by cycle the time of a unit over that of the control, with when that was."""
     ours, theirs = own.ns_by_cycle, control.ns_by_cycle
     when = {cycle: minute for cycle, minute in zip(own.cycle or (), minutes, strict=False) if cycle is not None}

@@ -8,13 +8,15 @@ from itertools import compress
 from typing import TypeVar
 
 from kerasbench.analysis.cases import Measured, Noted, Row, judge_cases, summarize_case
+from kerasbench.analysis.contrasts import apart, by_session
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
-from kerasbench.analysis.rankings import Ranking, rank, sittings
+from kerasbench.analysis.rankings import Ranking, rank
 from kerasbench.analysis.ratios import priors_of
 from kerasbench.host.noise import SCATTER_WARN, WarningKind
-from kerasbench.protocol.columns import CPU, Column, Size
-from kerasbench.protocol.measurement import CALLS, GENERATIONS, Compiler, Measurement
+from kerasbench.protocol.columns import CPU, CaseKey, Column, Size
+from kerasbench.protocol.measurement import Compiler, Measurement
 from kerasbench.protocol.messages import Failure
+from kerasbench.protocol.stages import STAGES
 from kerasbench.results.run import Group, Run, Trial, completed_rounds
 from kerasbench.text import count, percent
 
@@ -64,8 +66,8 @@ class Summary:
         return [(row, column, case.failure) for row, column, case in self.cases if case.failure is not None]
 
 
-def summarize(record: Run) -> Summary:
-    """Sum up a run."""
+def summarize(record: Run, known: Mapping[CaseKey, Measured] | None = None) -> Summary:
+    """Sum up a run; ``known`` are cases that were summed up already."""
     record = _without_open_round(record)
     shown = {trial.column for trial in record.trials if not trial.options.control}
     columns = sorted(shown, key=lambda column: column.order)
@@ -80,7 +82,7 @@ def summarize(record: Run) -> Summary:
         )
         for scenario in record.scenarios
         for workload in scenario.description.workloads
-        for size, cases in _cases(record, scenario.description.name, workload.name)
+        for size, cases in _cases(record, known or {}, scenario.description.name, workload.name)
     ]
     rows = _with_priors(rows)
     published = [row for row in rows if row.size is None]
@@ -113,7 +115,7 @@ def _without_open_round(record: Run) -> Run:
         completed[key] = completed_rounds({one.case for one in trials}, trials, of_race)
     counting = []
     for trial in record.trials:
-        in_turn = trial.block and trial.protocol != "published"
+        in_turn = trial.block and not trial.agenda.in_full
         rounds = completed[_row_of(record, trial)] if in_turn else record.origin(trial.group).rounds
         if not rounds or trial.failure is not None or trial.round <= rounds:
             counting.append(trial)
@@ -125,7 +127,9 @@ def _row_of(record: Run, trial: Trial) -> tuple[object, ...]:
     return (trial.scenario, trial.workload, trial.options.size, pair)
 
 
-def _cases(record: Run, scenario: str, workload: str) -> list[tuple[Size | None, dict[Column, Measured]]]:
+def _cases(
+    record: Run, known: Mapping[CaseKey, Measured], scenario: str, workload: str
+) -> list[tuple[Size | None, dict[Column, Measured]]]:
     """Return the cases of a workload by column, for each size; those that compute something else have failed."""
     grouped: dict[Size | None, dict[Column, list[Trial]]] = {}
     for trial in record.trials:
@@ -133,7 +137,10 @@ def _cases(record: Run, scenario: str, workload: str) -> list[tuple[Size | None,
             grouped.setdefault(trial.options.size, {}).setdefault(trial.column, []).append(trial)
     rows = []
     for size, by_column in sorted(grouped.items(), key=lambda item: item[0].order if item[0] else (0, 0.0)):
-        cases = {column: summarize_case(trials) for column, trials in _in_order(by_column)}
+        cases = {
+            column: known.get(CaseKey(scenario, workload, column, size)) or summarize_case(trials)
+            for column, trials in _in_order(by_column)
+        }
         for column, failure in judge_cases(cases).items():
             cases[column] = Measured(cases[column].trials, failure)
         rows.append((size, cases))
@@ -218,13 +225,11 @@ def _of_cases(row: Row) -> list[Concern]:
 
 def _of_case(row: Row, column: Column) -> list[Noted]:
     """Return the warnings of a case, each with what there is to add to it."""
-    if column not in row.warnings:  # a page asks for each several times
-        row.warnings[column] = [
-            Noted(what, *known) if isinstance(known, tuple) else Noted(what, known if isinstance(known, str) else "")
-            for what, applies in _CASES
-            if (known := applies(row, column))
-        ]
-    return row.warnings[column]
+    return [
+        Noted(what, *known) if isinstance(known, tuple) else Noted(what, known if isinstance(known, str) else "")
+        for what, applies in _CASES
+        if (known := applies(row, column))
+    ]
 
 
 def _of_row(row: Row, ranking: Ranking, are_races: bool) -> Iterator[Concern]:
@@ -232,9 +237,11 @@ def _of_row(row: Row, ranking: Ranking, are_races: bool) -> Iterator[Concern]:
         yield Concern(WarningKind.CONTROL, row.label, [])
     if ranking.disturbed:
         yield Concern(WarningKind.UNDECIDED, row.label, [])
-    for one in sittings(row, ranking):
-        if one.differ and one.apart:
-            yield Concern(WarningKind.SITTINGS, row.label, [one.column], f"by {100 * (one.apart.value - 1):.0f} %")
+    for contrast in ranking.others:
+        differs_by = apart(by_session(contrast))
+        if differs_by is not None and differs_by.is_above(1):
+            detail = f"by {100 * (differs_by.value - 1):.0f} %"
+            yield Concern(WarningKind.SITTINGS, row.label, [contrast.over.column], detail)
     if not are_races and not row.origin.in_pairs:  # these have intervals of their own, or none is the fastest
         few = row.rounds < MIN_TRIALS_FOR_INTERVAL
         if ranking.by_slices and not few:  # of enough rounds: most were disturbed
@@ -243,21 +250,10 @@ def _of_row(row: Row, ranking: Ranking, are_races: bool) -> Iterator[Concern]:
             yield Concern(WarningKind.DISTURBED, row.label, [], detail)
         elif ranking.by_slices:
             yield Concern(WarningKind.SLICES, row.label, [])
-        elif ranking.comparisons and few and not ranking.tentative:
+        elif ranking.others and few and not ranking.tentative:
             yield Concern(WarningKind.FEW, row.label, [])
     yield from _left_out(row)
     yield from (Concern(WarningKind.APART, row.label, columns) for columns in _apart(row))
-
-
-LEFT_OUT = {
-    "epoch": "the fixed cost of an epoch",
-    "predict_one": "single predictions",
-    "predict_batch": "predictions of a batch",
-    "predict_all": "passes of predict",
-    "parts": "what a step is made of",
-    **dict.fromkeys(CALLS, "calls"),
-    **dict.fromkeys(GENERATIONS, "new tokens"),
-}
 
 
 def _left_out(row: Row) -> Iterator[Concern]:
@@ -265,7 +261,8 @@ def _left_out(row: Row) -> Iterator[Concern]:
     found = (measurement.sizes for case in row.cases.values() for _, measurement in case.trials)
     sizes = next((one for one in found if one is not None and one.left_out), None)
     if sizes is not None:
-        parts = ", ".join(dict.fromkeys(LEFT_OUT.get(stage, stage) for stage in sizes.left_out))
+        what = [STAGES[stage].left_out if stage in STAGES else stage for stage in sizes.left_out]
+        parts = ", ".join(dict.fromkeys(what))
         yield Concern(WarningKind.SLOW, row.label, [], f"left out: {parts}; one step takes {sizes.step_ns / 1e9:.1f} s")
 
 
@@ -274,7 +271,7 @@ def _apart(row: Row) -> list[list[Column]]:
     groups: dict[object, dict[int, list[Column]]] = {}
     for column, case in row.cases.items():
         for trial, _ in case.trials:
-            if trial.block and row.origin.protocol != "published":
+            if trial.block and not row.origin.agenda.in_full:
                 pair = column.paired if row.origin.in_pairs else None
                 groups.setdefault((trial.round, pair), {}).setdefault(trial.block, []).append(column)
     split = next((blocks for blocks in groups.values() if len(blocks) > 1), {})
@@ -332,8 +329,8 @@ def _fell_back(row: Row, column: Column) -> str | None:
 def _is_unjudged(row: Row, column: Column) -> bool:
     trials = row.cases[column].trials
     others = [case for other, case in row.cases.items() if other != column and case.trials]
-    steady = row.origin.protocol == "steady"
-    return bool(steady and trials and others) and all(measurement.parity is None for _, measurement in trials)
+    usual = row.origin.agenda.usual
+    return bool(usual and trials and others) and all(measurement.parity is None for _, measurement in trials)
 
 
 def idle_slices(case: Measured) -> tuple[int, int]:

@@ -114,6 +114,6 @@ def _over_fastest(
         return None, None, None
     if column == fastest:
         return 1.0, None, None
-    judged = ranking.over_fastest(column) if metric.name == row.headline else None
-    ratio = judged or in_row(row, column, fastest, metric.name)
+    contrast = ranking.over_fastest(column) if metric.name == row.headline else None
+    ratio = contrast.ratio if contrast else in_row(row, column, fastest, metric.name)
     return (ratio.value, ratio.low, ratio.high) if ratio else (None, None, None)

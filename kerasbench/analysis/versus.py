@@ -13,24 +13,14 @@ from itertools import groupby
 from typing import NamedTuple
 
 from kerasbench.analysis.cases import FIRST_STEP, PREDICTED_ONE, PREDICTED_RATE, Row
-from kerasbench.analysis.estimates import (
-    MINIMAL_EFFECT,
-    Estimate,
-    Judgement,
-    LogEstimate,
-    Verdict,
-    estimate,
-    judge_all,
-    welch,
-)
-from kerasbench.analysis.metrics import BY_NAME, RATE
-from kerasbench.analysis.rankings import Control
+from kerasbench.analysis.contrasts import Contrast, Place, between, judged
+from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, Verdict, estimate, welch
 from kerasbench.analysis.ratios import in_row
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import Undecided
 from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.protocol.messages import Failure
-from kerasbench.protocol.requests import DataKind, ProtocolKind
+from kerasbench.protocol.requests import DataKind
 from kerasbench.results.merge import distinct, merge
 from kerasbench.results.run import Run
 from kerasbench.text import count
@@ -51,23 +41,18 @@ class VersionPair:
     head: Column
 
     @property
-    def again(self) -> Column:
-        """The base a second time, where it was measured twice."""
-        return self.base.with_options(control=True)
-
-    @property
     def name(self) -> str:
         """What the two have in common: ``torch cpu jit=on``."""
         return self.base.paired.label
 
     @property
     def broken(self) -> Failure | None:
-        """Why the head has no figures where the base has some; None where it has, or where the base has none too."""
+        """Why the head has no numbers where the base has some; None where it has, or where the base has none too."""
         return self.failure(self.head) if self._is_measured(self.base) else None
 
     @property
     def baseless(self) -> Failure | None:
-        """Why the base has no figures where the head has some, which then has nothing to be compared with."""
+        """Why the base has no numbers where the head has some, which then has nothing to be compared with."""
         return self.failure(self.base) if self._is_measured(self.head) else None
 
     @property
@@ -75,7 +60,7 @@ class VersionPair:
         """Whether base and head have the same version of all else that their first trials name."""
         if not (self._is_measured(self.base) and self._is_measured(self.head)):
             return False
-        base, head = (self.row.cases[one].trials[0][1].resolved.versions for one in (self.base, self.head))
+        base, head = (self.row.cases[column].trials[0][1].resolved.versions for column in (self.base, self.head))
         return {**base, TOUCHES: ""} == {**head, TOUCHES: ""}
 
     def failure(self, column: Column) -> Failure | None:
@@ -86,32 +71,23 @@ class VersionPair:
         case = self.row.cases.get(column)
         return case is not None and case.failure is None and bool(case.trials)
 
+    def contrast(self, metric: str) -> Contrast | None:
+        """Return the head over the base; None where one of them has no number.
 
-@dataclass(frozen=True)
-class Difference:
-    """A figure of base and head."""
-
-    pair: VersionPair
-    metric: str
-    base: Estimate
-    head: Estimate
-    ratio: LogEstimate  # head over base
-    control: Control | None  # the base over itself, where it was measured twice
-    verdict: Verdict = Verdict.INCONCLUSIVE  # of the head: slower where it is worse, whatever the figure is
-
-    @property
-    def is_rate(self) -> bool:
-        return BY_NAME[self.metric].unit == RATE
-
-    @property
-    def is_headline(self) -> bool:
-        """Whether it stands for its row: the training step, or a prediction of an untrained model."""
-        return self.metric == self.pair.row.headline
-
-    @property
-    def withheld(self) -> bool:
-        """Whether the base differs from itself, so that nothing can be said of the head."""
-        return self.control is not None and self.control.is_off
+        Slices of one or two blocks do not know by how much processes differ; what the base shows against itself is one
+        observation of it, which goes into the error.
+        """
+        cases, again = self.row.cases, self.base.with_options(control=True)
+        if any(column not in cases or cases[column].estimate(metric) is None for column in (self.base, self.head)):
+            return None
+        control = between(self.row, again, self.base, metric) if again in cases else None
+        contrast = between(self.row, self.head, self.base, metric, control.ratio if control else None)
+        if contrast is None or contrast.again is None or contrast.ratio.log_error is None:
+            return contrast
+        if contrast.ratio.basis != "slices":
+            return contrast
+        error = math.hypot(contrast.ratio.log_error, contrast.again.log_centre)
+        return dataclasses.replace(contrast, ratio=dataclasses.replace(contrast.ratio, log_error=error))
 
 
 @dataclass(frozen=True)
@@ -122,18 +98,18 @@ class Versus:
     head: str
     effect: float  # the smallest difference that counts
     pairs: list[VersionPair]
-    differences: list[Difference]
-    untouched: list[Difference] = field(default_factory=list)  # the negative control: what head cannot have changed
+    contrasts: list[Contrast]  # the head over the base
+    untouched: list[Contrast] = field(default_factory=list)  # the negative control: what head cannot have changed
 
     @property
-    def headlines(self) -> list[Difference]:
-        """The figure that stands for each row, of each column."""
-        return [one for one in self.differences if one.is_headline]
+    def headlines(self) -> list[Contrast]:
+        """What stands for each row, of each column."""
+        return [contrast for contrast in self.contrasts if contrast.is_headline]
 
     @property
-    def regressions(self) -> list[Difference]:
-        """Every figure that is significantly worse, of whatever kind."""
-        return [one for one in self.differences if one.verdict is Verdict.SLOWER]
+    def regressions(self) -> list[Contrast]:
+        """Every number that is significantly worse, of whatever kind."""
+        return [contrast for contrast in self.contrasts if contrast.verdict is Verdict.SLOWER]
 
     @property
     def broken(self) -> list[tuple[VersionPair, Failure]]:
@@ -145,36 +121,28 @@ class Versus:
         return bool(self.regressions or self.broken)
 
     @property
-    def moved(self) -> list[Difference]:
+    def moved(self) -> list[Contrast]:
         """What is significantly different although the versions cannot have changed it."""
-        return [one for one in self.untouched if one.verdict in (Verdict.SLOWER, Verdict.FASTER)]
-
-    @property
-    def decided(self) -> list[Difference]:
-        """Every figure whose verdict says something."""
-        return [one for one in self.differences if one.verdict is not Verdict.INCONCLUSIVE]
+        return [contrast for contrast in self.untouched if contrast.is_decided]
 
 
 def require_decided(comparisons: Sequence[Versus]) -> None:
-    """Raise Undecided where no figure has a verdict that says something, and the head fails nowhere alone.
+    """Raise Undecided where no number has a verdict that says something, and the head fails nowhere alone.
 
-    So too where others disturbed a figure: what is the same in the rest says nothing of it.
+    So too where others disturbed a number: what is the same in the rest says nothing of it.
     """
-    differences = [one for comparison in comparisons for one in comparison.differences]
-    figures = count(len(differences), "number")
-    disturbed = sum(one.ratio.disturbed for one in differences)
-    if disturbed and not any(one.is_worse for one in comparisons):
+    contrasts = [contrast for comparison in comparisons for contrast in comparison.contrasts]
+    numbers = count(len(contrasts), "number")
+    disturbed = sum(contrast.ratio.disturbed for contrast in contrasts)
+    if disturbed and not any(comparison.is_worse for comparison in comparisons):
         raise Undecided(
-            f"undecided: other programs used the CPU while {disturbed} of {figures} were measured; "
+            f"undecided: other programs used the CPU while {disturbed} of {numbers} were measured; "
             "close them and run again"
         )
-    if not any(one.decided or one.broken for one in comparisons):
-        why = f"{figures}, all undecided" if differences else "nothing was measured with both base and head"
+    decided = any(contrast.verdict is not Verdict.INCONCLUSIVE for contrast in contrasts)
+    if not decided and not any(comparison.broken for comparison in comparisons):
+        why = f"{numbers}, all undecided" if contrasts else "nothing was measured with both base and head"
         raise Undecided(f"nothing could be judged, so this is no pass: {why}")
-
-
-def _mean_ratio(ratios: Sequence[LogEstimate]) -> float | None:
-    return statistics.geometric_mean([ratio.value for ratio in ratios]) if ratios else None
 
 
 def versus(summary: Summary) -> list[Versus]:
@@ -188,12 +156,12 @@ def versus(summary: Summary) -> list[Versus]:
     for (base, head), compared in rows.items():
         effect = max([summary.record.minimal_effect, *(row.origin.config.threshold for row in compared)])
         pairs = [pair for row in compared for pair in _pairs(row, base, head)]
-        # The verdicts on each kind of figure are judged together, because their number matters.
-        kinds = [[(pair, pair.row.headline) for pair in pairs]]
-        kinds += [[(pair, metric) for pair in pairs if metric != pair.row.headline] for metric in BESIDES]
-        differences = [one for kind in kinds for one in _differences(kind, effect)]
-        untouched = _differences([(pair, UNTOUCHED) for pair in pairs if pair.differ_in_keras_alone], effect)
-        comparisons.append(Versus(base, head, effect, pairs, differences, untouched))
+        # The verdicts on each kind of number are judged together, because their number matters.
+        kinds = [[pair.contrast(pair.row.headline) for pair in pairs]]
+        kinds += [[pair.contrast(metric) for pair in pairs if metric != pair.row.headline] for metric in BESIDES]
+        contrasts = [contrast for kind in kinds for contrast in judged(kind, effect)]
+        untouched = judged((pair.contrast(UNTOUCHED) for pair in pairs if pair.differ_in_keras_alone), effect)
+        comparisons.append(Versus(base, head, effect, pairs, contrasts, untouched))
     return comparisons
 
 
@@ -209,42 +177,6 @@ def _pairs(row: Row, base: str, head: str) -> list[VersionPair]:
     ]
 
 
-def _differences(figures: Sequence[tuple[VersionPair, str]], effect: float) -> list[Difference]:
-    """Judge these metrics of pairs together."""
-    differences = [one for figure in figures if (one := _unjudged(*figure)) is not None]
-    costs = [None if one.withheld else (one.ratio.inverse if one.is_rate else one.ratio) for one in differences]
-    judgements = judge_all(costs, effect, [one.pair.row.run for one in differences])
-    found = []
-    for one, (judged, verdict) in zip(differences, judgements, strict=True):
-        ratio = judged.inverse if judged is not None and one.is_rate else judged
-        found.append(dataclasses.replace(one, ratio=ratio or one.ratio, verdict=verdict))
-    return found
-
-
-def _unjudged(pair: VersionPair, metric: str) -> Difference | None:
-    """Return a figure of a pair without its verdict; None where base or head have none."""
-    cases = pair.row.cases
-    if pair.base not in cases or pair.head not in cases:
-        return None
-    base, head = (cases[column].estimate(metric) for column in (pair.base, pair.head))
-    ratio = in_row(pair.row, pair.head, pair.base, metric)
-    if ratio is None or base is None or head is None:
-        return None
-    again = in_row(pair.row, pair.again, pair.base, metric) if pair.again in cases else None
-    control = Control(pair.base, again) if again else None
-    return Difference(pair, metric, base, head, _widened(ratio, again), control)
-
-
-def _widened(ratio: LogEstimate, again: LogEstimate | None) -> LogEstimate:
-    """Return a ratio of one or two blocks with the control's deviation in its error.
-
-    Its slices do not know by how much processes differ; what the base shows against itself is one observation of it.
-    """
-    if ratio.log_error is None or ratio.basis != "slices" or again is None:
-        return ratio
-    return dataclasses.replace(ratio, log_error=math.hypot(ratio.log_error, again.log_centre))
-
-
 DIFFERENT_MACHINES = "different machines"
 NO_CODE = "the files do not say which code of kerasbench measured"
 TOO_FEW = "a verdict needs three runs of each side by turns (old, new, old, new, old, new)"
@@ -253,7 +185,7 @@ TOO_FEW = "a verdict needs three runs of each side by turns (old, new, old, new,
 class Manner(NamedTuple):
     """How a case was measured. What differs in it has no verdict."""
 
-    protocol: ProtocolKind
+    protocol: str
     data: DataKind
     keep_env: tuple[tuple[str, str], ...]
     in_turn: bool
@@ -264,29 +196,19 @@ class Manner(NamedTuple):
 DIFFERENT = ("protocol", "data", "--keep-env", "side by side or one after another", "code of kerasbench")
 
 
-class Beside(NamedTuple):
-    """What a case's ratio to another column of its run is now to what it was: the two share the hour of the machine."""
-
-    column: Column
-    ratio: float
-
-
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """One case that both sides measured."""
 
-    case: CaseKey
-    row: Row  # of the old side
+    contrast: Contrast  # new over old: each of the newest run; the ratio is of all
     old: LogEstimate
     new: LogEstimate
-    ratio: LogEstimate  # new over old
     source_changed: bool
-    beside: Beside | None = None
-    why: str = ""  # it has no verdict; empty where it has one
-    verdict: Verdict | None = None
+    # What its ratio to another column of its run is now to what it was: the two share the hour of the machine.
+    beside: tuple[Column, float] | None
 
-    def judged(self, judgement: Judgement) -> "Change":
-        return dataclasses.replace(self, ratio=judgement.ratio or self.ratio, verdict=judgement.verdict)
+    @property
+    def case(self) -> CaseKey:
+        return self.contrast.under.key
 
 
 @dataclass(frozen=True)
@@ -300,27 +222,32 @@ class RunComparison:
     effect: float = MINIMAL_EFFECT  # the smallest difference that counts
 
     @property
+    def verdicts(self) -> Counter[Verdict | None]:
+        return Counter(change.contrast.verdict for change in self.changes)
+
+    @property
     def regressions(self) -> list[CaseKey]:
         """The cases that became significantly slower, and those that were measured before and now fail."""
-        slower = [change.case for change in self.changes if change.verdict is Verdict.SLOWER]
+        slower = [change.case for change in self.changes if change.contrast.verdict is Verdict.SLOWER]
         return slower + [case for case, _ in self.failed]
 
     @property
     def overall(self) -> float | None:
         """The geometric mean of the ratios over all cases that both sides have, new over old; None without any."""
-        return _mean_ratio([change.ratio for change in self.changes])
+        ratios = [change.contrast.ratio.value for change in self.changes]
+        return statistics.geometric_mean(ratios) if ratios else None
 
     @property
     def unjudged(self) -> Counter[str]:
         """How many cases have no verdict, by the reason."""
-        return Counter(change.why for change in self.changes if change.verdict is None)
+        return Counter(change.contrast.why for change in self.changes if change.contrast.verdict is None)
 
     def require_decided(self) -> None:
         """Raise Undecided where no case has a verdict that says something, and none fails now."""
-        if self.failed or any(change.verdict not in (None, Verdict.INCONCLUSIVE) for change in self.changes):
+        unclear = self.verdicts[Verdict.INCONCLUSIVE]
+        if self.failed or self.verdicts.total() > self.unjudged.total() + unclear:
             return
         reasons = [f"{count(cases, 'case')}: {why}" for why, cases in self.unjudged.items()]
-        unclear = sum(change.verdict is Verdict.INCONCLUSIVE for change in self.changes)
         reasons += [f"{count(unclear, 'case')}: undecided"] if unclear else []
         why = "; ".join(reasons) or "no case was measured on both sides"
         raise Undecided(f"nothing could be judged, so this is no pass: {why}; kerasbench versus measures two versions")
@@ -337,11 +264,12 @@ def compare(old: Sequence[Run], new: Sequence[Run]) -> RunComparison:
     """
     before, after = _side(old), _side(new)
     is_one_machine = len({record.machine.identity for record in (*old, *new)}) == 1
-    changes = [_change(case, before, after, is_one_machine) for case in before.cases if case in after.cases]
+    both = [case for case in before.cases if case in after.cases]
+    changes = [_change(before.cases[case], after.cases[case], is_one_machine) for case in both]
     effect = max(before.minimal_effect, after.minimal_effect)
-    judgements = iter(judge_all([change.ratio for change in changes if not change.why], effect))
+    verdicts = iter(judged([change.contrast for change in changes if not change.contrast.why], effect, by_run=False))
     return RunComparison(
-        changes=[one if one.why else one.judged(next(judgements)) for one in changes],
+        changes=[change if change.contrast.why else change._replace(contrast=next(verdicts)) for change in changes],
         added=[case for case in after.cases if case not in before.cases],
         vanished=[case for case in before.cases if case not in after.cases and case not in after.failed],
         failed=[(case, after.failed[case]) for case in before.cases if case in after.failed],
@@ -350,20 +278,14 @@ def compare(old: Sequence[Run], new: Sequence[Run]) -> RunComparison:
 
 
 @dataclass(frozen=True)
-class _Measured:
+class _Observed:
     """A case of one run."""
 
-    started: str
-    row: Row
-    column: Column
+    place: Place
     steps_ms: list[float]
     manner: Manner
     source: tuple[str, str]  # tells a changed case from an unchanged one
     likeness: tuple[object, ...]  # what runs of one side must share to count together
-
-    @property
-    def step_ms(self) -> float:
-        return estimate(self.steps_ms).value
 
 
 @dataclass(frozen=True)
@@ -371,7 +293,7 @@ class _Side:
     """One of the two sets. Of a case's runs, the first is the one that a page would show."""
 
     minimal_effect: float
-    cases: dict[CaseKey, list[_Measured]] = field(default_factory=dict)
+    cases: dict[CaseKey, list[_Observed]] = field(default_factory=dict)
     failed: dict[CaseKey, Failure] = field(default_factory=dict)
 
 
@@ -379,81 +301,82 @@ def _side(records: Sequence[Run]) -> _Side:
     records = distinct(records)
     shown = merge(records)
     side = _Side(shown.minimal_effect)
-    runs: dict[CaseKey, dict[str, _Measured]] = {}
+    runs: dict[CaseKey, dict[str, _Observed]] = {}
     for record in records:
-        for key, measured in _measured(record):
-            runs.setdefault(key, {})[measured.started] = measured
+        for observed in _observed(record):
+            runs.setdefault(observed.place.key, {})[observed.place.row.run] = observed
     for row, column, case in summarize(shown).cases:
         key = row.key(column)
         if case.failure is not None:
             side.failed[key] = case.failure
-        elif first := runs.get(key, {}).get(row.origin.started):
-            alike = [one for one in runs[key].values() if one is not first and one.likeness == first.likeness]
+        elif first := runs.get(key, {}).get(row.run):
+            alike = [run for run in runs[key].values() if run is not first and run.likeness == first.likeness]
             side.cases[key] = [first, *alike]
     return side
 
 
-def _measured(record: Run) -> Iterator[tuple[CaseKey, _Measured]]:
+def _observed(record: Run) -> Iterator[_Observed]:
     """Yield the cases of a run that were measured; a control is the column that it repeats."""
-    scenarios = {one.description.name: one for one in record.scenarios}
+    scenarios = {scenario.description.name: scenario for scenario in record.scenarios}
     for row, column, case in summarize(record).cases:
         if case.failure is not None or not case.steps_ms or column.options.control:
             continue
         asked, codes = row.origin.config, sorted({trial.code for trial, _ in case.trials})
         kept = tuple(sorted(asked.keep_env.items()))
         code = " ".join(codes) if all(codes) else ""
-        manner = Manner(row.origin.protocol, asked.data, kept, row.in_turn, code)
+        manner = Manner(row.origin.agenda.name, asked.data, kept, row.in_turn, code)
         source = scenarios[row.scenario.name].source(column.backend, column.options.native)
-        versions = sorted({item for _, one in case.trials for item in one.resolved.versions.items()})
+        versions = sorted({item for _, measurement in case.trials for item in measurement.resolved.versions.items()})
         likeness = (manner, source, versions, asked.versus, asked.race, asked.soak, asked.explain)
-        yield row.key(column), _Measured(row.run, row, column, case.steps_ms, manner, source, likeness)
+        yield _Observed(Place(row, column), case.steps_ms, manner, source, likeness)
 
 
-def _change(case: CaseKey, before: _Side, after: _Side, is_one_machine: bool) -> Change:
-    old, new = before.cases[case], after.cases[case]
+def _change(old: Sequence[_Observed], new: Sequence[_Observed], is_one_machine: bool) -> Change:
     old_ms, new_ms = _observations_ms(old, new)
     ratio = welch(new_ms, old_ms)
+    differing = [name for name, a, b in zip(DIFFERENT, old[0].manner, new[0].manner, strict=True) if a != b]
+    why = ""
+    if not is_one_machine:
+        why = DIFFERENT_MACHINES
+    elif differing:
+        why = f"measured differently ({', '.join(differing)})"
+    elif not ratio.has_interval:
+        why = TOO_FEW
+    elif not new[0].manner.code:
+        why = NO_CODE
     return Change(
-        case,
-        old[0].row,
+        Contrast(new[0].place, old[0].place, old[0].place.row.headline, ratio, why=why),
         estimate(old[0].steps_ms if len(old) == 1 else old_ms),
         estimate(new[0].steps_ms if len(new) == 1 else new_ms),
-        ratio,
         source_changed=old[0].source != new[0].source,
-        beside=_beside(old[0], new[0]),
-        why=_why_unjudged(old[0].manner, new[0].manner, ratio) if is_one_machine else DIFFERENT_MACHINES,
+        beside=_beside(old[0].place, new[0].place),
     )
 
 
-def _observations_ms(old: Sequence[_Measured], new: Sequence[_Measured]) -> tuple[list[float], list[float]]:
+def _observations_ms(old: Sequence[_Observed], new: Sequence[_Observed]) -> tuple[list[float], list[float]]:
     """Return for each side the step of each stretch of its runs that no run of the other side interrupts."""
-    runs = [(one.started, is_new, one.step_ms) for is_new, side in ((False, old), (True, new)) for one in side]
+    runs = [
+        (run.place.row.run, is_new, estimate(run.steps_ms).value)
+        for is_new, side in ((False, old), (True, new))
+        for run in side
+    ]
     observations: tuple[list[float], list[float]] = ([], [])
     for is_new, stretch in groupby(sorted(runs), key=lambda run: run[1]):
         observations[is_new].append(statistics.geometric_mean([step_ms for _, _, step_ms in stretch]))
     return observations
 
 
-def _why_unjudged(old: Manner, new: Manner, ratio: LogEstimate) -> str:
-    """Return why two sides of one machine cannot be judged; empty where they can."""
-    differing = [name for name, a, b in zip(DIFFERENT, old, new, strict=True) if a != b]
-    if differing:
-        return f"measured differently ({', '.join(differing)})"
-    if not ratio.has_interval:
-        return TOO_FEW
-    return "" if new.code else NO_CODE
-
-
-def _beside(old: _Measured, new: _Measured) -> Beside | None:
+def _beside(old: Place, new: Place) -> tuple[Column, float] | None:
     """Compare a case with the fastest other column that both runs have in its row, then and now."""
+    metric = old.row.headline
     others = {
         column: known.value
         for column, case in old.row.cases.items()
         if column != old.column and column in new.row.cases and not column.options.control
-        if (known := case.estimate(old.row.headline)) is not None
+        if (known := case.estimate(metric)) is not None
     }
     if not others:
         return None
     column = min(others, key=lambda other: others[other])
-    then, now = (in_row(one.row, one.column, column, one.row.headline) for one in (old, new))
-    return Beside(column, now.value / then.value) if then and now else None
+    then, now = (in_row(place.row, place.column, column, metric) for place in (old, new))
+    return (column, now.value / then.value) if then and now else None

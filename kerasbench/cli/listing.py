@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
-from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.report.markdown import draw_table, escape
 from kerasbench.text import NOTHING, label, whole_gib
 
@@ -20,22 +19,19 @@ HEADERS = ["suite", "scenario", "parameters", "batch", "steps", "epochs", "opera
 
 def as_table(entries: Sequence["Entry"]) -> str:
     """Return one line for each workload: what it is and how large."""
-    rows = [_line(entry, workload) for entry in entries for workload in entry.description.workloads]
-    return draw_table(HEADERS, rows)
-
-
-def _line(entry: "Entry", workload: WorkloadDescription) -> list[str]:
-    description = entry.description
-    return [
-        entry.suite,
-        escape(label(description.name, workload.name)),
-        NOTHING if workload.parameters is None else f"{workload.parameters:,}",
-        f"{workload.batch:,}",
-        f"{workload.steps:,}",
-        f"{workload.epochs:,}",
-        NOTHING if workload.operations is None else operations(workload.operations),
-        escape(description.title + (" For a GPU." if workload.large else "")),
+    rows = [
+        [
+            entry.suite,
+            escape(label(entry.name, workload.name)),
+            NOTHING if workload.parameters is None else f"{workload.parameters:,}",
+            *(f"{count:,}" for count in (workload.batch, workload.steps, workload.epochs)),
+            NOTHING if workload.operations is None else operations(workload.operations),
+            escape(entry.description.title + (" For a GPU." if workload.large else "")),
+        ]
+        for entry in entries
+        for workload in entry.description.workloads
     ]
+    return draw_table(HEADERS, rows)
 
 
 def operations(count: int) -> str:
@@ -56,10 +52,9 @@ def as_data(entries: Sequence["Entry"]) -> list[dict[str, Any]]:
 def diagnosis_as_text(facts: "Facts", findings: Sequence["Problem"]) -> str:
     """Return a line for each backend, then each finding with its remedy."""
     here = facts.machine.fingerprint
-    gpus = ", ".join(here.gpus) or "no GPU known"
-    driver = f" (driver {here.driver})" if here.driver else ""
-    memory = whole_gib(here.memory_bytes)
-    machine = f"{here.chip}, {here.cores} CPU cores, {memory}, {gpus}{driver}, {here.system} {here.architecture}"
+    gpus = (", ".join(here.gpus) or "no GPU known") + (f" (driver {here.driver})" if here.driver else "")
+    sizes = f"{here.cores} CPU cores, {whole_gib(here.memory_bytes)}"
+    machine = f"{here.chip}, {sizes}, {gpus}, {here.system} {here.architecture}"
     headers = ["backend", "interpreter", "Python", "versions", "devices", "named by"]
     table = tabulate([_backend(backend) for backend in facts.backends], headers, tablefmt="simple")
     lines = []
@@ -79,8 +74,8 @@ def _backend(facts: "BackendFacts") -> list[str]:
         versions = dict(sorted(facts.probe.versions.items()))
         devices = ", ".join(device.described for device in facts.probe.devices)
     else:
-        found = {facts.name: facts.packages.get(facts.name), "keras": facts.keras}
-        versions = {name: version for name, version in found.items() if version}
+        installed = {facts.name: facts.packages.get(facts.name), "keras": facts.keras}
+        versions = {name: version for name, version in installed.items() if version}
         devices = "does not load" if facts.installed else NOTHING
     named = ", ".join(f"{name} {version}" for name, version in versions.items()) or NOTHING
     return [facts.name, facts.interpreter, python, named, devices, facts.source or "this interpreter"]

@@ -9,14 +9,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from enum import Enum
 from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
 
 from kerasbench import __version__
-from kerasbench.cli import commands
+from kerasbench.cli import measuring, preparing, reading
 from kerasbench.cli.options import CommandGroup, is_completing
 from kerasbench.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, KerasbenchError, UsageError
 from kerasbench.text import complain, printable, write_whatever_stdout_takes
@@ -28,23 +27,23 @@ NAME = "kerasbench"
 
 environments = CommandGroup(
     "env",
-    purposes={"Commands": [commands.create]},
+    purposes={"Commands": [preparing.create]},
     help="Make a virtual environment for each backend, with the wheels that fit this machine.",
 )
 app = CommandGroup(
     NAME,
     purposes={
         "Measure": [
-            commands.run,
-            commands.sweep,
-            commands.explain,
-            commands.versus,
-            commands.bisect,
-            commands.fastest,
-            commands.soak,
+            measuring.run,
+            measuring.sweep,
+            measuring.explain,
+            measuring.versus,
+            measuring.bisect,
+            measuring.fastest,
+            measuring.soak,
         ],
-        "Read results": [commands.report, commands.compare, commands.history],
-        "Prepare": [commands.list_, commands.new, commands.doctor, environments],
+        "Read results": [reading.report, reading.compare, reading.history],
+        "Prepare": [preparing.list_, preparing.new, preparing.doctor, environments],
     },
     help="Which Keras 3 backend is fastest for a model on this machine? Measure it.\n\n"
     "Scenarios and options without a command are those of `run`: `kerasbench mnist_dense --quick` is `kerasbench run "
@@ -52,7 +51,7 @@ app = CommandGroup(
     invoke_without_command=True,
     callback=lambda: None,
 )
-app.add_command(commands.share)  # for other machines: in no list of commands
+app.add_command(preparing.share)  # for other machines: in no list of commands
 app = click.version_option(__version__, prog_name=NAME, message="%(prog)s %(version)s")(app)
 
 
@@ -135,46 +134,28 @@ IMPORTING = "<frozen importlib._bootstrap>"  # the file, in Python's words, of t
 BY_DEFAULT = (signal.SIG_DFL, signal.default_int_handler)  # handlers that nobody has chosen
 
 
-class State(Enum):
-    """What becomes of an interruption that comes now."""
-
-    RAISED = "KeyboardInterrupt, where it comes"
-    COUNTED = "nothing: it would be dropped or do harm here, and one that stands for it is on its way"
-
-
 @dataclass
 class Interruptions:
-    """How often this process was asked to end, and what becomes of the next time.
+    """How often this process was asked to end.
 
-    ::
-
-                  1st, 2nd: KeyboardInterrupt        3rd: the process is left at once
-                        ^                              ^   (children follow when their input ends)
-                        |                              |
-        +-----------> RAISED --------------------------+
-        |               |
-        |               | it came in a destructor or a callback, where Python drops it: ``lost``;
-        |               | or while a module is imported, which may never be imported again if it is left halfway
-        |               v
-        |            COUNTED   another one is counted here, and not raised
-        |               |
-        +---------------+      AGAIN_S after it the first one is sent to the main thread again
+    The first two times raise KeyboardInterrupt, the third leaves at once: children follow when their input ends. One
+    that came in a destructor or a callback, where Python drops it (``lost``), or while a module is imported, which may
+    never be imported again if it is left halfway, is sent to the main thread again after AGAIN_S.
     """
 
     count: int = 0
     number: int = signal.SIGINT  # of the last one: SIGINT may be ignored (a background job) where SIGTERM is not
-    state: State = State.RAISED
+    is_held: bool = False  # one that comes now is counted and not raised: another one that stands for it is on its way
     again: list[threading.Timer] = field(default_factory=list)
 
     def take(self, number: int, frame: FrameType | None) -> None:
-        """Heed a signal."""
         if number == signal.SIGHUP and self.count:
             return  # a shell that ends with its terminal says again what the kernel has said
         self.count += 1
         self.number = number
         if self.count > ORDERLY:
             os._exit(EXIT_INTERRUPTED)
-        if self.state is State.RAISED:
+        if not self.is_held:
             if not _imports(frame):
                 raise KeyboardInterrupt
             self._send_later()
@@ -187,24 +168,19 @@ class Interruptions:
         self._send_later()
 
     def _send_later(self) -> None:
-        self.state = State.COUNTED
+        self.is_held = True
         self.count -= 1
         timer = threading.Timer(AGAIN_S, self._send, [self.number])
         self.again.append(timer)
         timer.start()
-        self.state = State.RAISED  # last: between an assignment and the return Python heeds no signal
+        self.is_held = False  # last: between an assignment and the return Python heeds no signal
 
     def _send(self, number: int) -> None:
-        while self.state is State.COUNTED:
+        while self.is_held:
             time.sleep(AGAIN_S)
         main = threading.main_thread().ident
         assert main is not None  # it has been started
         signal.pthread_kill(main, number)
-
-    def forget(self) -> None:
-        """Send nothing again any more."""
-        for timer in self.again:
-            timer.cancel()
 
 
 def _imports(frame: FrameType | None) -> bool:
@@ -228,7 +204,8 @@ def heeded() -> Iterator[None]:
             signal.signal(number, received.take)
         yield
     finally:
-        received.forget()
+        for timer in received.again:
+            timer.cancel()
         for number, handler in before.items():
             signal.signal(number, handler)
         sys.unraisablehook = hook

@@ -3,13 +3,13 @@
 import inspect
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import click
 
-from kerasbench import settings
 from kerasbench.errors import UsageError
-from kerasbench.settings import BACKENDS, GROUPS, RUN, SHOW, SUITES, Settings
+from kerasbench.names import BACKENDS, GROUPS, RUN, SHOW, SUITES
 
 WIDTH = 100  # characters at most: wider lines are hard to read
 CONTEXT = {"max_content_width": WIDTH, "help_option_names": ["-h", "--help"]}
@@ -76,30 +76,7 @@ class Argument(click.Argument):
 
 
 class ByPurpose(click.Command):
-    """What has its options by purpose in ``--help``, and examples.
-
-    It ``takes`` these settings. They are made into options once they are used: a start needs those of one command.
-    """
-
-    def __init__(self, *given: Any, takes: Collection[str] = (), **more: Any) -> None:
-        super().__init__(*given, **more)
-        self.takes = takes
-        self.measures = "results" in takes
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if self.measures and not ctx.resilient_parsing:
-            from kerasbench.environments import interpreters  # late: most commands measure nothing
-
-            # An interrupted run has its own options, but where it lies.
-            again = "--resume" in args
-            defaults = interpreters.defaults()
-            ctx.default_map = {name: value for name, value in defaults.items() if name == "results" or not again}
-        return super().parse_args(ctx, args)
-
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        names, self.takes = self.takes, ()
-        self.params.extend(map(setting, names))
-        return super().get_params(ctx)
+    """What has its options by purpose in ``--help``, and examples."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, rows in options_of(self, ctx).items():
@@ -112,13 +89,43 @@ class ByPurpose(click.Command):
                 formatter.write(f"  {line}\n")
 
 
-def command(
-    name: str, *parameters: click.Parameter, takes: Collection[str] = ()
-) -> Callable[[Callable[..., int]], ByPurpose]:
-    """Make a command of a function, whose docstring is its help; ``takes`` are settings."""
-    return lambda act: ByPurpose(
-        name, params=list(parameters), takes=takes, callback=act, help=inspect.getdoc(act), context_settings=CONTEXT
+class WithSettings(ByPurpose):
+    """A command of settings. They are made into options once they are used: ``kerasbench --help`` does without."""
+
+    @cached_property
+    def settings(self) -> list[click.Parameter]:
+        from kerasbench import settings
+
+        return [setting(name) for name in settings.options_of(self.name or "")]
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        parameters = super().get_params(ctx)  # the last is --help
+        return [*self.params, *self.settings, *parameters[len(self.params) :]]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if any(option.name == "results" for option in self.settings) and not ctx.resilient_parsing:
+            from kerasbench.environments import interpreters
+
+            # An interrupted run has its own options, but where it lies.
+            again = "--resume" in args
+            defaults = interpreters.defaults()
+            ctx.default_map = {name: value for name, value in defaults.items() if name == "results" or not again}
+        return super().parse_args(ctx, args)
+
+
+Act = Callable[..., int]
+
+
+def command(name: str, *parameters: click.Parameter, kind: type[ByPurpose] = ByPurpose) -> Callable[[Act], ByPurpose]:
+    """Make a command of a function, whose docstring is its help."""
+    return lambda act: kind(
+        name, params=list(parameters), callback=act, help=inspect.getdoc(act), context_settings=CONTEXT
     )
+
+
+def with_settings(name: str, *parameters: click.Parameter) -> Callable[[Act], ByPurpose]:
+    """Make a command of a function that takes the settings of this name besides."""
+    return command(name, *parameters, kind=WithSettings)
 
 
 class CommandGroup(ByPurpose, click.Group):
@@ -126,14 +133,14 @@ class CommandGroup(ByPurpose, click.Group):
 
     def __init__(self, name: str, purposes: Mapping[str, Sequence[click.Command]], **more: Any) -> None:
         self.purposes = purposes
-        commands = [one for several in purposes.values() for one in several]
+        commands = [command for of_purpose in purposes.values() for command in of_purpose]
         super().__init__(name, commands=commands, context_settings=CONTEXT, **more)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_options(ctx, formatter)
         for title, commands in self.purposes.items():
             with formatter.section(title):
-                formatter.write_dl([(one.name or "", (one.help or "").split("\n\n")[0]) for one in commands])
+                formatter.write_dl([(listed.name or "", (listed.help or "").split("\n\n")[0]) for listed in commands])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, with_default_command(args, self.commands) if RUN in self.commands else args)
@@ -146,12 +153,12 @@ class CommandGroup(ByPurpose, click.Group):
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
-        own = super().shell_complete(ctx, incomplete)
+        completions = super().shell_complete(ctx, incomplete)
         run = self.commands.get(RUN)
         if run is None or not incomplete.startswith("-"):
-            return own
-        known = {item.value for item in own}
-        return own + [item for item in run.shell_complete(ctx, incomplete) if item.value not in known]
+            return completions
+        known = {completion.value for completion in completions}
+        return completions + [more for more in run.shell_complete(ctx, incomplete) if more.value not in known]
 
 
 def with_default_command(arguments: list[str], commands: Collection[str]) -> list[str]:
@@ -224,19 +231,15 @@ def offering(offers: str | tuple[str, ...]) -> Callable[[Any, Any, str], list[st
 
 def setting(name: str) -> Option:
     """Return a setting as an option of a shell."""
-    option = settings.option(name)
-    default = Settings.__dataclass_fields__[name].default
+    from kerasbench import settings
+
+    option, default = settings.option(name), settings.default(name)
     more: dict[str, Any] = {"is_flag": True} if isinstance(default, bool) else {"metavar": option.metavar}
     more |= {"multiple": True} if settings.is_list(name) else {"default": default}
     if name in ("rounds", "batch_size"):
         more["type"] = int
     complete = offering(option.offers) if option.offers else None
     return Option([option.flag, name], help=option.help, group=option.group, shell_complete=complete, **more)
-
-
-def measuring(name: str, *parameters: click.Parameter) -> Callable[[Callable[..., int]], ByPurpose]:
-    """Make a command of all settings that it takes, and of its own arguments and options."""
-    return command(name, *parameters, takes=settings.options_of(name))
 
 
 FAIL_ON = Option(

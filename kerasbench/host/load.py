@@ -13,7 +13,8 @@ from functools import partial
 from typing import Any
 
 from kerasbench.protocol.columns import CPU, Device
-from kerasbench.protocol.measurement import PARTS, Generation, Latency, Measurement, Slice, Slices
+from kerasbench.protocol.measurement import Generation, Latency, Measurement, Samples, Slice
+from kerasbench.protocol.stages import STAGES
 
 # Bursts of 0.2 of a core make convolutions 1.35 times as long on torch and 1.17 times on TensorFlow
 # (docs/how-it-works.md). A column on a GPU does not compute on the CPU: for it, a share of all.
@@ -23,7 +24,6 @@ TICK_NS = 10_000_000
 # How many standard deviations rounding is allowed: it exceeds them once in two thousand. Slices, cycles and sums of
 # cycles are judged, so that of a hundred cycles less than one is marked while nobody runs (benchmarks/rounding.py).
 ROUNDING = 3.3
-READINGS = {PARTS: 3}  # slices that one of a stage is the sum of
 
 
 @dataclass(frozen=True)
@@ -127,8 +127,7 @@ def by_cycle(turns: Iterable[tuple[int, Load]]) -> dict[int, Load]:
 
 def judged(stage: str, columns: Mapping[int, Sequence[Slice]], limits: Sequence[LoadLimit]) -> list[Sequence[Slice]]:
     """Return the slices of a stage so far with those marked that do not count; ``limits`` are those of all columns."""
-    readings = READINGS.get(stage, 1)
-    turns = [by_cycle(turns_of(slices, limits[index], readings)) for index, slices in columns.items()]
+    turns = [by_cycle(turns_of(slices, limits[index], STAGES[stage].sum_of)) for index, slices in columns.items()]
     return [
         [dataclasses.replace(slice_, disturbed=True) if slice_.cycle in cycles else slice_ for slice_ in slices]
         for slices, cycles in zip(columns.values(), disturbed_cycles(turns), strict=True)
@@ -142,7 +141,7 @@ def marked(measured: Mapping[int, Measurement], limits: Sequence[LoadLimit]) -> 
     """Return what the columns of a block measured with those slices marked that do not count, as by ``judged``."""
     stages: dict[Path, dict[int, list[tuple[int, Load]]]] = {}
 
-    def take(index: int, path: Path, slices: Slices) -> Slices:
+    def take(index: int, path: Path, slices: Samples) -> Samples:
         turns = stages.setdefault(path[:2], {}).setdefault(index, [])  # the parts of a step have one turn
         if slices.others_ns:
             turns += turns_of(slices, limits[index])
@@ -155,7 +154,7 @@ def marked(measured: Mapping[int, Measurement], limits: Sequence[LoadLimit]) -> 
         cycles = disturbed_cycles([by_cycle(turns) for turns in columns.values()])
         disturbed |= {(stage, index): of_column for index, of_column in zip(columns, cycles, strict=True)}
 
-    def mark(index: int, path: Path, slices: Slices) -> Slices:
+    def mark(index: int, path: Path, slices: Samples) -> Samples:
         cycles = disturbed[path[:2], index]
         if not cycles:
             return slices
@@ -166,9 +165,9 @@ def marked(measured: Mapping[int, Measurement], limits: Sequence[LoadLimit]) -> 
     return {index: _mapped(measurement, partial(mark, index)) for index, measurement in measured.items()}
 
 
-def _mapped(value: Any, change: Callable[[Path, Slices], Slices], path: Path = ()) -> Any:
+def _mapped(value: Any, change: Callable[[Path, Samples], Samples], path: Path = ()) -> Any:
     """Return a measurement, or a part of it, with all its slices changed."""
-    if isinstance(value, Slices):
+    if isinstance(value, Samples):
         return change(path, value)
     if isinstance(value, list) and value and isinstance(value[0], Latency | Generation):
         return [_mapped(part, change, (*path, f"{part.way} {part.batch}")) for part in value]

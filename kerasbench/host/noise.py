@@ -13,7 +13,7 @@ import psutil
 from kerasbench import text
 from kerasbench.host import linux, macos
 from kerasbench.host.nvidia import THERMAL_REASONS, Sample
-from kerasbench.protocol.measurement import Slices
+from kerasbench.protocol.measurement import Samples
 
 SAMPLE_S = 0.3  # 60 ticks of the kernel's clock on two cores: the share of time to within 2 %
 HEAT_PATIENCE_S = 120.0  # a fanless laptop needs minutes to cool down
@@ -146,7 +146,7 @@ def of_machine(state: MachineState, cores: int) -> list[Signal]:
     return signals
 
 
-def of_slices(slices: Slices) -> list[Signal]:
+def of_slices(slices: Samples) -> list[Signal]:
     """Return who disturbed a trial's slices on the CPU."""
     disturbed = [slice_ for slice_ in slices if slice_.disturbed and not slice_.card_share]
     if not disturbed:

@@ -7,7 +7,6 @@ content hash in the user's cache folder.
 import dataclasses
 import hashlib
 import json
-import os
 import re
 import shlex
 from collections import Counter
@@ -39,48 +38,6 @@ from kerasbench.text import blanked, label
 if TYPE_CHECKING:
     from kerasbench.protocol.messages import Failure
 
-TEMPLATE = Path(__file__).parents[1] / "data" / "scenario.txt"
-
-
-def begin_file(file: Path) -> None:
-    """Write a commented scenario."""
-    if file.suffix != ".py":
-        example = file.with_suffix(".py") if file.name else "my_model.py"
-        raise UsageError(f"a scenario is a Python file: {example}, not {file}")
-    try:
-        require_scenario_name(file)
-        with file.open("x", encoding="utf-8") as stream:
-            stream.write(TEMPLATE.read_text("utf-8"))
-    except ScenarioError as error:
-        raise UsageError(str(error)) from None
-    except FileExistsError:
-        raise UsageError(f"{file} already exists, and was left as it is: choose another name") from None
-    except OSError as error:
-        raise UsageError(f"{file} cannot be written: {error.strerror}") from None
-
-
-def begin_workflows(file: Path) -> list[Path]:
-    """Write the two workflows that measure pull requests and comment on them; return their files."""
-    name = file.stem
-    comment = file.with_name(f"{name}-comment{file.suffix}")
-    if not NAME_OF_WORKFLOW.fullmatch(name):
-        raise UsageError(
-            f"{file}: a workflow's name has letters, digits, dashes and underscores only, such as speed.yml"
-        )
-    for path in (file, comment):
-        if os.path.lexists(path):  # also a link to nothing, through which it would be written
-            raise UsageError(f"{path} already exists, and was left as it is: choose another name")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        for path, template in ((file, "versus.yml"), (comment, "comment.yml")):
-            with path.open("x", encoding="utf-8") as stream:
-                stream.write((TEMPLATE.parent / template).read_text("utf-8").replace("NAME", name))
-    except OSError as error:
-        raise UsageError(f"{file} cannot be written: {error.strerror}") from None
-    return [file, comment]
-
-
-NAME_OF_WORKFLOW = re.compile(r"[A-Za-z0-9_-]+")
 PACKAGE_FOLDER = Path(__file__).parents[1]
 DEFAULT_SUITE = "published"
 BASELINES_FOLDER = baseline_file(Path("scenario.py"), "").parent.name
@@ -147,8 +104,8 @@ def builtin_folder() -> Path:
 def suites() -> dict[str, Path]:
     """Return the folder of each suite by its name: that of built-in scenarios, and those inside it."""
     folder = builtin_folder()
-    inside = (found.parent for found in folder.glob("*/*.py") if found.parent.name != BASELINES_FOLDER)
-    return {DEFAULT_SUITE: folder} | {found.name: found for found in sorted(set(inside))}
+    inside = {file.parent for file in folder.glob("*/*.py") if file.parent.name != BASELINES_FOLDER}
+    return {DEFAULT_SUITE: folder} | {suite.name: suite for suite in sorted(inside)}
 
 
 def suite_files(suite: str = DEFAULT_SUITE) -> list[Path]:
@@ -160,7 +117,6 @@ def suite_files(suite: str = DEFAULT_SUITE) -> list[Path]:
 
 
 def builtin_files() -> list[Path]:
-    """Return the scenario files of all suites."""
     return [file for suite in suites() for file in suite_files(suite)]
 
 
@@ -181,38 +137,41 @@ def select(
     Raises:
         UnusableScenario: a file that was chosen does not load, or two have the same name.
     """
-    own, wanted = _split(patterns)
-    _require_models(own, model_config)
+    files, names = _split(patterns, model_config)
     ask = partial(_ask_child, kept=kept, model_config=resolved(model_config))
     chosen: list[Selected] = []
-    for found in own:
-        entry = describe(Path(found["file"]), python, backend, ask, model_config)
-        chosen += _match([entry], [f"{entry.name}/{found['workload']}" if found["workload"] else entry.name])
-    if wanted or not patterns:
-        chosen += _match(describe_all(_candidates(wanted, suite), python, ask=ask), wanted)
-    _require_different_names(chosen)
+    for file, workload in files:
+        entry = describe(file, python, backend, ask, model_config)
+        chosen += _match([entry], [f"{entry.name}/{workload}" if workload else entry.name])
+    if names or not patterns:
+        chosen += _match(describe_all(_candidates(names, suite), python, ask=ask), names)
     return _once(chosen)
 
 
 def _once(chosen: Sequence[Selected]) -> list[Selected]:
     """Return each workload once, however often it was named; those of one file share its entry, by which it is known.
 
-    Links to one file by different names are different scenarios.
+    Links to one file by different names are different scenarios, different files of one name an error.
     """
     entries: dict[tuple[str, Path], Entry] = {}
-    found: dict[tuple[str, Path, str], Selected] = {}
-    for one in chosen:
-        file = (one.entry.name, one.entry.file.resolve())
-        key, entry = (*file, one.workload.name), entries.setdefault(file, one.entry)
-        named = one.named or (key in found and found[key].named)
-        found[key] = Selected(entry, one.workload, named)
-    return list(found.values())
+    kept: dict[tuple[str, Path, str], Selected] = {}
+    for selected in chosen:
+        file = (selected.entry.name, selected.entry.file.resolve())
+        key, entry = (*file, selected.workload.name), entries.setdefault(file, selected.entry)
+        named = selected.named or (key in kept and kept[key].named)
+        kept[key] = Selected(entry, selected.workload, named)
+    for name, count in Counter(name for name, _ in entries).items():
+        if count > 1:
+            raise UnusableScenario(
+                f"{count} files are called {name}: scenarios are told apart by the names of their files; rename one"
+            )
+    return list(kept.values())
 
 
 def own_files(patterns: Sequence[str]) -> list[str]:
     """Return the files among the patterns: what is neither built in nor a name of keras.applications."""
-    found = [one["file"] for pattern in patterns if (one := FILE_PATTERN.fullmatch(pattern))]
-    return list(dict.fromkeys(file for file in found if not is_named(Path(file))))
+    files = [match["file"] for match in map(FILE_PATTERN.fullmatch, patterns) if match]
+    return list(dict.fromkeys(file for file in files if not is_named(Path(file))))
 
 
 def means_scenario(word: str) -> bool:
@@ -224,22 +183,13 @@ def means_scenario(word: str) -> bool:
 
 def require_known(patterns: Sequence[str], model_config: ModelConfig = NOTHING, suite: str = DEFAULT_SUITE) -> None:
     """Raise, as ``select`` would, for a file that cannot be read or a name that means nothing; start no child."""
-    own, wanted = _split(patterns)
-    _require_models(own, model_config)
-    for name in (*(match["file"] for match in own), model_config.custom):
-        if name.encode(errors="replace").decode() != name:  # as it could not stand in the result
-            raise UsageError(f"{blanked(name)}: its name is not UTF-8: rename it")
-    for found in own:
-        _hash(Path(found["file"]), model_config)
-    _candidates(wanted, suite)
-
-
-def _require_models(own: Sequence[re.Match[str]], model_config: ModelConfig) -> None:
-    if model_config != NOTHING and not any(_is_model(Path(found["file"])) for found in own):
-        raise UsageError(
-            "--input, --batch-size, --custom and --trust are for a saved model or one of keras.applications: "
-            "a scenario file contains all of that (for other batch sizes, use kerasbench sweep)"
-        )
+    files, names = _split(patterns, model_config)
+    for place in (*(str(file) for file, _ in files), model_config.custom):
+        if place.encode(errors="replace").decode() != place:  # as it could not stand in the result
+            raise UsageError(f"{blanked(place)}: its name is not UTF-8: rename it")
+    for file, _ in files:
+        _hash(file, model_config)
+    _candidates(names, suite)
 
 
 def place_of(file: Path) -> str:
@@ -249,7 +199,7 @@ def place_of(file: Path) -> str:
 
 def resolved(model_config: ModelConfig) -> ModelConfig:
     """Return it with the paths that a child finds, wherever that runs."""
-    custom, rows = (place_of(Path(one)) if one else "" for one in (model_config.custom, model_config.rows))
+    custom, rows = (place_of(Path(file)) if file else "" for file in (model_config.custom, model_config.rows))
     return dataclasses.replace(model_config, custom=custom, rows=rows)
 
 
@@ -257,8 +207,26 @@ def _is_model(file: Path) -> bool:
     return is_saved(file) or is_named(file)
 
 
+def _split(patterns: Sequence[str], model_config: ModelConfig) -> tuple[list[tuple[Path, str]], list[str]]:
+    """Return the files among the patterns, each with its workload if one is named, and the names of what is built in.
+
+    Raises:
+        UnusableScenario: a model in a form that cannot be loaded on every backend.
+        UsageError: what is said of a model is for none.
+    """
+    for pattern in patterns:
+        _refuse_other_forms(pattern)
+    matches = {pattern: FILE_PATTERN.fullmatch(pattern) for pattern in patterns}
+    files = [(Path(match["file"]), match["workload"] or "") for match in map(matches.get, patterns) if match]
+    if model_config != NOTHING and not any(_is_model(file) for file, _ in files):
+        raise UsageError(
+            "--input, --batch-size, --custom and --trust are for a saved model or one of keras.applications: "
+            "a scenario file contains all of that (for other batch sizes, use kerasbench sweep)"
+        )
+    return files, [pattern for pattern in patterns if not matches[pattern]]
+
+
 def _refuse_other_forms(pattern: str) -> None:
-    """Raise UnusableScenario for a model in a form that cannot be loaded on every backend."""
     path, what = Path(pattern), OTHER_FORMS.get(Path(pattern).suffix)
     if pattern.startswith("hf://"):
         raise UnusableScenario(f"{pattern}: kerasbench downloads no models: download the file yourself, and name it")
@@ -270,14 +238,7 @@ def _refuse_other_forms(pattern: str) -> None:
         raise UnusableScenario(f"{pattern}: this is {what}: save the Keras model itself, model.save('model.keras')")
 
 
-def _split(patterns: Sequence[str]) -> tuple[list[re.Match[str]], list[str]]:
-    for pattern in patterns:
-        _refuse_other_forms(pattern)
-    own = [found for pattern in patterns if (found := FILE_PATTERN.fullmatch(pattern))]
-    return own, [pattern for pattern in patterns if not FILE_PATTERN.fullmatch(pattern)]
-
-
-def _candidates(patterns: Sequence[str], suite: str = DEFAULT_SUITE) -> list[Path]:
+def _candidates(patterns: Sequence[str], suite: str) -> list[Path]:
     """Return the built-in files that the patterns can mean, so that no other is loaded; a suite's without patterns."""
     if not patterns:
         return suite_files(suite)
@@ -292,30 +253,22 @@ def _candidates(patterns: Sequence[str], suite: str = DEFAULT_SUITE) -> list[Pat
 
 
 def _match(entries: Sequence[Entry], patterns: Sequence[str]) -> list[Selected]:
-    everything = [Selected(entry, workload) for entry in entries for workload in entry.description.workloads]
-    for pattern in patterns:
-        if not any(_names(pattern, selected) for selected in everything):
-            raise unknown("workload", pattern, [f"{one.entry.name}/{one.workload.name}" for one in everything])
-    by_workload = [pattern for pattern in patterns if "/" in pattern]
+    workloads = [Selected(entry, workload) for entry in entries for workload in entry.description.workloads]
+    naming = {pattern: [selected for selected in workloads if _names(pattern, selected)] for pattern in patterns}
+    for pattern, selected in naming.items():
+        if not selected:
+            raise unknown("workload", pattern, [f"{known.entry.name}/{known.workload.name}" for known in workloads])
+    by_workload = [selected for pattern in naming if "/" in pattern for selected in naming[pattern]]
     return [
-        Selected(one.entry, one.workload, named=any(_names(pattern, one) for pattern in by_workload))
-        for one in everything
-        if not patterns or any(_names(pattern, one) for pattern in patterns)
+        dataclasses.replace(selected, named=selected in by_workload)
+        for selected in workloads
+        if not patterns or any(selected in several for several in naming.values())
     ]
 
 
 def _names(pattern: str, selected: Selected) -> bool:
     scenario, slash, workload = pattern.partition("/")
     return fnmatchcase(selected.entry.name, scenario) and (not slash or fnmatchcase(selected.workload.name, workload))
-
-
-def _require_different_names(chosen: Sequence[Selected]) -> None:
-    files = {(one.entry.name, one.entry.file.resolve()) for one in chosen}
-    for name, count in Counter(name for name, _ in files).items():
-        if count > 1:
-            raise UnusableScenario(
-                f"{count} files are called {name}: scenarios are told apart by the names of their files; rename one"
-            )
 
 
 def describe(
@@ -340,18 +293,23 @@ def describe_all(
     hashes = {file: _hash(file, model_config) for file in files}
     of_folder = {folder.resolve(): suite for suite, folder in suites().items()}
     of_file = {file: of_folder.get(file.resolve().parent, "") for file in files}
-    cached = {file: place for file, place in _cache_files(hashes).items() if of_file[file]}
-    known = {file: found for file, place in cached.items() if (found := _read_cached(place)) is not None}
+    caches = {file: cache for file, cache in _cache_files(hashes).items() if of_file[file]}
+    remembered = {file: _read_cached(cache) for file, cache in caches.items()}
     ask = ask or partial(_ask_child, model_config=resolved(model_config))
-    new = _described([file for file in hashes if file not in known], python, backend, ask)
-    for file in new.keys() & cached.keys():
-        _write_cached(cached[file], new[file])
-    entries = []
-    for file in files:
-        own_config = resolved(model_config) if _is_model(file) else NOTHING
-        description = known[file] if file in known else new[file]
-        entries.append(Entry(file, hashes[file], description, baselines(file), own_config, of_file[file]))
-    return entries
+    described = _described([file for file in hashes if not remembered.get(file)], python, backend, ask)
+    for file in described.keys() & caches.keys():
+        _write_cached(caches[file], described[file])
+    return [
+        Entry(
+            file,
+            hashes[file],
+            remembered.get(file) or described[file],
+            baselines(file),
+            resolved(model_config) if _is_model(file) else NOTHING,
+            of_file[file],
+        )
+        for file in files
+    ]
 
 
 def _described(files: Sequence[Path], python: str, backend: str | None, ask: Ask) -> dict[Path, Description]:
@@ -368,7 +326,7 @@ def _described(files: Sequence[Path], python: str, backend: str | None, ask: Ask
         refusal = UnusableScenario(f"{files[0]} cannot be used: {answer.cause}{remedy}")
         refusal.is_final = answer.code is Code.INVALID
         raise refusal
-    return {file: found for one in files for file, found in _described([one], python, backend, ask).items()}
+    return {file: _described([file], python, backend, ask)[file] for file in files}
 
 
 def _ask_child(

@@ -51,9 +51,9 @@ def recall(folder: Path, machine: Machine, planned: Plan) -> History:
     How long a trial takes is told by those that measured as much: those of ``--quick`` say nothing of a soak.
     """
     durations: dict[CaseKey, list[float]] = {}
-    scatter, family = None, family_of(planned)
-    for file, record in _newest(folder, machine, planned.effort.protocol.kind):
-        for trial in record.trials if record.config.effort.protocol == planned.effort.protocol else ():
+    scatter, family, protocol = None, family_of(planned), planned.effort.protocol
+    for file, record in _newest(folder, machine, protocol.kind):
+        for trial in record.trials if record.config.effort.protocol == protocol else ():
             if trial.measurement is not None:
                 durations.setdefault(trial.case, []).append(trial.own_ns / NS_PER_S)
         in_turn = any(trial.block for trial in record.trials)  # older ones did not, and scatter more
@@ -76,19 +76,16 @@ def family_of(planned: Plan) -> Family:
 def run_scatter(summary: Summary, family: Family, source: str = "") -> RunScatter | None:
     """Return how a family's ratios scatter: the medians over all that are compared; None before three blocks."""
     ratios = [
-        comparison.ratio
+        contrast.ratio
         for ranking in summary.rankings
-        for comparison in ranking.comparisons
-        if ranking.fastest is not None and Family.of(ranking.fastest, comparison.rival) is family
+        for contrast in ranking.others
+        if Family.of(contrast.under.column, contrast.over.column) is family
     ]
-    found = [
-        estimates.scatter(one)
-        for one in ratios
-        if one.has_interval and one.basis == "trials"  # those of one block, or over days, say nothing of another block
-    ]
-    if not found:
+    # Those of one block, or over days, say nothing of another block.
+    scatters = [estimates.scatter(ratio) for ratio in ratios if ratio.has_interval and ratio.basis == "trials"]
+    if not scatters:
         return None
-    between, borrowed = (statistics.median(of_each) for of_each in zip(*found, strict=True))
+    between, borrowed = map(statistics.median, zip(*scatters, strict=True))
     return RunScatter(between, borrowed, source)
 
 
@@ -109,8 +106,7 @@ def detectable(planned: Plan, effect: float, scatter: RunScatter) -> dict[int, f
 
     It is empty where there will be too few rounds for intervals.
     """
-    together = comparisons(planned.cases)
-    least, most = planned.effort.min_rounds, planned.effort.max_rounds
+    together, least, most = comparisons(planned.cases), planned.effort.min_rounds, planned.effort.max_rounds
     if most < MIN_TRIALS_FOR_INTERVAL:
         return {}
     after = (max(least, MIN_TRIALS_FOR_INTERVAL), most)  # a race begins with one
@@ -149,7 +145,7 @@ TYPICAL_START_S, TYPICAL_STEP_S, TYPICAL_EPOCH_S = 15.0, 0.002, 0.01
 def typical_trial_s(case: Case) -> float:
     """Guess a trial's duration, without the turns of others, before any has been timed: as long as it may take."""
     workload = case.selected.workload
-    runs_epochs = case.protocol.kind == "published" and not workload.predicts_only
+    runs_epochs = case.protocol.agenda.in_full and not workload.predicts_only
     published_s = workload.epochs * (TYPICAL_EPOCH_S + TYPICAL_STEP_S * workload.steps) if runs_epochs else 0.0
     return TYPICAL_START_S + case.slices_ns / NS_PER_S + published_s
 
@@ -223,7 +219,7 @@ class Eta:
             if case.key not in self._over:
                 guess_s = self._foreseen_s.get(case.key, self._guess_s[case.key] * correction)
                 recent = spent[-RECENT:]
-                each_s = sum(recent) / len(recent) if recent else guess_s
+                trial_s = sum(recent) / len(recent) if recent else guess_s
                 first = case.options.warm_cache and not spent  # a process before them fills the caches
-                total_s += each_s * (first + max(0, rounds - self._rounds[case.key]))
+                total_s += trial_s * (first + max(0, rounds - self._rounds[case.key]))
         return total_s

@@ -25,9 +25,10 @@ from kerasbench.processes.outcome import Outcome, Received, not_started, outcome
 from kerasbench.processes.process import Child, Limits, Listener
 from kerasbench.processes.variables import NOTHING, task_of
 from kerasbench.protocol.columns import CPU, CUDA_FAMILY, GPU
-from kerasbench.protocol.measurement import MEASURED, PILOT, Slice, Turn, encode_turn
+from kerasbench.protocol.measurement import Slice, Turn, encode_turn
 from kerasbench.protocol.messages import COMPILES, Failure, Message, Phase
 from kerasbench.protocol.requests import Sizes, TrialRequest
+from kerasbench.protocol.stages import PILOT, STAGES
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def measure(
         block = _Block(policy, on_event, kept, stack, guard, alone)
         block.start(members)
         block.run_pilot()
-        for stage in MEASURED:
+        for stage in STAGES:
             block.run_stage(stage)
         started_alone = all(map(block.runs_alone, block.columns)) or len(block.columns) == 1
         outcomes = {column.index: column.outcome(started_alone) for column in block.columns}
@@ -125,7 +126,7 @@ def measure(
 # A GPU that has idled through the turns of other columns is back at its clocks after about so long.
 LEAD_IN_NS = 500_000_000
 
-_ORDER = (PILOT, *MEASURED)
+_ORDER = (PILOT, *STAGES)
 
 # A child that cannot be started for want of these may be when the others of its block have ended.
 _SCARCE = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)

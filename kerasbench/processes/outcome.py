@@ -8,7 +8,6 @@ import secrets
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import get_args
 
 import msgspec
 
@@ -16,6 +15,7 @@ from kerasbench.processes.process import Exit, Limits
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import EXIT_PIPE_LOST, Code, Failure, Message, Phase
 from kerasbench.protocol.requests import ProtocolKind
+from kerasbench.protocol.stages import AGENDAS
 from kerasbench.text import printable, size
 
 
@@ -31,7 +31,6 @@ class Outcome:
     had_turn: bool = False  # it got as far as to be measured
 
 
-DEFAULT_TIMEOUT_S: dict[ProtocolKind, float] = dict.fromkeys(get_args(ProtocolKind), 300.0) | {"published": 7200.0}
 # A case's later trials do what its first did, with up to half as much warm-up again: one that takes ten times as long
 # hangs, even on a machine that has become busy. What takes seconds may still meet a cold disk.
 TIMES_THE_FIRST = 10.0
@@ -58,7 +57,7 @@ def trial_limits(
     """
     if timeout_s is not None:
         return Limits(timeout_s, f"--timeout {timeout_s:g} s", memory_bytes)
-    standard_s = DEFAULT_TIMEOUT_S[kind] + TIMES_THE_MINUTES * 60 * minutes
+    standard_s = AGENDAS[kind].timeout_s + TIMES_THE_MINUTES * 60 * minutes
     if first_trial_s is not None:
         follows_s = max(LEAST_TIMEOUT_S, TIMES_THE_FIRST * first_trial_s)
         if follows_s < standard_s:

@@ -35,7 +35,6 @@ class Device:
 
     @property
     def kind(self) -> str:
-        """``cpu`` or ``gpu``: what a user asks for."""
         return CPU if self.platform == CPU else GPU
 
     @property
@@ -47,12 +46,10 @@ class Device:
 
     @property
     def label(self) -> str:
-        """``cpu``, ``gpu`` or, from the second one on, ``gpu:1``."""
         return self.kind if self.index == 0 else f"{self.kind}:{self.index}"
 
     @property
     def described(self) -> str:
-        """The label with the chip where it is known: ``gpu (NVIDIA H200)``."""
         return f"{self.label} ({self.title})" if self.title else self.label
 
 
@@ -90,7 +87,6 @@ def processors() -> int:
 
 
 def has_glibc() -> bool:
-    """Tell whether this Python's malloc is that of the GNU C library."""
     return platform.libc_ver()[0] == "glibc"
 
 
@@ -113,12 +109,10 @@ class Size:
 
     @property
     def label(self) -> str:
-        """``batch=64 width=2``."""
         return _label({"batch": self.batch, "width": None if self.width is None else f"{self.width:g}"})
 
     @property
     def order(self) -> tuple[float, float]:
-        """What sizes are sorted by."""
         return (self.batch or 0, self.width or 0.0)
 
     def along(self, axis: Axis) -> float | None:
@@ -174,11 +168,9 @@ class Options:
 
     @property
     def size(self) -> Size | None:
-        """The size in a sweep, None outside of one."""
         return None if self.batch is None and self.width is None else Size(self.batch, self.width)
 
     def at(self, size: Size) -> "Options":
-        """Return the same at that size."""
         return dataclasses.replace(self, batch=size.batch, width=size.width)
 
 
@@ -222,12 +214,10 @@ class Column:
 
     @property
     def order(self) -> tuple[str, str, str]:
-        """What columns are sorted by."""
         return (self.backend, self.device, self.options.label)
 
     @property
     def label(self) -> str:
-        """``torch gpu:1 jit=off``."""
         return " ".join(part for part in self.order if part)
 
     @property
@@ -246,7 +236,6 @@ class Column:
         return self.with_options(environment="", control=False)
 
     def with_options(self, **changes: Any) -> "Column":
-        """Return the column that differs in these options."""
         return dataclasses.replace(self, options=dataclasses.replace(self.options, **changes))
 
 
@@ -261,5 +250,4 @@ class CaseKey:
 
     @property
     def options(self) -> Options:
-        """Those of the column, at the size."""
         return self.column.options.at(self.size) if self.size else self.column.options

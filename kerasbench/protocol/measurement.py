@@ -15,6 +15,7 @@ from typing import Literal, Self
 
 from kerasbench.protocol.columns import Malloc
 from kerasbench.protocol.requests import Sizes
+from kerasbench.protocol.stages import ALL, BUILD, EPOCH, ON_BATCH, STAGES, STAND, TRAIN
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,11 @@ class Slice:
 
     @property
     def unit_ns(self) -> float:
-        """The time of one step, epoch or call."""
         return self.ns / self.count
 
 
 @dataclass(frozen=True)
-class Slices:
+class Samples:
     """Slices as columns: one list for each field of a slice. One that says nothing is None, and in no file."""
 
     count: list[int]
@@ -71,25 +71,22 @@ class Slices:
 
     @classmethod
     def of(cls, slices: Iterable[Slice]) -> Self:
-        """Return these slices as columns."""
-        found = list(slices)
-        columns = {}
-        for each in fields(Slice):
-            column = [getattr(slice_, each.name) for slice_ in found]
-            if each.default is MISSING or any(value != each.default for value in column):
-                columns[each.name] = column
+        rows, columns = list(slices), {}
+        for field_ in fields(Slice):
+            column = [getattr(slice_, field_.name) for slice_ in rows]
+            if field_.default is MISSING or any(value != field_.default for value in column):
+                columns[field_.name] = column
         return cls(**columns)
 
     def __len__(self) -> int:
         return len(self.count)
 
     def __iter__(self) -> Iterator[Slice]:
-        columns = {each.name: column for each in fields(self) if (column := getattr(self, each.name)) is not None}
-        return (Slice(**dict(zip(columns, values, strict=True))) for values in zip(*columns.values(), strict=True))
+        columns = vars(self).keys() & Slice.__dataclass_fields__.keys()
+        return (Slice(**{name: vars(self)[name][place] for name in columns}) for place in range(len(self)))
 
     @property
     def units_ns(self) -> list[float]:
-        """The time of one step, epoch or call, of each slice."""
         return [ns / count for ns, count in zip(self.ns, self.count, strict=True)]
 
     @cached_property
@@ -108,7 +105,6 @@ class Slices:
 
     @cached_property
     def disturbed_cycles(self) -> set[int]:
-        """The cycles in which others disturbed a slice."""
         cycles = zip(self.cycle or (), self.disturbed or (), strict=False)
         return {cycle for cycle, disturbed in cycles if disturbed and cycle is not None}
 
@@ -117,9 +113,9 @@ class Slices:
 class Parts:
     """What a step is made of: slices of steps that are fed in three ways, measured in turn."""
 
-    arrays: Slices  # fed from arrays
-    ready: Slices  # fed with a batch that lies ready on the device
-    bare: Slices  # without fit: the compiled step alone (torch: the eager one)
+    arrays: Samples  # fed from arrays
+    ready: Samples  # fed with a batch that lies ready on the device
+    bare: Samples  # without fit: the compiled step alone (torch: the eager one)
     peak_flops: float  # the highest rate of square matrix products on the device, in the same dtype and rounding mode
 
 
@@ -130,17 +126,16 @@ class Training:
     unit: Literal["step", "epoch"]  # what a slice counts: epochs if they have too few steps to hold a slice
     first_step_ns: int | None  # one fit of one batch, cold; None after published epochs
     steps_per_slice: int
-    warmup: Slices
-    slices: Slices
+    warmup: Samples
+    slices: Samples
     epoch_steps: int  # the full steps of a short epoch
-    epochs: Slices  # short epochs, with the published validation and partial batch; empty if the unit is the epoch
+    epochs: Samples  # short epochs, with the published validation and partial batch; empty if the unit is the epoch
     again_ns: list[int] = field(default_factory=list)  # the same call as the first step's, right after it
     parts: Parts | None = None
     shuffle_ns: int | None = None  # how much longer drawing the order takes for an epoch of the published rows
 
     @cached_property
     def median_ns(self) -> float:
-        """The median over slices of the time of what they count."""
         return statistics.median(self.slices.units_ns)
 
 
@@ -159,8 +154,8 @@ class Latency:
 
     batch: int
     calls_ns: list[int]  # in the order of the calls; of a slice 167 at most, spread evenly
-    slices: Slices = field(default_factory=lambda: Slices([], []))  # each counts the calls of one turn
-    way: str = "predict_on_batch"  # or one of WAYS
+    slices: Samples = field(default_factory=lambda: Samples([], []))  # each counts the calls of one turn
+    way: str = ON_BATCH  # or one of WAYS
     first_ns: int | None = None  # the first call, which may compile; None: not measured
 
     @cached_property
@@ -178,12 +173,6 @@ class Latency:
         return [self.calls_ns[end - count : end] for count, end in zip(kept, ends, strict=True)]
 
 
-def largest(prediction: Iterable[Latency]) -> Slices:
-    """Return the slices of ``predict_on_batch`` with the largest batch; none of a trial that did not predict."""
-    found = [latency.slices for latency in prediction if latency.way not in WAYS]
-    return found[-1] if found else Slices.of(())
-
-
 @dataclass(frozen=True)
 class Throughput:
     """Whole passes of ``predict`` over the same samples, without the first, which compiles."""
@@ -191,7 +180,7 @@ class Throughput:
     samples: int
     batch: int
     passes_ns: list[int]
-    slices: Slices = field(default_factory=lambda: Slices([], []))  # each counts the passes of one turn
+    slices: Samples = field(default_factory=lambda: Samples([], []))  # each counts the passes of one turn
 
 
 @dataclass(frozen=True)
@@ -203,7 +192,7 @@ class Generation:
     counts: list[int]  # of new tokens of each text, ascending
     times_ns: list[list[int]]  # of each slice: how long it took until there were so many
     tokens: list[list[int]]  # the new tokens of the first texts
-    slices: Slices  # each counts the new tokens of one text
+    slices: Samples  # each counts the new tokens of one text
 
     def __post_init__(self) -> None:
         if len(set(self.counts)) < 2 or not self.times_ns or len(self.times_ns) != len(self.slices):
@@ -318,7 +307,6 @@ class Usage:
 
     @property
     def processors(self) -> float:
-        """How many processors were busy for it, on average."""
         return self.cpu_ns / self.wall_ns
 
 
@@ -346,34 +334,33 @@ class Measurement:
     sizes: Sizes | None = None  # None: by an earlier kerasbench, or after published epochs
     compiler: Compiler | None = None  # None: nothing was compiled, or not recorded
     generations: list[Generation] = field(default_factory=list)  # of models that write texts
-    builds: Slices | None = None  # each counts models that were built; None: that was not measured
+    builds: Samples | None = None  # each counts models that were built; None: that was not measured
     # The share of the optimizer's first moments that would be subnormal after a long training; None: not asked.
     vanishing: float | None = None
 
     @property
-    def slices(self) -> Slices:
-        """The measured slices of what stands for a trial: steps, builds, or predictions of the largest batch."""
-        if self.builds is not None:
+    def slices(self) -> Samples:
+        """Those of the stage that stands for the trial."""
+        return next((samples for stage in STAND if (samples := self.samples(stage)) is not None), Samples([], []))
+
+    def samples(self, stage: str) -> Samples | None:
+        """Return what a stage measured; None where the trial had none. No other code knows where a file keeps it.
+
+        Of what a step is made of it has three, so they are ``training.parts``.
+        """
+        facts = STAGES[stage]
+        if stage in (TRAIN, EPOCH) and self.training is not None:
+            return self.training.slices if stage == TRAIN else self.training.epochs
+        if stage == ALL and self.throughput is not None:
+            return self.throughput.slices
+        if stage == BUILD:
             return self.builds
-        if self.training is not None:
-            return self.training.slices
-        return largest(self.prediction)
-
-
-# What is measured in slices, in this order: steps, short epochs, single predictions, predictions of a batch, whole
-# passes of predict, and what a step is made of. A trial has those that its protocol asks for.
-STAGES = TRAIN, EPOCH, ONE, BATCH, ALL, PARTS = "train", "epoch", "predict_one", "predict_batch", "predict_all", "parts"
-# Other ways to predict, of one sample and of a batch: the model called on a tensor that lies on the device, eager and
-# compiled, and ``predict`` for one batch.
-WAYS = ("call", "compiled_call", "predict_call")
-CALLS = tuple(f"{way}_{size}" for way in WAYS for size in ("one", "batch"))
-# How texts grow: by a call of the whole text for each new token, eager and compiled, or by the scenario's own function.
-GROWS = ("call", "compiled_call", "own")
-GENERATIONS = tuple(f"generate_{way}" for way in GROWS)
-# Before all of them, in a row's first block: each turn is one more step, until the parent answers with the row's sizes.
-PILOT = "pilot"
-BUILD = "build"  # of a soak: the model is built again and again
-MEASURED = (*STAGES, *CALLS, *GENERATIONS, BUILD)  # all that is measured in slices, in its order
+        if facts.phase == "generate":
+            return next((growth.slices for growth in self.generations if growth.way == facts.way), None)
+        for latency in self.prediction:
+            if latency.way == facts.way and (latency.batch > 1) == facts.batched:
+                return latency.slices
+        return None
 
 
 @dataclass(frozen=True)
@@ -391,7 +378,6 @@ def encode_turn(turn: Turn | Sizes | None) -> bytes:
 
 
 def decode_turn(line: bytes) -> Turn | Sizes | None:
-    """Rebuild what the parent wrote."""
     fields = json.loads(line)
     if fields is None:
         return None

@@ -46,7 +46,6 @@ class Phase:
 
     @property
     def duration_ns(self) -> int:
-        """How long it took, without the turns of others."""
         return self.end_ns - self.start_ns - self.waited_ns
 
 
@@ -86,7 +85,7 @@ class Inventory:
 class Message:
     """One line on the pipe: exactly one of its fields is set. After the first two, a child waits for its next turn."""
 
-    ready: str | None = None  # the stage (measurement.STAGES) whose slices it can measure now
+    ready: str | None = None  # the stage (``protocol.stages``) whose slices it can measure now
     slice: Slice | None = None  # one that it has measured: to decide when there are enough
     phase: Phase | None = None  # one that is over
     begun: str | None = None  # the name of the next phase

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.columns import Device, Options
+from kerasbench.protocol.stages import AGENDAS, Agenda
 
 MAX_NAME = 64  # what a workload's name may have
 STRUCTURE = "structure"  # the member of a file of rows that says how its arrays belong together
@@ -123,9 +124,13 @@ class Protocol:
     predicts: bool = True  # predictions of a model that is trained
 
     @property
+    def agenda(self) -> Agenda:
+        return AGENDAS[self.kind]
+
+    @property
     def needs_training(self) -> bool:
         """Whether it says nothing of a model that is not trained."""
-        return self.kind == "sweep" or (self.kind == "steady" and self.soaks)
+        return self.agenda.sized or (self.agenda.usual and self.soaks)
 
 
 @dataclass(frozen=True)
@@ -193,13 +198,11 @@ Request = CountRequest | TrialRequest | ProbeRequest | InventoryRequest | Descri
 
 
 def encode_request(request: Request) -> bytes:
-    """Return the request as one JSON line, for the child's standard input."""
     fields = {"kind": type(request).__name__, **dataclasses.asdict(request)}
     return json.dumps(fields).encode() + b"\n"
 
 
 def decode_request(line: bytes) -> Request:
-    """Rebuild the request that the parent wrote."""
     fields = json.loads(line)
     kinds = {kind.__name__: kind for kind in get_args(Request)}
     request: Request = from_dict(kinds[fields.pop("kind")], fields)
@@ -217,9 +220,9 @@ def from_dict(kind: type[Data], fields: Mapping[str, Any]) -> Data:
 
 def _rebuilt(hint: Any, value: Any) -> Any:
     if get_origin(hint) is UnionType and isinstance(value, dict):
-        hint = next(one for one in get_args(hint) if dataclasses.is_dataclass(one))
+        hint = next(kind for kind in get_args(hint) if dataclasses.is_dataclass(kind))
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         return from_dict(hint, value)
     if get_origin(hint) is list:
-        return [_rebuilt(get_args(hint)[0], each) for each in value]
+        return [_rebuilt(get_args(hint)[0], member) for member in value]
     return value

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.rankings import Comparison, Ranking
+from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code
@@ -17,6 +17,7 @@ from kerasbench.report.words import Names, as_given, listed, multiple, names, sp
 from kerasbench.text import NOTHING, blanked, count
 
 MOST_NAMED = 3  # of the slower configurations, in a sentence
+UNDECIDED = (Verdict.INCONCLUSIVE, Verdict.FASTER)  # of another one than the fastest
 REAL = ("Iris",)  # data sets that are real without being downloaded
 CAUSES = {
     Code.UNAVAILABLE: "not available",
@@ -32,14 +33,15 @@ CAUSES = {
 }
 
 
-def title(found: Findings) -> str:
+def title(findings: Findings) -> str:
     """Return the finding in one line: ``JAX trains 10 of 12 workloads fastest, TensorFlow trains 2``."""
-    summary = found.plain
+    summary = findings.plain
     ranked, called = compared(summary), names(summary.columns)
     if not ranked:
         return nothing_compared(summary, called)
     if len(ranked) == 1:
-        return _of_one(*ranked[0], called)
+        row, ranking = ranked[0]
+        return f"{row.label}: {_standing(row, ranking, called)}"
     wins: dict[Column, list[str]] = {}
     for row, ranking in ranked:
         first = winner(ranking)
@@ -48,19 +50,15 @@ def title(found: Findings) -> str:
     if not wins:
         return _nothing_decided(ranked, called)
     does, most = verb(row for row, _ in ranked), sorted(wins, key=lambda column: (-len(wins[column]), column.order))
-    open_ = [row.label for row, ranking in ranked if winner(ranking) is None]
+    undecided = [row.label for row, ranking in ranked if winner(ranking) is None]
     if len(ranked) <= FEW:
         parts = [f"{called[column]} {does} {listed(wins[column])} fastest" for column in most]
-        rest = f"; {listed(open_)} {'is' if len(open_) == 1 else 'are'} undecided" if open_ else ""
+        rest = f"; {listed(undecided)} {'is' if len(undecided) == 1 else 'are'} undecided" if undecided else ""
         return ", ".join(parts) + rest
     first, *others = most
     parts = [f"{called[first]} {does} {len(wins[first])} of {len(ranked)} workloads fastest"]
     parts += [f"{called[column]} {does} {len(wins[column])}" for column in others]
-    return ", ".join(parts) + (f"; {len(open_)} undecided" if open_ else "")
-
-
-def _of_one(row: Row, ranking: Ranking, called: Names) -> str:
-    return f"{row.label}: {_standing(row, ranking, called)}"
+    return ", ".join(parts) + (f"; {len(undecided)} undecided" if undecided else "")
 
 
 def _nothing_decided(ranked: Ranked, called: Names) -> str:
@@ -94,11 +92,11 @@ def nothing_compared(summary: Summary, called: Names) -> str:
     return f"{count(len({row.label for row, *_ in measured}), 'workload')} measured on {on}{rest}"
 
 
-def sentences(found: Findings) -> list[str]:
+def sentences(findings: Findings) -> list[str]:
     """Return a sentence for each workload: who is fastest, how long the others take, and who failed."""
-    called = names(found.summary.columns)
+    called = names(findings.summary.columns)
     lines = []
-    for row, ranking in ordered(found.plain):
+    for row, ranking in ordered(findings.plain):
         failed = [
             f"{called[column]} failed ({CAUSES[case.failure.code]})"
             for column, case in row.cases.items()
@@ -111,11 +109,14 @@ def sentences(found: Findings) -> list[str]:
 
 def _standing(row: Row, ranking: Ranking, called: Names) -> str:
     """Return ``JAX is fastest; PyTorch takes 3.3× (3.2–3.5) as long, TensorFlow 25× (24–27)``."""
-    if ranking.fastest is None or not ranking.comparisons:
-        own = [(column, case.estimate(row.headline)) for column, case in row.cases.items()]
-        measured = [(called[column], known) for column, known in own if known and not column.options.control]
-        return ", ".join(f"{name} takes {took(known, row.headline)}" for name, known in measured)
-    others = sorted(ranking.comparisons, key=lambda one: one.ratio.inverse.value)
+    if ranking.fastest is None or not ranking.others:
+        known = {
+            called[column]: estimate
+            for column, case in row.cases.items()
+            if not column.options.control and (estimate := case.estimate(row.headline))
+        }
+        return ", ".join(f"{name} takes {took(estimate, row.headline)}" for name, estimate in known.items())
+    others = sorted(ranking.others, key=lambda contrast: contrast.ratio.value)
     first = called[ranking.fastest]
     if winner(ranking) is not None:
         beginning = f"{first} is fastest"
@@ -126,21 +127,20 @@ def _standing(row: Row, ranking: Ranking, called: Names) -> str:
     elif not ranking.proven:
         beginning = f"{first} had the shortest time {_in_rounds(row.rounds)}"
     else:
-        same = [called[one.rival] for one in others if one.verdict is Verdict.SAME]
-        near = [called[one.rival] for one in others if one.verdict in (Verdict.INCONCLUSIVE, Verdict.SLOWER)]
+        same = [called[contrast.over.column] for contrast in others if contrast.verdict is Verdict.SAME]
+        near = [called[contrast.over.column] for contrast in others if contrast.verdict in UNDECIDED]
         parts = [f"{listed([first, *same])} tie"] if same else []
         parts += [f"undecided between {listed([first, *near])}"] if near else []
         beginning = ", ".join(parts)
-    nearest, *farther = others[:MOST_NAMED]
-    longer = [f"{called[nearest.rival]} takes {times(nearest.ratio.inverse)} as long"]
-    longer += [f"{called[one.rival]} {times(one.ratio.inverse)}" for one in farther]
+    longer = [f"{called[contrast.over.column]} {times(contrast.ratio)}" for contrast in others[:MOST_NAMED]]
+    longer[0] = f"{called[others[0].over.column]} takes {times(others[0].ratio)} as long"
     longer += [f"{len(others) - MOST_NAMED} others longer"] if len(others) > MOST_NAMED else []
     return f"{beginning}; {', '.join(longer)}"
 
 
 def in_brief(row: Row, ranking: Ranking, called: Names) -> list[str]:
     """Return who is clearly fastest, and how many times as long the others take."""
-    others = [f"{called[one.rival]} {times(one.ratio.inverse)}" for one in ranking.comparisons]
+    others = [f"{called[contrast.over.column]} {times(contrast.ratio)}" for contrast in ranking.others]
     first = winner(ranking)
     shortest = f"undecided ({called[ranking.fastest]} first)" if ranking.fastest else NOTHING
     return [called[first] if first else shortest, ", ".join(others) or NOTHING]
@@ -149,24 +149,25 @@ def in_brief(row: Row, ranking: Ranking, called: Names) -> list[str]:
 def _wins(ranked: Ranked) -> dict[Column, int]:
     """Return on how many workloads each configuration is clearly fastest, most first."""
     first = [winner(ranking) for _, ranking in ranked]
-    won = {column for column in first if column is not None}
-    return {column: first.count(column) for column in sorted(won, key=lambda one: (-first.count(one), one.order))}
+    won = sorted({column for column in first if column}, key=lambda column: (-first.count(column), column.order))
+    return {column: first.count(column) for column in won}
 
 
-def kinds(found: Findings) -> Section | None:
+def kinds(findings: Findings) -> Section | None:
     """Return a table of kinds of models: who is fastest on how many, and how many times as long others take."""
-    summary = found.plain
+    summary = findings.plain
     called = names(column for column in summary.columns if column.competes)
     rows = []
     for kind, ranked in by_kind(compared(summary)).items():
         won = _wins(ranked)
         fastest = [f"{called[column]} {wins}" for column, wins in won.items()]
-        fastest += [f"undecided {open_}"] if (open_ := len(ranked) - sum(won.values())) else []
+        undecided = len(ranked) - sum(won.values())
+        fastest += [f"undecided {undecided}"] if undecided else []
         ratios = {
             column: [ratio for _, ranking in ranked if (ratio := relative(ranking, column)) is not None]
             for column in called
         }
-        spans = [Cell(span(own, multiple)) if own else EMPTY for own in ratios.values()]
+        spans = [Cell(span(of_column, multiple)) if of_column else EMPTY for of_column in ratios.values()]
         rows.append([Cell(kind), Cell(str(len(ranked)), len(ranked)), Cell(", ".join(fastest)), *spans])
     headers = ["kind of model", "workloads", "fastest", *(f"{name} takes" for name in called.values())]
     return Section("By kind of model", table=Table(headers, rows)) if rows else None
@@ -184,9 +185,9 @@ def best_by_kind(summary: Summary, called: Names) -> str:
     return "; ".join(parts)
 
 
-def section(found: Findings, marks: Marks) -> Section | None:
+def section(findings: Findings, marks: Marks) -> Section | None:
     """Return the chart, the one table with every number, and what its numbers are."""
-    summary = found.plain
+    summary = findings.plain
     if not summary.rows:
         return None
     ranked, called = ordered(summary), names(summary.columns)
@@ -202,69 +203,60 @@ def section(found: Findings, marks: Marks) -> Section | None:
     headers = ["workload", "batch", *called.values()]
     intro: list[Words] = [[Strong("Fastest by kind of model"), f": {kind}."]] if kind else []
     return Section(
-        "", intro, chart=charts.ratios(found, title(found)), table=Table(headers, rows), notes=_caption(found)
+        "", intro, chart=charts.ratios(findings, title(findings)), table=Table(headers, rows), notes=_caption(findings)
     )
 
 
 def cell(row: Row, ranking: Ranking, column: Column, marks: Marks) -> Cell:
     """Return the time of the fastest, ``N× (low–high)`` of the others, ``tie`` and ``undecided`` in words."""
-    case, own = row.cases.get(column), marks.of(row.label, column)
+    case, numbers = row.cases.get(column), marks.of(row.label, column)
     estimate = case.estimate(row.headline) if case else None
     if case is None or estimate is None:
-        return Cell(case.failure.code, marks=own, failed=True) if case and case.failure else EMPTY
-    ratio = ranking.over_fastest(column)
-    if ratio is None:
+        return Cell(case.failure.code, marks=numbers, failed=True) if case and case.failure else EMPTY
+    contrast = ranking.over_fastest(column)
+    if contrast is None:
+        is_fastest = column == ranking.fastest
+        text = took(estimate, row.headline) + (", undecided" if is_fastest and ranking.disturbed else "")
         is_first = column == winner(ranking)
-        doubt = ", undecided" if column == ranking.fastest and ranking.disturbed else ""
-        text = took(estimate, row.headline) + doubt
-        return Cell(text, estimate.value, strong=is_first, marks=own, ratio=1.0 if column == ranking.fastest else None)
-    comparison = next(one for one in ranking.comparisons if one.rival == column)
-    text = f"{times(ratio)}{_doubt(ranking, comparison)}"
-    return Cell(text, estimate.value, marks=own, ratio=ratio.value)
+        return Cell(text, estimate.value, strong=is_first, marks=numbers, ratio=1.0 if is_fastest else None)
+    doubt = ""
+    if contrast.verdict is Verdict.SAME:
+        doubt = ", tie"
+    elif contrast.verdict in UNDECIDED and contrast.ratio.has_interval and not ranking.disturbed:
+        doubt = ", undecided"
+    return Cell(f"{times(contrast.ratio)}{doubt}", estimate.value, marks=numbers, ratio=contrast.ratio.value)
 
 
-def _doubt(ranking: Ranking, comparison: Comparison) -> str:
-    if comparison.verdict is Verdict.SAME:
-        return ", tie"
-    is_open = comparison.verdict is not Verdict.FASTER
-    return ", undecided" if is_open and comparison.ratio.has_interval and not ranking.disturbed else ""
-
-
-def _caption(found: Findings) -> list[Words]:
+def _caption(findings: Findings) -> list[Words]:
     """Return what the numbers of the table are times of, what bold is, and what the data are."""
-    summary = found.plain
+    summary = findings.plain
     if not any(case.trials for _, _, case in summary.cases):
         return []
     ranked = compared(summary)
     parts: list[str | Strong] = [f"Time per {timed_in(summary.rows)} (median)"]
     if ranked:
-        has_intervals = any(one.ratio.has_interval for _, ranking in ranked for one in ranking.comparisons)
+        has_intervals = any(contrast.ratio.has_interval for _, ranking in ranked for contrast in ranking.others)
         interval = " (95 % interval)" if has_intervals else ""
         parts.append(f": the fastest in ms; the others take N× as long{interval}. ")
         if any(ranking.proven for _, ranking in ranked):
-            parts += [Strong("Bold"), f": clearly fastest, by more than {as_given(found.effect)}. "]
+            parts += [Strong("Bold"), f": clearly fastest, by more than {as_given(findings.effect)}. "]
     else:
         parts.append(". ")
     if any(has_one_step(row) for row in summary.rows):
         parts.append("† One step per epoch: the fixed cost of an epoch is in it. ")
-    if any(row.origin.protocol == "published" for row in summary.rows):
+    if any(row.origin.agenda.in_full for row in summary.rows):
         parts.append("A step is all published epochs divided by their steps; the first one compiles. ")
     return [[*parts, _data(summary.rows)]]
 
 
 def _data(rows: Sequence[Row]) -> str:
     built_in = [row for row in rows if not row.own]
-    real = {row.workload.data for row in built_in if row.workload.data in REAL or _is_downloaded(row)}
+    downloaded = [row for row in built_in if row.workload.has_real_data and row.origin.config.data == "real"]
+    real = {row.workload.data for row in built_in if row in downloaded or row.workload.data in REAL}
     if not built_in:
         return ""
     if all(row.workload.data in real for row in built_in):
         return "Real data."
-    return (
-        f"Synthetic data; {listed(sorted(real))} {'is' if len(real) == 1 else 'are'} real."
-        if real
-        else "Synthetic data."
-    )
-
-
-def _is_downloaded(row: Row) -> bool:
-    return row.workload.has_real_data and row.origin.config.data == "real"
+    if real:
+        return f"Synthetic data; {listed(sorted(real))} {'is' if len(real) == 1 else 'are'} real."
+    return "Synthetic data."

@@ -5,12 +5,11 @@ import statistics
 from collections.abc import Iterable, Sequence
 
 from kerasbench.analysis.breakdown import StepBreakdown
-from kerasbench.analysis.cases import Row
+from kerasbench.analysis.contrasts import Contrast, Place
 from kerasbench.analysis.estimates import Amount, Estimate, mean
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import NS_PER_MS
 from kerasbench.analysis.race import Race
-from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.series import SizeSeries
 from kerasbench.analysis.soak import Soak
 from kerasbench.protocol.columns import Column
@@ -54,6 +53,7 @@ PIECE_COLOURS = {
 }
 WORTH_A_LABEL = 0.12  # of the width: a narrower piece has no room for its percentage
 MOST_POINTS = 60
+AXES = {"batch": "batch size"}  # as a caption calls them
 
 
 def looks(columns: Iterable[Column]) -> dict[Column, Look]:
@@ -82,90 +82,103 @@ def where(record: Run) -> str:
     return f"{', '.join(parts)}, {record.started[:10]}"
 
 
-def ratios(found: Findings, title: str) -> BarChart | DotChart | None:
+def ratios(findings: Findings, title: str) -> BarChart | DotChart | None:
     """Return bars for up to four workloads, and a line with dots for each of more; None where nothing was compared."""
-    ranked = compared(found.plain)
+    ranked = compared(findings.plain)
     if not ranked:
         return None
-    columns = [column for column in found.plain.columns if column.competes]
+    columns = [column for column in findings.plain.columns if column.competes]
     if len(ranked) > FEW:
-        return _dots(found, ranked, columns, title)
-    named, seen = names(columns), looks(columns)
+        return _dots(findings, ranked, columns, title)
+    called, seen = names(columns), looks(columns)
     groups = []
     for row, ranking in ranked:
-        own_bars = []
-        for column in columns:
-            ratio = 1.0 if column == ranking.fastest else None
-            interval = ranking.over_fastest(column)
-            value = interval.value if interval else ratio
-            if value is not None:
-                text = times(interval) if interval else _time(row, column)
-                own = (interval.low, interval.high) if interval else (None, None)
-                strong = column == winner(ranking)
-                rounds = interval.trials if interval else row.rounds
-                own_bars.append(bar(named[column], text, value, own, seen[column], column.backend, rounds, strong))
-        groups.append((row.label, own_bars))
+        drawn = [
+            bar(
+                called[column],
+                seen[column],
+                Place(row, column),
+                row.headline,
+                ranking.over_fastest(column),
+                column == winner(ranking),
+            )
+            for column in columns
+            if relative(ranking, column) is not None
+        ]
+        groups.append((row.label, drawn))
     what = timed_in(row for row, _ in ranked)
-    return bars(title, f"Time per {what}, relative to the fastest (shorter is better). {where(found.record)}.", groups)
+    caption = f"Time per {what}, relative to the fastest (shorter is better). {where(findings.record)}."
+    return bars(title, caption, groups)
 
 
-def _time(row: Row, column: Column) -> str:
-    estimate = row.cases[column].estimate(row.headline)
-    return took(estimate, row.headline) if estimate else ""
+def _shown(place: Place, metric: str, contrast: Contrast | None) -> str:
+    """Return how many times as long a case takes, or what it takes where the others are relative to it."""
+    estimate = place.estimate(metric)
+    return times(contrast.ratio) if contrast else took(estimate, metric) if estimate else ""
 
 
 def bar(
-    name: str,
-    text: str,
-    value: float,
-    interval: tuple[float | None, float | None],
-    look: Look,
-    backend: str,
-    rounds: int,
-    strong: bool = False,
+    name: str, look: Look, place: Place, metric: str, contrast: Contrast | None, strong: bool, rounds: int | None = None
 ) -> Bar:
-    tip = f"{name}: {text}, {count(rounds, 'round')}"
-    return Bar(name, text, [Piece(name, value, look.colour)], backend, *interval, strong, look.opacity, tip)
+    """Return the bar of a case relative to another; without a contrast it is what others are relative to."""
+    text, ratio = _shown(place, metric, contrast), contrast.ratio if contrast else None
+    rounds = rounds or (ratio.trials if ratio else place.row.rounds)
+    return Bar(
+        name,
+        text,
+        [Piece(name, ratio.value if ratio else 1.0, look.colour)],
+        place.column.backend,
+        ratio.low if ratio else None,
+        ratio.high if ratio else None,
+        strong,
+        look.opacity,
+        tip=f"{name}: {text}, {count(rounds, 'round')}",
+    )
 
 
 def bars(title: str, caption: str, groups: Sequence[tuple[str, Sequence[Bar]]]) -> BarChart:
     """Return bars on one scale, from zero; what is beyond TORN is torn."""
-    drawn = [one for _, group in groups for one in group]
-    inside = [one for one in drawn if one.size <= TORN]
+    drawn = [bar for _, group in groups for bar in group]
+    inside = [bar for bar in drawn if bar.size <= TORN]
     torn = len(inside) < len(drawn)
-    end = TORN if torn else max(1.0, *(max(one.size, min(one.high or 0.0, 1.5 * one.size)) for one in inside)) * ROOM
-    caption = f"{caption} Lines: 95 % intervals." if any(one.low is not None for one in drawn) else caption
+    end = TORN if torn else max(1.0, *(max(bar.size, min(bar.high or 0.0, 1.5 * bar.size)) for bar in inside)) * ROOM
+    caption = f"{caption} Lines: 95 % intervals." if any(bar.low is not None for bar in drawn) else caption
     caption = f"{caption} A torn bar is longer than {TORN:.0f}×." if torn else caption
-    return BarChart(title, caption, [BarGroup(label, own, end) for label, own in groups])
+    return BarChart(title, caption, [BarGroup(label, group, end) for label, group in groups])
 
 
-def _dots(found: Findings, ranked: Ranked, columns: Sequence[Column], title: str) -> DotChart:
-    named, seen = names(columns), looks(columns)
+def _dots(findings: Findings, ranked: Ranked, columns: Sequence[Column], title: str) -> DotChart:
+    called, seen = names(columns), looks(columns)
     kinds = []
-    for kind, own in by_kind(ranked).items():
+    for kind, of_kind in by_kind(ranked).items():
         lines = []
-        for row, ranking in own:
-            dots = [
-                dot
-                for column in columns
-                if (dot := _dot(row, ranking, column, named[column], seen[column])) is not None
-            ]
+        for row, ranking in of_kind:
+            dots = []
+            for column in columns:
+                value, contrast = relative(ranking, column), ranking.over_fastest(column)
+                if value is not None:
+                    ratio, text = contrast and contrast.ratio, _shown(Place(row, column), row.headline, contrast)
+                    rounds = count(ratio.trials if ratio else row.rounds, "round")
+                    tip = f"{row.label}, {called[column]}: {text}, {rounds}"
+                    ends = (ratio.low, ratio.high) if ratio else (None, None)
+                    dots.append(Dot(called[column], column.backend, seen[column], value, *ends, tip))
             lines.append(DotLine(row.label, dots, winner(ranking) is not None))
         kinds.append((kind, lines))
     what = timed_in(row for row, _ in ranked)
     has_intervals = any(dot.low is not None for _, lines in kinds for line in lines for dot in line.dots)
     caption = f"Time per {what}, relative to the fastest: 1× is the fastest, further left is better. Logarithmic scale."
     caption += " Lines: 95 % intervals." if has_intervals else ""
-    return DotChart(title, f"{caption} {where(found.record)}.", kinds, [(named[one], seen[one]) for one in columns])
+    legend = [(called[column], seen[column]) for column in columns]
+    return DotChart(title, f"{caption} {where(findings.record)}.", kinds, legend)
 
 
-def kinds(found: Findings) -> DotChart | None:
+def kinds(findings: Findings) -> DotChart | None:
     """Return a line for each kind of model, with the mean of each configuration; None for a single kind."""
-    grouped = by_kind(compared(found.plain))
+    grouped = by_kind(compared(findings.plain))
     if len(grouped) < 2:
         return None
-    columns = [column for column in found.plain.columns if column.competes]
-    named, seen = names(columns), looks(columns)
+    columns = [column for column in findings.plain.columns if column.competes]
+    called, seen = names(columns), looks(columns)
     lines = []
     for kind, ranked in grouped.items():
         dots = []
@@ -173,42 +186,33 @@ def kinds(found: Findings) -> DotChart | None:
             ratios = [ratio for _, ranking in ranked if (ratio := relative(ranking, column)) is not None]
             if ratios:
                 value = statistics.geometric_mean(ratios)
-                tip = f"{kind}, {named[column]}: {span(ratios, multiple)}, {count(len(ratios), 'workload')}"
-                dots.append(Dot(named[column], column.backend, seen[column], value, None, None, tip))
+                tip = f"{kind}, {called[column]}: {span(ratios, multiple)}, {count(len(ratios), 'workload')}"
+                dots.append(Dot(called[column], column.backend, seen[column], value, None, None, tip))
         lines.append(DotLine(f"{kind} ({len(ranked)})", dots))
     what = timed_in(row for ranked in grouped.values() for row, _ in ranked)
     caption = (
         f"Time per {what}, relative to the fastest of each workload: further left is better. Geometric means over "
-        f"workloads. {where(found.record)}."
+        f"workloads. {where(findings.record)}."
     )
-    return DotChart("By kind of model", caption, [("", lines)], [(named[one], seen[one]) for one in columns])
-
-
-def _dot(row: Row, ranking: Ranking, column: Column, name: str, look: Look) -> Dot | None:
-    ratio = ranking.over_fastest(column)
-    if ratio is None and column != ranking.fastest:
-        return None
-    text = times(ratio) if ratio else _time(row, column)
-    rounds = ratio.trials if ratio else row.rounds
-    tip = f"{row.label}, {name}: {text}, {count(rounds, 'round')}"
-    low, high = (ratio.low, ratio.high) if ratio else (None, None)
-    return Dot(name, column.backend, look, ratio.value if ratio else 1.0, low, high, tip)
+    return DotChart("By kind of model", caption, [("", lines)], [(called[column], seen[column]) for column in columns])
 
 
 def candidates(race: Race, title: str) -> BarChart:
     """Return the bars of a race: every candidate that was measured, the fastest first."""
-    measured = [one for one in race.standings if one.failure is None and (one.ratio or one.column == race.leader)]
-    named = names([standing.column for standing in measured])
-    seen = looks(standing.column for standing in sorted(measured, key=lambda standing: standing.column.order))
-    drawn = []
-    for standing in measured:
-        column, ratio = standing.column, standing.ratio
-        estimate = race.row.cases[column].estimate(race.metric)
-        text = times(ratio) if ratio else took(estimate, race.metric) if estimate else ""
-        interval = (ratio.low, ratio.high) if ratio else (None, None)
-        strong = column == race.leader and race.is_over
-        value = ratio.value if ratio else 1.0
-        drawn.append(bar(named[column], text, value, interval, seen[column], column.backend, standing.rounds, strong))
+    measured = [column for column in race.candidates if column == race.leader or column in race.contrasts]
+    called, seen = names(measured), looks(sorted(measured, key=lambda column: column.order))
+    drawn = [
+        bar(
+            called[column],
+            seen[column],
+            Place(race.row, column),
+            race.metric,
+            race.contrasts.get(column),
+            column == race.leader and race.is_over,
+            race.rounds_of(column),
+        )
+        for column in measured
+    ]
     return bars(title, "Time relative to the fastest (shorter is better).", [(race.row.label, drawn)])
 
 
@@ -219,9 +223,10 @@ def epoch_chart(breakdowns: Sequence[StepBreakdown], title: str) -> BarChart | N
     named = names(dict.fromkeys(breakdown.column for breakdown in breakdowns))
     groups = []
     for label in dict.fromkeys(breakdown.row.label for breakdown in breakdowns):
-        own = [breakdown for breakdown in breakdowns if breakdown.row.label == label]
-        end = max(sum(parts_ms(breakdown).values()) for breakdown in own)
-        groups.append(BarGroup(label, [_epoch_bar(breakdown, named[breakdown.column], end) for breakdown in own], end))
+        of_row = [breakdown for breakdown in breakdowns if breakdown.row.label == label]
+        end = max(sum(parts_ms(breakdown).values()) for breakdown in of_row)
+        drawn = [_epoch_bar(breakdown, named[breakdown.column], end) for breakdown in of_row]
+        groups.append(BarGroup(label, drawn, end))
     caption = "Where the time of an epoch goes. In each group the longest epoch fills the width."
     return BarChart(title, caption, groups, legend=list(PIECE_COLOURS.items()))
 
@@ -246,26 +251,21 @@ def amounts(breakdown: StepBreakdown) -> dict[str, tuple[Amount, int]]:
 def parts_ms(breakdown: StepBreakdown) -> dict[str, float]:
     """Return what each part has of an epoch; one that is too small to measure has nothing."""
     return {
-        name: amount.value * each if amount.sign == 1 else 0.0 for name, (amount, each) in amounts(breakdown).items()
+        name: amount.value * times_an_epoch if amount.sign == 1 else 0.0
+        for name, (amount, times_an_epoch) in amounts(breakdown).items()
     }
 
 
-def curves(found: Findings, title: str) -> LineChart | None:
+def curves(findings: Findings, title: str) -> LineChart | None:
     """Return a panel for each workload and axis that was swept, but where no step was measured; None without any."""
-    panels = [panel for series in found.sweeps if (panel := _panel(series)).lines]
+    panels = [panel for series in findings.sweeps if (panel := _panel(series)).lines]
     if not panels:
         return None
     known = any(step.low is not None for panel in panels for line in panel.lines for _, step in line.points)
     intervals = " Vertical lines: 95 % intervals." if known else ""
-    axes = listed_axes(panels)
-    return LineChart(
-        title, f"Time per step by {axes}, both axes logarithmic.{intervals} {where(found.record)}.", panels
-    )
-
-
-def listed_axes(panels: Sequence[Panel]) -> str:
-    named = {"batch": "batch size", "width": "width"}
-    return " and ".join(dict.fromkeys(named.get(panel.axis, panel.axis) for panel in panels))
+    axes = " and ".join(dict.fromkeys(AXES.get(panel.axis, panel.axis) for panel in panels))
+    caption = f"Time per step by {axes}, both axes logarithmic.{intervals} {where(findings.record)}."
+    return LineChart(title, caption, panels)
 
 
 def _panel(series: SizeSeries) -> Panel:
@@ -287,13 +287,13 @@ def soaked(soaks: Sequence[Soak], title: str) -> LineChart | None:
     styles = looks(list(named))
     panels = []
     for label in dict.fromkeys(soak.row.label for soak in soaks):
-        own = [soak for soak in soaks if soak.row.label == label]
-        memory = [(soak, [(minute, held / MIB) for minute, held in soak.held_bytes]) for soak in own]
-        on_device = [(soak, [(minute, held / MIB) for minute, held in soak.held_on_device]) for soak in own]
+        of_row = [soak for soak in soaks if soak.row.label == label]
+        memory = [(soak, [(minute, held / MIB) for minute, held in soak.held_bytes]) for soak in of_row]
+        on_device = [(soak, [(minute, held / MIB) for minute, held in soak.held_on_device]) for soak in of_row]
         for what, unit, series in (
             ("memory", "MiB", memory),
             ("device memory", "MiB", on_device),
-            ("time relative to a process that rests", "×", [(soak, soak.ratios) for soak in own]),
+            ("time relative to a process that rests", "×", [(soak, soak.ratios) for soak in of_row]),
         ):
             lines = [
                 Line(named[soak.column], styles[soak.column], _thinned(points), soak.column.backend)
@@ -308,6 +308,6 @@ def soaked(soaks: Sequence[Soak], title: str) -> LineChart | None:
 
 def _thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, Estimate]]:
     """Return the means of so many parts as a chart can show."""
-    each = -(-len(points) // MOST_POINTS)
-    parts = [points[first : first + each] for first in range(0, len(points), each)]
+    length = -(-len(points) // MOST_POINTS)
+    parts = [points[first : first + length] for first in range(0, len(points), length)]
     return [(statistics.fmean(at for at, _ in part), mean([value for _, value in part])) for part in parts]

@@ -4,9 +4,9 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from kerasbench.analysis.estimates import MINIMAL_EFFECT
+from kerasbench.names import EXPLAIN, FASTEST, SOAK, SWEEP, VERSUS
 from kerasbench.protocol.columns import DEFAULT, Options
 from kerasbench.results.run import (
-    PUBLISHED,
     QUICK,
     RACE,
     RIGOROUS_ROUNDS,
@@ -14,7 +14,7 @@ from kerasbench.results.run import (
     RunConfig,
     SoakConfig,
 )
-from kerasbench.settings import DEFAULT_TRIES, EXPLAIN, FASTEST, SOAK, SWEEP, VERSUS
+from kerasbench.settings import DEFAULT_TRIES
 
 NAMES = {  # of options that make configurations
     "jit": "--jit",
@@ -94,12 +94,12 @@ def _effort(config: RunConfig) -> Iterator[str]:
 
 
 def _rounds(config: RunConfig) -> Iterator[str]:
-    effort, protocol = config.effort, config.effort.protocol.kind
-    if protocol in ("published", "calls"):
-        yield from ("--protocol", protocol)
+    effort, agenda = config.effort, config.effort.protocol.agenda
+    if agenda.in_full or agenda.only_predicts:
+        yield from ("--protocol", agenda.name)
     rounds = (effort.min_rounds, effort.max_rounds)
     is_rigorous = config.control and rounds == (RIGOROUS_ROUNDS, RIGOROUS_ROUNDS)
-    is_fixed = rounds[0] == rounds[1] and protocol != PUBLISHED.protocol.kind
+    is_fixed = rounds[0] == rounds[1] and not agenda.in_full
     if rounds == (QUICK.min_rounds, QUICK.max_rounds) and not effort.cold and not config.race:
         yield "--quick"
     elif is_rigorous:

@@ -3,21 +3,22 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from kerasbench.analysis.bisect import Bisection, Outcome, Probe
+from kerasbench.analysis.bisect import Bisection, Ending, Probe
 from kerasbench.analysis.breakdown import StepBreakdown
 from kerasbench.analysis.cases import Row
-from kerasbench.analysis.estimates import Estimate, Interval, LogEstimate, Verdict
+from kerasbench.analysis.contrasts import Contrast, Place, between
+from kerasbench.analysis.estimates import Estimate, Interval, Verdict
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.history import Series
-from kerasbench.analysis.metrics import BY_NAME, METRICS, RATE
+from kerasbench.analysis.metrics import BY_NAME, METRICS
 from kerasbench.analysis.rankings import Ranking
-from kerasbench.analysis.ratios import in_row
 from kerasbench.analysis.series import SizeSeries
-from kerasbench.analysis.summary import Summary, concerns
+from kerasbench.analysis.summary import Summary
 from kerasbench.analysis.versus import RunComparison
 from kerasbench.host.noise import WarningKind
+from kerasbench.names import EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS
 from kerasbench.protocol.columns import DEFAULT, CaseKey, Column
 from kerasbench.protocol.messages import Failure
 from kerasbench.report.document import (
@@ -40,7 +41,6 @@ from kerasbench.report.document import (
 )
 from kerasbench.report.race import to_write
 from kerasbench.results.run import Run, Trial
-from kerasbench.settings import EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS
 from kerasbench.text import count
 
 COMPARE, HISTORY, BISECT = "compare", "history", "bisect"
@@ -76,7 +76,7 @@ def of_run(findings: Findings, records: Sequence[Run], file: Path | None = None)
         results=[*_results(findings.summary), *_parts(findings.breakdowns), *_costs(findings.sweeps)],
         ratios=_ratios(findings),
         failures=_failures(findings.summary),
-        warnings=list(_warnings(findings.summary)),
+        warnings=list(_warnings(findings)),
         crossovers=list(_crossovers(findings)),
         advice=list(_advice(findings.breakdowns)),
         trends=list(_trends(findings)),
@@ -87,11 +87,10 @@ def of_comparison(comparison: RunComparison, old: str, new: str) -> Document:
     """Return what became of every case between two sets of results."""
     results, ratios = [], []
     for change in comparison.changes:
-        case, metric = _of_key(change.case), change.row.headline
+        contrast = change.contrast
         for side, value in ((old, change.old), (new, change.new)):
-            results.append(_result(case, metric, value, side=side))
-        pair = {"over": case["configuration"], "metric": metric, "why_no_verdict": change.why}
-        ratios.append(Ratio(**case, **pair, **_ratio(change.ratio, change.verdict)))
+            results.append(_result(_of_key(change.case), contrast.metric, value, side=side))
+        ratios.append(_ratio(contrast, why_no_verdict=contrast.why))
     failures = [_failed(_of_key(case), failure) for case, failure in comparison.failed]
     return Document(command=COMPARE, results=results, ratios=ratios, failures=failures)
 
@@ -107,24 +106,21 @@ def of_history(history: Sequence[Series]) -> Document:
     """Return every ratio in every run."""
     points = [
         HistoricRatio(
-            **_of_key(point.case),
-            over=_configuration(point.over),
-            metric=point.metric,
-            started=point.started,
-            commit=point.commit,
-            versions=point.versions,
+            **vars(_ratio(contrast)),
+            started=contrast.over.row.run,
+            commit=contrast.over.row.origin.commit,
+            versions=contrast.over.case.trials[0][1].resolved.versions,
             machine=series.machine,
-            **_ratio(point.ratio),
         )
         for series in history
-        for point in series.points
+        for contrast in series.points
     ]
     return Document(command=HISTORY, history=points)
 
 
 def of_search(bisection: Bisection, versions: Sequence[str], case: CaseKey | None) -> Document:
     """Return how a search for a version ended."""
-    is_found = bisection.outcome is Outcome.FOUND
+    is_found = bisection.outcome is Ending.FOUND
     search = Search(
         outcome=bisection.outcome,
         versions=list(versions),
@@ -228,65 +224,45 @@ def _costs(sweeps: Sequence[SizeSeries]) -> Iterator[Result]:
                 yield Result(**case, metric=metric, value=estimate.value, low=estimate.low, high=estimate.high, **more)
 
 
-def _ratio(ratio: LogEstimate, verdict: Verdict | None = None) -> dict[str, Any]:
-    return {
-        "takes_times_as_much": ratio.value,
-        "low": ratio.low,
-        "high": ratio.high,
-        "verdict": verdict,
-        "disturbed": ratio.disturbed,
-        "rounds": ratio.trials,
-    }
-
-
-class _Pair(NamedTuple):
-    """Two columns of a row, and how many times as much the first takes."""
-
-    case: CaseKey
-    over: Column
-    metric: str
-    ratio: LogEstimate
-    verdict: Verdict | None = None
-    is_control: bool = False
-    dropped: bool = False
+def _ratio(contrast: Contrast, **more: Any) -> Ratio:
+    """Return a contrast as data."""
+    return Ratio(
+        **_of_key(contrast.over.key),
+        over=_configuration(contrast.under.column),
+        metric=contrast.metric,
+        takes_times_as_much=contrast.ratio.value,
+        low=contrast.ratio.low,
+        high=contrast.ratio.high,
+        verdict=contrast.verdict,
+        disturbed=contrast.ratio.disturbed,
+        rounds=contrast.ratio.trials,
+        **more,
+    )
 
 
 def _ratios(findings: Findings) -> list[Ratio]:
     """Return each pair once: with its verdict, where it has one."""
-    pairs: dict[tuple[CaseKey, Column, str], _Pair] = {}
-    for pair in (
+    ratios: dict[tuple[CaseKey, Column, str], Ratio] = {}
+    for contrast, more in (
         *_of_races(findings),
         *_over_fastest(findings),
-        *_of_contrasts(findings),
+        *((contrast, {}) for contrast in (*findings.speed_ups, *findings.prices, *findings.warm_caches)),
         *_of_versions(findings),
         *_of_controls(findings),
     ):
-        known = pairs.get(pair[:3])
-        if known is None or known.verdict is None:
-            pairs[pair[:3]] = pair
-    return [
-        Ratio(
-            **_of_key(pair.case),
-            over=_configuration(pair.over),
-            metric=pair.metric,
-            is_control=pair.is_control,
-            dropped=pair.dropped,
-            **_ratio(pair.ratio, pair.verdict),
-        )
-        for pair in pairs.values()
-    ]
+        key = (contrast.over.key, contrast.under.column, contrast.metric)
+        if key not in ratios or ratios[key].verdict is None:
+            ratios[key] = _ratio(contrast, **more)
+    return list(ratios.values())
 
 
-def _of_races(findings: Findings) -> Iterator[_Pair]:
+Told = tuple[Contrast, dict[str, Any]]  # with what else is said of it
+
+
+def _of_races(findings: Findings) -> Iterator[Told]:
     for race in findings.races:
-        for standing in race.standings:
-            if standing.ratio is not None:
-                yield _Pair(
-                    race.row.key(standing.column), race.leader, race.metric, standing.ratio, dropped=standing.has_left
-                )
-
-
-OPPOSITE = {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}
+        for column, contrast in race.contrasts.items():
+            yield contrast, {"dropped": column in race.left}
 
 
 def _ranked(findings: Findings) -> Iterator[tuple[Row, Ranking, Column]]:
@@ -296,52 +272,33 @@ def _ranked(findings: Findings) -> Iterator[tuple[Row, Ranking, Column]]:
             yield row, ranking, ranking.fastest
 
 
-def _over_fastest(findings: Findings) -> Iterator[_Pair]:
+def _over_fastest(findings: Findings) -> Iterator[Told]:
     for row, ranking, fastest in _ranked(findings):
-        judged = {comparison.rival: comparison for comparison in ranking.comparisons}
         for column in row.cases:
             for metric in METRICS if column != fastest else ():
-                if metric.name == row.headline and column in judged:
-                    comparison = judged[column]
-                    verdict = OPPOSITE.get(comparison.verdict, comparison.verdict)
-                    yield _Pair(row.key(column), fastest, metric.name, comparison.ratio.inverse, verdict)
-                elif metric.unit and not metric.difference and (ratio := in_row(row, column, fastest, metric.name)):
-                    yield _Pair(row.key(column), fastest, metric.name, _cost(ratio, metric.name))
+                contrast = ranking.over_fastest(column) if metric.name == row.headline else None
+                if contrast is None and metric.unit and not metric.difference:
+                    contrast = between(row, column, fastest, metric.name)
+                if contrast is not None:
+                    yield contrast, {}
 
 
-def _cost(ratio: LogEstimate, metric: str) -> LogEstimate:
-    """Return a ratio so that more is worse: of a rate its inverse."""
-    return ratio.inverse if BY_NAME[metric].unit == RATE else ratio
-
-
-def _of_contrasts(findings: Findings) -> Iterator[_Pair]:
-    for contrast in (*findings.speed_ups, *findings.prices, *findings.warm_caches):
-        yield _Pair(
-            contrast.row.key(contrast.column),
-            contrast.other,
-            contrast.metric,
-            _cost(contrast.ratio, contrast.metric),
-            contrast.verdict,
-        )
-
-
-def _of_versions(findings: Findings) -> Iterator[_Pair]:
+def _of_versions(findings: Findings) -> Iterator[Told]:
     for versus in findings.versus:
-        figures = [(figure, False) for figure in versus.differences]
-        figures += [(figure, True) for figure in versus.untouched]
-        for figure, is_untouched in figures:
-            row, ratio = figure.pair.row, _cost(figure.ratio, figure.metric)
-            yield _Pair(row.key(figure.pair.head), figure.pair.base, figure.metric, ratio, figure.verdict, is_untouched)
-            if figure.control is not None:
-                again = _cost(figure.control.ratio, figure.metric)
-                yield _Pair(row.key(figure.pair.again), figure.pair.base, figure.metric, again, is_control=True)
+        numbers = [(contrast, False) for contrast in versus.contrasts]
+        numbers += [(contrast, True) for contrast in versus.untouched]
+        for contrast, is_untouched in numbers:
+            yield contrast, {"is_control": is_untouched}
+            if contrast.again is not None:
+                base = contrast.under
+                again = Place(base.row, base.column.with_options(control=True))
+                yield Contrast(again, base, contrast.metric, contrast.again), {"is_control": True}
 
 
-def _of_controls(findings: Findings) -> Iterator[_Pair]:
-    for row, ranking in findings.summary.ranked:
+def _of_controls(findings: Findings) -> Iterator[Told]:
+    for ranking in findings.summary.rankings:
         if ranking.control is not None:
-            again = row.key(ranking.control.column.with_options(control=True))
-            yield _Pair(again, ranking.control.column, row.headline, ranking.control.ratio, is_control=True)
+            yield ranking.control, {"is_control": True}
 
 
 def _fastest(findings: Findings) -> Iterator[Winner]:
@@ -366,9 +323,10 @@ def _failures(summary: Summary) -> list[Failed]:
     return [_failed(_of_key(row.key(column)), failure) for row, column, failure in summary.failures]
 
 
-def _warnings(summary: Summary) -> Iterator[Warned]:
+def _warnings(findings: Findings) -> Iterator[Warned]:
+    summary = findings.summary
     rows = {row.label: row for row in summary.rows}
-    for concern in concerns(summary):
+    for concern in findings.concerns:
         yield _warned(concern.what, rows.get(concern.row), concern.columns, concern.detail)
     yield from (_warned(signal.name, None, [], signal.reason) for signal in summary.record.noise)
     for row in summary.rows:
@@ -429,11 +387,11 @@ def _advice(breakdowns: Sequence[StepBreakdown]) -> Iterator[Advised]:
             yield Advised(
                 **_of_key(breakdown.row.key(breakdown.column)),
                 what=advice.what,
-                instead=_configuration(advice.column),
-                instead_batch_size=advice.column.options.batch,
-                takes_times_as_much=advice.left.value,
-                low=advice.left.low,
-                high=advice.left.high,
+                instead=_configuration(advice.contrast.over.column),
+                instead_batch_size=advice.contrast.over.key.options.batch,
+                takes_times_as_much=advice.contrast.ratio.value,
+                low=advice.contrast.ratio.low,
+                high=advice.contrast.ratio.high,
             )
 
 
@@ -454,7 +412,7 @@ def _trends(findings: Findings) -> Iterator[Trend]:
 
 
 def _tried(probe: Probe, version: str) -> Tried:
-    ratio, again = probe.ratio, probe.control
+    ratio, again = probe.ratio, probe.contrast.again if probe.contrast else None
     control = None
     if again is not None and again.low is not None and again.high is not None:
         control = Interval(again.value, again.low, again.high)
@@ -463,7 +421,7 @@ def _tried(probe: Probe, version: str) -> Tried:
         takes_times_as_much=ratio.value if ratio else None,
         low=ratio.low if ratio else None,
         high=ratio.high if ratio else None,
-        verdict=probe.verdict,
+        verdict=(probe.contrast and probe.contrast.verdict) or Verdict.INCONCLUSIVE,
         why_no_verdict=probe.why,
         control=control,
     )

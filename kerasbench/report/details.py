@@ -5,15 +5,16 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kerasbench.analysis.cases import Row
+from kerasbench.analysis.contrasts import apart, by_session
 from kerasbench.analysis.findings import Findings, Side, figures
 from kerasbench.analysis.metrics import BY_NAME, CALLED, RATE
-from kerasbench.analysis.rankings import Contrast, Sittings, sittings
-from kerasbench.analysis.summary import Summary, concerns
+from kerasbench.analysis.summary import Summary
 from kerasbench.host.load import LoadLimit
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import APPLE, AT, Column
 from kerasbench.protocol.messages import Code
 from kerasbench.report.answer import CAUSES
+from kerasbench.report.contrasts import table, takes
 from kerasbench.report.kinds import ordered
 from kerasbench.report.sections import EMPTY, Cell, Section, Strong, Table, Words, number, texts
 from kerasbench.report.words import (
@@ -26,7 +27,6 @@ from kerasbench.report.words import (
     three_digits,
     timed_in,
     times,
-    took,
     with_range,
 )
 from kerasbench.results.merge import Merged
@@ -41,9 +41,9 @@ SAME = 0.01  # losses that differ by more have a table
 PUBLISHED_METRICS = ("total_s", "epoch_s", "train_loss", "train_accuracy", "val_accuracy", "predict_s")
 
 
-def predictions(found: Findings) -> Section | None:
+def predictions(findings: Findings) -> Section | None:
     """Return how long one sample takes on each configuration."""
-    summary = found.plain
+    summary = findings.plain
     columns = [column for column in summary.columns if column.competes]
     rows = [(row, values) for row, _ in ordered(summary) if (values := _values(row, columns, PREDICTED_ONE))]
     if not rows or all(row.headline == PREDICTED_ONE for row, _ in rows):
@@ -83,9 +83,9 @@ def _relative(values: Mapping[Column, float], columns: Iterable[Column], unit: s
             yield Cell(text, value, ratio=value / least)
 
 
-def starting(found: Findings) -> Section | None:
+def starting(findings: Findings) -> Section | None:
     """Return after how long each configuration is ready to train, and how much memory it takes."""
-    summary = found.plain
+    summary = findings.plain
     ready: dict[tuple[str, Column], float] = {}
     rows, peaks = [], []
     for row, _ in ordered(summary):
@@ -169,7 +169,7 @@ def value(row: Row, column: Column, name: str) -> Cell:
     return EMPTY if estimate is None else Cell(with_range(estimate), estimate.value)
 
 
-def calls(found: Findings) -> Section | None:
+def calls(findings: Findings) -> Section | None:
     """Return what each way to predict takes."""
     notes: list[Words] = [
         "model(x): on a tensor that is on the device, without gradients. Compiled: the same call by torch.compile "
@@ -177,83 +177,61 @@ def calls(found: Findings) -> Section | None:
         "All ways returned the same outputs."
     ]
     metrics = [f"{called}_p50_ms" for called in CALLED] + ["compiled_call_first_ms"]
-    return metric_table(found.plain, "Ways to predict (medians)", metrics, notes, needed="call_p50_ms")
+    return metric_table(findings.plain, "Ways to predict (medians)", metrics, notes, needed="call_p50_ms")
 
 
-def published_epochs(found: Findings) -> Section | None:
+def published_epochs(findings: Findings) -> Section | None:
     """Return what all published epochs took."""
     notes: list[Words] = ["The first epoch, which compiles, is in the total and in the epoch."]
-    return metric_table(found.plain, "All published epochs", PUBLISHED_METRICS, notes, needed="total_s")
+    return metric_table(findings.plain, "All published epochs", PUBLISHED_METRICS, notes, needed="total_s")
 
 
-def devices(found: Findings) -> Section | None:
+def devices(findings: Findings) -> Section | None:
     """Return how many times as long the GPU takes as the CPU."""
     rows = []
-    for contrast in found.speed_ups:
-        gpu = " ".join([contrast.row.cases[contrast.column].device_title, *contrast.column.device.split(":")[1:]])
-        cells = texts(contrast.row.label, names([contrast.other])[contrast.other], gpu)
-        rows.append([*cells, _takes(contrast)])
+    for contrast in findings.speed_ups:
+        gpu, cpu = contrast.over, contrast.under
+        title = " ".join([gpu.case.device_title, *gpu.column.device.split(":")[1:]])
+        rows.append([*texts(gpu.row.label, names([cpu.column])[cpu.column], title), takes(contrast)])
     if not rows:
         return None
-    table = Table(["workload", "backend", "GPU", "GPU takes"], rows)
-    timed = timed_in(found.plain.rows)
-    return Section(
-        "CPU or GPU?",
-        table=table,
-        notes=[f"Time per {timed} on the GPU, relative to the CPU: below 1× the GPU is faster."],
-    )
+    notes = [f"Time per {timed_in(findings.plain.rows)} on the GPU, relative to the CPU: below 1× the GPU is faster."]
+    return Section("CPU or GPU?", table=Table(["workload", "backend", "GPU", "GPU takes"], rows), notes=notes)
 
 
-def _takes(contrast: Contrast) -> Cell:
-    """Return ``2.5× (2.3–2.8) as long`` with its verdict where it is none."""
-    doubt = {"same": ", tie", "inconclusive": ", undecided"}.get(contrast.verdict, "")
-    doubt = doubt if contrast.ratio.has_interval else ""
-    text = f"{times(contrast.ratio)}{doubt}"
-    return Cell(text, contrast.ratio.value, strong=bool(contrast.ratio.has_interval and not doubt))
-
-
-def what_keras_costs(found: Findings) -> Section | None:
-    rows = []
-    for contrast in found.prices:
-        called = names(found.plain.columns)[contrast.column]
-        rows.append([*texts(contrast.row.label, called, BY_NAME[contrast.metric].title), *_both(contrast)])
-    if not rows:
-        return None
-    headers = ["workload", "configuration", "of", "without Keras", "with Keras takes"]
+def what_keras_costs(findings: Findings) -> Section | None:
+    called = names(findings.plain.columns)
+    shown = [called[contrast.over.column] for contrast in findings.prices]
     notes = [
         "The same model with the same weights, in Keras and in the plain framework. Bold: clearly different, by more "
-        f"than {as_given(found.effect)}. The native baseline differs in more than Keras: its data are on the device."
+        f"than {as_given(findings.effect)}. The native baseline differs in more than Keras: its data are on the device."
     ]
-    return Section("What does Keras cost?", table=Table(headers, rows), notes=notes)
+    whole = table(findings.prices, shown, "without Keras", "with Keras takes", "of")
+    return Section("What does Keras cost?", table=whole, notes=notes) if shown else None
 
 
-def _both(contrast: Contrast) -> list[Cell]:
-    estimate = contrast.row.cases[contrast.other].estimate(contrast.metric)
-    return [Cell(took(estimate, contrast.metric), estimate.value) if estimate else EMPTY, _takes(contrast)]
-
-
-def what_a_warm_cache_saves(found: Findings) -> Section | None:
+def what_a_warm_cache_saves(findings: Findings) -> Section | None:
     """Return the first step, or the first compiled call, with a cold and with a warm compilation cache."""
+    called = names(contrast.under.column for contrast in findings.warm_caches)
+    shown = [called[contrast.under.column] for contrast in findings.warm_caches]
+    whole = table(findings.warm_caches, shown, "cold", "warm takes", "of")
     rows = []
-    called = names(contrast.other for contrast in found.warm_caches)
-    for contrast in found.warm_caches:
-        case = contrast.row.cases[contrast.column]
-        read = [m.resolved.cached for _, m in case.trials if m.resolved.cached is not None]
-        cells = texts(contrast.row.label, called[contrast.other], BY_NAME[contrast.metric].title)
-        rows.append([*cells, *_both(contrast), number(max(read)) if read else EMPTY])
-    headers = ["workload", "configuration", "of", "cold", "warm takes", "files read"]
+    for contrast, cells in zip(findings.warm_caches, whole.rows, strict=True):
+        read = [m.resolved.cached for _, m in contrast.over.case.trials if m.resolved.cached is not None]
+        rows.append([*cells, number(max(read)) if read else EMPTY])
     notes = [
         "Warm: a new process that finds what an earlier one has compiled. JAX keeps all that it compiles; PyTorch and "
         "TensorFlow keep what --jit on compiles."
     ]
-    return Section("What does a warm cache save?", table=Table(headers, rows), notes=notes) if rows else None
+    whole = Table([*whole.columns, "files read"], rows)
+    return Section("What does a warm cache save?", table=whole, notes=notes) if rows else None
 
 
-def beside_published(found: Findings) -> Section | None:
+def beside_published(findings: Findings) -> Section | None:
     """Return what the authors of these models published, as ms a step."""
     known = figures()
     rows, lines, ratios = [], [], []
-    for row, _ in ordered(found.plain):
+    for row, _ in ordered(findings.plain):
         # A user's own scenario may have the name of a built-in one.
         for figure in [] if row.own else known.get((row.scenario.name, row.workload.name), []):
             ratio = figure.gpu_over_cpu(row.workload.steps)
@@ -281,11 +259,11 @@ def _side(side: Side | None, steps: int) -> Cell:
     return Cell((low if low == high else f"{low}–{high}") + (" ⚠" if side.flag else ""), ends[0])
 
 
-def same_results(found: Findings) -> tuple[Words, Section | None]:
+def same_results(findings: Findings) -> tuple[Words, Section | None]:
     """Return one sentence on whether all backends computed the same, and a table where losses differ by over 1 %."""
     apart = {}
-    for row in found.plain.rows:
-        ranked = [column for column in found.plain.columns if column in row.cases and column.competes]
+    for row in findings.plain.rows:
+        ranked = [column for column in findings.plain.columns if column in row.cases and column.competes]
         losses = _values(row, ranked, "final_loss")
         finite = [loss for loss in losses.values() if math.isfinite(loss)]
         if len({column.backend for column in losses}) > 1 and len(finite) == len(losses):
@@ -295,17 +273,17 @@ def same_results(found: Findings) -> tuple[Words, Section | None]:
     worst = max(apart.values())
     most = "agree to three digits" if worst < 5e-4 else f"differ by {percent(worst)} at most"
     after = f"osses after the same steps {most}"
-    differ = {concern.what for concern in concerns(found.summary)} & {WarningKind.DEVIATES, WarningKind.UNJUDGED}
-    if differ or any(failure.code is Code.PARITY for *_, failure in found.summary.failures):
+    differ = {concern.what for concern in findings.concerns} & {WarningKind.DEVIATES, WarningKind.UNJUDGED}
+    if differ or any(failure.code is Code.PARITY for *_, failure in findings.summary.failures):
         sentence = f"L{after}, of those that have numbers."
     else:
         sentence = f"All backends computed the same: their l{after}."
     if worst <= SAME:
         return sentence, None
-    rows = [row for row in found.plain.rows if apart.get(row.label, 0.0) > SAME]
+    rows = [row for row in findings.plain.rows if apart.get(row.label, 0.0) > SAME]
     table = Table(
-        ["loss after the same steps", *names(found.plain.columns).values()],
-        [[Cell(row.label), *(value(row, column, "final_loss") for column in found.plain.columns)] for row in rows],
+        ["loss after the same steps", *names(findings.plain.columns).values()],
+        [[Cell(row.label), *(value(row, column, "final_loss") for column in findings.plain.columns)] for row in rows],
     )
     notes = [
         "From the same weights on the same batches. Rounding grows from step to step, most with batch normalisation."
@@ -325,11 +303,11 @@ _FRAME = re.compile(
 )
 
 
-def failures(found: Findings) -> Section | None:
+def failures(findings: Findings) -> Section | None:
     """Return every case without a number, with its cause and what to do, and its last output where it left some."""
     rows, lines = [], []
-    called = names(found.summary.columns)
-    for row, column, failure in found.summary.failures:
+    called = names(findings.summary.columns)
+    for row, column, failure in findings.summary.failures:
         name = called.get(column, column.label)
         what = f"{CAUSES[failure.code]} ({failure.code})"
         rows.append(texts(row.label, name, what, failure.cause, failure.remedy))
@@ -357,46 +335,51 @@ def last_output(detail: str) -> str:
     return end if len(end) <= LAST_CHARACTERS else f"…{end[1 - LAST_CHARACTERS :]}"
 
 
-def sessions(found: Findings) -> Section | None:
+def sessions(findings: Findings) -> Section | None:
     """Return the ratios of each session of a run that was continued later, and by how much two of them differ."""
-    compared = [one for row, ranking in found.summary.ranked for one in sittings(row, ranking)]
+    compared = [
+        (contrast, ratios)
+        for ranking in findings.summary.rankings
+        for contrast in ranking.others
+        if (ratios := by_session(contrast))
+    ]
     if not compared:
         return None
-    called = names(found.summary.columns)
-    numbers = sorted({session for one in compared for session in one.ratios})
-    rows = [_session(one, numbers, called) for one in compared]
+    called = names(findings.summary.columns)
+    numbers = sorted({session for _, ratios in compared for session in ratios})
+    rows, shares = [], []
+    for contrast, ratios in compared:
+        cells = [Cell(times(ratios[at]), ratios[at].value) if at in ratios else EMPTY for at in numbers]
+        differs_by = apart(ratios)
+        if differs_by is not None:
+            shares.append(differs_by.value - 1)
+            cells.append(Cell(percent(shares[-1]) + (" ⚠" if differs_by.is_above(1) else ""), shares[-1]))
+        else:
+            cells.append(EMPTY)
+        over, under = contrast.over, contrast.under
+        rows.append([*texts(over.row.label, called[over.column], called[under.column]), *cells])
     headers = ["workload", "configuration", "relative to", *(f"session {session}" for session in numbers), "apart"]
     notes = [
         "A run that goes on after an hour or more, or after a restart, is in a new session. With three sessions or "
         "more, all intervals are over sessions."
     ]
-    apart = [one.apart.value - 1 for one in compared if one.apart is not None]
-    title = f"{len(numbers)} sessions"
-    title += f": their ratios differ by {span(apart, percent)}" if apart else ""
+    title = f"{len(numbers)} sessions" + (f": their ratios differ by {span(shares, percent)}" if shares else "")
     return Section(title, table=Table(headers, rows), notes=notes, folded=True)
 
 
-def _session(one: Sittings, numbers: Sequence[int], called: Mapping[Column, str]) -> list[Cell]:
-    ratios = [one.ratios.get(session) for session in numbers]
-    cells = [EMPTY if ratio is None else Cell(times(ratio), ratio.value) for ratio in ratios]
-    apart = EMPTY
-    if one.apart is not None:
-        share = one.apart.value - 1
-        apart = Cell(percent(share) + (" ⚠" if one.differ else ""), share)
-    return [*texts(one.row.label, called[one.column], called[one.fastest]), *cells, apart]
-
-
-def how(found: Findings) -> Section:
+def how(findings: Findings) -> Section:
     """Return how it was measured: rounds, what disturbed it, settings in force, versions of the code."""
-    record, summary = found.record, found.summary
+    record, summary = findings.record, findings.summary
     trials = [trial for trial in record.trials if trial.measurement is not None]
     noisy = sum(bool(trial.noise) for trial in trials)
     title = f"How it was measured: settings in force, {noisy} of {count(len(trials), 'trial')} disturbed"
-    return Section(title, lines=[*_run(found), *_noise(found), *_settings(summary), *_unmarked(found)], folded=True)
+    return Section(
+        title, lines=[*_run(findings), *_noise(findings), *_settings(summary), *_unmarked(findings)], folded=True
+    )
 
 
-def _run(found: Findings) -> Iterator[Words]:
-    record, summary = found.record, found.summary
+def _run(findings: Findings) -> Iterator[Words]:
+    record, summary = findings.record, findings.summary
     if record.carried is not None:
         insecure = f", {INSECURE}" if record.carried.insecure else ""
         yield f"Measured on {blanked(record.carried.host)}, and kept on the machine that asked for it{insecure}."
@@ -411,7 +394,8 @@ def _run(found: Findings) -> Iterator[Words]:
         yield _load(record.load, record.config.effort.protocol.slice_ns)
     for row, ranking in summary.ranked:
         if ranking.control is not None:
-            again = f"{row.label}: {names([ranking.control.column])[ranking.control.column]} measured twice"
+            repeated = ranking.control.under.column
+            again = f"{row.label}: {names([repeated])[repeated]} measured twice"
             yield f"{again}: the second takes {times(ranking.control.ratio)} as long as the first; it should be 1×."
     yield f"kerasbench {record.kerasbench}, measuring code {_code(summary)}."
     if record.commit:
@@ -434,9 +418,9 @@ def _load(limit: LoadLimit, slice_ns: int) -> str:
     return f"{cores}, judged over about {judged_s:.2g} s of turns." if judged_s > slice_ns / 1e9 else f"{cores}."
 
 
-def _noise(found: Findings) -> Iterator[Words]:
+def _noise(findings: Findings) -> Iterator[Words]:
     """Yield what disturbed trials: each signal with how many trials had it, and one of these."""
-    trials = found.record.trials
+    trials = findings.record.trials
     for name in dict.fromkeys(signal.name for trial in trials for signal in trial.noise):
         had = [(trial, signal) for trial in trials for signal in trial.noise if signal.name == name]
         trial, _ = max(had, key=lambda one: one[1].invalidates)
@@ -455,11 +439,11 @@ def _settings(summary: Summary) -> Iterator[Words]:
         yield [Strong(listed(configurations)), f": {in_force}."]
 
 
-def _unmarked(found: Findings) -> Iterator[Words]:
+def _unmarked(findings: Findings) -> Iterator[Words]:
     """Yield what has no consequence for a median: pauses."""
-    for concern in concerns(found.summary):
+    for concern in findings.concerns:
         if concern.what is WarningKind.WAITED:
-            who = listed([names(found.summary.columns).get(column, column.label) for column in concern.columns])
+            who = listed([names(findings.summary.columns).get(column, column.label) for column in concern.columns])
             text = f"{who} paused {concern.detail} of {concern.row}."
             yield f"{text} A long fit has such pauses; a median leaves them out."
 

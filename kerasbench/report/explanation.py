@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from kerasbench.analysis.breakdown import Help, StepBreakdown
+from kerasbench.analysis.contrasts import believed
 from kerasbench.analysis.estimates import Amount, LogEstimate
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import NS_PER_MS
-from kerasbench.analysis.rankings import believed
 from kerasbench.report import charts
 from kerasbench.report.sections import Cell, Section, Table, Words
 from kerasbench.report.words import (
@@ -32,11 +32,11 @@ ADVICE = {
 }
 
 
-def title(found: Findings) -> str:
+def title(findings: Findings) -> str:
     """Return ``mnist_dense: the largest part of an epoch is computation on JAX (67 %)``."""
-    named = names(breakdown.column for breakdown in found.breakdowns)
+    named = names(breakdown.column for breakdown in findings.breakdowns)
     largest: dict[tuple[str, str], list[str]] = {}
-    for breakdown in found.breakdowns:
+    for breakdown in findings.breakdowns:
         shares = _shares(breakdown)
         part = max(shares, key=lambda name: shares[name])
         what = f"the largest part of an epoch is {part}" if shares[part] else "every part is too small to measure"
@@ -49,14 +49,14 @@ def _shares(breakdown: StepBreakdown) -> dict[str, float]:
     return {name: ms / breakdown.epoch_ms.value for name, ms in charts.parts_ms(breakdown).items()}
 
 
-def section(found: Findings) -> Section | None:
+def section(findings: Findings) -> Section | None:
     """Return the chart, and a table with the share of each part and its time."""
-    if not found.breakdowns:
+    if not findings.breakdowns:
         return None
-    named = names(breakdown.column for breakdown in found.breakdowns)
+    named = names(breakdown.column for breakdown in findings.breakdowns)
     rows = [
         [Cell(breakdown.row.label), Cell(named[breakdown.column]), _epoch(breakdown), *_cells(breakdown)]
-        for breakdown in found.breakdowns
+        for breakdown in findings.breakdowns
     ]
     headers = ["workload", "configuration", "an epoch", *charts.PIECE_COLOURS]
     notes: list[Words] = [
@@ -64,9 +64,9 @@ def section(found: Findings) -> Section | None:
         "Keras' own step on a batch on the device. Python and framework: what fit does around it. Input pipeline: the "
         "extra time of a batch from arrays. Fixed cost: what each epoch costs once, validation included."
     ]
-    called = names(found.summary.columns)
-    lines = [line for breakdown in found.breakdowns for line in _advice(breakdown, called)]
-    chart = charts.epoch_chart(found.breakdowns, title(found))
+    called = names(findings.summary.columns)
+    lines = [line for breakdown in findings.breakdowns for line in _advice(breakdown, called)]
+    chart = charts.epoch_chart(findings.breakdowns, title(findings))
     return Section("Where the time goes", chart=chart, table=Table(headers, rows), notes=notes, lines=lines)
 
 
@@ -92,7 +92,7 @@ def _brief(amount: Amount) -> str:
 
 def sentences(breakdown: StepBreakdown) -> list[str]:
     """Return where the time of a case goes, and what would help."""
-    called = names([breakdown.column, *(advice.column for advice in breakdown.advice)])
+    called = names([breakdown.column, *(advice.contrast.over.column for advice in breakdown.advice)])
     seen = [f"{percent(share)} {part}" for part, share in _shares(breakdown).items() if share]
     epoch = duration(breakdown.epoch_ms.value * NS_PER_MS)
     case = f"{breakdown.row.label} on {called[breakdown.column]}"
@@ -106,15 +106,16 @@ def _advice(breakdown: StepBreakdown, called: Names) -> Iterator[str]:
     elif not breakdown.advice:
         yield f"{name}: nothing that was measured makes it clearly faster."
     for advice in breakdown.advice:
-        what = ADVICE[advice.what].format(column=called.get(advice.column, ""), options=advice.column.options.label)
+        over = advice.contrast.over
+        what = ADVICE[advice.what].format(column=called.get(over.column, ""), options=over.key.options.label)
         unit = "sample" if advice.what is Help.BATCH else "step"
-        yield f"{name}: with {what} a {unit} takes {times(advice.left)} as long."
+        yield f"{name}: with {what} a {unit} takes {times(advice.contrast.ratio)} as long."
 
 
-def details(found: Findings) -> Iterator[Section]:
+def details(findings: Findings) -> Iterator[Section]:
     """Yield what else was measured of each case: compiling, warming up, floating-point operations, when they pay."""
-    called = names(found.summary.columns)
-    for breakdown in found.breakdowns:
+    called = names(findings.summary.columns)
+    for breakdown in findings.breakdowns:
         case = f"{breakdown.row.label} on {called[breakdown.column]}"
         heading = f"{case}: first step, warm-up and floating-point operations"
         yield Section(heading, lines=list(_more(breakdown, called)), folded=True)

@@ -22,11 +22,11 @@ BY_CALLS = "model(x): a call on the whole sequence for each token, without a cac
 BY_ITS_OWN = "generate: the scenario's own function."
 
 
-def new_tokens(found: Findings) -> Section | None:
-    rows = [row for row in found.plain.rows if _wrote(row)]
+def new_tokens(findings: Findings) -> Section | None:
+    rows = [row for row in findings.plain.rows if _wrote(row)]
     if not rows:
         return None
-    columns = found.plain.columns
+    columns = findings.plain.columns
     ways = {way for row in rows for _, way in _wrote(row)}
     notes: list[Words] = [NOTE, *([BY_ITS_OWN] if "own" in ways else []), *([BY_CALLS] if ways - {"own"} else [])]
     table = Table(

@@ -1,13 +1,14 @@
 """Ratios over time, as a page, a chart and a table that other tools read; and how a search for a version ended."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from packaging.version import InvalidVersion, Version
 
-from kerasbench.analysis.bisect import Bisection, Outcome, Probe
+from kerasbench.analysis.bisect import Bisection, Ending, Probe
+from kerasbench.analysis.contrasts import Contrast
 from kerasbench.analysis.estimates import Verdict
-from kerasbench.analysis.history import Point, Series
+from kerasbench.analysis.history import Series
 from kerasbench.report.charts import looks_of
 from kerasbench.report.pages import csv_of
 from kerasbench.report.sections import EMPTY, Cell, Line, LineChart, Page, Panel, Section, Table, Words, texts
@@ -26,16 +27,16 @@ DAY_S = 86_400
 CAPTION = "Time of the first configuration relative to the second, in one run each. Vertical lines: 95 % intervals."
 
 
-def page(found: Sequence[Series]) -> Page:
+def page(history: Sequence[Series]) -> Page:
     """Return every ratio by run."""
     rows = [
         [
-            *texts(one.label, _title(one), point.started),
-            *texts(*(_of(point, one, what) for what in (KERAS, BACKEND, COMMIT))),
+            *texts(series.label, _title(series), point.over.row.run),
+            *texts(*(_of(point, what) for what in (KERAS, BACKEND, COMMIT))),
             Cell(times(point.ratio), point.ratio.value),
         ]
-        for one in found
-        for point in one.points
+        for series in history
+        for point in series.points
     ]
     columns = ["workload", "configuration", "run", "keras", "backend", "commit", "takes"]
     notes: list[Words] = [
@@ -45,126 +46,133 @@ def page(found: Sequence[Series]) -> Page:
     return Page("Ratios over time", [Section("", table=Table(columns, rows), notes=notes)])
 
 
-def chart(found: Sequence[Series], over: str = DATE) -> LineChart:
+def chart(history: Sequence[Series], over: str = DATE) -> LineChart:
     """Return a panel for each row, with its series as lines."""
     panels = []
-    for label in dict.fromkeys(one.label for one in found):
-        own = [one for one in found if one.label == label]
-        names = (
-            [] if over == DATE else _ordered([(_of(point, one, over), point) for one in own for point in one.points])
-        )
-        start = min(point.started for one in own for point in one.points)
-        place = _days(start) if over == DATE else _place(names, over)
-        axis = f"days since {start[:10]}" if over == DATE else f"version of {over}" if over != COMMIT else COMMIT
+    for label in dict.fromkeys(series.label for series in history):
+        of_row = [series for series in history if series.label == label]
+        points = sorted((point for series in of_row for point in series.points), key=lambda point: point.over.row.run)
+        start = points[0].over.row.run
+        if over == DATE:
+            names, axis = [], f"days since {start[:10]}"
+            first = datetime.fromisoformat(start)
+            places = {
+                point.over.row.run: (datetime.fromisoformat(point.over.row.run) - first).total_seconds() / DAY_S
+                for point in points
+            }
+        else:
+            names, axis = (
+                _ordered([_of(point, over) for point in points]),
+                COMMIT if over == COMMIT else f"version of {over}",
+            )
+            places = {}
         lines = []
-        for one, look in zip(own, looks_of([one.backend for one in own]), strict=True):
-            points = sorted(((place(point, one), point.ratio) for point in one.points), key=lambda each: each[0])
-            lines.append(Line(_title(one), look, points, one.backend))
+        for series, look in zip(of_row, looks_of([series.backend for series in of_row]), strict=True):
+            drawn = [
+                (places[point.over.row.run] if over == DATE else 1.0 + names.index(_of(point, over)), point.ratio)
+                for point in series.points
+            ]
+            lines.append(Line(_title(series), look, sorted(drawn, key=lambda drawn: drawn[0]), series.backend))
         panels.append(Panel(label, axis, lines, unit="×", linear=True, names=names))
     return LineChart("Ratios over time", CAPTION, panels)
 
 
-def _title(one: Series) -> str:
-    return f"{one.column} relative to {one.over}"
+def _title(series: Series) -> str:
+    return f"{series.column} relative to {series.over}"
 
 
-def _of(point: Point, one: Series, what: str) -> str:
+def _of(point: Contrast, what: str) -> str:
     """Return a point's version or commit."""
     if what == COMMIT:
-        return point.commit[:SHORT_COMMIT]
-    return point.versions.get(one.backend if what == BACKEND else what, "")
+        return point.over.row.origin.commit[:SHORT_COMMIT]
+    return _versions(point).get(point.over.column.backend if what == BACKEND else what, "")
 
 
-def _ordered(found: Sequence[tuple[str, Point]]) -> list[str]:
+def _versions(point: Contrast) -> dict[str, str]:
+    return point.over.case.trials[0][1].resolved.versions
+
+
+def _ordered(versions: Sequence[str]) -> list[str]:
     """Return versions from the oldest; commits, which have no order of their own, by the run that is first."""
-    names = dict.fromkeys(name for name, _ in sorted(found, key=lambda each: each[1].started))
+    names = dict.fromkeys(versions)
     try:
         return sorted(names, key=Version)
     except InvalidVersion:
         return list(names)
 
 
-def _days(start: str) -> Callable[[Point, Series], float]:
-    first = datetime.fromisoformat(start)
-    return lambda point, _: (datetime.fromisoformat(point.started) - first).total_seconds() / DAY_S
-
-
-def _place(names: Sequence[str], over: str) -> Callable[[Point, Series], float]:
-    return lambda point, one: 1.0 + names.index(_of(point, one, over))
-
-
-def as_csv(found: Sequence[Series]) -> str:
+def as_csv(history: Sequence[Series]) -> str:
     """Return a line for each run, with its time, commit and versions, and a column for each ratio.
 
     Tools that look for change points, such as Apache Otava, read this form.
     """
-    titles = [f"{one.label} {_title(one)}" for one in found]
-    backends = sorted({one.backend for one in found})
+    titles = [f"{series.label} {_title(series)}" for series in history]
+    backends = sorted({series.backend for series in history})
     runs: dict[tuple[str, str], dict[str, str | float]] = {}  # two machines may begin in the same second
-    for title, one in zip(titles, found, strict=True):
-        for point in one.points:
-            line = runs.setdefault((point.started, one.machine), {"time": point.started, "commit": point.commit})
-            line |= {name: point.versions[name] for name in (KERAS, one.backend) if name in point.versions}
+    for title, series in zip(titles, history, strict=True):
+        for point in series.points:
+            started, versions = point.over.row.run, _versions(point)
+            line = runs.setdefault((started, series.machine), {"time": started, "commit": point.over.row.origin.commit})
+            line |= {name: versions[name] for name in (KERAS, series.backend) if name in versions}
             line[title] = point.ratio.value
     names = ["time", "commit", KERAS, *backends, *titles]
     return csv_of([names, *([runs[run].get(name) for name in names] for run in sorted(runs))])
 
 
-def bisected(found: Bisection, versions: Sequence[str], case: str) -> Page:
+def bisected(search: Bisection, versions: Sequence[str], case: str) -> Page:
     """Return where a search ended, and each of its probes."""
     versions = brief(versions)
-    rows = [
-        [
-            Cell(versions[one.index]),
-            EMPTY if one.ratio is None else Cell(times(one.ratio), one.ratio.value),
-            EMPTY if one.control is None else Cell(times(one.control), one.control.value),
-            EMPTY if one.why else Cell(SAID[one.verdict], strong=one.verdict in (Verdict.SLOWER, Verdict.FASTER)),
-        ]
-        for one in sorted(found.probes, key=lambda one: one.index)
-    ]
-    step = "prediction" if any(one.predicts for one in found.probes) else "training step"
+    rows = []
+    for probe in sorted(search.probes, key=lambda probe: probe.index):
+        cells = [Cell(versions[probe.index]), EMPTY, EMPTY, EMPTY]
+        if probe.contrast is not None:
+            contrast, again = probe.contrast, probe.contrast.again
+            cells[1] = Cell(times(contrast.ratio), contrast.ratio.value)
+            cells[2] = EMPTY if again is None else Cell(times(again), again.value)
+            if contrast.verdict is not None and not probe.why:
+                cells[3] = Cell(SAID[contrast.verdict], strong=contrast.is_decided)
+        rows.append(cells)
+    step = "prediction" if any(_predicts(probe) for probe in search.probes) else "training step"
     notes: list[Words] = [
         f"Each probe measured a version side by side with {versions[0]}: its time per {step}, relative to that "
         f"(95 % interval). {versions[0]} again should take 1×.",
     ]
     table = Table(["version", "takes", f"{versions[0]} again takes", "so it is"], rows)
-    answer, *others = sentences(found, versions)
+    answer, *others = sentences(search, versions)
     title = f"{case}: {answer}" if case else answer
     return Page(title.rstrip("."), [Section("", table=table, notes=notes, lines=others)])
 
 
 def brief(versions: Sequence[str]) -> list[str]:
     """Return the ends of paths, where these still tell versions apart."""
-    ends = [one.rpartition("/")[2] or one for one in versions]
+    ends = [version.rpartition("/")[2] or version for version in versions]
     return ends if len(set(ends)) == len(ends) else list(versions)
 
 
-def sentences(found: Bisection, versions: Sequence[str]) -> list[str]:
+def _predicts(probe: Probe) -> bool:
+    return probe.contrast is not None and probe.contrast.over.row.workload.predicts_only
+
+
+def sentences(search: Bisection, versions: Sequence[str]) -> list[str]:
     """Return the answer, what it rests on, and how many probes it took."""
-    probes = f"It took {count(len(found.probes), 'probe')} to search {count(len(versions) - 1, 'version')}."
-    last = found.probes[-1]
-    if found.outcome is Outcome.FOUND:
-        step = "prediction" if last.predicts else "step"
-        change = (
-            f": a {step} takes {times(found.change)} as long as with {versions[found.fast]}" if found.change else ""
-        )
-        return [f"{versions[found.slow]} is the first slow version{change}.", probes]
-    if found.outcome is Outcome.NONE:
+    probes = f"It took {count(len(search.probes), 'probe')} to search {count(len(versions) - 1, 'version')}."
+    last, fast, slow = search.probes[-1], versions[search.fast], versions[search.slow]
+    ratio = times(last.ratio) if last.ratio else "an unknown number of times"
+    name = versions[last.index]
+    of_last, seen = f"{name} takes {ratio} as long as {versions[0]}.", ""
+    if last.contrast is None or last.contrast.verdict is Verdict.INCONCLUSIVE:
+        seen = could_have_seen(last.ratio, last.effect) if not last.why else ""
+    if search.outcome is Ending.FOUND:
+        step = "prediction" if _predicts(last) else "step"
+        change = f": a {step} takes {times(search.change)} as long as with {fast}" if search.change else ""
+        return [f"{slow} is the first slow version{change}.", probes]
+    if search.outcome is Ending.NONE:
         between = " The versions in between were not measured." if len(versions) > 2 else ""
         answer = f"{versions[-1]} is not clearly slower than {versions[0]}.{between}"
-        return [f"{answer} {_of_last(last, versions)} {_could_see(last)}".strip(), probes]
-    if len(found.probes) == 1:
-        why = f"{versions[last.index]} cannot be compared: {last.why}." if last.why else _of_last(last, versions)
-        return [f"Not decided. {why} {_could_see(last)}".strip(), probes]
-    between = f"The change is after {versions[found.fast]} and not after {versions[found.slow]}."
-    unclear = f"{versions[last.index]} cannot be placed: {last.why}." if last.why else _of_last(last, versions)
+        return [f"{answer} {of_last} {seen}".strip(), probes]
+    if len(search.probes) == 1:
+        why = f"{name} cannot be compared: {last.why}." if last.why else of_last
+        return [f"Not decided. {why} {seen}".strip(), probes]
+    between = f"The change is after {fast} and not after {slow}."
+    unclear = f"{name} cannot be placed: {last.why}." if last.why else of_last
     return [f"Not decided. {between} {unclear} More --rounds may decide.", probes]
-
-
-def _of_last(one: Probe, versions: Sequence[str]) -> str:
-    ratio = times(one.ratio) if one.ratio else "an unknown number of times"
-    return f"{versions[one.index]} takes {ratio} as long as {versions[0]}."
-
-
-def _could_see(one: Probe) -> str:
-    return could_have_seen(one.ratio, one.effect) if not one.why and one.verdict is Verdict.INCONCLUSIVE else ""

@@ -5,17 +5,14 @@ address, and changes between light and dark. All text is escaped; nothing in a r
 """
 
 import dataclasses
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from kerasbench.analysis.breakdown import StepBreakdown
-from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.table import MEASURED, observations
-from kerasbench.analysis.versus import RunComparison
-from kerasbench.report import answer, comparisons, explanation, page, race, soak, svg, sweep
-from kerasbench.report.comparisons import side_by_side
+from kerasbench.report import answer, explanation, page, race, soak, svg, sweep, versus
+from kerasbench.report.compare import side_by_side
 from kerasbench.report.sections import (
     Cell,
     Code,
@@ -31,9 +28,9 @@ from kerasbench.report.sections import (
     number,
 )
 from kerasbench.report.svg import asset, escaped
-from kerasbench.report.words import SPELLED, case_name, multiple, names, three_digits
+from kerasbench.report.words import SPELLED, multiple, names, three_digits
 from kerasbench.text import NOTHING as NO_NUMBER
-from kerasbench.text import blanked, count, label
+from kerasbench.text import blanked, label
 
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -93,18 +90,18 @@ def _controls(machines: Sequence[tuple[str, Findings]]) -> str:
     )
 
 
-def _machine(anchor: str, name: str, found: Findings, several: bool) -> str:
+def _machine(anchor: str, name: str, findings: Findings, several: bool) -> str:
     """Return one machine's part; where there are several, its title is a heading and its sections are one deeper."""
     level = 3 if several else 2
-    whole = page.whole(found)
-    parts = [*whole.sections, *filter(None, [all_numbers(found)])]
+    whole = page.whole(findings)
+    parts = [*whole.sections, *filter(None, [all_numbers(findings)])]
     sections = [(f"{anchor}-{place}", part) for place, part in enumerate(parts, start=1)]
     heading = [f"<h2>{escaped(name)}</h2>", f"<p><strong>{escaped(whole.title)}</strong></p>"] if several else []
     shown = [(place, part) for place, part in sections if part.title]
     return "\n".join([*heading, _navigation(shown), *(_section(part, place, level) for place, part in sections)])
 
 
-def all_numbers(found: Findings) -> Section | None:
+def all_numbers(findings: Findings) -> Section | None:
     """Return every number of a machine in one table, to be sorted and filtered."""
     rows = []
     called: dict[tuple[str, str, str, str], str] = {
@@ -114,9 +111,9 @@ def all_numbers(found: Findings) -> Section | None:
             column.with_options(environment="").options.label,
             column.options.environment,
         ): name
-        for column, name in names(found.summary.columns).items()
+        for column, name in names(findings.summary.columns).items()
     }
-    for one in observations([found.summary]):
+    for one in observations([findings.summary]):
         if one.status != MEASURED:
             continue
         sizes = [f"{name}={size:g}" for name, size in (("batch", one.batch), ("width", one.width)) if size is not None]
@@ -227,36 +224,23 @@ def _looks(*classes: str) -> str:
     return f' class="{named}"' if named else ""
 
 
-def of_results(found: Findings) -> list[str]:
+def of_results(findings: Findings) -> list[str]:
     """Return the finding, then a sentence for each workload."""
-    if found.is_versus and found.versus:
-        return [line for versus in found.versus for line in comparisons.sentences(versus)]
-    if found.races:
-        return [race.sentence(one) for one in found.races]
-    if found.soaks:
-        return soak.sentences(found.soaks)
-    of_rows = answer.sentences(found)
-    of_sizes = [f"On {series.label} {sentence}." for series, sentence in sweep.sentences(found)]
-    title = [f"{answer.title(found)}."] if len(of_rows) > 1 else []
+    if findings.is_versus and findings.versus:
+        return [line for compared in findings.versus for line in versus.sentences(compared)]
+    if findings.races:
+        return [race.sentence(one) for one in findings.races]
+    if findings.soaks:
+        return soak.sentences(findings.soaks)
+    of_rows = answer.sentences(findings)
+    of_sizes = [f"On {series.label} {sentence}." for series, sentence in sweep.sentences(findings)]
+    title = [f"{answer.title(findings)}."] if len(of_rows) > 1 else []
     return [*title, *of_rows, *of_sizes]
 
 
 def of_explanation(breakdowns: Sequence[StepBreakdown]) -> list[str]:
     """Return for each case how long an epoch takes, and what would help."""
     return [" ".join(explanation.sentences(breakdown)) for breakdown in breakdowns]
-
-
-def of_comparison(found: RunComparison) -> list[str]:
-    """Return how many cases became faster or slower, and which became slower or fail now."""
-    counts = Counter(change.verdict for change in found.changes)
-    faster, slower = counts[Verdict.FASTER], counts[Verdict.SLOWER]
-    shared = f"{count(len(found.changes), 'case')} measured on both sides"
-    judged = len(found.changes) - found.unjudged.total()
-    lines = [f"{shared}, {judged} judged: {slower} slower, {faster} faster, {judged - slower - faster} neither."]
-    lines += [f"Not judged: {count(cases, 'case')}: {why}." for why, cases in found.unjudged.items()]
-    slow = [change for change in found.changes if change.verdict is Verdict.SLOWER]
-    lines += [f"{case_name(change.case)} takes {multiple(change.ratio.value)} as long as before." for change in slow]
-    return [*lines, *(f"{case_name(case)} fails now: {failure.cause}" for case, failure in found.failed)]
 
 
 def text(lines: Sequence[str]) -> str:

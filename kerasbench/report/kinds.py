@@ -35,7 +35,7 @@ def kind_of(row: Row) -> str:
 def ordered(summary: Summary) -> Ranked:
     """Return the workloads by kind of model; those with one step per epoch are last."""
     order = [*KINDS.values(), ONE_STEP]
-    return sorted(summary.ranked, key=lambda one: order.index(kind_of(one[0])))
+    return sorted(summary.ranked, key=lambda pair: order.index(kind_of(pair[0])))
 
 
 def by_kind(ranked: Ranked) -> dict[str, list[tuple[Row, Ranking]]]:
@@ -47,13 +47,15 @@ def by_kind(ranked: Ranked) -> dict[str, list[tuple[Row, Ranking]]]:
 
 def compared(summary: Summary) -> Ranked:
     """Return the workloads on which configurations were compared."""
-    return [(row, ranking) for row, ranking in ordered(summary) if ranking.comparisons]
+    return [(row, ranking) for row, ranking in ordered(summary) if ranking.others]
 
 
 def relative(ranking: Ranking, column: Column) -> float | None:
     """Return how many times as long as the fastest a configuration takes; None where that is not known."""
-    ratio = ranking.over_fastest(column)
-    return 1.0 if column == ranking.fastest else ratio.value if ratio else None
+    if column == ranking.fastest:
+        return 1.0
+    contrast = ranking.over_fastest(column)
+    return contrast.ratio.value if contrast else None
 
 
 def winner(ranking: Ranking) -> Column | None:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from kerasbench.analysis.findings import Findings
 from kerasbench.report import (
     answer,
-    comparisons,
     details,
     explanation,
     generation,
     race,
     soak,
     sweep,
+    versus,
     warnings,
 )
 from kerasbench.report.command import command
@@ -43,97 +43,97 @@ FOLDED: dict[str, Builder] = {
     "sessions": details.sessions,
 }
 MODES: dict[str, Builder] = {
-    "answer": lambda found: answer.section(found, Marks()),
+    "answer": lambda findings: answer.section(findings, Marks()),
     "kinds": answer.kinds,
-    "sweep": lambda found: next(iter(sweep.sections(found, Marks())), None),
+    "sweep": lambda findings: next(sweep.sections(findings, Marks()), None),
     "fastest": race.section,
-    "versus": lambda found: next(comparisons.versions(found), None),
+    "versus": lambda findings: next(versus.sections(findings), None),
     "explained": explanation.section,
     "soak": soak.section,
 }
 BY_NAME = MODES | UNFOLDED | FOLDED | {"failures": details.failures}
 
 
-def whole(found: Findings) -> Page:
+def whole(findings: Findings) -> Page:
     """Return the whole page."""
-    shown = warnings.cautions(found)
-    if found.is_versus or found.races or found.soaks:  # no cell of their tables is marked
+    shown = warnings.cautions(findings)
+    if findings.is_versus or findings.races or findings.soaks:  # no cell of their tables is marked
         shown = [dataclasses.replace(caution, cases=()) for caution in shown]
     marks = warnings.marks_of(shown)
-    first, *others = list(_answers(found, marks)) or [Section("")]
+    first, *others = list(_answers(findings, marks)) or [Section("")]
     if first.title:  # the answer has no heading: it stands below the title
         first = dataclasses.replace(first, title="")
-    first = dataclasses.replace(first, intro=[*head(found), *first.intro])
-    same, apart = details.same_results(found)
-    known = dataclasses.replace(warnings.section(shown, _advice(found)), end=same)
+    first = dataclasses.replace(first, intro=[*head(findings), *first.intro])
+    same, apart = details.same_results(findings)
+    known = dataclasses.replace(warnings.section(shown, _advice(findings)), end=same)
     sections = [
         first,
         *others,
-        *filter(None, [details.failures(found)]),
-        *([known] if _is_measured(found) else []),
+        *filter(None, [details.failures(findings)]),
+        *([known] if _is_measured(findings) else []),
         *filter(None, [warnings.more(shown), apart]),
-        *_details(found),
-        details.how(found),
+        *_details(findings),
+        details.how(findings),
     ]
-    return Page(title(found), sections)
+    return Page(title(findings), sections)
 
 
-def title(found: Findings) -> str:
+def title(findings: Findings) -> str:
     """Return the finding in one line."""
-    if found.is_versus and found.versus:
-        return comparisons.title(found)
-    if found.races:
-        return race.title(found)
-    if found.soaks:
-        return soak.title(found)
-    if found.breakdowns:
-        return explanation.title(found)
-    if found.sized.rows and not found.plain.rows:
-        return sweep.title(found)
-    return answer.title(found)
+    if findings.is_versus and findings.versus:
+        return versus.title(findings)
+    if findings.races:
+        return race.title(findings)
+    if findings.soaks:
+        return soak.title(findings)
+    if findings.breakdowns:
+        return explanation.title(findings)
+    if findings.sized.rows and not findings.plain.rows:
+        return sweep.title(findings)
+    return answer.title(findings)
 
 
-def _answers(found: Findings, marks: Marks) -> Iterator[Section]:
+def _answers(findings: Findings, marks: Marks) -> Iterator[Section]:
     """Yield what answers the question of a run, or the questions of several."""
-    if found.is_versus:
-        yield from comparisons.versions(found)
-        yield from comparisons.besides(found)
-    elif found.races:
-        yield from race.sections(found)
-    elif found.soaks:
-        yield from filter(None, [soak.section(found)])
+    if findings.is_versus:
+        yield from versus.sections(findings)
+        yield from versus.besides(findings)
+    elif findings.races:
+        yield from race.sections(findings)
+    elif findings.soaks:
+        yield from filter(None, [soak.section(findings)])
     else:
-        yield from filter(None, [explanation.section(found) if found.breakdowns else None])
-        plain = answer.section(found, marks)
+        yield from filter(None, [explanation.section(findings) if findings.breakdowns else None])
+        plain = answer.section(findings, marks)
         if plain is not None:
-            yield dataclasses.replace(plain, title="How long does a step take?") if found.breakdowns else plain
-        yield from filter(None, (build(found) for build in UNFOLDED.values()))
-        if not found.breakdowns:
-            yield from sweep.sections(found, marks)
-            yield from filter(None, [sweep.alone(found, marks) if not found.plain.rows else None])
-        yield from comparisons.versions(found)
+            yield dataclasses.replace(plain, title="How long does a step take?") if findings.breakdowns else plain
+        yield from filter(None, (build(findings) for build in UNFOLDED.values()))
+        if not findings.breakdowns:
+            yield from sweep.sections(findings, marks)
+            yield from filter(None, [sweep.alone(findings, marks) if not findings.plain.rows else None])
+        yield from versus.sections(findings)
 
 
-def _details(found: Findings) -> Iterator[Section]:
-    if found.is_versus or found.races or found.soaks:
-        yield from race.left(found) if found.races else ()
+def _details(findings: Findings) -> Iterator[Section]:
+    if findings.is_versus or findings.races or findings.soaks:
+        yield from race.left(findings) if findings.races else ()
         return
-    yield from explanation.details(found)
-    yield from filter(None, (build(found) for build in FOLDED.values()))
+    yield from explanation.details(findings)
+    yield from filter(None, (build(findings) for build in FOLDED.values()))
 
 
-def _advice(found: Findings) -> Sequence[Words]:
+def _advice(findings: Findings) -> Sequence[Words]:
     """Return what a race has to say before its answer is used."""
-    return [words for one in found.races for words in race.before_use(one)]
+    return [words for one in findings.races for words in race.before_use(one)]
 
 
-def _is_measured(found: Findings) -> bool:
-    return any(case.trials and not case.failure for _, _, case in found.summary.cases)
+def _is_measured(findings: Findings) -> bool:
+    return any(case.trials and not case.failure for _, _, case in findings.summary.cases)
 
 
-def head(found: Findings) -> list[Words]:
+def head(findings: Findings) -> list[Words]:
     """Return the machine and the versions, then the command, the date and for how long it was measured."""
-    record = found.record
+    record = findings.record
     versions = versions_of(record)
     named = [
         f"{SPELLED.get(package, package.capitalize())} {listed(sorted(versions[package]))}"
@@ -151,8 +151,8 @@ def head(found: Findings) -> list[Words]:
     if isinstance(record, Merged) and record.runs > 1:
         return [*lines, f"{record.runs} runs, the last of {_date(record.started)}"]
     took = f" · {seconds(lasted_s)}" if (lasted_s := _lasted_s(record)) > 0 and not record.resumed else ""
-    rounds = sorted({row.rounds for row in found.summary.rows if row.rounds})
-    how_many = ", ".join(filter(None, [_rounds(rounds), _sessions(found)]))
+    rounds = sorted({row.rounds for row in findings.summary.rows if row.rounds})
+    how_many = ", ".join(filter(None, [_rounds(rounds), _sessions(findings)]))
     return [*lines, [Code(command(record.config)), f" · {_date(record.started)}{took}, {how_many}"]]
 
 
@@ -169,8 +169,8 @@ def _rounds(rounds: Sequence[int]) -> str:
     return count(rounds[0], "round") if rounds[0] == rounds[-1] else f"{rounds[0]} to {rounds[-1]} rounds"
 
 
-def _sessions(found: Findings) -> str:
-    sessions = {trial.sitting for trial in found.record.trials}
+def _sessions(findings: Findings) -> str:
+    sessions = {trial.sitting for trial in findings.record.trials}
     return "one session" if len(sessions) < 2 else f"{len(sessions)} sessions"
 
 

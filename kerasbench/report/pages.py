@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from kerasbench.analysis.cases import Row
-from kerasbench.analysis.findings import Findings, findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary
 from kerasbench.analysis.table import NAMES, observations
 from kerasbench.errors import ResultsError, UsageError
@@ -21,7 +21,7 @@ from kerasbench.host import Machine
 from kerasbench.protocol.columns import AT, DEFAULT
 from kerasbench.report import charts, markdown, page, race, svg, sweep
 from kerasbench.report.answer import in_brief, title
-from kerasbench.report.comparisons import brief, of_machines
+from kerasbench.report.compare import MachineBrief, of_machines
 from kerasbench.report.sections import Chart, Page
 from kerasbench.report.words import names
 from kerasbench.results.merge import Rank, merge, merge_by_machine, rank
@@ -57,7 +57,7 @@ class SavedReport:
 
 def save_report(record: Run, store: Store, unsaved: str = "") -> SavedReport:
     """Save a run's page and its chart beside its data; ``unsaved`` says why there is none."""
-    found = findings(record)  # once: the page and the chart share what it takes to compute
+    found = Findings.of(record)  # once: the page and the chart share what it takes to compute
     pages = {} if unsaved else _of_run(found, store.data)
     try:
         for file, text in pages.items():
@@ -68,8 +68,8 @@ def save_report(record: Run, store: Store, unsaved: str = "") -> SavedReport:
     return SavedReport(found, store.data, store.tables, plot if plot in pages and not unsaved else None, unsaved)
 
 
-def _of_run(found: Findings, data: Path) -> dict[Path, str]:
-    shown, file, tables = page.whole(found), data.with_suffix(CHART), tables_file(data)
+def _of_run(findings: Findings, data: Path) -> dict[Path, str]:
+    shown, file, tables = page.whole(findings), data.with_suffix(CHART), tables_file(data)
     if shown.chart is None:
         return {tables: markdown.file(shown, data=data.name)}
     return {file: svg.file(shown.chart), tables: markdown.file(shown, quote(file.name), data.name)}
@@ -115,7 +115,7 @@ def _of_data(place: Path, tell: Tell, quoted_runs: dict[Path, Findings | None]) 
 
     def drawn() -> Iterator[Run]:  # one at a time: a hundred long runs at once would not fit into memory
         for data, record in records(place, tell):
-            found = findings(record)
+            found = Findings.of(record)
             pages.update(_of_run(found, data))
             if data.resolve() in quoted_runs:
                 quoted_runs[data.resolve()] = found
@@ -126,7 +126,7 @@ def _of_data(place: Path, tell: Tell, quoted_runs: dict[Path, Findings | None]) 
     if place.is_dir():
         parts = ["# Results by machine", EXPLANATION]
         for identity, index in machines.items():
-            text, files = index.drawn(findings(merged[identity]) if identity in merged else None, place)
+            text, files = index.drawn(Findings.of(merged[identity]) if identity in merged else None, place)
             parts.append(text)
             pages |= files
         pages[place / INDEX] = "\n\n".join([*parts, MADE]) + "\n"
@@ -157,13 +157,13 @@ class _MachineIndex:
     lines: dict[str, tuple[Rank, list[str]]] = field(default_factory=dict)
     runs: list[str] = field(default_factory=list)
 
-    def add(self, found: Findings, data: Path) -> None:
+    def add(self, findings: Findings, data: Path) -> None:
         """Take the workloads of a run that no run of a higher rank has measured."""
         link = f"[{markdown.escape(data.stem)}]({quote(tables_file(data).name)})"
         self.runs.append(link)
-        for row, kind, answer in _answers(found):
+        for row, kind, answer in _answers(findings):
             key = row.name + (f" ({kind})" if kind else "")
-            own = rank(found.record, Group(row.scenario.name, row.workload.name, row.size is not None))
+            own = rank(findings.record, Group(row.scenario.name, row.workload.name, row.size is not None))
             if key not in self.lines or own > self.lines[key][0]:
                 self.lines[key] = (own, [*map(markdown.escape, [key, *answer]), link])
 
@@ -186,19 +186,19 @@ class _MachineIndex:
         return "\n\n".join([*parts, f"All runs: {', '.join(self.runs)}"]), files
 
 
-def _answers(found: Findings) -> Iterator[tuple[Row, str, list[str]]]:
+def _answers(findings: Findings) -> Iterator[tuple[Row, str, list[str]]]:
     """Yield a run's workloads, each with what it is of, if not of plain configurations, and with its answer in brief.
 
     Versions say nothing of plain configurations, nor does a size alone, which is an explanation's larger batch.
     """
-    if found.is_versus:
+    if findings.is_versus:
         return
-    called = names(found.summary.columns)
-    races = {one.row.label: race.in_brief(one) for one in found.races}
-    by_size: dict[str, list[str]] = {series.name: [] for series in found.sweeps}
-    for series, sentence in sweep.sentences(found):
+    called = names(findings.summary.columns)
+    races = {one.row.label: race.in_brief(one) for one in findings.races}
+    by_size: dict[str, list[str]] = {series.name: [] for series in findings.sweeps}
+    for series, sentence in sweep.sentences(findings):
         by_size[series.name].append(sentence)
-    for row, ranking in found.summary.ranked:
+    for row, ranking in findings.summary.ranked:
         if row.label in races:
             yield row, "race", races[row.label]
         elif row.origin.config.soak is not None:
@@ -256,7 +256,7 @@ def _quotation(file: Path, names_of_data: str, sections: str, runs: Mapping[Path
             raise UsageError(f"{file}: a marker names {name!r}; there are: {', '.join(page.BY_NAME)}")
     data = [_quoted_file(file, name) for name in names_of_data.split()]
     known = runs.get(data[0].resolve()) if len(data) == 1 else None
-    found = known or findings(merge([load(one) for one in data]))
+    found = known or Findings.of(merge([load(one) for one in data]))
     return "\n\n".join(text for name in wanted if (text := quotable(name, found)))
 
 
@@ -265,9 +265,9 @@ def _quoted_file(file: Path, data: str) -> Path:
     return near if near.is_file() or not above.is_file() else above
 
 
-def quotable(name: str, found: Findings) -> str:
+def quotable(name: str, findings: Findings) -> str:
     """Return a section as markdown, without its heading; empty if it has nothing to say."""
-    section = page.BY_NAME[name](found)
+    section = page.BY_NAME[name](findings)
     return "" if section is None else markdown.section(dataclasses.replace(section, title="", folded=False))
 
 
@@ -291,7 +291,7 @@ def slug(machine: Machine) -> str:
 def machines(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[str, Findings]:
     """Return what each machine's runs amount to, by a name for it."""
     merged = merge_by_machine(record for _, record in among(places, tell))
-    return {slug(record.machine): findings(record) for record in merged}
+    return {slug(record.machine): Findings.of(record) for record in merged}
 
 
 def draw(places: Sequence[Path], folder: Path, tell: Tell = refuse_damaged) -> list[Path]:
@@ -314,7 +314,7 @@ def draw(places: Sequence[Path], folder: Path, tell: Tell = refuse_damaged) -> l
 def together(places: Sequence[Path]) -> Page | None:
     """Return one page of several machines, the answer first; None for one. What cannot be read is passed over."""
     found = named(machines(places, lambda unread: None))
-    return of_machines([brief(*one) for one in found], {}) if len(found) > 1 else None
+    return of_machines([MachineBrief.of(name, findings) for name, findings in found], {}) if len(found) > 1 else None
 
 
 def named(found: dict[str, Findings]) -> list[tuple[str, Findings]]:

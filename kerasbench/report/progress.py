@@ -16,29 +16,19 @@ from rich.table import Column
 from rich.text import Text
 
 from kerasbench import events
-from kerasbench.analysis.cases import STEADY, headline_of
+from kerasbench.analysis.cases import STEADY, Measured, headline_of
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.ratios import by_slices
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import Eta, History, RunScatter, detectable, family_of, run_scatter
-from kerasbench.protocol.measurement import (
-    ALL,
-    BATCH,
-    BUILD,
-    CALLS,
-    EPOCH,
-    GENERATIONS,
-    ONE,
-    PARTS,
-    TRAIN,
-    Slice,
-    Slices,
-)
+from kerasbench.protocol.columns import CaseKey
+from kerasbench.protocol.measurement import Samples, Slice
 from kerasbench.protocol.messages import FIRST_STEP, Phase
 from kerasbench.protocol.requests import counts_epochs
-from kerasbench.report import answer, comparisons
+from kerasbench.protocol.stages import BATCH, ONE, STAGES, TRAIN
+from kerasbench.report import answer, versus
 from kerasbench.report.words import as_given, duration, listed, names, percent, seconds, three_digits, times
 from kerasbench.results.run import RaceConfig, Run, Trial
 from kerasbench.scenario import is_named, is_saved
@@ -71,17 +61,6 @@ def to_stderr() -> Console:
 
 # A block while it is measured: a line for each column, and who is ahead so far.
 
-UNITS = {  # what a slice counts
-    TRAIN: "step",
-    EPOCH: "short epoch",
-    ONE: "single prediction",
-    BATCH: "prediction of a batch",
-    ALL: "pass of predict",
-    PARTS: "step in three ways",
-    **{stage: stage.replace("_", " ") for stage in CALLS},
-    **dict.fromkeys(GENERATIONS, "new token"),
-    BUILD: "build",
-}
 MOST_NAMED = 4  # of those that are behind
 SHOWN = {"train": "warm-up"}  # what a phase is until its slices are measured
 FIRST_CYCLES = 3  # the median of fewer is no better than any of them
@@ -103,7 +82,7 @@ def log_ratios(slices: Mapping[str, Sequence[Slice]], samples: Mapping[str, int]
     Of their times for a sample: ``samples`` are those of a step, by column.
     """
     logs = {}
-    columns = {label: Slices.of(own) for label, own in slices.items()}
+    columns = {label: Samples.of(own) for label, own in slices.items()}
     for one, other in itertools.combinations(columns, 2):
         ratio = by_slices(columns[one], columns[other])
         if ratio is not None and min(len(columns[one]), len(columns[other])) >= FIRST_CYCLES:
@@ -158,7 +137,9 @@ class LiveBlock:
         self.headline = TRAIN
         if workload.predicts_only or purpose != "train":
             self.headline = ONE if one_by_one else BATCH
-        self._units = UNITS | ({TRAIN: "epoch"} if counts_epochs(workload.steps) else {})
+        self._counts = {stage.name: stage.counts for stage in STAGES.values()}
+        if counts_epochs(workload.steps):
+            self._counts[TRAIN] = "epoch"
 
     def begin(self, label: str, doing: str) -> None:
         self.columns[label].doing = SHOWN.get(doing, doing)
@@ -187,7 +168,7 @@ class LiveBlock:
     def _known(self, column: LiveColumn) -> list[str]:
         last = next(reversed(column.medians), "")
         shown = [stage for stage in column.medians if stage in (self.headline, last)]
-        known = [f"{self._units[stage]} {column.medians[stage]}" for stage in shown]
+        known = [f"{self._counts[stage]} {column.medians[stage]}" for stage in shown]
         if column.first_step and last in ("", TRAIN):
             known.insert(0, column.first_step)
         return [*known, column.doing or count(column.slices, "turn")]
@@ -197,7 +178,7 @@ class LiveBlock:
         own = [column for column in self.columns.values() if stage in column.medians]
         found = ", ".join(f"{column.name} {column.medians[stage]}" for column in own)
         cycles = max((column.slices for column in own), default=0)
-        return blanked(f"{self.row}: {self._units[stage]}: {found} ({count(cycles, 'turn')})")
+        return blanked(f"{self.row}: {self._counts[stage]}: {found} ({count(cycles, 'turn')})")
 
     def answer(self) -> str:
         """Return who is ahead in the row so far; empty while nothing can be compared."""
@@ -295,8 +276,8 @@ class ConsoleProgress:
                 self._end_trial(case, trial)
             case events.RowEnded(cases, reason):
                 self._end_row(cases, reason)
-            case events.RoundEnded(record):
-                self._end_round(record)
+            case events.RoundEnded(record, measured):
+                self._end_round(record, measured)
             case events.RunEnded(interrupted):
                 self._end_run(interrupted)
             case _:
@@ -394,13 +375,13 @@ class ConsoleProgress:
             self._bar.update(self._task, total=self._eta.trials)
             self._say(f"{cases[0].row_label}: done, because {reason}")
 
-    def _end_round(self, record: Run) -> None:
+    def _end_round(self, record: Run, measured: Mapping[CaseKey, Measured]) -> None:
         """Say what is known so far, where another round follows."""
         if record.stopped_because:
             return
-        found = findings(record)
+        found = Findings.of(record, measured)
         self._say(f"after round {record.rounds_completed}:")
-        of_versions = [line for one in found.versus for line in comparisons.sentences(one)]
+        of_versions = [line for compared in found.versus for line in versus.sentences(compared)]
         for line in of_versions or answer.sentences(found):
             self._say(f"  {line}")
         scatter = run_scatter(found.summary, family_of(self._planned))

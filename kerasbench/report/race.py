@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME, RATE
-from kerasbench.analysis.race import Race, Standing
+from kerasbench.analysis.race import Race
 from kerasbench.protocol.columns import APPLE, CPU, Column
 from kerasbench.protocol.malloc import KEEPS_MEMORY
 from kerasbench.report import charts
@@ -38,60 +38,62 @@ THREADS = {
 }
 
 
-def title(found: Findings) -> str:
-    return "; ".join(sentence(race).rstrip(".") for race in found.races)
+def title(findings: Findings) -> str:
+    return "; ".join(sentence(race).rstrip(".") for race in findings.races)
 
 
 def sentence(race: Race) -> str:
     """Return ``mnist_dense trains fastest on JAX, 1 thread; Keras' default takes 2.8× (2.5–3.2) as long.``"""
-    named = names(standing.column for standing in race.standings)
+    called = names(race.candidates)
     leads = "" if race.is_over else " so far"
-    what = f"{race.row.label} {VERBS[race.purpose]} fastest{leads} on {named[race.leader]}"
-    default = "Keras' default" if race.is_against_default else "without settings it"
+    what = f"{race.row.label} {VERBS[race.config.purpose]} fastest{leads} on {called[race.leader]}"
     if race.leader == race.baseline:
         return f"{what} with Keras' default settings." if race.is_against_default else f"{what} without settings."
     if race.gain is None or race.baseline is None:
         return f"{what}."
-    on = "" if race.is_against_default else f" on {named[race.baseline]}"
-    return f"{what}; {default}{on} takes {times(race.gain)} as long{_per(race)}."
-
-
-def _per(race: Race) -> str:
-    return " per sample" if BY_NAME[race.metric].unit == RATE else ""
+    default = "Keras' default" if race.is_against_default else f"without settings it on {called[race.baseline]}"
+    per = " per sample" if BY_NAME[race.metric].unit == RATE else ""
+    return f"{what}; {default} takes {times(race.gain)} as long{per}."
 
 
 def in_brief(race: Race) -> list[str]:
     """Return the winner, and how many times as long Keras without settings takes."""
-    named = names(standing.column for standing in race.standings)
-    winner = named[race.leader] if race.is_over else f"{named[race.leader]} (undecided)"
-    has_gain = race.baseline is not None and race.gain is not None
-    return [winner, f"{named[race.baseline]} {times(race.gain)}" if has_gain else NOTHING]  # type: ignore[index, arg-type]
+    called = names(race.candidates)
+    winner = called[race.leader] if race.is_over else f"{called[race.leader]} (undecided)"
+    if race.baseline is None or race.gain is None:
+        return [winner, NOTHING]
+    return [winner, f"{called[race.baseline]} {times(race.gain)}"]
 
 
-def sections(found: Findings) -> Iterator[Section]:
+def sections(findings: Findings) -> Iterator[Section]:
     """Yield the answer of each race; the first one stands below the title of the page."""
-    for index, race in enumerate(found.races):
+    for index, race in enumerate(findings.races):
         yield _section(race, sentence(race) if index else "")
 
 
-def section(found: Findings) -> Section | None:
-    return next(sections(found), None)
+def section(findings: Findings) -> Section | None:
+    return next(sections(findings), None)
 
 
 def _section(race: Race, heading: str) -> Section:
     is_default = race.leader == race.baseline and race.is_against_default
-    shown = _shown(race)
-    named = names(standing.column for standing in race.standings)
-    rows = [[_candidate(race, standing, named), _time(race, standing)] for standing in shown]
+    called = names(race.candidates)
+    rows = []
+    for column in _shown(race):
+        default = ""
+        if column == race.baseline and column != race.leader:
+            default = " (what Keras does without settings)" if race.is_against_default else " (without settings)"
+        is_first = column == race.leader and race.is_over
+        rows.append([Cell(f"{called[column]}{default}", strong=is_first), _time(race, column)])
     of_rate = BY_NAME[race.metric].unit == RATE
     takes = "samples a second; the others take" if of_rate else f"{BY_NAME[race.metric].title.lower()}"
-    gone = [standing for standing in race.standings if standing.has_left and standing.rounds == 1]
+    gone = [column for column in race.left if race.rounds_of(column) == 1]
     first = "in samples a second; the others take N× as long for a sample" if of_rate else LONGER
     notes: list[Words] = [f"Medians: the fastest {first} (95 % interval)."]
     if gone:
-        within = as_given(race.margin)
+        within = as_given(race.config.margin)
         notes.append(
-            f"{count(len(gone), 'candidate')} of {len(race.standings)} took over {within} longer and were dropped "
+            f"{count(len(gone), 'candidate')} of {len(race.candidates)} took over {within} longer and were dropped "
             "after the first round, so their numbers are rough."
         )
     code = [] if is_default else [blanked(line) for line in to_write(race.leader, race)]
@@ -99,72 +101,67 @@ def _section(race: Race, heading: str) -> Section:
     return Section(heading, code=code, chart=chart, table=Table(["candidate", takes], rows), notes=notes)
 
 
-def _shown(race: Race) -> list[Standing]:
+def _shown(race: Race) -> list[Column]:
     """Return the fastest, what may be as fast, the best of each backend, and Keras without settings."""
-    shown, backends = [], set()
-    for standing in race.standings:
-        if standing.failure is None:
-            is_best = standing.column.backend not in backends
-            backends.add(standing.column.backend)
-            if is_best or not standing.has_left or standing.column == race.baseline:
-                shown.append(standing)
+    shown: list[Column] = []
+    backends = set()
+    for column in race.candidates:
+        if race.row.cases[column].failure is None:
+            is_best = column.backend not in backends
+            backends.add(column.backend)
+            if is_best or column not in race.left or column == race.baseline:
+                shown.append(column)
     return shown
 
 
-def _candidate(race: Race, standing: Standing, named: dict[Column, str]) -> Cell:
-    is_default = standing.column == race.baseline and standing.column != race.leader
-    default = " (what Keras does without settings)" if race.is_against_default else " (without settings)"
-    text = f"{named[standing.column]}{default if is_default else ''}"
-    return Cell(text, strong=standing.column == race.leader and race.is_over)
-
-
-def _time(race: Race, standing: Standing) -> Cell:
-    estimate = race.row.cases[standing.column].estimate(race.metric)
-    if standing.ratio is None:
-        is_first = standing.column == race.leader
+def _time(race: Race, column: Column) -> Cell:
+    contrast, estimate = race.contrasts.get(column), race.row.cases[column].estimate(race.metric)
+    if contrast is None:
+        is_first = column == race.leader
         return Cell(took(estimate, race.metric) if estimate else NOTHING, 1.0 if is_first else None)
-    open_ = not standing.has_left and standing.column not in race.equals
-    doubt = ", tie" if standing.column in race.equals else ", undecided" if open_ else ""
-    return Cell(f"{times(standing.ratio)}{doubt}", standing.ratio.value)
+    doubt = "" if column in race.left else ", undecided"
+    doubt = ", tie" if column in race.equals else doubt
+    return Cell(f"{times(contrast.ratio)}{doubt}", contrast.ratio.value)
 
 
-def left(found: Findings) -> Iterator[Section]:
+def left(findings: Findings) -> Iterator[Section]:
     """Yield what became of the other candidates of each race."""
-    for race in found.races:
-        named = names(standing.column for standing in race.standings)
-        others = [standing for standing in race.standings if standing not in _shown(race)]
+    for race in findings.races:
+        called, shown = names(race.candidates), _shown(race)
         rows = [
-            [Cell(named[one.column]), _time(race, one), number(one.rounds), Cell(_ending(race, one))] for one in others
+            [Cell(called[column]), _time(race, column), number(race.rounds_of(column)), Cell(_ending(race, column))]
+            for column in race.candidates
+            if column not in shown
         ]
         if rows:
             table = Table(["candidate", "takes", "rounds", "how it ended"], rows)
-            of = f" of {race.row.label}" if len(found.races) > 1 else ""
+            of = f" of {race.row.label}" if len(findings.races) > 1 else ""
             yield Section(f"The other {count(len(rows), 'candidate')}{of}", table=table, folded=True)
 
 
-def _ending(race: Race, standing: Standing) -> str:
-    if standing.failure is not None:
-        return f"failed: {standing.failure.cause}"
-    if not race.row.cases[standing.column].is_ranked:
+def _ending(race: Race, column: Column) -> str:
+    case = race.row.cases[column]
+    if case.failure is not None:
+        return f"failed: {case.failure.cause}"
+    if not case.is_ranked:
         return "not ranked"
-    return "dropped: too slow" if standing.has_left else "measured to the end"
+    return "dropped: too slow" if column in race.left else "measured to the end"
 
 
 def before_use(race: Race) -> Iterator[Words]:
     """Yield what to know before the winner's settings are taken."""
-    named = names(standing.column for standing in race.standings)
+    called, margin = names(race.candidates), as_given(race.config.margin)
     if not race.is_over:
-        margin = as_given(race.margin)
         yield [Strong("Undecided:"), f" another candidate may be faster by more than {margin}. Give it more --rounds."]
     if race.equals:
-        yield f"Within {as_given(race.margin)} of it: {listed([named[column] for column in race.equals])}."
+        yield f"Within {margin} of it: {listed([called[column] for column in race.equals])}."
     yield from (text for option, text in CHANGES.items() if getattr(race.leader.options, option) is not None)
     if ":" in race.leader.device:
         yield f"{race.leader.device} counts from 0 among the GPUs that were visible here."
     if race.baseline is None or race.baseline == race.leader:
         return
     mine, others = (race.row.cases[column] for column in (race.leader, race.baseline))
-    other, firsts_ms, steps = named[race.baseline], race.first_steps_ms, race.pays_after
+    other, firsts_ms, steps = called[race.baseline], race.first_steps_ms, race.pays_after
     if steps is not None and firsts_ms and firsts_ms[0] >= max(LONG_MS, MORE * firsts_ms[1]):
         first, of_other = (f"{three_digits(ms / 1e3)} s" for ms in firsts_ms)
         yield f"Its first step takes {first}, that of {other} {of_other}. It pays off after about {whole_steps(steps)}."
@@ -176,10 +173,10 @@ def before_use(race: Race) -> Iterator[Words]:
 def to_write(column: Column, race: Race) -> list[str]:
     """Return the lines that choose a candidate, for a shell and for Python; nothing for what Keras does anyway."""
     lines, options = [], column.options
-    if column.backend != race.default_backend:
+    if column.backend != race.config.baseline:
         lines.append(f"export KERAS_BACKEND={column.backend}")
     index = column.device.partition(":")[2]
-    if column.device == CPU and any(one.column.device != CPU for one in race.standings):
+    if column.device == CPU and any(candidate.device != CPU for candidate in race.candidates):
         platforms = {trial.device.platform for case in race.row.cases.values() for trial, _ in case.trials}
         is_apple = not platforms.isdisjoint(APPLE)
         lines.append(BESIDE_APPLE.get(column.backend, ON_CPU) if is_apple else ON_CPU)

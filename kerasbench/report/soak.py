@@ -13,9 +13,9 @@ from kerasbench.report.words import duration, listed, names, percent, seconds, t
 from kerasbench.text import KIB, MIB
 
 
-def title(found: Findings) -> str:
+def title(findings: Findings) -> str:
     """Return whether memory grew, and whether anything became slower."""
-    soaks = found.soaks
+    soaks = findings.soaks
     named = names(soak.column for soak in soaks)
     several = len({soak.row.label for soak in soaks}) > 1
 
@@ -36,8 +36,8 @@ def title(found: Findings) -> str:
     return f"{workload}{memory}, {slower}, within {seconds(60 * max(soak.minutes for soak in soaks))}"
 
 
-def section(found: Findings) -> Section | None:
-    soaks = found.soaks
+def section(findings: Findings) -> Section | None:
+    soaks = findings.soaks
     if not soaks:
         return None
     named, tells = names(soak.column for soak in soaks), any(soak.held_on_device for soak in soaks)
@@ -69,7 +69,7 @@ def section(found: Findings) -> Section | None:
     ]
     if any(soak.column.device != CPU and not soak.held_on_device for soak in soaks):
         notes.append("Host memory alone: the device does not report what it holds, so a leak there is not found.")
-    chart = charts.soaked(soaks, title(found))
+    chart = charts.soaked(soaks, title(findings))
     return Section("", chart=chart, table=Table(headers, rows), notes=notes, lines=sentences(soaks))
 
 

@@ -2,105 +2,100 @@
 
 from collections.abc import Iterator, Mapping
 
-from kerasbench.analysis.cases import Row
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.rankings import Ranking
-from kerasbench.analysis.series import FIT_TOLERANCE, SeriesComparison, SizeSeries
+from kerasbench.analysis.series import FIT_TOLERANCE, Duel, SizeSeries
 from kerasbench.report import charts
 from kerasbench.report.answer import cell, nothing_compared
 from kerasbench.report.sections import Cell, Section, Strong, Table, Words
 from kerasbench.report.warnings import Marks
-from kerasbench.report.words import Names, about, as_given, listed, names, percent, size_along, three_digits
+from kerasbench.report.words import Names, as_given, listed, names, percent, place_of, size_along, three_digits
 
 
-def title(found: Findings) -> str:
+def title(findings: Findings) -> str:
     """Return ``On cifar10_cnn TensorFlow overtakes JAX at about batch 6 (6–7)``; of many pairs how many do."""
-    said = [f"On {series.label} {sentence}" for series, sentence in sentences(found)]
+    said = [f"On {series.label} {sentence}" for series, sentence in sentences(findings)]
     if not said:
-        measured = [row.label for row in found.sized.rows if any(case.trials for case in row.cases.values())]
+        measured = [row.label for row in findings.sized.rows if any(case.trials for case in row.cases.values())]
         if not measured:
-            return nothing_compared(found.sized, names(found.sized.columns))
-        labels = [series.label for series in found.sweeps]
+            return nothing_compared(findings.sized, names(findings.sized.columns))
+        labels = [series.label for series in findings.sweeps]
         return f"A training step of {listed(labels)} at several sizes" if labels else f"{listed(measured)}: one size"
     return said[0] if len(said) == 1 else f"{said[0]}; {len(said) - 1} more below"
 
 
-def sentences(found: Findings) -> list[tuple[SizeSeries, str]]:
+def sentences(findings: Findings) -> list[tuple[SizeSeries, str]]:
     """Return a sentence for each pair of configurations, and of which series it is."""
-    called = names(found.summary.columns)
-    return [(series, _of_pair(series, pair, called)) for series in found.sweeps for pair in series.duels]
+    called = names(findings.summary.columns)
+    return [(series, _of_pair(series, pair, called)) for series in findings.sweeps for pair in series.duels]
 
 
-def _of_pair(series: SizeSeries, pair: SeriesComparison, called: Names) -> str:
+def _of_pair(series: SizeSeries, duel: Duel, called: Names) -> str:
     """Return where one configuration overtakes another along the sizes, or that none does."""
     axis = series.axis
-    overtaken = []
-    for crossing in pair.crossings:
-        within = f" ({'–'.join(about(axis, end) for end in crossing.interval)})" if crossing.interval else ""
-        place = f"about {axis} {about(axis, crossing.at)}{within}"
-        overtaken.append(f"{called[crossing.winner]} overtakes {called[crossing.loser]} at {place}")
-    if overtaken:
-        return "; ".join(overtaken)
-    sizes = [size_along(axis, size) for size, _ in pair.ratios]
+    if duel.crossings:
+        return "; ".join(
+            f"{called[crossing.winner]} overtakes {called[crossing.loser]} at {place_of(crossing, axis)}"
+            for crossing in duel.crossings
+        )
+    sizes = [size_along(axis, series.size(contrast)) for contrast in duel.contrasts]
     span = f"{axis} {sizes[0]}" + ("" if len(sizes) == 1 else f" to {sizes[-1]}")
-    slower = next((sign for sign in pair.signs if sign), 0)
-    a, b = called[pair.a], called[pair.b]
+    a, b = (called[place.column] for place in (duel.contrasts[0].over, duel.contrasts[0].under))
+    slower = next((sign for sign in duel.signs if sign), 0)
     if not slower:
         return f"{a} and {b} are undecided at {span}"
-    faster = b if slower > 0 else a
-    equal = [size for size, sign in zip(sizes, pair.signs, strict=True) if not sign]
+    faster, loser = (b, a) if slower > 0 else (a, b)
+    equal = [size for size, sign in zip(sizes, duel.signs, strict=True) if not sign]
     rest = f", undecided at {listed(equal)}" if equal else ""
-    loser = a if slower > 0 else b
     return f"{faster} is faster than {loser} at every {'other ' if equal else ''}size ({span}){rest}"
 
 
-def sections(found: Findings, marks: Marks) -> Iterator[Section]:
+def sections(findings: Findings, marks: Marks) -> Iterator[Section]:
     """Yield a section for each series; the first has the chart of all."""
-    chart = charts.curves(found, title(found))
-    rankings = {row.label: ranking for row, ranking in found.sized.ranked}
-    called = names(found.sized.columns)
-    for series in found.sweeps:
-        own = [f"{sentence[0].upper()}{sentence[1:]}." for one, sentence in sentences(found) if one is series]
-        lines: list[Words] = list(own) if len(found.sweeps) > 1 or len(own) > 1 else []
+    chart = charts.curves(findings, title(findings))
+    rankings = {row.label: ranking for row, ranking in findings.sized.ranked}
+    called, every = names(findings.sized.columns), names(findings.summary.columns)
+    for series in findings.sweeps:
+        said = [_of_pair(series, duel, every) for duel in series.duels]
+        lines = [f"{sentence[0].upper()}{sentence[1:]}." for sentence in said]
+        lines = lines if len(findings.sweeps) > 1 or len(lines) > 1 else []
         yield Section(
             f"{series.label} by {series.axis}",
             chart=chart,
             table=_table(series, rankings, called, marks),
-            notes=[_caption(found), *_costs(series, called), *_ends(series, called)],
+            notes=[_caption(findings), *_costs(series, called), *_ends(series, called)],
             lines=lines,
         )
         chart = None
 
 
-def alone(found: Findings, marks: Marks) -> Section | None:
+def alone(findings: Findings, marks: Marks) -> Section | None:
     """Return the times at sizes that no series has: of a sweep that ended after its first one."""
-    in_series = {row.label for series in found.sweeps for row in series.rows.values()}
-    called = names(found.sized.columns)
+    in_series = {row.label for series in findings.sweeps for row in series.rows.values()}
+    called = names(findings.sized.columns)
     rows = [
         [Cell(row.label), *(cell(row, ranking, column, marks) for column in called)]
-        for row, ranking in found.sized.ranked
+        for row, ranking in findings.sized.ranked
         if row.label not in in_series
     ]
     table = Table(["workload", *called.values()], rows)
-    return Section("Sizes without a series", table=table, notes=[_caption(found)]) if rows else None
+    return Section("Sizes without a series", table=table, notes=[_caption(findings)]) if rows else None
 
 
 def _table(series: SizeSeries, rankings: Mapping[str, Ranking], called: Names, marks: Marks) -> Table:
-    def line(size: float, row: Row) -> list[Cell]:
-        ranking = rankings[row.label]
-        numbers = [cell(row, ranking, column, marks) for column in series.columns]
-        return [Cell(size_along(series.axis, size), size), *numbers]
-
-    headers = [series.axis, *(called[column] for column in series.columns)]
-    return Table(headers, [line(size, row) for size, row in series.rows.items()])
+    rows = []
+    for size, row in series.rows.items():
+        numbers = [cell(row, rankings[row.label], column, marks) for column in series.columns]
+        rows.append([Cell(size_along(series.axis, size), size), *numbers])
+    return Table([series.axis, *(called[column] for column in series.columns)], rows)
 
 
-def _caption(found: Findings) -> Words:
-    rankings = found.sized.rankings
-    compared = [one for ranking in rankings for one in ranking.comparisons]
-    interval = " (95 % interval)" if any(one.ratio.has_interval for one in compared) else ""
+def _caption(findings: Findings) -> Words:
+    rankings = findings.sized.rankings
+    compared = [contrast for ranking in rankings for contrast in ranking.others]
+    interval = " (95 % interval)" if any(contrast.ratio.has_interval for contrast in compared) else ""
     others = f": the fastest in ms; the others take N× as long{interval}" if compared else ""
-    bold: list[str | Strong] = [" ", Strong("Bold"), f": clearly fastest, by more than {as_given(found.effect)}."]
+    bold: list[str | Strong] = [" ", Strong("Bold"), f": clearly fastest, by more than {as_given(findings.effect)}."]
     text = f"Time per step inside an epoch (median), without the fixed cost of an epoch{others}."
     return [text, *(bold if any(ranking.proven for ranking in rankings) else [])]
 

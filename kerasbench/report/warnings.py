@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.summary import Concern, concerns
+from kerasbench.analysis.rankings import longer_by_means
+from kerasbench.analysis.summary import Concern
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column
 from kerasbench.report.sections import Code, Inline, Link, Section, Strong, Words, mark
@@ -54,16 +55,16 @@ class Marks:
         return self.numbers.get((row, column), ())
 
 
-def cautions(found: Findings) -> list[Caution]:
+def cautions(findings: Findings) -> list[Caution]:
     """Return one for each kind of warning, the one that matters most first."""
     kinds: dict[WarningKind, list[Concern]] = {}
-    for concern in concerns(found.summary):
+    for concern in findings.concerns:
         kinds.setdefault(concern.what, []).append(concern)
     return [
-        *_failures(found),
-        *(_caution(kind, kinds[kind], found) for kind in ORDER if kind in kinds),
-        *_means(found),
-        *_machine(found),
+        *_failures(findings),
+        *(_caution(kind, kinds[kind], findings) for kind in ORDER if kind in kinds),
+        *_means(findings),
+        *_machine(findings),
     ]
 
 
@@ -83,7 +84,7 @@ def _numbers(shown: Sequence[Caution]) -> Iterator[tuple[int, Caution]]:
 
 def section(shown: Sequence[Caution], advice: Sequence[Words] = ()) -> Section:
     """Return the list above the fold. ``advice``: what a mode itself has to say before its answer is used."""
-    lines = [*advice, *(_numbered(*one) for one in list(_numbers(shown))[:MOST])]
+    lines = [*advice, *(_numbered(number, caution) for number, caution in list(_numbers(shown))[:MOST])]
     limits: Words = [
         "They hold for this machine in this session; another machine has other ratios: ",
         Link("Limitations", LIMITATIONS),
@@ -94,7 +95,7 @@ def section(shown: Sequence[Caution], advice: Sequence[Words] = ()) -> Section:
 
 def more(shown: Sequence[Caution]) -> Section | None:
     """Return what is beyond the first ones."""
-    lines = [_numbered(*one) for one in _numbers(shown)][MOST:]
+    lines = [_numbered(number, caution) for number, caution in _numbers(shown)][MOST:]
     return Section(f"{count(len(lines), 'more warning')}", lines=lines, folded=True) if lines else None
 
 
@@ -103,37 +104,37 @@ def _numbered(number: int, caution: Caution) -> Words:
     return [f"{mark([number])} ", *words] if number else words
 
 
-def _failures(found: Findings) -> Iterator[Caution]:
-    failed = found.summary.failures
+def _failures(findings: Findings) -> Iterator[Caution]:
+    failed = findings.summary.failures
     if not failed:
         return
-    called = names(found.summary.columns)
+    called = names(findings.summary.columns)
     places = [f"{row.label} on {called.get(column, column.label)}" for row, column, _ in failed]
     cases = [(row.label, column) for row, column, _ in failed]
     who = f": {listed(places)}" if len(places) <= MOST_PLACES else ""
     yield Caution([Strong(f"{count(len(failed), 'case')} failed"), f"{who}. Causes and what to do stand above."], cases)
 
 
-def _caution(kind: WarningKind, found: Sequence[Concern], findings: Findings) -> Caution:
+def _caution(kind: WarningKind, concerns: Sequence[Concern], findings: Findings) -> Caution:
     called = names(findings.summary.columns)
     places: list[str] = []
     cases: list[tuple[str, Column]] = []
-    by_case = {concern.row for concern in found if concern.columns}
+    by_case = {concern.row for concern in concerns if concern.columns}
     measured = {
         row.label: {column for column, case in row.cases.items() if case.trials} for row in findings.summary.rows
     }
-    for concern in [one for one in found if one.columns or one.row not in by_case]:
+    for concern in [concern for concern in concerns if concern.columns or concern.row not in by_case]:
         is_all = concern.row in measured and set(concern.columns) >= measured[concern.row]
-        own = "" if is_all else listed([called[column] for column in concern.columns if column in called])
+        who = "" if is_all else listed([called[column] for column in concern.columns if column in called])
         detail = f" ({concern.detail})" if concern.detail and concern.share is None else ""
-        places.append(f"{' on '.join(filter(None, [concern.row, own]))}{detail}")
+        places.append(f"{' on '.join(filter(None, [concern.row, who]))}{detail}")
         cases += [(concern.row, column) for column in concern.columns if concern.row]
     cases = list(dict.fromkeys(cases))
-    shares = [concern.share for concern in found if concern.share is not None]
+    shares = [concern.share for concern in concerns if concern.share is not None]
     estimated = f" (an estimated {span(shares, percent).replace(' % to', ' to')})" if shares else ""
     meaning = f"{_sentence(kind.meaning)}{estimated}"
     where = f": {_where(places, cases, called)}. " if any(places) else ". "
-    return Caution([Strong(meaning), where, *_to_do(kind, found[0], findings)], cases)
+    return Caution([Strong(meaning), where, *_to_do(kind, concerns[0], findings)], cases)
 
 
 def _where(places: Sequence[str], cases: Sequence[tuple[str, Column]], called: Names) -> str:
@@ -145,12 +146,12 @@ def _where(places: Sequence[str], cases: Sequence[tuple[str, Column]], called: N
     return f"{count(len(cases), 'case')}{of_one}" if cases else count(len(places), "workload")
 
 
-def _to_do(kind: WarningKind, example: Concern, found: Findings) -> list[Inline]:
+def _to_do(kind: WarningKind, example: Concern, findings: Findings) -> list[Inline]:
     """Return what to do; a command is written out for the first case that it is about."""
     if kind is WarningKind.PAGES and example.columns:
-        row = next(row for row in found.summary.rows if row.label == example.row)
-        one = f"kerasbench --scenario {row.scenario.name} --backend {example.columns[0].backend}"
-        return ["Try it: ", Code(f"{one} --malloc default,keep"), "."]
+        row = next(row for row in findings.summary.rows if row.label == example.row)
+        command = f"kerasbench --scenario {row.scenario.name} --backend {example.columns[0].backend}"
+        return ["Try it: ", Code(f"{command} --malloc default,keep"), "."]
     if kind.is_command:
         return ["What to do: ", Code(kind.remedy), "."]
     return [f"{_sentence(kind.remedy)}."]
@@ -160,15 +161,15 @@ def _sentence(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def _means(found: Findings) -> Iterator[Caution]:
+def _means(findings: Findings) -> Iterator[Caution]:
     """Yield by how much longer those take whose occasional slow steps a median leaves out."""
-    called = names(found.summary.columns)
-    ranked = found.plain.ranked if not (found.races or found.soaks) else []
+    called = names(findings.summary.columns)
+    ranked = findings.plain.ranked if not (findings.races or findings.soaks) else []
     by_means = [
-        f"{called[one.rival]} takes {multiple(1 / one.by_means)} on {row.label}"
+        f"{called[contrast.over.column]} takes {multiple(means)} on {row.label}"
         for row, ranking in ranked
-        for one in ranking.comparisons
-        if one.by_means is not None and not row.origin.in_pairs
+        for contrast in ranking.others
+        if not row.origin.in_pairs and (means := longer_by_means(contrast)) is not None
     ]
     if by_means:
         shown = listed(by_means[:MOST_PLACES])
@@ -177,9 +178,9 @@ def _means(found: Findings) -> Iterator[Caution]:
         yield Caution([Strong("Occasional slow steps are not in a median."), text])
 
 
-def _machine(found: Findings) -> Iterator[Caution]:
+def _machine(findings: Findings) -> Iterator[Caution]:
     """Yield what was wrong with the machine before the run."""
-    for signal in found.record.noise:
+    for signal in findings.record.noise:
         if signal.name in set(WarningKind):
             kind = WarningKind(signal.name)
             remedy = [" ", Code(kind.remedy), "."] if kind.is_command else [f" {_sentence(kind.remedy)}."]

@@ -28,6 +28,7 @@ EVERY_COLUMN = (
     "worker/feed.py",
     "worker/model.py",
     "worker/train.py",
+    "worker/parts.py",
     "worker/predict.py",
     "worker/clock.py",
     "worker/usage.py",
@@ -39,6 +40,7 @@ EVERY_COLUMN = (
     "datasets.py",
     # What is asked of a child, with the defaults of its protocol, and what it answers.
     "protocol/columns.py",
+    "protocol/stages.py",
     "protocol/requests.py",
     "protocol/messages.py",
     "protocol/measurement.py",

@@ -29,7 +29,8 @@ def rank(record: Run, group: Group) -> Rank:
     """
     config = record.config
     has_another_aim = config.explain or config.versus or config.race or config.soak
-    fits = config.effort.protocol.kind == ("sweep" if group.sized else "steady")
+    agenda = config.effort.protocol.agenda
+    fits = agenda.sized if group.sized else agenda.usual
     has_defaults = any(trial.options.unsized == DEFAULT for trial in record.trials if trial.group == group)
     return (fits, not has_another_aim, has_defaults, record.started)
 

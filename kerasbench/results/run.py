@@ -17,6 +17,7 @@ from kerasbench.protocol.descriptions import Description
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Failure, Phase
 from kerasbench.protocol.requests import NOTHING, DataKind, ModelConfig, Protocol, ProtocolKind
+from kerasbench.protocol.stages import AGENDAS, Agenda
 
 SECOND_NS = 1_000_000_000
 MAX_COLUMNS = 256  # of a run: eight cards on three backends race with 170 settings; drawing 280 takes ten seconds
@@ -174,8 +175,8 @@ class Origin:
     commit: str = ""  # of the user's checkout
 
     @property
-    def protocol(self) -> ProtocolKind:
-        return self.config.effort.protocol.kind
+    def agenda(self) -> Agenda:
+        return self.config.effort.protocol.agenda
 
     @property
     def in_pairs(self) -> bool:
@@ -225,9 +226,13 @@ class Trial:
         return Group(self.scenario, self.workload, self.options.size is not None)
 
     @property
+    def agenda(self) -> Agenda:
+        """What it measured, or was to; by its size where its file does not tell."""
+        return AGENDAS[self.protocol or ("steady" if self.options.size is None else "sweep")]
+
+    @property
     def measures_epochs(self) -> bool:
-        """Whether its protocol measures whole epochs too; by its size where the file does not tell the protocol."""
-        return self.options.size is None if self.protocol is None else self.protocol != "sweep"
+        return not self.agenda.sized
 
     @property
     def own_ns(self) -> int:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from kerasbench import text
 from kerasbench.errors import UsageError
-from kerasbench.runs.machines import SHOWN, WAITING, Connect, Inbox, Share, on_this_machine, over_ssh
+from kerasbench.runs.machines import SHOWN, WAITING, Connect, Inbox, Share
+from kerasbench.runs.ssh import on_this_machine, over_ssh
 from kerasbench.settings import Settings
 
 if TYPE_CHECKING:
@@ -71,11 +72,11 @@ def connected(address: str, insecure: bool) -> Iterator[dict[str, Connect]]:
                 )
             there = client.run(running, list(wanted), on_error="return")
             of_worker = wanted | {"--nthreads": 1, "--nanny": False}
-            found: dict[str, Connect] = {}
+            connect: dict[str, Connect] = {}
             for place, facts in workers.items():
-                name = str(facts["name"]) if str(facts["name"]) not in found else place
-                found[name] = partial(DaskCarrier, client, place, differing("worker", there.get(place), of_worker))
-            yield found
+                name = str(facts["name"]) if str(facts["name"]) not in connect else place
+                connect[name] = partial(DaskCarrier, client, place, differing("worker", there.get(place), of_worker))
+            yield connect
 
 
 def require_encryption(address: str, insecure: bool) -> None:
@@ -122,8 +123,7 @@ def configured(names: list[str]) -> dict[str, Any]:
 
 def running(names: list[str], dask_worker: "Worker") -> dict[str, Any]:
     """Return with which settings a worker runs. It is run there."""
-    own = {"--nthreads": dask_worker.state.nthreads, "--nanny": bool(dask_worker.nanny)}
-    return own | configured(names)
+    return {"--nthreads": dask_worker.state.nthreads, "--nanny": bool(dask_worker.nanny)} | configured(names)
 
 
 def differing(which: str, there: object, wanted: Mapping[str, Any]) -> str:

@@ -75,21 +75,18 @@ class MemoryBudget:
     def __call__(self) -> bool:
         self._member += 1
         answers = [pool.fits(self._started, self._member) for pool in self._pools]  # each notes what is held
-        fits = all(answers)
         card = self._exclusive[self._member] if self._exclusive else ""
-        if card and any(self._exclusive[index] == card for index in self._started):
-            fits = False
+        fits = all(answers) and not (card and any(self._exclusive[index] == card for index in self._started))
         if fits:
             self._started.append(self._member)
         return fits
 
     def seen_on_cards(self) -> dict[int, int]:
-        """Return what members were seen to hold of their card, in bytes."""
-        found: dict[int, int] = {}
+        held_bytes: dict[int, int] = {}
         for pool in self._pools[1:]:
             for member, seen_bytes in pool.seen_bytes.items():
-                found[member] = max(found.get(member, 0), seen_bytes)
-        return found
+                held_bytes[member] = max(held_bytes.get(member, 0), seen_bytes)
+        return held_bytes
 
 
 def can_start_at_once(peaks_bytes: Sequence[int], parameters: int | None) -> bool:
@@ -104,7 +101,7 @@ def memory_budget(devices: Sequence[Device], peaks_bytes: Sequence[int], on_card
     cards = sorted(set(filter(None, card_of)))
     pools = [MemoryPool(available_bytes, peaks_bytes)]
     for card in cards:
-        peaks_on_card = [peak if own == card else None for own, peak in zip(card_of, on_card_bytes, strict=True)]
+        peaks_on_card = [peak if card_of[place] == card else None for place, peak in enumerate(on_card_bytes)]
         pools.append(MemoryPool(partial(nvidia.free_bytes, card), peaks_on_card))
     exclusive = {card for card in cards if nvidia.is_exclusive(card)}
     return MemoryBudget(pools, [card if card in exclusive else "" for card in card_of])
@@ -181,8 +178,7 @@ def on_card(outcome: Outcome, device: Device, uuid: str) -> Outcome:
     ``uuid`` is that card's as NVML reports it, empty where it does not. What one side does not report is not compared.
     """
     used = outcome.measurement.proof.cards if outcome.measurement else []
-    own = uuid.partition("-")[2].lower()  # without GPU- or MIG-, which CUDA does not say
-    if not uuid or not used or used == [own]:
+    if not uuid or not used or used == [uuid.partition("-")[2].lower()]:  # CUDA does not say GPU- or MIG-
         return outcome
     cause = f"asked for {device.label}, which is {uuid}, but CUDA computed on {', '.join(used)}"
     remedy = f"set CUDA_VISIBLE_DEVICES={uuid} and add --device {GPU}"

@@ -6,15 +6,9 @@ interrupted, and ``--resume`` goes on with it.
 
 import dataclasses
 import math
-import os
 import queue
 import secrets
-import shlex
-import subprocess
-import sys
-import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
@@ -27,7 +21,7 @@ import msgspec
 from kerasbench import __version__, text
 from kerasbench.errors import KerasbenchError, ResultsError, UsageError
 from kerasbench.host import commit
-from kerasbench.plan import catalog, request
+from kerasbench.plan import catalog, configure, live
 from kerasbench.processes import variables
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results import store as results_store
@@ -35,25 +29,18 @@ from kerasbench.results.code import all_measuring_code
 from kerasbench.results.run import INTERRUPTED, Carried, Run, RunConfig, Trial
 from kerasbench.results.store import JOURNAL, MAX_FILE_BYTES, Store, is_held, load, records
 from kerasbench.runs.resume import executed
-from kerasbench.runs.share import MOST_LINE_BYTES, SILENCE_S, Ask, Hello, Line, Order, Word, carried, lines
+from kerasbench.runs.share import MOST_LINE_BYTES, SILENCE_S, Ask, Hello, Line, Order, Word, carried
 from kerasbench.settings import Settings
 
 DOCTOR = "doctor"  # in place of a command that measures: what is there is looked at
-HERE = "here"  # among --hosts: the machine that kerasbench was started on
 RUNNER = "kerasbench"  # --python HOST:kerasbench=PATH names what runs kerasbench there
 ALIVE_S = 20.0  # between two signs of life
 STOP_S = 60.0  # after Ctrl-C: what a machine has for ending its run and sending what is left
-LEAVING_S = 1.0  # what a process has for ending once its last line was read
 SKEW_S = 5.0  # clocks that differ by more are named
 NO_HELLO = "no answer in {:g} s: something there keeps kerasbench from starting, such as a login script that waits"
-LAST_LINES = 5  # of what a carrier has complained about
 SHOWN = 300  # characters of what a machine says
 WAITING = 4  # lines that are read ahead for all machines together, at MOST_LINE_BYTES each
 MOST_SAID = 100_000  # lines about a run: the longest says some thousands
-# No password is asked for, a dead connection is found out within a minute, and no connection is left for others. The
-# agent with one's keys stays here, and so does the screen, whatever one's configuration says of that host.
-SSH = ("ssh", "-T", "-a", "-x", "-oBatchMode=yes", "-oConnectTimeout=20", "-oServerAliveInterval=15",
-       "-oServerAliveCountMax=3", "-oControlMaster=no")  # fmt: skip
 
 # A line of a machine, or None: there are no more. Without a machine: Ctrl-C.
 Inbox = queue.Queue[tuple["Share | None", bytes | None]]
@@ -74,102 +61,6 @@ class Carrier(Protocol):
 
     def why(self) -> str:
         """Return why there are no more lines."""
-
-
-class ProcessCarrier:
-    """A process here whose standard input and output are those of ``kerasbench share`` there: ssh, mostly."""
-
-    def __init__(self, command: Sequence[str]) -> None:
-        self._command = command
-        self._outgoing: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._complaints: deque[str] = deque(maxlen=LAST_LINES)
-        self._threads: list[threading.Thread] = []
-        self._process: subprocess.Popen[bytes] | None = None
-        self._closed = False
-
-    def start(self, share: "Share | None", inbox: Inbox) -> None:
-        pipe = subprocess.PIPE
-        try:
-            # In a session of its own: Ctrl-C is for kerasbench, which has its machines end in order.
-            self._process = subprocess.Popen(
-                self._command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, start_new_session=True
-            )
-        except OSError as error:
-            raise UsageError(f"{self._command[0]} cannot be started: {error.strerror}") from None
-        for act, given in ((self._overhear, ()), (self._feed, ()), (self._read, (share, inbox))):
-            self._threads.append(threading.Thread(target=act, args=given, daemon=True))
-            self._threads[-1].start()
-
-    def send(self, line: bytes) -> None:
-        self._outgoing.put(line)
-
-    def end_input(self) -> None:
-        """Have it hear that nothing more will come, after all that was sent."""
-        self._outgoing.put(None)
-
-    def close(self) -> None:
-        self._closed = True
-        self.end_input()
-        if self._process is None:
-            return
-        try:
-            self._process.wait(LEAVING_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()  # the other side hears of it as of the end of its input
-            self._process.wait()
-
-    def why(self) -> str:
-        status = None
-        if self._process is not None:
-            with suppress(subprocess.TimeoutExpired):  # it may have closed its output, and go on
-                status = self._process.wait(LEAVING_S)
-        said = "; ".join(text.one_line(line) for line in self._complaints)
-        return (said or f"its process ended with status {status}")[-SHOWN:]
-
-    def _read(self, share: "Share | None", inbox: Inbox) -> None:
-        assert self._process is not None and self._process.stdout is not None
-        with self._process.stdout as stdout:
-            for line in lines(stdout.fileno(), MOST_LINE_BYTES):
-                self._put(share, line, inbox)
-        self._threads[0].join(1)  # what it has complained about, unless a process that it has left holds the pipe
-        self._put(share, None, inbox)
-
-    def _put(self, share: "Share | None", line: bytes | None, inbox: Inbox) -> None:
-        """Put a line into the inbox when there is room; nowhere once nobody takes it any more."""
-        while not self._closed:
-            with suppress(queue.Full):
-                inbox.put((share, line), timeout=1.0)
-                return
-
-    def _feed(self) -> None:
-        assert self._process is not None and self._process.stdin is not None
-        with suppress(OSError), self._process.stdin as stdin:
-            while (line := self._outgoing.get()) is not None:
-                left = memoryview(line)
-                while left:
-                    left = left[stdin.write(left) or 0 :]
-
-    def _overhear(self) -> None:
-        assert self._process is not None and self._process.stderr is not None
-        with self._process.stderr as stderr:
-            for line in lines(stderr.fileno(), MOST_LINE_BYTES):
-                self._complaints.append(line.decode(errors="replace"))
-
-
-def on_this_machine(python: str) -> ProcessCarrier:
-    """Return what carries the share of the machine that this runs on."""
-    return ProcessCarrier([os.path.expanduser(python) or sys.executable, "-m", "kerasbench", "share"])
-
-
-def over_ssh(host: str, python: str) -> ProcessCarrier:
-    """Return what carries a host's share by the user's own ssh, with its keys, agents and configuration."""
-    if host == HERE:
-        return on_this_machine(python)
-    if host.startswith("-") or not host.isprintable() or " " in host:
-        raise UsageError(f"--hosts takes names as ssh does, me@box, not {host!r}")
-    home = python.startswith("~/")  # for the shell there to make out
-    there = f"~/{shlex.quote(python[2:])}" if home else shlex.quote(python or "python3")
-    return ProcessCarrier([*SSH, "--", host, f"exec {there} -m kerasbench share"])
 
 
 @dataclass(eq=False)
@@ -215,7 +106,6 @@ class Share:
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether ``--resume`` can go on with it."""
         return self.header is not None and self.file is not None and (not self.is_done or self.header.unfinished)
 
     def take(self, line: bytes, say: Say) -> None:
@@ -330,23 +220,24 @@ class Share:
         """Return what a doctor says of the machine."""
         if self.hello is None:
             return [f"error: {self.cause}"]
-        own, there = self.hello, f"{self.hello.kerasbench}, code {self.hello.code}"
-        found = [f"connected; Python {own.python}, {own.interpreter}; kerasbench {there}"]
-        if self._differs(own):
-            found.append(f"error: {self._differs(own)}")
+        hello = self.hello
+        told = [
+            f"connected; Python {hello.python}, {hello.interpreter}; kerasbench {hello.kerasbench}, code {hello.code}"
+        ]
+        if self._differs(hello):
+            told.append(f"error: {self._differs(hello)}")
         if abs(self.skew_s) > SKEW_S:
-            found.append(f"warning: its clock is {self.skew_s:+.0f} s off this one: set both by NTP")
-        return [text.blanked(line) for line in [*found, *self.said, *([f"error: {self.cause}"] if self.cause else [])]]
+            told.append(f"warning: its clock is {self.skew_s:+.0f} s off this one: set both by NTP")
+        return [text.blanked(line) for line in [*told, *self.said, *([f"error: {self.cause}"] if self.cause else [])]]
 
     @property
     def is_fit(self) -> bool:
-        """Whether a run could begin there."""
         errors = any(line.startswith("error:") for line in self.said)
         return self.is_done and not errors and self.hello is not None and not self._differs(self.hello)
 
     def _differs(self, hello: Hello) -> str:
         """Return why another kerasbench is there, and what makes it the same; empty where it is the same."""
-        version, code = (text.one_line(one)[:SHOWN] for one in (hello.kerasbench, hello.code))
+        version, code = (text.one_line(word)[:SHOWN] for word in (hello.kerasbench, hello.code))
         if version != __version__:
             return f"kerasbench {version} there, {__version__} here: {self.update}=={__version__}"
         if code != (here := all_measuring_code()):
@@ -466,27 +357,27 @@ def ask(command: str, settings: Settings, say: Say, connections: Connections) ->
     if settings.insecure and settings.hosts:
         raise UsageError("--insecure is for --cluster: ssh encrypts all that --hosts needs")
     if command != DOCTOR:
-        config = request.resumed(for_all) if settings.resume else request.request(command, for_all)
+        config = configure.resumed(for_all) if settings.resume else configure.config_of(command, for_all)
         if isinstance(config, RunConfig):
             catalog.require_known(config.scenarios, config.model_config, config.suite)
-    files = [msgspec.json.encode(Ask(file=one)) + b"\n" for one in carried(for_all)]
+    files = [msgspec.json.encode(Ask(file=file)) + b"\n" for file in carried(for_all)]
     keep_env, asked_in = variables.kept(settings.keep_env), commit()
     folder = Path(settings.results)
-    with connections(settings) as found:
-        hosts = list(found)
+    with connections(settings) as connect:
+        hosts = list(connect)
         python = {host: _python(host, hosts, settings.python) for host in hosts}
         earlier = _interrupted(folder, hosts, settings.budget is not None) if settings.resume else {}
         shares = []
-        for host in [one for one in hosts if one in earlier or not settings.resume]:
-            runner, own = python[host]
-            own_settings = dataclasses.replace(for_all, python=own)
-            order = Order(secrets.token_hex(6), command, own_settings, keep_env, commit=asked_in)
+        for host in [host for host in hosts if host in earlier or not settings.resume]:
+            runner, interpreters = python[host]
+            for_host = dataclasses.replace(for_all, python=interpreters)
+            order = Order(secrets.token_hex(6), command, for_host, keep_env, commit=asked_in)
             file, before = earlier.get(host, (None, None))
             if before is not None and before.carried is not None:
                 variables.require_same(before.config.keep_env)
                 order = msgspec.structs.replace(order, share=before.carried.share, keep_env=before.config.keep_env)
             update = f"on {host}, {runner or 'python3'} -m pip install kerasbench"
-            share = Share(host, found[host](runner), order, folder, files, file, update, settings.insecure)
+            share = Share(host, connect[host](runner), order, folder, files, file, update, settings.insecure)
             shares.append(share)
         if settings.cluster:  # there a share waits its turn: a worker has one task at a time, and Dask looks after it
             Gathering(shares, say, queue.Queue(), math.inf).run()
@@ -497,7 +388,7 @@ def ask(command: str, settings: Settings, say: Say, connections: Connections) ->
 
 def _python(host: str, hosts: Sequence[str], given: Sequence[str]) -> tuple[str, list[str]]:
     """Return what runs kerasbench on a machine (empty: python3), and what ``--python`` says of its backends."""
-    own: dict[str, str] = {}
+    paths: dict[str, str] = {}
     for word in given:
         names, equals, path = word.partition("=")
         place, _, name = names.rpartition(":")
@@ -505,9 +396,9 @@ def _python(host: str, hosts: Sequence[str], given: Sequence[str]) -> tuple[str,
             example = f"such as {host}:torch=.venvs/torch, with a HOST that is measured on"
             raise UsageError(f"--python takes [HOST:]NAME=PATH, {example}, not {word!r}")
         if place in ("", host):
-            own[name.strip()] = path.strip()
-    runner = own.pop(RUNNER, "")
-    return runner, [f"{name}={path}" for name, path in own.items()]
+            paths[name.strip()] = path.strip()
+    runner = paths.pop(RUNNER, "")
+    return runner, [f"{name}={path}" for name, path in paths.items()]
 
 
 def _interrupted(folder: Path, hosts: Sequence[str], longer: bool) -> dict[str, tuple[Path, Run]]:
@@ -519,16 +410,18 @@ def _interrupted(folder: Path, hosts: Sequence[str], longer: bool) -> dict[str, 
     newest: dict[str, tuple[Path, Run]] = {}
     gone = ""
     for file, record in records(folder, newest_first=True) if folder.is_dir() else ():
-        if request.is_gone(record.config.scenarios):
+        if live.is_gone(record.config.scenarios):
             gone = gone or f"; {file} measured a model object of a Python process that has ended"
         elif record.carried is not None and record.carried.host in hosts:
             kept = dataclasses.replace(record, trials=[], scenarios=[])
             newest.setdefault(record.carried.host, (file, kept))
-    found = {host: one for host, one in newest.items() if one[1].unfinished or (longer and one[1].out_of_time)}
-    if held := next((file for file, _ in found.values() if is_held(file)), None):
+    open_runs = {
+        host: (file, run) for host, (file, run) in newest.items() if run.unfinished or (longer and run.out_of_time)
+    }
+    if held := next((file for file, _ in open_runs.values() if is_held(file)), None):
         raise ResultsError(f"{held}: another process is still measuring this run: wait until it ends")
-    if not found:
+    if not open_runs:
         raise ResultsError(
             f"{folder}: no run on {', '.join(hosts)} can be continued{gone}; leave out --resume to start one"
         )
-    return found
+    return open_runs

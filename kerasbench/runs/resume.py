@@ -13,20 +13,14 @@ from kerasbench.analysis.series import swept
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.host import Machine
-from kerasbench.plan import catalog, request
+from kerasbench.plan import catalog, live
 from kerasbench.plan.cases import Plan, Probes, with_controls
-from kerasbench.plan.request import sizes_between
+from kerasbench.plan.configure import sizes_between
 from kerasbench.protocol.columns import Column, Size
-from kerasbench.protocol.messages import Code, Failure, ProbeReport
+from kerasbench.protocol.messages import Code, ProbeReport
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.code import measuring_code
-from kerasbench.results.run import (
-    ResumeConfig,
-    Run,
-    ScenarioFacts,
-    Trial,
-    completed_rounds,
-)
+from kerasbench.results.run import ResumeConfig, Run, ScenarioFacts, Trial, completed_rounds
 from kerasbench.results.store import is_held, records
 from kerasbench.runs.rows import OpenRow, rows_of
 from kerasbench.text import complain
@@ -67,7 +61,7 @@ def find(folder: Path, here: Machine, longer: bool = False) -> Interrupted:
         elif here.identity != record.machine.identity:  # trials of two machines must not be paired by round
             advice = f", and this is {here.title}; resume it there, or leave out --resume to start a new run here"
             passed_over.append((f"{file}: started on another machine ({record.machine.title})", advice))
-        elif request.is_gone(record.config.scenarios):
+        elif live.is_gone(record.config.scenarios):
             why = f"{file}: measured a model object of a Python process that has ended"
             passed_over.append((why, "; measure it again"))
         else:
@@ -131,7 +125,12 @@ def carry(record: Run, planned: Plan, probes: Probes) -> tuple[list[Trial], list
         native = trial.options.native
         same_source = then.source(trial.backend, native) == now.source(trial.backend, native)
         same_code = trial.code == measuring_code(trial.column)
-        return same_source and same_code and _same_versions(trial, probes.get(case.column.environment))
+        if trial.measurement is None:
+            return same_source and same_code  # it has failed, and reported no versions
+        probe, ran = probes.get(case.column.environment), trial.measurement.resolved.versions
+        if not (same_source and same_code and isinstance(probe, ProbeReport)):
+            return False
+        return all(ran.get(name) == version for name, version in (probe.versions | {"python": probe.python}).items())
 
     tried = [trial for trial in record.trials if trial.round > 0]
     counting = [trial for trial in tried if counts(trial)]
@@ -155,27 +154,16 @@ def _cut_soaks(record: Run) -> set[int]:
     }
 
 
-def _same_versions(trial: Trial, probe: ProbeReport | Failure | None) -> bool:
-    """Tell whether a trial ran with the versions that are there now; a failed one reported none, and counts."""
-    if trial.measurement is None:
-        return True
-    if not isinstance(probe, ProbeReport):
-        return False
-    ran = trial.measurement.resolved.versions
-    present = probe.versions | {"python": probe.python}
-    return all(ran.get(name) == version for name, version in present.items())
-
-
 def _whole(row: OpenRow, counting: Sequence[Trial], tried: Sequence[Trial], of_race: int | None) -> list[Trial]:
     """Return a row's trials of its whole rounds; and what was given up without a block, which stays so.
 
     That a case computes something else than the others is forgotten where a trial of the row no longer counts.
     """
-    own = [trial for trial in counting if trial.case in row.known]
-    if len(own) < sum(trial.case in row.known for trial in tried):
-        own = [trial for trial in own if trial.failure is None or trial.failure.code is not Code.PARITY]
-    last = completed_rounds((case.key for case in row.cases), own, of_race)
-    return [trial for trial in own if trial.round <= last or not trial.block]
+    trials = [trial for trial in counting if trial.case in row.known]
+    if len(trials) < sum(trial.case in row.known for trial in tried):
+        trials = [trial for trial in trials if trial.failure is None or trial.failure.code is not Code.PARITY]
+    last = completed_rounds((case.key for case in row.cases), trials, of_race)
+    return [trial for trial in trials if trial.round <= last or not trial.block]
 
 
 def as_started(planned: Plan, record: Run) -> Plan:
@@ -186,7 +174,7 @@ def as_started(planned: Plan, record: Run) -> Plan:
     """
     tried = {trial.case for trial in record.trials if trial.round > 0}
     plain, warnings = [case for case in planned.cases if not case.options.control], planned.warnings
-    if planned.effort.protocol.kind == "sweep" and not planned.config.refine:
+    if planned.effort.protocol.agenda.sized and not planned.config.refine:
         started = {case.row for case in plain if case.key in tried}
         cases = [case for case in plain if case.key in tried or case.row not in started]
     else:
@@ -255,18 +243,16 @@ def finer(planned: Plan, record: Run, spent_s: float) -> Plan | None:
 
 def more_sizes(summary: Summary) -> dict[Size, set[Column]]:
     """Return the sizes inside the brackets of all crossings that have an interval, each with the columns that cross."""
-    found: dict[Size, set[Column]] = {}
+    wanted: dict[Size, set[Column]] = {}
     for series in swept(summary):
         base = next(iter(series.rows.values())).size or Size()
+        is_batch = series.axis == "batch"
         crossings = [crossing for duel in series.duels for crossing in duel.crossings if crossing.has_interval]
         for crossing in crossings:
-            for value in sizes_between(*crossing.bracket, whole=series.axis == "batch"):
-                if series.axis == "batch":
-                    size = dataclasses.replace(base, batch=int(value))
-                else:
-                    size = dataclasses.replace(base, width=value)
-                found.setdefault(size, set()).update((crossing.winner, crossing.loser))
-    return dict(sorted(found.items(), key=lambda item: item[0].order))
+            for value in sizes_between(*crossing.bracket, whole=is_batch):
+                size = Size(int(value), base.width) if is_batch else Size(base.batch, value)
+                wanted.setdefault(size, set()).update((crossing.winner, crossing.loser))
+    return {size: wanted[size] for size in sorted(wanted, key=lambda size: size.order)}
 
 
 def joined(first: Run, second: Run) -> Run:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kerasbench.analysis import race
-from kerasbench.analysis.cases import headline_of, judge_cases
+from kerasbench.analysis.cases import Measured, headline_of, judge_cases, summarize_case
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.protocol.columns import CaseKey
 from kerasbench.protocol.measurement import Measurement
@@ -53,6 +53,7 @@ class OpenRow:
     crowded: set[CaseKey] = field(default_factory=set)  # failed beside others: measured alone from then on
     trials: list[Trial] = field(default_factory=list)
     outpaced: set[CaseKey] = field(default_factory=set)  # of a race: they are too slow to win it
+    _measured: dict[CaseKey, Measured] = field(default_factory=dict)  # of cases that have had no trial since
 
     def __post_init__(self) -> None:
         self.alive = list(self.cases)
@@ -63,10 +64,18 @@ class OpenRow:
         return self.stop is not None or not self.alive
 
     @property
-    def is_broken(self) -> bool:
-        """Whether one of two versions is no longer measured: then the other has nothing that it is compared with."""
-        versions = [case for case in self.alive if not case.options.control]
-        return len(self.cases) > 1 and self.cases[0].paired and len(versions) < 2
+    def measured(self) -> dict[CaseKey, Measured]:
+        """What its cases amount to so far: each is summed up once a round, for all who ask."""
+        new: dict[CaseKey, list[Trial]] = {}
+        for trial in self.trials:
+            if trial.case not in self._measured:
+                new.setdefault(trial.case, []).append(trial)
+        self._measured |= {key: summarize_case(trials) for key, trials in new.items()}
+        return {trial.case: self._measured[trial.case] for trial in self.trials}
+
+    @property
+    def compared(self) -> list[Measured]:
+        return [measured for measured in self.measured.values() if measured.failure is None]
 
     def starts_alone(self, cold: bool) -> bool:
         """Tell whether its next block's children start one after another; ``cold``: how they start is asked for."""
@@ -110,6 +119,7 @@ class OpenRow:
         A crowded one is not, until it fails by itself.
         """
         self.trials.append(trial)
+        self._measured.pop(trial.case, None)
         if trial.crowded:
             self.crowded.add(trial.case)
         elif trial.measurement is None:
@@ -118,33 +128,30 @@ class OpenRow:
             self.known[trial.case].take(trial, trial.measurement)
             self.sizes = self.sizes or trial.measurement.sizes
 
-    def metric(self, config: RaceConfig) -> str:
-        """Return what a race of the row is about."""
-        return race.metric_of(config, self.cases[0].selected.workload, headline_of(self.trials))
+    def metric(self, config: RaceConfig | None) -> str:
+        """Return what stands for its trials, or what a race of it is about."""
+        headline = headline_of(self.trials)
+        return race.metric_of(config, self.cases[0].selected.workload, headline) if config else headline
 
-    def leave_outpaced(self, so_far: Iterable[Trial], config: RaceConfig) -> bool:
+    def leave_outpaced(self, config: RaceConfig) -> bool:
         """Measure those no further that cannot win; tell whether the race is over.
 
         Keras as it is without settings is measured to the end: the answer says how much faster the winner is.
         """
-        summaries = schedule.summaries(so_far)
-        left = {case.column: summaries[case.key] for case in self.alive}
-        compare = race.compare_by(self.metric(config), left)
-        found = race.look(
-            [case.column for case in self.alive if case.key not in self.outpaced and left[case.column].is_ranked],
-            compare,
-            config.margin,
-        )
-        if found is None:
+        measured = self.measured
+        left = {case.column: measured[case.key] for case in self.alive}
+        racing = [case.column for case in self.alive if case.key not in self.outpaced and left[case.column].is_ranked]
+        standing = race.look(racing, race.compare_by(self.metric(config), left), config.margin)
+        if standing is None:
             return False
         baseline = race.baseline_of(left, config)
-        self.outpaced |= {case.key for case in self.alive if case.column in found.slower}
+        self.outpaced |= {case.key for case in self.alive if case.column in standing.slower}
         self.alive = [case for case in self.alive if case.key not in self.outpaced or case.column == baseline]
-        return found.is_over
+        return standing.is_over
 
     def odd(self) -> list[tuple[Case, Failure]]:
         """Return the cases that compute something else than the others of those that are still measured."""
-        failures = judge_cases({key.column: case for key, case in schedule.summaries(self.trials).items()})
+        failures = judge_cases({key.column: measured for key, measured in self.measured.items()})
         return [(case, failures[case.column]) for case in self.alive if case.column in failures]
 
 
@@ -152,13 +159,12 @@ def rows_of(planned: Plan) -> list[OpenRow]:
     """Return the rows of a plan: cases of one workload and size; each case by itself where all epochs are run."""
     groups: dict[object, list[Case]] = {}
     for case in planned.cases:
-        row = case.key if case.protocol.kind == "published" else case.row
+        row = case.key if case.protocol.agenda.in_full else case.row
         groups.setdefault(row, []).append(case)
     return [OpenRow(cases) for cases in groups.values()]
 
 
 def ordered(rows: Iterable[OpenRow], cases: Sequence[Case]) -> list[OpenRow]:
-    """Return the rows in the order in which their first cases come."""
     place = {case.key: number for number, case in enumerate(cases)}
     return sorted(rows, key=lambda row: min(place[case.key] for case in row.cases))
 

@@ -18,8 +18,9 @@ from kerasbench.host import Machine
 from kerasbench.host.awake import kept_awake
 from kerasbench.host.lock import machine_lock
 from kerasbench.host.noise import MachineState, observe
-from kerasbench.plan import cases, catalog, duration, request
-from kerasbench.plan.cases import Plan, Probes
+from kerasbench.names import VERSUS
+from kerasbench.plan import cases, catalog, configure, duration
+from kerasbench.plan.cases import Plan
 from kerasbench.plan.catalog import Selected
 from kerasbench.processes import block, questions, variables
 from kerasbench.processes.questions import Tick, together
@@ -36,7 +37,7 @@ from kerasbench.runs.resume import Interrupted
 from kerasbench.runs.rounds import Rounds
 from kerasbench.runs.rows import seconds
 from kerasbench.scenario import is_saved
-from kerasbench.settings import VERSUS, Settings
+from kerasbench.settings import Settings
 
 BEFORE_RUN_S = 2.0  # how long to look whether the machine is busy
 SUPERSEDED = "superseded when it was resumed"  # why a file ends that holds trials which no longer count
@@ -51,7 +52,7 @@ def configured(command: str, settings: Settings, on_event: OnEvent) -> tuple[Run
     chosen = find(settings.python, backends.names())
     if command == VERSUS:
         return versus_config(settings, chosen, on_event)
-    return request.resumed(settings) if settings.resume else request.request(command, settings), chosen
+    return configure.resumed(settings) if settings.resume else configure.config_of(command, settings), chosen
 
 
 def versus_config(settings: Settings, chosen: Interpreters, on_event: OnEvent) -> tuple[RunConfig, Interpreters]:
@@ -68,7 +69,7 @@ def versus_config(settings: Settings, chosen: Interpreters, on_event: OnEvent) -
     def say(line: str) -> None:
         on_event(Notice(line))
 
-    config, base, head = request.versus(settings), settings.base, settings.head
+    config, base, head = configure.versus(settings), settings.base, settings.head
     catalog.require_known(config.scenarios, config.model_config, config.suite)
     packages = {backends.get(name).PACKAGE: name for name in backends.names()}
     named = [packages[package] for package in sides.about(base, head, list(packages), chosen.labels())]
@@ -138,7 +139,11 @@ def _measure(
     if interrupted is None:
         store = Store.create(folder, text.now())
     else:
-        earlier = _carry_over(interrupted, planned, inventory.probes, folder)
+        carried, superseded = resume.carry(interrupted.record, planned, inventory.probes)
+        if superseded:
+            keep_superseded(folder, dataclasses.replace(interrupted.record, trials=superseded))
+        resumed = [*interrupted.record.resumed, text.now()]
+        earlier = dataclasses.replace(interrupted.record, trials=carried, resumed=resumed)
         store = Store(interrupted.file.with_suffix(results_store.JOURNAL))
         if more_s is not None:
             effort = dataclasses.replace(planned.effort, budget_s=seconds(earlier.trials) + more_s)
@@ -159,25 +164,25 @@ def _measure(
 
 def with_environments(config: RunConfig, interpreters: Interpreters) -> RunConfig:
     """Fill in ``environments`` from interpreters with labels, unless they are set."""
-    found = interpreters.environments(config.backends or backends.names())
-    if config.environments or not any(environment.label for environment in found):
+    environments = interpreters.environments(config.backends or backends.names())
+    if config.environments or not any(environment.label for environment in environments):
         return config
-    return dataclasses.replace(config, environments=list(map(str, found)))
+    return dataclasses.replace(config, environments=list(map(str, environments)))
 
 
 def _require_present(config: RunConfig, interpreters: Interpreters) -> None:
-    """Raise at once where a scenario's name means nothing or an interpreter cannot be started; start no child."""
+    """Start no child."""
     catalog.require_known(config.scenarios, config.model_config, config.suite)
     interpreters.require(environments_of(config))
 
 
 def _config_of(interrupted: Interrupted, interpreters: Interpreters) -> RunConfig:
-    """Return the configuration of an interrupted run, if all of it still is as it was."""
     variables.require_same(interrupted.record.config.keep_env)
-    config = request.validated(interrupted.record.config)
-    for one in map(Environment.parse, config.environments):
-        if one.label and one not in interpreters.named:
-            raise UsageError(f"{interrupted.file} measured {one}: name its interpreter again, --python {one}=PATH")
+    config = configure.validated(interrupted.record.config)
+    for environment in map(Environment.parse, config.environments):
+        if environment.label and environment not in interpreters.named:
+            again = f"name its interpreter again, --python {environment}=PATH"
+            raise UsageError(f"{interrupted.file} measured {environment}: {again}")
     _require_present(config, interpreters)
     return config
 
@@ -203,15 +208,15 @@ def survey(config: RunConfig, here: Machine, interpreters: Interpreters, on_even
     _refuse_models(config, interpreters.of(environments[0]))
     with events.step(on_event, events.asking(list(map(str, environments)))):
         probes = probe_all(environments, interpreters, config.keep_env)
-    describer = next((one for one, report in probes.items() if isinstance(report, ProbeReport)), None)
-    python = interpreters.of(describer) if describer else sys.executable
-    backend = describer.backend if describer else None
+    describers = [environment for environment, report in probes.items() if isinstance(report, ProbeReport)]
+    python = interpreters.of(describers[0]) if describers else sys.executable
+    backend = describers[0].backend if describers else None
     selected = catalog.select(config.scenarios, python, backend, config.keep_env, config.model_config, config.suite)
     return Survey(here, state, probes, selected)
 
 
 def environments_of(config: RunConfig) -> list[Environment]:
-    """Return what a run measures in: the interpreters of backends, or those of them that have a label."""
+    """The interpreters of backends, or those of them that have a label."""
     return list(map(Environment.parse, config.environments or config.backends or backends.names()))
 
 
@@ -244,8 +249,8 @@ def plan(config: RunConfig, inventory: Survey, interpreters: Interpreters, on_ev
     Raises:
         KerasbenchError: nothing of it can be measured here.
     """
-    if config.effort.protocol.kind == "sweep":
-        request.require_sweepable(inventory.selected, config.options)
+    if config.effort.protocol.agenda.sized:
+        configure.require_sweepable(inventory.selected, config.options)
     planned = cases.make(config, inventory.selected, inventory.probes, inventory.here, interpreters.named)
     if config.data == "real":
         planned = dataclasses.replace(planned, warnings=[*planned.warnings, *_without_real_rows(planned)])
@@ -257,7 +262,6 @@ def plan(config: RunConfig, inventory: Survey, interpreters: Interpreters, on_ev
 
 
 def _without_real_rows(planned: Plan) -> list[str]:
-    """Say of which workloads there are no other rows than those that they always have."""
     names = dict.fromkeys(case.selected.label for case in planned.cases if not case.selected.workload.has_real_data)
     return [f"--data real changes nothing for {', '.join(names)}: their data are always the same"] if names else []
 
@@ -290,15 +294,6 @@ def count_all(planned: Plan, interpreters: Interpreters) -> list[Counted]:
         if not isinstance(answer, Failure):
             counted.append(Counted(entry.name, workload, answer))
     return counted
-
-
-def _carry_over(interrupted: Interrupted, planned: Plan, probes: Probes, folder: Path) -> Run:
-    """Return the interrupted run with those of its trials that still count; keep the others in a file of their own."""
-    record = interrupted.record
-    carried, superseded = resume.carry(record, planned, probes)
-    if superseded:
-        keep_superseded(folder, dataclasses.replace(record, trials=superseded))
-    return dataclasses.replace(record, trials=carried, resumed=[*record.resumed, text.now()])
 
 
 def keep_superseded(folder: Path, left: Run) -> None:

@@ -13,24 +13,17 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from kerasbench.analysis import ratios
-from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, Measured, headline_of, summarize_case
+from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, Measured, headline_of
 from kerasbench.analysis.estimates import LogEstimate, Prior, minimal_effect, variance
 from kerasbench.analysis.families import TYPICAL_SCATTER, Priors
 from kerasbench.plan.cases import Case, Shared
-from kerasbench.protocol.columns import CaseKey
 from kerasbench.protocol.descriptions import WorkloadDescription
-from kerasbench.protocol.measurement import (
-    ALL,
-    BATCH,
-    EPOCH,
-    ONE,
-    TRAIN,
-    Measurement,
-)
+from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.requests import Protocol, Sizes
+from kerasbench.protocol.stages import ALL, BATCH, EPOCH, ONE, STAGES, TRAIN
 from kerasbench.results.run import BUDGET, MIN_ROUNDS, Effort, RunConfig, Trial
-from kerasbench.runs.sizes import NS_PER_S, stage_units, stages_of, units_of
-from kerasbench.runs.turns import LEAST_CYCLES, LONG, SLICE_PRECISION, shares
+from kerasbench.runs.sizes import NS_PER_S, lead_ns, stages_of, units_of
+from kerasbench.runs.turns import LEAST_CYCLES, SLICE_PRECISION, shares
 from kerasbench.text import count
 
 
@@ -83,7 +76,7 @@ class StopReason(Enum):
 
 
 def precision_of(effect: float) -> float:
-    """Return the half-width that a run aims at, by the minimal effect, which is larger on battery."""
+    """By the minimal effect, which is larger on battery."""
     return PRECISION_ON_BATTERY if effect > minimal_effect(on_battery=False) else PRECISION
 
 
@@ -117,38 +110,28 @@ def _gained(before: Sequence[float | None], after: Sequence[float | None], preci
     )
 
 
-def summaries(trials: Iterable[Trial]) -> dict[CaseKey, Measured]:
-    """Sum up a row's trials case by case."""
-    of_case: dict[CaseKey, list[Trial]] = {}
-    for trial in trials:
-        of_case.setdefault(trial.case, []).append(trial)
-    return {case: summarize_case(own) for case, own in of_case.items()}
-
-
 def blocks_by_round(trials: Iterable[Trial]) -> dict[int, set[int]]:
     """Return the blocks of each round that has had any: several where not all columns fit into memory together."""
-    found: dict[int, set[int]] = {}
+    blocks: dict[int, set[int]] = {}
     for trial in trials:
         if trial.block:
-            found.setdefault(trial.round, set()).add(trial.block)
-    return found
+            blocks.setdefault(trial.round, set()).add(trial.block)
+    return blocks
 
 
 def half_widths(
-    trials: Sequence[Trial], between: Between, priors: Priors | None = None, metric: str = ""
+    compared: Sequence[Measured], metric: str, between: Between, priors: Priors | None = None
 ) -> list[float | None]:
     """Return the half-widths of all ratios of a row's columns that have not failed; of its one column's own interval.
 
-    ``between`` is ``analysis.ratios.ratio_of``, ``priors`` what all rows know of the scatter. The ratios are of what
-    stands for the trials, or of another ``metric``. None: too little is known, or others disturbed all of it.
+    ``between`` is ``analysis.ratios.ratio_of``, ``priors`` what all rows know of the scatter. None: too little is
+    known, or others disturbed all of it.
     """
-    metric = metric or headline_of(trials)
-    measured = [summary for summary in summaries(trials).values() if summary.failure is None]
-    if len(measured) == 1:
-        interval = measured[0].estimate(metric)
+    if len(compared) == 1:
+        interval = compared[0].estimate(metric)
         return [interval.half_width if interval else None]
-    found = [between(one, other, metric, measured, priors) for one, other in itertools.combinations(measured, 2)]
-    return [ratio.half_width if ratio and not ratio.disturbed else None for ratio in found]
+    ratios_ = [between(a, b, metric, compared, priors) for a, b in itertools.combinations(compared, 2)]
+    return [ratio.half_width if ratio and not ratio.disturbed else None for ratio in ratios_]
 
 
 def out_of_budget(budget_s: float | None, spent_s: float, another_s: float, done: int) -> str:
@@ -163,7 +146,7 @@ def out_of_budget(budget_s: float | None, spent_s: float, another_s: float, done
 
 
 def in_words(reason: StopReason, effort: Effort, precision: float, several: bool = True) -> str:
-    """Put a reason into words; ``several``: of columns that are compared."""
+    """``several``: of columns that are compared."""
     if reason is StopReason.ROUNDS and effort.max_rounds <= 1:
         return "one round was asked for"
     what = "ratio" if several else "time"
@@ -173,7 +156,7 @@ def in_words(reason: StopReason, effort: Effort, precision: float, several: bool
 def all_in_words(reasons: Sequence[StopReason], effort: Effort, precision: float, several: bool = True) -> str:
     """Say why a run ended whose every row has: in one sentence for all, or for so many rows each."""
     rows = Counter(reasons)
-    parts = [(rows[one], in_words(one, effort, precision, several)) for one in StopReason if rows[one]]
+    parts = [(rows[reason], in_words(reason, effort, precision, several)) for reason in StopReason if rows[reason]]
     if len(parts) == 1:
         return parts[0][1]
     return "; ".join(f"{count(number, 'workload')}: {why}" for number, why in parts)
@@ -193,14 +176,12 @@ FIRST_CYCLES = 30
 # learn it from them.
 ASSUMED_DEGREES = 4
 PREDICT_PHASES = ("predict", "calls")
-IN_TURN = ("train", "epoch", *PREDICT_PHASES, "generate", "parts")
+IN_TURN = {stage.phase for stage in STAGES.values()}
 PREDICTIONS = (PREDICTED_ONE, PREDICTED, "predict_samples_per_s")
 
 
 @dataclass(frozen=True)
 class Portion:
-    """How much a row's next block measures."""
-
     cycles: Mapping[str, int] = field(default_factory=dict)  # of a stage, at most; as many as there is time for if none
     epochs: bool = True
     predicts: bool = True
@@ -232,25 +213,27 @@ def first_portion(config: RunConfig, cases: Sequence[Case]) -> Portion:
     if config.race:
         return Portion({TRAIN: RACE_CYCLES})
     places = {(case.backend, case.device.label) for case in cases}  # columns of one scatter less: they need more cycles
-    known = effort.min_rounds >= MIN_ROUNDS and effort.protocol.kind == "steady" and len(places) > 1
+    known = effort.min_rounds >= MIN_ROUNDS and effort.protocol.agenda.usual and len(places) > 1
     return Portion({TRAIN: FIRST_CYCLES}) if known else Portion()
 
 
 def next_portion(
-    protocol: Protocol, trials: Sequence[Trial], paired: bool, between: Between, priors: Priors | None
+    case: Case, compared: Sequence[Measured], trials: Iterable[Trial], between: Between, priors: Priors | None
 ) -> Portion:
-    """Return how much a row's next block measures, by all its trials so far; ``paired``: it compares versions."""
-    measured = [summary for summary in summaries(trials).values() if summary.failure is None]
-    rounds = blocks_by_round(trials)
+    """Return how much the next block of a case's row measures, by all its trials so far."""
+    protocol, rounds = case.protocol, blocks_by_round(trials)
     if any(len(blocks) > 1 for blocks in rounds.values()):  # not all columns fit into memory together
         return Portion()
-    cycles = cycles_of(protocol, measured, headline_of(trials), priors)
+    headline = headline_of(trial for measured in compared for trial, _ in measured.trials)
+    cycles = cycles_of(protocol, compared, headline, priors)
     following = 1 + max(rounds, default=0)
-    if protocol.kind != "steady" or protocol.parts or following <= MIN_ROUNDS or following % EVERY == 0:
+    if not protocol.agenda.usual or protocol.parts or following <= MIN_ROUNDS or following % EVERY == 0:
         return Portion(cycles)
-    if paired and not _is_precise(trials, between, priors):  # each figure of two versions is compared
-        return Portion(cycles)
-    return Portion(cycles, epochs=len(measured) == 1 or _epochs_matter(measured), predicts=False)
+    if case.paired:  # each figure of two versions is compared
+        widths = [width for metric in PREDICTIONS for width in half_widths(compared, metric, between, priors)]
+        if not all(width is not None and width <= PRECISION for width in widths):
+            return Portion(cycles)
+    return Portion(cycles, epochs=len(compared) == 1 or _epochs_matter(compared), predicts=False)
 
 
 def cycles_of(protocol: Protocol, measured: Sequence[Measured], metric: str, priors: Priors | None) -> dict[str, int]:
@@ -258,20 +241,20 @@ def cycles_of(protocol: Protocol, measured: Sequence[Measured], metric: str, pri
 
     By the pair whose ratio scatters most: it is the one that the row waits for.
     """
-    pairs = itertools.combinations(measured, 2)
-    scatters = [found for a, b in pairs if (found := scatter_of(a, b, metric, priors)) is not None]
-    if not scatters:
+    scatters = [scatter_of(a, b, metric, priors) for a, b in itertools.combinations(measured, 2)]
+    worst = max(filter(None, scatters), key=lambda scatter: scatter.total, default=None)
+    if worst is None:
         return {}
-    worst = max(scatters, key=lambda found: found.total)
     newest = max(trial.block for case in measured for trial, _ in case.trials)
     block = [pair for case in measured for pair in case.trials if pair[0].block == newest]
     start_s = _start_s(block)
-    best = {}
+    most = {}
     for stage, of_one_cycle in worst.of_one_cycle.items():
         cycle_s = math.fsum(_turn_s(trial, stage) for trial, _ in block)
         if start_s > 0 and cycle_s > 0:
-            best[stage] = best_cycles(start_s, cycle_s, of_one_cycle, worst.between)
-    most = {stage: max(protocol.min_cycles, math.ceil(one)) for stage, one in best.items() if math.isfinite(one)}
+            best = best_cycles(start_s, cycle_s, of_one_cycle, worst.between)
+            if math.isfinite(best):
+                most[stage] = max(protocol.min_cycles, math.ceil(best))
     # No block is started for the predictions of a model that is trained: what they cost beyond their cycles is so
     # little that the fewest are about the best.
     return most if BATCH in most or ONE in most else dict.fromkeys((ONE, BATCH, ALL), protocol.min_cycles) | most
@@ -282,20 +265,18 @@ def scatter_of(a: Measured, b: Measured, metric: str, priors: Priors | None) -> 
 
     Its variance between blocks is moderated by those of the run's other ratios, or by what is assumed of all.
     """
-    pairs = ratios.in_common(a, b)
-    blocks = [one for one in ratios.of_blocks((a, b), metric) if one.error is not None]
+    blocks = [(ratio.log, ratio.error) for ratio in ratios.of_blocks((a, b), metric) if ratio.error is not None]
     if not blocks:
         return None
-    within = statistics.fmean((one.error or 0.0) ** 2 for one in blocks)
+    within = statistics.fmean(error**2 for _, error in blocks)
     prior = priors(metric, ratios.family_of(a, b)) if priors else None
     prior = prior or Prior(within + ratios.assumed_scatter(a, b, metric) ** 2, ASSUMED_DEGREES, 0)
-    own = variance([one.log for one in blocks]) if len(blocks) > 1 else 0.0
-    total, _ = prior.moderate(own, len(blocks) - 1)
+    total, _ = prior.moderate(variance([log for log, _ in blocks]) if len(blocks) > 1 else 0.0, len(blocks) - 1)
     by_stage: dict[str, list[float]] = {}
-    for (_, ours), (_, theirs) in pairs:
+    for (_, ours), (_, theirs) in ratios.in_common(a, b):
         for stage, of_one_cycle in _by_stage(ours, theirs, metric):
             by_stage.setdefault(stage, []).append(of_one_cycle)
-    means = {stage: statistics.fmean(found) for stage, found in by_stage.items()}
+    means = {stage: statistics.fmean(of_blocks) for stage, of_blocks in by_stage.items()}
     return Scatter(total, max(0.0, total - within), means)
 
 
@@ -307,14 +288,11 @@ def _by_stage(a: Measurement, b: Measurement, metric: str) -> Iterator[tuple[str
             yield ONE if metric == PREDICTED_ONE else BATCH, ratio.of_one_cycle
         return
     share = ratios.share_of_epochs(a, b) if metric == HEADLINE else 0.0
-    steps, epochs = (
-        ratios.by_slices(ours, theirs)
-        for ours, theirs in ((a.training.slices, b.training.slices), (a.training.epochs, b.training.epochs))
-    )
-    if steps is not None:
-        yield TRAIN, (1 - share) ** 2 * steps.of_one_cycle
-    if share and epochs is not None:
-        yield EPOCH, share**2 * epochs.of_one_cycle
+    for stage, of_stage in ((TRAIN, 1 - share), (EPOCH, share)):
+        ours, theirs = a.samples(stage), b.samples(stage)
+        ratio = ratios.by_slices(ours, theirs) if of_stage and ours and theirs else None
+        if ratio is not None:
+            yield stage, of_stage**2 * ratio.of_one_cycle
 
 
 def _start_s(block: Sequence[tuple[Trial, Measurement]]) -> float:
@@ -324,32 +302,20 @@ def _start_s(block: Sequence[tuple[Trial, Measurement]]) -> float:
 
 
 def _turns_s(trial: Trial, name: str) -> float:
-    """Return how long a trial's turns in a phase took, with what they discarded."""
+    """With what they discarded, without the warm-up."""
     took_ns = sum(phase.duration_ns for phase in trial.phases if phase.name == name)
     training = trial.measurement.training if trial.measurement else None
-    warmup_ns = sum(slice_.ns for slice_ in training.warmup) if training and name == "train" else 0
+    warmup_ns = sum(training.warmup.ns) if training and name == "train" else 0
     return (took_ns - warmup_ns) / 1e9
 
 
 def _turn_s(trial: Trial, stage: str) -> float:
-    """Return how long a turn takes; 0 where the trial had none of this stage."""
-    found = trial.measurement
-    if found is None:
-        return 0.0
-    if stage in (ONE, BATCH):
-        turns = sum(len(latency.slices) for latency in found.prediction)
-        turns += len(found.throughput.slices) if found.throughput else 0
-        return math.fsum(_turns_s(trial, phase) for phase in PREDICT_PHASES) / turns if turns else 0.0
-    if found.training is None:
-        return 0.0
-    turns = len(found.training.slices if stage == TRAIN else found.training.epochs)
-    return _turns_s(trial, stage) / turns if turns else 0.0
-
-
-def _is_precise(trials: Sequence[Trial], between: Between, priors: Priors | None) -> bool:
-    """Tell whether every ratio of predictions is known well enough."""
-    widths = [width for metric in PREDICTIONS for width in half_widths(trials, between, priors, metric)]
-    return all(width is not None and width <= PRECISION for width in widths)
+    """0 where the trial had none of this stage."""
+    phase = STAGES[stage].phase
+    phases = PREDICT_PHASES if phase in PREDICT_PHASES else (phase,)
+    stages = [name for name, facts in STAGES.items() if facts.phase in phases]
+    turns = sum(len(trial.measurement.samples(name) or ()) for name in stages) if trial.measurement else 0
+    return math.fsum(_turns_s(trial, phase) for phase in phases) / turns if turns else 0.0
 
 
 def _epochs_matter(measured: Sequence[Measured]) -> bool:
@@ -357,20 +323,15 @@ def _epochs_matter(measured: Sequence[Measured]) -> bool:
 
     Or whether those that are there to be lent were disturbed.
     """
-    pairs = [ratios.in_common(a, b) for a, b in itertools.combinations(measured, 2)]
-    for of_pair in filter(None, pairs):
-        shares = [ratios.share_of_epochs(ours, theirs) for (_, ours), (_, theirs) in of_pair]
-        if statistics.fmean(shares) * TYPICAL_SCATTER > SLICE_PRECISION or _epochs_were_disturbed(*of_pair[-1]):
-            return True
+    for a, b in itertools.combinations(measured, 2):
+        blocks = [(ours, theirs) for (_, ours), (_, theirs) in ratios.in_common(a, b)]
+        if blocks:
+            share = statistics.fmean(ratios.share_of_epochs(ours, theirs) for ours, theirs in blocks)
+            ours, theirs = (measurement.samples(EPOCH) for measurement in blocks[-1])
+            short = ratios.by_slices(ours, theirs) if ours and theirs else None
+            if share * TYPICAL_SCATTER > SLICE_PRECISION or (short is not None and short.disturbed):
+                return True
     return False
-
-
-def _epochs_were_disturbed(a: ratios.MeasuredTrial, b: ratios.MeasuredTrial) -> bool:
-    (_, ours), (_, theirs) = a, b
-    if ours.training is None or theirs.training is None:
-        return False
-    short = ratios.by_slices(ours.training.epochs, theirs.training.epochs)
-    return short is not None and short.disturbed
 
 
 # How long a column takes, by its first steps. What was seen besides the units themselves, on two cores.
@@ -386,21 +347,19 @@ def column_s(
 
     ``learnable``: its rows teach something, so that it makes more steps than parity needs.
     """
-    units, cycles = units_of(workload, step_ns), protocol.min_cycles
+    units, cycles = units_of(workload, step_ns, sizes.pass_batches), protocol.min_cycles
     ns = 0.0
     if not workload.predicts_only:
-        learns = learnable and protocol.repeats and protocol.kind != "sweep"
+        learns = learnable and protocol.repeats and not protocol.agenda.sized
         ns += (sizes.learn_steps if learns else sizes.parity_steps) * units.step
         ns += 2 * (1 + (sizes.evaluated_batches if learns else 0)) * units.forward
         warmup_ns = max(STEADY_TIMES * protocol.warmup_min_ns, 2 * units.train)
         ns += min(warmup_ns, protocol.warmup_max_ns + units.train)
-    unit_of = stage_units(units, sizes.warmup_calls, sizes.pass_batches)
     of_stage = shares(protocol, workload)
     for stage in stages_of(protocol, workload):
         if stage not in sizes.left_out:
-            lead, unit_ns = unit_of[stage]
             filled = 1.0 if protocol.soaks else FILLED
             slices_ns = filled * of_stage.get(stage, 0.2) * protocol.slices_max_ns
-            least_ns = (LEAST_CYCLES if stage in LONG else cycles) * max(unit_ns, protocol.slice_ns)
-            ns += lead * unit_ns + max(least_ns, slices_ns) + STAGE_S * NS_PER_S
+            least_ns = (LEAST_CYCLES if STAGES[stage].long else cycles) * max(units.of(stage), protocol.slice_ns)
+            ns += lead_ns(stage, units, sizes.warmup_calls) + max(least_ns, slices_ns) + STAGE_S * NS_PER_S
     return ns / NS_PER_S

@@ -150,35 +150,34 @@ def carried(settings: Settings) -> list[Carriage]:
     Raises:
         UsageError: they are too large, or cannot be read.
     """
-    found: list[Carriage] = []
-    own = [*catalog.own_files(settings.scenarios), *filter(None, (settings.custom, settings.rows))]
-    for place in own:
+    carriages: list[Carriage] = []
+    for place in [*catalog.own_files(settings.scenarios), *filter(None, (settings.custom, settings.rows))]:
         file = Path(place)
         group = hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:GROUP_LENGTH]
         baselines = (
             [baseline_file(file, backend) for backend in catalog.baselines(file)] if file.suffix == ".py" else []
         )
-        for one in (file, *baselines):
-            name = one.relative_to(file.parent).as_posix()
+        for source in (file, *baselines):
+            name = source.relative_to(file.parent).as_posix()
             try:
-                content = one.read_bytes()
+                content = source.read_bytes()
             except OSError as error:
-                raise UsageError(f"{one}: cannot be read: {error.strerror}") from None
-            found.append(Carriage(place, group, name, hashlib.sha256(content).hexdigest(), content))
-    if sum(len(one.content) for one in found) > MOST_FILES_BYTES:
+                raise UsageError(f"{source}: cannot be read: {error.strerror}") from None
+            carriages.append(Carriage(place, group, name, hashlib.sha256(content).hexdigest(), content))
+    if sum(len(carriage.content) for carriage in carriages) > MOST_FILES_BYTES:
         raise UsageError(
             f"files of more than {MOST_FILES_BYTES >> 20} MiB are not sent: copy them to each machine by other means, "
             "and run kerasbench there"
         )
-    return found
+    return carriages
 
 
 def _renamed(pattern: str, names: Mapping[str, str]) -> str:
     """Return a pattern of scenarios with another name of its file."""
-    found = catalog.FILE_PATTERN.fullmatch(pattern)
-    if found is None or found["file"] not in names:
+    match = catalog.FILE_PATTERN.fullmatch(pattern)
+    if match is None or match["file"] not in names:
         return pattern
-    return names[found["file"]] + (f"/{found['workload']}" if found["workload"] else "")
+    return names[match["file"]] + (f"/{match['workload']}" if match["workload"] else "")
 
 
 def with_names(config: RunConfig, names: Mapping[str, str]) -> RunConfig:
@@ -187,7 +186,8 @@ def with_names(config: RunConfig, names: Mapping[str, str]) -> RunConfig:
     named = dataclasses.replace(
         model, custom=names.get(model.custom, model.custom), rows=names.get(model.rows, model.rows)
     )
-    return dataclasses.replace(config, scenarios=[_renamed(one, names) for one in config.scenarios], model_config=named)
+    scenarios = [_renamed(pattern, names) for pattern in config.scenarios]
+    return dataclasses.replace(config, scenarios=scenarios, model_config=named)
 
 
 # The measuring side.
@@ -313,7 +313,6 @@ class Asker:
 
 
 def shares() -> Path:
-    """Return the folder of what was measured for others and has not been acknowledged."""
     return Path(platformdirs.user_state_dir("kerasbench")) / "shares"
 
 
@@ -330,7 +329,7 @@ def measure(order: Order, asker: Asker, progress: OnEvent) -> None:
     if not order.share.isalnum():
         raise UsageError(f"not the name of a share: {order.share!r}")
     folder = shares() / order.share
-    results, own, is_done, unsaved = folder / "results", "", False, ""
+    results, stem, is_done, unsaved = folder / "results", "", False, ""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = FileLock(folder / LOCK)
     try:
@@ -344,7 +343,7 @@ def measure(order: Order, asker: Asker, progress: OnEvent) -> None:
         sender = _Sender(asker, {there: place for place, there in names.items()})
         before = _before(results) if order.earlier else None
         if before is not None and not before[1].unfinished:
-            own, record = before[0].stem, before[1]
+            stem, record = before[0].stem, before[1]
             sender.begin(record)
         else:
             if order.earlier is not None and before is None:
@@ -362,13 +361,13 @@ def measure(order: Order, asker: Asker, progress: OnEvent) -> None:
                 config, chosen = configured(order.command, settings, on_event)
                 sender.python = chosen.to_name_again()
                 with measured(config, results, chosen, on_event, settings.wait) as finished:
-                    own, record, unsaved = finished.store.data.stem, finished.record, finished.unsaved
+                    stem, record, unsaved = finished.store.data.stem, finished.record, finished.unsaved
         is_done = asker.has_acknowledged(sender.end(record))
         if unsaved:
             raise ResultsError(f"it stopped, and all that it had measured is here: {unsaved}")
     finally:
         shutil.rmtree(folder / "files", ignore_errors=True)
-        for file in results.glob(f"{own}.*") if is_done else ():
+        for file in results.glob(f"{stem}.*") if is_done else ():
             file.unlink()
         if not _has_files(results):
             shutil.rmtree(folder, ignore_errors=True)
@@ -413,7 +412,7 @@ def _before(results: Path) -> tuple[Path, Run] | None:
     """Return what is here of a share's run, and its file; beside it may lie what no longer counted."""
     if not _has_files(results):
         return None
-    return next((one for one in records(results) if one[1].stopped_because != SUPERSEDED), None)
+    return next(((file, run) for file, run in records(results) if run.stopped_because != SUPERSEDED), None)
 
 
 def _has_files(results: Path) -> bool:
@@ -425,7 +424,7 @@ def _settings(order: Order, names: Mapping[str, str], results: Path) -> Settings
     asked = order.settings
     return dataclasses.replace(
         asked,
-        scenarios=[_renamed(one, names) for one in asked.scenarios],
+        scenarios=[_renamed(pattern, names) for pattern in asked.scenarios],
         custom=names.get(asked.custom, asked.custom),
         rows=names.get(asked.rows, asked.rows),
         results=str(results),
@@ -435,19 +434,19 @@ def _settings(order: Order, names: Mapping[str, str], results: Path) -> Settings
 def _write(files: list[Carriage], folder: Path) -> dict[str, str]:
     """Write files that have travelled into a private folder, and return what each is called here."""
     names: dict[str, str] = {}
-    for one in files:
-        place, name = folder / one.group / one.name, PurePosixPath(one.name)
-        if not one.group.isalnum() or name.is_absolute() or ".." in name.parts:
-            raise UsageError(f"not the name of a file: {f'{one.group}/{one.name}'!r}")
-        if hashlib.sha256(one.content).hexdigest() != one.sha256:
-            raise UsageError(f"{one.place}: was changed on its way; run the command again")
+    for carriage in files:
+        place, name = folder / carriage.group / carriage.name, PurePosixPath(carriage.name)
+        if not carriage.group.isalnum() or name.is_absolute() or ".." in name.parts:
+            raise UsageError(f"not the name of a file: {f'{carriage.group}/{carriage.name}'!r}")
+        if hashlib.sha256(carriage.content).hexdigest() != carriage.sha256:
+            raise UsageError(f"{carriage.place}: was changed on its way; run the command again")
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(one.content)
+            place.write_bytes(carriage.content)
         except OSError as error:
             raise UsageError(f"{place}: cannot be written: {error.strerror}") from None
-        if "/" not in one.name:  # a baseline lies beside its scenario
-            names[one.place] = str(place)
+        if "/" not in carriage.name:  # a baseline lies beside its scenario
+            names[carriage.place] = str(place)
     return names
 
 

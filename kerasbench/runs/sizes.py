@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kerasbench.protocol.descriptions import WorkloadDescription
-from kerasbench.protocol.measurement import ALL, BATCH, CALLS, EPOCH, GENERATIONS, ONE, PARTS, TRAIN, Measurement
+from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.requests import Protocol, Sizes, counts_epochs
-from kerasbench.runs.turns import shares
+from kerasbench.protocol.stages import ALL, BATCH, ONE, PARTS, STAGES
+from kerasbench.runs.turns import shares, standing
 
 NS_PER_S = 1e9
 Steps = Mapping[int, Sequence[int]]  # of each column, its place among the members: what its first steps took, in ns
@@ -27,18 +28,14 @@ EVALUATED, TESTED = 1000, 1000  # samples; a pass may have as many as the public
 
 # Shares of the time that a column may take (Protocol.column_max_ns). The rest is for its start and its slices of steps.
 LEARN = SILENCED = 1 / 8
-EVALUATE, PREDICT = 1 / 12, 1 / 6
-SHORT_EPOCHS = 3 / 8
-TAKE_APART = 1.0  # only where it was asked for
+EVALUATE = 1 / 12
 LEAST_SILENCED = 2  # a second model is built and compiled for more than one loss
 
 # What phases have of steps, where they have least.
 BY_ITSELF_NS = 30_000_000  # what a step by itself takes, at the end of a `fit` and after a wait, and none of an epoch's
 FORWARD = 0.4  # of a step is its prediction: a third of the operations, with some margin
 SINGLE = 4.0  # a sample by itself takes so many times its share of a batch, at most all of it
-EPOCH_STEPS, LEAD_EPOCHS = 2, 4  # of a short epoch; of those before the first slice that counts
-LEAD_PASSES = 3
-LEAD_TEXTS = 2
+EPOCH_STEPS = 2  # of a short epoch
 PARTS_STEPS = 8  # a cycle of three ways, each with what warms it up
 
 PILOTS = 5  # steps of each column, where the first one seems slow: a hiccup shall not make a row do less
@@ -47,17 +44,21 @@ SLOW_NS = 1_000_000_000  # so long is no hiccup
 
 @dataclass(frozen=True)
 class Units:
-    """What a column's units take, in ns, by its step."""
-
     step: float
     train: float  # what a slice of training counts
     epoch: float
-    one: float
+    single: float
     forward: float  # a prediction of a batch
+    whole: float  # a pass of predict
+    parts: float  # a step in three ways
     text: float  # all new tokens of a batch
 
+    def of(self, stage: str) -> float:
+        ns: float = getattr(self, STAGES[stage].unit)
+        return ns
 
-def units_of(workload: WorkloadDescription, step_ns: float) -> Units:
+
+def units_of(workload: WorkloadDescription, step_ns: float, pass_batches: int = 1) -> Units:
     """Return what a column's units take at most, by its step; of a model that is not trained, by a prediction."""
     step_ns = max(0.0, step_ns - BY_ITSELF_NS)
     size = workload.predict_batch or workload.batch
@@ -68,24 +69,18 @@ def units_of(workload: WorkloadDescription, step_ns: float) -> Units:
         step=step_ns,
         train=step_ns * workload.steps + validation if counts_epochs(workload.steps) else step_ns,
         epoch=EPOCH_STEPS * step_ns + partial + validation,
-        one=forward * min(1.0, SINGLE / size),
+        single=forward * min(1.0, SINGLE / size),
         forward=forward,
+        whole=pass_batches * forward,
+        parts=PARTS_STEPS * step_ns,
         text=forward * workload.new_tokens,
     )
 
 
-def stage_units(units: Units, calls: int, pass_batches: int = 1) -> dict[str, tuple[int, float]]:
-    """Return how many units lead each stage in (``calls`` where a unit is one), and what each of them takes, in ns."""
-    found = {
-        TRAIN: (0, units.train),
-        EPOCH: (LEAD_EPOCHS, units.epoch),
-        ONE: (calls, units.one),
-        BATCH: (calls, units.forward),
-        ALL: (LEAD_PASSES, pass_batches * units.forward),
-        PARTS: (0, PARTS_STEPS * units.step),
-    }
-    found |= {stage: found[BATCH if "batch" in stage else ONE] for stage in CALLS}
-    return found | dict.fromkeys(GENERATIONS, (LEAD_TEXTS, units.text))
+def lead_ns(stage: str, units: Units, calls: int) -> float:
+    """Return how long what leads a stage in takes; ``calls`` is how many of them warm a prediction up."""
+    lead = STAGES[stage].lead
+    return (calls if lead is None else lead) * units.of(stage)
 
 
 def sizes_of(protocol: Protocol, workload: WorkloadDescription, steps_ns: Steps, least: int = 1) -> Sizes | None:
@@ -103,34 +98,33 @@ def sizes_of(protocol: Protocol, workload: WorkloadDescription, steps_ns: Steps,
 
 def _sizes(protocol: Protocol, workload: WorkloadDescription, step_ns: int) -> Sizes:
     def fit(share: float, unit_ns: float, most: int, least: int = 1) -> int:
-        """Return how many units fit into a share."""
         return max(least, min(most, int(share * protocol.column_max_ns / unit_ns))) if unit_ns else most
 
     units, cycles = units_of(workload, step_ns), protocol.min_cycles
-    predict = 2 * PREDICT if workload.predicts_only else PREDICT
+    roomier = 2 if workload.predicts_only else 1
+    predict, passes = roomier * STAGES[ALL].room, (STAGES[ALL].lead or 0) + cycles
     learned = max(PARITY_STEPS - 1, min(LEARN_STEPS - 1, LEARN_SAMPLES // workload.batch))
     learned = fit(LEARN, units.step, learned)
     silenced = fit(SILENCED, units.step, PARITY_STEPS, least=0)
     calls = fit(predict / 2, units.forward, WARMUP_CALLS, least=2)
     size = workload.predict_batch or workload.batch
-    present = {*stages_of(protocol, workload)} - {TRAIN}
-    if workload.predicts_only:
-        present -= {BATCH if workload.predicts_batches else ONE}  # which stands for the case, as training does
-    elif protocol.predicts and not protocol.epochs:
+    stages = stages_of(protocol, workload)
+    present = {*stages} - {standing(stages)}
+    if not workload.predicts_only and protocol.predicts and not protocol.epochs:
         present -= {ONE, BATCH}  # what a race for predictions is about
-    share_of = {EPOCH: SHORT_EPOCHS, PARTS: TAKE_APART}
     return Sizes(
         step_ns=step_ns,
         parity_steps=1 + min(PARITY_STEPS - 1, learned),
         learn_steps=1 + learned,
         silenced_steps=silenced if silenced >= LEAST_SILENCED else 0,
         evaluated_batches=fit(EVALUATE / 2, units.forward, math.ceil(EVALUATED / workload.batch)),
-        pass_batches=fit(predict / (LEAD_PASSES + cycles), units.forward, math.ceil((workload.test or TESTED) / size)),
+        pass_batches=fit(predict / passes, units.forward, math.ceil((workload.test or TESTED) / size)),
         warmup_calls=calls,
         left_out=[
             stage
-            for stage, (lead, unit_ns) in stage_units(units, calls).items()
-            if stage in present and (lead + cycles) * unit_ns > share_of.get(stage, predict) * protocol.column_max_ns
+            for stage, facts in STAGES.items()
+            if stage in present
+            and lead_ns(stage, units, calls) + cycles * units.of(stage) > roomier * facts.room * protocol.column_max_ns
         ],
     )
 
@@ -150,8 +144,9 @@ def freeze(protocol: Protocol, measurement: Measurement) -> Protocol:
     training = measurement.training
     if protocol.steps_per_slice is not None or training is None:
         return protocol
-    largest = max((slice_.count for slice_ in training.warmup), default=0)  # K, before it was corrected
-    needed = largest * sum(slice_.count == largest for slice_ in training.warmup) / training.steps_per_slice
+    counts = training.warmup.count
+    largest = max(counts, default=0)  # K, before it was corrected
+    needed = largest * counts.count(largest) / training.steps_per_slice
     return dataclasses.replace(
         protocol,
         steps_per_slice=training.steps_per_slice,

@@ -5,14 +5,15 @@ enough slices.
 import itertools
 import math
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
 from kerasbench.analysis.estimates import median_error, t_quantile
 from kerasbench.protocol.descriptions import WorkloadDescription
-from kerasbench.protocol.measurement import ALL, BATCH, BUILD, CALLS, EPOCH, GENERATIONS, ONE, PARTS, TRAIN, Slice
+from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.requests import SOAK_TURNS, Protocol, counts_epochs
+from kerasbench.protocol.stages import EPOCH, OWN, STAGES, STAND, TRAIN, Stage
 
 # The order of columns in a block's cycles.
 
@@ -71,34 +72,32 @@ def rest_s(quota_cores: float | None, cores: int) -> float:
 # When a stage of a block has enough slices.
 
 SLICE_PRECISION = 0.01  # half-width of a block's ratios: processes of a case differ by as much, more would not help
-SHARES = {TRAIN: 0.5, EPOCH: 0.2, ONE: 0.1, BATCH: 0.1, ALL: 0.1}  # of a column's time in a block
 REPEATED_NS = 20_000_000_000  # how long a stage's slices may have taken for disturbed ones to be measured again
-# Units that cannot be made shorter, of which fewer will do: what an epoch costs once is a small part of it.
-LONG, LEAST_CYCLES = (EPOCH, ALL), 3
-PARTS_SHARE = 0.4  # of that time again, for the three ways in which a step is taken apart
-UNTRAINED_SHARES = {ONE: 0.3, BATCH: 0.4, ALL: 0.3}  # of a model that is not trained
+LEAST_CYCLES = 3  # of units that cannot be made shorter: what an epoch costs once is a small part of it
+PARTS_SHARE = 0.4  # of a column's time again, for the three ways in which a step is taken apart
 
 
 def shares(protocol: Protocol, workload: WorkloadDescription) -> dict[str, float]:
-    """Return each stage's share of the time; what a protocol or a workload does not have is left to the steps."""
-    if protocol.kind in ("sweep", "builds"):
-        return {TRAIN if protocol.kind == "sweep" else BUILD: 1.0}
-    if protocol.kind == "calls":
-        stages = [stage for stage in (ONE, BATCH, ALL, *CALLS) if workload.predicts_batches or "batch" not in stage]
-        if workload.new_tokens:
-            stages += GENERATIONS[-1:] if workload.own_generate else GENERATIONS[:-1]
-        return dict.fromkeys(stages, 1 / len(stages))
-    if workload.predicts_only:
-        return dict(UNTRAINED_SHARES if workload.predicts_batches else {ONE: 0.5, ALL: 0.5})
-    missing = {EPOCH: counts_epochs(workload.steps), BATCH: not workload.predicts_batches}
-    present = {stage: share for stage, share in SHARES.items() if not missing.get(stage)}
-    return present | {TRAIN: present[TRAIN] + 1 - sum(present.values())}
+    """Return each stage's share of the time; what a workload lacks is left to the steps, or without these to all."""
+    agenda = protocol.agenda.of(trains=not workload.predicts_only)
+    present = {stage: share for stage, share in agenda.shares.items() if _has(workload, STAGES[stage])}
+    whole = sum(present.values())
+    if TRAIN in present:
+        return present | {TRAIN: present[TRAIN] + 1 - whole}
+    return {stage: share / whole for stage, share in present.items()}
 
 
-def soaked_stage(protocol: Protocol, of_stage: Mapping[str, float]) -> str:
-    """Return the stage in which a soak goes on, of those that have a share; the others have one cycle."""
-    predicted = BATCH if BATCH in of_stage else ONE
-    return {"calls": predicted, "builds": BUILD}.get(protocol.kind, TRAIN)
+def _has(workload: WorkloadDescription, stage: Stage) -> bool:
+    if stage.phase == "generate":
+        return workload.new_tokens > 0 and workload.own_generate == (stage.way == OWN)
+    if stage.batched:
+        return workload.predicts_batches
+    return stage.name != EPOCH or not counts_epochs(workload.steps)
+
+
+def standing(of_stage: Collection[str]) -> str:
+    """Return which of these stages stands for the case. A soak goes on in it; the others have one cycle."""
+    return next(stage for stage in STAND if stage in of_stage)
 
 
 def enough(
@@ -116,7 +115,7 @@ def enough(
     ``most`` are the cycles that a stage has at most.
     """
     if protocol.soaks:
-        whole_ns = protocol.slices_max_ns if stage == soaked_stage(protocol, of_stage) else 0
+        whole_ns = protocol.slices_max_ns if stage == standing(of_stage) else 0
         return max(sum(slice_.ns for slice_ in column) for column in slices) >= whole_ns
     is_enough = partial(_is_enough, protocol, of_stage, stage, most.get(stage))
     disturbed = {slice_.cycle for column in slices for slice_ in column if slice_.disturbed}
@@ -138,10 +137,10 @@ def _is_enough(
         return False
     spent_ns = max(sum(slice_.ns for slice_ in column) for column in slices)
     if cycles < protocol.min_cycles:
-        return stage in LONG and spent_ns >= of_stage.get(stage, 0.0) * protocol.slices_max_ns
+        return STAGES[stage].long and spent_ns >= of_stage.get(stage, 0.0) * protocol.slices_max_ns
     if most is not None and cycles >= most:
         return True
-    if stage == PARTS:  # a slice is the sum of three ways: how precise their ratios are cannot be seen from it
+    if STAGES[stage].sum_of > 1:
         return spent_ns >= PARTS_SHARE * protocol.slices_max_ns
     return spent_ns >= of_stage.get(stage, 0.0) * protocol.slices_max_ns or widest(slices) <= SLICE_PRECISION
 

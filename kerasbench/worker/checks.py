@@ -116,10 +116,8 @@ def siblings(cpu: int, root: Path = CPUS) -> set[int]:
 
 
 def configuration_in_force(model: Any, backend: Backend) -> Resolved:
-    """Read back what was in force while the model was trained."""
     import keras
 
-    own = {"python": sys.version.split()[0], "keras": keras.__version__, "numpy": np.__version__}
     arrays = [variable.value for variable in model.weights if "float" in variable.dtype]
     return Resolved(
         jit=bool(model.jit_compile),
@@ -129,7 +127,8 @@ def configuration_in_force(model: Any, backend: Backend) -> Resolved:
         fp32=backend.fp32(),
         image_data_format=keras.config.image_data_format(),
         threads=backend.threads(),
-        versions=own | backend.versions(),
+        versions={"python": sys.version.split()[0], "keras": keras.__version__, "numpy": np.__version__}
+        | backend.versions(),
         steps_per_execution=model.steps_per_execution,
         processors=processors_in_use(),
         subnormals=_subnormals(),
@@ -167,9 +166,9 @@ def vanishing(optimizer: Any) -> float | None:
     import keras
 
     variables = getattr(optimizer, "variables", [])
-    of_path = {one.path: one for one in variables if getattr(one, "dtype", "") == "float32" and hasattr(one, "path")}
+    of_path = {getattr(moment, "path", ""): moment for moment in variables if getattr(moment, "dtype", "") == "float32"}
     gone = total = 0
-    for path in [one for one in of_path if one.endswith(MOMENTUM)]:
+    for path in [path for path in of_path if path.endswith(MOMENTUM)]:
         first = np.abs(keras.ops.convert_to_numpy(of_path[path]))
         second = of_path.get(path.removesuffix(MOMENTUM) + VELOCITY)  # shrinks by a thousandth; it tells what has lived
         lived = first if second is None else keras.ops.convert_to_numpy(second)
@@ -196,9 +195,14 @@ def differences(options: Options, actual: Resolved, usage: Usage) -> Iterator[tu
         ("--malloc", options.malloc, actual.malloc or "memory that is returned to the system"),
     )
     yield from ((option, str(wanted), str(used)) for option, wanted, used in exact if wanted not in (None, used))
-    if options.dtype is not None and not _computes_in(options.dtype, actual):
-        layers, weights = " and ".join(actual.compute_dtypes), " and ".join(actual.weight_dtypes)
-        yield "--dtype", options.dtype, f"{actual.dtype_policy}, layers in {layers}, weights in {weights}"
+    if options.dtype is not None:
+        # The layers have the policy, and real weights its dtype: JAX makes float32 of float64 with a warning.
+        computed = options.dtype.removeprefix("mixed_")
+        stored = "float32" if options.dtype != computed else computed
+        computes = computed in actual.compute_dtypes and stored in actual.weight_dtypes
+        if options.dtype != actual.dtype_policy or not computes:
+            layers, weights = " and ".join(actual.compute_dtypes), " and ".join(actual.weight_dtypes)
+            yield "--dtype", options.dtype, f"{actual.dtype_policy}, layers in {layers}, weights in {weights}"
     if options.threads is not None:
         if actual.threads is not None and actual.threads != options.threads:
             yield "--threads", str(options.threads), f"{actual.threads} threads"
@@ -206,13 +210,6 @@ def differences(options: Options, actual: Resolved, usage: Usage) -> Iterator[tu
             yield "--threads", str(options.threads), f"{usage.processors:.1f} CPU cores busy"
     if options.warm_cache and actual.cached == 0:
         yield "--warm-cache", "on", "nothing that an earlier process had compiled"
-
-
-def _computes_in(dtype: str, actual: Resolved) -> bool:
-    """Tell whether layers have the policy, and real weights its dtype: JAX makes float32 of float64 with a warning."""
-    computed = dtype.removeprefix("mixed_")
-    stored = "float32" if dtype != computed else dtype
-    return dtype == actual.dtype_policy and computed in actual.compute_dtypes and stored in actual.weight_dtypes
 
 
 def gather_proof(backend: Backend, device: Device, model: Any, output: Any) -> Proof:
@@ -243,7 +240,7 @@ def check_device(device: Device, proof: Proof) -> None:
     for part in ("weights", "optimizer", "output", "runtime"):
         strays = [place for place in getattr(proof, part) if place.startswith(CPU) != (device.platform == CPU)]
         if strays:
-            cause = f"asked for {wanted}, but {part} lived on {', '.join(strays)}"
+            cause = f"asked for {wanted}, but found {part} on {', '.join(strays)}"
             break
     else:
         if device.platform != CPU and len(proof.runtime) > 1:
@@ -271,7 +268,6 @@ class RecurrentSpy:
 
     @property
     def notes(self) -> list[str]:
-        """``lstm: cudnn`` and the like, for each kind of layer that the model has."""
         return [f"{kind}: {code}" for kind, code in self._computed_by.items()]
 
     def __enter__(self) -> "RecurrentSpy":
@@ -339,7 +335,6 @@ def _amounts(layer: Any) -> dict[str, float]:
 
 
 def can_be_silenced(model: Any) -> bool:
-    """Tell whether each random layer has an amount that can be set to zero."""
     return all(_amounts(layer) for layer in random_layers(model))
 
 
@@ -362,9 +357,8 @@ def require_equal(way: str, outputs: Any, expected: Any, model: Any) -> None:
 
     bound = rounding(model)
     for (name, array), (_, tensor) in zip(leaves(expected, "output"), leaves(outputs), strict=True):
-        numbers = np.asarray(array, np.float64)
-        apart = float(np.max(np.abs(np.asarray(ops.convert_to_numpy(tensor), np.float64) - numbers), initial=0.0))
-        if not apart <= bound * max(float(np.max(np.abs(numbers), initial=0.0)), TINY):
+        apart, largest = _apart(array, ops.convert_to_numpy(tensor))
+        if not apart <= bound * largest:
             cause = f"{name} of {way} lies {apart:.2g} from that of predict_on_batch, with the same weights and samples"
             raise TrialFailure(
                 Failure(Code.PARITY, cause, "look for a layer that computes something else when it is called")
@@ -379,12 +373,16 @@ def rounding(model: Any) -> float:
 
 def draws(outputs: Any, again: Any, bound: float) -> bool:
     """Tell whether two predictions of the same rows differ by more than that: the model draws random numbers."""
-    for (_, one), (_, other) in zip(leaves(outputs), leaves(again), strict=True):
-        numbers = np.asarray(one, np.float64)
-        apart = float(np.max(np.abs(np.asarray(other, np.float64) - numbers), initial=0.0))
-        if apart > bound * max(float(np.max(np.abs(numbers), initial=0.0)), TINY):
-            return True
-    return False
+    pairs = zip(leaves(outputs), leaves(again), strict=True)
+    distances = (_apart(output, repeated) for (_, output), (_, repeated) in pairs)
+    return any(apart > bound * largest for apart, largest in distances)
+
+
+def _apart(expected: Any, array: Any) -> tuple[float, float]:
+    """Return by how much two arrays differ at most, and the largest number of the first."""
+    numbers = np.asarray(expected, np.float64)
+    apart = float(np.max(np.abs(np.asarray(array, np.float64) - numbers), initial=0.0))
+    return apart, max(float(np.max(np.abs(numbers), initial=0.0)), TINY)
 
 
 def sample_outputs(model: Any, feed: Feed, device: Device) -> list[list[float]]:
@@ -406,7 +404,7 @@ def sample_outputs(model: Any, feed: Feed, device: Device) -> list[list[float]]:
 def _sample(name: str, flat: Any) -> list[float]:
     size = len(flat)
     # A stride that has no factor in common with any dimension comes past every column.
-    stride = next(one for one in itertools.count(size // OUTPUT_NUMBERS + 1) if math.gcd(one, size) == 1)
+    stride = next(step for step in itertools.count(size // OUTPUT_NUMBERS + 1) if math.gcd(step, size) == 1)
     numbers = [float(flat[index * stride % size]) for index in range(min(OUTPUT_NUMBERS, size))]
     if not all(map(math.isfinite, numbers)):
         cause = f"{name} has numbers that are not finite"

@@ -13,7 +13,7 @@ from enum import Enum, auto
 from typing import Any
 
 from kerasbench.protocol.columns import CPU, Device
-from kerasbench.protocol.measurement import Slice, Turn
+from kerasbench.protocol.measurement import Samples, Slice, Turn
 from kerasbench.protocol.requests import Protocol
 from kerasbench.worker.usage import Meter, Reading
 
@@ -94,10 +94,11 @@ class WarmUpClock:
         self._next_mark: int | None = None
         self._open: tuple[int, int] | None = None  # the step and the time at which the open slice began
         self._warming: list[float] = []  # step times of the slices since K is fixed
-        self.each = 1 if steps_per_epoch is None else steps_per_execution  # steps between those that `fit` tells of
+        # Steps from one that `fit` tells of to the next.
+        self.execution = 1 if steps_per_epoch is None else steps_per_execution
         # The last one that it tells of in an epoch. None: epochs are counted, not steps.
-        self.last_step = None if steps_per_epoch is None else (steps_per_epoch - 1) // self.each * self.each
-        self.steps_per_slice = protocol.steps_per_slice or self.each  # K
+        self.last_step = None if steps_per_epoch is None else (steps_per_epoch - 1) // self.execution * self.execution
+        self.steps_per_slice = protocol.steps_per_slice or self.execution  # K
         self.slices: list[Slice] = []
         self.steady = False
         self.warm = False
@@ -111,10 +112,9 @@ class WarmUpClock:
         """Drop the open slice (a slice never spans two epochs) and look out for the first step to mark."""
         self._open = None
         # The first execution starts the input pipeline (11 ms on TensorFlow): a cost of the epoch, not of a step.
-        self._next_mark = self.each
+        self._next_mark = self.execution
 
     def wants(self, step: int) -> bool:
-        """Tell whether this step is to be marked."""
         return step == self._next_mark
 
     def mark(self, step: int, now_ns: int) -> None:
@@ -134,7 +134,6 @@ class WarmUpClock:
         self._open, self._next_mark = ((step, now_ns), end) if fits else (None, None)
 
     def _calibrate(self, slice_: Slice) -> None:
-        """Double K for the next slice, or end the calibration."""
         self._calibration.append(slice_)
         target_ns: float = self._target_ns
         if self._asynchronous:
@@ -160,7 +159,7 @@ class WarmUpClock:
             self.steps_per_slice *= 2
 
     def _has_room(self, steps: int) -> bool:
-        return self.last_step is None or self.each + steps <= self.last_step
+        return self.last_step is None or self.execution + steps <= self.last_step
 
     def _judge_warmth(self) -> None:
         done = len(self._warming)
@@ -192,7 +191,6 @@ class Pace:
 
 
 def settle_ns(device: Device) -> int:
-    """Return how long a child settles after it was parked."""
     return SETTLE_NS if device.platform == CPU else SETTLE_GPU_NS
 
 
@@ -202,14 +200,13 @@ def granted(turns: int, turn: Turn = FIRST) -> Ask:
     return lambda measured: next(left, None)
 
 
-def measure_slices(ask: Ask, measure: Callable[[Turn], Slice]) -> list[Slice]:
-    """Measure slice after slice, as long as there are turns."""
+def measure_slices(ask: Ask, measure: Callable[[Turn], Slice]) -> Samples:
     slices: list[Slice] = []
     turn = ask(None)
     while turn is not None:
         slices.append(measure(turn))
         turn = ask(slices[-1])
-    return slices
+    return Samples.of(slices)
 
 
 class State(Enum):
@@ -261,7 +258,6 @@ class SliceClock:
 
     @property
     def last(self) -> Slice | None:
-        """The slice that was measured last."""
         return self.slices[-1] if self.slices else None
 
     def begin_epoch(self) -> None:
@@ -271,7 +267,6 @@ class SliceClock:
             self.state, self._next = State.DISCARDING, self._measured_from(0)
 
     def wants(self, step: int) -> bool:
-        """Tell whether something is to be done before this step."""
         match self.state:
             case State.WARMING:
                 return self.warmup.wants(step)
@@ -281,7 +276,6 @@ class SliceClock:
                 return step == self._next
 
     def take(self, step: int, turn: Turn | None) -> None:
-        """Begin a slice before this step, or end."""
         if turn is None:
             self.state, self._next = State.OVER, None
         else:
@@ -316,11 +310,11 @@ class SliceClock:
 
         An epoch's first execution is discarded besides. Where no epoch has room for all of that, less is discarded.
         """
-        each = self.warmup.each
-        first = step + -(-self._discard // each) * each
+        execution = self.warmup.execution
+        first = step + -(-self._discard // execution) * execution
         if self.warmup.last_step is None:
             return first
         latest = self.warmup.last_step - self.warmup.steps_per_slice
         if step == 0:
-            first = max(each, min(first + each, latest))
+            first = max(execution, min(first + execution, latest))
         return first if first <= latest else None

@@ -37,7 +37,6 @@ class DeferredModule(ModuleType):
 
 
 def describe_each(request: DescribeRequest) -> list[Description]:
-    """Load the files and return their descriptions, in their order."""
     sys.modules["keras"] = DeferredModule("keras")
     descriptions = []
     for file in request.files:
@@ -51,7 +50,6 @@ def describe_each(request: DescribeRequest) -> list[Description]:
 
 
 def describe(file: Path, config: ModelConfig = NOTHING) -> Description:
-    """Return the description of a scenario's file, a saved model or a name."""
     resolved = resolve(file, config)
     scenario = resolved.scenario
     return Description(

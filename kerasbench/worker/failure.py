@@ -132,15 +132,14 @@ def own_step(model: Any, backend: str, phase: str) -> Iterator[None]:
     except (TrialFailure, ScenarioError):
         raise
     except Exception as error:
-        own = [name for name in ("train_step", "test_step") if is_own(getattr(type(model), name, None))]
-        if not own or failure_of(error, phase).code is not Code.ERROR:  # a want of memory is no other backend's
+        names = [name for name in ("train_step", "test_step") if is_own(getattr(type(model), name, None))]
+        if not names or failure_of(error, phase).code is not Code.ERROR:  # a want of memory is no other backend's
             raise
         text = f"{type(error).__name__}: {one_line(error)}"
-        cause = f"the model's own {' or '.join(own)} does not run on {backend}, given (x, y): {text}"
+        cause = f"the model's own {' or '.join(names)} does not run on {backend}, given (x, y): {text}"
         remedy = "measure it on the backend that it is written for, and let it take both"
         raise TrialFailure(Failure(Code.UNSUPPORTED, cause, remedy, phase)) from error
 
 
 def is_own(step: Any) -> bool:
-    """Tell whether a method of a model is not Keras' own."""
     return step is not None and not step.__module__.startswith("keras.")

@@ -92,12 +92,10 @@ class Feed:
         return {"x": rows.x, "y": rows.y, "batch_size": self.batch, **weights}
 
     def training_arguments(self, rows: Rows) -> dict[str, Any]:
-        """Return what `fit` takes for these rows: ``arguments``, and the weights of the classes."""
         weights = {} if self.class_weight is None else {"class_weight": dict(self.class_weight)}
         return self.arguments(rows) | weights
 
     def validation_arguments(self) -> dict[str, Any]:
-        """Return what `fit` takes besides, to pass over the validation rows in each epoch."""
         rows = self.validation
         if not len(rows):
             return {}
@@ -112,7 +110,6 @@ class Feed:
         return (rows.x, rows.y) if rows.weights is None else (rows.x, rows.y, rows.weights)
 
     def step(self, rows: Rows) -> tuple[Any, ...]:
-        """Return these rows as one training step takes them: (x, y), or (x, y, sample weights)."""
         x, y, *weights = in_tuples(self.one_batch(rows))
         if self.class_weight is not None and not weights:
             weights = [weights_of(y, self.class_weight)]
@@ -283,4 +280,4 @@ def shuffle_ns(rows: int, few: int, batch: int) -> int:
 
     begin_ns(few)  # the first also loads what it needs
     both = [(begin_ns(rows), begin_ns(few)) for _ in range(SHUFFLES)]
-    return max(0, min(many for many, _ in both) - min(one for _, one in both))
+    return max(0, min(many for many, _ in both) - min(fewer for _, fewer in both))

@@ -37,7 +37,6 @@ def leaves(structure: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def mapped(change: Callable[[Any], Any], structure: Any) -> Any:
-    """Return the same structure with each array changed; None stays."""
     if isinstance(structure, dict):
         return {key: mapped(change, structure[key]) for key in sorted(structure, key=str)}
     if isinstance(structure, list | tuple):
@@ -46,7 +45,6 @@ def mapped(change: Callable[[Any], Any], structure: Any) -> Any:
 
 
 def first(structure: Any) -> Any:
-    """Return the first array, None if there is none."""
     return next((array for _, array in leaves(structure)), None)
 
 
@@ -66,7 +64,6 @@ def describe(structure: Any) -> str:
 
 
 def is_nested(value: Any) -> bool:
-    """Tell whether it is a structure of arrays, not one array."""
     return isinstance(value, dict | list | tuple)
 
 
@@ -89,7 +86,6 @@ class Spec:
 
     @property
     def sizes(self) -> str:
-        """Its shape in words, ``?x28``."""
         return "x".join("?" if size is None else str(size) for size in self.shape)
 
     @property
@@ -113,7 +109,6 @@ class Spec:
 
 
 def fitted(specs: Sequence[Spec], inputs: Sequence[Input]) -> list[Spec]:
-    """Return a model's inputs with the sizes and dtypes that the user gives, by their names."""
     by_name = {entry.name: entry for entry in inputs}
     if "" in by_name and len(specs) == 1:
         by_name = {specs[0].name: by_name[""]}
@@ -137,7 +132,6 @@ def fitted(specs: Sequence[Spec], inputs: Sequence[Input]) -> list[Spec]:
 
 
 def _sized(spec: Spec, entry: Input) -> Spec:
-    """Return an input with the sizes that are given: all of them, or the open ones alone."""
     shape: tuple[int, ...] = tuple(entry.shape)
     dtype = entry.dtype or spec.dtype
     if len(shape) == spec.shape.count(None) < len(spec.shape):
@@ -147,7 +141,7 @@ def _sized(spec: Spec, entry: Input) -> Spec:
     if len(shape) == len(spec.shape) + 1 and shape[0] == 1:
         shape = shape[1:]
     fits = len(shape) == len(spec.shape) and all(
-        own in (None, size) for own, size in zip(spec.shape, shape, strict=True)
+        known in (None, size) for known, size in zip(spec.shape, shape, strict=True)
     )
     if not fits:
         sizes = "x".join(map(str, entry.shape))
@@ -156,7 +150,6 @@ def _sized(spec: Spec, entry: Input) -> Spec:
 
 
 def specs_of(config: ModelConfig) -> list[Spec]:
-    """Return the inputs that a user gives for a model that does not say what it takes."""
     specs = []
     for entry in config.inputs:
         has_samples = len(entry.shape) > 1 and entry.shape[0] == 1

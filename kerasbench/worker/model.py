@@ -45,7 +45,6 @@ def remember_origins() -> None:
 
 
 def origin(initializer: Any) -> Origin:
-    """Return whether an initializer draws random numbers or gives fixed ones."""
     classes = {base.__name__ for base in type(initializer).__mro__}
     if RANDOM in classes:
         return "random"

@@ -33,7 +33,7 @@ def build_baseline(request: TrialRequest, workload: Workload, model: Any) -> "Na
     place = "cuda" if request.device.platform == "rocm" else request.device.platform  # as ROCm builds of torch say
     baseline = build(Start([weight.copy() for weight in model.get_weights()], workload, place, model.jit_compile))
     native = NativeModel(baseline)
-    if request.protocol.kind == "calls":
+    if request.protocol.agenda.only_predicts:
         native.jit_compile = model.jit_compile  # of calls; a loop is compiled as its framework does it
     return native
 

@@ -12,17 +12,8 @@ from typing import Any
 import numpy as np
 
 from kerasbench.backends import Backend
-from kerasbench.protocol.measurement import (
-    GROWS,
-    WAYS,
-    Generation,
-    Latency,
-    Slice,
-    Slices,
-    Throughput,
-    Turn,
-    kept_calls,
-)
+from kerasbench.protocol.measurement import Generation, Latency, Samples, Slice, Throughput, Turn, kept_calls
+from kerasbench.protocol.stages import COMPILED_CALL, ON_BATCH, OWN, PREDICT_CALL
 from kerasbench.scenario import Scenario, ScenarioError
 from kerasbench.worker.checks import draws, require_equal, rounding
 from kerasbench.worker.clock import Ask, Pace, measure_slices
@@ -30,8 +21,6 @@ from kerasbench.worker.feed import Feed
 from kerasbench.worker.inputs import POOL_BYTES, leaves
 from kerasbench.worker.native import NativeModel
 
-_, COMPILED_CALL, PREDICT_CALL = WAYS
-OWN = GROWS[-1]
 TEXTS_KEPT = 8  # whose tokens are compared with those of other columns
 FLOAT_BYTES = 4  # whatever a column computes in: all predict as many rows
 ROTATED_INPUTS = 8  # different inputs in turn, so that no layer of caching answers
@@ -53,16 +42,13 @@ def pilot(model: Any, feed: Feed) -> Callable[[], int]:
 def time_batches(
     model: Any, feed: Feed, batch: int, pace: Pace, ask: Ask, warmup_calls: int = ROTATED_INPUTS
 ) -> Latency:
-    """Time single calls of `predict_on_batch`."""
     batch = min(batch, len(feed.train))
-    way = Way("predict_on_batch", model.predict_on_batch, _rotated(feed, batch), batch)
+    way = Way(ON_BATCH, model.predict_on_batch, _rotated(feed, batch), batch)
     return time_way(way, pace, ask, warmup_calls)
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way to predict, and the inputs that it is called with in rotation."""
-
     name: str
     call: Callable[[Any], object]
     inputs: Sequence[Any]
@@ -71,7 +57,7 @@ class Way:
 
 
 def first_call(way: str, model: Any, backend: Backend, feed: Feed, batch: int) -> Way | None:
-    """Call a model in one of WAYS for the first time; None where the column has no such way.
+    """Call a model in another way for the first time; None where the column has no such way.
 
     Raises:
         TrialFailure (parity): it predicts something else than `predict_on_batch`.
@@ -93,12 +79,11 @@ def first_call(way: str, model: Any, backend: Backend, feed: Feed, batch: int) -
 
 
 def time_way(way: Way, pace: Pace, ask: Ask, warmup_calls: int) -> Latency:
-    """Time single calls."""
     call, rotated = way.call, itertools.cycle(way.inputs)
     calls = Calls(lambda: call(next(rotated)), pace)
     calls.warm_up(warmup_calls, pace.protocol.predict_warmup_ns)
     slices = measure_slices(ask, calls.slice)
-    return Latency(way.batch, calls.durations_ns, Slices.of(slices), way.name, way.first_ns)
+    return Latency(way.batch, calls.durations_ns, slices, way.name, way.first_ns)
 
 
 def _caller(way: str, model: Any, backend: Backend, batch: int) -> Callable[[Any], Any] | None:
@@ -120,7 +105,7 @@ Grow = Callable[[Sequence[int]], tuple[Any, list[int]]]
 def time_texts(
     way: str, model: Any, backend: Backend, scenario: Scenario, feed: Feed, pace: Pace, ask: Ask
 ) -> Generation | None:
-    """Time how a batch of sequences is continued by one of GROWS; None where the column has no such way.
+    """Time how a batch of sequences is continued in one way; None where the column has no such way.
 
     Raises:
         ScenarioError: its samples are no token ids, its model returns no logits, or its ``generate`` no tokens.
@@ -139,7 +124,7 @@ def time_texts(
     texts = Texts(grow, counts, sum(counts) if way == OWN else most, pace)
     tokens = texts.warm_up()
     slices = measure_slices(ask, texts.slice)
-    return Generation(way, batch, counts, texts.times_ns, tokens[:TEXTS_KEPT].tolist(), Slices.of(slices))
+    return Generation(way, batch, counts, texts.times_ns, tokens[:TEXTS_KEPT].tolist(), slices)
 
 
 def _by_calls(call: Callable[[Any], Any], backend: Backend, x: Any) -> Grow:
@@ -150,11 +135,19 @@ def _by_calls(call: Callable[[Any], Any], backend: Backend, x: Any) -> Grow:
     if not isinstance(x, np.ndarray) or x.ndim != 2 or x.dtype.kind not in "iu":
         raise ScenarioError("new_tokens needs token ids: x must be one array of integers, (samples, length)")
 
+    from keras import ops
+
     def grow(counts: Sequence[int]) -> tuple[Any, list[int]]:
         sequences, made, ends_ns = x, [], []
         began_ns = time.perf_counter_ns()
         for _ in range(counts[-1]):
-            tokens = _greedy(call(backend.on_device(sequences)), x.shape)
+            logits = call(backend.on_device(sequences))
+            if len(logits.shape) != 3 or tuple(logits.shape[:2]) != x.shape:
+                given = tuple(logits.shape)
+                raise ScenarioError(
+                    f"new_tokens: the model must return logits (samples, length, vocabulary), not {given}"
+                )
+            tokens = np.argmax(ops.convert_to_numpy(logits[:, -1]), axis=-1)
             sequences = np.concatenate([sequences[:, 1:], tokens[:, None].astype(x.dtype)], axis=1)
             ends_ns.append(time.perf_counter_ns() - began_ns)
             made.append(tokens)
@@ -163,18 +156,7 @@ def _by_calls(call: Callable[[Any], Any], backend: Backend, x: Any) -> Grow:
     return grow
 
 
-def _greedy(logits: Any, shape: tuple[int, ...]) -> Any:
-    """Return the token with the largest logit at the end of each sequence."""
-    from keras import ops
-
-    if len(logits.shape) != 3 or tuple(logits.shape[:2]) != shape:
-        given = tuple(logits.shape)
-        raise ScenarioError(f"new_tokens: the model must return logits (samples, length, vocabulary), not {given}")
-    return np.argmax(ops.convert_to_numpy(logits[:, -1]), axis=-1)
-
-
 def _by_its_own(scenario: Scenario, model: Any, x: Any, batch: int) -> Grow:
-    """Return what calls the scenario's ``generate`` once for each number of tokens."""
     generate = scenario.generate
     assert generate is not None  # by this the way was chosen
 
@@ -185,8 +167,8 @@ def _by_its_own(scenario: Scenario, model: Any, x: Any, batch: int) -> Grow:
         tokens = ops.convert_to_numpy(generate(model, x, count))
         took_ns = time.perf_counter_ns() - began_ns
         if tokens.shape != (batch, count) or tokens.dtype.kind not in "iu":
-            found = f"{tokens.dtype} of shape {tokens.shape}"
-            raise ScenarioError(f"generate must return the new tokens, integers of shape {(batch, count)}, not {found}")
+            given = f"{tokens.dtype} of shape {tokens.shape}"
+            raise ScenarioError(f"generate must return the new tokens, integers of shape {(batch, count)}, not {given}")
         return tokens, took_ns
 
     def grow(counts: Sequence[int]) -> tuple[Any, list[int]]:
@@ -202,7 +184,7 @@ class Texts:
 
     grow: Grow
     counts: list[int]
-    each: int  # tokens of a text in one run of it
+    tokens: int  # of a text in one run of it
     pace: Pace
     times_ns: list[list[int]] = field(default_factory=list)
     _typical_ns: float = 0.0
@@ -222,7 +204,7 @@ class Texts:
             self.grow(self.counts[:1])
         began = self.pace.meter.read()
         runs = [self.grow(self.counts)[1] for _ in range(math.ceil(self.pace.protocol.slice_ns / self._typical_ns))]
-        measured = self.pace.meter.read().since(began, len(runs) * self.each, turn)
+        measured = self.pace.meter.read().since(began, len(runs) * self.tokens, turn)
         self.times_ns.append([round(statistics.median(times)) for times in zip(*runs, strict=True)])
         self._typical_ns = measured.ns / len(runs)
         return self.pace.meter.with_card(measured)
@@ -248,20 +230,17 @@ def time_passes(model: Any, feed: Feed, pace: Pace, ask: Ask, most_batches: int 
     calls = Calls(lambda: model.predict(x, batch_size=feed.predict_batch, verbose=0), pace, least=1)
     calls.warm_up(2)  # the first compiles
     slices = measure_slices(ask, calls.slice)
-    return Throughput(samples, feed.predict_batch, calls.durations_ns, Slices.of(slices))
+    return Throughput(samples, feed.predict_batch, calls.durations_ns, slices)
 
 
-def time_builds(build: Callable[[], object], pace: Pace, ask: Ask) -> Slices:
-    """Time a function that makes a model, which is dropped at once."""
+def time_builds(build: Callable[[], object], pace: Pace, ask: Ask) -> Samples:
     calls = Calls(build, pace, least=1)
     calls.warm_up(2)
-    return Slices.of(measure_slices(ask, calls.slice))
+    return measure_slices(ask, calls.slice)
 
 
 @dataclass
 class Calls:
-    """Times calls of one kind, each by itself."""
-
     call: Callable[[], object]
     pace: Pace
     least: int = 2  # calls that a slice discards at least, where they are quick

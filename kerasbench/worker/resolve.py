@@ -18,7 +18,6 @@ OPTIMIZER, LOSS = "adam", "sparse_categorical_crossentropy"
 
 
 def resolve(file: Path, config: ModelConfig) -> ResolvedScenario:
-    """Return the scenario and its description. Only ever called in a child process."""
     if is_saved(file):
         return saved.resolve(file, config)
     if is_named(file):
@@ -29,8 +28,13 @@ def resolve(file: Path, config: ModelConfig) -> ResolvedScenario:
 
 def application(name: str, config: ModelConfig) -> ResolvedScenario:
     """Return the scenario of a model of keras.applications: random weights, compiled as most people do."""
-    make = _maker(name)
-    shape = _image_shape(config)
+    applications = importlib.import_module("keras.applications")  # here: keras alone knows which there are
+    makers = {key: value for key, value in vars(applications).items() if inspect.isfunction(value)}
+    if name not in makers:
+        near = difflib.get_close_matches(name, makers, 3, 0.4)
+        hint = f"; did you mean {' or '.join(near)}?" if near else f"; it has {', '.join(sorted(makers))}"
+        raise ModelError(f"there is no model {APPLICATIONS}{name}{hint}")
+    make, shape = makers[name], _image_shape(config)
 
     def build() -> Any:
         try:
@@ -47,19 +51,7 @@ def application(name: str, config: ModelConfig) -> ResolvedScenario:
     return ResolvedScenario(scenario, name, text, source.load, source.look)
 
 
-def _maker(name: str) -> Any:
-    """Return the function that builds the model; keras is imported here, because it alone knows which there are."""
-    applications = importlib.import_module("keras.applications")
-    known = {key: value for key, value in vars(applications).items() if inspect.isfunction(value)}
-    if name not in known:
-        near = difflib.get_close_matches(name, known, 3, 0.4)
-        hint = f"; did you mean {' or '.join(near)}?" if near else f"; it has {', '.join(sorted(known))}"
-        raise ModelError(f"there is no model {APPLICATIONS}{name}{hint}")
-    return known[name]
-
-
 def _image_shape(config: ModelConfig) -> tuple[int, ...] | None:
-    """Return the size of an image that the user gives, None for the model's own."""
     if not config.inputs:
         return None
     shape = config.inputs[0].shape

@@ -127,6 +127,7 @@ def outline(file: Path, *, trusted: bool, custom: bool) -> Outline:
         inputs = list(_inputs(config)) or None
     except (TypeError, ValueError, ArithmeticError, AttributeError, LookupError) as error:
         raise damaged(file, f"{type(error).__name__} in its inputs") from error
+    scales_loss = False
     for part in _objects(config):
         module = str(part.get("module")).partition(".")[0]
         if module in FOREIGN and not trusted:
@@ -138,13 +139,9 @@ def outline(file: Path, *, trusted: bool, custom: bool) -> Outline:
             raise runs_code(file, "a Lambda layer")
         if part.get("module") in (None, "__main__") and part.get("registered_name") and not (custom or trusted):
             raise unknown_layer(file, str(part.get("class_name"))[:MAX_WORD])
-    scales_loss = any(_policy(part) == MIXED for part in _objects(config))
+        if part.get("class_name") in POLICIES and isinstance(part.get("config"), dict):
+            scales_loss = scales_loss or part["config"].get("name") == MIXED
     return Outline(str(config.get("class_name", ""))[:MAX_WORD], version[:MAX_WORD], inputs, compiled, scales_loss)
-
-
-def _policy(part: dict[str, Any]) -> object:
-    own = part.get("config")
-    return own.get("name") if part.get("class_name") in POLICIES and isinstance(own, dict) else None
 
 
 def _objects(tree: Any) -> Iterator[dict[str, Any]]:
@@ -160,7 +157,6 @@ def _objects(tree: Any) -> Iterator[dict[str, Any]]:
 
 
 def _read_keras(file: Path) -> tuple[dict[str, Any], str, bool]:
-    """Return the configuration, the version of Keras and whether it was compiled, of a .keras file: a zip archive."""
 
     def read_json(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
         with archive.open(name) as member:
@@ -190,7 +186,6 @@ def _require_harmless(file: Path, archive: zipfile.ZipFile) -> None:
 
 
 def _read_hdf5(file: Path) -> tuple[dict[str, Any], str, bool]:
-    """Return the same of an .h5 file."""
     import h5py
 
     try:
@@ -229,18 +224,18 @@ def _inputs(config: dict[str, Any]) -> Iterator[Spec]:
     def open_shape(batched: list[int | None]) -> tuple[int | None, ...]:
         return tuple(None if size is None else int(size) for size in batched[1:])
 
-    own = config.get("config", {})
-    listed = own.get("layers", [])  # of a class of the user's own it may be anything, such as a number
+    inner = config.get("config", {})
+    listed = inner.get("layers", [])  # of a class of the user's own it may be anything, such as a number
     layers = {
         layer["config"]["name"]: layer["config"]
         for layer in (listed if isinstance(listed, list) else [])
         if isinstance(layer, dict) and layer.get("class_name") == "InputLayer"
     }
-    names = list(_layer_names(own.get("input_layers"))) or list(layers)
+    names = list(_layer_names(inner.get("input_layers"))) or list(layers)
     for name in names:
         shape = layers[name].get("batch_shape") or layers[name]["batch_input_shape"]
         yield Spec(name, open_shape(shape), str(layers[name].get("dtype", "float32")))
-    built = own.get("build_input_shape") or config.get("build_config", {}).get("input_shape")
+    built = inner.get("build_input_shape") or config.get("build_config", {}).get("input_shape")
     is_shape = (
         isinstance(built, list) and len(built) > 1 and all(size is None or isinstance(size, int) for size in built)
     )
@@ -274,7 +269,10 @@ def load(file: Path, config: ModelConfig, model_outline: Outline) -> Any:
         if isinstance(error, MemoryError) or any(word in str(error).lower() for word in OOM_WORDS):
             if limit is None or any(word in str(error).lower() for word in CARD_WORDS):
                 raise MemoryError(shortened(" ".join(str(error).split()))) from error
-            raise _too_large(file, limit) from error
+            size = in_words(file.stat().st_size)
+            cause = f"{file.name}: a file of {size}, and loading it asks for more than {in_words(limit)}"
+            remedy = "--trust lifts this limit, for a file of your own"
+            raise TrialFailure(Failure(Code.OOM, cause, remedy, own_limit=True)) from error
         raise explained(error, file, model_outline, keras.__version__) from error
     if model_outline.compiled and not model.compiled:
         raise ModelError(
@@ -327,7 +325,7 @@ def _own_classes(config: ModelConfig) -> dict[str, Any]:
 
 
 def _is_own(value: Any) -> bool:
-    """Tell whether a class or a function comes from the user's file, or from what it imports of their own."""
+    """From the user's file, or from what it imports of their own."""
     package = str(getattr(value, "__module__", None) or "builtins").partition(".")[0]
     return package not in sys.stdlib_module_names | FRAMEWORKS
 
@@ -367,21 +365,12 @@ def limited_memory(more_bytes: int | None) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
-def _too_large(file: Path, limit: int) -> TrialFailure:
-    size = in_words(file.stat().st_size)
-    cause = f"{file.name}: a file of {size}, and loading it asks for more than {in_words(limit)}"
-    remedy = "--trust lifts this limit, for a file of your own"
-    return TrialFailure(Failure(Code.OOM, cause, remedy, own_limit=True))
-
-
 def damaged(file: Path, error: object) -> ModelError:
-    """Return the error for a file that cannot be read."""
     text = " ".join(str(error).split()) or type(error).__name__
     return ModelError(f"{file.name}: not a model that Keras 3 has saved, or damaged ({text[:120]}): save it again")
 
 
 def runs_code(file: Path, what: str) -> ModelError:
-    """Return the error for a file with code in it."""
     return ModelError(
         f"{file.name}: it has {what} that would run code from the file",
         "make it a layer of a file for --custom (in Python: custom=FILE); or add --trust (trust=True) if you know who "
@@ -390,7 +379,6 @@ def runs_code(file: Path, what: str) -> ModelError:
 
 
 def unknown_layer(file: Path, name: str) -> ModelError:
-    """Return the error for a file with a class that nobody here knows."""
     return ModelError(
         f"{file.name}: Keras does not know its {name}",
         "give the file that defines it: --custom layers.py (in Python: custom=FILE)",
@@ -398,7 +386,6 @@ def unknown_layer(file: Path, name: str) -> ModelError:
 
 
 def explained(error: Exception, file: Path, model: Outline, keras_here: str) -> Exception:
-    """Return in one sentence why Keras could not load a file, and what to do."""
     text = " ".join(str(error).split())
     if (known := _known_refusal(text, file)) is not None:
         return known
@@ -416,7 +403,6 @@ def explained(error: Exception, file: Path, model: Outline, keras_here: str) -> 
 
 
 def _known_refusal(text: str, file: Path) -> Exception | None:
-    """Return what is meant where Keras itself refuses a file, by its words."""
     if any(word in text for word in UNSAFE):
         what = "a Lambda layer" if "Lambda" in text else "a torch module" if "torch" in text else "a layer"
         return runs_code(file, what)
@@ -432,7 +418,6 @@ def _known_refusal(text: str, file: Path) -> Exception | None:
 
 
 def _unknown(match: re.Match[str], file: Path) -> Exception:
-    """Return what is meant where Keras does not know a class or a function."""
     name = match["name"].rpartition(">")[2]
     module = match["module"].strip("'\"") if match.re is MODULE else ""
     if module in sys.builtin_module_names:

@@ -18,17 +18,9 @@ from typing import NoReturn
 
 from kerasbench import backends
 from kerasbench.datasets import DataError
+from kerasbench.protocol import requests
 from kerasbench.protocol.messages import FIND, Code, Failure, Inventory, Message, Phase, ProbeReport
-from kerasbench.protocol.requests import (
-    CountRequest,
-    DescribeRequest,
-    FetchRequest,
-    InventoryRequest,
-    ProbeRequest,
-    Request,
-    TrialRequest,
-    decode_request,
-)
+from kerasbench.protocol.requests import Request, decode_request
 from kerasbench.scenario import ScenarioError
 from kerasbench.worker.failure import TrialFailure, failure_of, refuse_other_frameworks
 from kerasbench.worker.pipe import Pipe, listen
@@ -37,7 +29,6 @@ REAP_S = 1.0  # for one that the kernel does not let go of at once; the parent k
 
 
 def serve(descriptor: int, started_ns: int) -> NoReturn:
-    """Serve the request on standard input and leave the process, whatever happened."""
     token, _, line = sys.stdin.buffer.readline().partition(b" ")
     request = decode_request(line)
     pipe = Pipe(descriptor, token, listen())
@@ -64,27 +55,27 @@ def serve(descriptor: int, started_ns: int) -> NoReturn:
 def _answer(request: Request, pipe: Pipe) -> Message:
     # Imported late: describing a scenario must not pay for what measuring one needs.
     match request:
-        case DescribeRequest():
+        case requests.DescribeRequest():
             from kerasbench.worker.describe import PHASE, describe_each
 
             with pipe.phase(PHASE):
                 return Message(descriptions=describe_each(request))
-        case ProbeRequest():
+        case requests.ProbeRequest():
             with pipe.phase("import"):
                 return Message(probe=probe(request))
-        case InventoryRequest():
+        case requests.InventoryRequest():
             return Message(inventory=inventory())
-        case CountRequest():
+        case requests.CountRequest():
             from kerasbench.worker.describe import count
 
             with pipe.phase("count"):
                 return Message(counted=count(request))
-        case FetchRequest():
+        case requests.FetchRequest():
             from kerasbench.worker.describe import fetch
 
             with pipe.phase("fetch"):
                 return Message(fetched=fetch(request))
-        case TrialRequest():
+        case requests.TrialRequest():
             from kerasbench.worker.trial import run_trial
 
             return Message(measurement=run_trial(request, pipe))
@@ -109,14 +100,11 @@ def _reap_workers() -> None:
 
 
 def inventory() -> Inventory:
-    """Return the interpreter's version and architecture, and its distributions."""
     packages: dict[str, str] = {}
     for distribution in metadata.distributions():
         try:
             fields = distribution.metadata
-        except (
-            FileNotFoundError
-        ):  # of a broken distribution, by the newer importlib_metadata, which a package may bring
+        except FileNotFoundError:  # broken, by the newer importlib_metadata, which a package may bring
             continue
         if "Name" in fields and "Version" in fields:  # a broken distribution has neither
             name = re.sub(r"[-_.]+", "-", fields["Name"]).lower()
@@ -129,7 +117,7 @@ def inventory() -> Inventory:
     )
 
 
-def probe(request: ProbeRequest) -> ProbeReport:
+def probe(request: requests.ProbeRequest) -> ProbeReport:
     """Import one backend and return its versions and devices.
 
     Raises:
@@ -143,16 +131,13 @@ def probe(request: ProbeRequest) -> ProbeReport:
             remedy = shlex.join([sys.executable, "-m", "pip", "install", "keras", backend.PACKAGE])
             raise TrialFailure(Failure(Code.UNAVAILABLE, cause, remedy, FIND))
     importlib.import_module(backend.PACKAGE)
+    try:
+        keras_version = metadata.version("keras")
+    except metadata.PackageNotFoundError:
+        keras_version = metadata.version("keras-nightly")
     return ProbeReport(
         backend=request.backend,
         python=sys.version.split()[0],
-        versions={"keras": _keras_version(), "numpy": metadata.version("numpy")} | backend.versions(),
+        versions={"keras": keras_version, "numpy": metadata.version("numpy")} | backend.versions(),
         devices=backend.devices(),
     )
-
-
-def _keras_version() -> str:
-    """Return the version of the package that brought keras, without importing it."""
-    with suppress(metadata.PackageNotFoundError):
-        return metadata.version("keras")
-    return metadata.version("keras-nightly")

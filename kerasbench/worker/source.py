@@ -127,7 +127,6 @@ class Source:
         self._no_metrics = False
 
     def build(self, workload: Workload) -> Any:
-        """Return the model; the first time the one that was looked at."""
         model, self._model = self._model, None
         return self._load() if model is None else model
 
@@ -146,10 +145,10 @@ class Source:
         unused: Any = np.zeros((samples, 1), np.float32)
         if not self._trains:
             return x, unused
-        each = iter(self._losses)
+        losses = iter(self._losses)
 
         def target(output: Any) -> Any:
-            loss = next(each)
+            loss = next(losses)
             return unused if loss is None and self._no_metrics else draw_targets(loss, output.shape, samples, rng)
 
         return x, mapped(target, self._outputs)
@@ -160,7 +159,6 @@ class Source:
         return Dataset("random rows" if is_random else "its own rows", (), self.draw, random=is_random)
 
     def load(self) -> None:
-        """Load the model that is looked at, and then built."""
         self._model = self._load()
 
     def look(self) -> None:
@@ -206,7 +204,7 @@ def inputs_of(model: Any, config: ModelConfig, specs: Sequence[Spec] = ()) -> An
     below = _embedding_sizes(embeddings)
     # Keras keeps the batch that a model was first called with, and takes any other; only a layer's state has a size.
     is_stateful = any(getattr(layer, "stateful", False) for layer in model._flatten_layers())
-    own = []
+    given = []
     for tensor in keras.tree.flatten(structure):
         if tensor.shape[0] is not None and is_stateful:
             size = tensor.shape[0]
@@ -216,8 +214,8 @@ def inputs_of(model: Any, config: ModelConfig, specs: Sequence[Spec] = ()) -> An
         # What an embedding takes is one of integers, whatever it says.
         dtype = "int32" if tensor.name in below else str(tensor.dtype)
         least = padding if tensor.name in below else 0
-        own.append(Spec(tensor.name, tuple(tensor.shape[1:]), dtype, below.get(tensor.name, smallest), least))
-    return keras.tree.pack_sequence_as(structure, fitted(own, config.inputs))
+        given.append(Spec(tensor.name, tuple(tensor.shape[1:]), dtype, below.get(tensor.name, smallest), least))
+    return keras.tree.pack_sequence_as(structure, fitted(given, config.inputs))
 
 
 def _embeddings(model: Any) -> list[Any]:
@@ -227,7 +225,6 @@ def _embeddings(model: Any) -> list[Any]:
 
 
 def _embedding_sizes(embeddings: list[Any]) -> dict[str, int]:
-    """Return for each tensor that goes into an embedding how many numbers the smallest of these knows."""
     import keras
 
     sizes: dict[str, int] = {}
@@ -266,7 +263,6 @@ def _require_different_rows(model: Any, inputs: Any) -> None:
 
 
 def outputs_of(model: Any, inputs: Any) -> Any:
-    """Return the specs of what a model returns for such inputs, as one or a structure."""
     import keras
 
     tensors = mapped(lambda spec: keras.KerasTensor((None, *spec.shape), spec.dtype), inputs)

@@ -16,12 +16,11 @@ from typing import Any
 import keras
 import numpy as np
 
-from kerasbench.backends import Backend
-from kerasbench.protocol.measurement import Batch, Learning, Parts, Published, Slice, Slices, Turn
+from kerasbench.protocol.measurement import Batch, Learning, Published, Samples
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Protocol, Sizes, counts_epochs
 from kerasbench.scenario import ScenarioError, Workload
-from kerasbench.worker.clock import Ask, Pace, SliceClock, State, WarmUpClock, granted, measure_slices
+from kerasbench.worker.clock import Ask, Pace, SliceClock, State, WarmUpClock
 from kerasbench.worker.failure import TrialFailure, is_own
 from kerasbench.worker.feed import Feed, Rows
 from kerasbench.worker.inputs import describe, is_nested, mapped
@@ -40,11 +39,6 @@ NO_LOSS = "No loss to compute"  # Keras of a model that was compiled without one
 NOT_EVALUATED = (
     'evaluate() has no loss: give compile() one, or the model a test_step of its own that returns it, {"loss": ...}'
 )
-
-# A product of this duration is long enough for its clock and for every core; the largest is 4 GiB in float32.
-PEAK_PRODUCT_S = 0.05
-PEAK_SMALLEST, PEAK_LARGEST = 256, 16_384
-PEAK_REPEATS = 5
 
 
 def measure_sync_ns(synchronize: Callable[[Any], None], model: Any) -> int:
@@ -91,14 +85,12 @@ class _Window(keras.callbacks.Callback):
 
 
 class StepWindow(_Window):
-    """Measure slices of training steps inside each epoch."""
-
     def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
         self._clock.begin_epoch()
 
     def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
         self._reached(batch)
-        self._pace.meter.done += self._clock.warmup.each
+        self._pace.meter.done += self._clock.warmup.execution
 
 
 class EpochWindow(_Window):
@@ -204,8 +196,6 @@ def first_step(model: Any, feed: Feed) -> tuple[int, float, Batch]:
 
 @dataclass(frozen=True)
 class Steps:
-    """Steps that were trained one `fit` at a time."""
-
     losses: list[float]
     fits_ns: list[int]
     steps_ns: list[int]  # of these, without what a `fit` does before its step
@@ -213,19 +203,21 @@ class Steps:
 
 def single_steps(model: Any, feed: Feed, steps: int, first: int = 0) -> Steps:
     """Train that many steps by themselves, one batch after another from the ``first``, in the given order."""
-    batches = len(feed.train) // feed.batch
     trained = Steps([], [], [])
-    begin = StepBegin()
     for index in range(first, first + steps):
-        start = index % batches * feed.batch
-        rows = feed.train[start : start + feed.batch]
-        start_ns = time.perf_counter_ns()
-        history = _fit(model, feed, rows, shuffle=False, callbacks=[begin])
-        ended_ns = time.perf_counter_ns()
-        trained.fits_ns.append(ended_ns - start_ns)
-        trained.steps_ns.append(ended_ns - begin.began_ns)
-        trained.losses.append(_last_loss(history))
+        _train_step(model, feed, index, trained)
     return trained
+
+
+def _train_step(model: Any, feed: Feed, index: int, trained: Steps) -> int:
+    begin, start = StepBegin(), index % (len(feed.train) // feed.batch) * feed.batch
+    start_ns = time.perf_counter_ns()
+    history = _fit(model, feed, feed.train[start : start + feed.batch], shuffle=False, callbacks=[begin])
+    ended_ns = time.perf_counter_ns()
+    trained.fits_ns.append(ended_ns - start_ns)
+    trained.steps_ns.append(ended_ns - begin.began_ns)
+    trained.losses.append(_last_loss(history))
+    return trained.steps_ns[-1]
 
 
 Sized = Callable[[Callable[[], int]], Sizes]  # has one unit measured, which returns its ns; returns the row's sizes
@@ -245,11 +237,7 @@ def learn(
     following = Steps([], [], [])
 
     def train() -> int:
-        one = single_steps(model, feed, 1, first=1 + len(following.losses))
-        following.losses.extend(one.losses)
-        following.fits_ns.extend(one.fits_ns)
-        following.steps_ns.extend(one.steps_ns)
-        return following.steps_ns[-1]
+        return _train_step(model, feed, 1 + len(following.losses), following)
 
     sizes = sized(train)
     while 1 + len(following.losses) < sizes.parity_steps:
@@ -300,7 +288,6 @@ def run_published(model: Any, feed: Feed, callbacks: list[Any]) -> tuple[Publish
 
 
 def measure_steps(model: Any, feed: Feed, callbacks: list[Any], pace: Pace, ask: Ask) -> SliceClock:
-    """Calibrate, warm up and measure slices, all in one `fit`; return the clock with its slices."""
     by_epoch = counts_epochs(feed.workload.steps)
     full_steps = len(feed.train) // feed.batch
     clock = SliceClock(_warmup(model, pace, pace.protocol, None if by_epoch else full_steps), pace)
@@ -317,7 +304,7 @@ def measure_steps(model: Any, feed: Feed, callbacks: list[Any], pace: Pace, ask:
     return clock
 
 
-def measure_epochs(model: Any, feed: Feed, callbacks: list[Any], pace: Pace, ask: Ask) -> list[Slice]:
+def measure_epochs(model: Any, feed: Feed, callbacks: list[Any], pace: Pace, ask: Ask) -> Samples:
     """Measure slices of short epochs, validation and partial last batch as published; their steps are subtracted later.
 
     How many of them a slice has is found out first; the very first epoch, which may compile, is left out.
@@ -329,7 +316,7 @@ def measure_epochs(model: Any, feed: Feed, callbacks: list[Any], pace: Pace, ask
     extra["callbacks"].append(EpochWindow(clock, pace, ask))
     _fit(model, feed, rows, epochs=ENDLESS, **extra)
     _require_over(clock)
-    return clock.slices
+    return Samples.of(clock.slices)
 
 
 def short_rows(workload: Workload, batch: int) -> int:
@@ -355,110 +342,6 @@ def _require_over(clock: SliceClock) -> None:
         raise TrialFailure(Failure(Code.INVALID, cause, remedy))
 
 
-def measure_parts(model: Any, feed: Feed, callbacks: list[Any], backend: Backend, pace: Pace, ask: Ask) -> Parts:
-    """Measure what a step is made of: fed from arrays, fed with a batch that lies ready on the device, and by itself.
-
-    Each turn measures one slice in each of the three ways, in one process, so that a machine which drifts hits them
-    alike; the way that comes first changes with the cycle. The turn's slice is their sum. The pace has the steps of a
-    slice, which the steps' phase calibrated, and the workload's epochs have room for them. A scenario's own callbacks
-    are part of what `fit` does, as in the steps.
-    """
-    steps = pace.protocol.steps_per_slice or 1
-    full_steps = len(feed.train) // feed.batch
-    on_device = backend.on_device(feed.step(feed.train[: feed.batch]))
-    bare = backend.bare_steps(model, on_device)
-
-    def from_arrays(turn: Turn) -> Slice:
-        return of_fit(feed.training_arguments(feed.train[: full_steps * feed.batch]), turn)
-
-    def from_ready(turn: Turn) -> Slice:
-        return of_fit(backend.ready(on_device, full_steps), turn)
-
-    def of_fit(arguments: dict[str, Any], turn: Turn) -> Slice:
-        extra = each_epoch(feed, callbacks) if callbacks else {"callbacks": []}
-        return _one_slice_of_fit(model, arguments | extra, full_steps, pace, turn)
-
-    def by_itself(turn: Turn) -> Slice:
-        with bare() as run:
-            run(steps)  # warms up
-            began = pace.meter.read()
-            run(steps)
-            return pace.meter.with_card(pace.meter.read().since(began, steps, turn))
-
-    arrays: list[Slice] = []
-    ready: list[Slice] = []
-    alone: list[Slice] = []
-    ways = [(arrays, from_arrays), (ready, from_ready), (alone, by_itself)]
-
-    def measure(turn: Turn) -> Slice:
-        first = turn.cycle % len(ways)
-        for slices, way in ways[first:] + ways[:first]:
-            slices.append(way(turn))
-        return _sum([slices[-1] for slices, _ in ways], turn)
-
-    with bare() as run:
-        run(1)  # traced and compiled before it is timed
-    measure_slices(ask, measure)
-    return Parts(Slices.of(arrays), Slices.of(ready), Slices.of(alone), peak_flops())
-
-
-def _one_slice_of_fit(model: Any, arguments: dict[str, Any], full_steps: int, pace: Pace, turn: Turn) -> Slice:
-    """Return a slice of a `fit` of its own, after one that warms up; ``arguments`` have its callbacks."""
-    warmed = dataclasses.replace(pace.protocol, warmup_slices=1)
-    clock = SliceClock(
-        WarmUpClock(warmed, full_steps, 0, steps_per_execution=model.steps_per_execution), pace, alone=True
-    )
-    window = StepWindow(clock, pace, granted(1, turn))
-    arguments["callbacks"].append(window)
-    model.fit(**arguments, verbose=0, epochs=ENDLESS)
-    (slice_,) = clock.slices
-    return slice_
-
-
-def _sum(slices: list[Slice], turn: Turn) -> Slice:
-    return Slice(
-        count=sum(slice_.count for slice_ in slices),
-        ns=sum(slice_.ns for slice_ in slices),
-        cycle=turn.cycle,
-        position=turn.position,
-        cpu_ns=sum(slice_.cpu_ns or 0 for slice_ in slices),
-        others_ns=_total([slice_.others_ns for slice_ in slices]),
-        steal_ns=_total([slice_.steal_ns for slice_ in slices]),
-        disturbed=any(slice_.disturbed for slice_ in slices),
-    )
-
-
-def _total(times_ns: list[int | None]) -> int | None:
-    """Return the sum of what a system tells; None where it does not."""
-    told_ns = [ns for ns in times_ns if ns is not None]
-    return sum(told_ns) if told_ns else None
-
-
-def peak_flops() -> float:
-    """Return the highest rate of square matrix products on the device, in operations a second.
-
-    In the compute dtype of the policy and the rounding mode that are in force, as a model's own products have them.
-    The size doubles until a product takes PEAK_PRODUCT_S; at each size the quickest of several counts, as for a peak.
-    """
-    dtype = keras.config.dtype_policy().compute_dtype
-    best, size = 0.0, PEAK_SMALLEST
-    while size <= PEAK_LARGEST:
-        a = keras.ops.full((size, size), 1.0 / size, dtype)  # made on the device, whose memory it is to take
-        taken_s = min(_product_s(a) for _ in range(PEAK_REPEATS))
-        best = max(best, 2 * size**3 / taken_s)
-        if taken_s >= PEAK_PRODUCT_S:
-            break
-        size *= 2
-    return best
-
-
-def _product_s(a: Any) -> float:
-    start_ns = time.perf_counter_ns()
-    product = keras.ops.matmul(a, a)
-    keras.ops.convert_to_numpy(product[0, 0])  # waits for it
-    return (time.perf_counter_ns() - start_ns) / 1e9
-
-
 def _fit(model: Any, feed: Feed, rows: Rows, **options: Any) -> Any:
     """Fit as a user does, without a progress bar; shuffled, as Keras does by default, unless options say otherwise."""
     return model.fit(**feed.training_arguments(rows), verbose=0, **options)
@@ -479,8 +362,8 @@ def _evaluate(model: Any, feed: Feed, rows: Rows) -> float:
     if "loss" not in logs:
         raise ScenarioError('the model\'s own test_step must return its loss: {"loss": ...}')
     loss = _finite(logs["loss"])
-    own = any(is_own(getattr(type(model), name, None)) for name in ("test_step", "compute_loss"))
-    if loss == 0 and getattr(model, "loss", NO_LOSS) is None and not own:  # what Keras says on JAX in place of NO_LOSS
+    computes = any(is_own(getattr(type(model), name, None)) for name in ("test_step", "compute_loss"))
+    if loss == 0 and getattr(model, "loss", NO_LOSS) is None and not computes:  # in place of NO_LOSS on JAX
         raise ScenarioError(NOT_EVALUATED)
     return loss
 

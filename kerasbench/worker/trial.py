@@ -7,7 +7,7 @@ function of what they work with (``Bench``) and of what was found so far (``Part
 import dataclasses
 import importlib
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,18 +16,9 @@ from typing import Any
 
 from kerasbench import backends
 from kerasbench.backends import Backend
+from kerasbench.protocol import stages
 from kerasbench.protocol.columns import CPU, GPU, Size
 from kerasbench.protocol.measurement import (
-    ALL,
-    BATCH,
-    BUILD,
-    CALLS,
-    EPOCH,
-    GENERATIONS,
-    ONE,
-    PARTS,
-    PILOT,
-    TRAIN,
     Batch,
     Compiler,
     Generation,
@@ -39,16 +30,15 @@ from kerasbench.protocol.measurement import (
     Proof,
     Published,
     Resolved,
+    Samples,
     Slice,
-    Slices,
     Throughput,
     Training,
     Turn,
     Usage,
-    largest,
 )
 from kerasbench.protocol.messages import FIRST_CALL, FIRST_PREDICTION, FIRST_STEP, Code, Failure, Message
-from kerasbench.protocol.requests import Protocol, ProtocolKind, Sizes, TrialRequest, counts_epochs
+from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest, counts_epochs
 from kerasbench.scenario import Scenario, Workload, require_unchanged
 from kerasbench.worker import checks, predict
 from kerasbench.worker import model as models
@@ -58,6 +48,7 @@ from kerasbench.worker.clock import Ask, Pace, SliceClock, settle_ns
 from kerasbench.worker.failure import TrialFailure, is_own, own_step, refuse_other_frameworks
 from kerasbench.worker.feed import Feed, prepare, prepare_sized, shuffle_ns
 from kerasbench.worker.inputs import describe, is_nested
+from kerasbench.worker.parts import measure_parts
 from kerasbench.worker.pipe import Pipe
 from kerasbench.worker.resolve import resolve
 from kerasbench.worker.usage import Meter, card_share_reader, counters_reader, peak_rss_bytes
@@ -83,13 +74,19 @@ class Bench:
     made: list[int] = field(default_factory=list)
 
     def _programs(self) -> int:
-        found = self.backend.compiler(self.model)
-        return found.made if found else 0
+        compiler = self.backend.compiler(self.model)
+        return compiler.made if compiler else 0
 
     @property
     def pace(self) -> Pace:
         device = self.request.device
         return Pace(self.request.protocol, self.backend.synchronize, settle_ns(device), self.meter, device.kind == GPU)
+
+    def batch_of(self, stage: str) -> int:
+        """Return how many samples a prediction of a stage takes; 0 where it would be the one without batches again."""
+        if not stages.STAGES[stage].batched:
+            return 1
+        return self.feed.predict_batch if self.feed.predict_batch > 1 else 0
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -98,10 +95,8 @@ class Bench:
             yield
 
     def ask(self, stage: str) -> Ask:
-        """Return what waits for the turns of a stage."""
-
         def ask(measured: Slice | None) -> Turn | None:
-            if measured is None and stage != PILOT:
+            if measured is None and stage != stages.PILOT:
                 self.made.append(-self._programs())
             turn = self.pipe.ask(Message(ready=stage) if measured is None else Message(slice=measured))
             assert not isinstance(turn, Sizes)  # they answer the pilot's slices alone
@@ -124,7 +119,7 @@ class Bench:
 
         ``measure`` returns how long a step took, in ns.
         """
-        sizes: Turn | Sizes | None = self.request.protocol.sizes or self.ask(PILOT)(None)
+        sizes: Turn | Sizes | None = self.request.protocol.sizes or self.ask(stages.PILOT)(None)
         while not isinstance(sizes, Sizes):
             sizes = self.pipe.ask(Message(slice=Slice(1, measure())))
         return sizes
@@ -147,7 +142,7 @@ class PartialMeasurement:
     parity: Parity | None = None
     published: Published | None = None
     steps: SliceClock | None = None  # None: the model is not trained
-    epochs: Slices = field(default_factory=lambda: Slices.of(()))
+    epochs: Samples = field(default_factory=lambda: Samples([], []))
     epoch_steps: int = 0
     shuffle_ns: int | None = None
     prediction: list[Latency] = field(default_factory=list)
@@ -160,8 +155,11 @@ class PartialMeasurement:
     fallbacks: dict[str, int] = field(default_factory=dict)
     parts: Parts | None = None
     compiler: Compiler | None = None
-    builds: Slices | None = None
+    builds: Samples | None = None
     vanishing: float | None = None
+
+    def leaves_out(self, stage: str) -> bool:
+        return self.sizes is not None and stage in self.sizes.left_out
 
 
 def run_trial(request: TrialRequest, pipe: Pipe) -> Measurement:
@@ -180,8 +178,7 @@ def run_trial(request: TrialRequest, pipe: Pipe) -> Measurement:
     meter = Meter(counters_reader(), card=card, on_device=on_device, soaks=soaks)
     trial, findings = begin(request, pipe, meter), PartialMeasurement(sizes=request.protocol.sizes)
     for phase in phases_of(request.protocol, trial.feed.workload, trial.scenario.trains):
-        if not (findings.sizes and STAGE_OF.get(phase) in findings.sizes.left_out):
-            phase(trial, findings)
+        phase(trial, findings)
     return measurement_of(trial, findings)
 
 
@@ -230,7 +227,7 @@ def _feed(scenario: Scenario, workload: Workload, request: TrialRequest) -> Feed
     size = request.options.size or Size(request.options.batch_size)
     if size != Size():
         return prepare_sized(scenario, workload, size, request.seed, request.data)
-    feed = prepare(scenario, workload, request.seed, request.data, whole=request.protocol.kind == "published")
+    feed = prepare(scenario, workload, request.seed, request.data, whole=request.protocol.agenda.in_full)
     rows = feed.train
     if request.options.native and (is_nested(rows.x) or is_nested(rows.y) or rows.weights is not None):
         cause = "a native baseline takes one array for x and one for y"
@@ -267,7 +264,7 @@ def first_steps(trial: Bench, findings: PartialMeasurement) -> None:
                 findings.again_ns = train.single_steps(model, feed, protocol.sizes.parity_steps - 1, first=1).fits_ns
         return
     is_random = trial.scenario.dataset(feed.workload).random
-    brief = protocol.kind == "sweep" or is_random or not protocol.repeats
+    brief = protocol.agenda.sized or is_random or not protocol.repeats
     with trial.phase("learn"):
         learned = train.learn(model, feed, first_loss, trial.sized, brief)
         findings.learning, following, findings.sizes = learned
@@ -279,7 +276,6 @@ def first_steps(trial: Bench, findings: PartialMeasurement) -> None:
 
 
 def published_epochs(trial: Bench, findings: PartialMeasurement) -> None:
-    """Run all published epochs in one `fit`."""
     from kerasbench.worker.train import run_published
 
     with trial.phase("published"), RecurrentSpy(trial.model) as spy:
@@ -296,54 +292,55 @@ def steps(trial: Bench, findings: PartialMeasurement) -> None:
         pace = trial.pace
         if findings.step_ns is not None and findings.step_ns >= SLOW_TIMES * pace.protocol.slice_ns:
             # Nothing is left to calibrate.
-            each = 1 if counts_epochs(trial.feed.workload.steps) else trial.model.steps_per_execution
-            pace = dataclasses.replace(pace, protocol=dataclasses.replace(pace.protocol, steps_per_slice=each))
-        findings.steps = measure_steps(trial.model, trial.feed, trial.callbacks, pace, trial.ask(TRAIN))
+            units = 1 if counts_epochs(trial.feed.workload.steps) else trial.model.steps_per_execution
+            pace = dataclasses.replace(pace, protocol=dataclasses.replace(pace.protocol, steps_per_slice=units))
+        findings.steps = measure_steps(trial.model, trial.feed, trial.callbacks, pace, trial.ask(stages.TRAIN))
 
 
 def short_epochs(trial: Bench, findings: PartialMeasurement) -> None:
     """Measure slices of short epochs, which tell what an epoch costs once."""
     from kerasbench.worker import train
 
+    if findings.leaves_out(stages.EPOCH):
+        return
     feed, workload = trial.feed, trial.feed.workload
     with trial.pipe.phase("epoch"):
-        epochs = train.measure_epochs(trial.model, feed, trial.callbacks, trial.pace, trial.ask(EPOCH))
+        epochs = train.measure_epochs(trial.model, feed, trial.callbacks, trial.pace, trial.ask(stages.EPOCH))
         # A published epoch takes longer than a short one to draw the order of its rows, unless that is no affair of
         # Keras': a pipeline and a baseline have an order of their own. So these slices are longer in the file than the
         # parent saw them while it decided how many there are.
         if workload.feed is None and not trial.request.options.native:
             more_ns = shuffle_ns(workload.train, train.short_rows(workload, feed.batch), feed.batch)
-            epochs = [dataclasses.replace(slice_, ns=slice_.ns + slice_.count * more_ns) for slice_ in epochs]
+            with_order_ns = [ns + count * more_ns for ns, count in zip(epochs.ns, epochs.count, strict=True)]
+            epochs = dataclasses.replace(epochs, ns=with_order_ns)
             findings.shuffle_ns = more_ns
-        findings.epochs = Slices.of(epochs)
+        findings.epochs = epochs
     findings.epoch_steps = train.SHORT_EPOCH_STEPS
 
 
 def predictions(trial: Bench, findings: PartialMeasurement) -> None:
     """Measure slices of single predictions, of predictions of a batch, and of passes over the test samples."""
     model, feed, pace, sizes = trial.model, trial.feed, trial.pace, findings.sizes
-    left_out = sizes.left_out if sizes else []
     calls = sizes.warmup_calls if sizes else predict.ROTATED_INPUTS
     with trial.pipe.phase("predict"):
-        for stage, batch in ((ONE, 1), (BATCH, feed.predict_batch)):
-            if stage not in left_out and not (stage == BATCH and batch == 1):
+        for stage in (stages.ONE, stages.BATCH):
+            batch = trial.batch_of(stage)
+            if batch and not findings.leaves_out(stage):
                 latency = predict.time_batches(model, feed, batch, pace, trial.ask(stage), calls)
                 findings.prediction.append(latency)
-        if ALL not in left_out:
+        if not findings.leaves_out(stages.ALL):
             most_batches = sizes.pass_batches if sizes else None
-            findings.throughput = predict.time_passes(model, feed, pace, trial.ask(ALL), most_batches)
+            findings.throughput = predict.time_passes(model, feed, pace, trial.ask(stages.ALL), most_batches)
 
 
 def calls(trial: Bench, findings: PartialMeasurement) -> None:
-    """Measure slices of the other ways to predict, of one sample and of a batch."""
     model, feed, sizes = trial.model, trial.feed, findings.sizes
     assert sizes is not None  # the first prediction has found them
-    for stage in CALLS:
-        way, _, size = stage.rpartition("_")
-        batch = 1 if size == "one" else feed.predict_batch
-        if stage not in sizes.left_out and not (size == "batch" and batch == 1):
+    for stage in stages.CALLS:
+        batch = trial.batch_of(stage)
+        if batch and not findings.leaves_out(stage):
             with trial.pipe.phase(FIRST_CALL):
-                called = predict.first_call(way, model, trial.backend, feed, batch)
+                called = predict.first_call(stages.STAGES[stage].way, model, trial.backend, feed, batch)
             if called is not None:
                 with trial.pipe.phase("calls"):
                     latency = predict.time_way(called, trial.pace, trial.ask(stage), sizes.warmup_calls)
@@ -351,26 +348,25 @@ def calls(trial: Bench, findings: PartialMeasurement) -> None:
 
 
 def builds(trial: Bench, findings: PartialMeasurement) -> None:
-    """Measure slices of building the model again."""
     feed, protocol = trial.feed, trial.request.protocol
     findings.batch = Batch(describe(feed.train[: feed.batch].x), "")
     with trial.pipe.phase("builds"):
         build = partial(models.build_and_drop, trial.scenario, feed, protocol.clears)
-        findings.builds = predict.time_builds(build, trial.pace, trial.ask(BUILD))
+        findings.builds = predict.time_builds(build, trial.pace, trial.ask(stages.BUILD))
 
 
 def texts(trial: Bench, findings: PartialMeasurement) -> None:
     """Measure slices in which sequences are continued, where the scenario says that its model generates tokens."""
-    scenario, left_out = trial.scenario, findings.sizes.left_out if findings.sizes else []
+    scenario = trial.scenario
     if not scenario.new_tokens:
         return
     with trial.pipe.phase("generate"):
-        for stage in GENERATIONS:
-            way = stage.removeprefix("generate_")
-            if stage not in left_out and (way == predict.OWN) == (scenario.generate is not None):
+        for stage in stages.GENERATIONS:
+            way = stages.STAGES[stage].way
+            if (way == stages.OWN) == (scenario.generate is not None) and not findings.leaves_out(stage):
                 ask = trial.ask(stage)
-                found = predict.time_texts(way, trial.model, trial.backend, scenario, trial.feed, trial.pace, ask)
-                findings.generations += [found] if found else []
+                generation = predict.time_texts(way, trial.model, trial.backend, scenario, trial.feed, trial.pace, ask)
+                findings.generations += [generation] if generation else []
 
 
 def finish(trial: Bench, findings: PartialMeasurement) -> None:
@@ -394,7 +390,7 @@ def finish(trial: Bench, findings: PartialMeasurement) -> None:
         findings.peak_device_bytes = backend.peak_device_bytes(request.device)
         if backend.flush_subnormals and request.device.platform == CPU:  # takes memory, so after its peak is read
             findings.vanishing = checks.vanishing(getattr(model, "optimizer", None))
-    if trial.scenario.trains and request.protocol.kind not in ("calls", "builds"):
+    if trial.scenario.trains and request.protocol.agenda.trains:
         findings.fallbacks = backend.fallbacks(lambda: first_step(model, trial.feed))
 
 
@@ -426,28 +422,25 @@ def silenced_parity(trial: Bench, findings: PartialMeasurement) -> None:
 
 def parts(trial: Bench, findings: PartialMeasurement) -> None:
     """Measure what a step is made of: last, for its large products belong to no peak."""
-    from kerasbench.worker.train import measure_parts
-
+    if findings.leaves_out(stages.PARTS):
+        return
     assert findings.steps is not None  # they went before
     protocol = dataclasses.replace(trial.pace.protocol, steps_per_slice=findings.steps.warmup.steps_per_slice)
     pace = dataclasses.replace(trial.pace, protocol=protocol)
     with trial.pipe.phase("parts"):
-        ask = trial.ask(PARTS)
+        ask = trial.ask(stages.PARTS)
         findings.parts = measure_parts(trial.model, trial.feed, trial.callbacks, trial.backend, pace, ask)
 
 
 Phase = Callable[[Bench, PartialMeasurement], None]
-PHASES: dict[ProtocolKind, tuple[Phase, ...]] = {
+PHASES: dict[str, tuple[Phase, ...]] = {  # by agenda
     "steady": (first_steps, steps, short_epochs, predictions, finish, silenced_parity, parts),
     "published": (published_epochs, steps, short_epochs, predictions, finish),
     "sweep": (first_steps, steps, finish, silenced_parity),
     "calls": (first_prediction, predictions, calls, texts, finish),
     "builds": (builds, finish),
+    stages.UNTRAINED.name: (first_prediction, predictions, finish),
 }
-UNTRAINED: tuple[Phase, ...] = (first_prediction, predictions, finish)
-
-
-STAGE_OF: dict[Phase, str] = {short_epochs: EPOCH, parts: PARTS}  # of phases that may be left out where steps are slow
 
 
 def is_calibrated(protocol: Protocol) -> bool:
@@ -456,11 +449,9 @@ def is_calibrated(protocol: Protocol) -> bool:
 
 
 def phases_of(protocol: Protocol, workload: Workload, trains: bool = True) -> list[Phase]:
-    """Return what follows once the model is built, in its order."""
-    if protocol.kind in ("calls", "builds"):
-        return list(PHASES[protocol.kind])
-    if not trains:
-        return list(UNTRAINED)
+    agenda = protocol.agenda.of(trains)
+    if not agenda.trains:
+        return list(PHASES[agenda.name])
     by_epoch = counts_epochs(workload.steps)
     left_out: dict[Phase, bool] = {
         short_epochs: by_epoch or not protocol.epochs,
@@ -468,19 +459,18 @@ def phases_of(protocol: Protocol, workload: Workload, trains: bool = True) -> li
         silenced_parity: is_calibrated(protocol),
         parts: by_epoch or not protocol.parts,
     }
-    return [phase for phase in PHASES[protocol.kind] if not left_out.get(phase)]
+    return [phase for phase in PHASES[agenda.name] if not left_out.get(phase)]
 
 
 def measurement_of(trial: Bench, findings: PartialMeasurement) -> Measurement:
-    """Return all that the phases have found."""
     workload = trial.feed.workload
     training = None
     if findings.steps is not None:
         training = Training(
             unit="epoch" if counts_epochs(workload.steps) else "step",
             steps_per_slice=findings.steps.warmup.steps_per_slice,
-            warmup=Slices.of(findings.steps.warmup.slices),
-            slices=Slices.of(findings.steps.slices),
+            warmup=Samples.of(findings.steps.warmup.slices),
+            slices=Samples.of(findings.steps.slices),
             **_found_for(Training, findings),
         )
     return Measurement(
@@ -495,18 +485,14 @@ def measurement_of(trial: Bench, findings: PartialMeasurement) -> Measurement:
 
 
 def _found_for(kind: type[Training | Measurement], findings: PartialMeasurement) -> dict[str, Any]:
-    """Return what was found under the names of a result's own fields."""
-    names = {each.name for each in dataclasses.fields(kind)}
+    names = kind.__dataclass_fields__.keys()
     return {name: value for name, value in vars(findings).items() if name in names}
 
 
 def _usage(findings: PartialMeasurement) -> Usage:
-    """Return what the slices of steps used, of builds or of predictions."""
     if findings.steps is not None:
-        slices: Iterable[Slice] = findings.steps.slices
+        samples = Samples.of(findings.steps.slices)
     else:
-        slices = findings.builds or largest(findings.prediction)
-    return Usage(
-        cpu_ns=sum(slice_.cpu_ns or 0 for slice_ in slices),
-        wall_ns=sum(slice_.ns for slice_ in slices),
-    )
+        calls = [latency.slices for latency in findings.prediction if latency.way == stages.ON_BATCH]
+        samples = findings.builds or calls[-1]
+    return Usage(cpu_ns=sum(ns or 0 for ns in samples.cpu_ns or ()), wall_ns=sum(samples.ns))

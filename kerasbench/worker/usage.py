@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from kerasbench.protocol.measurement import Slice, Turn
 
@@ -46,12 +46,7 @@ MOST = 1_024  # samples: a second has six of each process
 LOOK_BACK_US = 1_000_000  # the driver samples six times a second, or once: some slices have no sample of their own
 
 
-class Taken(NamedTuple):
-    """What others took while a slice was measured, as a ``Slice`` keeps it."""
-
-    others_ns: int | None = None
-    steal_ns: int | None = None
-    throttled: int | None = None
+Taken = tuple[int | None, int | None, int | None]  # by others, by a hypervisor, by heat: as in a Slice
 
 
 @dataclass(frozen=True)
@@ -70,10 +65,10 @@ class Counters:
         """Return what others took since ``began``, in ``ns`` of which this process used ``cpu_ns``."""
         free_ns = _difference(self.free_ns, began.free_ns)
         if free_ns is None:
-            return Taken()
+            return None, None, None
         steal_ns = _difference(self.steal_ns, began.steal_ns)
         others_ns = self.processors * ns - free_ns - (steal_ns or 0) - cpu_ns
-        return Taken(others_ns, steal_ns, _difference(self.throttled, began.throttled))
+        return others_ns, steal_ns, _difference(self.throttled, began.throttled)
 
 
 UNKNOWN = Counters()
@@ -104,27 +99,23 @@ def _linux_reader(confined: list[int], proc: Path, heat: Path) -> Callable[[], C
     processors = len(confined) or os.cpu_count() or 1
 
     def lines() -> list[list[bytes]]:
-        found = [line.split() for line in os.pread(stat, STAT_BYTES, 0).split(b"\n", last + 1)[: last + 1]]
-        return [fields for fields in found if fields and fields[0] in names]
+        first = [line.split() for line in os.pread(stat, STAT_BYTES, 0).split(b"\n", last + 1)[: last + 1]]
+        return [fields for fields in first if fields and fields[0] in names]
 
     def read() -> Counters:
-        own = lines()
-        free = sum(int(fields[index]) for fields in own for index in FREE)
-        steal = sum(int(fields[STEAL]) for fields in own)
+        counted = lines()
+        free = sum(int(fields[index]) for fields in counted for index in FREE)
+        steal = sum(int(fields[STEAL]) for fields in counted)
         throttled = sum(int(os.pread(file, 32, 0)) for file in throttle_counts) if throttle_counts else None
         return Counters(processors, free * tick_ns, steal * tick_ns, throttled)
 
-    own = lines()
-    tells = len(own) == len(names) and any(int(field) for fields in own for field in fields[1:])
-    if not tells or (confined and _has_other_numbers(proc)):
+    listed = lines()
+    tells = len(listed) == len(names) and any(int(field) for fields in listed for field in fields[1:])
+    # A container of LXC numbers its processors anew in /proc/stat, and not where a process is confined to.
+    mounts = _read_text(proc / "self" / "mountinfo").splitlines() if confined else []
+    if not tells or any("lxcfs" in mount and " /proc/stat " in mount for mount in mounts):
         raise OSError(f"{proc / 'stat'} does not list these CPU cores")  # gVisor has zeros in it
     return read
-
-
-def _has_other_numbers(proc: Path) -> bool:
-    """Tell whether a container numbers its processors anew in /proc/stat, and not where a process is confined to."""
-    mounts = _read_text(proc / "self" / "mountinfo").splitlines()
-    return any("lxcfs" in mount and " /proc/stat " in mount for mount in mounts)
 
 
 def _macos_reader() -> Callable[[], Counters]:
@@ -234,7 +225,6 @@ class Reading:
     page_faults: int = 0  # those that read nothing from a disk
 
     def since(self, began: "Reading", count: int, turn: Turn) -> Slice:
-        """Return the slice of ``count`` units from one reading to this one."""
         ns, cpu_ns = self.ns - began.ns, self.cpu_ns - began.cpu_ns
         switching_ns = SWITCH_NS * (self.switches - began.switches)
         taken = self.machine.taken(began.machine, ns, cpu_ns + switching_ns)
@@ -244,8 +234,6 @@ class Reading:
 
 @dataclass
 class Meter:
-    """Reads the clock and the counters."""
-
     machine: Callable[[], Counters] = field(default_factory=counters_reader)
     helpers: list[str] = field(default_factory=list)  # processes that this one has started
     card: CardShare | None = None
@@ -258,7 +246,6 @@ class Meter:
         self.helpers = child_processes()
 
     def read(self) -> Reading:
-        """Read the clock and the counters, now."""
         now_ns, cpu_ns = time.perf_counter_ns(), time.process_time_ns()
         used, gone = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
         own_ns = cpu_ns + cpu_ns_of(self.helpers) + round((gone.ru_utime + gone.ru_stime) * NS_PER_S)
@@ -273,16 +260,11 @@ class Meter:
         """
         if self.on_device is not None:
             slice_ = dataclasses.replace(slice_, device_bytes=self.on_device())
-        if self.card is None:
-            return slice_
-        share = self.card(slice_.ns)
-        if share is None:
-            return slice_
-        return dataclasses.replace(slice_, card_share=share, disturbed=share > OF_CARD)
+        share = self.card(slice_.ns) if self.card else None
+        return slice_ if share is None else dataclasses.replace(slice_, card_share=share, disturbed=share > OF_CARD)
 
 
 def rss_bytes(proc: Path = PROC) -> int:
-    """Return the memory that this process holds now."""
     if sys.platform == "darwin":
         usage = (ctypes.c_uint64 * RUSAGE_WORDS)()
         if ctypes.CDLL(None).proc_pid_rusage(os.getpid(), 0, ctypes.byref(usage)):

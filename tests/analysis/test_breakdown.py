@@ -7,14 +7,15 @@ import pytest
 
 from kerasbench.analysis.breakdown import Help, StepBreakdown, share
 from kerasbench.analysis.estimates import mean_interval
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.protocol.columns import Column, Device, Options
-from kerasbench.protocol.measurement import Measurement, Slice, Slices
+from kerasbench.protocol.measurement import Measurement, Samples, Slice
 from kerasbench.report.explanation import sentences
 from kerasbench.results.merge import merge
 from kerasbench.results.run import Counted, Trial
 from tests import made
 from tests.made import with_parts
+from tests.records import rivals
 
 GPU = Device("cuda", 0, "NVIDIA H200")
 FLOPS = [Counted("dense", "default", 1e6)]  # for each sample of its batches of 32
@@ -28,12 +29,8 @@ def explained(*others: Trial, found: Measurement | None = None) -> StepBreakdown
 
 def breakdown(trials: Sequence[Trial], flops: Sequence[Counted] = FLOPS) -> StepBreakdown:
     rounds = max(trial.round for trial in trials)
-    (one,) = findings(dataclasses.replace(made.record(*trials, rounds=rounds), flops=list(flops))).breakdowns
+    (one,) = Findings.of(dataclasses.replace(made.record(*trials, rounds=rounds), flops=list(flops))).breakdowns
     return one
-
-
-def rivals(step_ms_: float, options: Options, device: Device = made.CPU) -> list[Trial]:
-    return [made.trial(i, found=made.measurement(step_ms_), options=options, device=device) for i in ROUNDS]
 
 
 def test_the_parts_of_a_step_are_shares_of_it_whatever_it_took_when_they_were_measured() -> None:
@@ -47,12 +44,12 @@ def test_the_parts_of_a_step_are_shares_of_it_whatever_it_took_when_they_were_me
 
 def test_an_epoch_without_a_full_step_is_not_taken_apart() -> None:
     short = dataclasses.replace(with_parts(), full_steps_per_epoch=0)
-    assert findings(made.record(made.trial(1, found=short))).breakdowns == []
+    assert Findings.of(made.record(made.trial(1, found=short))).breakdowns == []
 
 
-def turns(*times_ms: tuple[float, ...]) -> Slices:
+def turns(*times_ms: tuple[float, ...]) -> Samples:
     """A way's slices: those of each turn."""
-    return Slices.of(Slice(10, int(10 * ms * made.MS), cycle, 0) for cycle, turn in enumerate(times_ms) for ms in turn)
+    return Samples.of(Slice(10, int(10 * ms * made.MS), cycle, 0) for cycle, turn in enumerate(times_ms) for ms in turn)
 
 
 def test_a_share_is_of_the_same_turn_so_that_drift_does_not_touch_it() -> None:
@@ -61,7 +58,7 @@ def test_a_share_is_of_the_same_turn_so_that_drift_does_not_touch_it() -> None:
     # Each turn has its own share; the one in the middle stands for them.
     assert share(turns((1, 3), (3, 3), (4, 4)), turns((4, 4), (4, 4), (4, 4))) == pytest.approx(0.75)
     # Slices that no turn is known of are one turn.
-    assert share(Slices([10] * 3, [10, 20, 90]), Slices([10] * 3, [40, 10, 90])) == pytest.approx(0.5)
+    assert share(Samples([10] * 3, [10, 20, 90]), Samples([10] * 3, [40, 10, 90])) == pytest.approx(0.5)
 
 
 def test_parts_of_a_machine_that_drifts_have_the_interval_of_their_shares() -> None:
@@ -91,7 +88,7 @@ def test_the_rate_is_the_counted_operations_over_the_bare_step() -> None:
 def test_a_larger_batch_is_advised_by_the_time_of_a_sample() -> None:
     # Four times the samples in twice the time: half of the time for each.
     (advice,) = [one for one in explained(*rivals(4.0, Options(batch=128))).advice if one.what is Help.BATCH]
-    assert advice.left.value == pytest.approx(0.5)
+    assert advice.contrast.ratio.value == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +109,7 @@ def test_a_larger_batch_of_another_run_is_not_advised_for_the_days_may_differ() 
     in_one, apart = (
         merge([both[0], dataclasses.replace(both[1], started=day)]) for day in (both[0].started, "2026-02")
     )
-    advised = [[one.what for one in findings(found).breakdowns[0].advice] for found in (in_one, apart)]
+    advised = [[one.what for one in Findings.of(found).breakdowns[0].advice] for found in (in_one, apart)]
     assert [Help.BATCH in each for each in advised] == [True, False]
 
 
@@ -123,7 +120,7 @@ def test_another_case_of_the_row_is_advised_where_it_is_faster_beyond_doubt(
     options: Options, device: Device, what: Help
 ) -> None:
     (advice,) = [one for one in explained(*rivals(1.0, options, device)).advice if one.what is what]
-    assert advice.left.value == pytest.approx(0.5)
+    assert advice.contrast.ratio.value == pytest.approx(0.5)
     assert not [one for one in explained(*rivals(2.02, options, device)).advice if one.what is what]
 
 
@@ -135,7 +132,7 @@ def test_cases_that_differ_in_two_things_are_no_advice() -> None:
 def test_interpreters_with_labels_differ_in_more_than_the_jit() -> None:
     labelled, bare = Options(environment="keras-3.14"), Options(environment="keras-3.14", jit=False)
     mine = [made.trial(index, found=with_parts(), options=labelled) for index in ROUNDS]
-    found = {one.what: one.column for one in breakdown([*mine, *rivals(1.0, bare)]).advice}
+    found = {advice.what: advice.contrast.over.column for advice in breakdown([*mine, *rivals(1.0, bare)]).advice}
     assert found[Help.JIT] == Column("torch", "cpu", bare)
     other = breakdown([*mine, *rivals(1.0, Options(jit=False))]).advice  # by another interpreter, too
     assert Help.JIT not in {one.what for one in other}

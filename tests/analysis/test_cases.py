@@ -4,11 +4,11 @@ from typing import Any
 import pytest
 
 from kerasbench.analysis.cases import HEADLINE, STEADY, deviations, judge_parity, summarize_case
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import concerns
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column, Options
-from kerasbench.protocol.measurement import Measurement, Parity, Slices
+from kerasbench.protocol.measurement import Measurement, Parity, Samples
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.results.run import Trial
 from tests import made
@@ -55,7 +55,7 @@ def test_a_difference_of_several_days_is_above_zero_where_days_say_so() -> None:
 
 def test_short_epochs_that_others_disturbed_are_lent_as_such() -> None:
     first = made.measurement(2.0, overhead_ms=10)
-    epochs = Slices.of(dataclasses.replace(one, disturbed=True) for one in made.trained(first).epochs)
+    epochs = Samples.of(dataclasses.replace(one, disturbed=True) for one in made.trained(first).epochs)
     disturbed = made.changed(first, training={"epochs": epochs})
     case = summarize_case([made.in_block(1, disturbed), made.in_block(2, made.partial(first))])
     lent = [made.trained(measurement).epochs for _, measurement in case.trials]
@@ -269,7 +269,7 @@ def test_what_computes_nearly_the_same_has_its_figure_and_a_mark_with_the_size()
         found = made.measurement(losses=shifted(share, 0))
         return made.trial(backend=backend, found=made.changed(found, parity={"sensitive": ["BatchNormalization"]}))
 
-    found = findings(made.record(trial("jax", 0.0), trial("torch", 0.0), trial("tensorflow", 0.0015)))
+    found = Findings.of(made.record(trial("jax", 0.0), trial("torch", 0.0), trial("tensorflow", 0.0015)))
     assert not found.summary.failures
     (concern,) = [one for one in concerns(found.summary) if one.what is WarningKind.DEVIATES]
     assert concern.columns == [Column("tensorflow", "cpu")]
@@ -289,6 +289,6 @@ def test_each_column_is_named_by_the_one_other_column_of_keras_and_none_is_blame
         (pair, by_each_other),
         ([*pair, baseline], by_each_other | {"by 0.1 % from the median of all configurations"}),
     ):
-        summary = findings(made.record(*trials)).summary
+        summary = Findings.of(made.record(*trials)).summary
         details = [one.detail for one in concerns(summary) if one.what is WarningKind.DEVIATES]
         assert {detail.split(" in ")[0] for detail in details} == said

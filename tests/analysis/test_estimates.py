@@ -17,7 +17,6 @@ from kerasbench.analysis.estimates import (
     claim,
     estimate,
     judge,
-    judge_all,
     learned,
     mean_interval,
     sign,
@@ -79,6 +78,10 @@ def test_an_amount_may_be_negative_and_its_interval_is_a_share_of_its_value() ->
     assert mean_interval([-1.0, 0.0, 1.0]).half_width == math.inf
 
 
+def verdict_of(ratio: LogEstimate, effect: float = estimates.MINIMAL_EFFECT) -> Verdict:
+    return judge([ratio], effect)[0].verdict
+
+
 @pytest.mark.parametrize(
     ("low", "high", "verdict"),
     [
@@ -91,7 +94,7 @@ def test_an_amount_may_be_negative_and_its_interval_is_a_share_of_its_value() ->
     ],
 )
 def test_the_whole_interval_decides(low: float, high: float, verdict: Verdict) -> None:
-    assert judge(made.estimate((low * high) ** 0.5, high, 5)) is verdict
+    assert verdict_of(made.estimate((low * high) ** 0.5, high, 5)) is verdict
 
 
 @pytest.mark.parametrize(
@@ -108,7 +111,7 @@ def measured(value: float, spread: float) -> LogEstimate:
 
 
 def verdicts(ratios: Sequence[LogEstimate | None], runs: Sequence[object] = ()) -> list[Verdict]:
-    return [one.verdict for one in judge_all(ratios, runs=runs)]
+    return [one.verdict for one in judge(ratios, runs=runs)]
 
 
 def test_a_run_s_verdicts_do_not_depend_on_what_else_is_shown() -> None:
@@ -120,7 +123,7 @@ def test_a_run_s_verdicts_do_not_depend_on_what_else_is_shown() -> None:
 def test_the_interval_that_is_shown_is_the_one_that_decides(rng: random.Random) -> None:
     effect = 0.03
     ratios = [measured(math.exp(rng.gauss(0, 0.2)), rng.uniform(0.001, 0.2)) for _ in range(40)]
-    judgements = judge_all(ratios, effect)
+    judgements = judge(ratios, effect)
     assert {one.verdict for one in judgements} >= {Verdict.FASTER, Verdict.SLOWER, Verdict.INCONCLUSIVE}
     for ratio, verdict in judgements:
         assert ratio is not None and ratio.low is not None and ratio.high is not None
@@ -167,8 +170,8 @@ def test_an_interval_and_a_verdict_agree_where_sittings_differ() -> None:
         own = LogEstimate(rng.gauss(0.0, 0.1), rng.uniform(0.001, 0.1), rng.choice((2, 9)), 3)
         ratio = dataclasses.replace(own, between_sittings=0.02)
         beyond = known(ratio.low) > 1.03 or known(ratio.high) < 1 / 1.03
-        assert (judge(ratio) in (Verdict.FASTER, Verdict.SLOWER)) is beyond
-        assert judge(ratio) is not Verdict.SAME  # 3 % is less than two sittings differ by
+        assert (verdict_of(ratio) in (Verdict.FASTER, Verdict.SLOWER)) is beyond
+        assert verdict_of(ratio) is not Verdict.SAME  # 3 % is less than two sittings differ by
 
 
 def test_on_battery_a_difference_must_be_larger() -> None:
@@ -177,9 +180,9 @@ def test_on_battery_a_difference_must_be_larger() -> None:
 
 def test_one_trial_whose_slices_tell_its_error_decides() -> None:
     sliced = LogEstimate(math.log(0.8), 0.01, 20, trials=1, basis="slices")
-    assert judge(sliced) is Verdict.FASTER
-    assert judge(dataclasses.replace(sliced, log_error=None)) is Verdict.INCONCLUSIVE
-    assert judge(dataclasses.replace(sliced, log_error=0.2)) is Verdict.INCONCLUSIVE
+    assert verdict_of(sliced) is Verdict.FASTER
+    assert verdict_of(dataclasses.replace(sliced, log_error=None)) is Verdict.INCONCLUSIVE
+    assert verdict_of(dataclasses.replace(sliced, log_error=0.2)) is Verdict.INCONCLUSIVE
 
 
 SEEDS = range(8)
@@ -255,7 +258,7 @@ def test_verdicts_are_those_of_the_false_discovery_rate(seed: int, count: int, s
     expected = [
         claim(one, effect).verdict if sure else Verdict.INCONCLUSIVE for one, sure in zip(found, rejected, strict=True)
     ]
-    assert [one.verdict for one in judge_all(found, effect)] == expected
+    assert [one.verdict for one in judge(found, effect)] == expected
 
 
 @pytest.mark.parametrize("effect", [0.03, 0.1])
@@ -268,7 +271,7 @@ def test_a_difference_that_a_ratio_could_have_shown_is_called_in_nine_of_ten_cas
     found = estimates.detectable(typical, effect)
     assert found is not None and found > effect
     called = sum(
-        judge(estimate([math.exp(math.log1p(found) + rng.gauss(0, scatter)) for _ in range(rounds)]), effect)
+        verdict_of(estimate([math.exp(math.log1p(found) + rng.gauss(0, scatter)) for _ in range(rounds)]), effect)
         is Verdict.SLOWER
         for _ in range(runs)
     )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kerasbench.analysis import series
-from kerasbench.analysis.findings import Side, abreast, figures, findings, light
+from kerasbench.analysis.findings import Findings, Side, abreast, figures, light
 from kerasbench.analysis.summary import summarize
 from kerasbench.plan import catalog
 from kerasbench.protocol.columns import Column, Options
@@ -29,7 +29,7 @@ def test_a_sweep_s_bootstrap_runs_once_for_tables_terminal_and_figures(monkeypat
         return compute(ratios)
 
     monkeypatch.setattr(series, "crossing_interval", counted)
-    found = findings(swept(**CROSSING))
+    found = Findings.of(swept(**CROSSING))
     texts = markdown.file(page.whole(found)), brief(found), html.document([("here", found)])
     assert all("PyTorch overtakes JAX at about batch" in text for text in texts)
     assert charts.curves(found, "")
@@ -50,7 +50,7 @@ def test_a_newer_run_of_another_kind_takes_nothing_from_the_page_of_what_others_
         for name in ("dense", "conv")
     )
     newer = dataclasses.replace(newer, started="2026-02", config=dataclasses.replace(newer.config, **aim))
-    alone, found = findings(newer), findings(merge([older, newer]))
+    alone, found = Findings.of(newer), Findings.of(merge([older, newer]))
     assert [alone.is_versus, bool(alone.races), bool(alone.soaks)] == [one in aim for one in ("versus", "race", "soak")]
     assert (found.is_versus, found.races, found.soaks) == (False, [], [])
     assert any(line.startswith("dense: JAX is fastest") for line in answer.sentences(found))

@@ -7,7 +7,7 @@ from kerasbench.analysis import ratios
 from kerasbench.analysis.generation import Divergence, by_cycle, divergences, growth, typical, written
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.protocol.columns import Column
-from kerasbench.protocol.measurement import Measurement, Slices
+from kerasbench.protocol.measurement import Measurement, Samples
 from tests import made
 
 COUNTS = [1, 8, 16, 32]
@@ -70,7 +70,7 @@ def test_two_columns_are_compared_cycle_by_cycle() -> None:
         {"times_ns": []},
         {"times_ns": [[1, 2, 3, 4]]},
         {"times_ns": [[1, 2], [1, 2]]},
-        {"slices": Slices.of(())},
+        {"slices": Samples.of(())},
     ],
 )
 def test_times_without_their_counts_are_refused(wrong: dict[str, object]) -> None:

@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis.metrics import BY_NAME, METRICS, MIN_CALLS_FOR_P99
-from kerasbench.protocol.measurement import Latency, Measurement, Slice, Slices
+from kerasbench.protocol.measurement import Latency, Measurement, Samples, Slice
 from kerasbench.results.times import step_ns
 from tests import made
 
@@ -37,7 +37,7 @@ def test_a_full_batch_has_no_overhead_of_its_own() -> None:
 
 def test_one_slow_slice_does_not_move_the_value() -> None:
     measurement = made.measurement(step_ms=2)
-    slices = Slices.of([*list(made.trained(measurement).slices)[:9], Slice(50, 10**10)])
+    slices = Samples.of([*list(made.trained(measurement).slices)[:9], Slice(50, 10**10)])
     assert read("steady_step_ms", made.changed(measurement, training={"slices": slices})) == pytest.approx(2)
 
 
@@ -95,7 +95,7 @@ def test_throughput_is_the_median_pass_and_compiling_is_what_a_warm_call_does_no
 
 def test_a_trial_without_epochs_has_the_step_inside_them_and_a_throughput_of_that() -> None:
     whole = made.measurement(step_ms=2, overhead_ms=30, steps=100)
-    steps_alone = made.changed(whole, training={"epochs": Slices.of(())})
+    steps_alone = made.changed(whole, training={"epochs": Samples.of(())})
     assert read("steady_step_ms", steps_alone) == pytest.approx(2)
     assert read("train_samples_per_s", steps_alone) == pytest.approx(32 / 0.002)
     assert [read(name, steps_alone) for name in ("train_step_ms", "epoch_s", "epoch_overhead_ms")] == [None] * 3

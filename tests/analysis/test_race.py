@@ -6,19 +6,18 @@ import pytest
 
 from kerasbench.analysis import race
 from kerasbench.analysis.estimates import LogEstimate
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.protocol.columns import Column, Options
-from kerasbench.protocol.measurement import Measurement
-from kerasbench.protocol.messages import Code, Failure
+from kerasbench.protocol.messages import Code
 from kerasbench.report import html
 from kerasbench.report import race as report
-from kerasbench.results.run import INTERRUPTED, RACE, RaceConfig, Run
+from kerasbench.results.run import INTERRUPTED, RaceConfig
 from tests import made
+from tests.made import JAX, TENSORFLOW, TORCH
+from tests.records import EIGHT, raced
 from tests.report.table import plain
 
 MARGIN = 0.05
-JAX, TENSORFLOW, TORCH = (Column(name, "cpu") for name in ("jax", "tensorflow", "torch"))
-EIGHT = Options(steps_per_execution=8)
 
 
 def compare(times: Mapping[str, float], error: float, disturbed: bool = False) -> race.Compare[str]:
@@ -26,7 +25,7 @@ def compare(times: Mapping[str, float], error: float, disturbed: bool = False) -
     return lambda one, other: LogEstimate(math.log(times[one] / times[other]), error, 30, 3, disturbed=disturbed)
 
 
-def look(times: Mapping[str, float], error: float, disturbed: bool = False) -> race.Look[str]:
+def look(times: Mapping[str, float], error: float, disturbed: bool = False) -> race.Seen[str]:
     return made.known(race.look(list(times), compare(times, error, disturbed), MARGIN))
 
 
@@ -59,43 +58,20 @@ def test_one_block_is_known_by_what_blocks_differ_by_and_several_by_their_own_sc
     assert (one.degrees, several.degrees) == (race.PRIOR_DEGREES, race.PRIOR_DEGREES + 2)
 
 
-def measured(column: Column, ms: float) -> Measurement:
-    """A trial whose steps take so long, of the column's batch size."""
-    found = made.sliced([ms * (1 + 0.01 * cycle) for cycle in range(6)], [2 * ms] * 6)
-    batch = column.options.batch_size
-    return dataclasses.replace(found, train_samples=batch * found.steps_per_epoch) if batch else found
-
-
-def raced(
-    *rounds: Mapping[Column, float], failed: Column | None = None, baseline: str = "tensorflow", tries: str = "jit"
-) -> Run:
-    """A race whose candidates had these times in each round, in ms."""
-    trials = [
-        made.in_block(number, measured(column, ms), backend=column.backend, options=column.options)
-        for number, times in enumerate(rounds, start=1)
-        for column, ms in times.items()
-    ]
-    if failed:
-        failure = Failure(Code.OOM, "out of memory", "")
-        trials.append(made.trial(1, backend=failed.backend, options=failed.options, failure=failure))
-    asked = {"race": RaceConfig(baseline=baseline, tries=[tries]), "effort": RACE}
-    return made.changed(made.record(*trials, rounds=len(rounds)), config=asked)
-
-
 def test_what_others_disturbed_is_not_called_as_good() -> None:
     times = {JAX: 1.0, Column("jax", "cpu", EIGHT): 1.001, TENSORFLOW: 4.0}
     record = raced(*[times] * 4)
-    (quiet,) = findings(record).races
+    (quiet,) = Findings.of(record).races
     disturbed = dataclasses.replace(record, trials=[made.disturbed(one) for one in record.trials])
-    (busy,) = findings(disturbed).races
+    (busy,) = Findings.of(disturbed).races
     assert (len(quiet.equals), len(busy.equals)) == (1, 0)
 
 
 def test_how_the_candidates_of_a_race_came_out() -> None:
     fast = Column("jax", "cpu", EIGHT)
     record = raced({JAX: 2.0, fast: 1.0, TENSORFLOW: 4.0, TORCH: 9.0}, {fast: 1.0, TENSORFLOW: 4.1})
-    (found,) = findings(record).races
-    assert [(one.column, one.rounds, one.has_left) for one in found.standings] == [
+    (found,) = Findings.of(record).races
+    assert [(column, found.rounds_of(column), column in found.left) for column in found.candidates] == [
         (fast, 2, False),
         (JAX, 1, True),
         (TENSORFLOW, 2, True),
@@ -109,8 +85,8 @@ def test_an_interruption_between_the_blocks_of_a_round_is_not_taken_for_leaving(
     """Where memory holds two candidates, a round has several blocks."""
     times = {TENSORFLOW: 1.05, JAX: 1.0}
     record = dataclasses.replace(raced(times, {TENSORFLOW: 1.05}), rounds_completed=1, stopped_because=INTERRUPTED)
-    (found,) = findings(record).races
-    assert [(one.column, one.rounds, one.has_left) for one in found.standings] == [
+    (found,) = Findings.of(record).races
+    assert [(column, found.rounds_of(column), column in found.left) for column in found.candidates] == [
         (JAX, 1, False),
         (TENSORFLOW, 1, False),
     ]
@@ -119,28 +95,28 @@ def test_an_interruption_between_the_blocks_of_a_round_is_not_taken_for_leaving(
 def test_two_races_are_told_by_a_sentence_each_and_none_for_all() -> None:
     one = raced({JAX: 1.0, TENSORFLOW: 4.0})
     trials = [dataclasses.replace(trial, scenario=name) for name in ("dense", "conv") for trial in one.trials]
-    found = findings(dataclasses.replace(made.record(*trials), config=one.config))
+    found = Findings.of(dataclasses.replace(made.record(*trials), config=one.config))
     assert html.of_results(found) == [report.sentence(each) for each in found.races]
     assert len(found.races) == 2
 
 
 def test_a_candidate_that_failed_is_in_the_race_as_a_failure() -> None:
-    (found,) = findings(raced({JAX: 1.0, TENSORFLOW: 4.0}, failed=TORCH)).races
-    last = found.standings[-1]
-    assert (last.column, made.known(last.failure).code) == (TORCH, Code.OOM)
+    (found,) = Findings.of(raced({JAX: 1.0, TENSORFLOW: 4.0}, failed=TORCH)).races
+    assert found.candidates[-1] == TORCH
+    assert made.known(found.row.cases[TORCH].failure).code is Code.OOM
 
 
 def test_where_no_candidate_is_left_there_is_no_race() -> None:
     assert race.look([], compare({}, 0.1), MARGIN) is None
-    assert findings(raced({}, failed=TORCH)).races == []
+    assert Findings.of(raced({}, failed=TORCH)).races == []
 
 
 def test_larger_batches_are_compared_by_the_time_of_a_sample() -> None:
     larger = Column("jax", "cpu", Options(batch_size=320))
-    (found,) = findings(raced({JAX: 1.0, larger: 5.0, TENSORFLOW: 2.0}, tries="batch-size")).races
+    (found,) = Findings.of(raced({JAX: 1.0, larger: 5.0, TENSORFLOW: 2.0}, tries="batch-size")).races
     assert found.metric == "train_samples_per_s"
-    assert [one.column for one in found.standings] == [larger, JAX, TENSORFLOW]
-    assert [one.ratio.value for one in found.standings if one.ratio] == pytest.approx([2, 4])
+    assert found.candidates == [larger, JAX, TENSORFLOW]
+    assert [contrast.ratio.value for contrast in found.contrasts.values()] == pytest.approx([2, 4])
     assert made.known(found.gain).value == pytest.approx(4)
     assert found.pays_after is None  # its steps are of other samples
 
@@ -150,7 +126,7 @@ def test_a_longer_first_step_pays_after_some_steps() -> None:
     for index, trial in enumerate(record.trials):
         first_ms = 3300 if trial.backend == "jax" else 300
         record.trials[index] = made.changed(trial, measurement={"training": {"first_step_ns": first_ms * made.MS}})
-    (found,) = findings(record).races
+    (found,) = Findings.of(record).races
     assert found.first_steps_ms == (3300, 300)
     assert found.pays_after == pytest.approx(3000 / 3.1, rel=0.05)
     lines = [plain(line) for line in report.before_use(found)]
@@ -164,10 +140,10 @@ def test_where_a_batch_is_one_sample_a_race_for_predictions_is_about_single_ones
 
 
 def test_where_all_have_failed_or_nobody_was_measured_by_it_there_is_no_race() -> None:
-    assert findings(raced(failed=TORCH)).races == []
+    assert Findings.of(raced(failed=TORCH)).races == []
     predicting = made.changed(raced({JAX: 1.0, TENSORFLOW: 4.0}), config={"race": RaceConfig("predict")})
     trials = [made.changed(one, measurement={"prediction": []}) for one in predicting.trials]
-    assert findings(dataclasses.replace(predicting, trials=trials)).races == []
+    assert Findings.of(dataclasses.replace(predicting, trials=trials)).races == []
 
 
 @pytest.mark.parametrize(
@@ -186,9 +162,9 @@ def test_the_baseline_is_keras_without_settings(columns: list[Column], expected:
 def test_of_two_that_are_about_as_fast_the_simpler_one_is_chosen() -> None:
     fast = Column("jax", "cpu", EIGHT)
     times = {JAX: 1.004, fast: 1.0, TENSORFLOW: 4.0}
-    (found,) = findings(raced(times, times, times)).races
+    (found,) = Findings.of(raced(times, times, times)).races
     assert found.leader == JAX
-    assert [one.column for one in found.standings] == [JAX, fast, TENSORFLOW]
+    assert found.candidates == [JAX, fast, TENSORFLOW]
 
 
 def test_a_simpler_one_that_may_be_much_slower_is_not_chosen() -> None:

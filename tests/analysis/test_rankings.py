@@ -6,15 +6,16 @@ from itertools import chain
 import pytest
 
 from kerasbench.analysis.cases import HEADLINE, STEADY
+from kerasbench.analysis.contrasts import apart, by_session
 from kerasbench.analysis.estimates import Verdict, estimate
 from kerasbench.analysis.families import ASSUMED, Family
-from kerasbench.analysis.findings import findings
-from kerasbench.analysis.rankings import Ranking, break_evens, of_keras, sittings, speed_ups
+from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.rankings import Ranking, break_evens, longer_by_means, of_keras, speed_ups
 from kerasbench.analysis.ratios import in_row, ratio_of
 from kerasbench.analysis.summary import Summary, concerns, summarize
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column, Device, Options
-from kerasbench.protocol.measurement import Compiler, Slice, Slices
+from kerasbench.protocol.measurement import Compiler, Samples, Slice
 from kerasbench.results.run import Run, Trial
 from tests import made
 from tests.made import known
@@ -53,7 +54,7 @@ def test_what_was_not_compiled_when_it_was_measured_is_not_ranked_and_is_marked(
             record.trials[place] = made.changed(trial, measurement={"compiler": done})
     summary = summarize(record)
     (found,) = summary.rankings
-    assert (found.first, [one.rival.backend for one in found.comparisons]) == (TORCH, ["tensorflow"])
+    assert (found.first, [contrast.over.column.backend for contrast in found.others]) == (TORCH, ["tensorflow"])
     assert {column for one in concerns(summary) for column in one.columns} == {JAX}
 
 
@@ -70,9 +71,9 @@ def test_a_control_that_is_off_takes_all_verdicts_of_its_row_away_and_of_no_othe
     off = run(jax=1.0, torch=2.0, control_of_jax=1.5).trials
     fine = [dataclasses.replace(one, scenario="other", block=10 + one.block) for one in run(jax=1.0, torch=2.0).trials]
     first, second = summarize(made.record(*off, *fine, rounds=3)).rankings
-    assert [one.verdict for one in first.comparisons] == [Verdict.INCONCLUSIVE]
+    assert [contrast.verdict for contrast in first.others] == [Verdict.INCONCLUSIVE]
     assert first.first is None
-    assert [one.verdict for one in second.comparisons] == [Verdict.FASTER]
+    assert [contrast.verdict for contrast in second.others] == [Verdict.SLOWER]
 
 
 TENSORFLOW = Column("tensorflow", "cpu")
@@ -94,11 +95,11 @@ def test_the_fastest_is_chosen_by_ratios_where_columns_did_not_fit_into_memory_t
     # In every second block the machine takes twice as long, so that JAX, which is quicker than torch, looks slower.
     found = only(by_blocks(*[{"tensorflow": 2.0, "torch": 1.25}, {"tensorflow": 4.0, "jax": 2.0}] * 3))
     assert (found.fastest, found.first) == (JAX, JAX)
-    assert [(one.rival, one.verdict) for one in found.comparisons] == [
-        (TENSORFLOW, Verdict.FASTER),
-        (TORCH, Verdict.FASTER),
+    assert [(contrast.over.column, contrast.verdict) for contrast in found.others] == [
+        (TENSORFLOW, Verdict.SLOWER),
+        (TORCH, Verdict.SLOWER),
     ]
-    assert made.known(found.over_fastest(TORCH)).value == pytest.approx(1.25, rel=1e-2)
+    assert made.known(found.over_fastest(TORCH)).ratio.value == pytest.approx(1.25, rel=1e-2)
 
 
 def test_where_each_column_is_slower_than_another_none_is_the_fastest_and_none_level() -> None:
@@ -106,12 +107,12 @@ def test_where_each_column_is_slower_than_another_none_is_the_fastest_and_none_l
     record = by_blocks(*[pair for pair in pairs for _ in range(4)])
     found = only(record)
     assert (found.proven, found.first) == (True, None)
-    assert sorted(one.verdict for one in found.comparisons) == [Verdict.FASTER, Verdict.SLOWER]
+    assert sorted(known(contrast.verdict) for contrast in found.others) == [Verdict.FASTER, Verdict.SLOWER]
 
 
 def waiting(block: int, backend: str, slices_ms: Sequence[float], busy: Sequence[float]) -> Trial:
     """A trial of a full-batch workload by its epochs, and by how many processors were busy in each."""
-    slices = Slices.of(
+    slices = Samples.of(
         Slice(1, int(ms * made.MS), cycle, 0, int(ms * made.MS * cores))
         for cycle, (ms, cores) in enumerate(zip(slices_ms, busy, strict=True))
     )
@@ -130,11 +131,11 @@ def test_a_row_whose_mean_lies_outside_its_interval_says_both_and_who_waited() -
             waiting(block, "tensorflow", late, [2.0] * 5 + [0.5]),
         )
     ]
-    found = findings(made.record(*trials, rounds=3))
+    found = Findings.of(made.record(*trials, rounds=3))
     assert {one.what for one in concerns(found.summary) if TENSORFLOW in one.columns} <= {WarningKind.WAITED}
     (ranking,) = found.plain.rankings
-    (comparison,) = ranking.comparisons
-    assert 1 / made.known(comparison.by_means) == pytest.approx(3.0, rel=0.01)
+    (contrast,) = ranking.others
+    assert made.known(longer_by_means(contrast)) == pytest.approx(3.0, rel=0.01)
     (waited,) = [one for one in concerns(found.summary) if one.what is WarningKind.WAITED]
     assert (waited.columns, waited.detail) == ([TENSORFLOW], "in 3 of 18 turns")
 
@@ -145,8 +146,8 @@ def test_a_mean_inside_the_interval_is_not_worth_a_word() -> None:
         for block in (1, 2, 3)
         for backend, ms in (("jax", 10.0), ("torch", 20.0))
     ]
-    found = findings(made.record(*trials, rounds=3))
-    assert [one.by_means for one in found.plain.rankings[0].comparisons] == [None]
+    found = Findings.of(made.record(*trials, rounds=3))
+    assert [longer_by_means(contrast) for contrast in found.plain.rankings[0].others] == [None]
 
 
 CARD = Device("cuda", 0, "H200")
@@ -183,8 +184,8 @@ def test_where_nothing_is_given_or_nothing_gained_there_is_nothing_to_repay(step
 @pytest.mark.parametrize(("gpu_ms", "verdict"), [(1.0, Verdict.FASTER), (2.8, Verdict.SLOWER)])
 def test_the_gpu_is_judged_beside_the_cpu_of_the_same_backend(gpu_ms: float, verdict: Verdict) -> None:
     record = of_steps(("torch", made.CPU, 2.0, 100), ("torch", CARD, gpu_ms, 100), ("jax", made.CPU, 1.0, 100))
-    (found,) = speed_ups(findings(record).plain.rows, 0.03)
-    assert (found.other, found.column, found.verdict) == (TORCH, Column("torch", "gpu"), verdict)
+    (found,) = speed_ups(Findings.of(record).plain.rows, 0.03)
+    assert (found.under.column, found.over.column, found.verdict) == (TORCH, Column("torch", "gpu"), verdict)
     assert found.ratio.value == pytest.approx(gpu_ms / 2)
 
 
@@ -194,7 +195,7 @@ def test_the_gpu_is_judged_by_predictions_where_nothing_is_trained() -> None:
         for block in range(1, 4)
         for device, ms in ((made.CPU, 2.0), (CARD, 1.0))
     ]
-    found = findings(made.untrained(made.record(*trials, rounds=3)))
+    found = Findings.of(made.untrained(made.record(*trials, rounds=3)))
     (one,) = speed_ups(found.plain.rows, 0.03)
     assert (one.metric, one.verdict) == ("predict_batch_p50_ms", Verdict.FASTER)
 
@@ -211,7 +212,7 @@ KERAS, NATIVE = Options(), Options(native=True)
 def test_the_price_is_the_ratio_to_the_baseline_of_the_same_backend() -> None:
     record = with_baselines(("torch", KERAS, 3.0), ("torch", NATIVE, 1.5), ("jax", KERAS, 1.0), ("jax", NATIVE, 2.0))
     found = of_keras(summarize(record).rows, 0.03)
-    assert [(one.column.backend, one.metric, one.verdict) for one in found] == [
+    assert [(price.over.column.backend, price.metric, price.verdict) for price in found] == [
         ("jax", "steady_step_ms", Verdict.FASTER),
         ("jax", "epoch_s", Verdict.FASTER),
         ("torch", "steady_step_ms", Verdict.SLOWER),
@@ -224,13 +225,13 @@ def test_a_baseline_is_never_the_fastest_of_its_row() -> None:
     record = with_baselines(("torch", KERAS, 3.0), ("torch", NATIVE, 1.5), ("jax", KERAS, 2.0), ("jax", NATIVE, 1.0))
     (ranking,) = summarize(record).rankings
     assert ranking.fastest == JAX
-    assert [one.rival for one in ranking.comparisons] == [TORCH]
+    assert [contrast.over.column for contrast in ranking.others] == [TORCH]
 
 
 def test_a_baseline_is_compared_under_its_own_other_options() -> None:
     one, two = Options(threads=1), Options(threads=1, native=True)
     found = of_keras(summarize(with_baselines(("jax", KERAS, 9.0), ("jax", one, 2.0), ("jax", two, 1.0))).rows, 0.03)
-    assert {(price.column.options.label, price.other.options.label) for price in found} == {
+    assert {(price.over.column.options.label, price.under.column.options.label) for price in found} == {
         ("threads=1", "threads=1 native=on")
     }
     assert found[0].ratio.value == pytest.approx(2.0)
@@ -271,27 +272,23 @@ def of(torch_ms: Sequence[float]) -> Summary:
 
 def test_two_that_differ_by_more_than_their_intervals_are_warned_of() -> None:
     summary = of([2.0, 2.5])
-    (found,) = sittings(summary.rows[0], summary.rankings[0])
-    assert [one.trials for one in found.ratios.values()] == [3, 3]
-    assert made.known(found.apart).value == pytest.approx(1.25, rel=0.01)
-    assert found.differ
+    ratios = by_session(summary.rankings[0].others[0])
+    assert [ratio.trials for ratio in ratios.values()] == [3, 3]
+    assert made.known(apart(ratios)).value == pytest.approx(1.25, rel=0.01)
     (warned,) = [one for one in concerns(summary) if one.what is WarningKind.SITTINGS]
     assert (warned.columns, warned.detail) == ([TORCH], "by 25 %")
 
 
 def test_two_that_agree_are_not_warned_of() -> None:
     summary = of([2.0, 2.02])
-    (found,) = sittings(summary.rows[0], summary.rankings[0])
-    assert not found.differ
     assert not [one for one in concerns(summary) if one.what is WarningKind.SITTINGS]
 
 
 def test_a_sitting_that_others_disturbed_is_not_held_against_the_other() -> None:
     summary = of([2.0, 2.5])
-    (found,) = sittings(summary.rows[0], summary.rankings[0])
-    first, second = found.ratios.values()
-    disturbed = dataclasses.replace(found, ratios={1: first, 2: dataclasses.replace(second, disturbed=True)})
-    assert found.differ and not disturbed.differ
+    first, second = by_session(summary.rankings[0].others[0]).values()
+    assert known(apart({1: first, 2: second})).is_above(1)
+    assert not known(apart({1: first, 2: dataclasses.replace(second, disturbed=True)})).is_above(1)
 
 
 @pytest.mark.parametrize(("steps_ms", "deviation"), [([2.0], 0.02), ([2.0, 2.1], 0.02 / math.sqrt(2))])
@@ -336,21 +333,20 @@ def test_another_sitting_hits_two_of_the_same_alike_and_other_options_not(option
 
 def test_of_three_the_interval_is_over_sittings() -> None:
     summary = of([2.0, 2.5, 2.2])
-    (comparison,) = summary.rankings[0].comparisons
+    (contrast,) = summary.rankings[0].others
     mean = math.exp(sum(map(math.log, BLOCKS)) / 3)
     wanted = estimate([2.0 * mean, 2.5 * mean, 2.2 * mean])
-    found = comparison.ratio.inverse
+    found = contrast.ratio
     assert (found.trials, found.basis, found.degrees) == (9, "sittings", 2)
     assert found.log_centre == pytest.approx(wanted.log_centre)
     assert found.log_error == pytest.approx(wanted.log_error)
-    (times,) = sittings(summary.rows[0], summary.rankings[0])
-    assert times.apart is None and not times.differ  # the interval says it
+    assert apart(by_session(contrast)) is None  # the interval says it
     assert made.estimated(summary.rows[0].cases[TORCH].estimate("steady_step_ms")).trials == 9
 
 
 def test_a_disturbed_sitting_does_not_count_where_three_others_do() -> None:
     record = in_sittings([2.0, 2.5, 2.2, 9.0])
     trials = [made.disturbed(one) if one.sitting == 4 else one for one in record.trials]
-    (comparison,) = summarize(dataclasses.replace(record, trials=trials)).rankings[0].comparisons
-    assert comparison.ratio.trials == 9
-    assert comparison.ratio.inverse.value < 2.5
+    (contrast,) = summarize(dataclasses.replace(record, trials=trials)).rankings[0].others
+    assert contrast.ratio.trials == 9
+    assert contrast.ratio.value < 2.5

@@ -25,7 +25,7 @@ from kerasbench.analysis.ratios import (
 )
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import Column, Options
-from kerasbench.protocol.measurement import Latency, Measurement, Slice, Slices, kept_calls
+from kerasbench.protocol.measurement import Latency, Measurement, Samples, Slice, kept_calls
 from kerasbench.protocol.messages import Phase
 from kerasbench.results.run import Trial
 from kerasbench.results.store import load
@@ -35,7 +35,7 @@ from tests.made import known
 RUN = Path(__file__).parent / "recorded" / "jit_on_and_off.json"
 STEP, HEADLINE = "steady_step_ms", "train_step_ms"
 DRIFT = (1.0, 1.3, 1.7, 0.8, 2.0, 1.1)
-NO_EPOCHS = {"epochs": Slices.of(())}
+NO_EPOCHS = {"epochs": Samples.of(())}
 
 
 def case(*found: Measurement, backend: str = "jax") -> Measured:
@@ -58,7 +58,7 @@ def test_a_ratio_has_undisturbed_cycles_alone_where_six_or_half_of_them_are_left
 ) -> None:
     """Short epochs have three cycles, and one more for each that was disturbed."""
     columns = [
-        Slices.of(
+        Samples.of(
             Slice(1, int(1000 * ms * (5 if cycle < disturbed and ms > 1 else 1)), cycle, 0, disturbed=cycle < disturbed)
             for cycle in range(cycles)
         )
@@ -73,7 +73,7 @@ def test_a_ratio_has_undisturbed_cycles_alone_where_six_or_half_of_them_are_left
 
 def test_slices_are_paired_by_their_cycle() -> None:
     a, b = made.sliced([1.0, 2.0, 9.0]), made.sliced([2.0, 4.0, 18.0])
-    late = dataclasses.replace(made.trained(b), slices=Slices.of([*made.trained(b).slices][1:]))
+    late = dataclasses.replace(made.trained(b), slices=Samples.of([*made.trained(b).slices][1:]))
     found = known(ratio_of(case(a), case(dataclasses.replace(b, training=late)), STEP, ()))
     assert found.value == pytest.approx(0.5)
     assert found.degrees == 1
@@ -174,7 +174,7 @@ def test_an_epoch_with_fewer_steps_than_a_short_one_is_left_to_its_steps() -> No
 
 
 def epochs(epochs_ms: Sequence[float]) -> Measurement:
-    slices = Slices.of(Slice(10, int(10 * ms * made.MS), cycle, 0, 0) for cycle, ms in enumerate(epochs_ms))
+    slices = Samples.of(Slice(10, int(10 * ms * made.MS), cycle, 0, 0) for cycle, ms in enumerate(epochs_ms))
     return made.changed(made.epochs_measurement(1.0), training={"slices": slices})
 
 
@@ -194,7 +194,7 @@ def test_a_sweep_has_rates_by_its_steps() -> None:
 
 def test_passes_of_predict_are_compared_by_their_slices() -> None:
     def predicting(factor: float) -> Measured:
-        slices = Slices.of(Slice(1, int(50 * factor * each * made.MS), cycle, 0) for cycle, each in enumerate(DRIFT))
+        slices = Samples.of(Slice(1, int(50 * factor * each * made.MS), cycle, 0) for cycle, each in enumerate(DRIFT))
         return case(made.changed(made.sliced(DRIFT), throughput={"slices": slices}))
 
     found = known(ratio_of(predicting(1.0), predicting(2.0), "predict_samples_per_s", ()))
@@ -206,7 +206,7 @@ def called(*slices_ms: Sequence[float], complete: bool = True) -> Measured:
     """Calls with one sample: those of each slice."""
     slices = [Slice(len(calls), int(sum(calls) * made.MS), cycle, 0, 0) for cycle, calls in enumerate(slices_ms)]
     calls_ns = [int(calls[index] * made.MS) for calls in slices_ms for index in kept_calls(len(calls))]
-    found = Latency(1, calls_ns if complete else calls_ns[1:], Slices.of(slices))
+    found = Latency(1, calls_ns if complete else calls_ns[1:], Samples.of(slices))
     return case(dataclasses.replace(made.sliced(DRIFT), prediction=[found]))
 
 

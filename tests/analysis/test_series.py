@@ -7,17 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kerasbench.analysis.estimates import LogEstimate, estimate
+from kerasbench.analysis.estimates import LogEstimate, estimate, judge
 from kerasbench.analysis.series import (
     FIT_TOLERANCE,
+    Crossing,
     Ratios,
-    SeriesComparison,
-    SeriesPair,
     SizeSeries,
-    duels,
+    crossings,
     fit,
     middle_change,
-    signs,
+    sign,
     swept,
 )
 from kerasbench.analysis.summary import summarize
@@ -60,10 +59,10 @@ def ratios(values: Mapping[int, float], error: float = 0.001) -> list[tuple[floa
     ]
 
 
-def duel(found: Ratios) -> SeriesComparison:
-    """Return two series' duel, judged by itself."""
-    (only,) = duels([SeriesPair(A, B, found)], EFFECT)
-    return only
+def crossings_in(ratios: Ratios) -> list[Crossing]:
+    """Return the crossings of two series, judged by themselves."""
+    judgements = judge([ratio for _, ratio in ratios], EFFECT)
+    return crossings(A, B, ratios, [sign(ratio, verdict) for ratio, verdict in judgements if ratio])
 
 
 def test_a_series_is_a_column_over_ascending_sizes() -> None:
@@ -98,7 +97,8 @@ def test_backends_are_compared_on_one_device_and_devices_by_one_backend() -> Non
     steps = {1: 1.0, 2: 2.0}
     columns = [("jax", made.CPU, ""), ("jax", gpu, ""), ("torch", made.CPU, ""), ("torch", made.CPU, "float16")]
     found = only(sweep(dict.fromkeys(columns, steps))).duels
-    assert {(one.a, one.b) for one in found} == {
+    pairs = (duel.contrasts[0] for duel in found)
+    assert {(pair.over.column, pair.under.column) for pair in pairs} == {
         (Column("jax", "cpu"), Column("jax", "gpu")),
         (Column("jax", "cpu"), Column("torch", "cpu")),
     }
@@ -108,8 +108,7 @@ def test_backends_are_compared_on_one_device_and_devices_by_one_backend() -> Non
 def test_a_planted_crossover_is_found_where_it_is(planted: float, slope: float, falls: bool) -> None:
     direction = -slope if falls else slope
     values = {2**k: math.exp(direction * (k - math.log2(planted))) for k in range(10)}
-    found = duel(ratios(values, error=1e-4))
-    (crossing,) = found.crossings
+    (crossing,) = crossings_in(ratios(values, error=1e-4))
     assert (crossing.winner, crossing.loser) == ((A, B) if falls else (B, A))
     assert crossing.at == pytest.approx(planted, rel=1e-3)
     assert crossing.interval is not None
@@ -126,16 +125,15 @@ def test_the_interval_holds_a_planted_crossover_in_nine_of_ten_sweeps() -> None:
             (2.0**k, estimate([math.exp(0.3 * (math.log2(planted) - k) + rng.gauss(0, 0.05)) for _ in range(4)]))
             for k in range(10)
         ]
-        intervals = [one.interval for one in duel(found).crossings if one.interval]
+        intervals = [crossing.interval for crossing in crossings_in(found) if crossing.interval]
         hits += any(low <= planted <= high for low, high in intervals)
     assert hits >= 85  # benchmarks/crossovers.py asks thousands
 
 
 def test_noise_about_a_crossover_is_one_crossover() -> None:
     noisy = [(1, 2.0), (2, 1.5), (4, 0.99), (8, 1.02), (16, 0.98), (32, 0.6), (64, 0.4)]
-    found = duel([(size, estimate([value / 1.1, value, value * 1.1])) for size, value in noisy])
-    assert len(found.crossings) == 1
-    assert 2 < found.crossings[0].at < 32
+    (crossing,) = crossings_in([(size, estimate([value / 1.1, value, value * 1.1])) for size, value in noisy])
+    assert 2 < crossing.at < 32
 
 
 @pytest.mark.parametrize(
@@ -148,7 +146,7 @@ def test_noise_about_a_crossover_is_one_crossover() -> None:
 def test_a_series_has_as_many_crossings_as_changes_of_sign(
     values: Mapping[int, float], found: list[tuple[Column, tuple[float, float]]]
 ) -> None:
-    assert [(one.winner, one.bracket) for one in duel(ratios(values)).crossings] == found
+    assert [(crossing.winner, crossing.bracket) for crossing in crossings_in(ratios(values))] == found
 
 
 @pytest.mark.parametrize("rounds", [1, 2])
@@ -165,18 +163,8 @@ def test_too_few_rounds_give_a_place_without_an_interval(rounds: int) -> None:
     [([1.2, 1.21, 1.22], 1), ([0.8, 0.81, 0.82], -1), ([1.01, 1.011, 1.012], 0), ([0.8, 1.2, 2.0], 0), ([1.01], 1)],
 )
 def test_a_sign_is_significantly_beyond_the_minimal_effect(values: Sequence[float], found: int) -> None:
-    assert signs([estimate(values)], EFFECT) == [found]
-
-
-def test_signs_are_corrected_for_the_number_of_all_that_a_run_has() -> None:
-    border = estimate([0.93 * (1 + 0.02 * step) for step in (-1.2, -0.6, 0.0, 0.6, 1.2)])
-    unclear = estimate([1.0 + 0.1 * step for step in (-1.2, -0.6, 0.0, 0.6, 1.2)])
-    one, others = SeriesPair(A, B, [(1.0, border)], "1"), SeriesPair(A, B, [(1.0, unclear)], "1")
-    assert duels([one], EFFECT)[0].signs == [-1]
-    assert duels([one, *[others] * 20], EFFECT)[0].signs == [0]
-    assert duels([one, *[others._replace(run="2")] * 20], EFFECT)[0].signs == [-1]
-    (pair,) = only(sweep({("jax", made.CPU, ""): {1: 1.0, 2: 9.0}, ("torch", made.CPU, ""): {1: 2.0, 2: 2.0}})).pairs
-    assert pair.run == made.record().started
+    ((ratio, verdict),) = judge([estimate(values)], EFFECT)
+    assert sign(made.known(ratio), verdict) == found
 
 
 @pytest.mark.parametrize(
@@ -194,9 +182,9 @@ def test_a_case_that_failed_has_no_point_and_ends_its_series() -> None:
     found = only(record)
     assert [size for size, _ in found.steps_ms(A)] == [1, 2]
     assert (found.out_of_memory(A), found.out_of_memory(B)) == (4, None)
-    assert [size for size, _ in found.duels[0].ratios] == [1, 2]
+    assert [found.size(contrast) for contrast in found.duels[0].contrasts] == [1, 2]
     record.trials = [one for one in record.trials if one.options.batch != 2 or one.round == 1]  # it was interrupted
-    assert [size for size, _ in only(record).duels[0].ratios] == [1]
+    assert [contrast.over.row.size for contrast in only(record).duels[0].contrasts] == [Size(1)]
 
 
 def test_a_row_of_a_size_is_judged_and_named_by_itself() -> None:

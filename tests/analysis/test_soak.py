@@ -6,60 +6,28 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.soak import Soak, trend
 from kerasbench.analysis.summary import concerns, summarize
 from kerasbench.host.noise import WarningKind
-from kerasbench.protocol.columns import Device, Options
-from kerasbench.protocol.measurement import Measurement, Slice, Slices
-from kerasbench.protocol.requests import Protocol
+from kerasbench.protocol.columns import Device
 from kerasbench.report import pages, soak
 from kerasbench.report.sections import LineChart
 from kerasbench.results.run import Run, SoakConfig
 from tests import made
+from tests.records import soaked
+from tests.records import soaking as went_on
 
 MS, MIB = 1_000_000, 1 << 20
-MINUTE_NS = 60_000_000_000
-EACH = 50  # steps in a slice
-
-
-def went_on(
-    slower: float, leak_bytes: float, turns: int, rng: random.Random, on_device: float | None = None
-) -> Measurement:
-    """A column of 1 ms a step that becomes so much slower over its run, and holds so much more with each step.
-
-    ``on_device``: how many bytes more there with each step; None: the device does not tell.
-    """
-    slices, steps = [], 0
-    for index in range(turns):
-        steps += EACH + 5  # some are not measured
-        factor = (1 + slower * index / turns) * rng.gauss(1, 0.02)
-        held = int(500 * MIB + leak_bytes * steps + rng.uniform(0, 64 << 10))
-        cycle = index // 9 if turns > 1_000 else index
-        slice_ = Slice(EACH, int(EACH * MS * factor), cycle, 0, done=steps, rss_bytes=held)
-        there = None if on_device is None else int(90 * MIB + on_device * steps)
-        slices.append(dataclasses.replace(slice_, device_bytes=there))
-    return made.changed(made.measurement(), training={"slices": Slices.of(slices)})
-
-
-def soaked(slower: float, leak_bytes: float, rng: random.Random) -> Run:
-    """A soak of a minute, with its control; the machine becomes 30 % slower for both."""
-    turns = MINUTE_NS // (EACH * MS)
-    trials = [
-        made.in_block(1, went_on(slower, leak_bytes, turns, rng), backend="torch"),
-        made.in_block(1, went_on(0, 0, turns // 9, rng), backend="torch", options=Options(control=True)),
-    ]
-    asked = {"effort": {"protocol": Protocol(soaks=True)}, "soak": SoakConfig(minutes=1.0)}
-    return made.changed(made.record(*trials, rounds=1), config=asked)
 
 
 def of(record: Run) -> Soak:
-    (found,) = findings(record).soaks
+    (found,) = Findings.of(record).soaks
     return found
 
 
 def said(record: Run) -> list[str]:
-    return soak.sentences(findings(record).soaks)
+    return soak.sentences(Findings.of(record).soaks)
 
 
 def test_an_interval_of_a_trend_holds_the_slope_as_often_as_it_says(rng: random.Random) -> None:
@@ -123,7 +91,7 @@ def test_without_its_control_a_column_has_memory_alone(rng: random.Random) -> No
 def test_columns_of_a_soak_do_not_lack_memory_and_may_differ_from_their_controls(rng: random.Random) -> None:
     record = soaked(0.3, 0, rng)
     record.trials += [dataclasses.replace(trial, backend="jax", block=2) for trial in record.trials]
-    assert len(findings(record).soaks) == 2
+    assert len(Findings.of(record).soaks) == 2
     assert not {one.what for one in concerns(summarize(record))} & {WarningKind.APART, WarningKind.CONTROL}
 
 
@@ -143,7 +111,7 @@ def test_a_leak_on_the_device_is_found_with_its_size(rng: random.Random) -> None
     assert made.known(leaking.device_memory).value == pytest.approx(64 << 10)
     (line,) = said(record)
     assert "no growth of host memory" in line and "; device memory grows by 3,7" in line
-    chart = made.known(soak.section(findings(record))).chart
+    chart = made.known(soak.section(Findings.of(record))).chart
     assert isinstance(chart, LineChart) and [panel.what for panel in chart.panels][:2] == ["memory", "device memory"]
 
 
@@ -179,5 +147,5 @@ def test_a_soak_of_builds_speaks_of_builds_and_of_its_own_length(rng: random.Ran
 
 @pytest.mark.parametrize(("unit", "words"), [("step", ") a step;"), ("epoch", ") an epoch;")])
 def test_what_grows_is_told_by_its_unit(unit: str, words: str, rng: random.Random) -> None:
-    (one,) = findings(soaked(0.0, 64 << 10, rng)).soaks
+    (one,) = Findings.of(soaked(0.0, 64 << 10, rng)).soaks
     assert words in soak.sentences([dataclasses.replace(one, unit=unit)])[0]

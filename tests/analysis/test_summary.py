@@ -3,16 +3,16 @@ from collections.abc import Sequence
 
 import pytest
 
-from kerasbench.analysis.findings import Findings, findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import concerns, summarize
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import DEFAULT, Column, Options
-from kerasbench.protocol.measurement import Measurement, Parity, Slice, Slices
+from kerasbench.protocol.measurement import Measurement, Parity, Samples, Slice
 from kerasbench.protocol.messages import Code
 from kerasbench.results.run import Run
 from tests import made
-from tests.analysis.test_versus import NEW, OLD, trials
-from tests.analysis.test_versus import record as of_versions
+from tests.records import NEW, OLD, of_versions
+from tests.records import versions as trials
 
 TRAINING = "train_step_ms"
 JAX, TENSORFLOW, TORCH = (Column(name, "cpu") for name in ("jax", "tensorflow", "torch"))
@@ -175,7 +175,7 @@ def test_a_row_that_left_something_out_for_slow_steps_says_what() -> None:
 def test_what_makes_plain_scripts_slower_or_this_one_is_a_warning(
     vanishing: float | None, pages: int, said: list[tuple[WarningKind, str]]
 ) -> None:
-    slices = Slices.of([Slice(50, 100_000_000, page_faults=pages)] * 10)
+    slices = Samples.of([Slice(50, 100_000_000, page_faults=pages)] * 10)
     found = made.measurement()
     training = dataclasses.replace(made.trained(found), slices=slices)
     resolved = dataclasses.replace(found.resolved, subnormals="flushed")
@@ -203,13 +203,13 @@ def test_other_versions_of_keras_are_warned_of_but_not_between_labels() -> None:
 def measured(step_ms: float, slower: float, hit: Sequence[int], cycles: int = 12) -> Measurement:
     """Slices of one column, of which some are disturbed: others take a core there, and it so much longer."""
     ns = int(50 * step_ms * made.MS)
-    slices = Slices.of(
+    slices = Samples.of(
         Slice(50, int(ns * slower), cycle, 0, ns, int(ns * slower), 0, None, disturbed=True)
         if cycle in hit
         else Slice(50, ns, cycle, 0, ns, 0, 0)
         for cycle in range(cycles)
     )
-    epochs = Slices.of(Slice(1, int(2 * step_ms * made.MS), cycle, 0) for cycle in range(cycles))
+    epochs = Samples.of(Slice(1, int(2 * step_ms * made.MS), cycle, 0) for cycle in range(cycles))
     return made.changed(made.measurement(step_ms), training={"slices": slices, "epochs": epochs})
 
 
@@ -220,7 +220,7 @@ def found_in(*hits: Sequence[int]) -> Findings:
         for block, hit in enumerate(hits, start=1)
         for backend, step_ms, factor in (("jax", 1.0, 1.0), ("torch", 3.0, 6.0))
     ]
-    return findings(made.record(*trials, rounds=len(hits)))
+    return Findings.of(made.record(*trials, rounds=len(hits)))
 
 
 def test_a_few_disturbed_cycles_are_left_out_of_the_ratio_and_the_row_is_decided() -> None:
@@ -228,7 +228,7 @@ def test_a_few_disturbed_cycles_are_left_out_of_the_ratio_and_the_row_is_decided
     (ranking,) = found.plain.rankings
     assert not ranking.disturbed
     assert ranking.first == JAX
-    assert ranking.comparisons[0].ratio.inverse.value == pytest.approx(3.0)
+    assert ranking.others[0].ratio.value == pytest.approx(3.0)
 
 
 def test_where_too_few_are_left_nobody_is_fastest() -> None:
@@ -242,8 +242,8 @@ def test_where_too_few_are_left_nobody_is_fastest() -> None:
 def test_blocks_without_disturbance_decide_alone() -> None:
     (ranking,) = found_in(range(12), (), (), ()).plain.rankings
     assert not ranking.disturbed
-    assert ranking.comparisons[0].ratio.trials == 3
-    assert ranking.comparisons[0].ratio.inverse.value == pytest.approx(3.0)
+    assert ranking.others[0].ratio.trials == 3
+    assert ranking.others[0].ratio.value == pytest.approx(3.0)
 
 
 def test_where_most_of_enough_rounds_were_disturbed_the_remedy_is_a_quieter_machine() -> None:

@@ -33,8 +33,8 @@ def test_run_is_meant_by_options_and_by_a_scenario(given: list[str], meant: list
 def test_run_takes_scenarios_with_its_option_and_without(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[list[str]] = []
 
-    def measure(command: str, given: dict[str, object]) -> None:
-        asked.append(settings(command, given).scenarios)
+    def measure(command: str, given: dict[str, object], **arguments: object) -> None:
+        asked.append(settings(command, given, **arguments).scenarios)
         raise UsageError("enough")
 
     monkeypatch.setattr("kerasbench.api.measure", measure)

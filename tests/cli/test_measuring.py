@@ -10,26 +10,24 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.history import history
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.versus import versus
-from kerasbench.api import Machines
-from kerasbench.cli import commands, main
+from kerasbench.cli import main, measuring
 from kerasbench.errors import Undecided
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Message
-from kerasbench.report.comparisons import brief
+from kerasbench.report.compare import MachineBrief
 from kerasbench.results import run as saved
 from kerasbench.results.run import Run, Trial
 from kerasbench.results.store import Store, load
+from kerasbench.returns import Machines
 from kerasbench.runs.rows import seconds
 from kerasbench.runs.run import FinishedRun
 from kerasbench.settings import Settings
 from tests import made, stand_in
-from tests.analysis.test_soak import went_on
-from tests.analysis.test_versus import AGAIN, ALIKE, NEW, OLD, SLOWER, trials
-from tests.analysis.test_versus import record as record_of
+from tests.records import AGAIN, ALIKE, NEW, OLD, SLOWER, of_versions, soaking, versions
 from tests.stand_in import Command
 
 pytestmark = pytest.mark.processes
@@ -75,7 +73,7 @@ def test_a_race_says_what_is_fastest_to_a_reader_and_to_a_script(command: Comman
 
 
 def test_a_soak_says_whether_memory_grows_and_steps_become_slower(command: Command, rng: random.Random) -> None:
-    said = dataclasses.replace(went_on(0, 64 << 10, 60, rng), prediction=[])
+    said = dataclasses.replace(soaking(0, 64 << 10, 60, rng), prediction=[])
     stand_in.answer(command.folder, "trial-torch", Message(begun="train"), stand_in.phase(), Message(measurement=said))
     code, out, err = command.run("soak", str(command.folder / "mine.py"), "--backend", "torch", "--minutes", "0.1")
     assert code == 0, err
@@ -171,27 +169,27 @@ def failing(*options: Options, backend: str = "jax") -> list[Trial]:
 @pytest.mark.parametrize(
     ("found", "code"),
     [
-        (trials(SLOWER), 3),
-        (trials(ALIKE), 0),
-        ([*trials(ALIKE), *failing(OLD, NEW, AGAIN)], 0),  # what fails with both is no difference
-        ([*trials(ALIKE), *failing(NEW), *trials({OLD: {"step_ms": 2.0}}, "jax")], 3),
-        ([*trials(ALIKE), *failing(OLD), *trials({NEW: {"step_ms": 2.0}}, "jax")], 1),
+        (versions(SLOWER), 3),
+        (versions(ALIKE), 0),
+        ([*versions(ALIKE), *failing(OLD, NEW, AGAIN)], 0),  # what fails with both is no difference
+        ([*versions(ALIKE), *failing(NEW), *versions({OLD: {"step_ms": 2.0}}, "jax")], 3),
+        ([*versions(ALIKE), *failing(OLD), *versions({NEW: {"step_ms": 2.0}}, "jax")], 1),
     ],
 )
 def test_what_a_gate_fails_on(found: list[Trial], code: int) -> None:
-    assert commands.gated(versus(summarize(record_of(*found)))) == code
+    assert measuring.gated(versus(summarize(of_versions(*found)))) == code
     with pytest.raises(Undecided, match="nothing could be judged, so this is no pass"):
-        commands.gated(versus(summarize(record_of(*failing(OLD, NEW)))))
+        measuring.gated(versus(summarize(of_versions(*failing(OLD, NEW)))))
 
 
 @pytest.mark.parametrize(("failed", "code"), [({}, 0), ({"m2": "the connection has ended"}, 1)])
 def test_a_gate_lets_nothing_pass_that_was_not_measured_on_every_machine(
     failed: dict[str, str], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = record_of(*trials(ALIKE))
+    run = of_versions(*versions(ALIKE))
     store = Store.create(tmp_path, run.started)
     store.finish(run)
-    found = Machines([], data={"m1": store.data}, failed=failed, briefs=[brief("m1", findings(run))])
+    found = Machines([], data={"m1": store.data}, failed=failed, briefs=[MachineBrief.of("m1", Findings.of(run))])
     monkeypatch.setattr("kerasbench.api.measure", lambda *asked, **own: found)
     assert main.main(["versus", "old", "new", "--hosts", "m1,m2", "--fail-on", "regression"]) == code
 
@@ -200,8 +198,8 @@ def test_what_continues_a_machine_s_run_names_the_interpreters_that_were_made_th
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ways, asked = ["m1:torch@old=/cache/a b/python"], Settings(hosts=["m1"], python=["m1:kerasbench=/k"])
-    briefs = [brief("m1", findings(made.record(made.trial())))]
-    commands._finish_machines(Machines([], None, (), asked, {"m1": tmp_path / "m1.json"}, {}, ["m1"], ways, briefs))
+    briefs = [MachineBrief.of("m1", Findings.of(made.record(made.trial())))]
+    measuring.finish_machines(Machines([], None, (), asked, {"m1": tmp_path / "m1.json"}, {}, ["m1"], ways, briefs))
     said = capsys.readouterr().err
     assert "--hosts=m1 --python=m1:kerasbench=/k '--python=m1:torch@old=/cache/a b/python'" in said
 

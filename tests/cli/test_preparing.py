@@ -196,7 +196,7 @@ def test_new_writes_a_scenario_once(
 
 def test_what_the_doctor_says_is_not_changed_by_the_encoding_of_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     printed: list[str] = []
-    monkeypatch.setattr("kerasbench.cli.commands.print_document", printed.append)
+    monkeypatch.setattr("kerasbench.cli.preparing.print_document", printed.append)
     monkeypatch.setattr("kerasbench.environments.doctor.gather", lambda names, chosen: cases.load("m1"))
     assert main.main(["doctor", "--json"]) == 0
     assert json.loads(printed[0])["findings"] == []

@@ -9,6 +9,7 @@ import pytest
 from kerasbench.cli import main
 from kerasbench.results.store import Store
 from tests import made
+from tests.records import stored, stored_by_turns
 
 
 def test_list_shows_every_builtin_scenario(capsys: pytest.CaptureFixture[str]) -> None:
@@ -22,23 +23,6 @@ def test_list_shows_every_builtin_scenario(capsys: pytest.CaptureFixture[str]) -
     assert main.main(["list", "--suite", "tiny"]) == 0
     table = capsys.readouterr().out
     assert "resnet8" in table and "iris_mlp" not in table
-
-
-def stored(place: Path, *steps_ms: float, started: str = "2026-01-02T03:04:05Z") -> Path:
-    """Put a run of so many rounds into a folder of its own."""
-    trials = [
-        made.trial(index, found=made.measurement(step, overhead_ms=0)) for index, step in enumerate(steps_ms, start=1)
-    ]
-    record = made.record(*(dataclasses.replace(one, code="a") for one in trials), rounds=len(steps_ms))
-    Store.create(place, started).finish(dataclasses.replace(record, started=started))
-    return place
-
-
-def stored_by_turns(place: Path, first: int, *steps_ms: float) -> Path:
-    """Put a run of three rounds for each step into a folder, at every other hour."""
-    for index, step in enumerate(steps_ms):
-        stored(place, step, step * 1.001, step * 0.999, started=f"2026-01-02T{first + 2 * index:02}:00:00Z")
-    return place
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kerasbench.backends import Target
-from kerasbench.cli.commands import create
+from kerasbench.cli.preparing import create
 from kerasbench.environments import doctor
 from kerasbench.environments.doctor import BackendFacts
 from kerasbench.environments.interpreters import Interpreters

@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 from packaging.requirements import Requirement
 
-from kerasbench.cli.commands import create
+from kerasbench.cli.preparing import create
 from kerasbench.environments.doctor import Facts, diagnose
 from kerasbench.protocol.columns import CPU, Device
 from kerasbench.protocol.messages import Code, Failure

@@ -9,7 +9,8 @@ import pytest
 from kerasbench.host import load
 from kerasbench.host.load import LoadLimit, limit_of
 from kerasbench.protocol.columns import Device
-from kerasbench.protocol.measurement import PARTS, TRAIN, Latency, Measurement, Parts, Slice, Slices
+from kerasbench.protocol.measurement import Latency, Measurement, Parts, Samples, Slice
+from kerasbench.protocol.stages import PARTS, TRAIN
 from tests import made
 
 MS = made.MS
@@ -164,9 +165,9 @@ def test_a_file_has_the_marks_by_which_a_block_went_on() -> None:
 
 
 def measured(slices: list[Slice], parts: list[list[Slice]]) -> Measurement:
-    arrays, ready, bare = map(Slices.of, parts)
+    arrays, ready, bare = map(Samples.of, parts)
     ways = Parts(arrays, ready, bare, peak_flops=1e9)
-    return made.changed(made.measurement(), training={"slices": Slices.of(slices), "parts": ways})
+    return made.changed(made.measurement(), training={"slices": Samples.of(slices), "parts": ways})
 
 
 def in_sum(*ways: Slice) -> Slice:
@@ -175,7 +176,7 @@ def in_sum(*ways: Slice) -> Slice:
 
 
 def test_stages_are_judged_apart_also_where_a_column_has_not_all() -> None:
-    quiet, busy = (Slices.of(column(*[ms] * 3)) for ms in (0.0, 50.0))
+    quiet, busy = (Samples.of(column(*[ms] * 3)) for ms in (0.0, 50.0))
     single, batch = Latency(1, [1], quiet), Latency(8, [1], busy)
     whole = dataclasses.replace(made.measurement(), prediction=[single, batch])
     marked = load.marked({0: whole, 1: dataclasses.replace(whole, prediction=[batch])}, [LoadLimit(counters=8)] * 2)

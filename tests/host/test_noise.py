@@ -6,7 +6,7 @@ import pytest
 from kerasbench.host import linux, macos, noise
 from kerasbench.host.noise import HEAT_PATIENCE_S, Severity, Signal, Surroundings, WarningKind
 from kerasbench.host.nvidia import Sample
-from kerasbench.protocol.measurement import Slice, Slices
+from kerasbench.protocol.measurement import Samples, Slice
 from tests import made
 
 Graded = tuple[str, Severity]
@@ -22,10 +22,10 @@ def graded(signals: list[Signal]) -> list[Graded]:
     return [(WarningKind(signal.name), signal.severity) for signal in signals]
 
 
-def slices(disturbed: int, others_ms: int, steal_ms: int, card: float | None = None) -> Slices:
+def slices(disturbed: int, others_ms: int, steal_ms: int, card: float | None = None) -> Samples:
     """Eight slices of 100 ms, of which so many do not count."""
     taken: dict[str, Any] = {"others_ns": others_ms * made.MS, "steal_ns": steal_ms * made.MS, "card_share": card}
-    return Slices.of(
+    return Samples.of(
         Slice(1, 100 * made.MS, cycle, **(taken if (hit := cycle < disturbed) else {}), disturbed=hit)
         for cycle in range(8)
     )

@@ -251,15 +251,13 @@ def test_a_large_workload_is_measured_on_a_cpu_only_if_it_was_named(named: bool,
 
 
 def test_an_epoch_that_holds_slices_can_be_taken_apart_and_one_step_fewer_cannot() -> None:
-    assert plan_cases.refusal(of_steps(MIN_STEPS_FOR_SLICES)) is None
-    failure = plan_cases.refusal(of_steps(MIN_STEPS_FOR_SLICES - 1, "short"))
-    assert failure is not None
-    assert failure.code is Code.UNSUPPORTED
-    assert f"has {MIN_STEPS_FOR_SLICES - 1} of the {MIN_STEPS_FOR_SLICES} steps" in failure.cause
-    assert failure.remedy == "`kerasbench run --scenario dense.py/short` measures its epochs"
+    assert plan_cases.inexplicable(of_steps(MIN_STEPS_FOR_SLICES)) is None
+    cause, remedy = plan_cases.inexplicable(of_steps(MIN_STEPS_FOR_SLICES - 1, "short")) or ("", "")
+    assert f"has {MIN_STEPS_FOR_SLICES - 1} of the {MIN_STEPS_FOR_SLICES} steps" in cause
+    assert remedy == "`kerasbench run --scenario dense.py/short` measures its epochs"
     untrained = Selected(made.entry(), dataclasses.replace(made.workload(), predicts_only=True))
-    failure = plan_cases.refusal(untrained)
-    assert failure is not None and failure.cause == "dense is not trained, so it has no training step to explain"
+    cause, _ = plan_cases.inexplicable(untrained) or ("", "")
+    assert cause == "dense is not trained, so it has no training step to explain"
 
 
 @pytest.mark.parametrize(("protocol", "measured"), [(SWEEP, 0), (Protocol(soaks=True), 0), (Protocol(), 1)])
@@ -307,7 +305,9 @@ TWIN = Options(native=True)
 def test_what_means_nothing_in_a_column_is_unsupported_before_it_is_tried(
     device: Device, options: Options, reason: str | None
 ) -> None:
-    failure = plan_cases.unsupported(plan_cases.Case(Selected(TWINNED, made.workload()), "torch", device, options), 2)
+    failure = plan_cases.unsupported(
+        plan_cases.Case(Selected(TWINNED, made.workload()), "torch", device, options), RunConfig(), 2
+    )
     assert (failure is None) if reason is None else (failure is not None and reason in failure.cause)
 
 
@@ -318,7 +318,7 @@ def test_memory_is_kept_on_a_cpu_by_glibc_alone_and_tried_where_steps_give_it_ba
     tried = []
     for has_glibc in (True, False):
         monkeypatch.setattr(plan_cases, "has_glibc", lambda found=has_glibc: found)
-        assert (plan_cases.unsupported(case, 2) is None) is has_glibc
+        assert (plan_cases.unsupported(case, RunConfig(), 2) is None) is has_glibc
         for backend, device in (("torch", made.CPU), ("torch", CUDA), ("jax", made.CPU), ("tensorflow", made.CPU)):
             found = plan_cases.candidates(RaceConfig(tries=["malloc"]), backend, device, 0, 2)
             tried += [(has_glibc, backend, device.kind)] if case.options in found else []
@@ -327,7 +327,9 @@ def test_memory_is_kept_on_a_cpu_by_glibc_alone_and_tried_where_steps_give_it_ba
 
 def test_a_workload_that_only_keras_can_feed_has_no_baseline() -> None:
     workload = dataclasses.replace(made.workload(), keras_only="a pipeline of its own")
-    failure = plan_cases.unsupported(plan_cases.Case(Selected(TWINNED, workload), "torch", made.CPU, TWIN), 2)
+    failure = plan_cases.unsupported(
+        plan_cases.Case(Selected(TWINNED, workload), "torch", made.CPU, TWIN), RunConfig(), 2
+    )
     assert failure is not None and "dense has a pipeline of its own" in failure.cause
 
 

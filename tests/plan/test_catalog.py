@@ -12,7 +12,7 @@ import pytest
 
 from kerasbench import backends
 from kerasbench.errors import UnusableScenario, UsageError
-from kerasbench.plan import catalog
+from kerasbench.plan import catalog, templates
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Input, ModelConfig
@@ -341,7 +341,7 @@ def test_a_file_s_name_may_have_any_character() -> None:
 )
 def test_what_can_be_no_scenario_is_refused(tmp_path: Path, name: str, complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
-        catalog.begin_file(tmp_path / name)
+        templates.begin_file(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import scipy.stats as reference
 
-from kerasbench.analysis.estimates import MIN_RATIOS, POWER, LogEstimate, Verdict, judge_all, prior_of, variance
+from kerasbench.analysis.estimates import MIN_RATIOS, POWER, LogEstimate, Verdict, judge, prior_of, variance
 from kerasbench.analysis.families import ASSUMED, Family
 from kerasbench.analysis.summary import summarize
 from kerasbench.plan import duration
@@ -59,9 +59,9 @@ def test_scatter_is_that_of_a_ratio_between_blocks() -> None:
 def test_slices_of_one_block_say_nothing_of_how_blocks_scatter() -> None:
     summary = summarize(three_rounds(scatter=0.1))
     (ranking,) = summary.rankings
-    (one,) = ranking.comparisons
-    sliced = dataclasses.replace(one, ratio=dataclasses.replace(one.ratio, basis="slices"))
-    rankings = [dataclasses.replace(ranking, comparisons=[sliced])]
+    (contrast,) = ranking.others
+    sliced = dataclasses.replace(contrast, ratio=dataclasses.replace(contrast.ratio, basis="slices"))
+    rankings = [dataclasses.replace(ranking, others=[sliced])]
     assert duration.run_scatter(dataclasses.replace(summary, rankings=rankings), Family.BACKENDS) is None
 
 
@@ -224,7 +224,7 @@ def test_among_many_that_are_judged_together_a_minimum_detectable_effect_has_its
             for logs, (found, degrees) in zip(own, moderated, strict=True)
         ]
 
-    called = [judge_all(table(), 0.03)[0].verdict is Verdict.SLOWER for _ in range(200)]
+    called = [judge(table(), 0.03)[0].verdict is Verdict.SLOWER for _ in range(200)]
     assert sum(called) / len(called) >= POWER
 
 

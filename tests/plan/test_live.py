@@ -10,7 +10,7 @@ import pytest
 
 from kerasbench import files
 from kerasbench.errors import UsageError
-from kerasbench.plan import request
+from kerasbench.plan import live
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.scenario import source_hash
 from kerasbench.settings import Settings
@@ -32,26 +32,27 @@ def model(name: str = "my model", fails: str = "") -> Any:
 
 
 def test_a_model_is_saved_for_as_long_as_it_is_measured() -> None:
-    with request.saved_model(model()) as found:
-        with zipfile.ZipFile(found.file) as content:
+    with live.saved_model(model()) as (file, rows, samples):
+        with zipfile.ZipFile(file) as content:
             assert json.loads(content.read("config.json")) == {"class_name": "my model"}
-        assert (found.file.name, found.rows) == ("my_model.keras", "")
-        assert not request.is_gone([str(found.file), "mnist_dense"])
-    assert not found.file.parent.exists()
-    assert request.is_gone([str(found.file)])
+        assert (Path(file).name, rows, samples) == ("my_model.keras", "", 0)
+        assert not live.is_gone([file, "mnist_dense"])
+    assert not Path(file).parent.exists()
+    assert live.is_gone([file])
 
 
 @pytest.mark.parametrize(("name", "file"), [("", "model.keras"), ("__x", "x.keras"), ("a" * 99, "a" * 64 + ".keras")])
 def test_its_file_is_called_as_it_is(name: str, file: str) -> None:
-    with request.saved_model(model(name)) as found:
-        assert found.file.name == file
+    with live.saved_model(model(name)) as (saved, _, _):
+        assert Path(saved).name == file
 
 
 def test_a_model_that_is_saved_again_is_the_same_until_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    def hashes(one: Any, rows: Any) -> str:
-        with request.saved_model(one, rows) as found:
-            assert {file.name for file in found.file.parent.iterdir()} == {files.SCRATCH_LOCK, "net.keras", "rows.npz"}
-            return source_hash(found.file, ModelConfig(rows=found.rows))
+    def hashes(saved: Any, data: Any) -> str:
+        with live.saved_model(saved, data) as (name, rows, _):
+            file = Path(name)
+            assert {beside.name for beside in file.parent.iterdir()} == {files.SCRATCH_LOCK, "net.keras", "rows.npz"}
+            return source_hash(file, ModelConfig(rows=rows))
 
     rows, net = (np.ones((5, 2)), np.ones(5)), model("net")
     first = hashes(net, rows)
@@ -66,23 +67,23 @@ def test_a_model_that_cannot_be_saved_or_is_not_built_yet_is_refused() -> None:
     broken = model(fails="no get_config")
     with (
         pytest.raises(UsageError, match="the model cannot be saved: ValueError: no get_config"),
-        request.saved_model(broken),
+        live.saved_model(broken),
     ):
         pass
     fresh = model(fails="too late")
     fresh.built = False
-    with pytest.raises(UsageError, match="the model is not built: start it"), request.saved_model(fresh):
+    with pytest.raises(UsageError, match="the model is not built: start it"), live.saved_model(fresh):
         pass
 
 
 def test_a_name_and_a_list_of_names_are_no_models() -> None:
-    assert not any(map(request.is_model, ("mine.keras", ["a", "b"], ())))
-    assert request.is_model(model())
+    assert not any(map(live.is_model, ("mine.keras", ["a", "b"], ())))
+    assert live.is_model(model())
 
 
 def test_rows_come_back_in_their_structure(tmp_path: Path) -> None:
     x = {"tokens": np.arange(6).reshape(3, 2), "rest": [np.ones((3, 1)), np.array([True, False, True])]}
-    count = request.write_rows(tmp_path / "rows.npz", (x, np.zeros(3, np.uint8), np.ones(3)))
+    count = live.write_rows(tmp_path / "rows.npz", (x, np.zeros(3, np.uint8), np.ones(3)))
     back, y, weights = source.read_rows(tmp_path / "rows.npz", 3)
     assert count == 3
     assert (back["tokens"].dtype, back["tokens"].tolist()) == (np.int32, x["tokens"].tolist())  # type: ignore[attr-defined]
@@ -94,7 +95,7 @@ def test_rows_come_back_in_their_structure(tmp_path: Path) -> None:
 def test_of_rows_the_first_are_read_alone_and_may_be_changed(tmp_path: Path) -> None:
     x: Any = np.arange(1_000_000, dtype=np.float32).reshape(1_000, 1_000)
     for given in (x, np.asfortranarray(x)):
-        request.write_rows(tmp_path / "rows.npz", (given, np.arange(1_000)))
+        live.write_rows(tmp_path / "rows.npz", (given, np.arange(1_000)))
         first, y = source.read_rows(tmp_path / "rows.npz", 3)
         assert (first.base is None or first.base.nbytes < 20_000) and y.tolist() == [0, 1, 2]
         assert first.tolist() == x[:3].tolist()
@@ -115,7 +116,7 @@ def test_of_rows_the_first_are_read_alone_and_may_be_changed(tmp_path: Path) -> 
 )
 def test_what_are_no_rows_is_said(tmp_path: Path, data: Any, said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        request.write_rows(tmp_path / "rows.npz", data)
+        live.write_rows(tmp_path / "rows.npz", data)
 
 
 def test_nothing_in_a_file_of_rows_is_code(tmp_path: Path) -> None:
@@ -125,17 +126,17 @@ def test_nothing_in_a_file_of_rows_is_code(tmp_path: Path) -> None:
 
 
 def test_a_live_model_is_asked_for_by_its_file_and_its_rows() -> None:
-    with request.with_live_model(Settings(quick=True), model("net"), (np.ones((5, 2)), np.ones(5))) as words:
-        assert [Path(one).name for one in words.scenarios] == ["net.keras"]
+    with live.with_live_model(Settings(quick=True), model("net"), (np.ones((5, 2)), np.ones(5))) as words:
+        assert [Path(file).name for file in words.scenarios] == ["net.keras"]
         assert (Path(words.rows).name, words.samples, words.data, words.quick) == ("rows.npz", 5, "synthetic", True)
         assert Path(words.rows).exists()
-    with request.with_live_model(Settings(), model("net"), "synthetic") as words:
+    with live.with_live_model(Settings(), model("net"), "synthetic") as words:
         assert (words.rows, words.samples) == ("", 0)
 
 
 def test_names_are_asked_for_as_they_are() -> None:
     for given, names in (("a", ["a"]), (["a", "b"], ["a", "b"]), ((), []), (Path("mine.keras"), ["mine.keras"])):
-        with request.with_live_model(Settings(), given, "real") as words:
+        with live.with_live_model(Settings(), given, "real") as words:
             assert (words.scenarios, words.data) == (names, "real")
-    with pytest.raises(UsageError, match="is for a model object"), request.with_live_model(Settings(), "a", (1, 2)):
+    with pytest.raises(UsageError, match="is for a model object"), live.with_live_model(Settings(), "a", (1, 2)):
         pass

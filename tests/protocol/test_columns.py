@@ -29,28 +29,19 @@ def test_a_device_is_called_by_its_kind_and_described_by_its_chip(device: Device
     assert parse_label(label) == (device.kind, device.index)
 
 
-def test_one_cuda_device_is_shown_by_its_number_on_the_bus() -> None:
+def test_a_card_is_chosen_among_those_that_the_user_has_left_visible() -> None:
     shown = cuda_visibility(Device("cuda", 2), inherited={})
     assert shown == {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "2", "HIP_VISIBLE_DEVICES": "2"}
-
-
-def test_rocm_devices_are_chosen_among_those_that_hip_and_the_layer_below_show() -> None:
     left = {"HIP_VISIBLE_DEVICES": "4,5", "ROCR_VISIBLE_DEVICES": "0,1,2,3,4,5"}
     shown = cuda_visibility(Device("rocm", 1), left)
     assert shown["HIP_VISIBLE_DEVICES"] == shown["CUDA_VISIBLE_DEVICES"] == "5"
     assert shown["ROCR_VISIBLE_DEVICES"] == left["ROCR_VISIBLE_DEVICES"]
     assert left.items() <= visible_cuda(left).items()
-
-
-def test_only_what_the_user_has_left_visible_is_used() -> None:
     left = {"CUDA_VISIBLE_DEVICES": "3,GPU-8f2a", "PATH": "/bin"}
     assert visible_cuda(left) == {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "3,GPU-8f2a"}
     assert cuda_visibility(Device("cuda", 0), left)["CUDA_VISIBLE_DEVICES"] == "3"
     assert cuda_visibility(Device("cuda", 1), left)["CUDA_VISIBLE_DEVICES"] == "GPU-8f2a"
     assert "CUDA_VISIBLE_DEVICES" not in visible_cuda({})
-
-
-def test_cuda_does_not_heed_what_is_said_to_hip() -> None:
     left = {"CUDA_VISIBLE_DEVICES": "2,3", "HIP_VISIBLE_DEVICES": "0"}
     assert cuda_visibility(Device("cuda", 1), left)["CUDA_VISIBLE_DEVICES"] == "3"
     assert cuda_visibility(Device("rocm", 0), left)["HIP_VISIBLE_DEVICES"] == "0"
@@ -67,31 +58,25 @@ def test_other_words_are_no_labels(text: str) -> None:
         parse_label(text)
 
 
-def test_a_label_names_what_differs_from_the_default() -> None:
+def test_a_label_names_what_differs_the_interpreter_first_and_the_size_last() -> None:
     assert DEFAULT.label == ""
     assert Options(jit=False, dtype="mixed_float16", fp32="tf32", threads=1, native=True).label == (
         "jit=off dtype=mixed_float16 fp32=tf32 threads=1 native=on"
     )
-
-
-def test_a_size_stands_behind_the_terms_that_a_series_has_in_common() -> None:
     sized = Options(jit=True, batch=64, width=0.5)
     assert sized.label == "jit=on batch=64 width=0.5"
     assert sized.unsized.label == "jit=on"
     assert sized.size == Size(64, 0.5)
     assert sized.at(Size(8)) == Options(jit=True, batch=8)
     assert DEFAULT.size is None
+    options = Options(jit=True, batch=8, environment="keras-3.14", control=True)
+    assert options.label == "@keras-3.14 jit=on control=on batch=8"
+    assert Column("jax", "cpu", options.unsized).label == "jax cpu @keras-3.14 jit=on control=on"
 
 
 def test_a_size_exceeds_another_when_nothing_of_it_is_smaller() -> None:
     assert Size(2).exceeds(Size(1)) and Size(2, 2.0).exceeds(Size(2, 1.0))
     assert not Size(1).exceeds(Size(1)) and not Size(2, 1.0).exceeds(Size(1, 2.0))
-
-
-def test_the_label_of_an_interpreter_stands_before_all_other_terms() -> None:
-    options = Options(jit=True, batch=8, environment="keras-3.14", control=True)
-    assert options.label == "@keras-3.14 jit=on control=on batch=8"
-    assert Column("jax", "cpu", options.unsized).label == "jax cpu @keras-3.14 jit=on control=on"
 
 
 @pytest.mark.parametrize(("text", "backend", "label"), [("torch", "torch", ""), ("jax@3.14", "jax", "3.14")])

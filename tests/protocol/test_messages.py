@@ -6,7 +6,7 @@ import math
 import msgspec
 import pytest
 
-from kerasbench.protocol.measurement import Slice, Slices, Turn, decode_turn, encode_turn
+from kerasbench.protocol.measurement import Samples, Slice, Turn, decode_turn, encode_turn
 from kerasbench.protocol.messages import Message, Phase
 from tests import made
 
@@ -44,10 +44,6 @@ def test_a_message_holds_what_is_set_alone(message: Message, fields: dict[str, o
     assert json.loads(message.encode()) == fields
 
 
-def test_a_code_is_sent_as_the_word_that_stands_in_files() -> None:
-    assert json.loads(Message(failure=made.FAILURE).encode())["failure"]["code"] == "crash"
-
-
 @pytest.mark.parametrize("number", [math.nan, math.inf])
 def test_a_number_that_json_does_not_know_is_refused(number: float) -> None:
     with pytest.raises(ValueError, match="JSON compliant"):
@@ -63,9 +59,9 @@ def test_a_turn_is_one_line_and_arrives_as_it_was_sent(turn: Turn | None) -> Non
 
 def test_slices_are_columns_of_which_those_that_say_nothing_are_left_out() -> None:
     slices = [Slice(8, 50, cycle, 0, steal_ns=0) for cycle in (0, 1)]
-    found = Slices.of(slices)
+    found = Samples.of(slices)
     assert (list(found), len(found)) == (slices, 2)
     line = b'{"count":[8,8],"ns":[50,50],"cycle":[0,1],"position":[0,0],"steal_ns":[0,0]}'
     assert msgspec.json.encode(found) == line
-    assert msgspec.json.encode(msgspec.json.decode(line, type=Slices)) == line
-    assert msgspec.json.encode(Slices.of([])) == b'{"count":[],"ns":[]}'
+    assert msgspec.json.encode(msgspec.json.decode(line, type=Samples)) == line
+    assert msgspec.json.encode(Samples.of([])) == b'{"count":[],"ns":[]}'

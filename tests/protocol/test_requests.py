@@ -72,13 +72,10 @@ def test_every_option_is_asked_for_here(part: Options | ModelConfig) -> None:
     assert all(getattr(part, field.name) != field.default for field in dataclasses.fields(part))
 
 
-def test_a_field_that_the_child_does_not_know_is_an_error_not_a_guess() -> None:
+def test_what_the_types_do_not_know_is_an_error_not_a_guess() -> None:
     fields = json.loads(encode_request(requests.ProbeRequest("jax"))) | {"later": 1}
     with pytest.raises(TypeError, match="later"):
         decode_request(json.dumps(fields).encode())
-
-
-def test_what_is_no_object_in_a_damaged_file_is_an_error() -> None:
     with pytest.raises((TypeError, AttributeError)):
         from_dict(ModelConfig, {"inputs": ["tokens"]})
 
@@ -97,10 +94,7 @@ def test_a_workload_is_called_by_the_sizes_that_are_given(config: ModelConfig, n
     assert config.workload == name
 
 
-def test_a_name_is_fit_to_be_one_however_many_inputs_there_are() -> None:
+def test_a_name_is_fit_to_be_one_and_apart_from_others_in_all_scripts() -> None:
     config = ModelConfig([Input(f"__{number}", [1 << number, 7]) for number in range(30)])
     assert re.fullmatch(NAME_PATTERN, config.workload)
-
-
-def test_names_of_all_scripts_stay_apart() -> None:
     assert (fitting("ünï-模型 🚀"), fitting("模型"), fitting("数据")) == ("ünï-模型__", "模型", "数据")

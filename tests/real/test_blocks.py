@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kerasbench import backends
-from kerasbench.protocol.measurement import Measurement, Slices
+from kerasbench.protocol.measurement import Measurement, Samples
 from kerasbench.runs.turns import LEAST_CYCLES
 from tests import made
 from tests.real import trials
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.real, pytest.mark.traced]
 CYCLES = 6
 
 
-def stages(found: Measurement) -> list[Slices]:
+def stages(found: Measurement) -> list[Samples]:
     predicted = [latency.slices for latency in found.prediction]
     assert found.throughput is not None
     return [made.trained(found).slices, made.trained(found).epochs, *predicted, found.throughput.slices]
@@ -35,7 +35,7 @@ def test_every_stage_is_measured_in_turn(faults: Path) -> None:
     assert all(phase.waited_ns > 0 for outcome in outcomes for phase in outcome.phases if phase.name == "train")
 
 
-def took_turns(columns: Sequence[Slices]) -> None:
+def took_turns(columns: Sequence[Samples]) -> None:
     """Check that in each cycle each column has one slice, at a place of its own."""
     cycles = list(zip(*columns, strict=True))
     assert len(cycles) >= LEAST_CYCLES

@@ -10,8 +10,8 @@ from kerasbench.analysis import cases
 from kerasbench.analysis.generation import divergences, written
 from kerasbench.plan import catalog
 from kerasbench.protocol.columns import Column, Options
-from kerasbench.protocol.measurement import CALLS as WAYS
 from kerasbench.protocol.measurement import Measurement
+from kerasbench.protocol.stages import CALLS as WAYS
 from tests import made
 from tests.real import trials
 

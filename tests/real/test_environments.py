@@ -21,8 +21,7 @@ pytestmark = pytest.mark.real
 
 ROOT = Path(__file__).parent.parent.parent
 MADE = "jax"  # the smallest of the three; torch's usual wheel for Linux brings gigabytes of CUDA along
-# Another keras than the tests themselves have, so that what was measured tells which environment it was measured in.
-USUAL_KERAS, OTHER_KERAS = "keras==3.15.1", "keras==3.15.0"
+USUAL_KERAS = "keras==3.15.1"
 NOT_NEEDED = {"kerasbench", "msgspec", "psutil", "click"}
 
 
@@ -42,7 +41,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 def test_an_environment_of_a_single_backend_is_made_and_measured_in(faults: Path, folder: Path) -> None:
     constraints = (ROOT / "constraints.txt").read_text("utf-8")
     assert USUAL_KERAS in constraints
-    (folder / "constraints.txt").write_text(constraints.replace(USUAL_KERAS, OTHER_KERAS))
+    (folder / "constraints.txt").write_text(constraints.replace(USUAL_KERAS, trials.OTHER_KERAS))
     done = kerasbench(folder, "env", "create", "--backend", MADE, "--cpu", "--constraint", "constraints.txt")
     assert done.returncode == 0, done.stderr
     assert [line.split(" ")[0] for line in done.stdout.splitlines()] == [MADE]
@@ -51,13 +50,13 @@ def test_an_environment_of_a_single_backend_is_made_and_measured_in(faults: Path
     found = questions.inventory(named.of(Environment(MADE)))
     assert isinstance(found, Inventory)
     assert found.prefix == str(folder / ".venvs" / MADE)
-    assert {OTHER_KERAS, f"{MADE}=={found.packages[MADE]}"} <= set(locked)
+    assert {trials.OTHER_KERAS, f"{MADE}=={found.packages[MADE]}"} <= set(locked)
     assert not found.packages.keys() & (NOT_NEEDED | set(backends.names()) - {MADE})
 
     versions = trials.measured(
         trials.run(faults / "fine.py", MADE, python=named.of(Environment(MADE)))
     ).resolved.versions
-    assert (f"keras=={versions['keras']}", versions[MADE]) == (OTHER_KERAS, found.packages[MADE])
+    assert (f"keras=={versions['keras']}", versions[MADE]) == (trials.OTHER_KERAS, found.packages[MADE])
 
 
 def test_the_doctor_sees_every_backend_of_the_tests_own_environment(tmp_path: Path) -> None:

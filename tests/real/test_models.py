@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from kerasbench.analysis.cases import judge_parity
-from kerasbench.plan import request
+from kerasbench.plan import live
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code
 from kerasbench.protocol.requests import Input, ModelConfig
@@ -128,7 +128,7 @@ def test_a_model_that_one_backend_saved_is_the_same_on_another(models: Path) -> 
 
 def test_a_model_that_was_not_compiled_predicts_for_the_rows_that_it_is_given(models: Path, tmp_path: Path) -> None:
     rows = tmp_path / "rows.npz"
-    samples = request.write_rows(rows, (np.ones((40, 8)), np.ones((40, 4))))
+    samples = live.write_rows(rows, (np.ones((40, 8)), np.ones((40, 4))))
     given = ModelConfig(rows=str(rows), samples=samples)
     found = trials.measured(trials.run(models / "one.keras", "torch", model_config=given))
     assert (found.training, found.learning, found.batch.x) == (None, None, "float32[32, 8]")

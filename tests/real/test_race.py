@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.report import race
 from tests import made
-from tests.analysis.test_race import JAX, raced
+from tests.made import JAX
+from tests.records import raced
 
 pytestmark = pytest.mark.real
 
@@ -44,7 +45,7 @@ def test_the_lines_to_write_choose_the_winner(tmp_path: Path, options: Options, 
     record = raced({winner: 1.0, JAX: 4.0}, baseline="jax")
     processors = str(min(os.sched_getaffinity(0))) if options.threads else ""
     trials = [made.changed(one, measurement={"resolved": {"processors": processors}}) for one in record.trials]
-    (found,) = findings(dataclasses.replace(record, trials=trials)).races
+    (found,) = Findings.of(dataclasses.replace(record, trials=trials)).races
     lines = race.to_write(winner, found)
     (compiled,) = [line.partition("(")[2][:-1] for line in lines if line.startswith("model.compile")] or ["..."]
     policy = "\n".join(line for line in lines if line.startswith("keras."))

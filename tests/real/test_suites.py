@@ -6,7 +6,7 @@ import pytest
 
 from kerasbench import backends
 from kerasbench.analysis import cases
-from kerasbench.plan import catalog
+from kerasbench.plan import templates
 from kerasbench.protocol.columns import Column
 from tests.real import trials
 
@@ -48,6 +48,6 @@ def test_layers_of_every_kind_agree_and_say_how_they_were_computed(tmp_path: Pat
 
 def test_the_scenario_to_begin_with_is_measured_as_it_stands(tmp_path: Path) -> None:
     file = tmp_path / "my_model.py"
-    catalog.begin_file(file)
+    templates.begin_file(file)
     found = trials.measured(trials.run(file, "torch", protocol=trials.STEPS_ALONE))
     assert found.parameters == 79_510

@@ -9,7 +9,6 @@ from kerasbench.analysis.cases import judge_parity
 from kerasbench.environments import sides
 from kerasbench.protocol.columns import Column, Options
 from tests.real import trials
-from tests.real.test_environments import OTHER_KERAS
 
 pytestmark = pytest.mark.real
 
@@ -17,7 +16,7 @@ BACKEND, LABELS = "torch", ("other", "own")  # torch's is the quickest to start
 
 
 def test_a_version_on_top_is_measured_beside_the_one_below_and_computes_the_same(faults: Path) -> None:
-    other = sides.overlay(sys.executable, [OTHER_KERAS], print)
+    other = sides.overlay(sys.executable, [trials.OTHER_KERAS], print)
     options = [Options(environment=label) for label in LABELS]
     entrants = [
         trials.member(faults / "fine.py", BACKEND, python, options=one)
@@ -25,7 +24,7 @@ def test_a_version_on_top_is_measured_beside_the_one_below_and_computes_the_same
     ]
     found = [trials.measured(outcome) for outcome in trials.together(entrants)]
     of_other, of_own = (one.resolved.versions for one in found)
-    assert f"keras=={of_other['keras']}" == OTHER_KERAS != f"keras=={of_own['keras']}"
+    assert f"keras=={of_other['keras']}" == trials.OTHER_KERAS != f"keras=={of_own['keras']}"
     assert of_other[BACKEND] == of_own[BACKEND]
 
     columns = [Column(BACKEND, "cpu", one) for one in options]

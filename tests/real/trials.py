@@ -20,6 +20,8 @@ from kerasbench.runs import sizes, turns
 from kerasbench.scenario import source_hash
 from tests import made
 
+# Another keras than the tests themselves have, so that what was measured tells which environment it was measured in.
+OTHER_KERAS = "keras==3.15.0"
 # Two slices of at least a millisecond in each stage: enough to go through every phase, and to measure nothing.
 SHORTEST = Protocol(
     slice_ns=1_000_000,

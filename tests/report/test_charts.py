@@ -5,13 +5,12 @@ import random
 
 import pytest
 
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.report import charts
 from kerasbench.report.sections import TORN, BarChart, DotChart, round_numbers
 from tests import made
-from tests.analysis.test_soak import soaked
-from tests.records import BREAKDOWN, CROSSING, of_backends, swept
+from tests.records import BREAKDOWN, CROSSING, of_backends, soaked, swept
 
 
 def bars(**step_ms: float) -> BarChart:
@@ -42,7 +41,7 @@ def test_many_workloads_have_a_line_each_by_kind_of_model() -> None:
     kinds = ["transformer", "dense", "cnn", "dense", "other"]
     for scenario, kind in zip(found.record.scenarios, kinds, strict=True):
         object.__setattr__(scenario.description, "kind", kind)
-    chart = charts.ratios(findings(found.record), "a title")
+    chart = charts.ratios(Findings.of(found.record), "a title")
     assert isinstance(chart, DotChart)
     lines = {kind: [line.label for line in lines] for kind, lines in chart.kinds}
     assert lines == {
@@ -74,7 +73,7 @@ def test_an_epoch_is_a_bar_of_its_parts_with_their_shares_where_there_is_room() 
 
 @pytest.mark.parametrize(("rounds", "known"), [(1, False), (3, True)])
 def test_a_sweep_has_a_line_for_each_configuration_and_its_crossover(rounds: int, known: bool) -> None:
-    chart = made.known(charts.curves(findings(swept(rounds, **CROSSING)), ""))
+    chart = made.known(charts.curves(Findings.of(swept(rounds, **CROSSING)), ""))
     (panel,) = chart.panels
     assert [(line.name, len(line.points)) for line in panel.lines] == [("JAX", 4), ("PyTorch", 4)]
     assert {step.low is not None for line in panel.lines for _, step in line.points} == {known}
@@ -87,11 +86,11 @@ def test_a_sweep_has_a_line_for_each_configuration_and_its_crossover(rounds: int
 
 def test_a_series_that_failed_has_no_panel() -> None:
     failed = [made.trial(1, failure=made.FAILURE, options=Options(batch=batch)) for batch in (1, 2)]
-    assert charts.curves(findings(made.record(*failed)), "") is None
+    assert charts.curves(Findings.of(made.record(*failed)), "") is None
 
 
 def test_a_soak_has_panels_of_its_workload_in_which_each_line_differs() -> None:
-    (one,) = findings(soaked(0, 64 << 10, random.Random(1))).soaks
+    (one,) = Findings.of(soaked(0, 64 << 10, random.Random(1))).soaks
     chart = made.known(charts.soaked([one, dataclasses.replace(one, column=Column("torch", "gpu"))], ""))
     assert [panel.label for panel in chart.panels] == ["dense", "dense"]
     for panel in chart.panels:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.report import html
 from tests import made
 
@@ -85,7 +85,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         for names, step_ms in steps_ms.items()
     ]
     failed = made.trial(1, "lost", "jax", failure=made.FAILURE)
-    page = html.document([("here", findings(made.record(*trials, failed, rounds=3)))])
+    page = html.document([("here", Findings.of(made.record(*trials, failed, rounds=3)))])
     folder = tmp_path_factory.mktemp("browser")
     file = folder / "page.html"
     file.write_text(page.replace("</body>", f"<script>{{{VISITOR}}}</script></body>"), "utf-8")

@@ -11,7 +11,7 @@ import pytest
 
 from kerasbench.analysis.bisect import bisect
 from kerasbench.analysis.cases import HEADLINE, PREDICTED_RATE
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.history import history
 from kerasbench.analysis.versus import compare
 from kerasbench.protocol.columns import CaseKey, Column, Options
@@ -19,15 +19,24 @@ from kerasbench.report import data
 from kerasbench.report.document import Document
 from kerasbench.results.run import Counted, Run
 from tests import made
-from tests.analysis.test_bisect import exactly
-from tests.analysis.test_breakdown import rivals
-from tests.analysis.test_race import JAX, TENSORFLOW, raced
-from tests.analysis.test_soak import soaked
-from tests.analysis.test_versus import AGAIN, ALIKE, NEW, OLD, SLOWER, trials
-from tests.analysis.test_versus import record as record_of
-from tests.records import CROSSING, swept
-from tests.report.test_history import RUNS
-from tests.report.test_race import RECORD
+from tests.made import JAX, TENSORFLOW
+from tests.records import (
+    AGAIN,
+    ALIKE,
+    CROSSING,
+    DATED,
+    NEW,
+    OLD,
+    RACED,
+    SLOWER,
+    exactly,
+    raced,
+    rivals,
+    soaked,
+    swept,
+)
+from tests.records import of_versions as record_of
+from tests.records import versions as trials
 
 Json = dict[str, Any]
 JAX_CPU = {"backend": "jax", "device": "cpu", "options": {}}
@@ -43,7 +52,7 @@ def printed(document: Document) -> Json:
 
 
 def of_run(run: Run) -> Json:
-    return printed(data.of_run(findings(run), [run]))
+    return printed(data.of_run(Findings.of(run), [run]))
 
 
 def one_of(records: Sequence[Json], **wanted: object) -> Json:
@@ -125,7 +134,7 @@ def test_versions_have_the_head_over_the_base_and_a_control(steps_ms: Any, verdi
 
 
 def test_a_race_has_the_lines_that_choose_its_winner_and_who_was_dropped() -> None:
-    document = of_run(RECORD)
+    document = of_run(RACED)
     (fastest,) = document["fastest"]
     assert document["command"] == "fastest"
     assert fastest["configuration"]["options"] == {"steps_per_execution": 8}
@@ -189,7 +198,7 @@ def test_two_sets_of_results_have_both_sides_and_why_there_is_no_verdict() -> No
 
 
 def test_a_history_has_a_ratio_for_each_run() -> None:
-    points = printed(data.of_history(history(RUNS)))["history"]
+    points = printed(data.of_history(history(DATED)))["history"]
     assert [point["started"][8:10] for point in points] == ["01", "02", "03"]
     assert all(
         (point["configuration"], point["over"], point["metric"]) == (TORCH_CPU, JAX_CPU, HEADLINE) for point in points

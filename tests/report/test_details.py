@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.report import details
 from kerasbench.report.details import LAST_CHARACTERS, last_output
@@ -47,7 +47,7 @@ def test_the_last_output_is_the_end_of_it_in_one_line(detail: str, words: str) -
 
 def said_of(code: Code, detail: str) -> list[str]:
     failed = made.trial(failure=Failure(code, "because", "mend it", "build", detail))
-    return [plain(line) for line in made.known(details.failures(findings(made.record(failed)))).lines]
+    return [plain(line) for line in made.known(details.failures(Findings.of(made.record(failed)))).lines]
 
 
 @pytest.mark.parametrize("code", [Code.CRASH, Code.TIMEOUT, Code.OOM, Code.INVALID])
@@ -76,5 +76,5 @@ def test_losses_are_a_sentence_and_a_table_above_one_percent(loss: float, senten
         found = made.measurement()
         learning = dataclasses.replace(made.taught(found), loss=own)
         trials.append(made.trial(backend=backend, found=dataclasses.replace(found, learning=learning)))
-    words, table = details.same_results(findings(made.record(*trials)))
+    words, table = details.same_results(Findings.of(made.record(*trials)))
     assert words == sentence and (table is not None) is has_table

@@ -12,34 +12,17 @@ from kerasbench.analysis.history import history
 from kerasbench.analysis.summary import summarize
 from kerasbench.report import history as drawn
 from kerasbench.report import markdown, pages, svg
-from kerasbench.results.run import PUBLISHED, Run, SoakConfig
+from kerasbench.results.run import PUBLISHED, SoakConfig
 from tests import made
-from tests.analysis.test_versus import ALIKE, NEW, SLOWER, record, trials
-
-
-def run(day: int, torch_ms: float, keras: str, jax_ms: float = 2.0) -> Run:
-    found = [
-        made.in_block(
-            block,
-            made.changed(
-                made.sliced([ms * (1 + block / 1000)] * 10), resolved={"versions": {"keras": keras, backend: "2.1"}}
-            ),
-            backend=backend,
-        )
-        for block in (1, 2, 3)
-        for backend, ms in (("jax", jax_ms), ("torch", torch_ms))
-    ]
-    commit = f"{day:040x}"
-    return dataclasses.replace(made.record(*found, rounds=3), started=f"2026-01-{day:02d}T03:00:00Z", commit=commit)
-
-
-RUNS = [run(3, 9.0, "3.15.0"), run(1, 6.0, "3.9.0"), run(2, 12.0, "3.10.0", jax_ms=4.0)]
+from tests.records import ALIKE, DATED, NEW, SLOWER
+from tests.records import of_versions as record
+from tests.records import versions as trials
 
 
 def test_a_ratio_within_runs_is_followed_over_dates_and_versions() -> None:
-    (one,) = history(RUNS)
+    (one,) = history(DATED)
     assert (one.row, one.column, one.over) == ("dense", "torch cpu", "jax cpu")
-    assert [point.started[8:10] for point in one.points] == ["01", "02", "03"]
+    assert [point.over.row.run[8:10] for point in one.points] == ["01", "02", "03"]
     # A slower machine is no change: both took twice as long on the second day.
     assert [point.ratio.value for point in one.points] == pytest.approx([3.0, 3.0, 4.4], abs=0.2)
     (panel,) = drawn.chart([one], drawn.KERAS).panels
@@ -55,7 +38,7 @@ def test_a_ratio_within_runs_is_followed_over_dates_and_versions() -> None:
 
 
 def test_every_line_looks_otherwise() -> None:
-    (one,) = history(RUNS)
+    (one,) = history(DATED)
     own = [dataclasses.replace(one, backend=name) for name in ("torch", "torch", "jax", *"abcd")]
     (panel,) = drawn.chart(own).panels
     assert len({line.look for line in panel.lines}) == len(own)
@@ -69,15 +52,15 @@ def test_comparisons_of_versions_are_followed_by_head_and_each_machine_by_itself
     assert [point.ratio.value for point in one.points] == pytest.approx([1.0, 1.1], abs=0.01)
     assert NEW.environment not in one.column
 
-    other = made.changed(RUNS[0], machine={"chip": "Chip 10"})
-    assert history([RUNS[0], other]) == []  # one point each
+    other = made.changed(DATED[0], machine={"chip": "Chip 10"})
+    assert history([DATED[0], other]) == []  # one point each
     later = dataclasses.replace(other, started="2026-01-04T03:00:00Z")
-    assert {each.machine.split(",")[0] for each in history([*RUNS, other, later])} == {"Chip 9", "Chip 10"}
+    assert {each.machine.split(",")[0] for each in history([*DATED, other, later])} == {"Chip 9", "Chip 10"}
     assert history([other, dataclasses.replace(other)]) == []  # a copy is the same point
 
 
 def test_its_csv_has_a_line_for_each_run_and_a_column_for_each_ratio() -> None:
-    lines = list(csv.DictReader(io.StringIO(drawn.as_csv(history(RUNS)))))
+    lines = list(csv.DictReader(io.StringIO(drawn.as_csv(history(DATED)))))
     assert list(lines[0]) == ["time", "commit", "keras", "torch", "dense torch cpu relative to jax cpu"]
     assert [line["keras"] for line in lines] == ["3.9.0", "3.10.0", "3.15.0"]
     assert float(lines[2]["dense torch cpu relative to jax cpu"]) == pytest.approx(4.4, abs=0.2)
@@ -86,20 +69,20 @@ def test_its_csv_has_a_line_for_each_run_and_a_column_for_each_ratio() -> None:
 
 def test_runs_of_two_machines_that_begin_in_the_same_second_have_a_line_each() -> None:
     one, other = (dataclasses.replace(made.MACHINE, identifier=name) for name in ("a", "b"))
-    both = [dataclasses.replace(each, machine=machine) for machine in (one, other) for each in RUNS]
+    both = [dataclasses.replace(each, machine=machine) for machine in (one, other) for each in DATED]
     lines = list(csv.DictReader(io.StringIO(drawn.as_csv(history(both)))))
-    assert len(lines) == 2 * len(RUNS)
+    assert len(lines) == 2 * len(DATED)
 
 
 @pytest.mark.parametrize("differs", [{"effort": PUBLISHED}, {"soak": SoakConfig()}])
 def test_columns_that_took_no_turns_are_in_no_series(differs: dict[str, Any]) -> None:
-    other = dataclasses.replace(RUNS[0], config=dataclasses.replace(RUNS[0].config, **differs))
-    (series,) = history([other, *RUNS[1:]])
-    assert len(series.points) == len(RUNS) - 1
+    other = dataclasses.replace(DATED[0], config=dataclasses.replace(DATED[0].config, **differs))
+    (series,) = history([other, *DATED[1:]])
+    assert len(series.points) == len(DATED) - 1
 
 
 def test_bencher_s_format_has_values_with_bounds_and_ratios_of_their_own() -> None:
-    found = json.loads(pages.as_bmf(summarize(RUNS[0])))
+    found = json.loads(pages.as_bmf(summarize(DATED[0])))
     assert found.keys() == {"dense jax cpu", "dense torch cpu"}
     step = found["dense torch cpu"]["train_step_ms"]
     assert step["lower_value"] < step["value"] < step["upper_value"]
@@ -110,7 +93,7 @@ def test_bencher_s_format_has_values_with_bounds_and_ratios_of_their_own() -> No
 
 
 def test_the_tidy_csv_has_versions_and_commit() -> None:
-    lines = list(csv.DictReader(io.StringIO(pages.as_csv([summarize(one) for one in RUNS]))))
+    lines = list(csv.DictReader(io.StringIO(pages.as_csv([summarize(one) for one in DATED]))))
     assert {(line["keras"], line["backend_version"], line["commit"][-1]) for line in lines} == {
         ("3.15.0", "2.1", "3"), ("3.9.0", "2.1", "1"), ("3.10.0", "2.1", "2")
     }  # fmt: skip

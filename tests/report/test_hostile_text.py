@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from kerasbench.analysis import versus
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.cli import listing
 from kerasbench.plan.catalog import Entry
-from kerasbench.report import comparisons, html, markdown, page
+from kerasbench.report import compare, html, markdown, page
 from kerasbench.report.pages import as_csv
 from kerasbench.results.run import Run
 from tests import hostile
+from tests.report.browser import Page
 from tests.report.table import brief, drawn
-from tests.report.test_html import Page
 
 # What is one of a few words decides how a file is read, and is never shown as it stands.
 WORDS = {"platform", "kind", "fp32", "unit", "code", "severity", "subnormals", "malloc"}
@@ -51,13 +51,13 @@ def record(text: str) -> Run:
 
 def pages(found: Run, text: str) -> list[str]:
     """Return every markdown page that shows what stands in a file."""
-    run = findings(found)
+    run = Findings.of(found)
     compared, text = versus.compare([found], [found]), f"{text}z"  # a title is never empty
     return [
         markdown.file(page.whole(run)),
         brief(run),
-        drawn(comparisons.changes(compared, text, text)),
-        drawn(comparisons.side_by_side([(text, run.summary)])),
+        drawn(compare.changes(compared, text, text)),
+        drawn(compare.side_by_side([(text, run.summary)])),
         listing.as_table([Entry(Path("a.py"), "", one.description) for one in found.scenarios]),
     ]
 
@@ -71,7 +71,7 @@ def parts(text: str) -> list[str]:
 @cache
 def harmless() -> tuple[list[list[str]], Page]:
     found = record("z")
-    return [parts(text) for text in pages(found, "z")], Page(html.document([("z", findings(found))]))
+    return [parts(text) for text in pages(found, "z")], Page(html.document([("z", Findings.of(found))]))
 
 
 @given(TEXTS)
@@ -89,7 +89,7 @@ def test_no_text_of_a_file_changes_what_a_page_consists_of(text: str) -> None:
     for drawn_page, expected in zip(pages(found, text), known, strict=True):
         assert parts(drawn_page) == expected
         assert all(c.isprintable() or c == "\n" for c in drawn_page)
-    shown = Page(html.document([(text, findings(found))]))
+    shown = Page(html.document([(text, Findings.of(found))]))
     assert shown.tags == known_html.tags
     assert {name for name, _ in shown.attributes} == {name for name, _ in known_html.attributes}
     assert all(c.isprintable() or c == "\n" for c in shown.text)

@@ -3,55 +3,21 @@
 import dataclasses
 import itertools
 import re
-from html.parser import HTMLParser
 
 from kerasbench.analysis import versus
-from kerasbench.analysis.findings import Findings, findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.host import Machine
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.report import html, markdown, page, sections
+from kerasbench.report import compare, html, markdown, page, sections
 from kerasbench.report.sections import Section
 from kerasbench.results.run import Run
 from tests import made
 from tests.records import CROSSING, by_turns, swept
+from tests.report.browser import Page
 
 GPU = Device("cuda", 0, "NVIDIA H200")
-
-
-class Page(HTMLParser):
-    """What a browser would make of a page: its tags, attributes, and the text of each cell and of everything."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.attributes: list[tuple[str, str]] = []
-        self.cells: list[str] = []
-        self.text = ""
-        self.open: list[str] = []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes += [(name, value or "") for name, value in attrs]
-        if tag not in ("meta", "img", "input"):
-            self.open.append(tag)
-        if tag in ("td", "th"):
-            self.cells.append("")
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] not in ("script", "style"):
-            self.text += data
-        if {"td", "th"} & set(self.open):
-            self.cells[-1] += data
-
-    def values(self, attribute: str) -> list[str]:
-        return [value for name, value in self.attributes if name == attribute]
 
 
 def summary(text: str = "harmless") -> Findings:
@@ -73,7 +39,7 @@ def summary(text: str = "harmless") -> Findings:
     failed = made.trial(1, backend="tensorflow", failure=Failure(Code.CRASH, text, text))
     record = made.record(*trials, failed, rounds=3)
     machine = Machine(text, 2, 8 << 30, text, text)
-    return findings(dataclasses.replace(record, machine=machine, noise=list(noise)))
+    return Findings.of(dataclasses.replace(record, machine=machine, noise=list(noise)))
 
 
 def test_every_line_of_the_markdown_page_is_on_the_page() -> None:
@@ -109,7 +75,7 @@ def levels(page: Page) -> list[int]:
 
 
 def test_one_machine_has_its_title_above_and_sections_below() -> None:
-    page = Page(html.document([("Chip 9", findings(made.record(made.trial())))]))
+    page = Page(html.document([("Chip 9", Findings.of(made.record(made.trial())))]))
     assert levels(page)[0] == 1
     assert set(levels(page)[1:]) == {2}
     assert page.text.count("A training step of dense takes") == 2  # the title of the window and the heading
@@ -132,7 +98,7 @@ def test_links_and_labels_lead_to_what_is_there_once() -> None:
 
 
 def test_charts_stand_in_their_sections_and_can_be_filtered() -> None:
-    page = Page(html.document([("here", summary()), ("there", findings(swept(**CROSSING)))]))
+    page = Page(html.document([("here", summary()), ("there", Findings.of(swept(**CROSSING)))]))
     assert page.tags.count("figure") == 2
     assert {"dense", "harmless"} <= set(page.values("data-scenario"))
     assert {"jax", "torch"} <= set(page.values("data-backend"))
@@ -140,7 +106,7 @@ def test_charts_stand_in_their_sections_and_can_be_filtered() -> None:
 
 def test_a_column_of_numbers_stays_one_where_a_cell_has_failed() -> None:
     trials = [made.trial(backend="jax"), made.trial(name="conv", backend="jax", failure=made.FAILURE)]
-    page = html.document([("here", findings(made.record(*trials)))])
+    page = html.document([("here", Findings.of(made.record(*trials)))])
     assert '<th scope="col" class="number">JAX</th>' in page
     assert '<td class="number" data-value="2.1">2.10 ms</td>' in page
     assert '<td class="number"><em>crash</em> ⚠¹</td>' in page
@@ -166,9 +132,9 @@ def run(*names: str, jax: float = 1.0, torch: float = 2.0) -> Run:
 
 
 def test_one_row_is_one_sentence_and_many_begin_with_one_for_all() -> None:
-    (only,) = html.of_results(findings(run("dense")))
+    (only,) = html.of_results(Findings.of(run("dense")))
     assert only.startswith("dense: JAX is fastest")
-    first, *others = html.of_results(findings(run("dense", "conv")))
+    first, *others = html.of_results(Findings.of(run("dense", "conv")))
     assert first == "JAX trains dense and conv fastest."
     assert [line.split(":")[0] for line in others] == ["dense", "conv"]
 
@@ -185,7 +151,7 @@ def test_text_of_a_file_moves_no_cursor_in_a_notebook_s_text() -> None:
 
 
 def test_a_notebook_has_the_chart_of_a_page_and_folds_what_is_below() -> None:
-    found = findings(run("dense", "conv"))
+    found = Findings.of(run("dense", "conv"))
     text = html.notebook(page.whole(found))
     assert re.search(r'<img src="data:image/svg\+xml,[^"]*" alt="JAX trains dense and conv fastest">', text)
     assert re.search(r"<h3>JAX trains.*<table.*<details>.*Before you use these numbers.*</details>$", text, re.DOTALL)
@@ -194,15 +160,15 @@ def test_a_notebook_has_the_chart_of_a_page_and_folds_what_is_below() -> None:
 
 def test_a_comparison_counts_and_names_what_is_slower_or_lost() -> None:
     old, new = run("dense", jax=1.0), run("dense", jax=3.0)
-    assert html.of_comparison(versus.compare([old], [new])) == [
+    assert compare.sentences(versus.compare([old], [new])) == [
         "2 cases measured on both sides, 0 judged: 0 slower, 0 faster, 0 neither.",
         "Not judged: 2 cases: a verdict needs three runs of each side by turns (old, new, old, new, old, new).",
     ]
-    assert html.of_comparison(versus.compare(by_turns(1), by_turns(2, 1.5))) == [
+    assert compare.sentences(versus.compare(by_turns(1), by_turns(2, 1.5))) == [
         "1 case measured on both sides, 1 judged: 1 slower, 0 faster, 0 neither.",
         "dense torch cpu takes 1.50× as long as before.",
     ]
     lost = made.record(made.trial(backend="jax", failure=made.FAILURE))
-    assert "dense jax cpu fails now: died from SIGSEGV in phase 'train'" in html.of_comparison(
+    assert "dense jax cpu fails now: died from SIGSEGV in phase 'train'" in compare.sentences(
         versus.compare([old], [lost])
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.cli.main import main
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.protocol.columns import DEFAULT, Options
@@ -257,7 +257,7 @@ def test_several_places_of_several_machines_are_one_page_too(
 
 
 def test_machines_of_one_chip_are_told_apart() -> None:
-    found = findings(made.record(made.trial()))
+    found = Findings.of(made.record(made.trial()))
     assert [name for name, _ in named({"chip-9-aa": found, "chip-9-bb": found})] == ["Chip 9 aa", "Chip 9 bb"]
     assert [name for name, _ in named({"chip-9-aa": found})] == ["Chip 9"]
 

@@ -2,26 +2,25 @@ import dataclasses
 
 import pytest
 
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.protocol.columns import Column, Device, Options
 from kerasbench.report import race
 from tests import made
-from tests.analysis.test_race import EIGHT, JAX, TENSORFLOW, TORCH, measured, raced
+from tests.made import JAX, TENSORFLOW, TORCH
+from tests.records import FAST, RACED, candidate, raced
 from tests.report.table import plain
 
-FAST = Column("jax", "cpu", EIGHT)
 EVEN = Column("jax", "cpu", Options(steps_per_execution=32))
 HALF = Column("jax", "cpu", Options(dtype="mixed_bfloat16"))
 LARGER = Column("jax", "cpu", Options(batch_size=320))
-RECORD = raced({JAX: 1.04, FAST: 1.0, TENSORFLOW: 4.0, TORCH: 9.0}, {JAX: 1.04, FAST: 1.0, TENSORFLOW: 4.1})
 
 
 def test_the_index_has_the_winner_and_what_keras_takes_without_settings() -> None:
-    (found,) = findings(raced(*[{JAX: 1.3, FAST: 1.0, TENSORFLOW: 4.1}] * 2)).races
+    (found,) = Findings.of(raced(*[{JAX: 1.3, FAST: 1.0, TENSORFLOW: 4.1}] * 2)).races
     winner, others = race.in_brief(found)
     assert winner == "JAX (steps_per_execution=8)"
     assert others.startswith("TensorFlow 4.")
-    (level,) = findings(raced({JAX: 1.03, TENSORFLOW: 1.0})).races
+    (level,) = Findings.of(raced({JAX: 1.03, TENSORFLOW: 1.0})).races
     assert race.in_brief(level) == ["TensorFlow (undecided)", "–"]
 
 
@@ -35,7 +34,7 @@ def test_the_index_has_the_winner_and_what_keras_takes_without_settings() -> Non
     ],
 )
 def test_what_else_to_know_of_the_fastest_is_said(times: dict[Column, float], said: str) -> None:
-    (found,) = findings(raced(*[times] * 4, tries="batch-size" if LARGER in times else "jit")).races
+    (found,) = Findings.of(raced(*[times] * 4, tries="batch-size" if LARGER in times else "jit")).races
     assert any(plain(line).startswith(said) for line in race.before_use(found))
 
 
@@ -44,17 +43,17 @@ def test_more_memory_is_told() -> None:
     for index, trial in enumerate(record.trials):
         peak_bytes = 2 << 30 if trial.backend == "jax" else 1 << 30
         record.trials[index] = made.changed(trial, measurement={"peak_rss_bytes": peak_bytes})
-    (found,) = findings(record).races
+    (found,) = Findings.of(record).races
     assert "It needs more memory: 2,048 MiB; TensorFlow needs 1,024 MiB." in [*race.before_use(found)]
 
 
 def test_a_page_shows_the_fastest_the_best_of_each_backend_and_keras_default_and_folds_the_others() -> None:
-    found = findings(RECORD)
+    found = Findings.of(RACED)
     (section,) = race.sections(found)
     shown = [row[0].text for row in made.known(section.table).rows]
     assert shown == ["JAX (steps_per_execution=8)", "JAX", "TensorFlow (what Keras does without settings)", "PyTorch"]
     assert list(race.left(found)) == []
-    (many,) = race.left(findings(raced({FAST: 1.0, EVEN: 2.0, JAX: 3.0, TENSORFLOW: 4.0})))
+    (many,) = race.left(Findings.of(raced({FAST: 1.0, EVEN: 2.0, JAX: 3.0, TENSORFLOW: 4.0})))
     assert many.folded and [row[0].text for row in made.known(many.table).rows] == [
         "JAX (steps_per_execution=32)",
         "JAX",
@@ -84,7 +83,7 @@ def test_a_page_shows_the_fastest_the_best_of_each_backend_and_keras_default_and
     ],
 )
 def test_the_lines_that_choose_a_candidate(column: Column, lines: list[str]) -> None:
-    (found,) = findings(RECORD).races
+    (found,) = Findings.of(RACED).races
     assert race.to_write(column, found) == lines
 
 
@@ -100,7 +99,7 @@ def test_fewer_threads_are_had_as_they_were_measured(backend: str, processors: s
     column = Column(backend, "cpu", Options(threads=2))
     record = raced({column: 1.0, TENSORFLOW: 4.0}, tries="threads")
     trials = [made.changed(one, measurement={"resolved": {"processors": processors}}) for one in record.trials]
-    (found,) = findings(dataclasses.replace(record, trials=trials)).races
+    (found,) = Findings.of(dataclasses.replace(record, trials=trials)).races
     assert race.to_write(column, found)[-1] == line
 
 
@@ -116,6 +115,6 @@ def test_fewer_threads_are_had_as_they_were_measured(backend: str, processors: s
 )
 def test_what_is_not_the_first_device_has_to_be_chosen(platform: str, column: Column, line: str) -> None:
     record = raced({TENSORFLOW: 1.0, JAX: 3.0})
-    record.trials.append(made.in_block(1, measured(JAX, 5.0), backend="jax", device=Device(platform)))
-    (found,) = findings(record).races
+    record.trials.append(made.in_block(1, candidate(JAX, 5.0), backend="jax", device=Device(platform)))
+    (found,) = Findings.of(record).races
     assert race.to_write(column, found)[-1] == line

@@ -3,7 +3,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.protocol.columns import Options
 from kerasbench.report import charts, svg
 from kerasbench.report.sections import Bar, BarChart, BarGroup, Chart, Piece
@@ -74,7 +74,7 @@ def test_parts_stand_one_after_the_other_below_a_legend() -> None:
 
 @pytest.mark.parametrize(("rounds", "intervals"), [(1, 0), (3, 8)])
 def test_a_curve_has_its_lines_intervals_names_and_crossover(rounds: int, intervals: int) -> None:
-    drawn = file(charts.curves(findings(swept(rounds, **CROSSING)), ""))
+    drawn = file(charts.curves(Findings.of(swept(rounds, **CROSSING)), ""))
     assert len(list(drawn.iter(f"{SVG}polyline"))) == 2
     assert len(shapes(drawn, "circle", "dot")) == 4 + 1
     assert len(shapes(drawn, "line", "interval")) == intervals
@@ -90,7 +90,7 @@ def test_names_and_numbers_of_a_curve_do_not_overlap() -> None:
         for backend in ("jax", "torch", "tensorflow")  # all end at the same time
         for batch in (1000, 1001, 1002, 4000)
     ]
-    drawn = file(charts.curves(findings(made.record(*trials)), ""))
+    drawn = file(charts.curves(Findings.of(made.record(*trials)), ""))
     written = {one.text: float(one.get("y", "")) for one in drawn.iter(f"{SVG}text")}
     heights = sorted(written[name] for name in ("JAX", "PyTorch", "TensorFlow"))
     assert [below - above for above, below in itertools.pairwise(heights)] == pytest.approx([svg.ROW] * 2)

@@ -2,7 +2,7 @@
 
 import re
 
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.host.noise import WarningKind
 from kerasbench.report import page, warnings
 from kerasbench.report.warnings import MOST, ORDER, TITLE
@@ -18,17 +18,17 @@ def test_every_kind_of_warning_has_a_place_or_no_consequence() -> None:
 
 def test_five_kinds_stand_above_the_fold_and_the_rest_below() -> None:
     (run,) = catalogue.warnings()
-    whole = page.whole(findings(run))
+    whole = page.whole(Findings.of(run))
     (above,) = (section for section in whole.sections if section.title == TITLE)
     assert len(above.lines) == MOST + 1  # and that another machine has other numbers
     below = next(section for section in whole.sections if section.title.endswith("more warnings"))
-    kinds = len(warnings.cautions(findings(run)))
+    kinds = len(warnings.cautions(Findings.of(run)))
     assert below.folded and len(below.lines) == kinds - MOST > 3
 
 
 def test_a_number_marks_what_a_warning_is_about() -> None:
     (run,) = catalogue.warnings()
-    found = findings(run)
+    found = Findings.of(run)
     shown = warnings.cautions(found)
     marks = warnings.marks_of(shown)
     marking = [caution for caution in shown if caution.cases]
@@ -41,12 +41,14 @@ def test_a_number_marks_what_a_warning_is_about() -> None:
 
 def test_a_command_is_written_out_for_a_case() -> None:
     (run,) = catalogue.warnings()
-    said = [plain(caution.words) for caution in warnings.cautions(findings(run))]
+    said = [plain(caution.words) for caution in warnings.cautions(Findings.of(run))]
     (memory,) = (text for text in said if "getting memory back from Linux" in text)
     assert re.search(r"an estimated \d+ % *\)|an estimated \d+ to \d+ %", memory)
     assert re.search(r"kerasbench --scenario \w+ --backend \w+ --malloc default,keep", memory)
 
 
 def test_nothing_is_warned_of_where_nothing_was_measured() -> None:
-    titles = [section.title for section in page.whole(findings(made.record(made.trial(failure=made.FAILURE)))).sections]
+    titles = [
+        section.title for section in page.whole(Findings.of(made.record(made.trial(failure=made.FAILURE)))).sections
+    ]
     assert TITLE not in titles and any("failed" in title for title in titles)

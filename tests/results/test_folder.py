@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kerasbench.analysis.cases import Row
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import concerns, summarize
 from kerasbench.errors import ResultsError
 from kerasbench.host.noise import WarningKind
@@ -84,8 +84,8 @@ def test_a_row_is_of_the_run_that_measured_it_best(runs: list[Run], steps_ms: di
 
 
 def test_a_row_tells_the_run_that_it_comes_from() -> None:
-    protocols = {label: row.origin.protocol for label, row in rows(run(1.0), PUBLISHED).items()}
-    assert protocols == {"dense": "steady", "conv": "published"}
+    found = rows(run(1.0), PUBLISHED)
+    assert {label: row.origin.agenda.name for label, row in found.items()} == {"dense": "steady", "conv": "published"}
 
 
 def test_what_was_counted_of_a_workload_is_kept_with_its_row() -> None:
@@ -124,10 +124,10 @@ def test_of_runs_without_trials_the_newest_stands() -> None:
 
 
 def test_what_has_too_few_rounds_is_not_called_faster_because_others_have_enough() -> None:
-    summary, torch = findings(merge([run(1.0), run(1.0, "conv", 1)])).summary, Column("torch", "cpu")
+    summary, torch = Findings.of(merge([run(1.0), run(1.0, "conv", 1)])).summary, Column("torch", "cpu")
     assert {row.label: place.first for row, place in summary.ranked} == {"conv": None, "dense": torch}
     assert [concern.row for concern in concerns(summary) if concern.what is WarningKind.FEW] == ["conv"]
-    (alone,) = findings(merge([run(1.0, "conv", 1)])).summary.rankings
+    (alone,) = Findings.of(merge([run(1.0, "conv", 1)])).summary.rankings
     assert alone.first == torch and not alone.proven
 
 

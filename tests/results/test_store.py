@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from kerasbench.analysis.findings import findings
+from kerasbench.analysis.findings import Findings
 from kerasbench.errors import ResultsError
-from kerasbench.protocol.measurement import Measurement, Slice, Slices
+from kerasbench.protocol.measurement import Measurement, Samples, Slice
 from kerasbench.report import page
 from kerasbench.results.run import MAX_COLUMNS, MAX_ROUNDS, Trial
 from kerasbench.results.store import MAX_FILE_BYTES, Store, as_json, clear_leftovers, load, result_files
@@ -46,7 +46,7 @@ def test_what_is_empty_by_default_is_left_out_and_a_default_that_says_something_
 def test_what_was_computed_of_a_run_while_it_went_on_is_not_written(store: Store) -> None:
     """A value that was cached stands in ``vars`` as a field does, and was written as one."""
     fresh, read = (made.record(made.trial()) for _ in range(2))
-    page.whole(findings(read))
+    page.whole(Findings.of(read))
     measured = read.trials[0].measurement
     assert measured is not None and "median_ns" in vars(made.trained(measured))
     store.finish(fresh)
@@ -309,7 +309,7 @@ def test_json_moves_no_cursor_and_holds_the_same() -> None:
     assert json.loads(shown)[0]["trials"][0]["failure"]["cause"] == text
 
 
-BUILDS = Slices.of([Slice(3, 30, done=3, rss_bytes=1 << 20)])
+BUILDS = Samples.of([Slice(3, 30, done=3, rss_bytes=1 << 20)])
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,7 @@ from kerasbench.cli import main
 from kerasbench.errors import UsageError
 from kerasbench.runs import cluster
 from tests import stand_in
-from tests.runs.test_machines import ALL, arrived, records, tried
-from tests.stand_in.machines import PROJECT, machine, running, shares
+from tests.stand_in.machines import ALL, PROJECT, arrived, machine, records, running, shares, tried
 from tests.untraced import untraced
 
 pytestmark = pytest.mark.processes

@@ -62,7 +62,7 @@ def test_children_start_at_once_where_memory_is_ample(
     assert machine.can_start_at_once([peak * GIB for peak in peaks_gib], parameters) is at_once
 
 
-def test_what_each_child_was_seen_to_take_of_a_card_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_each_child_was_seen_to_take_is_told_and_stays_known(monkeypatch: pytest.MonkeyPatch) -> None:
     card = FakeCard(ONE, free_bytes=10 * GIB)
     monkeypatch.setitem(sys.modules, "pynvml", Nvml([card]))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
@@ -71,9 +71,6 @@ def test_what_each_child_was_seen_to_take_of_a_card_is_told(monkeypatch: pytest.
         card.free_bytes = free_gib * GIB
         budget()
     assert budget.seen_on_cards() == {0: 2 * GIB, 1: 0, 2: 3 * GIB}
-
-
-def test_what_a_child_was_seen_to_take_stays_known_when_another_does_not_fit() -> None:
     pool = machine.MemoryPool(iter([10 * GIB, 6 * GIB, 6 * GIB]).__next__, [4 * GIB, 9 * GIB, 0])
     assert [pool.fits([0], 1), pool.fits([0], 2)] == [False, True]
     assert pool.seen_bytes == {0: 4 * GIB}

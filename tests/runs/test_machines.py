@@ -13,7 +13,7 @@ import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,17 +26,29 @@ from kerasbench.cli import main
 from kerasbench.errors import UsageError
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.code import all_measuring_code
-from kerasbench.results.run import INTERRUPTED, Carried, Run, Trial
+from kerasbench.results.run import INTERRUPTED, Carried, Trial
 from kerasbench.results.store import load
 from kerasbench.runs import cluster, machines, share
 from kerasbench.runs.share import Hello, Line
+from kerasbench.runs.ssh import over_ssh
 from kerasbench.settings import Settings
 from tests import made, stand_in
 from tests.stand_in import Command
-from tests.stand_in.machines import answering, machine, running, script, shares, ssh
+from tests.stand_in.machines import (
+    ALL,
+    ROUNDS,
+    answering,
+    arrived,
+    machine,
+    records,
+    running,
+    script,
+    shares,
+    ssh,
+    tried,
+)
 
 pytestmark = pytest.mark.processes
-ROUNDS = 3
 HELLO = Hello(__version__, all_measuring_code(), "3.11.7", "/python", time.time())
 TRIALS = [made.trial(index, backend) for index in (1, 2, 3) for backend in ("jax", "torch")]
 
@@ -52,25 +64,6 @@ def words(folder: Path, names: Sequence[str], *more: str, rounds: int = ROUNDS) 
     own = ["--scenario", str(folder / "mine.py"), "--results", str(folder / "results"), *more]
     rest = [] if "--resume" in more else ["--backend", "jax,torch", "--rounds", str(rounds)]
     return ["run", f"--hosts={','.join(names)}", *python, *own, *rest]
-
-
-def records(folder: Path) -> dict[str, Run]:
-    """Return what has come from each machine, by its name."""
-    found = [load(file) for file in (folder / "results").glob("*.json*")]
-    return {record.carried.host: record for record in found if record.carried}
-
-
-def arrived(folder: Path) -> int:
-    """Return how many lines the journals here have."""
-    lines = 0
-    for file in (folder / "results").glob("*.jsonl"):
-        with suppress(OSError):  # its run has just ended
-            lines += len(file.read_bytes().splitlines())
-    return lines
-
-
-def tried(record: Run) -> list[tuple[int, str]]:
-    return sorted((trial.round, trial.backend) for trial in record.trials)
 
 
 @contextmanager
@@ -89,9 +82,6 @@ def killed_when_it_hangs(own: Path, before: Callable[[], None] = lambda: None) -
     killing.join()
     for file in own.glob("*.hangs"):
         file.unlink()
-
-
-ALL = sorted((index, backend) for index in range(1, ROUNDS + 1) for backend in ("jax", "torch"))
 
 
 @pytest.fixture
@@ -382,12 +372,12 @@ def test_bad_settings_are_refused_before_any_machine_is_asked(
 
 def test_a_host_is_no_option_of_ssh() -> None:
     with pytest.raises(UsageError, match="--hosts takes names as ssh does"):
-        machines.over_ssh("-oProxyCommand=touch /tmp/x", "")
+        over_ssh("-oProxyCommand=touch /tmp/x", "")
 
 
 def test_a_path_there_is_one_word_and_a_home_folder_is_the_one_there() -> None:
     def said(python: str) -> str:
-        return machines.over_ssh("box", python)._command[-1]
+        return over_ssh("box", python)._command[-1]
 
     assert said("~/my kb; ls/python") == "exec ~/'my kb; ls/python' -m kerasbench share"
     assert said("/my kb; ls/python") == "exec '/my kb; ls/python' -m kerasbench share"
@@ -396,8 +386,8 @@ def test_a_path_there_is_one_word_and_a_home_folder_is_the_one_there() -> None:
 
 def test_a_home_folder_here_is_made_out_without_a_shell(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/me")
-    assert machines.over_ssh("here", "~/kb/python")._command[0] == "/home/me/kb/python"
-    assert machines.over_ssh("here", "")._command[0] == sys.executable
+    assert over_ssh("here", "~/kb/python")._command[0] == "/home/me/kb/python"
+    assert over_ssh("here", "")._command[0] == sys.executable
 
 
 def test_interpreters_are_of_one_machine_or_of_all() -> None:

@@ -9,11 +9,12 @@ import pytest
 
 from kerasbench.analysis.cases import STEADY
 from kerasbench.analysis.ratios import ratio_of
-from kerasbench.protocol.measurement import Latency, Measurement, Slices
+from kerasbench.protocol.measurement import Latency, Measurement, Samples
 from kerasbench.protocol.messages import Phase
 from kerasbench.protocol.requests import Protocol
 from kerasbench.results.run import SWEEP, Effort, RaceConfig, RunConfig, Trial, exactly
 from kerasbench.runs import schedule
+from kerasbench.runs.rows import OpenRow
 from kerasbench.runs.schedule import Portion, best_cycles
 from tests import made
 
@@ -53,14 +54,14 @@ def blocks(
 
 
 def trial(block: int, found: Measurement, start_s: float, backend: str) -> Trial:
-    training = dataclasses.replace(made.trained(found), warmup=Slices.of(()))
+    training = dataclasses.replace(made.trained(found), warmup=Samples.of(()))
     turns = [Phase("train", 0, 10 * S), Phase("epoch", 10 * S, 12 * S), Phase("predict", 12 * S, 15 * S)]
     record = made.in_block(block, dataclasses.replace(found, training=training), backend=backend)
     return dataclasses.replace(record, phases=turns, wall_ns=int((start_s + 2 * 15) * S))
 
 
-def cycles(trials: Sequence[Trial], metric: str = STEADY) -> dict[str, int]:
-    return schedule.cycles_of(PROTOCOL, list(schedule.summaries(trials).values()), metric, None)
+def cycles(trials: list[Trial], metric: str = STEADY) -> dict[str, int]:
+    return schedule.cycles_of(PROTOCOL, OpenRow([], trials=trials).compared, metric, None)
 
 
 def test_a_block_has_the_cycles_that_its_scatter_and_its_start_ask_for() -> None:
@@ -97,13 +98,10 @@ def test_the_first_look_of_a_race_is_short() -> None:
     assert schedule.first_portion(config, [made.case()]) == Portion({"train": schedule.RACE_CYCLES})
 
 
-def test_the_ratio_that_scatters_most_decides() -> None:
+def test_the_ratio_that_scatters_most_decides_and_of_one_column_the_time() -> None:
     loud = blocks(12, apart=0.3)
     quiet = [dataclasses.replace(one, backend="tensorflow") for one in blocks(12, apart=0.03) if one.backend == "torch"]
     assert cycles([*loud, *quiet])["train"] <= cycles(loud)["train"] < cycles(blocks(12, apart=0.03))["train"]
-
-
-def test_a_column_by_itself_has_as_many_cycles_as_there_is_time_for() -> None:
     assert "train" not in cycles([one for one in blocks(4) if one.backend == "jax"])
 
 
@@ -134,8 +132,9 @@ def test_turns_of_every_way_to_predict_are_no_start() -> None:
     assert schedule._turn_s(one, "predict_batch") == pytest.approx(24 / (2 + 6 + 6))
 
 
-def portion(trials: Sequence[Trial], protocol: Protocol = PROTOCOL, paired: bool = False) -> Portion:
-    return schedule.next_portion(protocol, trials, paired, ratio_of, None)
+def portion(trials: list[Trial], protocol: Protocol = PROTOCOL, paired: bool = False) -> Portion:
+    case = dataclasses.replace(made.case(), protocol=protocol, paired=paired)
+    return schedule.next_portion(case, OpenRow([], trials=trials).compared, trials, ratio_of, None)
 
 
 def test_short_epochs_that_matter_to_a_ratio_are_in_every_block() -> None:

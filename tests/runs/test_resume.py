@@ -11,25 +11,18 @@ import pytest
 
 from kerasbench.analysis.summary import summarize
 from kerasbench.errors import ResultsError, UsageError
-from kerasbench.plan import request
+from kerasbench.plan import configure, live
 from kerasbench.plan.cases import Case, Plan, Probes, with_controls
 from kerasbench.protocol.columns import Device, Environment, Options, Size
-from kerasbench.protocol.measurement import Slice, Slices
+from kerasbench.protocol.measurement import Samples, Slice
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
 from kerasbench.protocol.requests import ModelConfig, Protocol
 from kerasbench.results import run as saved
 from kerasbench.results.code import measuring_code
-from kerasbench.results.run import (
-    INTERRUPTED,
-    ResumeConfig,
-    Run,
-    RunConfig,
-    SoakConfig,
-    Trial,
-    exactly,
-)
+from kerasbench.results.run import INTERRUPTED, ResumeConfig, Run, RunConfig, SoakConfig, Trial, exactly
 from kerasbench.results.store import Store
 from kerasbench.runs import resume, schedule
+from kerasbench.settings import Settings
 from tests import made
 from tests.scripted import with_config
 
@@ -54,13 +47,10 @@ def kept(*trials: Trial, planned: Plan = PLANNED, probes: Probes = PROBES) -> li
     return [trial in carried for trial in record.trials]
 
 
-def test_what_is_complete_counts() -> None:
+def test_what_is_complete_counts_up_to_the_last_round_that_all_columns_have() -> None:
     both = [made.trial(index, backend=backend) for index in (1, 2) for backend in ("jax", "torch")]
     assert kept(*both) == [True] * 4
     assert kept(made.trial(1, failure=made.FAILURE), planned=made.plan(TORCH, effort=exactly(3))) == [True]
-
-
-def test_a_row_goes_on_after_its_last_round_that_all_its_columns_have() -> None:
     assert kept(made.trial(1), made.trial(1, backend="jax"), made.trial(2)) == [True, True, False]
     failed = made.trial(1, backend="jax", failure=made.FAILURE)
     assert kept(made.trial(1), failed, made.trial(2)) == [True] * 3
@@ -98,13 +88,10 @@ def test_what_other_code_measured_is_measured_anew_with_its_row_and_so_is_what_f
         assert resume.carry(dataclasses.replace(one, trials=trials), planned, PROBES)[1] == again
 
 
-def test_a_changed_scenario_is_measured_anew() -> None:
+def test_a_changed_scenario_baseline_device_or_option_is_measured_anew() -> None:
     changed = dataclasses.replace(made.entry(), file_hash="another")
     case = dataclasses.replace(TORCH, selected=dataclasses.replace(TORCH.selected, entry=changed))
     assert kept(made.trial(1), planned=made.plan(case)) == [False]
-
-
-def test_a_changed_baseline_is_measured_anew_and_what_it_is_compared_with_too() -> None:
     entry = dataclasses.replace(made.entry(), baselines={"torch": "another"})
     native = Options(native=True)
     cases = [made.case(backend="torch", options=one) for one in (Options(), native)]
@@ -113,9 +100,6 @@ def test_a_changed_baseline_is_measured_anew_and_what_it_is_compared_with_too() 
     )
     assert kept(made.trial(1), made.trial(1, options=native), planned=planned) == [False, False]
     assert kept(made.trial(1), planned=made.plan(planned.cases[0])) == [True]
-
-
-def test_another_device_or_option_is_another_case() -> None:
     assert kept(made.trial(1, options=Options(threads=1))) == [False]
     card = Device("cuda", 0, "H200")
     planned = made.plan(made.case(device=dataclasses.replace(card, name="A100")))
@@ -143,7 +127,7 @@ def test_a_run_that_another_process_measures_is_passed_over(tmp_path: Path) -> N
 
 def test_a_soak_that_was_cut_short_is_measured_anew() -> None:
     def soak(minutes: float) -> Run:
-        slices = Slices.of(Slice(1, int(1e9), cycle, 0, 0) for cycle in range(60))  # a minute
+        slices = Samples.of(Slice(1, int(1e9), cycle, 0, 0) for cycle in range(60))  # a minute
         found = made.changed(made.measurement(), training={"slices": slices})
         return made.changed(interrupted(made.trial(1, found=found)), config={"soak": SoakConfig("train", minutes)})
 
@@ -179,7 +163,7 @@ def test_a_file_of_others_is_no_obstacle_and_a_damaged_run_is_none_that_is_passe
         resume.find(tmp_path, HERE)
 
 
-LIVE = RunConfig([f"/tmp/{request.MODEL_FOLDER}x/net.keras"])
+LIVE = RunConfig([f"/tmp/{live.FOLDER}x/net.keras"])
 BEGIN_ANEW = f", and this is {HERE.title}; resume it there, or leave out --resume to start a new run here"
 
 
@@ -282,7 +266,7 @@ def swept(options: Sequence[Options], protocol: Protocol) -> list[Case]:
 
 def swept_plan(budget_s: float | None = None) -> Plan:
     options = [Options(batch=batch) for batch in BATCHES]
-    effort = dataclasses.replace(request.effort_of(False, None, False, "sweep"), budget_s=budget_s)
+    effort = configure.effort_of(Settings(budget=budget_s), "sweep")
     config = saved.RunConfig(options=options, effort=effort, refine=True)
     return Plan(config, made.MACHINE, swept(options, effort.protocol), [])
 

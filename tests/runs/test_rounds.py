@@ -1,6 +1,7 @@
 """Runs by a worker that answers at once: rounds, blocks, memory, and what goes on after an interruption."""
 
 import dataclasses
+import io
 import signal
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
-from kerasbench import text
 from kerasbench.analysis.cases import Measured
 from kerasbench.analysis.summary import summarize
 from kerasbench.errors import ResultsError
 from kerasbench.events import (
     BlockStarted,
     CycleEnded,
+    Event,
     Notice,
     PhaseStarted,
     RoundEnded,
@@ -36,9 +38,10 @@ from kerasbench.plan.duration import History
 from kerasbench.processes.block import BlockMember, OnBlockEvent
 from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.columns import Column, Device, Options
-from kerasbench.protocol.measurement import Latency, Measurement, Parity, Slice, Slices
+from kerasbench.protocol.measurement import Latency, Measurement, Parity, Samples, Slice
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.protocol.requests import ModelConfig, Protocol
+from kerasbench.protocol.requests import ModelConfig
+from kerasbench.report.progress import ConsoleProgress
 from kerasbench.results.run import QUICK, SWEEP, Effort, RaceConfig, Run, SoakConfig, Trial, exactly
 from kerasbench.results.store import Store, load
 from kerasbench.runs import machine, rounds, rows, turns
@@ -200,15 +203,12 @@ def test_a_first_trial_calibrates_and_later_ones_leave_out_what_is_known_or_what
     ]
 
 
-def test_what_a_row_s_last_rounds_took_tells_what_another_takes() -> None:
+def test_another_round_is_expected_to_take_what_the_last_ones_took_with_those_that_are_left() -> None:
     row = rows.OpenRow([made.case()], had=6)
     for index in range(1, 7):
         taken_s = 100 if index < 4 else 30
         row.take(dataclasses.replace(made.in_block(index, made.measurement()), wall_ns=taken_s * 10**9))
     assert row.block_s == 30
-
-
-def test_of_a_race_another_round_is_expected_to_take_as_much_less_as_candidates_have_left() -> None:
     cases = [made.case(backend=backend) for backend in ("jax", "torch")]
     row = rows.OpenRow(cases, had=1)
     for case in cases:
@@ -232,20 +232,6 @@ def test_a_baseline_is_asked_for_by_the_hash_of_its_file_and_the_record_keeps_it
     asked = {one.options.native: one.baseline_hash for one in worker.requests}
     assert asked == {False: "", True: "hash of its baseline"}
     assert record.scenarios[0].twins == {"torch": "hash of its baseline"}
-
-
-def test_the_record_keeps_what_each_trial_was_asked_to_measure(store: Store) -> None:
-    steady, sized = (
-        dataclasses.replace(made.case(options=Options(batch=batch)), protocol=protocol)
-        for batch, protocol in ((None, Protocol(parts=True)), (64, SWEEP))
-    )
-    worker = FakeWorker()
-    record = execute(dataclasses.replace(made.plan(effort=exactly(1)), cases=[steady, sized]), store, worker)
-    assert {(one.options.batch, one.protocol.kind, one.protocol.parts) for one in worker.requests} == {
-        (None, "steady", True),
-        (64, "sweep", False),
-    }
-    assert {(one.options.batch, one.protocol) for one in record.trials} == {(None, "steady"), (64, "sweep")}
 
 
 def test_a_run_of_which_everything_failed_ends(store: Store) -> None:
@@ -307,11 +293,6 @@ def test_a_disturbed_block_is_kept_and_marked_and_nothing_is_repeated(store: Sto
     record = run(store, FakeWorker(), monitor=Quiet(1))
     assert [(trial.round, trial.disturbed) for trial in record.trials] == [(1, True)] * 2 + [(2, False)] * 2
     assert record.trials[0].noise[0].reason == "thermal pressure level 2"
-
-
-def test_a_budget_that_is_too_small_leaves_one_complete_round(store: Store) -> None:
-    record = execute(made.plan(*CASES, effort=Effort(budget_s=1e-9)), store, FakeWorker())
-    assert (record.rounds_completed, len(record.trials)) == (1, 2)
 
 
 def test_later_trials_of_a_case_are_limited_by_its_first_unless_a_limit_was_asked_for(store: Store) -> None:
@@ -454,7 +435,7 @@ def test_a_block_has_its_interpreters_and_rules(store: Store) -> None:
 
 def test_a_block_is_judged_by_what_others_took_live_and_in_its_record(store: Store) -> None:
     slices = [Slice(50, 100 * made.MS, cycle, 0, others_ns=12 * made.MS + cycle % 2) for cycle in range(10)]
-    measured = made.changed(made.measurement(), training={"slices": Slices.of(slices)})
+    measured = made.changed(made.measurement(), training={"slices": Samples.of(slices)})
     worker = FakeWorker(torch=[measured], jax=[measured])
     plain = made.plan(*CASES, effort=exactly(1))
     planned = dataclasses.replace(plain, machine=dataclasses.replace(plain.machine, cores=processors()))
@@ -580,6 +561,23 @@ def test_all_rows_of_a_round_are_decided_by_the_same_knowledge(store: Store, mon
     assert known == [[1, 1], [2, 2]]
     run(store, FakeWorker(), *CASES, made.case("conv"), count=3, carried=whole.trials)
     assert known == [[1, 1], [2, 2], [1, 1], [2, 2], [3, 3]]  # the same again
+
+
+def test_a_round_sums_each_case_up_once_for_all_who_ask(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    sum_up, progress, summed_up = Measured.__init__, ConsoleProgress(Console(file=io.StringIO())), [0]
+
+    def count(measured: Measured, *given: Any) -> None:
+        summed_up[-1] += 1
+        sum_up(measured, *given)
+
+    def draw(event: Event) -> None:
+        progress(event)
+        if isinstance(event, RoundEnded):
+            summed_up.append(0)
+
+    monkeypatch.setattr(Measured, "__init__", count)
+    run(store, FakeWorker(), *THREE, made.case("conv"), count=4, events=draw)
+    assert summed_up == [4, 4, 4, 4, 0]
 
 
 def test_a_row_that_was_decided_stays_decided_when_a_run_is_resumed(store: Store) -> None:
@@ -764,8 +762,3 @@ def test_memory_that_a_soak_has_used_up_was_taken_by_no_other(store: Store, had_
     record = soak(store, worker, *CASES)
     assert worker.blocks == [["torch", "jax"]] + ([] if had_turn else [["jax"]])
     assert any(one.crowded for one in record.trials) is not had_turn
-
-
-def test_a_run_whose_trials_say_nothing_of_a_round_goes_on_by_when_it_began() -> None:
-    assert rounds.sitting(made.record(made.trial(0)), text.seconds("2026-01-02T03:34:05Z"), 0.0) == 1
-    assert rounds.sitting(made.record(made.trial(0)), text.seconds("2026-01-02T05:04:05Z"), 0.0) == 2

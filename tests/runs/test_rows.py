@@ -9,7 +9,7 @@ from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.messages import Code, Failure, Phase
 from kerasbench.results.run import PUBLISHED
-from kerasbench.runs import rounds, rows
+from kerasbench.runs import records, rows
 from tests import made
 from tests.scripted import CASES
 
@@ -17,7 +17,7 @@ CONV = made.case("conv")
 SIZED = [made.case(backend=backend, options=Options(batch=8)) for backend in ("torch", "jax")]
 
 
-def test_a_row_is_what_is_compared() -> None:
+def test_a_row_is_what_is_compared_and_comes_in_the_order_of_its_cases() -> None:
     found = rows.rows_of(made.plan(*CASES, CONV, *SIZED))
     assert [[case.label for case in row.cases] for row in found] == [
         ["dense torch cpu", "dense jax cpu"],
@@ -25,9 +25,6 @@ def test_a_row_is_what_is_compared() -> None:
         ["dense torch cpu batch=8", "dense jax cpu batch=8"],
     ]
     assert len(rows.rows_of(made.plan(*CASES, effort=PUBLISHED))) == 2
-
-
-def test_rows_come_in_the_order_of_their_cases() -> None:
     found = rows.rows_of(made.plan(*CASES, CONV, *SIZED))
     drawn = [SIZED[1], CONV, CASES[0], SIZED[0], CASES[1]]
     assert [row.cases[0].label for row in rows.ordered(found, drawn)] == [
@@ -48,22 +45,6 @@ def test_a_row_learns_what_its_cases_take_and_how_long_without_the_others() -> N
     assert [case.backend for case in row.alive] == ["torch"]
     row.take(made.trial(failure=made.FAILURE))
     assert row.over
-
-
-@pytest.mark.parametrize("device", [Device("cpu"), Device("cuda"), Device("mps")])
-def test_children_start_one_after_another_in_three_rounds(device: Device) -> None:
-    row = rows.OpenRow([*CASES, made.case(device=device)])
-    for row.had in range(5):
-        assert row.starts_alone(cold=True) is (row.had < 3)
-        assert not row.starts_alone(cold=False)
-
-
-def test_what_was_seen_on_a_card_counts_where_it_is_more_than_the_allocator_says() -> None:
-    known = rows.Calibration(CASES[0].protocol, on_card_bytes=5)
-    known.saw_on_card(3)
-    assert known.on_card_bytes == 5
-    known.saw_on_card(8)
-    assert known.on_card_bytes == 8
 
 
 def test_a_block_took_as_long_as_its_longest_trial_and_what_it_waited_for_heat() -> None:
@@ -95,7 +76,7 @@ def test_what_fails_on_a_card_beside_others_before_it_was_measured_may_not_by_it
 ) -> None:
     outcome = Outcome([], 7, failure=Failure(code, "busy", "none"), had_turn=had_turn)
     case = dataclasses.replace(made.case(), device=device)
-    assert rounds.trial_record(case, 1, outcome, 1, beside).crowded is crowded
+    assert records.trial_record(case, 1, outcome, 1, beside).crowded is crowded
 
 
 NOON = "2026-01-02T12:00:00Z"
@@ -111,22 +92,16 @@ def test_a_run_that_goes_on_later_or_after_a_restart_is_in_another_sitting(
     later_s: float, booted_s: float, sitting: int
 ) -> None:
     trials = [dataclasses.replace(made.trial(1), ended=NOON, sitting=2), dataclasses.replace(made.trial(1), sitting=1)]
-    assert rounds.sitting(made.record(*trials), NOON_S + later_s, booted_s) == sitting
+    assert records.sitting(made.record(*trials), NOON_S + later_s, booted_s) == sitting
 
 
-def test_trials_that_fail_are_no_pause() -> None:
+def test_a_pause_is_told_by_trials_that_were_tried_and_else_by_when_the_run_ended() -> None:
     failed = dataclasses.replace(made.trial(1, failure=made.FAILURE), ended=NOON)
     long_ago = dataclasses.replace(made.trial(1), ended="2026-01-02T09:00:00Z")
     absent = dataclasses.replace(made.trial(0, failure=made.FAILURE), ended="2026-01-02T19:00:00Z")
-    assert rounds.sitting(made.record(long_ago, failed, absent), NOON_S + 60, 0) == 1
-    assert rounds.sitting(made.record(long_ago, absent), NOON_S + 60, 0) == 2
-
-
-def test_what_does_not_say_when_it_ended_counts_as_its_run() -> None:
+    assert records.sitting(made.record(long_ago, failed, absent), NOON_S + 60, 0) == 1
+    assert records.sitting(made.record(long_ago, absent), NOON_S + 60, 0) == 2
     record = dataclasses.replace(made.record(made.trial(1)), finished=NOON)
-    assert rounds.sitting(record, NOON_S + 10, 0) == 1
-    assert rounds.sitting(record, NOON_S + 4_000, 0) == 2
-
-
-def test_a_run_of_which_nothing_counts_is_in_its_first_sitting() -> None:
-    assert rounds.sitting(made.record(made.trial(0, failure=made.FAILURE)), NOON_S, NOON_S) == 1
+    assert records.sitting(record, NOON_S + 10, 0) == 1
+    assert records.sitting(record, NOON_S + 4_000, 0) == 2
+    assert records.sitting(made.record(made.trial(0, failure=made.FAILURE)), NOON_S, NOON_S) == 1

@@ -9,9 +9,10 @@ import pytest
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.plan.cases import Case
 from kerasbench.protocol.columns import Options
-from kerasbench.results.run import Effort, exactly
+from kerasbench.results.run import Effort, Trial, exactly
 from kerasbench.runs import schedule
-from kerasbench.runs.schedule import StopReason
+from kerasbench.runs.rows import OpenRow
+from kerasbench.runs.schedule import Between, StopReason
 from tests import made
 from tests.scripted import by_round
 
@@ -85,34 +86,33 @@ def test_a_budget_allows_no_round_that_it_would_not_hold(
     assert schedule.out_of_budget(None, spent_s, another_s, done) == ""
 
 
-def test_all_ratios_of_a_row_are_looked_at_but_those_of_a_column_that_failed() -> None:
+def widths(trials: list[Trial], between: Between = by_round) -> list[float | None]:
+    row = OpenRow([], trials=trials)
+    return schedule.half_widths(row.compared, row.metric(None), between)
+
+
+def test_all_ratios_of_a_row_are_looked_at_but_those_of_failed_columns_or_of_one_its_own_interval() -> None:
     steps = {"jax": (1.0, 1.01, 0.99), "tensorflow": (2.0, 2.01, 2.0), "torch": (3.0, 3.0, 3.1)}
     trials = [
         made.trial(index, backend=backend, found=made.measurement(step))
         for backend, found in steps.items()
         for index, step in enumerate(found, start=1)
     ]
-    assert len(schedule.half_widths(trials, by_round)) == 3
+    assert len(widths(trials)) == 3
     failed = made.trial(4, backend="torch", failure=made.FAILURE)
-    (width,) = schedule.half_widths([*trials, failed], by_round)
+    (width,) = widths([*trials, failed])
     assert width is not None and width < 0.1
-
-
-def test_a_ratio_that_others_disturbed_is_not_known_however_narrow_it_is() -> None:
     trials = [made.trial(index, backend=backend) for index in (1, 2, 3) for backend in ("jax", "torch")]
 
     def between(*asked: Any) -> LogEstimate:
         return LogEstimate(0.0, 0.001, 2, 3, disturbed=True)
 
-    assert schedule.half_widths(trials, between) == [None]
-
-
-def test_a_row_of_one_column_has_its_own_interval() -> None:
+    assert widths(trials, between) == [None]
     trials = [made.trial(index, found=made.measurement(2 + index / 100)) for index in (1, 2, 3)]
-    (width,) = schedule.half_widths(trials, by_round)
+    (width,) = widths(trials)
     assert width is not None and 0 < width < 0.1
-    assert schedule.half_widths(trials[:1], by_round) == [None]
-    assert schedule.half_widths([made.trial(failure=made.FAILURE)], by_round) == []
+    assert widths(trials[:1]) == [None]
+    assert widths([made.trial(failure=made.FAILURE)]) == []
 
 
 def labels(cases: Sequence[Case]) -> list[str]:
@@ -122,14 +122,11 @@ def labels(cases: Sequence[Case]) -> list[str]:
 CASES = [made.case(name, backend) for name in ("a", "b", "c", "d") for backend in ("jax", "tensorflow", "torch")]
 
 
-def test_an_order_holds_every_case_once_and_keeps_scenarios_together() -> None:
+def test_an_order_keeps_scenarios_together_and_is_drawn_anew_for_each_round_and_seed() -> None:
     ordered = schedule.order_cases(CASES, seed=1, round_index=1)
     assert Counter(case.key for case in ordered) == Counter(case.key for case in CASES)
     scenarios = [case.selected.entry.name for case in ordered]
     assert all(len(set(scenarios[start : start + 3])) == 1 for start in range(0, 12, 3))
-
-
-def test_an_order_is_drawn_anew_for_each_round_and_seed_and_repeats_for_the_same() -> None:
     drawn = {tuple(labels(schedule.order_cases(CASES, seed, index))) for seed in (1, 2) for index in (1, 2, 3)}
     assert len(drawn) == 6
     assert schedule.order_cases(CASES, 1, 1) == schedule.order_cases(CASES, 1, 1)

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from kerasbench.protocol.measurement import CALLS, GENERATIONS, STAGES, Slice
+from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.requests import SOAK_TURNS, Protocol
+from kerasbench.protocol.stages import AGENDAS, CALLS, GENERATIONS
 from kerasbench.results.run import SWEEP
 from kerasbench.runs import turns
 from tests import made
@@ -52,20 +53,14 @@ def enough(stage: str, *columns: list[Slice], protocol: Protocol = PROTOCOL) -> 
     return turns.enough(protocol, SHARES, stage, columns)
 
 
-def test_a_quiet_pair_stops_as_soon_as_it_may() -> None:
+def test_a_stage_stops_when_its_loudest_pair_is_quiet_whatever_all_have_alike() -> None:
     pair = [100, 100.2], [50, 50.1]
     assert not enough("train", *(slices(times, PROTOCOL.min_cycles - 1) for times in pair))
     assert enough("train", *(slices(times, PROTOCOL.min_cycles) for times in pair))
-
-
-def test_what_both_columns_have_alike_is_no_noise() -> None:
     drift = [100, 130, 90, 200, 120, 160]
     assert enough("train", slices(drift, 6), slices([2 * ms for ms in drift], 6))
     assert not enough("train", slices(drift, 6))
     assert not enough("train", slices(drift, 6), slices([200], 6))
-
-
-def test_one_loud_pair_of_three_keeps_all_going() -> None:
     quiet, loud = slices([100], 10), slices([100, 150], 10)
     assert enough("train", quiet, quiet)
     assert not enough("train", quiet, quiet, loud)
@@ -98,20 +93,17 @@ def test_long_epochs_and_passes_have_three_cycles_once_their_time_is_up(stage: s
     assert not enough(stage, slices([100, 150], 5))
 
 
-def test_slow_slices_have_the_fewest_cycles_all_the_same() -> None:
+def test_slow_slices_have_the_fewest_cycles_and_parts_a_time_of_their_own() -> None:
     slow = [9_000, 12_000, 8_000]
     assert not enough("train", slices(slow, 5))
     assert enough("train", slices(slow, 6))
-
-
-def test_parts_have_a_time_of_their_own_however_even_their_slices_are() -> None:
     there = math.ceil(turns.PARTS_SHARE * PROTOCOL.slices_max_ns / (300 * made.MS))
     assert [enough("parts", slices([300], count)) for count in (there - 1, there)] == [False, True]
     assert [enough("parts", slices([9_000], count)) for count in (5, 6)] == [False, True]
 
 
 CALLED = Protocol("calls")
-TRAINED = STAGES[:-1]
+TRAINED = tuple(AGENDAS["steady"].shares)
 BATCHED, ONE_BY_ONE = ("predict_one", "predict_batch", "predict_all"), ("predict_one", "predict_all")
 UNTRAINED = {"predicts_only": True}
 
@@ -151,9 +143,9 @@ def test_a_soak_gives_its_control_a_turn_now_and_then_and_goes_on_for_its_time()
         assert list(next(turns.soak_orders(controls)(1))) == [0]  # the other has failed, whichever that was
     protocol = Protocol(soaks=True, slices_max_ns=1_000)
     column = [Slice(1, 100, cycle) for cycle in range(9)]
-    assert not turns.enough(protocol, {}, "train", [column, column[:1]])
-    assert turns.enough(protocol, {}, "train", [[*column, Slice(1, 100, 9)], column[:1]])
-    assert turns.enough(protocol, {}, "predict_one", [column[:1], column[:1]])
+    assert not turns.enough(protocol, SHARES, "train", [column, column[:1]])
+    assert turns.enough(protocol, SHARES, "train", [[*column, Slice(1, 100, 9)], column[:1]])
+    assert turns.enough(protocol, SHARES, "predict_one", [column[:1], column[:1]])
 
 
 @pytest.mark.parametrize(("batch", "stage"), [(32, "predict_batch"), (1, "predict_one")])
@@ -182,13 +174,10 @@ def test_a_cycle_that_others_disturbed_is_measured_again_which_at_most_doubles_t
     assert ends_after([0, 2, 4, *range(6, 100)]) == 12
 
 
-def test_where_twice_as_many_would_not_leave_enough_none_is_measured_again() -> None:
+def test_none_is_measured_again_where_that_takes_minutes_or_does_not_leave_enough() -> None:
     assert enough("train", disturbed(slices([100], 6)), disturbed(slices([50], 6), *range(6)))
     assert enough("train", disturbed(slices([100], 6)), disturbed(slices([50], 6), *range(4)))
     assert not enough("train", disturbed(slices([100], 6)), disturbed(slices([50], 6), *range(3)))
-
-
-def test_slow_slices_are_not_measured_again_for_minutes() -> None:
     slow = slices([4_000], 9)
     assert not enough("train", disturbed(slow[:5], 2), disturbed(slow[:5]))
     assert enough("train", disturbed(slow[:8], 2, 4, 6), disturbed(slow[:8]))

@@ -6,12 +6,17 @@
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from kerasbench.results.run import Run
+from kerasbench.results.store import load
 from tests import stand_in
 
+ROUNDS = 3
+ALL = sorted((index, backend) for index in range(1, ROUNDS + 1) for backend in ("jax", "torch"))
 PROJECT = Path(__file__).parents[2]
 SSH = """#!/bin/sh
 echo "$*" >>"$(dirname "$0")/log"
@@ -64,3 +69,22 @@ def running(own: Path) -> str:
     """Return the processes that have a machine's folder in their command line; nothing where they have ended."""
     command = ["pgrep", "-af", f"command {own} "]
     return subprocess.run(command, check=False, capture_output=True, text=True).stdout
+
+
+def records(folder: Path) -> dict[str, Run]:
+    """Return what has come from each machine, by its name."""
+    runs = [load(file) for file in (folder / "results").glob("*.json*")]
+    return {run.carried.host: run for run in runs if run.carried}
+
+
+def arrived(folder: Path) -> int:
+    """Return how many lines the journals here have."""
+    lines = 0
+    for file in (folder / "results").glob("*.jsonl"):
+        with suppress(OSError):  # its run has just ended
+            lines += len(file.read_bytes().splitlines())
+    return lines
+
+
+def tried(record: Run) -> list[tuple[int, str]]:
+    return sorted((trial.round, trial.backend) for trial in record.trials)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from kerasbench.protocol.measurement import Slice, Turn
+from kerasbench.protocol.measurement import Samples, Slice, Turn
 from kerasbench.protocol.requests import Protocol, counts_epochs, too_few_executions
 from kerasbench.worker.clock import Pace, SliceClock, State, WarmUpClock, granted, is_steady, measure_slices
 from kerasbench.worker.usage import Reading
@@ -73,37 +73,34 @@ def test_a_slice_is_of_whole_executions_that_fit_an_epoch(each: int, steps_per_e
     assert (began >= each, ended - began, clock.slices[0].count) == (True, steps, steps)
 
 
-def test_one_hiccup_does_not_freeze_a_k_that_is_too_small() -> None:
+def test_one_hiccup_fixes_no_k_that_is_too_small_nor_an_endless_slice() -> None:
     clock = WarmUpClock(Protocol(), None, sync_ns=1000)
     run(clock, lambda step: 151 * MS if step == 1 else MS)
     assert clock.steps_per_slice == 128
+    clock = WarmUpClock(Protocol(), 1_000_000, 0, asynchronous=True)
+    run(clock, lambda step: 5000 * MS if step == 2 else MS)
+    assert clock.steps_per_slice <= 1024
 
 
-def test_a_steady_model_is_warm_after_a_second() -> None:
+def test_a_steady_model_is_warm_after_a_second_and_another_in_the_end() -> None:
     clock = WarmUpClock(Protocol(), 5000, sync_ns=1000)
     run(clock, 2 * MS, 5000)
     assert clock.steady
     assert sum(slice_.ns for slice_ in clock.slices) >= 1000 * MS
     assert [slice_.count for slice_ in clock.slices[-10:]] == [64] * 10
-
-
-def test_what_was_frozen_is_not_calibrated_again() -> None:
-    clock = WarmUpClock(Protocol(steps_per_slice=8, warmup_slices=4), 5000, sync_ns=1000)
-    run(clock, 2 * MS, 5000)
-    assert clock.slices == [Slice(8, 16 * MS)] * 4
-
-
-def test_where_no_warm_up_is_wanted_it_ends_with_calibration() -> None:
-    clock = WarmUpClock(Protocol(warmup_slices=0), None, sync_ns=1000)
-    run(clock, 30 * MS)
-    assert [slice_.count for slice_ in clock.slices] == [1, 2, 4, 4]
-
-
-def test_a_warm_up_that_never_settles_ends_and_says_so() -> None:
     clock = WarmUpClock(Protocol(), None, sync_ns=1000)
     run(clock, lambda step: 200 * MS * 0.97**step)
     assert not clock.steady
     assert 3 < len(clock.slices) <= 40
+
+
+def test_what_was_frozen_is_not_found_out_again() -> None:
+    clock = WarmUpClock(Protocol(steps_per_slice=8, warmup_slices=4), 5000, sync_ns=1000)
+    run(clock, 2 * MS, 5000)
+    assert clock.slices == [Slice(8, 16 * MS)] * 4
+    clock = WarmUpClock(Protocol(warmup_slices=0), None, sync_ns=1000)
+    run(clock, 30 * MS)
+    assert [slice_.count for slice_ in clock.slices] == [1, 2, 4, 4]
 
 
 @pytest.mark.parametrize(
@@ -170,12 +167,6 @@ def test_draining_and_refilling_a_queue_is_below_one_percent_of_a_slice(host_ms:
     found = {slice_.unit_ns for slice_ in clock.slices if slice_.count == clock.steps_per_slice}
     assert clock.warm and found
     assert all(device.step_ns <= unit_ns <= 1.01 * device.step_ns for unit_ns in found)
-
-
-def test_a_hiccup_while_k_is_looked_for_makes_no_slice_endless() -> None:
-    clock = WarmUpClock(Protocol(), 1_000_000, 0, asynchronous=True)
-    run(clock, lambda step: 5000 * MS if step == 2 else MS)
-    assert clock.steps_per_slice <= 1024
 
 
 # Slices in turns.
@@ -347,5 +338,5 @@ def test_slices_are_measured_as_long_as_there_are_turns() -> None:
         return turns(slice_)
 
     slices = measure_slices(ask, lambda turn: Slice(1, 5, turn.cycle, turn.position))
-    assert slices == [Slice(1, 5, 3, 1)] * 2
+    assert slices == Samples.of([Slice(1, 5, 3, 1)] * 2)
     assert reported == [None, *slices]

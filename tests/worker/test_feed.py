@@ -49,23 +49,27 @@ def test_a_pool_holds_whole_batches_within_its_bound_or_a_small_set_or_a_full_ba
     assert pool_samples(Workload(train=52_500), 784 * 4 * 10) == 52_500
 
 
-def test_learning_is_judged_by_unseen_rows_or_else_those_that_are_trained_on() -> None:
+def test_learning_is_judged_by_unseen_rows_a_whole_batch_at_least_and_fewer_large_ones() -> None:
     feed = made(Workload(train=100, batch=10, test=20))
     assert (len(feed.train), len(feed.test), len(feed.validation)) == (100, 20, 0)
     assert not any((row == feed.train.x).all(axis=(1, 2)).any() for row in feed.test.x)
     assert len(feed.evaluated) == 20
     assert len(made(Workload(train=100, batch=10)).evaluated) == 100
+    feed = made(Workload(train=8192, batch=2048, test=10_000, feed=in_batches))
+    assert (len(feed.test), len(feed.evaluated)) == (2048, 2048)
+    assert len(made(Workload(train=8192, batch=2048, feed=in_batches)).evaluated) == 2048
+    assert len(made(Workload(train=8192, batch=2048, test=10_000)).evaluated) == 1000
+    row: Any = np.zeros((1, 1 << 20), np.float32)
+    rows = Rows(np.broadcast_to(row, (400, 1 << 20)), np.zeros(400, np.int32))
+    assert len(Feed(Workload(train=400), rows, rows[:0], rows[:0]).evaluated) == POOL_BYTES >> 22
 
 
-def test_validation_has_the_published_number_of_rows_however_many_are_held() -> None:
+def test_validation_has_the_published_number_of_rows_and_the_published_protocol_all() -> None:
     feed = made(Workload(train=64, batch=32, validation=200, test=5000))
     x, y = feed.validation_arguments()["validation_data"]
     assert (len(x), len(y), len(feed.test)) == (200, 200, 1000)
     assert np.array_equal(x[64:128], feed.train.x)
     assert len(made(Workload(train=64, batch=32, test=5000, test_each_epoch=True)).test) == 5000
-
-
-def test_the_published_protocol_holds_all_rows_and_none_twice() -> None:
     workload = Workload(train=1000, validation=200, test=300, batch=32)
     feed = prepare(scenario(workload), workload, seed=0, whole=True)
     assert [len(rows) for rows in (feed.train, feed.validation, feed.test)] == [1000, 200, 300]
@@ -109,13 +113,6 @@ def test_one_row_is_drawn_to_learn_its_size_and_then_those_that_are_needed(batch
 def test_a_pipeline_that_makes_other_batches_than_announced_is_refused(pipeline: Any, complaint: str) -> None:
     with pytest.raises(ScenarioError, match=re.escape(complaint)):
         made(Workload(train=64, batch=16, feed=pipeline))
-
-
-def test_a_pipeline_judges_learning_by_a_whole_batch_at_least() -> None:
-    feed = made(Workload(train=8192, batch=2048, test=10_000, feed=in_batches))
-    assert (len(feed.test), len(feed.evaluated)) == (2048, 2048)
-    assert len(made(Workload(train=8192, batch=2048, feed=in_batches)).evaluated) == 2048
-    assert len(made(Workload(train=8192, batch=2048, test=10_000)).evaluated) == 1000
 
 
 @pytest.mark.parametrize("start", ["fork", "spawn"])
@@ -204,15 +201,12 @@ def test_fit_gets_structures_as_they_are_and_a_step_gets_tuples() -> None:
     assert weights is rows.weights
 
 
-def test_weights_of_classes_are_for_training_alone() -> None:
+def test_weights_of_classes_are_for_training_alone_in_whichever_form_classes_come() -> None:
     feed = dataclasses.replace(made(Workload(train=64, batch=16)), class_weight={0: 2.0})
     rows = feed.train[:16]
     assert "class_weight" not in feed.arguments(rows)
     assert feed.training_arguments(rows)["class_weight"] == {0: 2.0}
     assert feed.step(rows)[2].tolist() == [2.0 if label == 0 else 1.0 for label in rows.y]
-
-
-def test_a_class_has_its_weight_in_whichever_form_it_comes() -> None:
     for targets in (np.array([2, 0, 1]), np.array([[2], [0], [1]]), np.eye(3)[[2, 0, 1]]):
         assert weights_of(targets, {2: 5.0, 1: 0.5}).tolist() == [5.0, 1.0, 0.5]
     with pytest.raises(ScenarioError, match="with several targets use sample weights"):
@@ -223,12 +217,6 @@ def test_a_pipeline_makes_its_own_weights() -> None:
     workload = Workload(train=64, batch=16, feed=in_batches)
     with pytest.raises(ScenarioError, match="let the batches that it makes be"):
         prepare(scenario(workload, several), workload, seed=0)
-
-
-def test_large_rows_are_judged_by_fewer_of_them() -> None:
-    row: Any = np.zeros((1, 1 << 20), np.float32)
-    rows = Rows(np.broadcast_to(row, (400, 1 << 20)), np.zeros(400, np.int32))
-    assert len(Feed(Workload(train=400), rows, rows[:0], rows[:0]).evaluated) == POOL_BYTES >> 22
 
 
 def test_the_order_of_the_published_rows_is_timed_as_keras_draws_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,9 +292,6 @@ def test_small_batches_fill_a_pool_and_large_ones_make_enough_steps_within_a_bou
     assert steps_at(1, 1024) == POOL_BYTES // 1024
     assert steps_at(4096, 3136) == LEAST_STEPS
     assert 8 <= steps_at(MAX_BYTES // 3136 // 10, 3136) < LEAST_STEPS
-
-
-def test_a_batch_of_which_too_few_steps_can_be_held_is_unsupported() -> None:
     with pytest.raises(TrialFailure, match=r"of 8 steps of batch 1,048,576 take 24\.5 GiB, more than 1 GiB") as raised:
         steps_at(1 << 20, 3136)
     assert raised.value.failure.code is Code.UNSUPPORTED

@@ -55,7 +55,7 @@ def a_pipe(descriptor: int) -> Pipe:
     return Pipe(descriptor, TOKEN, SimpleQueue())
 
 
-def test_a_phase_is_reported_when_it_begins_and_when_it_has_ended(ends: tuple[int, int]) -> None:
+def test_a_phase_is_reported_when_it_begins_and_when_it_has_ended_with_peaks_of_memory(ends: tuple[int, int]) -> None:
     pipe = a_pipe(ends[1])
     with pipe.phase("build"):
         assert pipe.current_phase == "build"
@@ -67,9 +67,6 @@ def test_a_phase_is_reported_when_it_begins_and_when_it_has_ended(ends: tuple[in
     assert build.name == "build" and build.start_ns <= build.end_ns
     assert build.peak_rss_bytes and finish.peak_rss_bytes
     assert 1 << 20 < build.peak_rss_bytes <= finish.peak_rss_bytes
-
-
-def test_a_phase_tells_the_peak_of_the_device_s_memory_once_there_is_one(ends: tuple[int, int]) -> None:
     pipe = a_pipe(ends[1])
     for name in ("import", "device"):
         with pipe.phase(name):
@@ -153,13 +150,15 @@ class Answered(Pipe):
             self._lines.put(encode_turn(next(self.answers)).rstrip(b"\n"))
 
 
-def test_a_child_says_that_it_is_ready_then_each_slice_until_the_stage_is_over(
+def test_a_child_waits_after_it_is_ready_and_after_each_slice_also_of_the_pilot(
     ends: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pipe, slice_ = Answered(ends[1], monkeypatch, Turn(0, 2), Turn(1, 0), None), Slice(4, 8)
     said = [Message(ready="train"), Message(slice=slice_), Message(slice=slice_)]
     assert [pipe.ask(message) for message in said] == [Turn(0, 2), Turn(1, 0), None]
     assert pipe.said == said
+    pipe = Answered(ends[1], monkeypatch, Turn(1, 0), made.SIZES)
+    assert [pipe.ask(Message(slice=Slice(1, ns))) for ns in (8, 9)] == [Turn(1, 0), made.SIZES]
 
 
 def test_a_phase_tells_what_of_it_were_the_turns_of_others(
@@ -173,13 +172,6 @@ def test_a_phase_tells_what_of_it_were_the_turns_of_others(
         pass
     waited_ns = [message.phase.waited_ns for message in pipe.said if message.phase]
     assert waited_ns == [1_000, 0]  # from before each message, for the child may be stopped with it
-
-
-def test_a_child_is_told_after_a_slice_of_the_pilot_whether_one_more_is_needed(
-    ends: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pipe = Answered(ends[1], monkeypatch, Turn(1, 0), made.SIZES)
-    assert [pipe.ask(Message(slice=Slice(1, ns))) for ns in (8, 9)] == [Turn(1, 0), made.SIZES]
 
 
 def heard(then: str, *said: bytes) -> tuple[Sequence[str], int]:

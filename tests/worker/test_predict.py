@@ -260,6 +260,5 @@ def test_builds_are_counted_as_calls_are_and_none_is_kept(monkeypatch: pytest.Mo
     model, meter = Model(monkeypatch, 30), usage.Meter(soaks=True)
     pace = dataclasses.replace(PACE, protocol=Protocol(soaks=True), meter=meter)
     slices = predict.time_builds(lambda: model.predict_on_batch(1), pace, granted(3))
-    assert [slice_.count for slice_ in slices] == [4] * 3
-    assert [slice_.done for slice_ in slices] == [7, 12, 17]  # one is discarded before each
+    assert (slices.count, slices.done) == ([4] * 3, [7, 12, 17])  # one is discarded before each
     assert len(model.seen) == meter.done

@@ -141,16 +141,17 @@ def test_an_output_that_nothing_looks_at_has_zeros(metrics: list[str] | None, sh
     assert (kind.shape, unused.shape) == ((4,), shape)
 
 
-def test_what_goes_into_an_embedding_is_of_integers_whatever_the_input_says() -> None:
+def test_integers_are_such_as_embeddings_know_and_do_not_mask() -> None:
     words = Tensor((None, 12), "float32", "words")
     found = inputs_of(Model(Tensor((None, 1)), [words], layers=[Embedding(50, (words,))]), ModelConfig())
     assert found == Spec("words", (12,), "int32", 50)
-
-
-def test_integers_that_no_embedding_takes_directly_are_below_the_smallest() -> None:
     inputs = [Tensor((None, 3), "int32", "a")]
     assert inputs_of(Model(None, inputs, layers=[Embedding(50), Embedding(9)]), ModelConfig()).below == 9
     assert inputs_of(Model(None, inputs), ModelConfig()).below == 2
+    masking = Embedding(50, (TOKENS,), mask_zero=True)
+    found = inputs_of(Model(None, [NUMBERS, TOKENS], layers=[masking]), GIVEN)
+    assert [spec.least for spec in found] == [0, 1]
+    assert found[1].draw(300, rng()).min() == 1
 
 
 def test_a_batch_that_a_layer_s_state_fixes_is_said_and_one_that_keras_notes_is_none() -> None:
@@ -158,13 +159,6 @@ def test_a_batch_that_a_layer_s_state_fixes_is_said_and_one_that_keras_notes_is_
     assert inputs_of(Model(None, inputs), ModelConfig()) == Spec("a", (3,))
     with pytest.raises(ModelError, match="its input a has 4 samples, no more and no less"):
         inputs_of(Model(None, inputs, layers=[Embedding(9, stateful=True)]), ModelConfig())
-
-
-def test_a_number_that_masks_is_not_drawn() -> None:
-    masking = Embedding(50, (TOKENS,), mask_zero=True)
-    found = inputs_of(Model(None, [NUMBERS, TOKENS], layers=[masking]), GIVEN)
-    assert [spec.least for spec in found] == [0, 1]
-    assert found[1].draw(300, rng()).min() == 1
 
 
 def test_a_model_that_does_not_say_what_it_takes_takes_what_it_was_built_with() -> None:

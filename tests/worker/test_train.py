@@ -15,6 +15,7 @@ from kerasbench.protocol.measurement import Batch, Slice, Turn
 from kerasbench.protocol.messages import Code
 from kerasbench.protocol.requests import Protocol, Sizes
 from kerasbench.scenario import ScenarioError, Workload
+from kerasbench.worker import parts
 from kerasbench.worker.clock import Pace, SliceClock, WarmUpClock, granted
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.native import NativeModel
@@ -200,16 +201,13 @@ def begun(**given: Any) -> tuple[Baseline, NativeModel]:
     return baseline, NativeModel(baseline)
 
 
-def test_the_first_step_is_one_batch_in_the_given_order(train: Any) -> None:
+def test_the_first_step_is_one_batch_in_the_given_order_and_the_spy_goes_in_any_case(train: Any) -> None:
     baseline, model = begun()
     first_step_ns, loss, batch = train.first_step(model, fed())
     assert baseline.epochs == [(16, 16, False)]
     assert (loss, batch) == (100_000.0, Batch("float32[16, 1]", "int32[16]"))
     assert first_step_ns > 0
     assert "compute_loss" not in vars(baseline)  # the spy has gone
-
-
-def test_the_spy_goes_where_the_step_fails_too(train: Any) -> None:
     baseline, model = begun()
     baseline.losses = iter([math.inf])
     with pytest.raises(TrialFailure) as raised:
@@ -338,12 +336,18 @@ def test_accuracy_is_of_the_rows_in_the_order_in_which_a_pipeline_gives_them(tra
     assert train._accuracy(model, feed, feed.evaluated) == 1.0
 
 
-def test_slices_are_measured_in_whole_batches_without_validation(train: Any) -> None:
+def test_slices_are_of_whole_batches_or_of_whole_epochs_with_all_that_belongs_to_them(train: Any) -> None:
     baseline, model = begun()
     clock = train.measure_steps(model, fed(Workload(train=330, batch=16, validation=20)), [], PACE, granted(3))
     assert [slice_.count for slice_ in (*clock.warmup.slices, *clock.slices)] == [2] * 4
     assert set(baseline.epochs) == {(320, 16, True)}
     assert baseline.evaluated == []
+    baseline, model = begun()
+    workload = Workload(train=50, batch=16, validation=20, test=30, test_each_epoch=True)
+    clock = train.measure_steps(model, fed(workload), [], PACE, granted(3))
+    assert [slice_.count for slice_ in clock.slices] == [2] * 3
+    assert set(baseline.epochs) == {(50, 16, True)}
+    assert baseline.evaluated[:2] == [20, 30]
 
 
 def test_a_scenario_s_own_callbacks_see_validation_in_every_epoch(train: Any) -> None:
@@ -358,15 +362,6 @@ def test_a_scenario_s_own_callbacks_see_validation_in_every_epoch(train: Any) ->
     train.measure_steps(model, fed(), [looks], PACE, granted(30))
     assert looks.ended == len(baseline.evaluated) - 1 > 1  # once before, for what the end of an epoch would compile
     assert set(baseline.evaluated) == {WORKLOAD.validation}
-
-
-def test_epochs_of_few_steps_are_counted_whole_with_all_that_belongs_to_them(train: Any) -> None:
-    baseline, model = begun()
-    workload = Workload(train=50, batch=16, validation=20, test=30, test_each_epoch=True)
-    clock = train.measure_steps(model, fed(workload), [], PACE, granted(3))
-    assert [slice_.count for slice_ in clock.slices] == [2] * 3
-    assert set(baseline.epochs) == {(50, 16, True)}
-    assert baseline.evaluated[:2] == [20, 30]
 
 
 @pytest.mark.parametrize("phase", ["measure_steps", "measure_epochs"])
@@ -388,7 +383,7 @@ def test_a_short_epoch_has_two_steps_the_partial_batch_and_the_published_rest(tr
     # How many short epochs a slice has is not the steps' affair.
     pace = dataclasses.replace(PACE, protocol=dataclasses.replace(PACE.protocol, steps_per_slice=64, warmup_slices=9))
     slices = train.measure_epochs(model, fed(workload), [], pace, granted(4))
-    assert [slice_.count for slice_ in slices] == [1] * 4
+    assert slices.count == [1] * 4
     # The first begins the pipeline, two find out how many a slice has; each turn discards one; in the last, fit ends.
     assert set(baseline.epochs) == {(2 * 16 + 330 % 16, 16, True)}
     assert len(baseline.epochs) == 1 + 2 + 4 * 2 + 1
@@ -484,7 +479,7 @@ def test_a_step_is_taken_apart_with_the_scenario_s_own_callbacks(train: Any, mon
         ready=lambda batch, steps: feed.training_arguments(feed.train[: steps * feed.batch]),
         bare_steps=lambda model, batch: lambda: nullcontext(lambda steps: None),
     )
-    monkeypatch.setattr(train, "peak_flops", lambda: 1.0)
-    parts = train.measure_parts(model, feed, [counts], backend, PACE, granted(3))
-    assert [len(each) for each in (parts.arrays, parts.ready, parts.bare)] == [3, 3, 3]
+    monkeypatch.setattr(parts, "peak_flops", lambda: 1.0)
+    measured = parts.measure_parts(model, feed, [counts], backend, PACE, granted(3))
+    assert [len(samples) for samples in (measured.arrays, measured.ready, measured.bare)] == [3, 3, 3]
     assert counts.fits == 2 * 3  # one from arrays and one that is ready, in each turn

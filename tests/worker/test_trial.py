@@ -18,8 +18,8 @@ from kerasbench.protocol.measurement import (
     Parity,
     Proof,
     Resolved,
+    Samples,
     Slice,
-    Slices,
     Training,
     Turn,
     Usage,
@@ -74,7 +74,7 @@ def test_calls_and_builds_train_nothing(trains: bool) -> None:
 
 def test_the_slices_of_builds_stand_for_their_trial() -> None:
     found = findings()
-    found.steps, found.builds = None, Slices.of([Slice(3, 30, 0, 0, 40)])
+    found.steps, found.builds = None, Samples.of([Slice(3, 30, 0, 0, 40)])
     measurement = trial.measurement_of(subject(), found)
     assert measurement.slices == found.builds
     assert measurement.usage == Usage(40, 30)
@@ -83,9 +83,9 @@ def test_the_slices_of_builds_stand_for_their_trial() -> None:
 def test_the_measurement_of_predictions_has_no_training() -> None:
     found = PartialMeasurement()
     found.prediction = [
-        Latency(1, [5], Slices.of([Slice(1, 5, 0, 0)])),
-        Latency(16, [8, 8], Slices.of([Slice(2, 16, 0, 0, 30)])),
-        Latency(16, [1], Slices.of([Slice(1, 1, 0, 0, 90)]), way="call"),
+        Latency(1, [5], Samples.of([Slice(1, 5, 0, 0)])),
+        Latency(16, [8, 8], Samples.of([Slice(2, 16, 0, 0, 30)])),
+        Latency(16, [1], Samples.of([Slice(1, 1, 0, 0, 90)]), way="call"),
     ]
     found.batch, found.proof, found.resolved = Batch("float32[16, 1]", ""), findings().proof, findings().resolved
     found.peak_rss_bytes = 1
@@ -211,7 +211,7 @@ def test_the_measurement_has_what_the_phases_found() -> None:
 
 @pytest.mark.parametrize("native", [False, True])
 def test_a_short_epoch_has_the_order_of_the_published_rows_in_it(monkeypatch: pytest.MonkeyPatch, native: bool) -> None:
-    epochs = [Slice(2, 100, cycle, 0) for cycle in range(3)]
+    epochs = Samples([2] * 3, [100] * 3, [0, 1, 2])
     given: list[tuple[int, int, int]] = []
 
     def shuffle_ns(*said: Any) -> int:
@@ -227,7 +227,7 @@ def test_a_short_epoch_has_the_order_of_the_published_rows_in_it(monkeypatch: py
     few = 2 * 16 + LONG.train % 16
     assert given == ([] if native else [(LONG.train, few, 16)])
     assert found.shuffle_ns == (None if native else 7)
-    assert [slice_.ns for slice_ in found.epochs] == [100 if native else 114] * 3
+    assert found.epochs.ns == [100 if native else 114] * 3
 
 
 def test_helpers_are_looked_for_in_each_turn(monkeypatch: pytest.MonkeyPatch) -> None:

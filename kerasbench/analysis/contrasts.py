@@ -1,0 +1,144 @@
+"""How many times as much one case takes as another: the one form in which that is said, and the one judge of it."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kerasbench.analysis.cases import Measured, Row
+from kerasbench.analysis.estimates import Estimate, LogEstimate, Verdict, judge
+from kerasbench.analysis.metrics import BY_NAME, RATE
+from kerasbench.analysis.ratios import in_row, in_sessions
+from kerasbench.protocol.columns import DEFAULT, CaseKey, Column
+
+CONTROL_BOUND = 0.03  # what is the same and differs by more, significantly, leaves nothing to be believed
+
+
+class Place(NamedTuple):
+    """Where a case stands."""
+
+    row: Row
+    column: Column
+
+    @property
+    def case(self) -> Measured:
+        return self.row.cases[self.column]
+
+    @property
+    def key(self) -> CaseKey:
+        return self.row.key(self.column)
+
+    def estimate(self, metric: str) -> Estimate | None:
+        return self.case.estimate(metric)
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """How many times as much ``over`` takes as ``under``: time or memory, and of a rate the time for each sample."""
+
+    over: Place
+    under: Place
+    metric: str
+    ratio: LogEstimate
+    again: LogEstimate | None = None  # what is the same, measured twice: it should be 1
+    verdict: Verdict | None = None  # of ``over``: slower where it takes more; None: not judged
+    why: str = ""  # it cannot be judged
+
+    @property
+    def withheld(self) -> bool:
+        """Whether what is the same differs, so that nothing can be said."""
+        return self.again is not None and is_off(self.again)
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the two are clearly different."""
+        return self.verdict in (Verdict.FASTER, Verdict.SLOWER)
+
+    @property
+    def is_headline(self) -> bool:
+        """Whether it is about what stands for its row: the training step, or a prediction of an untrained model."""
+        return self.metric == self.over.row.headline
+
+
+def between(row: Row, over: Column, under: Column, metric: str, again: LogEstimate | None = None) -> Contrast | None:
+    """Compare two columns of a row, without a verdict; None where nothing can be divided."""
+    ratio = in_row(row, over, under, metric)
+    if ratio is None:
+        return None
+    return Contrast(Place(row, over), Place(row, under), metric, as_cost(ratio, metric), again)
+
+
+def as_cost(ratio: LogEstimate, metric: str) -> LogEstimate:
+    """Return a ratio of values so that more is worse: of a rate its inverse."""
+    return ratio.inverse if BY_NAME[metric].unit == RATE else ratio
+
+
+def judged(pairs: Iterable[Contrast | None], effect: float, by_run: bool = True) -> list[Contrast]:
+    """Return those that can be divided with their verdicts; those of a run are judged together (``estimates.judge``).
+
+    They are of one kind.
+    """
+    contrasts = [contrast for contrast in pairs if contrast is not None]
+    ratios = [None if contrast.withheld else contrast.ratio for contrast in contrasts]
+    runs = [contrast.over.row.run for contrast in contrasts] if by_run else ()
+    return [
+        dataclasses.replace(contrast, ratio=ratio or contrast.ratio, verdict=verdict)
+        for contrast, (ratio, verdict) in zip(contrasts, judge(ratios, effect, runs), strict=True)
+    ]
+
+
+def is_off(again: LogEstimate) -> bool:
+    """Tell whether what is the same was measured as different, so that nothing else can be believed."""
+    if again.low is None or again.high is None:
+        return False
+    return again.low > 1 + CONTROL_BOUND or again.high < 1 / (1 + CONTROL_BOUND)
+
+
+def by_session(contrast: Contrast) -> dict[int, LogEstimate]:
+    """Return the ratio by the blocks of each session of the run alone; nothing where it had one."""
+    if len({trial.sitting for trial, _ in contrast.over.case.trials}) < 2:  # nearly always
+        return {}
+    ratios = in_sessions(contrast.over.row, contrast.over.column, contrast.under.column, contrast.metric)
+    return ratios if len(ratios) > 1 else {}
+
+
+def apart(ratios: Mapping[int, LogEstimate]) -> LogEstimate | None:
+    """Return the larger ratio of two sessions over the smaller; of more, their interval tells how they differ."""
+    if len(ratios) != 2:
+        return None
+    first, last = ratios.values()
+    over = first.and_then(last.inverse)
+    return over if over.log_centre > 0 else over.inverse
+
+
+def control(row: Row) -> Contrast | None:
+    """Return a row's control over the column that it repeats; None where none was measured.
+
+    Where versions are compared, each backend has one, and none speaks for the others (analysis/versus.py). That of a
+    soak is there to differ where a column becomes slower (analysis/soak.py).
+    """
+    if row.origin.in_pairs:
+        return None
+    repeated = (between(row, again, column, row.headline) for again, column in with_and_without("control", row))
+    return next(filter(None, repeated), None)
+
+
+def again_of(row: Row) -> LogEstimate | None:
+    repeated = control(row)
+    return repeated.ratio if repeated else None
+
+
+def believed(row: Row) -> bool:
+    """Tell whether a row's verdicts count: where its control is off they do not."""
+    again = again_of(row)
+    return again is None or not is_off(again)
+
+
+def with_and_without(option: str, row: Row) -> Iterator[tuple[Column, Column]]:
+    """Yield each column that has an option, and the one that differs from it by not having it."""
+    default = getattr(DEFAULT, option)
+    for column in row.cases:
+        if getattr(column.options, option) != default:
+            without = column.with_options(**{option: default})
+            if without in row.cases:
+                yield column, without

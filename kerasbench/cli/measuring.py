@@ -1,0 +1,197 @@
+"""The commands that measure: each prints what the library returns, and says where its files are and how to go on."""
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kerasbench.cli.options import FAIL_ON, Argument, as_json, with_settings
+from kerasbench.cli.printing import show
+from kerasbench.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_REGRESSION, EXIT_USAGE, UsageError
+from kerasbench.names import BISECT, CHOICE, EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS
+
+if TYPE_CHECKING:
+    from kerasbench.analysis.versus import Versus
+    from kerasbench.protocol.requests import ModelConfig
+    from kerasbench.returns import Machines, Results
+
+SCENARIOS = Argument(["scenario"], metavar="SCENARIO...", nargs=-1, required=True, text=f"One or more. {CHOICE}")
+OPTIONAL_SCENARIOS = Argument(
+    ["scenario"], metavar="[SCENARIO]...", nargs=-1, text=f"{CHOICE} Default: the whole suite."
+)
+
+
+@with_settings(RUN, OPTIONAL_SCENARIOS, as_json())
+def run(scenario: Sequence[str], scenarios: Sequence[str], as_json: bool, **options: object) -> int:
+    """Measure scenarios on backends and devices, print the tables and save the results.
+
+    An option that takes a NAME or a list can be repeated, and takes commas: --backend jax,torch.
+    """
+    return _measure(RUN, options, as_json, scenarios=[*scenarios, *scenario])
+
+
+@with_settings(SWEEP, Argument(["scenario"], metavar="SCENARIO", text="One scenario: name or file."), as_json())
+def sweep(scenario: str, as_json: bool, **options: object) -> int:
+    """Measure one scenario at many batch sizes or widths: from which size on is another backend fastest?
+
+    `kerasbench run --resume` continues a sweep that was interrupted.
+    """
+    return _measure(SWEEP, options, as_json, scenarios=scenario)
+
+
+@with_settings(EXPLAIN, SCENARIOS, as_json())
+def explain(scenario: Sequence[str], as_json: bool, **options: object) -> int:
+    """Show where the time of an epoch goes, and what would make it shorter."""
+    return _measure(EXPLAIN, options, as_json, scenarios=scenario)
+
+
+@with_settings(FASTEST, SCENARIOS, as_json())
+def fastest(scenario: Sequence[str], as_json: bool, **options: object) -> int:
+    """Find the fastest way to run a model on this machine: which backend, with which settings?
+
+    Settings race side by side; a setting that is too slow is dropped. The settings tried by default change results by
+    rounding at most. With several steps per execution, Keras calls per-batch callbacks less often.
+    """
+    return _measure(FASTEST, options, as_json, scenarios=scenario)
+
+
+@with_settings(SOAK, SCENARIOS, as_json())
+def soak(scenario: Sequence[str], as_json: bool, **options: object) -> int:
+    """Run a model for minutes: does memory grow, and do steps become slower?
+
+    A second process of each configuration rests beside it and takes a turn now and then. It shows whether the machine
+    became slower, and not the model.
+    """
+    return _measure(SOAK, options, as_json, scenarios=scenario)
+
+
+@with_settings(
+    VERSUS,
+    Argument(
+        ["base"],
+        metavar="BASE",
+        text="A label, an interpreter, a checkout or its commit (./keras@v3.14.0), or requirements: 'keras==3.14.*'.",
+    ),
+    Argument(["head"], metavar="HEAD", text="What to compare with BASE; same forms."),
+    FAIL_ON,
+    as_json(),
+)
+def versus(base: str, head: str, fail_on: str | None, as_json: bool, **options: object) -> int:
+    """Compare two versions of Keras or of a backend side by side: what became faster or slower?
+
+    Both take turns, on every backend that has both. Requirements are installed into an environment on top of the
+    backend's interpreter, which is made anew each time.
+    """
+    from kerasbench import api
+    from kerasbench.returns import Machines
+
+    require_one(as_json, options)
+    results = api.measure(VERSUS, options, base=base, head=head)
+    code = _finish(results, as_json)
+    if fail_on is None or code not in (EXIT_OK, EXIT_FAILED):
+        return code
+    if not isinstance(results, Machines):
+        return gated(results.findings.versus)
+    worst = gated([versus for name in results.data for versus in results[name].findings.versus])
+    return worst or (code if results.failed else EXIT_OK)
+
+
+def gated(versions: "Sequence[Versus]") -> int:
+    """Return the exit code of --fail-on: what fails with base and head alike is no difference between them."""
+    from kerasbench.analysis.versus import require_decided
+
+    if any(versus.is_worse for versus in versions):
+        return EXIT_REGRESSION
+    if any(pair.baseless for versus in versions for pair in versus.pairs):
+        return EXIT_FAILED
+    require_decided(versions)
+    return EXIT_OK
+
+
+@with_settings(
+    BISECT,
+    Argument(
+        ["versions"],
+        metavar="GOOD [BETWEEN]... BAD",
+        nargs=-1,
+        required=True,
+        text="As for versus. With two, all versions between them are candidates.",
+    ),
+    as_json(),
+)
+def bisect(versions: Sequence[str], as_json: bool, **options: Any) -> int:
+    """Find the version of Keras or of a backend that made a model slower.
+
+    Each probe measures a version side by side with GOOD. The search stops if GOOD, measured twice, differs from itself.
+    """
+    from kerasbench import api
+    from kerasbench.analysis.bisect import Ending
+
+    search = api.bisect(versions, say=lambda line: print(line, file=sys.stderr), **options)
+    show(search, as_json)
+    return EXIT_FAILED if search.bisection.outcome is Ending.UNDECIDED else EXIT_OK
+
+
+def _measure(command: str, options: Mapping[str, object], as_json: bool, **arguments: object) -> int:
+    from kerasbench import api
+
+    require_one(as_json, options)
+    return _finish(api.measure(command, options, **arguments), as_json)
+
+
+def require_one(as_json: bool, options: Mapping[str, object]) -> None:
+    """Refuse JSON of several machines."""
+    if as_json and (options.get("hosts") or options.get("cluster")):  # soak has neither
+        raise UsageError("--json works for one machine: leave it out, and read the result files, which are JSON")
+
+
+def _finish(results: "Results", as_json: bool) -> int:
+    """Print what was measured, say where its files are and how to go on, and return the exit code."""
+    from kerasbench.returns import Machines
+
+    show(results, as_json)
+    if isinstance(results, Machines):
+        return finish_machines(results)
+    drawn = results.files
+    assert drawn is not None  # it has just been measured
+    print(f"kerasbench: {drawn.unsaved}" if drawn.unsaved else f"all tables: {drawn.tables}", file=sys.stderr)
+    print(f"raw results: {drawn.kept}", file=sys.stderr)
+    if drawn.plot is not None:
+        print(f"plot: {drawn.plot}", file=sys.stderr)
+    record = drawn.found.record
+    if record.unfinished:
+        python, config = (f"--python={program}" for program in results.python), record.config
+        _say_how_to_go_on(drawn.data.parent, config.scenarios, config.model_config, *python)
+        return EXIT_INTERRUPTED if drawn.interrupted else EXIT_USAGE
+    return EXIT_USAGE if drawn.unsaved else EXIT_FAILED if drawn.found.summary.failures else EXIT_OK
+
+
+def finish_machines(machines: "Machines") -> int:
+    """Say where each machine's records are, and how to go on, and return the exit code."""
+    from kerasbench.protocol.requests import ModelConfig
+    from kerasbench.results.run import INTERRUPTED
+
+    for name, file in machines.data.items():
+        print(f"{name}: {file}", file=sys.stderr)
+    if machines.interrupted and machines.data:
+        asked, folder = machines.asked, next(iter(machines.data.values())).parent
+        options = [f"--hosts={','.join(machines.interrupted)}"]
+        if asked.cluster:
+            options = [f"--cluster={asked.cluster}", *(["--insecure"] if asked.insecure else [])]
+        hosts = {python: python.partition("=")[0].rpartition(":")[0] for python in asked.python}  # empty: all of them
+        named = [python for python, host in hosts.items() if not host or host in machines.interrupted]
+        options += [f"--python={python}" for python in dict.fromkeys([*named, *machines.interpreters])]
+        # By what was asked here: a machine's record says of itself what it likes.
+        _say_how_to_go_on(folder, asked.scenarios, ModelConfig(custom=asked.custom, trust=asked.trust), *options)
+    if machines.failed and {*machines.failed.values()} == {INTERRUPTED}:
+        return EXIT_INTERRUPTED
+    failures = any(brief.summary.failures for brief in machines.briefs)
+    return EXIT_FAILED if machines.failed or failures else EXIT_OK
+
+
+def _say_how_to_go_on(results: Path, scenarios: Sequence[str], config: "ModelConfig", *options: str) -> None:
+    from kerasbench.runs.resume import to_name_again
+
+    words = shlex.join(["run", "--resume", "--results", str(results), *options])
+    print(f"to continue: python -m kerasbench {words} {to_name_again(scenarios, config)}".rstrip(), file=sys.stderr)

@@ -1,0 +1,194 @@
+"""The commands that read results: pages made again, two sets compared, ratios over time."""
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kerasbench.cli.options import FAIL_ON, Argument, Option, as_json, command
+from kerasbench.cli.printing import print_json, show
+from kerasbench.errors import EXIT_FAILED, EXIT_OK, EXIT_REGRESSION, UsageError
+from kerasbench.names import FILES, SHOW
+from kerasbench.text import blanked, complain, print_document
+
+if TYPE_CHECKING:
+    from kerasbench.results.store import Tell, UnreadableFile
+
+FORMATS = ("markdown", "csv", "json", "html", "bmf")
+
+
+@command(
+    "report",
+    Argument(
+        ["places"],
+        metavar="[DIR|FILE]...",
+        nargs=-1,
+        type=Path,
+        text="Folders, result files or pages. Default: results, README.md and docs.",
+    ),
+    Option(["--check"], is_flag=True, help="Write nothing. Exit with 1 if a page differs from its data.", group=SHOW),
+    Option(
+        ["--format", "form"],
+        metavar="KIND",
+        type=click.Choice(FORMATS),
+        default="markdown",
+        help="markdown (files next to the data), or csv, json, html or bmf (Bencher's metric format): printed.",
+        group=SHOW,
+    ),
+    Option(
+        ["--plot", "plots"],
+        metavar="DIR",
+        type=Path,
+        help="Draw each machine's charts as SVG into this folder.",
+        group=FILES,
+    ),
+)
+def report(places: Sequence[Path], check: bool, form: str, plots: Path | None) -> int:
+    """Update every page from its data: pages of runs and machines, and the tables quoted in README.md and docs/."""
+    from kerasbench.report import pages
+    from kerasbench.results.store import say_passed_over
+
+    chosen = places or pages.default_places(Path())
+    if check and (form != "markdown" or plots is not None):
+        raise UsageError("--check compares pages with their data: give it neither --plot nor another --format")
+    if plots is not None and form != "markdown":
+        raise UsageError(f"--plot draws charts and --format {form} prints: run the command once for each")
+    damaged: list[Path] = []
+
+    def tell(unread: "UnreadableFile") -> None:
+        damaged.extend([unread.file] if unread.is_damaged else [])
+        say_passed_over(unread)
+
+    code = EXIT_OK
+    if plots is not None:
+        _list_files(pages.draw(chosen, plots, tell), "nothing to draw: no two configurations were compared")
+    elif form == "markdown":
+        code = _update(chosen, tell, check)
+    else:
+        print_document(_document(chosen, form, tell))
+    return EXIT_FAILED if damaged else code
+
+
+def _update(places: Sequence[Path], tell: "Tell", check: bool) -> int:
+    from kerasbench.report import pages
+    from kerasbench.report.console import print_page
+
+    made = pages.made_from(places, tell)
+    if check:
+        differing = pages.stale(made)
+        for tables in differing:
+            complain(f"{blanked(str(tables))}: differs from its data; python -m kerasbench report updates it")
+        return EXIT_FAILED if differing else EXIT_OK
+    _list_files(pages.write(made), "all pages are up to date")
+    several = len([place for place in places if place.suffix != ".md"]) > 1
+    if several and (abreast := pages.together(places)) is not None:
+        print_page(abreast)
+    return EXIT_OK
+
+
+def _list_files(written: Sequence[Path], if_none: str) -> None:
+    print("\n".join(blanked(str(file)) for file in written) or if_none)
+
+
+def _document(places: Sequence[Path], form: str, tell: "Tell") -> str:
+    from kerasbench.analysis.summary import summarize
+    from kerasbench.report import html, pages
+    from kerasbench.results import store
+
+    if form == "html":
+        return html.document(pages.named(pages.machines(places, tell)))
+    if form == "bmf":
+        machines = list(pages.machines(places, tell).values())
+        if len(machines) != 1:
+            raise UsageError(
+                f"--format bmf takes the results of one machine, not of {len(machines)}: name the files of one"
+            )
+        return pages.as_bmf(machines[0].summary)
+    records = [record for _, record in pages.among(places, tell)]
+    return pages.as_csv([summarize(record) for record in records]) if form == "csv" else store.as_json(records) + "\n"
+
+
+@command(
+    "compare",
+    Argument(
+        ["places"], metavar="OLD NEW [MORE]...", nargs=-1, type=Path, required=True, text="Result files or folders."
+    ),
+    FAIL_ON,
+    as_json(),
+)
+def compare(places: Sequence[Path], fail_on: str | None, as_json: bool) -> int:
+    """Compare two sets of results: what became faster or slower? More than two are shown side by side."""
+    from kerasbench import api
+    from kerasbench.report import compare, data
+    from kerasbench.report.console import print_page
+    from kerasbench.report.sections import Page
+
+    if len(places) < 2:
+        raise UsageError("compare takes two or more result files or folders: OLD NEW")
+    if len(places) == 2:
+        changes = api.compare(*places)
+        show(changes, as_json)
+        return EXIT_REGRESSION if fail_on and changes.regressions else EXIT_OK
+    if fail_on:
+        raise UsageError("--fail-on needs two sets of results, OLD and NEW")
+    had = Counter[Path]()
+    summaries = []
+    for place in places:
+        had[place] += 1
+        name = str(place) if places.count(place) == 1 else f"{place} ({had[place]})"  # the same place twice
+        summaries.append((name, api.load(place).summary))
+    if as_json:
+        print_json(data.of_sides(summaries).to_data())
+    else:
+        print_page(Page("", [compare.side_by_side(summaries)]))
+    return EXIT_OK
+
+
+@command(
+    "history",
+    Argument(["folder"], metavar="DIR", type=Path, text="A folder of result files."),
+    Option(
+        ["--over"],
+        metavar="WHAT",
+        type=click.Choice(("date", "keras", "backend", "commit")),
+        help="Horizontal axis of --plot: date (default), keras or backend (their versions), or commit.",
+        group=SHOW,
+    ),
+    Option(
+        ["--csv", "as_csv"], is_flag=True, help="Print CSV: a line for each run, a column for each ratio.", group=SHOW
+    ),
+    Option(["--plot"], metavar="FILE.svg", type=Path, help="Draw the ratios into this file.", group=FILES),
+    as_json(),
+)
+def history(folder: Path, over: str | None, as_csv: bool, plot: Path | None, as_json: bool) -> int:
+    """Follow ratios over many runs: by date, by version or by commit.
+
+    The time of a step depends on the machine's speed at that moment. Its ratio to another configuration changes much
+    less.
+    """
+    from kerasbench import api
+    from kerasbench.files import replace_page
+    from kerasbench.report import data, svg
+    from kerasbench.report import history as drawn
+    from kerasbench.report.console import print_page
+
+    if over is not None and plot is None:
+        raise UsageError("--over is the horizontal axis of a chart: add the chart's file, --plot FILE.svg")
+    if plot is not None and plot.suffix != ".svg":
+        raise UsageError(f"--plot takes a file that ends in .svg, such as ratios.svg, not {plot}")
+    if as_csv and as_json:
+        raise UsageError("--csv and --json exclude each other: give one of them")
+    series = api.history(folder)
+    if as_json:
+        print_json(data.of_history(series).to_data())
+    elif as_csv:
+        print_document(drawn.as_csv(series))
+    else:
+        print_page(drawn.page(series))
+    if plot is not None:
+        replace_page(plot, svg.file(drawn.chart(series, over or "date")))
+        print(f"plot: {plot}", file=sys.stderr)
+    return EXIT_OK

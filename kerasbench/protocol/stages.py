@@ -1,0 +1,94 @@
+"""What is measured in slices (``Stage``), and what a kind of trial does (``Agenda``): one line for each.
+
+All other code has their names, as messages and files have them, and asks here what they are like.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+TRAIN, EPOCH, PARTS, BUILD = "train", "epoch", "parts", "build"
+ONE, BATCH, ALL = "predict_one", "predict_batch", "predict_all"
+# Before all stages, in a row's first block: each turn is one more step, until the parent answers with the row's sizes.
+PILOT = "pilot"
+
+# Ways to predict: ``predict_on_batch``; the model called on a tensor that lies on the device, eager and compiled; and
+# ``predict`` for one batch. Texts grow by a call of the whole text for each new token, or by the scenario's function.
+ON_BATCH, OWN = "predict_on_batch", "own"
+WAYS = CALL, COMPILED_CALL, PREDICT_CALL = "call", "compiled_call", "predict_call"
+GROWS = (CALL, COMPILED_CALL, OWN)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What is measured in slices."""
+
+    name: str
+    phase: str  # of the trial
+    counts: str  # what a slice counts
+    unit: str  # the field of runs.sizes.Units that says how long one of these takes
+    left_out: str = "calls"  # what a warning calls it
+    lead: int | None = None  # so many of them come before the slices; None: as many calls as a row warms up with
+    room: float = 1 / 6  # of the time that a column may take (Protocol.column_max_ns); with less it is left out
+    long: bool = False  # its units cannot be made shorter, so that fewer cycles do
+    way: str = ""  # to predict, or to generate
+    batched: bool = False  # it predicts a batch, and is missing where that is a single sample
+    sum_of: int = 1  # slices that each of its slices is the sum of: how precise they are cannot be seen from it
+
+
+_STAGES = (  # in the order in which a trial has them
+    Stage(TRAIN, "train", "step", "train", lead=0),
+    Stage(EPOCH, "epoch", "short epoch", "epoch", "the fixed cost of an epoch", lead=4, room=3 / 8, long=True),
+    Stage(ONE, "predict", "single prediction", "single", "single predictions", way=ON_BATCH),
+    Stage(BATCH, "predict", "prediction of a batch", "forward", "predictions of a batch", way=ON_BATCH, batched=True),
+    Stage(ALL, "predict", "pass of predict", "whole", "passes of predict", lead=3, long=True),
+    Stage(PARTS, "parts", "step in three ways", "parts", "what a step is made of", lead=0, room=1.0, sum_of=3),
+    Stage("call_one", "calls", "call one", "single", way=CALL),
+    Stage("call_batch", "calls", "call batch", "forward", way=CALL, batched=True),
+    Stage("compiled_call_one", "calls", "compiled call one", "single", way=COMPILED_CALL),
+    Stage("compiled_call_batch", "calls", "compiled call batch", "forward", way=COMPILED_CALL, batched=True),
+    Stage("predict_call_one", "calls", "predict call one", "single", way=PREDICT_CALL),
+    Stage("predict_call_batch", "calls", "predict call batch", "forward", way=PREDICT_CALL, batched=True),
+    Stage("generate_call", "generate", "new token", "text", "new tokens", lead=2, way=CALL),
+    Stage("generate_compiled_call", "generate", "new token", "text", "new tokens", lead=2, way=COMPILED_CALL),
+    Stage("generate_own", "generate", "new token", "text", "new tokens", lead=2, way=OWN),
+    Stage(BUILD, "builds", "build", "step"),  # of a soak: the model is built again and again
+)
+STAGES: Mapping[str, Stage] = {stage.name: stage for stage in _STAGES}
+STAND = (BUILD, TRAIN, BATCH, ONE)  # the first of these that a trial has stands for it
+CALLS = tuple(name for name, stage in STAGES.items() if stage.phase == "calls")
+GENERATIONS = tuple(name for name, stage in STAGES.items() if stage.phase == "generate")
+
+
+@dataclass(frozen=True)
+class Agenda:
+    """What a kind of trial does."""
+
+    name: str
+    shares: Mapping[str, float]  # of a column's time, by stage; see ``runs.turns.shares`` for what a workload lacks
+    trains: bool = True
+    predicts: bool = True
+    usual: bool = False  # other runs are measured beside it: it is judged by parity, and leaves out what is known
+    in_full: bool = False  # it runs all published epochs first, each case by itself
+    sized: bool = False  # it measures steps alone, at the size that the options name
+    timeout_s: float = 300.0
+
+    @property
+    def only_predicts(self) -> bool:
+        return self.predicts and not self.trains
+
+    def of(self, trains: bool) -> "Agenda":
+        """Return what is left of it for a model that is not trained."""
+        return self if trains or not self.trains else UNTRAINED
+
+
+TRAINED = {TRAIN: 0.5, EPOCH: 0.2, ONE: 0.1, BATCH: 0.1, ALL: 0.1}
+CALLED = dict.fromkeys((ONE, BATCH, ALL, *CALLS, *GENERATIONS), 1.0)
+UNTRAINED = Agenda("untrained", {ONE: 0.3, BATCH: 0.4, ALL: 0.3}, trains=False)
+_AGENDAS = (
+    Agenda("steady", TRAINED, usual=True),
+    Agenda("published", TRAINED, in_full=True, timeout_s=7200.0),
+    Agenda("sweep", {TRAIN: 1.0}, predicts=False, sized=True),
+    Agenda("calls", CALLED, trains=False),
+    Agenda("builds", {BUILD: 1.0}, trains=False, predicts=False),
+)
+AGENDAS: Mapping[str, Agenda] = {agenda.name: agenda for agenda in _AGENDAS}

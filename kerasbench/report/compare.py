@@ -1,0 +1,154 @@
+"""Runs side by side (``compare``), and machines side by side: what became of every case, where each is fastest."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from kerasbench.analysis.cases import HEADLINE
+from kerasbench.analysis.estimates import Verdict
+from kerasbench.analysis.findings import Findings, MachineColumn, MachineRow, abreast, light
+from kerasbench.analysis.summary import Summary
+from kerasbench.analysis.versus import Change, RunComparison
+from kerasbench.protocol.messages import Failure
+from kerasbench.report.answer import sentences as answers
+from kerasbench.report.contrasts import takes
+from kerasbench.report.details import INSECURE, versions_of
+from kerasbench.report.sections import EMPTY, Cell, Page, Section, Table, Words, texts
+from kerasbench.report.words import case_name, multiple, names, timed_in, took
+from kerasbench.text import NOTHING, blanked, count
+
+
+def changes(comparison: RunComparison, old: str, new: str) -> Page:
+    """Return what became of every case between two sets of results."""
+    lines: list[Words] = []
+    for title, cases in (("New", comparison.added), ("No longer measured", comparison.vanished)):
+        if cases:
+            lines.append(f"{title}: {', '.join(case_name(case) for case in cases)}.")
+    for case, failure in comparison.failed:
+        lines.append(f"Measured before, failing now: {case_name(case)}: {failure.code}: {failure.cause}")
+    if not comparison.changes:
+        return Page("No case was measured on both sides", [Section("", lines=lines)])
+    table = Table(["case", old, f"{new} takes", "meanwhile"], [_change(change) for change in comparison.changes])
+    judged = len(comparison.changes) - comparison.unjudged.total()
+    slower, faster = comparison.verdicts[Verdict.SLOWER], comparison.verdicts[Verdict.FASTER]
+    if judged:
+        title = f"{new}: {slower} of {count(judged, 'case')} clearly slower, {faster} clearly faster"
+    else:
+        title = f"Nothing between the two is decided ({count(len(comparison.changes), 'case')})"
+    return Page(title, [Section("", table=table, lines=lines, notes=list(_notes(comparison)))])
+
+
+def _change(change: Change) -> list[Cell]:
+    row = change.contrast.under.row
+    name = case_name(change.case, row.workload.predicts_only) + (" ⚠" if change.source_changed else "")
+    meanwhile = EMPTY
+    if change.beside is not None:
+        column, ratio = change.beside
+        meanwhile = Cell(f"{multiple(ratio)} ({column.label})", ratio)
+    return [Cell(name), Cell(took(change.old, row.headline), change.old.value), takes(change.contrast), meanwhile]
+
+
+def _notes(comparison: RunComparison) -> Iterator[Words]:
+    changes = comparison.changes
+    if comparison.overall is not None:
+        yield f"Geometric mean over {count(len(changes), 'case')}: {multiple(comparison.overall)}."
+    for why, number in comparison.unjudged.items():
+        yield f"Not judged: {count(number, 'case')}: {why}. The machine itself may have been slower in one of the runs."
+    if any(change.beside for change in changes):
+        yield "Meanwhile: how the time relative to another configuration of the same run has changed."
+    if any(change.source_changed for change in changes):
+        yield "⚠: the scenario's source has changed."
+
+
+def sentences(comparison: RunComparison) -> list[str]:
+    """Return how many cases became faster or slower, and which became slower or fail now."""
+    faster, slower = comparison.verdicts[Verdict.FASTER], comparison.verdicts[Verdict.SLOWER]
+    judged = len(comparison.changes) - comparison.unjudged.total()
+    shared = f"{count(len(comparison.changes), 'case')} measured on both sides"
+    lines = [f"{shared}, {judged} judged: {slower} slower, {faster} faster, {judged - slower - faster} neither."]
+    lines += [f"Not judged: {count(cases, 'case')}: {why}." for why, cases in comparison.unjudged.items()]
+    lines += [
+        f"{case_name(change.case)} takes {multiple(change.contrast.ratio.value)} as long as before."
+        for change in comparison.changes
+        if change.contrast.verdict is Verdict.SLOWER
+    ]
+    return [*lines, *(f"{case_name(case)} fails now: {failure.cause}" for case, failure in comparison.failed)]
+
+
+def side_by_side(summaries: Sequence[tuple[str, Summary]]) -> Section:
+    """Return the times of several machines or sets of results, each with its name."""
+    columns, rows = abreast(summaries)
+    several = len({column for _, column in columns}) > 1
+    body = [[Cell(row.label), *(_abreast(row, column) for column in columns)] for row in rows]
+    called = names(column for _, column in columns)
+    headers = ["workload", *(f"{name}: {called[column]}" if several else name for name, column in columns)]
+    timed = timed_in([row for _, summary in summaries for row in summary.rows])
+    notes: list[Words] = [
+        f"Time per {timed}: the shortest of all in ms, the others relative to it.",
+        "These were not measured side by side, so nothing between them is decided.",
+    ]
+    return Section("Side by side", table=Table(headers, body), notes=notes)
+
+
+def _abreast(row: MachineRow, column: MachineColumn) -> Cell:
+    known, ratio = row.cases.get(column), row.ratios.get(column)
+    if known is None:
+        return EMPTY
+    if isinstance(known, Failure):
+        return Cell(known.code, failed=True)
+    text = multiple(ratio) if ratio is not None and ratio != 1 else took(known, HEADLINE)
+    return Cell(text, known.value, ratio=ratio)
+
+
+@dataclass(frozen=True)
+class MachineBrief:
+    """What a page of several machines says of one: little, so that a hundred of them fit into memory."""
+
+    name: str
+    summary: Summary  # without its trials
+    answers: Sequence[str]
+    versions: dict[str, str]  # of each package that its children ran
+
+    @classmethod
+    def of(cls, name: str, findings: Findings) -> "MachineBrief":
+        versions = {package: " and ".join(sorted(had)) for package, had in versions_of(findings.record).items()}
+        versions = {"kerasbench": findings.record.kerasbench} | versions
+        return cls(name, light(findings.summary), answers(findings), versions)
+
+
+def of_machines(machines: Sequence[MachineBrief], failed: Mapping[str, str]) -> Page:
+    """Return the page of several machines. ``failed``: those that were not done, and why."""
+    summaries = [(machine.name, machine.summary) for machine in machines]
+    sections = [_over_machines(summaries), side_by_side(summaries)] if len(machines) > 1 else []
+    if failed:
+        rows = [texts(name, cause) for name, cause in failed.items()]
+        sections.append(Section("Machines that were not done", table=Table(["machine", "why"], rows)))
+    sections += [Section(machine.name, lines=machine.answers) for machine in machines if machine.answers]
+    different = []
+    for package in dict.fromkeys(package for machine in machines for package in machine.versions):
+        versions = [machine.versions.get(package, NOTHING) for machine in machines]
+        if len(set(versions)) > 1:
+            different.append(texts(package, *versions))
+    if different:
+        table = Table(["package", *(machine.name for machine in machines)], different)
+        sections.append(Section("Versions that differ", table=table))
+    carried = [machine.summary.record.carried for machine in machines]
+    insecure = f" ({INSECURE})" if any(carrier is not None and carrier.insecure for carrier in carried) else ""
+    return Page(f"{count(len(machines) + len(failed.keys() - {*dict(summaries)}), 'machine')}{insecure}", sections)
+
+
+def _over_machines(summaries: Sequence[tuple[str, Summary]]) -> Section:
+    """Return for each workload where its shortest time is, and how long the fastest of each other machine takes."""
+    _, rows = abreast(summaries)
+    lines = []
+    for row in rows:
+        if row.fastest is None:
+            continue
+        name, column = row.fastest
+        called = names([column for _, column in row.cases])
+        others = [
+            f"{called[other]} on {machine} takes {multiple(row.ratios[machine, other])} as long"
+            for machine, other in sorted(row.firsts - {row.fastest}, key=row.ratios.__getitem__)
+        ]
+        rest = "; ".join(others) or "no other machine measured it"
+        lines.append(blanked(f"{row.label}: {called[column]} on {name} has the shortest time; {rest}."))
+    return Section("", lines=lines)

@@ -1,0 +1,182 @@
+"""Two versions that one run compared: what the head takes longer for than the base."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from kerasbench.analysis.cases import FIRST_STEP, HEADLINE, PREDICTED, PREDICTED_ONE, PREDICTED_RATE
+from kerasbench.analysis.contrasts import Contrast
+from kerasbench.analysis.estimates import Verdict
+from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.metrics import BY_NAME, RATE
+from kerasbench.analysis.versus import DEVICE_MEMORY, MEMORY, VersionPair, Versus
+from kerasbench.protocol.columns import Column
+from kerasbench.protocol.messages import Code
+from kerasbench.report import charts
+from kerasbench.report.contrasts import table
+from kerasbench.report.sections import Bar, BarChart, Section, Strong, Words
+from kerasbench.report.words import as_given, could_have_seen, listed, names, timed_in, times
+from kerasbench.results.run import Run
+from kerasbench.text import blanked, count
+
+SAYING = {
+    HEADLINE: "a training step takes {} as long",
+    PREDICTED: "predicting a batch takes {} as long",
+    FIRST_STEP: "the first step takes {} as long",
+    PREDICTED_ONE: "predicting one sample takes {} as long",
+    PREDICTED_RATE: "predict takes {} as long for a sample",
+    MEMORY: "the process takes {} the memory",
+    DEVICE_MEMORY: "the device holds {} as much",
+}
+COLUMNS = (
+    "scenario", "workload", "backend", "device", "options", "metric", "unit", "base", "head", "ratio", "low", "high",
+    "verdict",
+)  # fmt: skip
+
+
+def rows(versus: Versus) -> Iterator[list[str | float | None]]:
+    """Yield each number of base and head as data, in the order of COLUMNS; the ratio is of the numbers."""
+    for contrast in versus.contrasts:
+        row, column, metric = contrast.over.row, _common(contrast), BY_NAME[contrast.metric]
+        base, head = (place.estimate(metric.name) for place in (contrast.under, contrast.over))
+        ratio = contrast.ratio.inverse if metric.unit == RATE else contrast.ratio
+        yield [
+            *(row.scenario.name, row.workload.name, column.backend, column.device, column.options.label),
+            *(metric.name, metric.unit, base.value if base else None, head.value if head else None),
+            *(ratio.value, ratio.low, ratio.high, str(contrast.verdict)),
+        ]
+
+
+def title(findings: Findings) -> str:
+    """Return how many cases take longer with the head, or of one case how long it takes."""
+    return "; ".join(_overall(versus) for versus in findings.versus)
+
+
+def _overall(versus: Versus) -> str:
+    steps = versus.headlines
+    if not steps:
+        return f"Nothing was timed with both {versus.base} and {versus.head}"
+    if len(steps) == 1:
+        (step,) = steps
+        doubt = " (undecided)" if step.verdict is Verdict.INCONCLUSIVE else ""
+        case = f"{step.over.row.label} on {_called(steps)[0]}"
+        return f"{case}: {versus.head} takes {times(step.ratio)} as long as {versus.base}{doubt}"
+    counts = Counter(step.verdict for step in steps)
+    words = ((Verdict.SLOWER, "longer"), (Verdict.FASTER, "less time"), (Verdict.SAME, "the same time"))
+    parts = [f"{word} in {counts[verdict]}" for verdict, word in words if counts[verdict]]
+    parts += [f"{counts[Verdict.INCONCLUSIVE]} undecided"] if counts[Verdict.INCONCLUSIVE] else []
+    return f"{versus.head} instead of {versus.base} takes {listed(parts)} of {len(steps)} cases"
+
+
+def _common(contrast: Contrast) -> Column:
+    """Return what base and head have in common."""
+    return contrast.under.column.paired
+
+
+def _called(contrasts: Iterable[Contrast]) -> list[str]:
+    columns = [_common(contrast) for contrast in contrasts]
+    called = names(dict.fromkeys(columns))
+    return [called[column] for column in columns]
+
+
+def sections(findings: Findings) -> Iterator[Section]:
+    """Yield for each pair of versions the answer and what stands for each case: its training step, or prediction."""
+    for versus in findings.versus:
+        steps = versus.headlines
+        if findings.is_versus or steps:
+            headers = (versus.base, f"{versus.head} takes", "", f"{versus.base} again takes")
+            yield Section(
+                _overall(versus),
+                chart=_chart(versus, findings.record) if steps else None,
+                table=table(steps, _called(steps), *headers) if steps else None,
+                notes=list(_notes(versus)) if steps else [],
+                lines=[*_unseen(versus), *_undecided(versus)],
+            )
+
+
+def besides(findings: Findings) -> Iterator[Section]:
+    """Yield the first step, prediction and memory of each pair of versions."""
+    for versus in findings.versus:
+        others = [contrast for contrast in versus.contrasts if not contrast.is_headline]
+        clear = count(sum(contrast.is_decided for contrast in others), "clear difference")
+        if others:
+            headers = (versus.base, f"{versus.head} takes", "metric", f"{versus.base} again takes")
+            heading = f"First step, prediction and memory: {clear} in {len(others)} numbers"
+            yield Section(heading, table=table(others, _called(others), *headers), folded=True)
+
+
+def _chart(versus: Versus, record: Run) -> BarChart:
+    """Return a bar for each case: the time with the head, relative to the base."""
+    seen = charts.looks(_common(step) for step in versus.headlines)
+    groups: dict[str, list[Bar]] = {}
+    for step, name in zip(versus.headlines, _called(versus.headlines), strict=True):
+        bar = charts.bar(name, seen[_common(step)], step.over, step.metric, step, step.is_decided)
+        groups.setdefault(step.over.row.label, []).append(bar)
+    caption = f"Time with {versus.head}, relative to {versus.base} (1×). {charts.where(record)}."
+    return charts.bars(_overall(versus), caption, list(groups.items()))
+
+
+def sentences(versus: Versus) -> list[str]:
+    """Return one sentence for all, then one for each number that is worse or cannot be had."""
+    lines = (f"{_overall(versus)}.", *worse(versus), *_undecided(versus))
+    return [blanked(line) for line in lines]
+
+
+def worse(versus: Versus) -> list[str]:
+    """Return a sentence for each number of the head that is worse, and for each case that it has no number of."""
+    return [*(_worse(contrast) for contrast in versus.regressions if contrast.is_headline), *_unseen(versus)]
+
+
+def _worse(contrast: Contrast) -> str:
+    return f"{_case(contrast)}: {SAYING[contrast.metric].format(times(contrast.ratio))}."
+
+
+def _unseen(versus: Versus) -> list[str]:
+    """Return what of that is not in the table of times: other numbers, and cases without any."""
+    lines = [_worse(contrast) for contrast in versus.regressions if not contrast.is_headline]
+    for pair, failure in versus.broken:
+        what = f"{versus.head} fails, {versus.base} does not: {failure.code}: {failure.cause}"
+        if failure.code is Code.PARITY:
+            what = f"the results of {versus.head} differ from those of {versus.base}: {failure.cause}"
+        lines.append(f"{_case(pair)}: {what}.")
+    return lines
+
+
+def _undecided(versus: Versus) -> Iterator[str]:
+    """Yield what keeps a case from being decided, and what moved that the head cannot have changed."""
+    for step in versus.headlines:
+        if step.withheld and step.again is not None:
+            yield f"{_case(step)}: undecided, because {versus.base} takes {times(step.again)} as long as itself."
+    for pair in versus.pairs:
+        failure = pair.failure(pair.base)
+        if failure is not None:
+            yield f"{_case(pair)}: not compared, because {versus.base} failed: {failure.code}: {failure.cause}."
+    for contrast in versus.moved:
+        yield (
+            f"{_case(contrast)}: do not rely on this run. Importing the backend takes {times(contrast.ratio)} as long "
+            f"with {versus.head}, though only Keras differs: something else is at work."
+        )
+
+
+def _case(case: VersionPair | Contrast) -> str:
+    if isinstance(case, Contrast):
+        return f"{case.over.row.label} {_common(case).label}"
+    return f"{case.row.label} {case.name}"
+
+
+def _notes(versus: Versus) -> Iterator[Words]:
+    steps = versus.headlines
+    yield [
+        f"Time per {timed_in([step.over.row for step in steps])} (median) with the base; "
+        "the head takes N× as long (95 % interval). ",
+        Strong("Bold"),
+        f": clearly different, by more than {as_given(versus.effect)}. The base measured again should take 1×.",
+    ]
+    undecided: Sequence[Contrast] = [
+        step
+        for step in steps
+        if step.verdict is Verdict.INCONCLUSIVE and not step.withheld and not step.ratio.disturbed
+    ]
+    if undecided:
+        worst = max(undecided, key=lambda step: step.ratio.half_width or 0.0)
+        if seen := could_have_seen(worst.ratio, versus.effect):
+            yield f"Undecided: {seen[0].lower()}{seen[1:]}"

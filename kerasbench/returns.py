@@ -1,0 +1,311 @@
+"""What the functions of ``api.py`` return.
+
+Results show the answer first, in a few lines of text or as HTML in a notebook. They print as the tables of the command
+line, and become a chart, or a DataFrame if pandas is installed.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from kerasbench.analysis import table
+from kerasbench.analysis.bisect import Bisection, Ending
+from kerasbench.analysis.breakdown import StepBreakdown
+from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.race import Race
+from kerasbench.analysis.soak import Soak
+from kerasbench.analysis.summary import Summary, summarize
+from kerasbench.analysis.versus import Change, RunComparison, Versus, require_decided
+from kerasbench.errors import UsageError
+from kerasbench.names import EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS
+from kerasbench.protocol.columns import CaseKey
+from kerasbench.report import compare, data, history, html, markdown, page, svg
+from kerasbench.report import versus as of_versions
+from kerasbench.report.pages import SavedReport
+from kerasbench.report.sections import Page
+from kerasbench.report.words import case_name
+from kerasbench.results.merge import merge
+from kerasbench.results.run import Run
+from kerasbench.results.store import load
+from kerasbench.settings import Settings
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PlainRow = dict[str, Any]  # by the names of its columns
+CHANGE = (
+    *("scenario", "workload", "backend", "device", "options"),
+    *("old", "new", "ratio", "low", "high", "verdict", "why"),
+)
+
+
+class Shown:
+    """What has a page: printed as Markdown, and shown by a notebook."""
+
+    @property
+    def page(self) -> Page:
+        """What is shown; a terminal shows what is not folded."""
+        raise NotImplementedError
+
+    def to_data(self) -> PlainRow:
+        """Return what ``--json`` prints, as plain data."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return markdown.rendered(self.page.unfolded)
+
+    def _repr_html_(self) -> str:
+        return html.notebook(self.page)
+
+
+def _data_frame(rows: Sequence[PlainRow], columns: Sequence[str]) -> "pd.DataFrame":
+    try:
+        import pandas as pd
+    except ImportError:
+        raise UsageError("to_dataframe() needs pandas: pip install pandas") from None
+    return pd.DataFrame(rows, columns=list(columns))
+
+
+@dataclass(frozen=True, repr=False)
+class Results(Shown):
+    """The runs of one machine."""
+
+    records: list[Run]  # everything that was measured
+    files: SavedReport | None = None  # those of a run that has just been measured
+    python: Sequence[str] = ()  # its interpreters, as --python takes them, that no file names
+
+    @property
+    def summary(self) -> Summary:
+        """Every estimate and verdict."""
+        return self.findings.summary
+
+    @cached_property
+    def findings(self) -> Findings:
+        """The statements about them, each once, for every table."""
+        return self.files.found if self.files else Findings(summarize(merge(self.records)))
+
+    @property
+    def page(self) -> Page:
+        return page.whole(self.findings)
+
+    def __repr__(self) -> str:
+        return html.text(html.of_results(self.findings))
+
+    def plot(self) -> svg.Picture:
+        """Draw the chart of their page: a notebook shows it, ``save`` saves it as SVG.
+
+        Raises:
+            UsageError: there is nothing to compare.
+        """
+        chart = self.page.chart
+        if chart is None:
+            raise UsageError("there is nothing to plot: no two configurations were compared, and nothing was swept")
+        return svg.Picture(svg.file(chart))
+
+    def to_data(self) -> PlainRow:
+        return data.of_run(self.findings, self.records, self.files.kept if self.files else None).to_data()
+
+    def to_dicts(self) -> list[PlainRow]:
+        """Return a dictionary for each case and metric, with the CSV's columns: polars and DuckDB take them."""
+        return [dataclasses.asdict(observation) for observation in table.observations([self.summary])]
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """Return the same as a pandas DataFrame."""
+        return _data_frame(self.to_dicts(), table.NAMES)
+
+
+@dataclass(frozen=True, repr=False)
+class Explained(Results):
+    """The run of an explanation. It prints as the explanation, and has all else that results have."""
+
+    @property
+    def breakdowns(self) -> list[StepBreakdown]:
+        """Where the time of each case's epoch goes, and what would shorten it, as estimates; empty if all failed."""
+        return self.findings.breakdowns
+
+    def __repr__(self) -> str:
+        return html.text(html.of_explanation(self.breakdowns) or html.of_results(self.findings))
+
+
+@dataclass(frozen=True, repr=False)
+class Fastest(Results):
+    """The run of a race. It prints the answer first, and has all else that results have."""
+
+    @property
+    def races(self) -> list[Race]:
+        """How the candidates of each workload came out."""
+        return self.findings.races
+
+
+@dataclass(frozen=True, repr=False)
+class Soaked(Results):
+    """The run of a soak. It prints the answer first, and has all else that results have."""
+
+    @property
+    def soaks(self) -> list[Soak]:
+        """How the memory and the time of each case went on."""
+        return self.findings.soaks
+
+
+@dataclass(frozen=True, repr=False)
+class Versions(Results):
+    """The run of a comparison of versions: ``regressions`` has what became worse; and all else that results have."""
+
+    @property
+    def versus(self) -> list[Versus]:
+        """Every result of base and head with its ratio and verdict, for each pair of labels."""
+        return self.findings.versus
+
+    @property
+    def regressions(self) -> list[str]:
+        """A sentence for each result that is clearly worse, and for each case that fails with the head alone.
+
+        Raises:
+            Undecided: nothing could be judged.
+        """
+        require_decided(self.versus)
+        return [line for compared in self.versus for line in of_versions.worse(compared)]
+
+    def to_dicts(self) -> list[PlainRow]:
+        """Return a dictionary for each result that base and head have, with its ratio and verdict."""
+        rows = (row for compared in self.versus for row in of_versions.rows(compared))
+        return [dict(zip(of_versions.COLUMNS, row, strict=True)) for row in rows]
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        return _data_frame(self.to_dicts(), of_versions.COLUMNS)
+
+
+@dataclass(frozen=True, repr=False)
+class Compared(Shown):
+    """Two sets of results: each case's ratio, its verdict where runs allow one, and ``regressions``."""
+
+    comparison: RunComparison
+    old: str = "old"
+    new: str = "new"
+
+    @property
+    def changes(self) -> list[Change]:
+        return self.comparison.changes
+
+    @property
+    def regressions(self) -> list[str]:
+        """What became slower or fails now; raises Undecided where nothing could be judged."""
+        self.comparison.require_decided()
+        return [case_name(case) for case in self.comparison.regressions]
+
+    @property
+    def page(self) -> Page:
+        return compare.changes(self.comparison, self.old, self.new)
+
+    def __repr__(self) -> str:
+        return html.text(compare.sentences(self.comparison))
+
+    def to_data(self) -> PlainRow:
+        return data.of_comparison(self.comparison, self.old, self.new).to_data()
+
+    def to_dicts(self) -> list[PlainRow]:
+        """Return a dictionary for each case that both sides have; times in ms."""
+        rows = (
+            [
+                *(change.case.scenario, change.case.workload),
+                *(change.case.column.backend, change.case.column.device, change.case.options.label),
+                *(change.old.value, change.new.value),
+                *(change.contrast.ratio.value, change.contrast.ratio.low, change.contrast.ratio.high),
+                *(change.contrast.verdict, change.contrast.why),
+            ]
+            for change in self.changes
+        )
+        return [dict(zip(CHANGE, row, strict=True)) for row in rows]
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """Return the same as a pandas DataFrame."""
+        return _data_frame(self.to_dicts(), CHANGE)
+
+
+@dataclass(frozen=True, repr=False)
+class Bisected(Shown):
+    """How a search for a version ended: ``bisection`` has its probes, ``version`` the first slow one."""
+
+    bisection: Bisection
+    versions: list[str]
+    case: str  # the workload and the configuration that were followed
+    key: CaseKey | None = None  # the same as data
+
+    @property
+    def version(self) -> str | None:
+        """The first slow version; None if none is slow, or if it is undecided."""
+        return self.versions[self.bisection.slow] if self.bisection.outcome is Ending.FOUND else None
+
+    def to_data(self) -> PlainRow:
+        return data.of_search(self.bisection, self.versions, self.key).to_data()
+
+    @property
+    def page(self) -> Page:
+        return history.bisected(self.bisection, self.versions, self.case)
+
+    def __repr__(self) -> str:
+        return "\n".join(history.sentences(self.bisection, history.brief(self.versions)))
+
+
+@dataclass(frozen=True, repr=False)
+class Machines(Results):
+    """The runs of several machines, each by its name: ``machines["m1.local"]`` has all that those of one have."""
+
+    asked: Settings = field(default_factory=Settings)
+    data: Mapping[str, Path] = field(default_factory=dict)  # of each machine from which records came
+    failed: Mapping[str, str] = field(default_factory=dict)  # the machines that were not done, and why
+    interrupted: Sequence[str] = ()  # those of them with which --resume goes on
+    interpreters: Sequence[str] = ()  # what --python takes for that
+    briefs: Sequence[compare.MachineBrief] = ()
+
+    def __getitem__(self, name: str) -> Results:
+        """Return the results of a machine; raise UsageError for one from which nothing came."""
+        if name not in self.data:
+            why = self.failed.get(name, f"there are results of {', '.join(self.data) or 'no machine'}")
+            raise UsageError(f"no results of {name}: {why}")
+        record = load(self.data[name])
+        return kind_of(record)([record])
+
+    @property
+    def _refusal(self) -> UsageError:
+        """What is said where the results of one machine are asked for."""
+        if not self.data:
+            reasons = "; ".join(f"{name}: {why}" for name, why in self.failed.items())
+            return UsageError(f"there are no results of any machine: {reasons}")
+        return UsageError(f"these are results of several machines: take one of them, [{next(iter(self.data))!r}]")
+
+    @property
+    def findings(self) -> Findings:
+        """Of no machine: raises UsageError."""
+        raise self._refusal
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Refuse what the results of one machine have, such as ``breakdowns``."""
+        raise AttributeError(name if name.startswith("_") else str(self._refusal))
+
+    @property
+    def page(self) -> Page:
+        return compare.of_machines(self.briefs, self.failed)
+
+    def __repr__(self) -> str:
+        return html.text([line for part in self.page.sections[:1] for line in part.lines if isinstance(line, str)])
+
+
+KINDS: dict[str, type[Results]] = {
+    RUN: Results,
+    SWEEP: Results,
+    EXPLAIN: Explained,
+    VERSUS: Versions,
+    FASTEST: Fastest,
+    SOAK: Soaked,
+}
+
+
+def kind_of(record: Run, command: str = RUN) -> type[Results]:
+    """Return what shows a run of a command; an explanation may have gone on as a run, and is read from a file."""
+    config = record.config
+    kinds = {EXPLAIN: config.explain, VERSUS: config.versus, FASTEST: config.race, SOAK: config.soak}
+    return KINDS[next((kind for kind, is_of_it in kinds.items() if is_of_it), command)]

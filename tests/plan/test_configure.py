@@ -1,0 +1,245 @@
+"""The configuration of a run, of settings."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kerasbench.errors import UsageError
+from kerasbench.names import EXPLAIN, FASTEST, RUN, SOAK, VERSUS
+from kerasbench.names import SWEEP as SWEEPS
+from kerasbench.plan import configure
+from kerasbench.protocol.columns import DEFAULT, Column, Options, Size
+from kerasbench.protocol.requests import Input, ModelConfig, ProtocolKind
+from kerasbench.results.run import DEFAULT as DEFAULT_EFFORT
+from kerasbench.results.run import PUBLISHED, QUICK, RACE, SWEEP, Effort, RaceConfig, RunConfig, SoakConfig, exactly
+from kerasbench.results.store import Store, load
+from kerasbench.settings import Settings
+from tests import made
+
+
+def test_who_says_nothing_asks_for_a_run_of_everything() -> None:
+    assert configure.run(Settings()) == RunConfig()
+    assert configure.explanation(Settings()) == RunConfig(explain=True)
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        (Settings(control=True), RunConfig(control=True)),
+        (Settings(rigorous=True), RunConfig(effort=exactly(12), control=True)),
+        (Settings(rounds=12), RunConfig(effort=exactly(12))),
+        (Settings(suite="tiny"), RunConfig(suite="tiny")),
+        (Settings(backends=["torch", "torch"], devices=["gpu:0"]), RunConfig(backends=["torch"], devices=["gpu"])),
+        (Settings(protocol="published", data="real"), RunConfig(effort=PUBLISHED, data="real")),
+        (
+            Settings(["m.keras"], inputs=["tokens=128"], batch_size=8, trust=True, rows="rows.npz", samples=3),
+            RunConfig(["m.keras"], model_config=ModelConfig([Input("tokens", [128])], 8, "", True, "rows.npz", 3)),
+        ),
+        (
+            Settings(memory_limit="4g", budget="10m", timeout="60"),
+            RunConfig(memory_limit_bytes=4 << 30, timeout_s=60, effort=replace(DEFAULT_EFFORT, budget_s=600)),
+        ),
+    ],
+)
+def test_settings_are_what_a_run_is_configured_by(said: Settings, asked: RunConfig) -> None:
+    assert configure.run(said) == asked
+
+
+@pytest.mark.parametrize(
+    ("command", "said", "complaint"),
+    [
+        *(
+            (command, said, complaint)
+            for command in (RUN, SWEEPS, EXPLAIN, VERSUS, FASTEST, SOAK)
+            for said, complaint in (
+                (Settings(backends=["pytorch"]), "did you mean 'torch'"),
+                (Settings(devices=["tpu"]), "unknown device 'tpu'"),
+                (Settings(seed=-1), "--seed takes"),
+                (Settings(timeout=0), "--timeout takes"),
+                (Settings(timeout="soon"), "--timeout takes a time"),
+                (Settings(data="none"), "unknown kind of data"),
+                (Settings(budget="soon"), "--budget takes a time such as 90s, 10m or 1.5h, not 'soon'"),
+                (Settings(memory_limit="0.0000001m"), "--memory-limit takes a whole number"),
+                (Settings(keep_env=["A=1"]), "--keep-env takes the names"),
+                *((Settings(batch_size=size), "--batch-size takes a whole number from 1 to") for size in (0, 1 << 21)),
+                (Settings(rounds=0), "--rounds takes a whole number from 1 on, not 0"),
+                (Settings(quick=True, rounds=3), "exclude each other"),
+                (Settings(["resnet8"], suite="tiny"), "--suite and --scenario exclude each other"),
+                (Settings(custom="none.py"), "--custom takes a Python file"),
+                (Settings(custom="."), "--custom takes a Python file"),
+            )
+        ),
+        (RUN, Settings(protocol="sweep"), "unknown protocol 'sweep'"),
+        (RUN, Settings(quick=True, protocol="published"), "it cannot be --quick"),
+        (RUN, Settings(jit=["yes"]), "value of --jit 'yes'"),
+        (RUN, Settings(dtype=["bf16"]), "value of --dtype 'bf16'.*bfloat16"),
+        (RUN, Settings(fp32=["tf23"]), "did you mean 'tf32'"),
+        (RUN, Settings(malloc=["kept"]), "did you mean 'keep'"),
+        *((RUN, Settings(threads=[word]), "--threads takes whole numbers from 1 on") for word in ("0", "-1", "two")),
+        (RUN, Settings(warm_cache=True, quick=True), "--warm-cache is about the first step, which --quick does not"),
+        (RUN, Settings(warm_cache=True, protocol="published"), "which --protocol published does not measure"),
+        *((SWEEPS, Settings(batch_sizes=["8"], widths=words), "two sizes or more") for words in ([], ["2"])),
+        (VERSUS, Settings(threshold="1%"), "--threshold takes 3 % or more, not 1.00 %"),
+        (FASTEST, Settings(tries=["batch-size"], purpose="predict"), "--try batch-size is for training"),
+        (FASTEST, Settings(tries=["steps-per-execution"], purpose="predict"), "steps-per-execution is for training"),
+        (FASTEST, Settings(purpose="evaluate"), "purpose 'evaluate'"),
+        (FASTEST, Settings(purpose="build"), "purpose 'build'"),
+        (FASTEST, Settings(tries=["batch"]), "setting to --try 'batch'"),
+        (FASTEST, Settings(margin="0%"), "--within must be above 0%, for example 5%; you gave 0%."),
+        (FASTEST, Settings(margin="much"), "--within takes a share"),
+        (FASTEST, Settings(rounds=13), "at most 12 rounds"),
+        (SOAK, Settings(minutes=0), r"--minutes takes a number from 0\.1"),
+        (SOAK, Settings(minutes=1e6), "--minutes takes a number"),
+        (SOAK, Settings(minutes=10, timeout="5m"), "--timeout would stop a soak of 10 minutes before its end"),
+        (SOAK, Settings(purpose="predict-one"), "purpose 'predict-one'"),
+    ],
+)
+def test_what_means_nothing_is_refused(command: str, said: Settings, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        configure.config_of(command, said)
+
+
+def test_what_is_asked_for_in_numbers_of_python_is_read_again_from_its_file(tmp_path: Path) -> None:
+    asked = configure.run(Settings(memory_limit=4e9, budget=600, timeout=60))
+    assert asked == configure.run(Settings(memory_limit=4_000_000_000, budget="10m", timeout=60))
+    store = Store.create(tmp_path, "2026-01-02T03:04:05Z")
+    store.begin(replace(made.record(), config=asked))
+    assert load(store.journal).config == asked
+
+
+def test_a_sweep_crosses_terms_with_sizes_and_goes_on_where_series_cross() -> None:
+    asked = configure.sweep(Settings(["dense"], batch_sizes=["1..2"], widths=["0.5", "1"], jit=["on"]))
+    assert asked.options == [Options(jit=True, batch=batch, width=width) for batch in (1, 2) for width in (0.5, 1.0)]
+    assert (asked.refine, asked.effort.protocol) == (True, SWEEP)
+    assert configure.sweep(Settings(["dense"], control=True)).control
+    assert [options.batch for options in configure.sweep(Settings(["dense"])).options][-1] == 4096
+    assert {options.batch for options in configure.sweep(Settings(["dense"], widths=["1", "2"])).options} == {None}
+    crossed = configure.crossed([DEFAULT, Options(jit=False)], [1, 8], [])
+    assert [options.label for options in crossed] == ["batch=1", "jit=off batch=1", "batch=8", "jit=off batch=8"]
+    assert [options.size for options in configure.crossed([DEFAULT], [], [0.5, 2.0])] == [
+        Size(None, 0.5),
+        Size(None, 2.0),
+    ]
+
+
+def test_what_a_file_says_was_asked_for_is_looked_at_again() -> None:
+    with pytest.raises(UsageError, match="unknown device"):
+        configure.validated(RunConfig(devices=["toaster"]))
+    assert configure.validated(RunConfig(options=[DEFAULT])) == RunConfig()
+    for other in ("nope", "nope@old", "@", "jax.x"):  # of an interrupted run, whose file may be anybody's
+        with pytest.raises(UsageError, match="unknown backend"):
+            configure.validated(RunConfig(environments=["torch@old", other]))
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "effort"),
+    [
+        (Settings(), "steady", DEFAULT_EFFORT),
+        (Settings(quick=True), "steady", QUICK),
+        (Settings(rounds=7), "steady", exactly(7)),
+        (Settings(quick=True), "sweep", replace(QUICK, protocol=SWEEP)),
+        (Settings(rounds=7), "sweep", exactly(7, SWEEP)),
+        (Settings(), "calls", replace(DEFAULT_EFFORT, protocol=replace(DEFAULT_EFFORT.protocol, kind="calls"))),
+    ],
+)
+def test_efforts(said: Settings, kind: ProtocolKind, effort: Effort) -> None:
+    assert configure.effort_of(said, kind) == effort
+
+
+def test_a_model_s_own_layers_are_in_a_python_file(tmp_path: Path) -> None:
+    file = tmp_path / "layers.py"
+    file.touch()
+    assert configure.run(Settings(custom=str(file))).model_config.custom == str(file)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "between"), [(64, 128, [81, 102]), (8, 64, [16, 32]), (1, 2, []), (2, 4, [3]), (1, 4, [2, 3])]
+)
+def test_two_sizes_divide_a_bracket_where_there_is_room(low: float, high: float, between: list[float]) -> None:
+    assert configure.sizes_between(low, high, whole=True) == between
+    assert configure.sizes_between(1, 2, whole=False) == [1.26, 1.59]  # widths
+
+
+def test_a_sweep_is_of_one_workload_and_by_widths_of_one_that_scales() -> None:
+    with pytest.raises(UsageError, match=r"names 2: dense\.py/a, dense\.py/b; name one of them"):
+        configure.require_sweepable([made.selected(workload_name=name) for name in ("a", "b")], [DEFAULT])
+    configure.require_sweepable([made.selected()], [Options(batch=8)])
+    with pytest.raises(UsageError, match="dense has no --width"):
+        configure.require_sweepable([made.selected()], [Options(batch=8), Options(width=2.0)])
+
+
+@pytest.mark.parametrize(
+    ("said", "options"),
+    [
+        (Settings(), [DEFAULT]),
+        (
+            Settings(jit=["on", "off"], dtype=["float32", "float32"], threads=["1"]),
+            [Options(jit=jit, dtype="float32", threads=1) for jit in (True, False)],
+        ),
+        (Settings(malloc=["default", "keep"]), [DEFAULT, Options(malloc="keep")]),
+        (  # the loop of a baseline is its own
+            Settings(native=True, steps_per_execution=["1", "8"]),
+            [Options(steps_per_execution=1), Options(steps_per_execution=8), Options(native=True)],
+        ),
+    ],
+)
+def test_options_are_crossed_and_taken_once(said: Settings, options: list[Options]) -> None:
+    assert configure.options_of(said) == options
+
+
+def test_baselines_and_warm_caches_are_columns_beside_all_others_and_compete_with_none() -> None:
+    said = Settings(jit=["on"], native=True, steps_per_execution=["1", "8"], warm_cache=True)
+    plain = [Options(jit=True, steps_per_execution=steps) for steps in (1, 8)]
+    beside = [Options(jit=True, native=True), *(replace(options, warm_cache=True) for options in plain)]
+    assert configure.options_of(said) == [*plain, *beside]
+    assert not any(Column("jax", "cpu", options).competes for options in beside)
+
+
+def test_a_race_tries_what_changes_no_result_unless_settings_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    asked = configure.fastest(Settings(scenarios=["dense"], budget="10m"))
+    assert asked.race == RaceConfig(
+        tries=["backend", "device", "jit", "threads", "malloc", "steps-per-execution"], baseline="jax"
+    )
+    protocol = replace(RACE.protocol, predicts=False)
+    assert asked.effort == replace(RACE, budget_s=600, protocol=protocol)
+    assert asked.backends == []
+    named = configure.fastest(Settings(scenarios=["dense"], tries=["jit"], margin="10%", purpose="predict", rounds=6))
+    assert named.race == RaceConfig("predict", 0.1, ["jit"], "jax")
+    assert (named.backends, named.effort.max_rounds) == (["jax"], 6)
+    assert (named.effort.protocol.epochs, named.effort.protocol.predicts) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("variables", "configured", "backend"),
+    [
+        ({"KERAS_BACKEND": "torch"}, '{"backend": "jax"}', "torch"),
+        ({}, '{"backend": "jax"}', "jax"),
+        ({}, "[]", "tensorflow"),
+        ({}, "{", "tensorflow"),
+        ({"KERAS_BACKEND": "openvino"}, "{}", "tensorflow"),
+    ],
+)
+def test_the_backend_that_keras_takes_without_settings(
+    tmp_path: Path, variables: dict[str, str], configured: str, backend: str
+) -> None:
+    (tmp_path / "keras.json").write_text(configured)
+    assert configure.default_backend({"KERAS_HOME": str(tmp_path)} | variables) == backend
+
+
+def test_a_soak_is_one_long_block_with_a_control() -> None:
+    asked = configure.soak(Settings(scenarios=["dense"], minutes=10))
+    protocol = asked.effort.protocol
+    assert (asked.soak, asked.control, asked.timeout_s) == (SoakConfig("train", 10.0), True, None)
+    assert (protocol.kind, protocol.soaks, protocol.slices_max_ns) == ("steady", True, 600_000_000_000)
+    assert (asked.effort.min_rounds, asked.effort.max_rounds) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("purpose", "kind", "clears"),
+    [("predict", "calls", False), ("build", "builds", False), ("build-cleared", "builds", True)],
+)
+def test_a_soak_of_builds_says_whether_the_session_is_cleared(purpose: str, kind: str, clears: bool) -> None:
+    protocol = configure.soak(Settings(scenarios=["dense"], purpose=purpose)).effort.protocol
+    assert (protocol.kind, protocol.clears, protocol.soaks) == (kind, clears, True)
