@@ -123,7 +123,7 @@ def _without_empty(value: object) -> object:
 
 @cache
 def _defaults(kind: Any) -> dict[str, Any]:
-    """Return the default of each field of a dataclass: none has what is cached beside its fields."""
+    """Return the default of each field of a dataclass; what is cached in an instance is no field."""
     return {
         field.name: field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
         for field in dataclasses.fields(kind)
