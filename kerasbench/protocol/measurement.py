@@ -344,10 +344,7 @@ class Measurement:
         return next((samples for stage in STAND if (samples := self.samples(stage)) is not None), Samples([], []))
 
     def samples(self, stage: str) -> Samples | None:
-        """Return what a stage measured; None where the trial had none. No other code knows where a file keeps it.
-
-        Of what a step is made of it has three, so they are ``training.parts``.
-        """
+        """No other code knows where a file keeps a stage. None: the trial had none; PARTS are three."""
         facts = STAGES[stage]
         if stage in (TRAIN, EPOCH) and self.training is not None:
             return self.training.slices if stage == TRAIN else self.training.epochs

@@ -312,10 +312,7 @@ class Rounds:
         return BlockMember(self.interpreter(case.column.environment), request, limits, case.label)
 
     def _leave_out_odd(self, row: OpenRow, index: int) -> list[tuple[Case, Trial]]:
-        """Measure a case no further that computes something else than the others; return the records that say so.
-
-        Its trials stay in the record.
-        """
+        """Measure those no further that compute something else; return the records that say so. Their trials stay."""
         odd = [(case, trial_record(case, index, Outcome([], 0, failure=failure))) for case, failure in row.odd()]
         for _, trial in odd:
             row.take(trial)

@@ -306,10 +306,7 @@ def keep_superseded(folder: Path, left: Run) -> None:
 
 
 def save(store: Store, record: Run) -> FinishedRun:
-    """Save at once, before anything is drawn: a second Ctrl-C ends whatever goes on then.
-
-    Where the disk refuses, what was measured can still be shown.
-    """
+    """Before anything is drawn: a second Ctrl-C ends that. If the disk refuses, what there is can still be shown."""
     try:
         store.finish(record)
     except ResultsError as error:
