@@ -31,7 +31,7 @@ from kerasbench.runs import schedule, sizes, turns
 from kerasbench.runs.ending import Ending
 from kerasbench.runs.machine import CHILD_BYTES, MachineMonitor, can_start_at_once, card_now, memory_budget
 from kerasbench.runs.records import limit_on, new_record, resumed_record, sitting, trial_record, trial_request
-from kerasbench.runs.rows import OpenRow, ordered, rows_of, seconds
+from kerasbench.runs.rows import ALONE, OpenRow, ordered, rows_of, seconds
 from kerasbench.runs.schedule import Between, StopReason, first_portion, next_portion
 from kerasbench.scenario import is_saved
 
@@ -242,7 +242,8 @@ class Rounds:
         members = [self._member(row, case) for case in cases]
         peaks_bytes = [calibration.peak_bytes for calibration in known]
         parameters = cases[0].selected.workload.parameters or cases[0].selected.entry.description.parameters
-        alone = row.starts_alone(self.planned.effort.cold) or not can_start_at_once(peaks_bytes, parameters)
+        is_cold = self.planned.effort.cold and row.had < ALONE
+        alone = is_cold or not can_start_at_once(peaks_bytes, parameters)
         budget = memory_budget(devices, peaks_bytes, [calibration.on_card_bytes for calibration in known])
         protocol, workload = cases[0].protocol, cases[0].selected.workload
         enough = partial(turns.enough, protocol, turns.shares(protocol, workload), most=row.portion.cycles)

@@ -77,10 +77,6 @@ class OpenRow:
     def compared(self) -> list[Measured]:
         return [measured for measured in self.measured.values() if measured.failure is None]
 
-    def starts_alone(self, cold: bool) -> bool:
-        """Tell whether its next block's children start one after another; ``cold``: how they start is asked for."""
-        return cold and self.had < ALONE
-
     @property
     def block_s(self) -> float:
         """How long its blocks of one round have taken on average, of the last rounds: earlier ones measure more."""
