@@ -290,7 +290,7 @@ def _turns_s(trial: Trial, name: str) -> float:
     """With what they discarded, without the warm-up."""
     took_ns = sum(phase.duration_ns for phase in trial.phases if phase.name == name)
     training = trial.measurement.training if trial.measurement else None
-    warmup_ns = sum(training.warmup.ns) if training and name == "train" else 0
+    warmup_ns = sum(training.warmup.ns) if training and name == STAGES[TRAIN].phase else 0
     return (took_ns - warmup_ns) / 1e9
 
 
