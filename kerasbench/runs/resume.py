@@ -223,10 +223,7 @@ def finer(planned: Plan, record: Run, spent_s: float) -> Plan | None:
         planned.effort, min_rounds=min(planned.effort.min_rounds, rounds), max_rounds=rounds, budget_s=None
     )
     config = dataclasses.replace(
-        planned.config,
-        options=list(dict.fromkeys([*planned.config.options, *options])),
-        effort=effort,
-        refine=False,
+        planned.config, options=list(dict.fromkeys([*planned.config.options, *options])), effort=effort, refine=False
     )
     warning = f"more sizes near the crossover: {', '.join(size.label for size in wanted)}"
     return Plan(config, planned.machine, [*planned.cases, *cases], planned.absent, [warning])

@@ -202,12 +202,7 @@ class Rounds:
         self.on_event(events.Notice(f"{case.label}: a first process fills the caches"))
         member = self._member(row, case)
         briefly = dataclasses.replace(
-            member.request.protocol,
-            slice_ns=1,
-            warmup_min_ns=0,
-            warmup_max_ns=0,
-            predict_warmup_ns=0,
-            repeats=False,
+            member.request.protocol, slice_ns=1, warmup_min_ns=0, warmup_max_ns=0, predict_warmup_ns=0, repeats=False
         )
         filling = dataclasses.replace(member.request, protocol=briefly, fills_caches=True)
         sized = partial(sizes.sizes_of, briefly, case.selected.workload)

@@ -90,11 +90,7 @@ class FinishedRun:
 
 @contextmanager
 def measured(
-    config: RunConfig | ResumeConfig,
-    folder: Path,
-    interpreters: Interpreters,
-    on_event: OnEvent,
-    wait: bool = False,
+    config: RunConfig | ResumeConfig, folder: Path, interpreters: Interpreters, on_event: OnEvent, wait: bool = False
 ) -> Iterator[FinishedRun]:
     """Measure; then hold the machine until the block ends, because drawing would disturb others.
 
@@ -114,10 +110,7 @@ def measured(
 
 
 def _measure(
-    config: RunConfig | ResumeConfig,
-    folder: Path,
-    interpreters: Interpreters,
-    on_event: OnEvent,
+    config: RunConfig | ResumeConfig, folder: Path, interpreters: Interpreters, on_event: OnEvent
 ) -> FinishedRun:
     """Measure on a machine that is held. Each step may refuse; the file is reserved when none can any more."""
     here = host.fingerprint()

@@ -145,7 +145,5 @@ def freeze(protocol: Protocol, measurement: Measurement) -> Protocol:
     largest = max(counts, default=0)  # K, before it was corrected
     needed = largest * counts.count(largest) / training.steps_per_slice
     return dataclasses.replace(
-        protocol,
-        steps_per_slice=training.steps_per_slice,
-        warmup_slices=math.ceil(WARMUP_SHARE * needed),
+        protocol, steps_per_slice=training.steps_per_slice, warmup_slices=math.ceil(WARMUP_SHARE * needed)
     )
