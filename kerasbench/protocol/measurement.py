@@ -82,8 +82,8 @@ class Samples:
         return len(self.count)
 
     def __iter__(self) -> Iterator[Slice]:
-        columns = vars(self).keys() & Slice.__dataclass_fields__.keys()
-        return (Slice(**{name: vars(self)[name][place] for name in columns}) for place in range(len(self)))
+        columns = {name: column for name, column in vars(self).items() if name in Slice.__dataclass_fields__}
+        return (Slice(**dict(zip(columns, values, strict=True))) for values in zip(*columns.values(), strict=True))
 
     @property
     def units_ns(self) -> list[float]:
