@@ -59,10 +59,7 @@ def visible_cuda(inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
 
 
 def cuda_visibility(device: Device, inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the variables that show one CUDA or ROCm device to a process, or none of them for any other device.
-
-    ``gpu:1`` is the second of those that the user has left visible: the others may be somebody else's.
-    """
+    """Hide all from a device that is none. ``gpu:1`` is the second that the user has left visible."""
     if device.platform in CUDA_FAMILY:
         heeded = VISIBILITY[:1] if device.platform == "cuda" else VISIBILITY[::-1]  # HIP heeds both, its own first
         left = next((inherited[name] for name in heeded if name in inherited), None)

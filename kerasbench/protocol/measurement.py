@@ -82,8 +82,8 @@ class Samples:
         return len(self.count)
 
     def __iter__(self) -> Iterator[Slice]:
-        columns = vars(self).keys() & Slice.__dataclass_fields__.keys()
-        return (Slice(**{name: vars(self)[name][place] for name in columns}) for place in range(len(self)))
+        columns = {name: column for name, column in vars(self).items() if name in Slice.__dataclass_fields__}
+        return (Slice(**dict(zip(columns, values, strict=True))) for values in zip(*columns.values(), strict=True))
 
     @property
     def units_ns(self) -> list[float]:
@@ -344,10 +344,7 @@ class Measurement:
         return next((samples for stage in STAND if (samples := self.samples(stage)) is not None), Samples([], []))
 
     def samples(self, stage: str) -> Samples | None:
-        """Return what a stage measured; None where the trial had none. No other code knows where a file keeps it.
-
-        Of what a step is made of it has three, so they are ``training.parts``.
-        """
+        """No other code knows where a file keeps a stage. None: the trial had none; PARTS are three."""
         facts = STAGES[stage]
         if stage in (TRAIN, EPOCH) and self.training is not None:
             return self.training.slices if stage == TRAIN else self.training.epochs

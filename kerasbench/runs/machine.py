@@ -173,10 +173,7 @@ def _card(device: Device) -> str:
 
 
 def on_card(outcome: Outcome, device: Device, uuid: str) -> Outcome:
-    """Return a failure (wrong-device) in place of a measurement on another NVIDIA card than the one that was asked for.
-
-    ``uuid`` is that card's as NVML reports it, empty where it does not. What one side does not report is not compared.
-    """
+    """Return a failure (wrong-device) if it is not the card of this UUID. What a side does not tell is not compared."""
     used = outcome.measurement.proof.cards if outcome.measurement else []
     if not uuid or not used or used == [uuid.partition("-")[2].lower()]:  # CUDA does not say GPU- or MIG-
         return outcome

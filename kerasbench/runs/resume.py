@@ -74,10 +74,7 @@ def find(folder: Path, here: Machine, longer: bool = False) -> Interrupted:
 
 
 def require_named_again(interrupted: Interrupted, named: ResumeConfig) -> None:
-    """Raise UsageError where an interrupted run executes other files than its user names again.
-
-    A result file may be anybody's, also one that this machine seems to have begun.
-    """
+    """Raise UsageError: a result file may be anybody's, also one that this machine seems to have begun."""
     config = interrupted.record.config
     if executed(config.scenarios, config.model_config) != executed(named.scenarios, named.model_config):
         words = to_name_again(config.scenarios, config.model_config)
@@ -96,10 +93,7 @@ def to_name_again(scenarios: Sequence[str], config: ModelConfig) -> str:
 
 
 def executed(scenarios: Sequence[str], config: ModelConfig) -> tuple[set[str], str, bool]:
-    """Return the scenarios' files, the one with a model's own layers, and whether a model may run code of its own.
-
-    No file is looked at: a result may name what is the name of none.
-    """
+    """Scenarios' files, a model's own layers, --trust. No file is looked at: a result may name what is none."""
     custom = os.path.abspath(config.custom) if config.custom else ""
     return {os.path.abspath(file) for file in catalog.own_files(scenarios)}, custom, config.trust
 
@@ -140,10 +134,7 @@ def carry(record: Run, planned: Plan, probes: Probes) -> tuple[list[Trial], list
 
 
 def _cut_soaks(record: Run) -> set[int]:
-    """Return the blocks of a soak that an interruption has cut short: their column did not go on for its minutes.
-
-    The control rests most of the time, and what has failed has ended by itself.
-    """
+    """By their column: the control rests most of the time, and what has failed has ended by itself."""
     minutes = record.config.soak.minutes if record.config.soak else 0.0
     return {
         trial.block
@@ -232,10 +223,7 @@ def finer(planned: Plan, record: Run, spent_s: float) -> Plan | None:
         planned.effort, min_rounds=min(planned.effort.min_rounds, rounds), max_rounds=rounds, budget_s=None
     )
     config = dataclasses.replace(
-        planned.config,
-        options=list(dict.fromkeys([*planned.config.options, *options])),
-        effort=effort,
-        refine=False,
+        planned.config, options=list(dict.fromkeys([*planned.config.options, *options])), effort=effort, refine=False
     )
     warning = f"more sizes near the crossover: {', '.join(size.label for size in wanted)}"
     return Plan(config, planned.machine, [*planned.cases, *cases], planned.absent, [warning])

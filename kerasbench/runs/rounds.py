@@ -15,6 +15,7 @@ from kerasbench.analysis import ratios
 from kerasbench.errors import ResultsError
 from kerasbench.files import scratch_folder
 from kerasbench.host import load
+from kerasbench.host.load import LoadLimit
 from kerasbench.host.noise import MachineState
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import History
@@ -31,7 +32,7 @@ from kerasbench.runs import schedule, sizes, turns
 from kerasbench.runs.ending import Ending
 from kerasbench.runs.machine import CHILD_BYTES, MachineMonitor, can_start_at_once, card_now, memory_budget
 from kerasbench.runs.records import limit_on, new_record, resumed_record, sitting, trial_record, trial_request
-from kerasbench.runs.rows import OpenRow, ordered, rows_of, seconds
+from kerasbench.runs.rows import ALONE, OpenRow, ordered, rows_of, seconds
 from kerasbench.runs.schedule import Between, StopReason, first_portion, next_portion
 from kerasbench.scenario import is_saved
 
@@ -201,12 +202,7 @@ class Rounds:
         self.on_event(events.Notice(f"{case.label}: a first process fills the caches"))
         member = self._member(row, case)
         briefly = dataclasses.replace(
-            member.request.protocol,
-            slice_ns=1,
-            warmup_min_ns=0,
-            warmup_max_ns=0,
-            predict_warmup_ns=0,
-            repeats=False,
+            member.request.protocol, slice_ns=1, warmup_min_ns=0, warmup_max_ns=0, predict_warmup_ns=0, repeats=False
         )
         filling = dataclasses.replace(member.request, protocol=briefly, fills_caches=True)
         sized = partial(sizes.sizes_of, briefly, case.selected.workload)
@@ -242,23 +238,11 @@ class Rounds:
         members = [self._member(row, case) for case in cases]
         peaks_bytes = [calibration.peak_bytes for calibration in known]
         parameters = cases[0].selected.workload.parameters or cases[0].selected.entry.description.parameters
-        alone = row.starts_alone(self.planned.effort.cold) or not can_start_at_once(peaks_bytes, parameters)
+        is_cold = self.planned.effort.cold and row.had < ALONE
+        alone = is_cold or not can_start_at_once(peaks_bytes, parameters)
         budget = memory_budget(devices, peaks_bytes, [calibration.on_card_bytes for calibration in known])
-        protocol, workload = cases[0].protocol, cases[0].selected.workload
-        enough = partial(turns.enough, protocol, turns.shares(protocol, workload), most=row.portion.cycles)
         limits = [limit_on(case.device, case.options.threads, self.planned, self.state) for case in cases]
-
-        def is_enough(stage: str, columns: Mapping[int, Sequence[Slice]]) -> bool:
-            soaks = self.planned.config.soak  # in hours of slices there is nothing to measure again
-            slices = list(columns.values()) if soaks else load.judged(stage, columns, limits)
-            return ending.is_over or enough(stage, slices)
-
-        if self.planned.config.soak:
-            orders = turns.soak_orders([case.options.control for case in cases])
-        else:
-            orders = turns.draw_orders(f"{self.planned.config.seed}/{number}")  # no two blocks have the same
-        sized = partial(self._sizes, cases, time.monotonic())
-        policy = BlockPolicy(orders, is_enough, sized, budget, self._rest_s)
+        policy = self._policy(row, cases, number, ending, limits, budget)
         in_sitting = sitting(self.record, time.time(), psutil.boot_time())  # the machine may have slept since the last
         self.on_event(events.BlockStarted(cases, is_first=not any(trial.measurement for trial in row.trials)))
         outcomes, seen = self.monitor.watch(
@@ -269,20 +253,38 @@ class Rounds:
         for member, held_bytes in budget.seen_on_cards().items():
             known[member].saw_on_card(held_bytes)
         several = sum(outcome is not None for outcome in outcomes) > 1
-        measured = {
-            place: outcome.measurement
-            for place, outcome in enumerate(outcomes)
-            if outcome is not None and outcome.measurement is not None
-        }
-        judged = load.marked(measured, limits)
+        told = {place: outcome.measurement for place, outcome in enumerate(outcomes) if outcome is not None}
+        measured = load.marked({place: known for place, known in told.items() if known is not None}, limits)
         trials: list[tuple[Case, Trial]] = []
         for place, (case, outcome, around) in enumerate(zip(cases, outcomes, seen, strict=True)):
             if outcome is not None:
                 grew = self.planned.config.soak is not None and outcome.had_turn  # a soak's memory runs out by itself
                 trial = trial_record(case, index, outcome, number, several and not grew)
-                trial = dataclasses.replace(trial, sitting=in_sitting, measurement=judged.get(place))
+                trial = dataclasses.replace(trial, sitting=in_sitting, measurement=measured.get(place))
                 trials.append((case, self.monitor.judge(trial, around)))
         return trials
+
+    def _policy(
+        self,
+        row: OpenRow,
+        cases: Sequence[Case],
+        number: int,
+        ending: Ending,
+        limits: Sequence[LoadLimit],
+        fits: Callable[[], bool],
+    ) -> BlockPolicy:
+        protocol, soaks = cases[0].protocol, self.planned.config.soak
+        of_stage = turns.shares(protocol, cases[0].selected.workload)
+
+        def enough(stage: str, columns: Mapping[int, Sequence[Slice]]) -> bool:
+            # In hours of slices there is nothing to measure again.
+            slices = list(columns.values()) if soaks else load.judged(stage, columns, limits)
+            return ending.is_over or turns.enough(protocol, of_stage, stage, slices, most=row.portion.cycles)
+
+        orders = turns.draw_orders(f"{self.planned.config.seed}/{number}")  # no two blocks have the same
+        if soaks:
+            orders = turns.soak_orders([case.options.control for case in cases])
+        return BlockPolicy(orders, enough, partial(self._sizes, cases, time.monotonic()), fits, self._rest_s)
 
     def _sizes(self, cases: Sequence[Case], began_s: float, steps_ns: sizes.Steps) -> Sizes | None:
         """Size a row by its first steps, and tell how long its block will take, once they have shown that."""
@@ -312,10 +314,7 @@ class Rounds:
         return BlockMember(self.interpreter(case.column.environment), request, limits, case.label)
 
     def _leave_out_odd(self, row: OpenRow, index: int) -> list[tuple[Case, Trial]]:
-        """Measure a case no further that computes something else than the others; return the records that say so.
-
-        Its trials stay in the record.
-        """
+        """Measure those no further that compute something else; return the records that say so. Their trials stay."""
         odd = [(case, trial_record(case, index, Outcome([], 0, failure=failure))) for case, failure in row.odd()]
         for _, trial in odd:
             row.take(trial)

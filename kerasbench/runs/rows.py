@@ -77,10 +77,6 @@ class OpenRow:
     def compared(self) -> list[Measured]:
         return [measured for measured in self.measured.values() if measured.failure is None]
 
-    def starts_alone(self, cold: bool) -> bool:
-        """Tell whether its next block's children start one after another; ``cold``: how they start is asked for."""
-        return cold and self.had < ALONE
-
     @property
     def block_s(self) -> float:
         """How long its blocks of one round have taken on average, of the last rounds: earlier ones measure more."""
@@ -114,10 +110,7 @@ class OpenRow:
         self.alive.sort(key=lambda case: place.get(case.key, len(keys)))
 
     def take(self, trial: Trial) -> None:
-        """Take a trial in. A case that failed would fail again, and cost a time-out each round: it is over.
-
-        A crowded one is not, until it fails by itself.
-        """
+        """A case that failed is over: again, it would cost a time-out. A crowded one is not until it fails alone."""
         self.trials.append(trial)
         self._measured.pop(trial.case, None)
         if trial.crowded:
@@ -134,10 +127,7 @@ class OpenRow:
         return race.metric_of(config, self.cases[0].selected.workload, headline) if config else headline
 
     def leave_outpaced(self, config: RaceConfig) -> bool:
-        """Measure those no further that cannot win; tell whether the race is over.
-
-        Keras as it is without settings is measured to the end: the answer says how much faster the winner is.
-        """
+        """Tell whether the race is over. Keras without settings stays to the end: how much faster is the winner?"""
         measured = self.measured
         left = {case.column: measured[case.key] for case in self.alive}
         racing = [case.column for case in self.alive if case.key not in self.outpaced and left[case.column].is_ranked]
@@ -170,10 +160,7 @@ def ordered(rows: Iterable[OpenRow], cases: Sequence[Case]) -> list[OpenRow]:
 
 
 def seconds(trials: Iterable[Trial]) -> float:
-    """Return how long trials took in all: those of a block were alive together, about as long as the longest.
-
-    What each waited for the machine to cool down counts too.
-    """
+    """Trials of a block were alive together, about as long as the longest. What each waited for heat counts too."""
     blocks: dict[int, float] = {}
     by_themselves_s = 0.0
     for trial in trials:

@@ -91,11 +91,7 @@ class FinishedRun:
 
 @contextmanager
 def measured(
-    config: RunConfig | ResumeConfig,
-    folder: Path,
-    interpreters: Interpreters,
-    on_event: OnEvent,
-    wait: bool = False,
+    config: RunConfig | ResumeConfig, folder: Path, interpreters: Interpreters, on_event: OnEvent, wait: bool = False
 ) -> Iterator[FinishedRun]:
     """Measure; then hold the machine until the block ends, because drawing would disturb others.
 
@@ -115,10 +111,7 @@ def measured(
 
 
 def _measure(
-    config: RunConfig | ResumeConfig,
-    folder: Path,
-    interpreters: Interpreters,
-    on_event: OnEvent,
+    config: RunConfig | ResumeConfig, folder: Path, interpreters: Interpreters, on_event: OnEvent
 ) -> FinishedRun:
     """Measure on a machine that is held. Each step may refuse; the file is reserved when none can any more."""
     here = host.fingerprint()
@@ -140,8 +133,7 @@ def _measure(
         store = Store.create(folder, text.now())
     else:
         carried, superseded = resume.carry(interrupted.record, planned, inventory.probes)
-        if superseded:
-            keep_superseded(folder, dataclasses.replace(interrupted.record, trials=superseded))
+        keep_superseded(folder, dataclasses.replace(interrupted.record, trials=superseded))
         resumed = [*interrupted.record.resumed, text.now()]
         earlier = dataclasses.replace(interrupted.record, trials=carried, resumed=resumed)
         store = Store(interrupted.file.with_suffix(results_store.JOURNAL))
@@ -150,12 +142,10 @@ def _measure(
             planned = dataclasses.replace(planned, config=dataclasses.replace(planned.config, effort=effort))
 
     def execute(planned: Plan, earlier: Run | None) -> Run:
-        launch = partial(block.measure, kept=planned.config.keep_env)
-        return Rounds(
-            planned, store, launch, monitor, on_event, inventory.state, earlier, history, interpreters.of
-        ).execute()
+        rounds = Rounds(planned, store, launch, monitor, on_event, inventory.state, earlier, history, interpreters.of)
+        return rounds.execute()
 
-    monitor = MachineMonitor()
+    launch, monitor = partial(block.measure, kept=planned.config.keep_env), MachineMonitor()
     started_s = time.monotonic() - (seconds(earlier.trials) if earlier else 0.0)
     record = execute(planned, earlier)
     record = resume.refine(planned, record, time.monotonic() - started_s, execute)
@@ -297,7 +287,9 @@ def count_all(planned: Plan, interpreters: Interpreters) -> list[Counted]:
 
 
 def keep_superseded(folder: Path, left: Run) -> None:
-    """Keep trials that no longer count in a file of their own, and say so."""
+    """Keep trials that no longer count in a file of their own, and say so; nothing where there are none."""
+    if not left.trials:
+        return
     store = Store.create(folder, text.now())
     store.finish(dataclasses.replace(left, stopped_because=SUPERSEDED))
     other = sum(trial.code != measuring_code(trial.column) for trial in left.trials)
@@ -307,10 +299,7 @@ def keep_superseded(folder: Path, left: Run) -> None:
 
 
 def save(store: Store, record: Run) -> FinishedRun:
-    """Save at once, before anything is drawn: a second Ctrl-C ends whatever goes on then.
-
-    Where the disk refuses, what was measured can still be shown.
-    """
+    """Before anything is drawn: a second Ctrl-C ends that. If the disk refuses, what there is can still be shown."""
     try:
         store.finish(record)
     except ResultsError as error:

@@ -28,10 +28,7 @@ from kerasbench.text import count
 
 
 def order_cases(cases: Sequence[Case], seed: int, round_index: int) -> list[Case]:
-    """Return the cases in this round's random order: rows permuted, then the cases inside each.
-
-    Cases of one row stay together, because they are what is compared: drift between them must be small.
-    """
+    """Permute rows, then the cases inside each: they are what is compared, so drift between them must be small."""
     rng = random.Random(f"{seed}/{round_index}")
     groups: dict[Shared, list[Case]] = {}
     for case in cases:
@@ -83,10 +80,7 @@ def precision_of(effect: float) -> float:
 def stop_reason(
     effort: Effort, widths: Sequence[Sequence[float | None]], precision: float = PRECISION
 ) -> StopReason | None:
-    """Return why a row ends after this block; None: it goes on.
-
-    ``widths`` has, for each of its blocks, the ``half_widths`` after it, in an order that stays.
-    """
+    """None: it goes on. ``widths`` has the ``half_widths`` after each of its blocks, in an order that stays."""
     done = len(widths)
     if done >= effort.max_rounds:
         return StopReason.ROUNDS
@@ -205,10 +199,7 @@ def best_cycles(start_s: float, cycle_s: float, of_one_cycle: float, between: fl
 
 
 def first_portion(config: RunConfig, cases: Sequence[Case]) -> Portion:
-    """Return how much a row's first block measures: as others are worth, if further blocks follow in any case.
-
-    The first look of a race is to show who is far behind.
-    """
+    """As others are worth, if further blocks follow in any case; of a race, what shows who is far behind."""
     effort = config.effort
     if config.race:
         return Portion({TRAIN: RACE_CYCLES})
@@ -237,10 +228,7 @@ def next_portion(
 
 
 def cycles_of(protocol: Protocol, measured: Sequence[Measured], metric: str, priors: Priors | None) -> dict[str, int]:
-    """Return how many cycles the stages of a metric have at most; none that is bounded by time alone.
-
-    By the pair whose ratio scatters most: it is the one that the row waits for.
-    """
+    """By the pair whose ratio scatters most, for which the row waits; no stage that is bounded by time alone."""
     scatters = [scatter_of(a, b, metric, priors) for a, b in itertools.combinations(measured, 2)]
     worst = max(filter(None, scatters), key=lambda scatter: scatter.total, default=None)
     if worst is None:
@@ -261,10 +249,7 @@ def cycles_of(protocol: Protocol, measured: Sequence[Measured], metric: str, pri
 
 
 def scatter_of(a: Measured, b: Measured, metric: str, priors: Priors | None) -> Scatter | None:
-    """Return how the ratio of two cases scatters; None where no block has slices of both.
-
-    Its variance between blocks is moderated by those of the run's other ratios, or by what is assumed of all.
-    """
+    """None: no block has slices of both. Moderated by the run's other ratios, or by what is assumed of all."""
     blocks = [(ratio.log, ratio.error) for ratio in ratios.of_blocks((a, b), metric) if ratio.error is not None]
     if not blocks:
         return None
@@ -305,7 +290,7 @@ def _turns_s(trial: Trial, name: str) -> float:
     """With what they discarded, without the warm-up."""
     took_ns = sum(phase.duration_ns for phase in trial.phases if phase.name == name)
     training = trial.measurement.training if trial.measurement else None
-    warmup_ns = sum(training.warmup.ns) if training and name == "train" else 0
+    warmup_ns = sum(training.warmup.ns) if training and name == STAGES[TRAIN].phase else 0
     return (took_ns - warmup_ns) / 1e9
 
 
@@ -319,10 +304,7 @@ def _turn_s(trial: Trial, stage: str) -> float:
 
 
 def _epochs_matter(measured: Sequence[Measured]) -> bool:
-    """Tell whether short epochs of another block would make a ratio less precise than a block is to be.
-
-    Or whether those that are there to be lent were disturbed.
-    """
+    """To the precision that a block is to have; or those that are there to be lent were disturbed."""
     for a, b in itertools.combinations(measured, 2):
         blocks = [(ours, theirs) for (_, ours), (_, theirs) in ratios.in_common(a, b)]
         if blocks:
@@ -343,10 +325,7 @@ STAGE_S = 1.0  # compiling, collecting rows, the turns of a stage
 def column_s(
     protocol: Protocol, workload: WorkloadDescription, sizes: Sizes, step_ns: float, learnable: bool = True
 ) -> float:
-    """Return how long a column with this step will go on after its first steps, in seconds.
-
-    ``learnable``: its rows teach something, so that it makes more steps than parity needs.
-    """
+    """Beside its first steps. ``learnable``: its rows teach something, so that it makes more steps."""
     units, cycles = units_of(workload, step_ns, sizes.pass_batches), protocol.min_cycles
     ns = 0.0
     if not workload.predicts_only:

@@ -84,10 +84,7 @@ def lead_ns(stage: str, units: Units, calls: int) -> float:
 
 
 def sizes_of(protocol: Protocol, workload: WorkloadDescription, steps_ns: Steps, least: int = 1) -> Sizes | None:
-    """Return the sizes of a row by the steps of its columns; None: one more step of each would show more.
-
-    ``least``: of how many steps each column's quickest is taken at least.
-    """
+    """None: one more step would show more. ``least``: of how many steps a column's quickest is taken."""
     slowest_ns = max(min(of_column) for of_column in steps_ns.values())
     sizes = _sizes(protocol, workload, slowest_ns)
     does_all = dataclasses.replace(sizes, step_ns=0) == _sizes(protocol, workload, 0)
@@ -148,7 +145,5 @@ def freeze(protocol: Protocol, measurement: Measurement) -> Protocol:
     largest = max(counts, default=0)  # K, before it was corrected
     needed = largest * counts.count(largest) / training.steps_per_slice
     return dataclasses.replace(
-        protocol,
-        steps_per_slice=training.steps_per_slice,
-        warmup_slices=math.ceil(WARMUP_SHARE * needed),
+        protocol, steps_per_slice=training.steps_per_slice, warmup_slices=math.ceil(WARMUP_SHARE * needed)
     )

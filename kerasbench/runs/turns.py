@@ -33,10 +33,7 @@ def draw_orders(seed: str) -> Orders:
 
 
 def soak_orders(controls: Sequence[bool]) -> Orders:
-    """Return a function that gives SOAK_TURNS in a row to each column that is no control, and one to each control.
-
-    Where one has left, it may have been either: each of the others has one.
-    """
+    """SOAK_TURNS in a row for each column that is no control, one for a control, and for one that is left."""
     turns = [place for place, control in enumerate(controls) for _ in range(1 if control else SOAK_TURNS)]
 
     def orders(columns: int) -> Iterator[Sequence[int]]:

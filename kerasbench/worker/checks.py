@@ -137,10 +137,7 @@ def configuration_in_force(model: Any, backend: Backend) -> Resolved:
 
 
 def _malloc() -> Malloc | None:
-    """Return ``keep`` if glibc's malloc has mapped nothing by itself, as it does with what is large unless told not to.
-
-    None: it has, or this is another system.
-    """
+    """Return ``keep`` if glibc has mapped nothing by itself, as it does with what is large."""
     if not has_glibc():
         return None
     ask = ctypes.CDLL(None).mallinfo
@@ -178,7 +175,7 @@ def vanishing(optimizer: Any) -> float | None:
 
 
 def check_options(options: Options, actual: Resolved, usage: Usage) -> None:
-    """Raise TrialFailure (unsupported) if a trial ran with another configuration than the options ask for."""
+    """Raise TrialFailure (unsupported)."""
     for option, wanted, used in differences(options, actual, usage):
         cause = f"asked for {option} {wanted}, but it ran with {used}"
         remedy = f"leave {option} out, or choose another value for this case"
@@ -213,10 +210,7 @@ def differences(options: Options, actual: Resolved, usage: Usage) -> Iterator[tu
 
 
 def gather_proof(backend: Backend, device: Device, model: Any, output: Any) -> Proof:
-    """Ask every floating-point weight and optimizer variable, an output, and the backend where they live.
-
-    Integer variables (step counters, seeds) are left out: TensorFlow keeps them in host memory by design.
-    """
+    """Leave integer variables out (step counters, seeds): TensorFlow keeps them in host memory by design."""
 
     def places(variables: list[Any]) -> list[str]:
         floating = [variable for variable in variables if "float" in str(variable.dtype)]
@@ -232,10 +226,7 @@ def gather_proof(backend: Backend, device: Device, model: Any, output: Any) -> P
 
 
 def check_device(device: Device, proof: Proof) -> None:
-    """Raise TrialFailure (wrong-device) unless everything lives on the one device that was asked for.
-
-    Which of several NVIDIA cards that is, only the parent can check: it knows the UUID of the card that it chose.
-    """
+    """Raise TrialFailure (wrong-device). Which of several NVIDIA cards it was, only the parent can check."""
     wanted, cause = f"{device.platform}:{device.index}", ""
     for part in ("weights", "optimizer", "output", "runtime"):
         strays = [place for place in getattr(proof, part) if place.startswith(CPU) != (device.platform == CPU)]
@@ -339,10 +330,7 @@ def can_be_silenced(model: Any) -> bool:
 
 
 def silence(model: Any) -> list[str]:
-    """Switch a fresh model's random numbers off; return the layers that had some.
-
-    Every backend draws its own: with dropout on, the very first losses differ.
-    """
+    """Return the layers' names. Every backend draws its own numbers: with dropout, the first losses differ."""
     silenced = random_layers(model)
     for layer in silenced:
         for name, value in _amounts(layer).items():

@@ -306,10 +306,7 @@ class SliceClock:
                 raise AssertionError(f"no step is marked while {self.state}")
 
     def _measured_from(self, step: int) -> int | None:
-        """Return from which step a slice is measured whose turn comes before ``step``; None: the epoch is too short.
-
-        An epoch's first execution is discarded besides. Where no epoch has room for all of that, less is discarded.
-        """
+        """None: the epoch is too short. Its first execution is discarded, too; less, where none has room for that."""
         execution = self.warmup.execution
         first = step + -(-self._discard // execution) * execution
         if self.warmup.last_step is None:

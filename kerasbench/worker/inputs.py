@@ -22,10 +22,7 @@ UNNAMED = "x"  # the only input of a model that has no name for it
 
 
 def leaves(structure: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield each array of lists, tuples and dictionaries with the name of its place, such as ``x['tokens']``.
-
-    Dictionaries are in the order of their keys; None stands for no array.
-    """
+    """Name the place of each array, such as ``x['tokens']``; dictionaries are in the order of their keys."""
     if isinstance(structure, dict):
         for key in sorted(structure, key=str):
             yield from leaves(structure[key], f"{name}[{key!r}]")

@@ -72,10 +72,7 @@ def is_drawn(origin: Origin, dtype: str, dimensions: int) -> bool:
 
 
 def glorot_limit(shape: Sequence[int]) -> float:
-    """Return Glorot & Bengio's uniform limit, sqrt(6 / (fan_in + fan_out)) (AISTATS 2010), Keras' own default.
-
-    A vector has its length for both, as in Keras; a scalar 1.
-    """
+    """sqrt(6 / (fan_in + fan_out)) (Glorot & Bengio, AISTATS 2010); as in Keras, a vector has its length for both."""
     if len(shape) < 2:
         return math.sqrt(3 / math.prod(shape))
     return math.sqrt(6 / (math.prod(shape[:-2]) * (shape[-2] + shape[-1])))
@@ -155,10 +152,7 @@ def build_and_drop(scenario: Scenario, feed: Feed, clears: bool) -> None:
 
 
 def make_weights(model: Any, feed: Feed) -> None:
-    """Call a model that has no weights yet on one row: `fit` would make them later, and none would be shared.
-
-    A model of one's own class may call itself built before its layers are.
-    """
+    """`fit` would make them later, and none would be shared. A class may call itself built before its layers are."""
     if not model.built or not all(layer.built for layer in model._flatten_layers()):
         x, *_ = feed.step(feed.train[:1])
         try:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import time
+from collections.abc import Callable
 from typing import Any
 
 from kerasbench.backends import Backend
@@ -40,12 +41,6 @@ def measure_parts(model: Any, feed: Feed, callbacks: list[Any], backend: Backend
         (slice_,) = clock.slices
         return slice_
 
-    def from_arrays(turn: Turn) -> Slice:
-        return of_fit(feed.training_arguments(feed.train[: full_steps * feed.batch]), turn)
-
-    def from_ready(turn: Turn) -> Slice:
-        return of_fit(backend.ready(on_device, full_steps), turn)
-
     def by_itself(turn: Turn) -> Slice:
         with bare() as run:
             run(steps)  # warms up
@@ -53,8 +48,13 @@ def measure_parts(model: Any, feed: Feed, callbacks: list[Any], backend: Backend
             run(steps)
             return pace.meter.with_card(pace.meter.read().since(began, steps, turn))
 
+    rows = feed.train[: full_steps * feed.batch]
     arrays, ready, alone = list[Slice](), list[Slice](), list[Slice]()
-    ways = [(arrays, from_arrays), (ready, from_ready), (alone, by_itself)]
+    ways: list[tuple[list[Slice], Callable[[Turn], Slice]]] = [
+        (arrays, lambda turn: of_fit(feed.training_arguments(rows), turn)),
+        (ready, lambda turn: of_fit(backend.ready(on_device, full_steps), turn)),
+        (alone, by_itself),
+    ]
 
     def measure(turn: Turn) -> Slice:
         first = turn.cycle % len(ways)

@@ -128,10 +128,7 @@ def time_texts(
 
 
 def _by_calls(call: Callable[[Any], Any], backend: Backend, x: Any) -> Grow:
-    """Return what calls the model on whole sequences for each new token, which then pushes out the first one.
-
-    So sequences keep their length, and nothing is compiled again. A token counts once the host knows it.
-    """
+    """Each new token pushes out the first one, so that nothing is compiled again. It counts once the host knows it."""
     if not isinstance(x, np.ndarray) or x.ndim != 2 or x.dtype.kind not in "iu":
         raise ScenarioError("new_tokens needs token ids: x must be one array of integers, (samples, length)")
 
@@ -211,10 +208,7 @@ class Texts:
 
 
 def time_passes(model: Any, feed: Feed, pace: Pace, ask: Ask, most_batches: int | None = None) -> Throughput:
-    """Time `predict` over the test samples, or over the training samples where the publication had no others.
-
-    At most POOL_BYTES of them, or of what is predicted: what a pass costs once is small beside that.
-    """
+    """Time `predict` over test samples, or else training samples: at most POOL_BYTES of them or of outputs."""
     wanted = feed.workload.test or len(feed.evaluated)
     source = feed.test if len(feed.test) else feed.train
     one_batch = model.predict(
@@ -256,10 +250,7 @@ class Calls:
         self._typical_ns = statistics.fmean(warmup_ns[len(warmup_ns) // 2 :])
 
     def slice(self, turn: Turn) -> Slice:
-        """Measure one slice, after ``warm_up``: as many calls as fill it, going by those of the slice before.
-
-        To stop by the clock would favour slices whose last call took long.
-        """
+        """Measure as many calls as fill it, by the slice before: to stop by the clock would favour late ends."""
         for _ in range(self.pace.discarded(self._typical_ns, self.least)):
             self._time()
         began = self.pace.meter.read()

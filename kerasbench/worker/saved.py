@@ -118,10 +118,7 @@ def resolve(file: Path, config: ModelConfig) -> ResolvedScenario:
 
 
 def outline(file: Path, *, trusted: bool, custom: bool) -> Outline:
-    """Read what a saved model's file says of itself.
-
-    ``trusted``: code in it may be run. ``custom``: there is a file that defines its own layers.
-    """
+    """``trusted``: code in it may be run. ``custom``: there is a file that defines its own layers."""
     config, version, compiled = _read_keras(file) if file.suffix == ".keras" else _read_hdf5(file)
     try:
         inputs = list(_inputs(config)) or None
@@ -348,10 +345,7 @@ def _policy_in_force(model_outline: Outline) -> Iterator[None]:
 
 @contextmanager
 def limited_memory(more_bytes: int | None) -> Iterator[None]:
-    """Let this process take so much more memory meanwhile, and no more.
-
-    Only Linux refuses memory when it is asked for; elsewhere the parent's look once a second is the only limit.
-    """
+    """Only Linux refuses memory when it is asked for; elsewhere the parent's look once a second is the only limit."""
     if more_bytes is None or sys.platform != "linux":
         yield
         return

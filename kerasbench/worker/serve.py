@@ -82,10 +82,7 @@ def _answer(request: Request, pipe: Pipe) -> Message:
 
 
 def _reap_workers() -> None:
-    """End the processes that multiprocessing has started here, a pool's among them, and wait for them.
-
-    They would end with this process, and the kernel would count their processor time for nobody.
-    """
+    """They would end with this process, and the kernel would count the time of a pool for nobody."""
     if "multiprocessing" not in sys.modules:
         return
     from multiprocessing import active_children

@@ -60,10 +60,7 @@ def draw_targets(loss: Any, shape: Sequence[int], samples: int, rng: Any) -> Any
 
 
 def loss_name(loss: Any) -> str:
-    """Return a loss's name in lower case without underscores, of a name, a function or an object; empty for none.
-
-    An object has the first name that is known: its class's, that of a base class, or its function's.
-    """
+    """In lower case without underscores; of an object the first known of its classes and its function."""
     names = [name.replace("_", "").lower() for name in _names(loss)]
     return next((name for name in names if name in KNOWN), next(iter(names), ""))
 
@@ -77,10 +74,7 @@ def _names(loss: Any) -> list[str]:
 
 
 def losses(loss: Any, outputs: Any, names: Sequence[str]) -> list[Any]:
-    """Return the loss of each output, in the order of ``leaves``.
-
-    ``loss`` is what `compile` had: one for all, or a structure like that of the outputs, or one by their ``names``.
-    """
+    """In the order of ``leaves``; ``loss`` is as `compile` had it: one, in a structure, or by ``names``."""
     count = len(list(leaves(outputs)))
     if not is_nested(loss):
         return [loss] * count
@@ -131,10 +125,7 @@ class Source:
         return self._load() if model is None else model
 
     def draw(self, samples: int, rng: Any) -> tuple[Any, ...]:
-        """Return so many rows, the same for every backend; a model that is not trained has zeros for y.
-
-        So has an output that no loss and no metric looks at.
-        """
+        """The same for every backend; zeros for y of what is not trained, or no loss and no metric looks at."""
         import numpy as np
 
         if self._config.rows:

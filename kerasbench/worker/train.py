@@ -115,10 +115,7 @@ class EpochWindow(_Window):
 
 
 class EpochSpans(keras.callbacks.Callback):
-    """Record each epoch's duration, from its beginning to that of the next one or to the end of training.
-
-    Without a synchronisation of its own: Keras ends an epoch synchronised.
-    """
+    """From an epoch's beginning to the next one's. No synchronisation of its own: Keras ends an epoch synchronised."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -183,10 +180,7 @@ class BatchSpy:
 
 
 def first_step(model: Any, feed: Feed) -> tuple[int, float, Batch]:
-    """Trace, compile and run one step; return its time in ns, its loss and what it was given.
-
-    Keras ends an epoch synchronised, so `fit` returning is the end of the step.
-    """
+    """Trace, compile and run one step; return its time in ns: Keras ends an epoch synchronised, so `fit` does."""
     with BatchSpy(model, feed) as spy:
         start_ns = time.perf_counter_ns()
         history = _fit(model, feed, feed.train[: feed.batch], shuffle=False)
@@ -305,10 +299,7 @@ def measure_steps(model: Any, feed: Feed, callbacks: list[Any], pace: Pace, ask:
 
 
 def measure_epochs(model: Any, feed: Feed, callbacks: list[Any], pace: Pace, ask: Ask) -> Samples:
-    """Measure slices of short epochs, validation and partial last batch as published; their steps are subtracted later.
-
-    How many of them a slice has is found out first; the very first epoch, which may compile, is left out.
-    """
+    """As published but short. How many make a slice is found out first; the very first may compile, and is left out."""
     calibrating = dataclasses.replace(pace.protocol, steps_per_slice=None, warmup_slices=0)
     clock = SliceClock(_warmup(model, pace, calibrating, None), pace, least=1)
     rows = feed.train[: short_rows(feed.workload, feed.batch)]
@@ -382,10 +373,7 @@ def _judge_learning(
 
 
 def _accuracy(model: Any, feed: Feed, rows: Rows) -> float | None:
-    """Return the share of unseen samples whose largest output is their class; None where they have no class.
-
-    Counted here, not by a Keras metric, which would be part of every timed step.
-    """
+    """None where they have no class. Counted here: a Keras metric would be part of every timed step."""
     x, y, *_ = feed.one_batch(rows)
     classes = None if is_nested(y) else classes_of(np.asarray(y))
     if classes is None:

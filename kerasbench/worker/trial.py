@@ -115,10 +115,7 @@ class Bench:
         return ask
 
     def sized(self, measure: Callable[[], int]) -> Sizes:
-        """Return the row's sizes; in its first block have steps measured by which the parent finds them.
-
-        ``measure`` returns how long a step took, in ns.
-        """
+        """In a row's first block have steps measured, by which the parent finds them; ``measure`` returns ns."""
         sizes: Turn | Sizes | None = self.request.protocol.sizes or self.ask(stages.PILOT)(None)
         while not isinstance(sizes, Sizes):
             sizes = self.pipe.ask(Message(slice=Slice(1, measure())))
@@ -395,10 +392,7 @@ def finish(trial: Bench, findings: PartialMeasurement) -> None:
 
 
 def silenced_parity(trial: Bench, findings: PartialMeasurement) -> None:
-    """Compare what a second model computes without its random numbers, where the first could not be compared.
-
-    Before that, where the scenario brings its weights, what it predicts: the first has been trained meanwhile.
-    """
+    """Where the first model could not be compared; before that what weights of its own predict, untrained."""
     brings_weights = trial.scenario.keeps_weights and not trial.request.options.native
     steps = findings.sizes.silenced_steps if findings.sizes else 0
     silences = bool(steps) and findings.parity is None and checks.can_be_silenced(trial.model)

@@ -254,10 +254,7 @@ class Meter:
         return Reading(now_ns, own_ns, switches, self.machine(), done, held_bytes, used.ru_minflt)
 
     def with_card(self, slice_: Slice) -> Slice:
-        """Add to a slice that has just ended what others used of the card, and what this process holds of it.
-
-        This takes longer, so it is no reading.
-        """
+        """Add what others used of the card, and what is held of it: this takes longer, so it is no reading."""
         if self.on_device is not None:
             slice_ = dataclasses.replace(slice_, device_bytes=self.on_device())
         share = self.card(slice_.ns) if self.card else None

@@ -69,9 +69,10 @@ def together(entrants: Sequence[BlockMember], alone: bool = True, kept: Mapping[
     """Run a block that fits into memory."""
     protocol = entrants[0].request.protocol
     sized = partial(sizes.sizes_of, protocol, made.workload())
+    of_stage = turns.shares(protocol, made.workload()) if protocol.soaks else {}  # else a stage ends as soon as it may
     rules = BlockPolicy(
         turns.draw_orders("real"),
-        lambda stage, columns: turns.enough(protocol, {}, stage, list(columns.values())),
+        lambda stage, columns: turns.enough(protocol, of_stage, stage, list(columns.values())),
         sized,
         lambda: True,
     )

@@ -322,8 +322,7 @@ def test_what_goes_on_is_what_was_asked_for_here_and_not_what_a_file_says(
 
 
 @pytest.mark.parametrize(
-    ("hello", "ctrl_c", "cause"),
-    [(OLDER, False, "kerasbench 0.0.1 there"), (HELLO, True, "interrupted")],
+    ("hello", "ctrl_c", "cause"), [(OLDER, False, "kerasbench 0.0.1 there"), (HELLO, True, "interrupted")]
 )
 def test_another_kerasbench_is_sent_nothing_nor_is_one_that_has_not_been_asked_at_ctrl_c(
     tmp_path: Path, hello: Hello, ctrl_c: bool, cause: str

@@ -64,16 +64,13 @@ def cycles(trials: list[Trial], metric: str = STEADY) -> dict[str, int]:
     return schedule.cycles_of(PROTOCOL, OpenRow([], trials=trials).compared, metric, None)
 
 
-def test_a_block_has_the_cycles_that_its_scatter_and_its_start_ask_for() -> None:
+def test_a_block_has_the_cycles_that_its_scatter_and_its_start_ask_for_the_second_those_of_others() -> None:
     found = cycles(blocks(12))
     assert found["train"] == pytest.approx(MEDIAN * math.sqrt(30 / 0.5) * 0.2 / 0.1, rel=0.35)
     assert cycles(blocks(12, start_s=120.0))["train"] == pytest.approx(2 * found["train"], abs=1)
     assert cycles(blocks(12, apart=0.2))["train"] < found["train"] < cycles(blocks(12, apart=0.05))["train"]
     assert cycles(blocks(12, within=0.02))["train"] == PROTOCOL.min_cycles
     assert found["predict_one"] == found["predict_batch"] == found["predict_all"] == PROTOCOL.min_cycles
-
-
-def test_the_first_block_is_followed_by_what_is_assumed_of_all_ratios() -> None:
     assert cycles(blocks(1))["train"] == pytest.approx(MEDIAN * math.sqrt(30 / 0.5) * 0.2 / 0.07, rel=0.35)
 
 

@@ -405,10 +405,16 @@ def never(planned: Plan, earlier: Run) -> Run:
     raise AssertionError("nothing was asked for")
 
 
-def test_a_run_that_wants_no_further_sizes_stays_as_it_is() -> None:
+def test_a_run_that_wants_or_can_keep_no_further_sizes_stays_as_it_is() -> None:
     record = crossing(planted=1e9)
     assert resume.refine(swept_plan(), record, 0.0, never) is record
     assert resume.refine(made.plan(made.case()), record, 0.0, never) is record
+
+    def execute(planned: Plan, earlier: Run) -> Run:
+        raise ResultsError("full")
+
+    first = crossing()
+    assert resume.refine(swept_plan(), first, 0.0, execute) is first
 
 
 def test_further_sizes_begin_with_what_was_measured_and_end_in_one_record() -> None:
@@ -422,11 +428,3 @@ def test_further_sizes_begin_with_what_was_measured_and_end_in_one_record() -> N
     record = resume.refine(swept_plan(), first, 0.0, execute)
     assert record.started == first.started
     assert {trial.options.batch for trial in record.trials} == {1, 8, 16, 32, 64, 512}
-
-
-def test_a_disk_that_takes_no_further_sizes_leaves_what_was_measured() -> None:
-    def execute(planned: Plan, earlier: Run) -> Run:
-        raise ResultsError("full")
-
-    first = crossing()
-    assert resume.refine(swept_plan(), first, 0.0, execute) is first

@@ -94,14 +94,11 @@ def test_a_quick_look_starts_all_at_once_where_memory_is_ample(
     assert worker.alone == [alone]
 
 
-def test_no_column_always_starts_first(store: Store) -> None:
+def test_no_column_always_starts_first_unless_not_all_fit_into_memory_and_the_same_ones_meet(store: Store) -> None:
     worker = FakeWorker()
     run(store, worker, *THREE, count=8, in_order=order_cases)
     first, last = ({block[place] for block in worker.blocks} for place in (0, 2))
     assert first == last == {"torch", "jax", "tensorflow"}
-
-
-def test_the_same_columns_meet_in_each_round_where_not_all_fit_into_memory(store: Store) -> None:
     worker, resumed = FakeWorker(2), FakeWorker(2)
     whole = run(store, worker, *THREE, count=4, in_order=order_cases).trials
     assert worker.blocks == worker.blocks[:2] * 4
@@ -365,14 +362,11 @@ def test_what_runs_out_of_memory_beside_others_is_measured_by_itself_and_larger_
     assert load(store.journal).rounds_completed == 2
 
 
-def test_a_limit_of_its_own_is_passed_by_itself_too(store: Store) -> None:
+def test_what_fails_by_itself_too_has_failed_whether_by_its_own_limit_or_for_want_of_memory(store: Store) -> None:
     worker = FakeWorker(jax=[dataclasses.replace(OOM, own_limit=True)])
     record = run(store, worker)
     assert worker.blocks == [["torch", "jax"], ["torch"]]
     assert not any(one.crowded for one in record.trials)
-
-
-def test_what_runs_out_of_memory_by_itself_too_has_failed(store: Store) -> None:
     worker = Crowded(jax=[OOM])
     record = run(store, worker)
     assert worker.blocks == [["torch", "jax"], ["jax"], ["torch"]]
@@ -632,14 +626,11 @@ def test_a_race_measures_those_alone_that_may_win_and_keras_without_settings(sto
     assert worker.blocks == [["torch", "jax", "tensorflow", "jax"], ["jax", "tensorflow", "jax"]]
 
 
-def test_a_race_ends_when_no_other_can_be_faster(store: Store) -> None:
+def test_a_race_ends_when_no_other_can_be_faster_and_else_goes_on_with_those_that_are_left(store: Store) -> None:
     worker = FakeWorker(torch=sliced(9.0), jax=sliced(1.0), tensorflow=sliced(4.0))
     record = race(store, worker, "tensorflow", 4, *THREE)
     assert worker.blocks == [["torch", "jax", "tensorflow"]]
     assert record.stopped_because == "no other setting can beat the leader by more than the margin"
-
-
-def test_a_race_without_a_winner_goes_on_with_those_that_are_left(store: Store) -> None:
     worker = FakeWorker(torch=sliced(9.0), jax=sliced(1.0, 1.02), tensorflow=sliced(1.02, 1.0))
     record = race(store, worker, "torch", 3, *THREE)
     assert worker.blocks == [["torch", "jax", "tensorflow"]] * 3

@@ -57,15 +57,14 @@ def of_own_files(tmp_path: Path) -> Settings:
     return Settings(["mnist_dense", f"{mine}/tiny", other], custom=layers, rows=rows)
 
 
-def test_what_is_one_s_own_travels_by_its_content(of_own_files: Settings, tmp_path: Path) -> None:
+def test_what_is_one_s_own_travels_by_its_content_to_the_same_place_in_any_order(
+    of_own_files: Settings, tmp_path: Path
+) -> None:
     found = share.carried(of_own_files)
     assert [one.name for one in found] == ["mine.py", "native/mine_torch.py", "other.py", "layers.py", "rows.npz"]
     assert all(one.content == one.name.encode() for one in found)
     assert [Path(one.place).name for one in found] == ["mine.py", "mine.py", "other.py", "layers.py", "rows.npz"]
     assert share.carried(Settings(["mnist_dense", "keras.applications.ResNet50"])) == []
-
-
-def test_a_file_has_the_same_place_there_in_whichever_order_it_is_named(of_own_files: Settings) -> None:
     other = dataclasses.replace(of_own_files, scenarios=of_own_files.scenarios[::-1])
     first, again = ({(one.name, one.group) for one in share.carried(given)} for given in (of_own_files, other))
     assert first == again and len({group for _, group in first}) == 4

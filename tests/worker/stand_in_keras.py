@@ -176,9 +176,7 @@ def pack(structure: Any, flat: Sequence[Any]) -> Any:
 def install(monkeypatch: pytest.MonkeyPatch, **applications: Any) -> None:
     """Put it in the place of keras."""
     tree = SimpleNamespace(
-        flatten=lambda structure: [one for _, one in leaves(structure)],
-        pack_sequence_as=pack,
-        map_structure=mapped,
+        flatten=lambda structure: [one for _, one in leaves(structure)], pack_sequence_as=pack, map_structure=mapped
     )
     fake = ModuleType("keras")
     named = ModuleType("keras.applications")

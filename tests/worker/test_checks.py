@@ -353,11 +353,14 @@ def test_random_layers(layer: Any, random: bool, can: bool) -> None:
     assert checks.can_be_silenced(model(DENSE, layer)) is can
 
 
-def test_what_is_silenced_draws_no_more() -> None:
+def test_what_draws_is_silenced_and_its_predictions_are_not_compared() -> None:
     layer = SimpleNamespace(name="dropout", **DRAWS, rate=0.5, recurrent_dropout=0.0)
     assert checks.silence(model(DENSE, layer)) == ["dropout"]
     assert layer.rate == 0.0
     assert checks.random_layers(model(DENSE, layer)) == []
+    rng = np.random.default_rng(0)
+    assert sampled(lambda: rng.random((64, 2)), DENSE) == []  # dropout that is always on
+    assert sampled(lambda: np.ones((64, 2)), SimpleNamespace(name="sampling", **DRAWS, weights=[])) == []
 
 
 def sampled(predict: Callable[[], Any], *layers: SimpleNamespace, device: Device = made.CPU) -> list[list[float]]:
@@ -365,12 +368,6 @@ def sampled(predict: Callable[[], Any], *layers: SimpleNamespace, device: Device
     of_layers.predict = lambda x, batch_size, verbose: predict()
     rows = Rows(np.zeros((64, 2), np.float32), np.zeros(64, np.int32))
     return checks.sample_outputs(of_layers, Feed(Workload(train=64, batch=64), rows, rows[:0], rows[:0]), device)
-
-
-def test_what_predicts_at_random_has_no_outputs_to_compare() -> None:
-    rng = np.random.default_rng(0)
-    assert sampled(lambda: rng.random((64, 2)), DENSE) == []  # dropout that is always on
-    assert sampled(lambda: np.ones((64, 2)), SimpleNamespace(name="sampling", **DRAWS, weights=[])) == []
 
 
 @pytest.mark.parametrize(
@@ -389,15 +386,12 @@ def test_two_predictions_may_differ_by_rounding(apart: float, device: Device, dt
     assert bool(sampled(lambda: next(noisy), layer, device=device)) is compared
 
 
-def test_outputs_are_some_numbers_of_each() -> None:
+def test_outputs_are_some_finite_numbers_of_each() -> None:
     found = sampled(lambda: {"b": np.arange(640.0).reshape(64, 10), "a": np.array([[3.0]])}, DENSE)
     assert found[0] == [3.0]
     assert (len(found[1]), found[1][:3]) == (64, [0.0, 11.0, 22.0])
     assert len(set(found[1])) == 64
     assert {number % 10 for number in found[1]} == set(range(10))  # every column
-
-
-def test_an_output_that_is_no_number_is_a_failure_of_its_own() -> None:
     with pytest.raises(TrialFailure, match=r"output\[1\] has numbers that are not finite") as raised:
         sampled(lambda: [np.array([1.0]), np.array([np.nan])], DENSE)
     assert raised.value.failure.code is Code.NONFINITE

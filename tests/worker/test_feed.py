@@ -274,15 +274,12 @@ def test_rows_come_over_again_for_steps_alone() -> None:
     assert (feed.workload.validation, feed.workload.test) == (0, 0)
 
 
-def test_a_width_is_for_scenarios_that_scale_and_leaves_the_batch() -> None:
+def test_a_width_is_for_scenarios_that_scale_and_a_pipeline_is_looked_at_in_a_sweep_too() -> None:
     feed = at(Size(width=2.0))
     assert (feed.batch, feed.workload.width) == (100, 2.0)
     assert at(Size(batch=8)).workload.width == 1.0
     with pytest.raises(ScenarioError, match=r"use workload.scaled\(units\)"):
         at(Size(width=2.0), scalable=False)
-
-
-def test_what_a_run_refuses_of_a_pipeline_a_sweep_does_too() -> None:
     assert len(at(Size(batch=8), Workload(train=100, feed=in_batches)).train) > 0
     with pytest.raises(ScenarioError, match=r"feed\(\) must make 2 batches"):
         at(Size(batch=8), Workload(train=100, feed=lambda x, y, batch: [(x, y)]))

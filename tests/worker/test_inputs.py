@@ -74,8 +74,10 @@ def test_what_is_open_takes_the_size_that_is_given(spec: Spec, given: Input, sha
     assert fitted([spec], [given]) == [dataclasses.replace(spec, shape=shape)]
 
 
-def test_a_dtype_can_be_given() -> None:
+def test_what_is_given_counts_also_of_a_model_that_does_not_say_what_it_takes() -> None:
     assert fitted([Spec("a", (None, None, 3))], [Input("", [96, 96, 3], "uint8")])[0] == Spec("a", (96, 96, 3), "uint8")
+    found = specs_of(ModelConfig([Input("", [1, 28, 28]), Input("b", [4], "int32")]))
+    assert found == [Spec("x", (28, 28)), Spec("b", (4,), "int32")]
 
 
 @pytest.mark.parametrize(
@@ -98,11 +100,6 @@ def test_a_dtype_can_be_given() -> None:
 def test_what_does_not_fit_is_said(specs: list[Spec], given: list[Input], said: str) -> None:
     with pytest.raises(ModelError, match=said):
         fitted(specs, given)
-
-
-def test_a_model_that_does_not_say_what_it_takes_takes_what_is_given() -> None:
-    found = specs_of(ModelConfig([Input("", [1, 28, 28]), Input("b", [4], "int32")]))
-    assert found == [Spec("x", (28, 28)), Spec("b", (4,), "int32")]
 
 
 def test_an_epoch_is_as_long_as_a_pool_of_rows_allows() -> None:

@@ -57,16 +57,13 @@ def test_each_slice_discards_some_calls_and_has_as_many_as_fill_it(monkeypatch: 
     assert len(model.seen) == warm_up + 2 * (discarded + 34)
 
 
-def test_of_many_calls_a_slice_keeps_some_of_all_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inputs_go_round_in_batches_and_of_many_calls_some_of_all_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Model(monkeypatch, call_ms=0.1)
     latency = time_batches(model, fed(), 16, PACE, granted(2))
     assert [slice_.count for slice_ in latency.slices] == [1_000] * 2
     assert [len(calls) for calls in latency.calls_of_slices] == [KEPT_CALLS] * 2
     for count in (400, 700, 1_000):
         assert {index % ROTATED_INPUTS for index in kept_calls(count)} == set(range(ROTATED_INPUTS))
-
-
-def test_the_inputs_go_round_in_batches_no_larger_than_the_rows_that_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Model(monkeypatch, call_ms=50)
     time_batches(model, fed(), 16, PACE, granted(1))
     firsts = [float(x[0, 0]) for x in model.seen]

@@ -75,7 +75,7 @@ def test_inputs_are_named_in_several_forms(file: Path, config: object, inputs: o
     assert read(written(file, config)).inputs == inputs
 
 
-def test_an_older_file_says_the_same(tmp_path: Path) -> None:
+def test_an_older_file_says_the_same_and_weights_alone_are_no_model(tmp_path: Path) -> None:
     file = tmp_path / "old.h5"
     inputs = {"class_name": "InputLayer", "config": {"name": "a", "batch_input_shape": [None, 3]}}
     with h5py.File(file, "w") as content:
@@ -83,9 +83,6 @@ def test_an_older_file_says_the_same(tmp_path: Path) -> None:
         content.attrs["keras_version"] = "2.15.0"
         content.attrs["training_config"] = "{}"
     assert read(file) == Outline("Sequential", "2.15.0", [Spec("a", (3,))], True)
-
-
-def test_weights_alone_are_no_model(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "weights.h5", "w") as content:
         content["a"] = [1.0]
     with pytest.raises(ModelError, match="weights without a model: save the whole model"):
@@ -146,7 +143,10 @@ def test_what_would_be_written_outside_is_refused(file: Path, name: str) -> None
         read(written(file, ONE, **{name: b"x"}))
 
 
-def test_a_configuration_that_is_too_large_is_not_read_to_its_end(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_configuration_is_not_read_beyond_a_bound_nor_shown_beyond_a_word(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert read(written(file, {"class_name": "x" * 1_000_000, "config": {}})).kind == "x" * saved.MAX_WORD
     monkeypatch.setattr(saved, "MAX_JSON_BYTES", 1000)
     with pytest.raises(ModelError, match="its configuration is larger than"):
         read(written(file, {"class_name": "x" * 1001}))
@@ -162,10 +162,6 @@ def test_a_file_with_a_damaged_member_is_damaged(file: Path) -> None:
     file.write_bytes(inside)
     with pytest.raises(ModelError, match="not a model that Keras 3 has saved, or damaged"):
         read(file)
-
-
-def test_what_a_file_says_of_itself_is_as_long_as_a_word(file: Path) -> None:
-    assert read(written(file, {"class_name": "x" * 1_000_000, "config": {}})).kind == "x" * saved.MAX_WORD
 
 
 def with_layer(**layer: object) -> dict[str, Any]:
@@ -184,7 +180,7 @@ def test_code_in_a_file_is_refused_before_anything_is_started(file: Path) -> Non
     assert read(file, trusted=False).kind == "Sequential"
 
 
-def test_a_layer_of_one_s_own_is_refused_without_the_file_that_defines_it(file: Path) -> None:
+def test_what_asks_for_a_layer_of_one_s_own_or_for_something_of_python_s_own_is_refused(file: Path) -> None:
     written(file, with_layer(class_name="Gate", module=None, registered_name="mine>Gate"))
     with pytest.raises(ModelError, match=r"Keras does not know its Gate$") as caught:
         read(file, trusted=False, custom=False)
@@ -192,9 +188,6 @@ def test_a_layer_of_one_s_own_is_refused_without_the_file_that_defines_it(file: 
     assert read(file, trusted=False, custom=True).kind == "Sequential"
     written(file, with_layer(class_name="Dense", module="keras.layers", registered_name=None))
     assert read(file, trusted=False, custom=False).kind == "Sequential"
-
-
-def test_what_asks_for_something_of_python_s_own_is_refused(file: Path) -> None:
     evil = {"module": "os", "class_name": "function", "config": "system", "registered_name": "system"}
     written(file, with_layer(class_name="Dense", module="keras.layers", activation=evil))
     with pytest.raises(ModelError, match=r"it asks for system of os, which is neither a layer"):

@@ -154,14 +154,11 @@ def test_integers_are_such_as_embeddings_know_and_do_not_mask() -> None:
     assert found[1].draw(300, rng()).min() == 1
 
 
-def test_a_batch_that_a_layer_s_state_fixes_is_said_and_one_that_keras_notes_is_none() -> None:
+def test_a_model_takes_what_it_was_built_with_unless_a_layer_s_state_fixes_the_batch() -> None:
     inputs = [Tensor((4, 3), "float32", "a")]  # as of a model that was first called with four rows
     assert inputs_of(Model(None, inputs), ModelConfig()) == Spec("a", (3,))
     with pytest.raises(ModelError, match="its input a has 4 samples, no more and no less"):
         inputs_of(Model(None, inputs, layers=[Embedding(9, stateful=True)]), ModelConfig())
-
-
-def test_a_model_that_does_not_say_what_it_takes_takes_what_it_was_built_with() -> None:
     one, several = [Spec("x", (4,), "int32")], [Spec("a", (4,)), Spec("b", (2,))]
     assert inputs_of(Model(None), ModelConfig(), one) == one[0]
     assert inputs_of(Model(None), ModelConfig(), several) == {"a": several[0], "b": several[1]}

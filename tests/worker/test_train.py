@@ -432,9 +432,17 @@ def silent(said: Logs | Exception) -> Any:
     return model
 
 
-def test_a_step_of_its_own_need_not_ask_for_the_loss(train: Any) -> None:
+def test_a_step_of_its_own_need_not_ask_for_the_loss_which_may_be_zero(train: Any) -> None:
     _, learning, batch = train.run_published(silent({"loss": 1.5}), fed(), [])
     assert (learning.loss, batch) == (1.5, Batch("float32[16, 1]", "int32[16]"))
+
+    class WithItsOwn(NativeModel):
+        def test_step(self, data: Any) -> None: ...
+
+    own: Any = WithItsOwn(Silent({"loss": 0.0}))
+    own.loss = None
+    for model in (own, NativeModel(Silent({"loss": 0.0}))):
+        assert train.learn(model, fed(), 1.0, sized())[0].loss == 0
 
 
 @pytest.mark.parametrize(
@@ -453,16 +461,6 @@ def test_a_step_of_its_own_is_evaluated_too(
         getattr(train, phase)(silent(said), fed(), *arguments)
     with pytest.raises(ValueError, match="another"):
         getattr(train, phase)(silent(ValueError("another")), fed(), *arguments)
-
-
-def test_a_loss_of_nothing_is_one_where_there_is_a_loss_or_a_step_of_its_own(train: Any) -> None:
-    class WithItsOwn(NativeModel):
-        def test_step(self, data: Any) -> None: ...
-
-    own: Any = WithItsOwn(Silent({"loss": 0.0}))
-    own.loss = None
-    for model in (own, NativeModel(Silent({"loss": 0.0}))):
-        assert train.learn(model, fed(), 1.0, sized())[0].loss == 0
 
 
 def test_a_step_is_taken_apart_with_the_scenario_s_own_callbacks(train: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -276,7 +276,7 @@ def watched(nvml: object, *others: int) -> usage.CardShare:
     return share
 
 
-def test_those_count_that_were_there_before() -> None:
+def test_those_count_that_were_there_before_added_up_at_each_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     nvml = Nvml()
     share = watched(nvml, 7, 8)
     assert share(100 * MS) == 0
@@ -285,6 +285,11 @@ def test_those_count_that_were_there_before() -> None:
     nvml.samples = [(7, 5_000, 30)]  # long before the slice
     assert share(100 * MS) == 0
     assert watched(object())(100 * MS) == 0  # nobody was there, and nobody is asked
+    monkeypatch.setattr(time, "time_ns", lambda: 10**18)
+    nvml = Nvml()
+    share = watched(nvml, 7, 8)
+    nvml.samples = [(7, 50, 30), (8, 50, 20), (8, 60, 40)]
+    assert share(100 * MS) == 0.5
 
 
 def test_what_a_driver_does_not_tell_is_not_taken_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,14 +299,6 @@ def test_what_a_driver_does_not_tell_is_not_taken_for_nothing(monkeypatch: pytes
     assert share(100 * MS) is None
     slice_ = Slice(1, 100 * MS)
     assert Meter(card=share).with_card(slice_) == slice_
-
-
-def test_samples_of_one_moment_are_added(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time, "time_ns", lambda: 10**18)
-    nvml = Nvml()
-    share = watched(nvml, 7, 8)
-    nvml.samples = [(7, 50, 30), (8, 50, 20), (8, 60, 40)]
-    assert share(100 * MS) == 0.5
 
 
 def test_without_a_driver_or_a_card_nothing_is_told() -> None:
