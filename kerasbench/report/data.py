@@ -1,12 +1,11 @@
 """The records of ``--json``: of a run, of two sets of results, of a history, of a search."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from kerasbench.analysis.bisect import Bisection, Ending, Probe
-from kerasbench.analysis.breakdown import StepBreakdown
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.contrasts import Contrast, Place, between
 from kerasbench.analysis.estimates import Estimate, Interval, Verdict
@@ -14,71 +13,35 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.history import Series
 from kerasbench.analysis.metrics import BY_NAME, METRICS
 from kerasbench.analysis.rankings import Ranking
-from kerasbench.analysis.series import SizeSeries
 from kerasbench.analysis.summary import Summary
-from kerasbench.analysis.versus import RunComparison
-from kerasbench.host.noise import WarningKind
+from kerasbench.analysis.versus import UNTOUCHED, RunComparison
+from kerasbench.host.noise import Signal, WarningKind
 from kerasbench.names import EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS
 from kerasbench.protocol.columns import DEFAULT, CaseKey, Column
-from kerasbench.protocol.messages import Failure
-from kerasbench.report.document import (
-    Advised,
-    Configuration,
-    Document,
-    Failed,
-    HistoricRatio,
-    MachineFacts,
-    OfCase,
-    Overtaking,
-    Ratio,
-    Result,
-    RunFacts,
-    Search,
-    Trend,
-    Tried,
-    Warned,
-    Winner,
-)
+from kerasbench.report import document
+from kerasbench.report.document import Configuration, Document, Failed, Ratio, Result
 from kerasbench.report.race import to_write
 from kerasbench.results.run import Run, Trial
 from kerasbench.text import count
 
 COMPARE, HISTORY, BISECT = "compare", "history", "bisect"
+T = TypeVar("T")
 
 
 def of_run(findings: Findings, records: Sequence[Run], file: Path | None = None) -> Document:
     """Return what was measured, and what follows from it."""
-    here = findings.record.machine
-    runs = [
-        RunFacts(
-            started=record.started,
-            finished=record.finished,
-            rounds=record.rounds_completed,
-            stopped_because=record.stopped_because,
-            kerasbench=record.kerasbench,
-            commit=record.commit,
-            result_file=str(file) if file else None,
-        )
-        for record in records
-    ]
+    where = str(file) if file else None
     return Document(
         command=_command(findings),
-        machine=MachineFacts(
-            chip=here.chip,
-            cores=here.cores,
-            memory_bytes=here.memory_bytes,
-            gpus=here.gpus,
-            system=here.system,
-            identifier=here.identifier,
-        ),
-        runs=runs,
+        machine=_like(document.MachineFacts, findings.record.machine),
+        runs=[_like(document.RunFacts, run, rounds=run.rounds_completed, result_file=where) for run in records],
         fastest=list(_fastest(findings)),
-        results=[*_results(findings.summary), *_parts(findings.breakdowns), *_costs(findings.sweeps)],
+        results=[*_results(findings.summary), *_parts(findings), *_costs(findings)],
         ratios=_ratios(findings),
         failures=_failures(findings.summary),
         warnings=list(_warnings(findings)),
         crossovers=list(_crossovers(findings)),
-        advice=list(_advice(findings.breakdowns)),
+        advice=list(_advice(findings)),
         trends=list(_trends(findings)),
     )
 
@@ -91,7 +54,7 @@ def of_comparison(comparison: RunComparison, old: str, new: str) -> Document:
         for side, value in ((old, change.old), (new, change.new)):
             results.append(_result(_of_key(change.case), contrast.metric, value, side=side))
         ratios.append(_ratio(contrast, why_no_verdict=contrast.why))
-    failures = [_failed(_of_key(case), failure) for case, failure in comparison.failed]
+    failures = [_like(Failed, failure, **_of_key(case)) for case, failure in comparison.failed]
     return Document(command=COMPARE, results=results, ratios=ratios, failures=failures)
 
 
@@ -103,9 +66,8 @@ def of_sides(summaries: Sequence[tuple[str, Summary]]) -> Document:
 
 
 def of_history(history: Sequence[Series]) -> Document:
-    """Return every ratio in every run."""
     points = [
-        HistoricRatio(
+        document.HistoricRatio(
             **vars(_ratio(contrast)),
             started=contrast.over.row.run,
             commit=contrast.over.row.origin.commit,
@@ -119,19 +81,22 @@ def of_history(history: Sequence[Series]) -> Document:
 
 
 def of_search(bisection: Bisection, versions: Sequence[str], case: CaseKey | None) -> Document:
-    """Return how a search for a version ended."""
     is_found = bisection.outcome is Ending.FOUND
-    search = Search(
+    search = document.Search(
         outcome=bisection.outcome,
         versions=list(versions),
         last_fast=versions[bisection.fast] if is_found or bisection.fast else None,
         first_slow=versions[bisection.slow] if is_found else None,
-        case=OfCase(**_of_key(case)) if case else None,
-        tried=[
-            _tried(probe, versions[probe.index]) for probe in sorted(bisection.probes, key=lambda probe: probe.index)
-        ],
+        case=document.OfCase(**_of_key(case)) if case else None,
+        tried=[_tried(probe, versions) for probe in sorted(bisection.probes, key=lambda probe: probe.index)],
     )
     return Document(command=BISECT, search=search)
+
+
+def _like(kind: type[T], source: object, **more: Any) -> T:
+    """Return a record whose other fields are those of a source that have the same names."""
+    names = [name for name in kind.__dataclass_fields__ if name not in more and hasattr(source, name)]  # type: ignore[attr-defined]
+    return kind(**{name: getattr(source, name) for name in names}, **more)
 
 
 def _command(findings: Findings) -> str:
@@ -157,12 +122,9 @@ def _of_key(case: CaseKey) -> dict[str, Any]:
     }
 
 
-def _result(case: Mapping[str, Any], metric: str, estimate: Estimate, **more: Any) -> Result:
+def _result(case: Mapping[str, Any], metric: str, estimate: Estimate | Interval, **more: Any) -> Result:
     unit = BY_NAME[metric].unit if metric in BY_NAME else UNITS[metric]
-    counts = {"trials": estimate.trials, "sessions": None} | more
-    return Result(
-        **case, metric=metric, unit=unit, value=estimate.value, low=estimate.low, high=estimate.high, **counts
-    )
+    return _like(Result, estimate, **case, **({"metric": metric, "unit": unit, "sessions": None} | more))
 
 
 def _results(summary: Summary, side: str = "") -> Iterator[Result]:
@@ -181,61 +143,49 @@ def _results(summary: Summary, side: str = "") -> Iterator[Result]:
                 yield _result(key, metric.name, estimate, **more)
 
 
-# What an explanation measures besides: the parts of a step.
-UNITS = {
-    "input_pipeline_ms": "ms",
-    "framework_ms": "ms",
-    "computation_ms": "ms",
-    "warm_up_ms": "ms",
-    "flops_per_s": "FLOP/s",
-    "peak_flops_per_s": "FLOP/s",
-}
 FIXED, PER_SAMPLE = "fixed_step_ms", "per_sample_ms"  # of a sweep over batches
+# What an explanation measures besides, the parts of a step; and what a sweep does.
+PARTS = {
+    "input_pipeline_ms": "feeding_ms",
+    "framework_ms": "framework_ms",
+    "computation_ms": "computation_ms",
+    "warm_up_ms": "warming_ms",
+    "flops_per_s": "rate",
+    "peak_flops_per_s": "peak",
+}
+UNITS = dict.fromkeys((*PARTS, FIXED, PER_SAMPLE), "ms") | dict.fromkeys(("flops_per_s", "peak_flops_per_s"), "FLOP/s")
 
 
-def _parts(breakdowns: Sequence[StepBreakdown]) -> Iterator[Result]:
-    for breakdown in breakdowns:
-        case = _of_key(breakdown.row.key(breakdown.column))
-        amounts = (
-            breakdown.feeding_ms,
-            breakdown.framework_ms,
-            breakdown.computation_ms,
-            breakdown.warming_ms,
-            breakdown.rate,
-            breakdown.peak,
-        )
-        for metric, amount in zip(UNITS, amounts, strict=True):
+def _parts(findings: Findings) -> Iterator[Result]:
+    for breakdown in findings.breakdowns:
+        for metric, name in PARTS.items():
+            amount: Estimate | None = getattr(breakdown, name)
             if amount is not None:
-                yield _result(case, metric, amount)
+                yield _result(_of_key(breakdown.row.key(breakdown.column)), metric, amount)
 
 
-def _costs(sweeps: Sequence[SizeSeries]) -> Iterator[Result]:
+def _costs(findings: Findings) -> Iterator[Result]:
     """Yield what a step costs whatever its batch, and for each sample, where a line explains a series."""
-    for series in sweeps:
+    for series in findings.sweeps:
         row = next(iter(series.rows.values()))
         for column, cost in series.costs.items():
             case = _of_key(row.key(column)) | {"batch_size": None}
-            more: dict[str, Any] = {
-                "unit": "ms",
-                "trials": sum(step.trials for _, step in series.steps_ms(column)),
-                "sessions": None,
-            }
+            trials = sum(step.trials for _, step in series.steps_ms(column))
             for metric, estimate in ((FIXED, cost.overhead), (PER_SAMPLE, cost.per_sample)) if cost.fits else ():
-                yield Result(**case, metric=metric, value=estimate.value, low=estimate.low, high=estimate.high, **more)
+                yield _result(case, metric, estimate, trials=trials)
 
 
 def _ratio(contrast: Contrast, **more: Any) -> Ratio:
-    """Return a contrast as data."""
-    return Ratio(
+    ratio = contrast.ratio
+    return _like(
+        Ratio,
+        ratio,
         **_of_key(contrast.over.key),
         over=_configuration(contrast.under.column),
         metric=contrast.metric,
-        takes_times_as_much=contrast.ratio.value,
-        low=contrast.ratio.low,
-        high=contrast.ratio.high,
+        takes_times_as_much=ratio.value,
         verdict=contrast.verdict,
-        disturbed=contrast.ratio.disturbed,
-        rounds=contrast.ratio.trials,
+        rounds=ratio.trials,
         **more,
     )
 
@@ -243,36 +193,30 @@ def _ratio(contrast: Contrast, **more: Any) -> Ratio:
 def _ratios(findings: Findings) -> list[Ratio]:
     """Return each pair once: with its verdict, where it has one."""
     ratios: dict[tuple[CaseKey, Column, str], Ratio] = {}
-    for contrast, more in (
-        *_of_races(findings),
-        *_over_fastest(findings),
-        *((contrast, {}) for contrast in (*findings.speed_ups, *findings.prices, *findings.warm_caches)),
-        *_of_versions(findings),
-        *_of_controls(findings),
-    ):
+    for contrast, more in _contrasts(findings):
         key = (contrast.over.key, contrast.under.column, contrast.metric)
         if key not in ratios or ratios[key].verdict is None:
             ratios[key] = _ratio(contrast, **more)
     return list(ratios.values())
 
 
-Told = tuple[Contrast, dict[str, Any]]  # with what else is said of it
+Told = Iterator[tuple[Contrast, dict[str, bool]]]  # with what else is said of it
 
 
-def _of_races(findings: Findings) -> Iterator[Told]:
+def _contrasts(findings: Findings) -> Told:
     for race in findings.races:
         for column, contrast in race.contrasts.items():
             yield contrast, {"dropped": column in race.left}
+    yield from _over_fastest(findings)
+    for contrast in (*findings.speed_ups, *findings.prices, *findings.warm_caches):
+        yield contrast, {}
+    yield from _of_versions(findings)
+    for ranking in findings.summary.rankings:
+        if ranking.control is not None:
+            yield ranking.control, {"is_control": True}
 
 
-def _ranked(findings: Findings) -> Iterator[tuple[Row, Ranking, Column]]:
-    """Yield the rows in which columns compete, with the fastest."""
-    for row, ranking in [] if findings.races or findings.soaks else findings.summary.ranked:
-        if ranking.fastest is not None and not row.origin.in_pairs:
-            yield row, ranking, ranking.fastest
-
-
-def _over_fastest(findings: Findings) -> Iterator[Told]:
+def _over_fastest(findings: Findings) -> Told:
     for row, ranking, fastest in _ranked(findings):
         for column in row.cases:
             for metric in METRICS if column != fastest else ():
@@ -283,30 +227,29 @@ def _over_fastest(findings: Findings) -> Iterator[Told]:
                     yield contrast, {}
 
 
-def _of_versions(findings: Findings) -> Iterator[Told]:
+def _of_versions(findings: Findings) -> Told:
     for versus in findings.versus:
-        numbers = [(contrast, False) for contrast in versus.contrasts]
-        numbers += [(contrast, True) for contrast in versus.untouched]
-        for contrast, is_untouched in numbers:
-            yield contrast, {"is_control": is_untouched}
+        for contrast in (*versus.contrasts, *versus.untouched):
+            yield contrast, {"is_control": contrast.metric == UNTOUCHED}
             if contrast.again is not None:
                 base = contrast.under
                 again = Place(base.row, base.column.with_options(control=True))
                 yield Contrast(again, base, contrast.metric, contrast.again), {"is_control": True}
 
 
-def _of_controls(findings: Findings) -> Iterator[Told]:
-    for ranking in findings.summary.rankings:
-        if ranking.control is not None:
-            yield ranking.control, {"is_control": True}
+def _ranked(findings: Findings) -> Iterator[tuple[Row, Ranking, Column]]:
+    """Yield the rows in which columns compete, with the fastest."""
+    for row, ranking in [] if findings.races or findings.soaks else findings.summary.ranked:
+        if ranking.fastest is not None and not row.origin.in_pairs:
+            yield row, ranking, ranking.fastest
 
 
-def _fastest(findings: Findings) -> Iterator[Winner]:
+def _fastest(findings: Findings) -> Iterator[document.Winner]:
     for row, ranking, fastest in _ranked(findings):
         clearly = ranking.proven and ranking.first is not None
-        yield Winner(**_of_key(row.key(fastest)), metric=row.headline, clearly=clearly)
+        yield document.Winner(**_of_key(row.key(fastest)), metric=row.headline, clearly=clearly)
     for race in findings.races:
-        yield Winner(
+        yield document.Winner(
             **_of_key(race.row.key(race.leader)),
             metric=race.metric,
             clearly=race.is_over,
@@ -315,48 +258,38 @@ def _fastest(findings: Findings) -> Iterator[Winner]:
         )
 
 
-def _failed(case: Mapping[str, Any], failure: Failure) -> Failed:
-    return Failed(**case, code=failure.code, cause=failure.cause, remedy=failure.remedy, phase=failure.phase)
-
-
 def _failures(summary: Summary) -> list[Failed]:
-    return [_failed(_of_key(row.key(column)), failure) for row, column, failure in summary.failures]
+    return [_like(Failed, failure, **_of_key(row.key(column))) for row, column, failure in summary.failures]
 
 
-def _warnings(findings: Findings) -> Iterator[Warned]:
-    summary = findings.summary
-    rows = {row.label: row for row in summary.rows}
+def _warnings(findings: Findings) -> Iterator[document.Warned]:
+    """Yield every warning, then each signal of noise once: of the machine, and of each row's trials the worst."""
+    rows = {row.label: row for row in findings.summary.rows}
+    record = findings.record
     for concern in findings.concerns:
         yield _warned(concern.what, rows.get(concern.row), concern.columns, concern.detail)
-    yield from (_warned(signal.name, None, [], signal.reason) for signal in summary.record.noise)
-    for row in summary.rows:
+    yield from (_warned(signal.name, None, [], signal.reason) for signal in record.noise)
+    for row in rows.values():
         workload = (row.scenario.name, row.workload.name, row.size)
-        trials = [
-            trial for trial in summary.record.trials if workload == (trial.scenario, trial.workload, trial.options.size)
-        ]
-        yield from _signals(row, trials)
+        trials = [trial for trial in record.trials if (trial.scenario, trial.workload, trial.options.size) == workload]
+        by_name: dict[str, list[tuple[Trial, Signal]]] = {}
+        for trial in trials:
+            for signal in trial.noise:
+                by_name.setdefault(signal.name, []).append((trial, signal))
+        for name, had in by_name.items():
+            worst = max((signal for _, signal in had), key=lambda signal: signal.invalidates)
+            detail = f"{worst.reason}; in {len({id(trial) for trial, _ in had})} of {count(len(trials), 'trial')}"
+            yield _warned(name, row, dict.fromkeys(trial.column for trial, _ in had), detail)
 
 
-def _signals(row: Row, trials: Sequence[Trial]) -> Iterator[Warned]:
-    """Yield what disturbed a row's trials: each signal once, with the reason of one that had it worst."""
-    for name in dict.fromkeys(signal.name for trial in trials for signal in trial.noise):
-        had = [(trial, signal) for trial in trials for signal in trial.noise if signal.name == name]
-        worst = max((signal for _, signal in had), key=lambda signal: signal.invalidates)
-        of_trials = f"{len({id(trial) for trial, _ in had})} of {count(len(trials), 'trial')}"
-        yield _warned(
-            name, row, list(dict.fromkeys(trial.column for trial, _ in had)), f"{worst.reason}; in {of_trials}"
-        )
-
-
-def _warned(kind: str, row: Row | None, columns: Sequence[Column], detail: str) -> Warned:
+def _warned(kind: str, row: Row | None, columns: Iterable[Column], detail: str) -> document.Warned:
     known = WarningKind(kind) if kind in set(WarningKind) else None  # none in a file that another version wrote
-    size = row.size if row else None
-    return Warned(
+    return document.Warned(
         kind=kind,
         scenario=row.scenario.name if row else None,
         workload=row.workload.name if row else None,
-        batch_size=size.batch if size else None,
-        width=size.width if size else None,
+        batch_size=row.size.batch if row and row.size else None,
+        width=row.size.width if row and row.size else None,
         configurations=[_configuration(column) for column in columns],
         meaning=known.meaning if known else kind,
         detail=detail,
@@ -364,12 +297,12 @@ def _warned(kind: str, row: Row | None, columns: Sequence[Column], detail: str) 
     )
 
 
-def _crossovers(findings: Findings) -> Iterator[Overtaking]:
+def _crossovers(findings: Findings) -> Iterator[document.Overtaking]:
     for series in findings.sweeps:
         row = next(iter(series.rows.values()))
         for crossing in (crossing for duel in series.duels for crossing in duel.crossings):
             low, high = crossing.interval or (None, None)
-            yield Overtaking(
+            yield document.Overtaking(
                 scenario=row.scenario.name,
                 workload=row.workload.name,
                 axis=series.axis,
@@ -381,27 +314,27 @@ def _crossovers(findings: Findings) -> Iterator[Overtaking]:
             )
 
 
-def _advice(breakdowns: Sequence[StepBreakdown]) -> Iterator[Advised]:
-    for breakdown in breakdowns:
+def _advice(findings: Findings) -> Iterator[document.Advised]:
+    for breakdown in findings.breakdowns:
         for advice in breakdown.advice:
-            yield Advised(
+            over, ratio = advice.contrast.over, advice.contrast.ratio
+            yield document.Advised(
                 **_of_key(breakdown.row.key(breakdown.column)),
                 what=advice.what,
-                instead=_configuration(advice.contrast.over.column),
-                instead_batch_size=advice.contrast.over.key.options.batch,
-                takes_times_as_much=advice.contrast.ratio.value,
-                low=advice.contrast.ratio.low,
-                high=advice.contrast.ratio.high,
+                instead=_configuration(over.column),
+                instead_batch_size=over.key.options.batch,
+                takes_times_as_much=ratio.value,
+                low=ratio.low,
+                high=ratio.high,
             )
 
 
-def _trends(findings: Findings) -> Iterator[Trend]:
+def _trends(findings: Findings) -> Iterator[document.Trend]:
     for soak in findings.soaks:
-        yield Trend(
+        yield _like(
+            document.Trend,
+            soak,
             **_of_key(soak.row.key(soak.column)),
-            minutes=soak.minutes,
-            unit=soak.unit,
-            units=soak.units,
             unit_ms=soak.unit_ns / 1e6,
             memory_grows=soak.grows,
             memory_bytes_per_unit=soak.memory,
@@ -411,17 +344,18 @@ def _trends(findings: Findings) -> Iterator[Trend]:
         )
 
 
-def _tried(probe: Probe, version: str) -> Tried:
-    ratio, again = probe.ratio, probe.contrast.again if probe.contrast else None
+def _tried(probe: Probe, versions: Sequence[str]) -> document.Tried:
+    contrast, ratio = probe.contrast, probe.ratio
+    again = contrast.again if contrast else None
     control = None
     if again is not None and again.low is not None and again.high is not None:
         control = Interval(again.value, again.low, again.high)
-    return Tried(
-        version=version,
+    return document.Tried(
+        version=versions[probe.index],
         takes_times_as_much=ratio.value if ratio else None,
         low=ratio.low if ratio else None,
         high=ratio.high if ratio else None,
-        verdict=(probe.contrast and probe.contrast.verdict) or Verdict.INCONCLUSIVE,
+        verdict=(contrast and contrast.verdict) or Verdict.INCONCLUSIVE,
         why_no_verdict=probe.why,
         control=control,
     )
