@@ -30,11 +30,11 @@ SIZES = {"batch": "--batch-size", "width": "--width"}
 def command(config: RunConfig) -> str:
     """Return ``kerasbench sweep cifar10_cnn --batch-size 1,2,4 --rounds 3``."""
     sizes = [option.size for option in config.options if option.size is not None]
-    mode, own = "", []
+    mode, particular = "", []
     if config.race:
-        mode, own = FASTEST, _race(config.race)
+        mode, particular = FASTEST, _race(config.race)
     elif config.soak:
-        mode, own = SOAK, _soak(config.soak)
+        mode, particular = SOAK, _soak(config.soak)
     elif config.explain:
         mode = EXPLAIN
     elif config.versus:
@@ -43,9 +43,9 @@ def command(config: RunConfig) -> str:
         mode = SWEEP
         for axis, flag in SIZES.items():
             along = [f"{getattr(size, axis):g}" for size in sizes if getattr(size, axis) is not None]
-            own += [flag, ",".join(dict.fromkeys(along))] if along else []
+            particular += [flag, ",".join(dict.fromkeys(along))] if along else []
     positional = config.versus if config.versus else config.scenarios if mode else []
-    words = ["kerasbench", *([mode] if mode else []), *positional, *own]
+    words = ["kerasbench", *([mode] if mode else []), *positional, *particular]
     if config.scenarios and not (mode and not config.versus):
         words += ["--scenario", ",".join(config.scenarios)]
     elif not config.scenarios:

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.contrasts import apart, by_session
@@ -42,7 +42,6 @@ PUBLISHED_METRICS = ("total_s", "epoch_s", "train_loss", "train_accuracy", "val_
 
 
 def predictions(findings: Findings) -> Section | None:
-    """Return how long one sample takes on each configuration."""
     summary = findings.plain
     columns = [column for column in summary.columns if column.competes]
     rows = [(row, values) for row, _ in ordered(summary) if (values := _values(row, columns, PREDICTED_ONE))]
@@ -51,17 +50,21 @@ def predictions(findings: Findings) -> Section | None:
     called = names(columns)
     fastest = [min(values, key=lambda column: values[column]) for _, values in rows]
     best = max(dict.fromkeys(fastest), key=fastest.count)
-    longer = [value / min(values.values()) for _, values in rows for value in values.values()]
+    ratios = [value / min(values.values()) for _, values in rows for value in values.values()]
     title = f"Prediction: one sample takes {span([min(values.values()) for _, values in rows], unit='ms')}"
-    if any(len(values) > 1 for _, values in rows):
+    if longer := [ratio for ratio in ratios if ratio > 1]:
         of = f" on {fastest.count(best)} of {len(rows)} workloads" if len(rows) > 1 else ""
         on = f"{called[best]} has the shortest time for one sample{of}"
-        others = [ratio for ratio in longer if ratio > 1]
-        title = f"Prediction: {on}; the others take {span(others, multiple)} as long" if others else title
-    table = Table(
-        ["workload", *called.values()],
-        [[Cell(row.label), *_relative(values, columns, "ms")] for row, values in rows],
-    )
+        title = f"Prediction: {on}; the others take {span(longer, multiple)} as long"
+    body = []
+    for row, values in rows:
+        least = min(values.values())
+        shown = {
+            column: Cell(multiple(ms / least) if ms > least else f"{three_digits(ms)} ms", ms, ratio=ms / least)
+            for column, ms in values.items()
+        }
+        body.append([Cell(row.label), *(shown.get(column, EMPTY) for column in columns)])
+    table = Table(["workload", *called.values()], body)
     notes = ["predict_on_batch of one sample (median), NumPy in and out: the fastest in ms, the others relative to it."]
     return Section(title, table=table, notes=notes, folded=True)
 
@@ -69,18 +72,6 @@ def predictions(findings: Findings) -> Section | None:
 def _values(row: Row, columns: Iterable[Column], metric: str) -> dict[Column, float]:
     known = ((column, row.cases[column].estimate(metric)) for column in columns if column in row.cases)
     return {column: estimate.value for column, estimate in known if estimate is not None}
-
-
-def _relative(values: Mapping[Column, float], columns: Iterable[Column], unit: str) -> Iterator[Cell]:
-    """Yield the smallest value with its unit, and how many times as much the others are."""
-    least = min(values.values())
-    for column in columns:
-        value = values.get(column)
-        if value is None:
-            yield EMPTY
-        else:
-            text = f"{three_digits(value)} {unit}" if value == least else multiple(value / least)
-            yield Cell(text, value, ratio=value / least)
 
 
 def starting(findings: Findings) -> Section | None:
@@ -163,14 +154,12 @@ def metric_table(
 
 
 def value(row: Row, column: Column, name: str) -> Cell:
-    """Return a metric of a case with its interval."""
     case = row.cases.get(column)
     estimate = case.estimate(name) if case else None
     return EMPTY if estimate is None else Cell(with_range(estimate), estimate.value)
 
 
 def calls(findings: Findings) -> Section | None:
-    """Return what each way to predict takes."""
     notes: list[Words] = [
         "model(x): on a tensor that is on the device, without gradients. Compiled: the same call by torch.compile "
         "(with --jit on), jax.jit or tf.function. predict_on_batch and predict take NumPy arrays and return them. "
@@ -181,7 +170,6 @@ def calls(findings: Findings) -> Section | None:
 
 
 def published_epochs(findings: Findings) -> Section | None:
-    """Return what all published epochs took."""
     notes: list[Words] = ["The first epoch, which compiles, is in the total and in the epoch."]
     return metric_table(findings.plain, "All published epochs", PUBLISHED_METRICS, notes, needed="total_s")
 
@@ -368,7 +356,6 @@ def sessions(findings: Findings) -> Section | None:
 
 
 def how(findings: Findings) -> Section:
-    """Return how it was measured: rounds, what disturbed it, settings in force, versions of the code."""
     record, summary = findings.record, findings.summary
     trials = [trial for trial in record.trials if trial.measurement is not None]
     noisy = sum(bool(trial.noise) for trial in trials)
@@ -412,7 +399,6 @@ def _run(findings: Findings) -> Iterator[Words]:
 
 
 def _load(limit: LoadLimit, slice_ns: int) -> str:
-    """Return from when on other programs interrupt a CPU configuration's turn."""
     cores = f"Other programs interrupt a turn from {limit.quiet + limit.above:.2g} of a CPU core on"
     judged_s = limit.judged_s(slice_ns)
     return f"{cores}, judged over about {judged_s:.2g} s of turns." if judged_s > slice_ns / 1e9 else f"{cores}."
@@ -423,7 +409,7 @@ def _noise(findings: Findings) -> Iterator[Words]:
     trials = findings.record.trials
     for name in dict.fromkeys(signal.name for trial in trials for signal in trial.noise):
         had = [(trial, signal) for trial in trials for signal in trial.noise if signal.name == name]
-        trial, _ = max(had, key=lambda one: one[1].invalidates)
+        trial, _ = max(had, key=lambda pair: pair[1].invalidates)
         meaning = WarningKind(name).meaning if name in set(WarningKind) else name
         case = f"{trial.case.scenario} {trial.column.label}, round {trial.round}"
         yield f"{meaning[0].upper()}{meaning[1:]} in {count(len(had), 'trial')}, for example {case}."
@@ -467,9 +453,9 @@ def _passed_through(summary: Summary) -> Iterator[Words]:
         rows.setdefault(variables, []).append(row.label)
     differ = len(rows) > 1
     rows.pop("", None)
-    each = [f"{variables} ({', '.join(labels)})" if differ else variables for variables, labels in rows.items()]
-    if each:
-        yield f"Variables of the shell that were passed through (--keep-env): {'; '.join(each)}."
+    passed = [f"{variables} ({', '.join(labels)})" if differ else variables for variables, labels in rows.items()]
+    if passed:
+        yield f"Variables of the shell that were passed through (--keep-env): {'; '.join(passed)}."
 
 
 def versions_of(record: Run) -> dict[str, dict[str, list[Column]]]:
@@ -491,7 +477,7 @@ def _versions(record: Run) -> Iterator[Words]:
         yield f"The same in all configurations: {same}." if labelled else f"Versions: {same}."
     different = []
     for package in sorted(columns.keys() - set(alike)):
-        owners = [f"{version} ({_labels(own)})" for version, own in sorted(columns[package].items())]
+        owners = [f"{version} ({_labels(had)})" for version, had in sorted(columns[package].items())]
         different.append(f"{package} {listed(owners)}")
     if different:
         yield f"Different: {'; '.join(different)}."

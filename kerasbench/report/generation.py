@@ -37,7 +37,11 @@ def new_tokens(findings: Findings) -> Section | None:
 
 
 def _wrote(row: Row) -> dict[Writer, Tokens]:
-    trials = {column: [found for _, found in case.trials] for column, case in row.cases.items() if not case.failure}
+    trials = {
+        column: [measurement for _, measurement in case.trials]
+        for column, case in row.cases.items()
+        if not case.failure
+    }
     return written(trials)
 
 

@@ -1,13 +1,10 @@
 """Progress of a run on stderr."""
 
-import itertools
 import math
-import statistics
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, Self, TextIO, cast
 
 from rich.console import Console, RenderableType
@@ -17,22 +14,19 @@ from rich.text import Text
 
 from kerasbench import events
 from kerasbench.analysis.cases import STEADY, Measured, headline_of
-from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.ratios import by_slices
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import Eta, History, RunScatter, detectable, family_of, run_scatter
 from kerasbench.protocol.columns import CaseKey
-from kerasbench.protocol.measurement import Samples, Slice
-from kerasbench.protocol.messages import FIRST_STEP, Phase
-from kerasbench.protocol.requests import counts_epochs
-from kerasbench.protocol.stages import BATCH, ONE, STAGES, TRAIN
+from kerasbench.protocol.measurement import Slice
 from kerasbench.report import answer, versus
-from kerasbench.report.words import as_given, duration, listed, names, percent, seconds, three_digits, times
-from kerasbench.results.run import RaceConfig, Run, Trial
+from kerasbench.report.live import LiveBlock, LogRatios
+from kerasbench.report.words import as_given, duration, percent, seconds, three_digits
+from kerasbench.results.run import Run, Trial
 from kerasbench.scenario import is_named, is_saved
-from kerasbench.text import blanked, count, whole_gib
+from kerasbench.text import count, whole_gib
 
 
 class Unbroken:
@@ -57,158 +51,6 @@ class Unbroken:
 def to_stderr() -> Console:
     """Return the console that progress goes to."""
     return Console(file=cast("TextIO", Unbroken(sys.stderr)), highlight=False)
-
-
-# A block while it is measured: a line for each column, and who is ahead so far.
-
-MOST_NAMED = 4  # of those that are behind
-SHOWN = {"train": "warm-up"}  # what a phase is until its slices are measured
-FIRST_CYCLES = 3  # the median of fewer is no better than any of them
-
-LogRatios = Mapping[tuple[str, str], float]
-
-
-@dataclass(frozen=True)
-class Lead:
-    """Columns by their labels."""
-
-    fastest: str
-    times: dict[str, LogEstimate]  # how many times as long each of the others takes, the nearest first; no intervals
-
-
-def log_ratios(slices: Mapping[str, Sequence[Slice]], samples: Mapping[str, int]) -> LogRatios:
-    """Return the logarithm of the ratio of each two columns in a block; none of those with too few cycles so far.
-
-    Of their times for a sample: ``samples`` are those of a step, by column.
-    """
-    logs = {}
-    columns = {label: Samples.of(own) for label, own in slices.items()}
-    for one, other in itertools.combinations(columns, 2):
-        ratio = by_slices(columns[one], columns[other])
-        if ratio is not None and min(len(columns[one]), len(columns[other])) >= FIRST_CYCLES:
-            log = ratio.log - math.log(samples[one] / samples[other])
-            logs[one, other], logs[other, one] = log, -log
-    return logs
-
-
-def standing(blocks: Sequence[LogRatios]) -> Lead | None:
-    """Return how the columns of the last block stand, by the mean over all blocks; None if they cannot be compared."""
-    labels = dict.fromkeys(one for one, _ in blocks[-1])
-    if not labels:
-        return None
-    logs = {pair: statistics.fmean(block[pair] for block in blocks if pair in block) for pair in blocks[-1]}
-    fastest = min(labels, key=lambda one: sum(logs[one, other] for other in labels if other != one))
-    others = sorted((one for one in labels if one != fastest), key=lambda one: logs[one, fastest])
-    return Lead(fastest, {one: LogEstimate(logs[one, fastest], None, 0, len(blocks)) for one in others})
-
-
-@dataclass
-class LiveColumn:
-    """What is known of a column in its block."""
-
-    name: str
-    doing: str = "not started yet"  # empty: it measures slices
-    first_step: str = ""
-    medians: dict[str, str] = field(default_factory=dict)  # of what a slice counts, by stage
-    slices: int = 0  # of the last of these stages
-
-
-class LiveBlock:
-    """What is known of a block, event by event."""
-
-    def __init__(
-        self,
-        cases: Sequence[Case],
-        is_first: bool,
-        effect: float,
-        earlier: Sequence[LogRatios],
-        race: RaceConfig | None = None,
-    ) -> None:
-        called, workload = names(case.column for case in cases), cases[0].selected.workload
-        self.columns = {case.label: LiveColumn(called[case.column]) for case in cases}
-        self.row, self.is_first = cases[0].row_label, is_first
-        self.ratios: LogRatios = {}  # of this block; before it came the earlier ones
-        self._effect, self._earlier = effect, earlier
-        self._is_soak = cases[0].protocol.soaks  # its columns are one case, and differ by nothing that is ahead
-        self._samples = {case.label: case.options.batch_size or workload.batch for case in cases}
-        # By whose slices the columns are told apart.
-        purpose = race.purpose if race else "train"
-        one_by_one = purpose == "predict-one" or not workload.predicts_batches
-        self.headline = TRAIN
-        if workload.predicts_only or purpose != "train":
-            self.headline = ONE if one_by_one else BATCH
-        self._counts = {stage.name: stage.counts for stage in STAGES.values()}
-        if counts_epochs(workload.steps):
-            self._counts[TRAIN] = "epoch"
-
-    def begin(self, label: str, doing: str) -> None:
-        self.columns[label].doing = SHOWN.get(doing, doing)
-
-    def end_phase(self, label: str, phase: Phase) -> str:
-        """Return what to say of a phase that is over: how long the first step took; else nothing."""
-        if phase.name != FIRST_STEP:
-            return ""
-        self.columns[label].first_step = f"{FIRST_STEP} {duration(phase.duration_ns)}"
-        return f"{label}: {self.columns[label].first_step}"
-
-    def end_cycle(self, stage: str, slices: Mapping[str, Sequence[Slice]]) -> None:
-        """Take in what all have measured of a stage so far."""
-        for label, own in slices.items():
-            column = self.columns[label]
-            column.medians[stage] = duration(statistics.median(slice_.unit_ns for slice_ in own))
-            column.slices, column.doing = len(own), ""
-        if stage == self.headline and slices and not self._is_soak:
-            self.ratios = log_ratios(slices, self._samples)
-
-    def lines(self) -> list[str]:
-        """Return who is ahead, and a line for each column: what is known of it, and what it does."""
-        columns = [blanked(f"  {one.name}: {', '.join(self._known(one))}") for one in self.columns.values()]
-        return [self.answer() or self.row, *columns]
-
-    def _known(self, column: LiveColumn) -> list[str]:
-        last = next(reversed(column.medians), "")
-        shown = [stage for stage in column.medians if stage in (self.headline, last)]
-        known = [f"{self._counts[stage]} {column.medians[stage]}" for stage in shown]
-        if column.first_step and last in ("", TRAIN):
-            known.insert(0, column.first_step)
-        return [*known, column.doing or count(column.slices, "turn")]
-
-    def stage(self, stage: str) -> str:
-        """Return what has been measured of a stage, in one line: its time in each column."""
-        own = [column for column in self.columns.values() if stage in column.medians]
-        found = ", ".join(f"{column.name} {column.medians[stage]}" for column in own)
-        cycles = max((column.slices for column in own), default=0)
-        return blanked(f"{self.row}: {self._counts[stage]}: {found} ({count(cycles, 'turn')})")
-
-    def answer(self) -> str:
-        """Return who is ahead in the row so far; empty while nothing can be compared."""
-        found = standing([*self._earlier, self.ratios])
-        if found is None:
-            return ""
-        called = {label: column.name for label, column in self.columns.items()}
-        equal = [label for label, ratio in found.times.items() if ratio.value < 1 + self._effect]
-        behind = [label for label in found.times if label not in equal]
-        slower = [f"{called[label]} {times(found.times[label])}" for label in behind[1:MOST_NAMED]]
-        if len(behind) > MOST_NAMED:
-            slower.append(f"and {len(behind) - MOST_NAMED} more")
-        words = listed([called[label] for label in (found.fastest, *equal)])
-        words += " about equal so far" if equal else " leads so far"
-        if behind:
-            words += f"; {called[behind[0]]} takes {times(found.times[behind[0]])} as long"
-        return blanked(", ".join([f"{self.row}: {words}", *slower]))
-
-    def interrupted(self) -> list[str]:
-        """Return what to say of a row's first block that was interrupted; nothing of later ones."""
-        if not self.is_first:
-            return []
-        return [
-            "interrupted in the first round of a workload. This is known so far, but it is not saved:",
-            *self.lines(),
-            "There is no verdict. --resume measures this round again from its start.",
-        ]
-
-
-# The displays.
 
 
 class _Display(Progress):
@@ -267,7 +109,7 @@ class ConsoleProgress:
                 self._block = LiveBlock(cases, is_first, self._effect, earlier, self._planned.config.race)
                 if self._planned.config.race and not is_first:  # those that are not here have left it
                     workload = cases[0].row
-                    left = [one for one in self._planned.cases if one.row == workload and one not in cases]
+                    left = [case for case in self._planned.cases if case.row == workload and case not in cases]
                     self._eta.decided(left)
                 self._draw()
             case events.StepsKnown(steps_ns, spent_s, left_s):
@@ -379,12 +221,12 @@ class ConsoleProgress:
         """Say what is known so far, where another round follows."""
         if record.stopped_because:
             return
-        found = Findings.of(record, measured)
+        findings = Findings.of(record, measured)
         self._say(f"after round {record.rounds_completed}:")
-        of_versions = [line for compared in found.versus for line in versus.sentences(compared)]
-        for line in of_versions or answer.sentences(found):
+        of_versions = [line for compared in findings.versus for line in versus.sentences(compared)]
+        for line in of_versions or answer.sentences(findings):
             self._say(f"  {line}")
-        scatter = run_scatter(found.summary, family_of(self._planned))
+        scatter = run_scatter(findings.summary, family_of(self._planned))
         if scatter is None:
             return
         found_after = detectable(self._planned, record.minimal_effect, scatter)
@@ -474,20 +316,20 @@ LONG_S, AT_EASE_S = 120.0, 60.0  # what is told how it would take about so long
 
 def foresight(steps_ns: Sequence[tuple[Case, int]], spent_s: float, left_s: float) -> str:
     """Say how long a block of these takes, by their first steps; with a batch that would not take minutes."""
-    case, slowest_ns = max(steps_ns, key=lambda one: one[1])
+    case, slowest_ns = max(steps_ns, key=lambda step: step[1])
     workload, block_s = case.selected.workload, spent_s + left_s
-    own = case.options.batch_size or workload.batch
+    samples = case.options.batch_size or workload.batch
     unit = "prediction" if workload.predicts_only else "step"
     which = f" of {case.backend}" if len(steps_ns) > 1 else ""
     step, round_takes = duration(slowest_ns), seconds(block_s)
     line = f"{case.row_label}: a {unit}{which} takes {step}, so a round takes about {round_takes}"
     file = case.selected.entry.file
-    if block_s <= LONG_S or not (is_saved(file) or is_named(file)) or own == 1 or case.options.size:
+    if block_s <= LONG_S or not (is_saved(file) or is_named(file)) or samples == 1 or case.options.size:
         return line
     # What has been spent is the start of all columns; the rest is steps, which a smaller batch makes shorter.
-    wanted = own * max(AT_EASE_S - spent_s, AT_EASE_S / 2) / left_s
+    wanted = samples * max(AT_EASE_S - spent_s, AT_EASE_S / 2) / left_s
     batch = 1 << max(0, int(math.log2(max(1.0, wanted))))
-    smaller_s = spent_s + left_s * batch / own
+    smaller_s = spent_s + left_s * batch / samples
     return f"{line}; --batch-size {batch} takes about {seconds(smaller_s)}"
 
 

@@ -25,6 +25,7 @@ from kerasbench.errors import ResultsError
 from kerasbench.host.lock import machine_lock
 from kerasbench.results import store
 from kerasbench.results.run import Trial
+from kerasbench.runs.run import SUPERSEDED
 from tests import stand_in
 from tests.host import awake
 from tests.stand_in import Command
@@ -186,8 +187,9 @@ def test_a_run_that_is_killed_at_random_moments_is_complete_in_the_end(
     assert not _unfinished(command)
     files = _files(command)
     assert len(files) > 1
-    for file in files:
-        _check_complete(store.load(file).trials)
+    for record in map(store.load, files):
+        if record.stopped_because != SUPERSEDED:  # a kill between the trials of a block leaves its first ones alone
+            _check_complete(record.trials)
     # Half a file, of one that was killed while it wrote, is swept up by a run that begins an hour later.
     assert {file.suffix for file in command.results.iterdir()} - {".partial"} == {".json", ".md", ".svg"}
     stand_in.wait_for(lambda: stand_in.children(command.folder) == [])

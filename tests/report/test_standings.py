@@ -6,7 +6,7 @@ import pytest
 
 from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.requests import Protocol
-from kerasbench.report.progress import LiveBlock, LogRatios, log_ratios, standing
+from kerasbench.report.live import LiveBlock, LogRatios, log_ratios, standing
 from kerasbench.results.run import RaceConfig, RacePurpose
 from tests import made
 
@@ -14,17 +14,18 @@ from tests import made
 def block(**steps_ms: list[float]) -> LogRatios:
     """The ratios of a block in whose cycles columns take so long."""
     slices = {
-        label: [Slice(10, int(1e7 * ms), cycle, 0) for cycle, ms in enumerate(own)] for label, own in steps_ms.items()
+        label: [Slice(10, int(1e7 * ms), cycle, 0) for cycle, ms in enumerate(of_column)]
+        for label, of_column in steps_ms.items()
     }
     return log_ratios(slices, dict.fromkeys(slices, 32))
 
 
 def test_the_fastest_is_told_with_how_many_times_as_long_the_others_take_in_the_same_cycles() -> None:
-    found = made.known(standing([block(torch=[9, 9, 90], jax=[1, 1, 10], tensorflow=[3, 3, 30])]))
-    assert found.fastest == "jax"
-    assert list(found.times) == ["tensorflow", "torch"]
-    assert [one.value for one in found.times.values()] == pytest.approx([3, 9])
-    assert not any(one.has_interval for one in found.times.values())
+    fastest, ratios = made.known(standing([block(torch=[9, 9, 90], jax=[1, 1, 10], tensorflow=[3, 3, 30])]))
+    assert fastest == "jax"
+    assert list(ratios) == ["tensorflow", "torch"]
+    assert [ratio.value for ratio in ratios.values()] == pytest.approx([3, 9])
+    assert not any(ratio.has_interval for ratio in ratios.values())
 
 
 def test_a_disturbed_cycle_of_the_first_ones_hides_nobody() -> None:
@@ -32,17 +33,17 @@ def test_a_disturbed_cycle_of_the_first_ones_hides_nobody() -> None:
         label: [Slice(10, 100 * times, cycle, 0, disturbed=cycle == 0 and label == "b") for cycle in range(3)]
         for times, label in enumerate("abc", start=1)
     }
-    found = made.known(standing([log_ratios(slices, dict.fromkeys(slices, 32))]))
-    assert (found.fastest, list(found.times)) == ("a", ["b", "c"])
+    fastest, ratios = made.known(standing([log_ratios(slices, dict.fromkeys(slices, 32))]))
+    assert (fastest, list(ratios)) == ("a", ["b", "c"])
 
 
 def test_a_step_of_a_larger_batch_counts_by_its_samples() -> None:
     slices = {
         label: [Slice(10, ns, cycle, 0) for cycle in range(3)] for label, ns in {"small": 10, "large": 80}.items()
     }
-    found = made.known(standing([log_ratios(slices, {"small": 32, "large": 512})]))
-    assert found.fastest == "large"
-    assert found.times["small"].value == pytest.approx(2)
+    fastest, ratios = made.known(standing([log_ratios(slices, {"small": 32, "large": 512})]))
+    assert fastest == "large"
+    assert ratios["small"].value == pytest.approx(2)
 
 
 @pytest.mark.parametrize("few", [{}, {"torch": [1.0] * 9}, {"torch": [1.0] * 9, "jax": [1.0] * 2}])
@@ -52,8 +53,8 @@ def test_one_column_and_the_first_cycles_tell_nothing(few: dict[str, list[float]
 
 def test_blocks_count_alike_and_columns_that_are_gone_are_not_told() -> None:
     first, second = block(a=[1] * 3, b=[2] * 3, c=[5] * 3), block(a=[1] * 9, b=[8] * 9)
-    found = made.known(standing([first, second]))
-    assert {label: one.value for label, one in found.times.items()} == {"b": pytest.approx(4)}
+    _, ratios = made.known(standing([first, second]))
+    assert {label: ratio.value for label, ratio in ratios.items()} == {"b": pytest.approx(4)}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,160 @@
+"""A block while it is measured: a line for each column, and who is ahead so far."""
+
+import itertools
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kerasbench.analysis.estimates import LogEstimate
+from kerasbench.analysis.ratios import by_slices
+from kerasbench.plan.cases import Case
+from kerasbench.protocol.measurement import Samples, Slice
+from kerasbench.protocol.messages import FIRST_STEP, Phase
+from kerasbench.protocol.requests import counts_epochs
+from kerasbench.protocol.stages import BATCH, ONE, STAGES, TRAIN
+from kerasbench.report.words import duration, listed, names, times
+from kerasbench.results.run import RaceConfig
+from kerasbench.text import blanked, count
+
+MOST_NAMED = 4  # of those that are behind
+SHOWN = {"train": "warm-up"}  # what a phase is until its slices are measured
+FIRST_CYCLES = 3  # the median of fewer is no better than any of them
+
+LogRatios = Mapping[tuple[str, str], float]
+
+
+def log_ratios(slices: Mapping[str, Sequence[Slice]], samples: Mapping[str, int]) -> LogRatios:
+    """Return the logarithm of the ratio of each two columns in a block; none of those with too few cycles so far.
+
+    Of their times for a sample: ``samples`` are those of a step, by column.
+    """
+    logs = {}
+    columns = {label: Samples.of(of_column) for label, of_column in slices.items()}
+    for over, under in itertools.combinations(columns, 2):
+        ratio = by_slices(columns[over], columns[under])
+        if ratio is not None and min(len(columns[over]), len(columns[under])) >= FIRST_CYCLES:
+            log = ratio.log - math.log(samples[over] / samples[under])
+            logs[over, under], logs[under, over] = log, -log
+    return logs
+
+
+def standing(blocks: Sequence[LogRatios]) -> tuple[str, dict[str, LogEstimate]] | None:
+    """Return the fastest column of the last block, by its label, and how long each other takes, the nearest first.
+
+    By the mean over all blocks, without intervals. None if its columns cannot be compared.
+    """
+    labels = dict.fromkeys(over for over, _ in blocks[-1])
+    if not labels:
+        return None
+    logs = {pair: statistics.fmean(block[pair] for block in blocks if pair in block) for pair in blocks[-1]}
+    fastest = min(labels, key=lambda label: sum(logs[label, rival] for rival in labels if rival != label))
+    others = sorted((label for label in labels if label != fastest), key=lambda label: logs[label, fastest])
+    return fastest, {label: LogEstimate(logs[label, fastest], None, 0, len(blocks)) for label in others}
+
+
+@dataclass
+class LiveColumn:
+    """What is known of a column in its block."""
+
+    name: str
+    doing: str = "not started yet"  # empty: it measures slices
+    first_step: str = ""
+    medians: dict[str, str] = field(default_factory=dict)  # of what a slice counts, by stage
+    slices: int = 0  # of the last of these stages
+
+
+class LiveBlock:
+    """What is known of a block, event by event."""
+
+    def __init__(
+        self,
+        cases: Sequence[Case],
+        is_first: bool,
+        effect: float,
+        earlier: Sequence[LogRatios],
+        race: RaceConfig | None = None,
+    ) -> None:
+        called, workload = names(case.column for case in cases), cases[0].selected.workload
+        self.columns = {case.label: LiveColumn(called[case.column]) for case in cases}
+        self.row, self.is_first = cases[0].row_label, is_first
+        self.ratios: LogRatios = {}  # of this block; before it came the earlier ones
+        self._effect, self._earlier = effect, earlier
+        self._is_soak = cases[0].protocol.soaks  # its columns are one case, and differ by nothing that is ahead
+        self._samples = {case.label: case.options.batch_size or workload.batch for case in cases}
+        # By whose slices the columns are told apart.
+        purpose = race.purpose if race else "train"
+        one_by_one = purpose == "predict-one" or not workload.predicts_batches
+        self.headline = TRAIN
+        if workload.predicts_only or purpose != "train":
+            self.headline = ONE if one_by_one else BATCH
+        self._counts = {stage.name: stage.counts for stage in STAGES.values()}
+        if counts_epochs(workload.steps):
+            self._counts[TRAIN] = "epoch"
+
+    def begin(self, label: str, doing: str) -> None:
+        self.columns[label].doing = SHOWN.get(doing, doing)
+
+    def end_phase(self, label: str, phase: Phase) -> str:
+        """Return what to say of a phase that is over: how long the first step took; else nothing."""
+        if phase.name != FIRST_STEP:
+            return ""
+        self.columns[label].first_step = f"{FIRST_STEP} {duration(phase.duration_ns)}"
+        return f"{label}: {self.columns[label].first_step}"
+
+    def end_cycle(self, stage: str, slices: Mapping[str, Sequence[Slice]]) -> None:
+        """Take in what all have measured of a stage so far."""
+        for label, of_column in slices.items():
+            column = self.columns[label]
+            column.medians[stage] = duration(statistics.median(slice_.unit_ns for slice_ in of_column))
+            column.slices, column.doing = len(of_column), ""
+        if stage == self.headline and slices and not self._is_soak:
+            self.ratios = log_ratios(slices, self._samples)
+
+    def lines(self) -> list[str]:
+        """Return who is ahead, and a line for each column: what is known of it, and what it does."""
+        columns = [blanked(f"  {column.name}: {', '.join(self._known(column))}") for column in self.columns.values()]
+        return [self.answer() or self.row, *columns]
+
+    def _known(self, column: LiveColumn) -> list[str]:
+        last = next(reversed(column.medians), "")
+        shown = [stage for stage in column.medians if stage in (self.headline, last)]
+        known = [f"{self._counts[stage]} {column.medians[stage]}" for stage in shown]
+        if column.first_step and last in ("", TRAIN):
+            known.insert(0, column.first_step)
+        return [*known, column.doing or count(column.slices, "turn")]
+
+    def stage(self, stage: str) -> str:
+        """Return what has been measured of a stage, in one line: its time in each column."""
+        measured = [column for column in self.columns.values() if stage in column.medians]
+        medians = ", ".join(f"{column.name} {column.medians[stage]}" for column in measured)
+        cycles = max((column.slices for column in measured), default=0)
+        return blanked(f"{self.row}: {self._counts[stage]}: {medians} ({count(cycles, 'turn')})")
+
+    def answer(self) -> str:
+        """Return who is ahead in the row so far; empty while nothing can be compared."""
+        lead = standing([*self._earlier, self.ratios])
+        if lead is None:
+            return ""
+        fastest, ratios = lead
+        called = {label: column.name for label, column in self.columns.items()}
+        equal = [label for label, ratio in ratios.items() if ratio.value < 1 + self._effect]
+        behind = [label for label in ratios if label not in equal]
+        slower = [f"{called[label]} {times(ratios[label])}" for label in behind[1:MOST_NAMED]]
+        if len(behind) > MOST_NAMED:
+            slower.append(f"and {len(behind) - MOST_NAMED} more")
+        words = listed([called[label] for label in (fastest, *equal)])
+        words += " about equal so far" if equal else " leads so far"
+        if behind:
+            words += f"; {called[behind[0]]} takes {times(ratios[behind[0]])} as long"
+        return blanked(", ".join([f"{self.row}: {words}", *slower]))
+
+    def interrupted(self) -> list[str]:
+        """Return what to say of a row's first block that was interrupted; nothing of later ones."""
+        if not self.is_first:
+            return []
+        return [
+            "interrupted in the first round of a workload. This is known so far, but it is not saved:",
+            *self.lines(),
+            "There is no verdict. --resume measures this round again from its start.",
+        ]
