@@ -14,6 +14,7 @@ from kerasbench.analysis.table import MEASURED, observations
 from kerasbench.report import answer, explanation, page, race, soak, svg, sweep, versus
 from kerasbench.report.compare import side_by_side
 from kerasbench.report.sections import (
+    EMPTY,
     Cell,
     Code,
     Inline,
@@ -26,11 +27,11 @@ from kerasbench.report.sections import (
     inlines,
     mark,
     number,
+    texts,
 )
 from kerasbench.report.svg import asset, escaped
 from kerasbench.report.words import SPELLED, multiple, names, three_digits
-from kerasbench.text import NOTHING as NO_NUMBER
-from kerasbench.text import blanked, label
+from kerasbench.text import blanked
 
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -49,9 +50,9 @@ def document(machines: Sequence[tuple[str, Findings]]) -> str:
     title = escaped(
         f"kerasbench on {', '.join(name for name, _ in machines)}" if several else page.title(machines[0][1])
     )
-    parts = [_machine(f"m{number}", name, found, several) for number, (name, found) in enumerate(machines, start=1)]
+    parts = [_machine(f"m{number}", *machine, several) for number, machine in enumerate(machines, start=1)]
     if several:
-        together = side_by_side([(name, found.summary) for name, found in machines])
+        together = side_by_side([(name, findings.summary) for name, findings in machines])
         parts = [_navigation([("m0-1", together)]), _section(together, "m0-1", 2), *parts]
     return "\n".join(
         [
@@ -70,7 +71,7 @@ def document(machines: Sequence[tuple[str, Findings]]) -> str:
 
 def _controls(machines: Sequence[tuple[str, Findings]]) -> str:
     """Return what filters the page; hidden until the script runs, without which it would do nothing."""
-    backends = sorted({column.backend for _, found in machines for column in found.summary.columns})
+    backends = sorted({column.backend for _, findings in machines for column in findings.summary.columns})
     spelled = {backend: escaped(SPELLED.get(backend, backend)) for backend in backends}
     boxes = (
         f'<label><input type="checkbox" name="backend" value="{escaped(backend)}" '
@@ -103,37 +104,23 @@ def _machine(anchor: str, name: str, findings: Findings, several: bool) -> str:
 
 def all_numbers(findings: Findings) -> Section | None:
     """Return every number of a machine in one table, to be sorted and filtered."""
+    called = {}
+    for column, name in names(findings.summary.columns).items():
+        options = column.with_options(environment="").options.label
+        called[column.backend, column.device, options, column.options.environment] = name
     rows = []
-    called: dict[tuple[str, str, str, str], str] = {
-        (
-            column.backend,
-            column.device,
-            column.with_options(environment="").options.label,
-            column.options.environment,
-        ): name
-        for column, name in names(findings.summary.columns).items()
-    }
-    for one in observations([findings.summary]):
-        if one.status != MEASURED:
-            continue
-        sizes = [f"{name}={size:g}" for name, size in (("batch", one.batch), ("width", one.width)) if size is not None]
-        workload = " ".join([label(one.scenario, one.workload), *sizes])
-        name = called.get((one.backend, one.device, one.options, one.environment))
-        if name is None or one.value is None:
+    for line in observations([findings.summary]):
+        shown = called.get((line.backend, line.device, line.options, line.environment))
+        if line.status != MEASURED or shown is None or line.value is None:
             continue  # the control of a configuration repeats it
-        ends = [_end(one.low), _end(one.high)]
-        over = Cell(NO_NUMBER) if one.ratio is None else Cell(multiple(one.ratio), one.ratio, ratio=one.ratio)
-        unit = f" ({one.unit})" if one.unit else ""
-        cells = [Cell(workload), Cell(name), Cell(f"{BY_NAME[one.metric].title}{unit}")]
-        rows.append([*cells, Cell(three_digits(one.value), one.value), *ends, over, number(one.trials)])
+        metric = f"{BY_NAME[line.metric].title} ({line.unit})" if line.unit else BY_NAME[line.metric].title
+        values = [EMPTY if end is None else Cell(three_digits(end), end) for end in (line.value, line.low, line.high)]
+        over = EMPTY if line.ratio is None else Cell(multiple(line.ratio), line.ratio, ratio=line.ratio)
+        rows.append([*texts(line.label, shown, metric), *values, over, number(line.trials)])
     if not rows:
         return None
     headers = ["workload", "configuration", "metric", "value", "low", "high", "relative to the fastest", "trials"]
     return Section(f"All {len(rows):,} numbers", table=Table(headers, rows), folded=True)
-
-
-def _end(value: float | None) -> Cell:
-    return Cell(NO_NUMBER) if value is None else Cell(three_digits(value), value)
 
 
 def _navigation(sections: Sequence[tuple[str, Section]]) -> str:
@@ -191,13 +178,13 @@ def _scrolling(content: str, place: str) -> str:
     return f'<div class="scroll" role="region" tabindex="0" aria-labelledby="{place}">{content}</div>'
 
 
-def _table(found: Table) -> str:
-    numeric = [found.is_numeric(index) for index in range(len(found.columns))]
+def _table(table: Table) -> str:
+    numeric = [table.is_numeric(index) for index in range(len(table.columns))]
     heads = [
         f'<th scope="col"{_looks(NUMBER if is_number else "")}>{escaped(name)}</th>'
-        for name, is_number in zip(found.columns, numeric, strict=True)
+        for name, is_number in zip(table.columns, numeric, strict=True)
     ]
-    rows = [_row(cells, numeric) for cells in found.rows]
+    rows = [_row(cells, numeric) for cells in table.rows]
     return "\n".join(["<table>", f"<thead><tr>{''.join(heads)}</tr></thead>", "<tbody>", *rows, "</tbody></table>"])
 
 
@@ -229,7 +216,7 @@ def of_results(findings: Findings) -> list[str]:
     if findings.is_versus and findings.versus:
         return [line for compared in findings.versus for line in versus.sentences(compared)]
     if findings.races:
-        return [race.sentence(one) for one in findings.races]
+        return [race.sentence(raced) for raced in findings.races]
     if findings.soaks:
         return soak.sentences(findings.soaks)
     of_rows = answer.sentences(findings)

@@ -124,7 +124,7 @@ def _details(findings: Findings) -> Iterator[Section]:
 
 def _advice(findings: Findings) -> Sequence[Words]:
     """Return what a race has to say before its answer is used."""
-    return [words for one in findings.races for words in race.before_use(one)]
+    return [words for raced in findings.races for words in race.before_use(raced)]
 
 
 def _is_measured(findings: Findings) -> bool:
