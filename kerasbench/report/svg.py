@@ -7,8 +7,9 @@ and for dark. It is narrow, so that its text can be read on a phone.
 
 import math
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -164,6 +165,17 @@ class Axis(NamedTuple):
         return self.begin + share * (self.end - self.begin)
 
 
+def _legend(begin: float, names: Mapping[str, Callable[[float, float], str]]) -> Part:
+    """Return names beside each other, each behind its sign, in as many rows as they need."""
+    shapes, x, y = [], begin, 0
+    for name, sign in names.items():
+        if x + 18 + _width(name) > WIDTH and x > begin:
+            x, y = begin, y + ROW
+        shapes += [sign(x + SIZE, y + ROW / 2), _text(x + 18, y + BASELINE, _cut(name))]
+        x += 18 + _width(name) + 2 * GAP
+    return Part("", y + ROW, shapes)
+
+
 # A line of dots for each workload.
 
 
@@ -173,22 +185,12 @@ def _dot_parts(chart: DotChart) -> Iterator[Part]:
     axis = Axis(1.0, chart.end, left, WIDTH - GAP)
     ticks = [tick for tick in round_numbers(1, chart.end) if tick <= chart.end]
     grid = [(tick, axis.at(tick)) for tick in ticks]
-    yield _names_of_dots(chart, axis)
+    yield _legend(axis.begin, {name: partial(_dot_shape, look=look) for name, look in chart.names})
     for kind, lines in chart.kinds:
         if kind:
             yield Part("", ROW, [_text(0, BASELINE + 2, kind, "strong"), *_grid(grid, ROW)])
         yield from (_line_of_dots(line, axis, grid) for line in lines)
     yield Part("", ROW, [_text(x, BASELINE, f"{number(tick)}×", "soft middle") for tick, x in grid])
-
-
-def _names_of_dots(chart: DotChart, axis: Axis) -> Part:
-    shapes, x, y = [], axis.begin, 0
-    for name, look in chart.names:
-        if x + 18 + _width(name) > WIDTH and x > axis.begin:
-            x, y = axis.begin, y + ROW
-        shapes += [_dot_shape(x + SIZE, y + ROW / 2, look), _text(x + 18, y + BASELINE, _cut(name))]
-        x += 18 + _width(name) + 2 * GAP
-    return Part("", y + ROW, shapes)
 
 
 def _grid(grid: Sequence[tuple[float, float]], height: float) -> list[str]:
@@ -227,7 +229,7 @@ def _dot_shape(x: float, y: float, look: Look) -> str:
 
 def _bar_parts(chart: BarChart) -> Iterator[Part]:
     if chart.legend:
-        yield _legend(chart)
+        yield _legend(0.0, {name: partial(_sample, colour=colour) for name, colour in chart.legend})
     bars = [bar for group in chart.groups for bar in group.bars]
     ends = max(_width(bar.text) * (STRONG if bar.strong else 1.0) for bar in bars)
     names = min(max(_width(bar.name) for bar in bars), WIDTH - ends - LEAST_TRACK - 2 * GAP)
@@ -237,14 +239,8 @@ def _bar_parts(chart: BarChart) -> Iterator[Part]:
         yield _group(chart, group, track)
 
 
-def _legend(chart: BarChart) -> Part:
-    shapes, x, y = [], 0.0, 0.0
-    for name, colour in chart.legend:
-        if x + 18 + _width(name) > WIDTH:
-            x, y = 0.0, y + ROW
-        shapes += [_rect(x, y + 4, 12, 12, f'fill="{colour}"'), _text(x + 18, y + BASELINE, name)]
-        x += 18 + _width(name) + 2 * GAP
-    return Part("", y + ROW, shapes)
+def _sample(x: float, y: float, colour: str) -> str:
+    return _rect(x - SIZE, y - 7, 12, 12, f'fill="{colour}"')
 
 
 def _group(chart: BarChart, group: BarGroup, track: Axis) -> Part:
