@@ -1,4 +1,4 @@
-"""Three backends side by side, in real children."""
+"""Three backends side by side, in real children, with all that a trial can measure."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -17,22 +17,25 @@ pytestmark = [pytest.mark.real, pytest.mark.traced]
 CYCLES = 6
 
 
-def stages(found: Measurement) -> list[Samples]:
-    predicted = [latency.slices for latency in found.prediction]
-    assert found.throughput is not None
-    return [made.trained(found).slices, made.trained(found).epochs, *predicted, found.throughput.slices]
+def stages(measurement: Measurement) -> list[Samples]:
+    training, throughput = made.trained(measurement), made.known(measurement.throughput)
+    parts = made.known(training.parts)
+    predicted = [latency.slices for latency in measurement.prediction]
+    return [training.slices, training.epochs, *predicted, throughput.slices, parts.arrays, parts.ready, parts.bare]
 
 
-def test_every_stage_is_measured_in_turn(faults: Path) -> None:
-    protocol = dataclasses.replace(trials.SHORTEST, min_cycles=CYCLES)
+def test_every_stage_is_measured_in_turn_and_a_step_is_taken_apart_last(faults: Path) -> None:
+    protocol = dataclasses.replace(trials.SHORTEST, min_cycles=CYCLES, parts=True)
     entrants = [trials.member(faults / "fine.py", backend, protocol=protocol) for backend in backends.names()]
     outcomes = trials.together(entrants, alone=False)
     assert not any(outcome.started_alone for outcome in outcomes)
-    found = [trials.measured(outcome) for outcome in outcomes]
-    for columns in zip(*map(stages, found), strict=True):
+    measurements = [trials.measured(outcome) for outcome in outcomes]
+    for columns in zip(*map(stages, measurements), strict=True):
         took_turns(columns)
-    assert all(len(made.trained(one).slices) >= CYCLES for one in found)
-    assert all(phase.waited_ns > 0 for outcome in outcomes for phase in outcome.phases if phase.name == "train")
+    for outcome, measurement in zip(outcomes, measurements, strict=True):
+        assert len(made.trained(measurement).slices) >= CYCLES
+        assert all(phase.waited_ns > 0 for phase in outcome.phases if phase.name == "train")
+        trials.was_taken_apart(outcome)
 
 
 def took_turns(columns: Sequence[Samples]) -> None:

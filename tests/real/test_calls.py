@@ -11,88 +11,84 @@ from kerasbench.analysis.generation import divergences, written
 from kerasbench.plan import catalog
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.protocol.measurement import Measurement
+from kerasbench.protocol.requests import Protocol
 from kerasbench.protocol.stages import CALLS as WAYS
 from tests import made
 from tests.real import trials
 
-pytestmark = [pytest.mark.real, pytest.mark.traced]
+pytestmark = pytest.mark.real
 
 CALLS = dataclasses.replace(trials.SHORTEST, kind="calls")
-TINY = catalog.builtin_folder() / "tiny"
-COMPILED = {"jax": None, "tensorflow": True, "torch": None}  # torch compiles for half a minute: once is enough
-
-
-def called(backend: str, options: Options) -> Measurement:
-    return trials.measured(trials.run(TINY / "small_cnn.py", backend, options=options, protocol=CALLS))
-
-
-@pytest.mark.parametrize("backend", backends.names())
-def test_every_way_to_predict_with_keras_and_without(backend: str) -> None:
-    modes = [Options(jit=COMPILED[backend], native=native) for native in (False, True)]
-    found = {Column(backend, "cpu", options): called(backend, options) for options in modes}
-    ways = {"predict_on_batch", "call", "predict_call"} | ({"compiled_call"} if backend != "torch" else set())
-    for measurement in found.values():
-        assert measurement.training is None
-        assert {(one.way, one.batch) for one in measurement.prediction} == {
-            (way, batch) for way in ways for batch in (1, 4)
-        }
-        assert all(one.calls_ns and one.slices.count for one in measurement.prediction)
-    assert cases.judge_parity({column: ("cpu", one) for column, one in found.items()}) == {}
-
-
 WRITES = dataclasses.replace(
     CALLS, sizes=dataclasses.replace(made.SIZES, left_out=["predict_one", "predict_all", *WAYS], warmup_calls=2)
 )
+TINY = catalog.builtin_folder() / "tiny"
+COMPILED = {"jax": None, "tensorflow": True, "torch": None}  # torch compiles for half a minute: once is enough
+# Where JAX and TensorFlow compile a transformer for half a minute, torch shows it.
+TORCH_OR_WEEKLY = [pytest.param(name, marks=[pytest.mark.weekly] * (name != "torch")) for name in backends.names()]
 
 
-@pytest.mark.parametrize(
-    "backend", [pytest.param(name, marks=[pytest.mark.weekly] * (name != "torch")) for name in backends.names()]
-)
-def test_a_language_model_and_its_baseline_write_the_same(backend: str) -> None:
-    modes = [Options(native=native) for native in (False, True)]
-    file = TINY / "tiny_transformer.py"
-    found = {
-        Column(backend, "cpu", options): [trials.measured(trials.run(file, backend, options=options, protocol=WRITES))]
-        for options in modes
+def with_and_without_keras(
+    scenario: str, backend: str, protocol: Protocol, jit: bool | None = None
+) -> dict[Column, Measurement]:
+    columns = [Column(backend, "cpu", Options(jit=jit, native=native)) for native in (False, True)]
+    file = TINY / f"{scenario}.py"
+    return {
+        column: trials.measured(trials.run(file, backend, options=column.options, protocol=protocol))
+        for column in columns
     }
-    wrote = written(found)
+
+
+def disagreements(measured: dict[Column, Measurement]) -> object:
+    return cases.judge_parity({column: ("cpu", measurement) for column, measurement in measured.items()})
+
+
+@pytest.mark.traced
+@pytest.mark.parametrize("backend", backends.names())
+def test_every_way_to_predict_with_keras_and_without(backend: str) -> None:
+    measured = with_and_without_keras("small_cnn", backend, CALLS, COMPILED[backend])
+    ways = {"predict_on_batch", "call", "predict_call"} | ({"compiled_call"} if backend != "torch" else set())
+    for measurement in measured.values():
+        assert measurement.training is None
+        assert {(latency.way, latency.batch) for latency in measurement.prediction} == {
+            (way, batch) for way in ways for batch in (1, 4)
+        }
+        assert all(latency.calls_ns and latency.slices.count for latency in measurement.prediction)
+    assert disagreements(measured) == {}
+
+
+@pytest.mark.parametrize("backend", TORCH_OR_WEEKLY)
+def test_a_language_model_and_its_baseline_write_the_same(backend: str) -> None:
+    measured = with_and_without_keras("tiny_transformer", backend, WRITES)
+    wrote = written({column: [measurement] for column, measurement in measured.items()})
     assert {way for _, way in wrote} == ({"call"} if backend == "torch" else {"call", "compiled_call"})
     assert {(len(texts), len(texts[0])) for texts in wrote.values()} == {(4, 32)}
     assert divergences(wrote) == []
-    for measurement in (one for (one,) in found.values()):
+    for measurement in measured.values():
         assert measurement.compiler is None or measurement.compiler.while_measured == 0
-        assert all(one.counts == list(range(1, 33)) and one.batch == 4 for one in measurement.generations)
+        assert all(texts.counts == list(range(1, 33)) and texts.batch == 4 for texts in measurement.generations)
+
+
+@pytest.mark.parametrize("backend", TORCH_OR_WEEKLY)
+def test_a_transformer_s_baseline_learns_as_keras_does(backend: str) -> None:
+    measured = with_and_without_keras("tiny_transformer", backend, trials.STEPS_ALONE)
+    assert disagreements(measured) == {}
+    assert all(measurement.parity is not None for measurement in measured.values())
 
 
 @pytest.mark.weekly  # it compiles for a minute
 def test_torch_says_where_its_graphs_break(faults: Path) -> None:
-    found = trials.measured(
-        trials.run(faults / "breaks_its_graph.py", "torch", options=Options(jit=True), protocol=CALLS)
-    )
-    assert {one.way for one in found.prediction} >= {"call", "compiled_call"}
-    assert found.compiler is not None
-    assert sum(found.compiler.breaks.values()) >= 1
-    assert (found.compiler.programs or 0) >= 2
-    assert found.compiler.seconds
-    assert found.compiler.while_measured == 0
+    outcome = trials.run(faults / "breaks_its_graph.py", "torch", options=Options(jit=True), protocol=CALLS)
+    measurement = trials.measured(outcome)
+    assert {latency.way for latency in measurement.prediction} >= {"call", "compiled_call"}
+    compiler = made.known(measurement.compiler)
+    assert sum(compiler.breaks.values()) >= 1
+    assert (compiler.programs or 0) >= 2
+    assert compiler.seconds
+    assert compiler.while_measured == 0
 
 
 @pytest.mark.parametrize("backend", ["jax", "tensorflow"])
 def test_a_column_that_compiles_while_it_is_measured_is_found(faults: Path, backend: str) -> None:
-    again = trials.measured(trials.run(faults / "compiles_again.py", backend, protocol=trials.STEPS_ALONE))
-    once = trials.measured(trials.run(faults / "fine.py", backend, protocol=trials.STEPS_ALONE))
-    assert again.compiler is not None and once.compiler is not None
-    assert again.compiler.while_measured > 0
-    assert once.compiler.while_measured == 0
-
-
-@pytest.mark.parametrize("backend", backends.names())
-def test_a_transformer_s_baseline_learns_as_keras_does(backend: str) -> None:
-    found = {
-        Column(backend, "cpu", options): trials.measured(
-            trials.run(TINY / "tiny_transformer.py", backend, options=options, protocol=trials.STEPS_ALONE)
-        )
-        for options in (Options(), Options(native=True))
-    }
-    assert cases.judge_parity({column: ("cpu", one) for column, one in found.items()}) == {}
-    assert all(one.parity is not None for one in found.values())
+    measurement = trials.measured(trials.run(faults / "compiles_again.py", backend, protocol=trials.STEPS_ALONE))
+    assert made.known(measurement.compiler).while_measured > 0

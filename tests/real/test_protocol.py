@@ -10,7 +10,7 @@ from kerasbench.protocol.messages import Code
 from tests import made
 from tests.real import trials
 
-pytestmark = [pytest.mark.real, pytest.mark.traced]
+pytestmark = pytest.mark.real
 
 PUBLISHED = dataclasses.replace(trials.SHORTEST, kind="published")
 

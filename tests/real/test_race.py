@@ -31,8 +31,7 @@ print(keras.backend.backend(), model.jit_compile, model.steps_per_execution, thr
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (Options(jit=True, steps_per_execution=8), "True 8 {all} float32"),
-        (Options(dtype="mixed_bfloat16"), "False 1 {all} bfloat16"),
+        (Options(jit=True, steps_per_execution=8, dtype="mixed_bfloat16"), "True 8 {all} bfloat16"),
         pytest.param(
             Options(threads=1),
             "False 1 1 float32",

@@ -93,3 +93,16 @@ def measured(outcome: Outcome) -> Measurement:
     assert outcome.failure is None, outcome.failure
     assert outcome.measurement is not None
     return outcome.measurement
+
+
+def was_taken_apart(outcome: Outcome) -> None:
+    """Check that a step was taken apart when all else had been measured."""
+    training = made.trained(measured(outcome))
+    parts = made.known(training.parts)
+    for slices in (parts.arrays, parts.ready, parts.bare):
+        assert len(slices) >= SHORTEST.min_cycles  # more, where something else disturbed them
+        assert [slice_.cycle for slice_ in slices] == list(range(len(slices)))
+        assert {slice_.count for slice_ in slices} == {training.steps_per_slice}
+    assert parts.peak_flops > 0
+    # Its large products come after the peaks of memory have been read.
+    assert [phase.name for phase in outcome.phases][-3:] == ["finish", "parts", "exit"]
