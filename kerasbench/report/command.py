@@ -6,14 +6,7 @@ from collections.abc import Iterator, Sequence
 from kerasbench.analysis.estimates import MINIMAL_EFFECT
 from kerasbench.names import EXPLAIN, FASTEST, SOAK, SWEEP, VERSUS
 from kerasbench.protocol.columns import DEFAULT, Options
-from kerasbench.results.run import (
-    QUICK,
-    RACE,
-    RIGOROUS_ROUNDS,
-    RaceConfig,
-    RunConfig,
-    SoakConfig,
-)
+from kerasbench.results.run import QUICK, RACE, RIGOROUS_ROUNDS, RaceConfig, RunConfig, SoakConfig
 from kerasbench.settings import DEFAULT_TRIES
 
 NAMES = {  # of options that make configurations
