@@ -27,10 +27,8 @@ def test_the_index_has_the_winner_and_what_keras_takes_without_settings() -> Non
 @pytest.mark.parametrize(
     ("times", "said"),
     [
-        ({FAST: 1.0, EVEN: 1.001, TENSORFLOW: 4.0}, "Within 5 % of it: JAX (steps_per_execution=32)."),
         ({HALF: 1.0, TENSORFLOW: 4.0}, "A dtype of fewer digits changes the results"),
         ({LARGER: 5.0, TENSORFLOW: 2.0}, "A larger batch changes how the model learns"),
-        ({FAST: 1.0, TENSORFLOW: 4.0}, "With several steps per execution, Keras calls per-batch callbacks less"),
     ],
 )
 def test_what_else_to_know_of_the_fastest_is_said(times: dict[Column, float], said: str) -> None:
