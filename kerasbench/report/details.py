@@ -467,14 +467,12 @@ def _versions(record: Run) -> Iterator[Words]:
         yield f"The same in all configurations: {same}." if labelled else f"Versions: {same}."
     different = []
     for package in sorted(columns.keys() - set(alike)):
-        owners = [f"{version} ({_labels(had)})" for version, had in sorted(columns[package].items())]
+        owners = []
+        for version, had in sorted(columns[package].items()):
+            labels = [f"{AT}{label}" if (label := column.options.environment) else column.label for column in had]
+            owners.append(f"{version} ({', '.join(dict.fromkeys(labels))})")
         different.append(f"{package} {listed(owners)}")
     if different:
         yield f"Different: {'; '.join(different)}."
     elif labelled and columns:
         yield "All configurations have the same versions. Only their labels say how they differ."
-
-
-def _labels(columns: Iterable[Column]) -> str:
-    labels = [f"{AT}{label}" if (label := column.options.environment) else column.label for column in columns]
-    return ", ".join(dict.fromkeys(labels))
