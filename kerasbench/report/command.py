@@ -6,80 +6,66 @@ from collections.abc import Iterator, Sequence
 from kerasbench.analysis.estimates import MINIMAL_EFFECT
 from kerasbench.names import EXPLAIN, FASTEST, SOAK, SWEEP, VERSUS
 from kerasbench.protocol.columns import DEFAULT, Options
-from kerasbench.results.run import (
-    QUICK,
-    RACE,
-    RIGOROUS_ROUNDS,
-    RaceConfig,
-    RunConfig,
-    SoakConfig,
-)
+from kerasbench.results.run import QUICK, RACE, RIGOROUS_ROUNDS, RaceConfig, RunConfig
 from kerasbench.settings import DEFAULT_TRIES
 
-NAMES = {  # of options that make configurations
-    "jit": "--jit",
-    "dtype": "--dtype",
-    "fp32": "--fp32",
-    "threads": "--threads",
-    "malloc": "--malloc",
-    "steps_per_execution": "--steps-per-execution",
-}
+NAMES = ("jit", "dtype", "fp32", "threads", "malloc", "steps_per_execution")  # of options that make configurations
 SIZES = {"batch": "--batch-size", "width": "--width"}
 
 
 def command(config: RunConfig) -> str:
     """Return ``kerasbench sweep cifar10_cnn --batch-size 1,2,4 --rounds 3``."""
-    sizes = [option.size for option in config.options if option.size is not None]
-    mode, particular = "", []
-    if config.race:
-        mode, particular = FASTEST, _race(config.race)
-    elif config.soak:
-        mode, particular = SOAK, _soak(config.soak)
-    elif config.explain:
-        mode = EXPLAIN
-    elif config.versus:
-        mode = VERSUS
-    elif sizes:
-        mode = SWEEP
-        for axis, flag in SIZES.items():
-            along = [f"{getattr(size, axis):g}" for size in sizes if getattr(size, axis) is not None]
-            particular += [flag, ",".join(dict.fromkeys(along))] if along else []
-    positional = config.versus if config.versus else config.scenarios if mode else []
-    words = ["kerasbench", *([mode] if mode else []), *positional, *particular]
-    if config.scenarios and not (mode and not config.versus):
-        words += ["--scenario", ",".join(config.scenarios)]
-    elif not config.scenarios:
+    mode, particular = _mode(config)
+    positional = config.scenarios if mode else []
+    words = ["kerasbench", *([mode] if mode else []), *(config.versus or positional), *particular]
+    if not config.scenarios:
         words += ["--suite", config.suite]
+    elif config.versus or not mode:
+        words += ["--scenario", ",".join(config.scenarios)]
     for flag, values in (("--backend", config.backends), ("--device", config.devices)):
         words += [flag, ",".join(values)] if values else []
     return shlex.join([*words, *_options(config.options), *_effort(config)])
 
 
+def _mode(config: RunConfig) -> tuple[str, list[str]]:
+    """Return the command of the run, empty for a plain one, and what it alone has."""
+    race, soak, words = config.race, config.soak, []
+    asked = race or soak
+    if asked and asked.purpose != "train":
+        words += ["--for", asked.purpose]
+    if race:
+        words += [] if race.tries in ([], [*DEFAULT_TRIES]) else ["--try", ",".join(race.tries)]
+        words += [] if race.margin == RaceConfig().margin else ["--within", f"{100 * race.margin:g}%"]
+        return FASTEST, words
+    if soak:
+        return SOAK, [*words, "--minutes", f"{soak.minutes:g}"]
+    if config.explain or config.versus:
+        return EXPLAIN if config.explain else VERSUS, []
+    sizes = [option.size for option in config.options if option.size is not None]
+    for axis, flag in SIZES.items():
+        along = [f"{getattr(size, axis):g}" for size in sizes if getattr(size, axis) is not None]
+        words += [flag, ",".join(dict.fromkeys(along))] if along else []
+    return SWEEP if sizes else "", words
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
 def _options(options: Sequence[Options]) -> Iterator[str]:
-    for name, flag in NAMES.items():
+    for name in NAMES:
         values = list(dict.fromkeys(getattr(option, name) for option in options))
         if values != [getattr(DEFAULT, name)]:
-            yield from (flag, ",".join(_word(value) for value in values))
-    for name, flag in (("native", "--native"), ("warm_cache", "--warm-cache")):
+            yield from (_flag(name), ",".join(_word(value) for value in values))
+    for name in ("native", "warm_cache"):
         if any(getattr(option, name) for option in options):
-            yield flag
+            yield _flag(name)
 
 
 def _word(value: object) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     return "default" if value is None else str(value)
-
-
-def _race(race: RaceConfig) -> list[str]:
-    words = [] if race.purpose == "train" else ["--for", race.purpose]
-    words += [] if race.tries in ([], [*DEFAULT_TRIES]) else ["--try", ",".join(race.tries)]
-    return words if race.margin == RaceConfig().margin else [*words, "--within", f"{100 * race.margin:g}%"]
-
-
-def _soak(soak: SoakConfig) -> list[str]:
-    words = [] if soak.purpose == "train" else ["--for", soak.purpose]
-    return [*words, "--minutes", f"{soak.minutes:g}"]
 
 
 def _effort(config: RunConfig) -> Iterator[str]:

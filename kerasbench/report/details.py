@@ -77,8 +77,7 @@ def _values(row: Row, columns: Iterable[Column], metric: str) -> dict[Column, fl
 def starting(findings: Findings) -> Section | None:
     """Return after how long each configuration is ready to train, and how much memory it takes."""
     summary = findings.plain
-    ready: dict[tuple[str, Column], float] = {}
-    rows, peaks = [], []
+    rows, ready_s, peaks = [], [], []
     for row, _ in ordered(summary):
         cells = []
         for column in summary.columns:
@@ -89,8 +88,8 @@ def starting(findings: Findings) -> Section | None:
             on_device = case.estimate("peak_device_mib") if case else None
             text = []
             if len(known) == len(STARTING):
-                ready[row.label, column] = sum(known) / 1e3
-                text.append(f"{sum(known) / 1e3:.1f} s")
+                ready_s.append(sum(known) / 1e3)
+                text.append(f"{ready_s[-1]:.1f} s")
             if peak is not None:
                 peaks.append(peak.value)
                 text.append(f"{peak.value:,.0f} MiB")
@@ -102,19 +101,18 @@ def starting(findings: Findings) -> Section | None:
     if not rows:
         return None
     memory = f"peak memory {span(peaks, '{:,.0f}'.format, 'MiB')}" if peaks else ""
-    start = f"ready to train after {span(ready.values(), '{:.1f}'.format, 's')}" if ready else ""
+    start = f"ready to train after {span(ready_s, '{:.1f}'.format, 's')}" if ready_s else ""
     title = "; ".join(filter(None, [start, memory])) or "memory"
     headers = ["start-up + build + first step, peak memory", *names(summary.columns).values()]
-    notes = [
+    notes: list[Words] = [
         "The first step traces, compiles and runs one batch, with cold compilation caches. Peak memory is that of the "
         "process, with up to 64 MiB or 64 batches of training samples, whichever is more."
     ]
     if any(trial.device.platform in APPLE for trial in summary.record.trials):
         # Metal's compiler keeps kernels in the user's cache folder of macOS (com.apple.metal), by program.
         notes.append("macOS keeps Metal's own cache, so kernels on the Apple GPU may come from an earlier trial.")
-    return Section(
-        title[0].upper() + title[1:], table=Table(headers, rows), notes=[*notes, *not_cold(summary)], folded=True
-    )
+    notes += not_cold(summary)
+    return Section(title[0].upper() + title[1:], table=Table(headers, rows), notes=notes, folded=True)
 
 
 def not_cold(summary: Summary) -> list[Words]:
@@ -175,7 +173,6 @@ def published_epochs(findings: Findings) -> Section | None:
 
 
 def devices(findings: Findings) -> Section | None:
-    """Return how many times as long the GPU takes as the CPU."""
     rows = []
     for contrast in findings.speed_ups:
         gpu, cpu = contrast.over, contrast.under
@@ -216,7 +213,6 @@ def what_a_warm_cache_saves(findings: Findings) -> Section | None:
 
 
 def beside_published(findings: Findings) -> Section | None:
-    """Return what the authors of these models published, as ms a step."""
     known = figures()
     rows, lines, ratios = [], [], []
     for row, _ in ordered(findings.plain):
@@ -261,18 +257,17 @@ def same_results(findings: Findings) -> tuple[Words, Section | None]:
     worst = max(apart.values())
     most = "agree to three digits" if worst < 5e-4 else f"differ by {percent(worst)} at most"
     after = f"osses after the same steps {most}"
-    differ = {concern.what for concern in findings.concerns} & {WarningKind.DEVIATES, WarningKind.UNJUDGED}
-    if differ or any(failure.code is Code.PARITY for *_, failure in findings.summary.failures):
-        sentence = f"L{after}, of those that have numbers."
-    else:
-        sentence = f"All backends computed the same: their l{after}."
     if worst <= SAME:
-        return sentence, None
-    rows = [row for row in findings.plain.rows if apart.get(row.label, 0.0) > SAME]
-    table = Table(
-        ["loss after the same steps", *names(findings.plain.columns).values()],
-        [[Cell(row.label), *(value(row, column, "final_loss") for column in findings.plain.columns)] for row in rows],
-    )
+        differ = {concern.what for concern in findings.concerns} & {WarningKind.DEVIATES, WarningKind.UNJUDGED}
+        if differ or any(failure.code is Code.PARITY for *_, failure in findings.summary.failures):
+            return f"L{after}, of those that have numbers.", None
+        return f"All backends computed the same: their l{after}.", None
+    rows = [
+        [Cell(row.label), *(value(row, column, "final_loss") for column in findings.plain.columns)]
+        for row in findings.plain.rows
+        if apart.get(row.label, 0.0) > SAME
+    ]
+    table = Table(["loss after the same steps", *names(findings.plain.columns).values()], rows)
     notes = [
         "From the same weights on the same batches. Rounding grows from step to step, most with batch normalisation."
     ]
@@ -324,7 +319,6 @@ def last_output(detail: str) -> str:
 
 
 def sessions(findings: Findings) -> Section | None:
-    """Return the ratios of each session of a run that was continued later, and by how much two of them differ."""
     compared = [
         (contrast, ratios)
         for ranking in findings.summary.rankings
@@ -338,12 +332,10 @@ def sessions(findings: Findings) -> Section | None:
     rows, shares = [], []
     for contrast, ratios in compared:
         cells = [Cell(times(ratios[at]), ratios[at].value) if at in ratios else EMPTY for at in numbers]
-        differs_by = apart(ratios)
-        if differs_by is not None:
+        cells.append(EMPTY)
+        if (differs_by := apart(ratios)) is not None:
             shares.append(differs_by.value - 1)
-            cells.append(Cell(percent(shares[-1]) + (" ⚠" if differs_by.is_above(1) else ""), shares[-1]))
-        else:
-            cells.append(EMPTY)
+            cells[-1] = Cell(percent(shares[-1]) + (" ⚠" if differs_by.is_above(1) else ""), shares[-1])
         over, under = contrast.over, contrast.under
         rows.append([*texts(over.row.label, called[over.column], called[under.column]), *cells])
     headers = ["workload", "configuration", "relative to", *(f"session {session}" for session in numbers), "apart"]
@@ -356,13 +348,11 @@ def sessions(findings: Findings) -> Section | None:
 
 
 def how(findings: Findings) -> Section:
-    record, summary = findings.record, findings.summary
-    trials = [trial for trial in record.trials if trial.measurement is not None]
+    trials = [trial for trial in findings.record.trials if trial.measurement is not None]
     noisy = sum(bool(trial.noise) for trial in trials)
     title = f"How it was measured: settings in force, {noisy} of {count(len(trials), 'trial')} disturbed"
-    return Section(
-        title, lines=[*_run(findings), *_noise(findings), *_settings(summary), *_unmarked(findings)], folded=True
-    )
+    lines = [*_run(findings), *_noise(findings), *_settings(findings.summary), *_unmarked(findings)]
+    return Section(title, lines=lines, folded=True)
 
 
 def _run(findings: Findings) -> Iterator[Words]:
@@ -477,14 +467,12 @@ def _versions(record: Run) -> Iterator[Words]:
         yield f"The same in all configurations: {same}." if labelled else f"Versions: {same}."
     different = []
     for package in sorted(columns.keys() - set(alike)):
-        owners = [f"{version} ({_labels(had)})" for version, had in sorted(columns[package].items())]
+        owners = []
+        for version, had in sorted(columns[package].items()):
+            labels = [f"{AT}{label}" if (label := column.options.environment) else column.label for column in had]
+            owners.append(f"{version} ({', '.join(dict.fromkeys(labels))})")
         different.append(f"{package} {listed(owners)}")
     if different:
         yield f"Different: {'; '.join(different)}."
     elif labelled and columns:
         yield "All configurations have the same versions. Only their labels say how they differ."
-
-
-def _labels(columns: Iterable[Column]) -> str:
-    labels = [f"{AT}{label}" if (label := column.options.environment) else column.label for column in columns]
-    return ", ".join(dict.fromkeys(labels))

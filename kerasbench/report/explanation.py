@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from kerasbench.analysis.breakdown import Help, StepBreakdown
 from kerasbench.analysis.contrasts import believed
-from kerasbench.analysis.estimates import Amount, LogEstimate
+from kerasbench.analysis.estimates import Amount
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import NS_PER_MS
 from kerasbench.report import charts
-from kerasbench.report.sections import Cell, Section, Table, Words
+from kerasbench.report.sections import Cell, Section, Table, Words, texts
 from kerasbench.report.words import (
     Names,
     duration,
@@ -50,14 +50,17 @@ def _shares(breakdown: StepBreakdown) -> dict[str, float]:
 
 
 def section(findings: Findings) -> Section | None:
-    """Return the chart, and a table with the share of each part and its time."""
     if not findings.breakdowns:
         return None
     named = names(breakdown.column for breakdown in findings.breakdowns)
-    rows = [
-        [Cell(breakdown.row.label), Cell(named[breakdown.column]), _epoch(breakdown), *_cells(breakdown)]
-        for breakdown in findings.breakdowns
-    ]
+    rows = []
+    for breakdown in findings.breakdowns:
+        ms, shares = breakdown.epoch_ms.value, _shares(breakdown)
+        cells = [*texts(breakdown.row.label, named[breakdown.column]), Cell(duration(ms * NS_PER_MS), ms)]
+        for name, (amount, _) in charts.amounts(breakdown).items():
+            known = amount.sign == 1
+            cells.append(Cell(f"{percent(shares[name])} ({_brief(amount)})", shares[name]) if known else Cell(UNSEEN))
+        rows.append(cells)
     headers = ["workload", "configuration", "an epoch", *charts.PIECE_COLOURS]
     notes: list[Words] = [
         "Of an epoch's time; in brackets ms per step, of the fixed cost ms per epoch (95 % intervals). Computation: "
@@ -70,20 +73,6 @@ def section(findings: Findings) -> Section | None:
     return Section("Where the time goes", chart=chart, table=Table(headers, rows), notes=notes, lines=lines)
 
 
-def _epoch(breakdown: StepBreakdown) -> Cell:
-    ms = breakdown.epoch_ms.value
-    return Cell(duration(ms * NS_PER_MS), ms)
-
-
-def _cells(breakdown: StepBreakdown) -> Iterator[Cell]:
-    shares = _shares(breakdown)
-    for name, (amount, _) in charts.amounts(breakdown).items():
-        if amount.sign == 1:
-            yield Cell(f"{percent(shares[name])} ({_brief(amount)})", shares[name])
-        else:
-            yield Cell(UNSEEN)
-
-
 def _brief(amount: Amount) -> str:
     if amount.low is None or amount.high is None:
         return f"{three_digits(amount.value)} ms"
@@ -91,7 +80,6 @@ def _brief(amount: Amount) -> str:
 
 
 def sentences(breakdown: StepBreakdown) -> list[str]:
-    """Return where the time of a case goes, and what would help."""
     called = names([breakdown.column, *(advice.contrast.over.column for advice in breakdown.advice)])
     seen = [f"{percent(share)} {part}" for part, share in _shares(breakdown).items() if share]
     epoch = duration(breakdown.epoch_ms.value * NS_PER_MS)
@@ -122,7 +110,7 @@ def details(findings: Findings) -> Iterator[Section]:
 
 
 def _more(breakdown: StepBreakdown, called: Names) -> Iterator[str]:
-    if _changed(breakdown.later):
+    if abs(breakdown.later.value - 1) > WORTH_SAYING:
         yield f"While the parts were measured, a step took {times(breakdown.later)} as long as before."
     if breakdown.rate is not None and breakdown.peak is not None:
         rate, peak = three_digits(breakdown.rate.value / GIGA), three_digits(breakdown.peak.value / GIGA)
@@ -130,15 +118,13 @@ def _more(breakdown: StepBreakdown, called: Names) -> Iterator[str]:
         most = f"{share} of the {peak} GFLOP/s of matrix multiplications in its precision"
         yield f"The step computes {rate} GFLOP/s, {most}."
     if breakdown.compile_ms is not None:
-        known = breakdown.compile_ms.sign == 1
-        yield f"Tracing and compiling take {with_range(breakdown.compile_ms, 'ms') if known else LITTLE}."
+        yield f"Tracing and compiling take {_cost(breakdown.compile_ms)}."
     for paid in breakdown.repaid:
         slow, rival = (called.get(column, column.label) for column in (paid.slow_start, paid.rival))
         extra, steps = three_digits(paid.extra_ms), whole_steps(paid.steps)
         yield f"{slow} makes up for its longer first step ({extra} ms more than {rival}) after {steps}."
-    known = breakdown.warming_ms.sign == 1
-    yield f"Warming up takes {with_range(breakdown.warming_ms, 'ms') if known else LITTLE}, once."
+    yield f"Warming up takes {_cost(breakdown.warming_ms)}, once."
 
 
-def _changed(later: LogEstimate) -> bool:
-    return abs(later.value - 1) > WORTH_SAYING
+def _cost(amount: Amount) -> str:
+    return with_range(amount, "ms") if amount.sign == 1 else LITTLE

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.generation import Divergence, Tokens, Writer, divergences, written
+from kerasbench.analysis.generation import Tokens, Writer, divergences, written
 from kerasbench.analysis.metrics import BY_NAME, RATE, WRITES
 from kerasbench.protocol.columns import Column
 from kerasbench.report.details import value
@@ -29,20 +29,15 @@ def new_tokens(findings: Findings) -> Section | None:
     columns = findings.plain.columns
     ways = {way for row in rows for _, way in _wrote(row)}
     notes: list[Words] = [NOTE, *([BY_ITS_OWN] if "own" in ways else []), *([BY_CALLS] if ways - {"own"} else [])]
-    table = Table(
-        ["workload", "metric", *names(columns).values()], [line for row in rows for line in _lines(row, columns)]
-    )
+    lines = [line for row in rows for line in _lines(row, columns)]
+    table = Table(["workload", "metric", *names(columns).values()], lines)
     compared = [f"{row.label}: {sentence}" for row in rows for sentence in _compared(_wrote(row))]
     return Section("How fast are tokens generated?", table=table, lines=compared, notes=notes)
 
 
 def _wrote(row: Row) -> dict[Writer, Tokens]:
-    trials = {
-        column: [measurement for _, measurement in case.trials]
-        for column, case in row.cases.items()
-        if not case.failure
-    }
-    return written(trials)
+    cases = {column: case for column, case in row.cases.items() if not case.failure}
+    return written({column: [measurement for _, measurement in case.trials] for column, case in cases.items()})
 
 
 def _lines(row: Row, columns: list[Column]) -> Iterator[list[Cell]]:
@@ -50,10 +45,9 @@ def _lines(row: Row, columns: list[Column]) -> Iterator[list[Cell]]:
         for name in METRICS:
             metric = BY_NAME[f"generate_{way}_{name}"]
             cells = [value(row, column, metric.name) for column in columns]
-            if name == RESIDUAL:
-                cells = [
-                    Cell(f"{cell.text} ⚠", cell.value) if (cell.value or 0.0) > NO_LINE else cell for cell in cells
-                ]
+            for index, cell in enumerate(cells if name == RESIDUAL else ()):
+                if cell.value is not None and cell.value > NO_LINE:
+                    cells[index] = Cell(f"{cell.text} ⚠", cell.value)
             if any(cell != EMPTY for cell in cells):
                 unit = metric.unit if metric.unit == RATE else f" ({metric.unit})"
                 yield [*texts(row.label, metric.title + unit), *cells]
@@ -66,9 +60,9 @@ def _compared(wrote: dict[Writer, Tokens]) -> list[str]:
     apart = divergences(wrote)
     if not apart:
         return [f"all generated the same {size}."] if len(wrote) > 1 else []
-    return [f"{_diverges(divergence)}." for divergence in apart]
-
-
-def _diverges(divergence: Divergence) -> str:
-    ours, theirs = (f"{column.label} by {WRITES[way]}" for column, way in (divergence.writer, divergence.reference))
-    return f"{ours} differs from {theirs}, first at token {divergence.token} of sequence {divergence.text}"
+    sentences = []
+    for divergence in apart:
+        ours, theirs = (f"{column.label} by {WRITES[way]}" for column, way in (divergence.writer, divergence.reference))
+        place = f"first at token {divergence.token} of sequence {divergence.text}"
+        sentences.append(f"{ours} differs from {theirs}, {place}.")
+    return sentences

@@ -49,7 +49,6 @@ class Unbroken:
 
 
 def to_stderr() -> Console:
-    """Return the console that progress goes to."""
     return Console(file=cast("TextIO", Unbroken(sys.stderr)), highlight=False)
 
 
@@ -113,7 +112,8 @@ class ConsoleProgress:
                     self._eta.decided(left)
                 self._draw()
             case events.StepsKnown(steps_ns, spent_s, left_s):
-                self._foresee(steps_ns, spent_s, left_s)
+                self._eta.foreseen([stepped for stepped, _ in steps_ns], spent_s + left_s)
+                self._say(foresight(steps_ns, spent_s, left_s))
             case events.TrialEnded(case, trial):
                 self._end_trial(case, trial)
             case events.RowEnded(cases, reason):
@@ -190,12 +190,6 @@ class ConsoleProgress:
         if self._is_live:
             self._bar.start()
 
-    def _foresee(self, steps_ns: Sequence[tuple[Case, int]], spent_s: float, left_s: float) -> None:
-        """Say how long a step takes and what follows from that; of a row that takes minutes, how it would not."""
-        cases = [case for case, _ in steps_ns]
-        self._eta.foreseen(cases, spent_s + left_s)
-        self._say(foresight(steps_ns, spent_s, left_s))
-
     def _end_trial(self, case: Case, trial: Trial) -> None:
         if self._block is not None:
             self._ratios[self._block.row] += [self._block.ratios] if self._block.ratios else []
@@ -204,10 +198,8 @@ class ConsoleProgress:
         self._eta.ended(case, trial)
         self._bar.update(self._task, completed=self._done, total=self._eta.trials)
         self._bar.refresh()  # what is said is written above it, as it was drawn last
-        self._say(
-            f"[{self._done}/{self._eta.trials}] {case.label}: {_outcome(trial)} (measured in "
-            f"{trial.own_ns / 1e9:.1f} s; {self._left} left)"
-        )
+        took = f"measured in {trial.own_ns / 1e9:.1f} s; {self._left} left"
+        self._say(f"[{self._done}/{self._eta.trials}] {case.label}: {_outcome(trial)} ({took})")
 
     def _end_row(self, cases: Sequence[Case], reason: str) -> None:
         """Say why a row takes no further block, where it could have had one."""
@@ -227,11 +219,9 @@ class ConsoleProgress:
         for line in of_versions or answer.sentences(findings):
             self._say(f"  {line}")
         scatter = run_scatter(findings.summary, family_of(self._planned))
-        if scatter is None:
-            return
-        found_after = detectable(self._planned, record.minimal_effect, scatter)
-        if found_after:
-            difference = percent(min(found_after.values()))
+        seen = detectable(self._planned, record.minimal_effect, scatter) if scatter else {}
+        if seen:
+            difference = percent(min(seen.values()))
             self._say(f"This run can detect differences of about {difference}, judging by its rounds so far.")
 
     @property
@@ -353,7 +343,7 @@ def _outcome(trial: Trial) -> str:
     value = shown.read(trial, trial.measurement)
     if value is None:  # it has left out what an epoch costs once
         value = BY_NAME[STEADY].read(trial, trial.measurement)
-    step = f"{three_digits(value)} {shown.unit}/{unit}" if value is not None else "measured"
+    step = "measured" if value is None else f"{three_digits(value)} {shown.unit}/{unit}"
     if not trial.noise:
         return step
     reasons = "; ".join(signal.reason for signal in trial.noise)

@@ -57,12 +57,15 @@ def sentence(race: Race) -> str:
 
 
 def in_brief(race: Race) -> list[str]:
-    """Return the winner, and how many times as long Keras without settings takes."""
     called = names(race.candidates)
-    winner = called[race.leader] if race.is_over else f"{called[race.leader]} (undecided)"
+    winner = called[race.leader] + ("" if race.is_over else " (undecided)")
     if race.baseline is None or race.gain is None:
         return [winner, NOTHING]
     return [winner, f"{called[race.baseline]} {times(race.gain)}"]
+
+
+def section(findings: Findings) -> Section | None:
+    return next(sections(findings), None)
 
 
 def sections(findings: Findings) -> Iterator[Section]:
@@ -71,13 +74,8 @@ def sections(findings: Findings) -> Iterator[Section]:
         yield _section(race, sentence(race) if index else "")
 
 
-def section(findings: Findings) -> Section | None:
-    return next(sections(findings), None)
-
-
 def _section(race: Race, heading: str) -> Section:
-    is_default = race.leader == race.baseline and race.is_against_default
-    called = names(race.candidates)
+    called, of_rate = names(race.candidates), BY_NAME[race.metric].unit == RATE
     rows = []
     for column in _shown(race):
         default = ""
@@ -85,17 +83,16 @@ def _section(race: Race, heading: str) -> Section:
             default = " (what Keras does without settings)" if race.is_against_default else " (without settings)"
         is_first = column == race.leader and race.is_over
         rows.append([Cell(f"{called[column]}{default}", strong=is_first), _time(race, column)])
-    of_rate = BY_NAME[race.metric].unit == RATE
     takes = "samples a second; the others take" if of_rate else f"{BY_NAME[race.metric].title.lower()}"
-    gone = [column for column in race.left if race.rounds_of(column) == 1]
     first = "in samples a second; the others take N× as long for a sample" if of_rate else LONGER
     notes: list[Words] = [f"Medians: the fastest {first} (95 % interval)."]
-    if gone:
+    if gone := [column for column in race.left if race.rounds_of(column) == 1]:
         within = as_given(race.config.margin)
         notes.append(
             f"{count(len(gone), 'candidate')} of {len(race.candidates)} took over {within} longer and were dropped "
             "after the first round, so their numbers are rough."
         )
+    is_default = race.leader == race.baseline and race.is_against_default
     code = [] if is_default else [blanked(line) for line in to_write(race.leader, race)]
     chart = charts.candidates(race, sentence(race).rstrip("."))
     return Section(heading, code=code, chart=chart, table=Table(["candidate", takes], rows), notes=notes)
@@ -103,24 +100,19 @@ def _section(race: Race, heading: str) -> Section:
 
 def _shown(race: Race) -> list[Column]:
     """Return the fastest, what may be as fast, the best of each backend, and Keras without settings."""
-    shown: list[Column] = []
-    backends = set()
-    for column in race.candidates:
-        if race.row.cases[column].failure is None:
-            is_best = column.backend not in backends
-            backends.add(column.backend)
-            if is_best or column not in race.left or column == race.baseline:
-                shown.append(column)
-    return shown
+    measured = [column for column in race.candidates if race.row.cases[column].failure is None]
+    best = {column.backend: column for column in reversed(measured)}
+    kept = {*best.values(), race.baseline}
+    return [column for column in measured if column in kept or column not in race.left]
 
 
 def _time(race: Race, column: Column) -> Cell:
     contrast, estimate = race.contrasts.get(column), race.row.cases[column].estimate(race.metric)
     if contrast is None:
-        is_first = column == race.leader
-        return Cell(took(estimate, race.metric) if estimate else NOTHING, 1.0 if is_first else None)
+        return Cell(took(estimate, race.metric) if estimate else NOTHING, 1.0 if column == race.leader else None)
     doubt = "" if column in race.left else ", undecided"
-    doubt = ", tie" if column in race.equals else doubt
+    if column in race.equals:
+        doubt = ", tie"
     return Cell(f"{times(contrast.ratio)}{doubt}", contrast.ratio.value)
 
 

@@ -14,15 +14,12 @@ from kerasbench.text import KIB, MIB
 
 
 def title(findings: Findings) -> str:
-    """Return whether memory grew, and whether anything became slower."""
     soaks = findings.soaks
     named = names(soak.column for soak in soaks)
     several = len({soak.row.label for soak in soaks}) > 1
 
     def who(chosen: Sequence[Soak]) -> str:
-        return listed(
-            [f"{soak.row.label} on {named[soak.column]}" if several else named[soak.column] for soak in chosen]
-        )
+        return listed([(f"{soak.row.label} on " if several else "") + named[soak.column] for soak in chosen])
 
     grows = [soak for soak in soaks if soak.grows]
     slows = [soak for soak in soaks if soak.slows or _by_subnormals(soak)]
@@ -52,17 +49,9 @@ def section(findings: Findings) -> Section | None:
         ]
         for soak in soaks
     ]
-    headers = [
-        "workload",
-        "configuration",
-        "units",
-        "time of one",
-        "memory a minute",
-        "memory a unit",
-        "slower over the run",
-    ]
-    if tells:
-        headers[-1:-1] = ["device memory a minute", "device memory a unit"]
+    on_device = ["device memory a minute", "device memory a unit"] if tells else []
+    headers = ["workload", "configuration", "units", "time of one", "memory a minute", "memory a unit"]
+    headers += [*on_device, "slower over the run"]
     notes: list[Words] = [
         "A unit is a training step, an epoch where these are shorter than eight steps, a prediction, or a build. In "
         "brackets: 95 % intervals. Slower: relative to a second process of the same case that mostly rests."

@@ -56,7 +56,6 @@ class Marks:
 
 
 def cautions(findings: Findings) -> list[Caution]:
-    """Return one for each kind of warning, the one that matters most first."""
     kinds: dict[WarningKind, list[Concern]] = {}
     for concern in findings.concerns:
         kinds.setdefault(concern.what, []).append(concern)
@@ -94,7 +93,6 @@ def section(shown: Sequence[Caution], advice: Sequence[Words] = ()) -> Section:
 
 
 def more(shown: Sequence[Caution]) -> Section | None:
-    """Return what is beyond the first ones."""
     lines = [_numbered(number, caution) for number, caution in _numbers(shown)][MOST:]
     return Section(f"{count(len(lines), 'more warning')}", lines=lines, folded=True) if lines else None
 
@@ -105,14 +103,13 @@ def _numbered(number: int, caution: Caution) -> Words:
 
 
 def _failures(findings: Findings) -> Iterator[Caution]:
-    failed = findings.summary.failures
-    if not failed:
-        return
     called = names(findings.summary.columns)
-    places = [f"{row.label} on {called.get(column, column.label)}" for row, column, _ in failed]
-    cases = [(row.label, column) for row, column, _ in failed]
-    who = f": {listed(places)}" if len(places) <= MOST_PLACES else ""
-    yield Caution([Strong(f"{count(len(failed), 'case')} failed"), f"{who}. Causes and what to do stand above."], cases)
+    cases = [(row.label, column) for row, column, _ in findings.summary.failures]
+    if cases:
+        places = [f"{label} on {called.get(column, column.label)}" for label, column in cases]
+        who = f": {listed(places)}" if len(places) <= MOST_PLACES else ""
+        failed = Strong(f"{count(len(cases), 'case')} failed")
+        yield Caution([failed, f"{who}. Causes and what to do stand above."], cases)
 
 
 def _caution(kind: WarningKind, concerns: Sequence[Concern], findings: Findings) -> Caution:

@@ -1,7 +1,5 @@
 """What a page folds away: which losses are a table, what a child's last output was, which code measured."""
 
-import dataclasses
-
 import pytest
 
 from kerasbench.analysis.findings import Findings
@@ -45,21 +43,15 @@ def test_the_last_output_is_the_end_of_it_in_one_line(detail: str, words: str) -
     assert last_output(detail) == words
 
 
-def said_of(code: Code, detail: str) -> list[str]:
+ENDED = [(code, "a | <b>\n", True) for code in (Code.CRASH, Code.TIMEOUT, Code.OOM, Code.INVALID)]
+SAID_ALREADY = [(Code.ERROR, TRACEBACK), (Code.OOM, TRACEBACK), (Code.PARITY, "x"), (Code.CRASH, "")]
+
+
+@pytest.mark.parametrize(("code", "detail", "shown"), [*ENDED, *((*said, False) for said in SAID_ALREADY)])
+def test_the_last_output_of_a_child_that_was_ended_is_shown_once(code: Code, detail: str, shown: bool) -> None:
     failed = made.trial(failure=Failure(code, "because", "mend it", "build", detail))
-    return [plain(line) for line in made.known(details.failures(Findings.of(made.record(failed)))).lines]
-
-
-@pytest.mark.parametrize("code", [Code.CRASH, Code.TIMEOUT, Code.OOM, Code.INVALID])
-def test_the_last_output_of_a_child_that_was_ended_is_shown(code: Code) -> None:
-    assert said_of(code, "a | <b>\n") == ["dense on PyTorch: last output: a | <b>"]
-
-
-@pytest.mark.parametrize(
-    ("code", "detail"), [(Code.ERROR, TRACEBACK), (Code.OOM, TRACEBACK), (Code.PARITY, "x"), (Code.CRASH, "")]
-)
-def test_what_the_cause_has_said_is_not_said_again(code: Code, detail: str) -> None:
-    assert said_of(code, detail) == []
+    lines = made.known(details.failures(Findings.of(made.record(failed)))).lines
+    assert [plain(line) for line in lines] == (["dense on PyTorch: last output: a | <b>"] if shown else [])
 
 
 @pytest.mark.parametrize(
@@ -72,9 +64,8 @@ def test_what_the_cause_has_said_is_not_said_again(code: Code, detail: str) -> N
 )
 def test_losses_are_a_sentence_and_a_table_above_one_percent(loss: float, sentence: str, has_table: bool) -> None:
     trials = []
-    for backend, own in (("jax", 2.0), ("torch", loss)):
-        found = made.measurement()
-        learning = dataclasses.replace(made.taught(found), loss=own)
-        trials.append(made.trial(backend=backend, found=dataclasses.replace(found, learning=learning)))
+    for backend, last in (("jax", 2.0), ("torch", loss)):
+        measurement = made.changed(made.measurement(), learning={"loss": last})
+        trials.append(made.trial(backend=backend, found=measurement))
     words, table = details.same_results(Findings.of(made.record(*trials)))
     assert words == sentence and (table is not None) is has_table

@@ -64,7 +64,7 @@ def test_without_a_terminal_there_is_a_plain_line_for_each_trial() -> None:
 
 def test_a_prediction_is_told_as_the_table_has_it() -> None:
     trial = made.in_block(1, made.predicting((1.0, 2.0, 9.0)))
-    (latency,) = [one for one in trial.measurement.prediction if one.batch > 1] if trial.measurement else []
+    (latency,) = [latency for latency in trial.measurement.prediction if latency.batch > 1] if trial.measurement else []
     latency.calls_ns[10:20] = [1_500_000] * 9 + [6_500_000]  # the mean of a slice is not the median of its calls
     assert "torch cpu: 1.50 ms/prediction (" in lines(started(TORCH, rounds=1), TrialEnded(TORCH, trial))[-1]
     (case,) = summarize(made.record(trial)).rows[0].cases.values()

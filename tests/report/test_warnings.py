@@ -28,14 +28,14 @@ def test_five_kinds_stand_above_the_fold_and_the_rest_below() -> None:
 
 def test_a_number_marks_what_a_warning_is_about() -> None:
     (run,) = catalogue.warnings()
-    found = Findings.of(run)
-    shown = warnings.cautions(found)
+    findings = Findings.of(run)
+    shown = warnings.cautions(findings)
     marks = warnings.marks_of(shown)
     marking = [caution for caution in shown if caution.cases]
     for number, caution in enumerate(marking, start=1):
         for row, column in caution.cases:
             assert number in marks.of(row, column)
-    table = next(section.table for section in page.whole(found).sections if section.table)
+    table = next(section.table for section in page.whole(findings).sections if section.table)
     assert {mark for row in table.rows for cell in row for mark in cell.marks} <= {*range(1, len(shown) + 1)}
 
 
