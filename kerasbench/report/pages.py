@@ -23,11 +23,11 @@ from kerasbench.report import charts, markdown, page, race, svg, sweep
 from kerasbench.report.answer import in_brief, title
 from kerasbench.report.compare import MachineBrief, of_machines
 from kerasbench.report.sections import Chart, Page
-from kerasbench.report.words import names
+from kerasbench.report.words import names, workload_of
 from kerasbench.results.merge import Rank, merge, merge_by_machine, rank
 from kerasbench.results.run import INTERRUPTED, Group, Run
 from kerasbench.results.store import JOURNAL, Store, Tell, load, records, refuse_damaged, tables_file
-from kerasbench.text import MADE, NOTHING, blanked, label
+from kerasbench.text import MADE, NOTHING, blanked
 
 INDEX = "README.md"
 CHART = ".svg"  # of the file with a page's chart
@@ -344,17 +344,16 @@ def as_bmf(summary: Summary) -> str:
     A ratio to the fastest of its row is a measure of its own, ``train_step_ms_ratio``.
     """
     metrics: dict[str, dict[str, dict[str, float]]] = {}
-    for one in observations([summary]):
-        sizes = [f"{name}={size:g}" for name, size in (("batch", one.batch), ("width", one.width)) if size is not None]
-        environment = f"{AT}{one.environment}" if one.environment else ""
-        words = [label(one.scenario, one.workload), *sizes, one.backend, one.device, one.options, environment]
-        measures = metrics.setdefault(" ".join(filter(None, words)), {}) if one.metric else {}
-        found = {one.metric: (one.value, one.low, one.high)}
-        if one.ratio is not None:
-            found[f"{one.metric}_ratio"] = (one.ratio, one.ratio_low, one.ratio_high)
-        for measure, bounds in found.items():
-            named = zip(("value", "lower_value", "upper_value"), bounds, strict=True)
-            measures[measure] = {name: value for name, value in named if value is not None}
+    for line in observations([summary]):
+        environment = f"{AT}{line.environment}" if line.environment else ""
+        case = " ".join(filter(None, [workload_of(line), line.backend, line.device, line.options, environment]))
+        measures = metrics.setdefault(case, {}) if line.metric else {}
+        bounds = {line.metric: (line.value, line.low, line.high)}
+        if line.ratio is not None:
+            bounds[f"{line.metric}_ratio"] = (line.ratio, line.ratio_low, line.ratio_high)
+        for measure, values in bounds.items():
+            named_values = zip(("value", "lower_value", "upper_value"), values, strict=True)
+            measures[measure] = {name: value for name, value in named_values if value is not None}
     return json.dumps(metrics, indent=2) + "\n"
 
 

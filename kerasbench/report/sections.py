@@ -99,16 +99,11 @@ class BarChart:
     groups: Sequence[BarGroup]
     legend: Sequence[tuple[str, str]] = ()
 
-    def share(self, size: float, group: BarGroup) -> float:
-        """Return where a size lies, from 0 to 1 of the width."""
-        return min(1.0, max(0.0, size / group.end))
-
 
 @dataclass(frozen=True)
 class Dot:
     """One configuration's ratio to the fastest of its workload."""
 
-    name: str
     backend: str
     look: Look
     value: float
@@ -121,7 +116,6 @@ class Dot:
 class DotLine:
     label: str
     dots: Sequence[Dot]
-    strong: bool = False  # its fastest is clearly so
 
 
 @dataclass(frozen=True)
@@ -231,8 +225,6 @@ def mark(numbers: Sequence[int]) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a table."""
-
     text: str
     value: float | None = None  # to sort by
     strong: bool = False  # clearly the fastest
@@ -300,10 +292,8 @@ class Page:
 
 
 def texts(*words: str) -> list[Cell]:
-    """Return a cell for each text."""
     return [Cell(word) for word in words]
 
 
 def number(value: int) -> Cell:
-    """Return the cell of a whole number, thousands separated."""
     return Cell(f"{value:,}", float(value))
