@@ -285,7 +285,7 @@ def _measure_on_machines(command: str, asked: Settings) -> Machines:
         record = load_record(share.file)  # one at a time: those of a hundred machines do not fit into memory
         if share.is_done and share.store is not None:
             saved = save_report(record, share.store)
-            findings = saved.found
+            findings = saved.findings
             if saved.unsaved:
                 failed[share.host] = "; ".join(filter(None, [share.failed, saved.unsaved]))
         else:

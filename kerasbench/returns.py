@@ -85,7 +85,7 @@ class Results(Shown):
     @cached_property
     def findings(self) -> Findings:
         """The statements about them, each once, for every table."""
-        return self.files.found if self.files else Findings(summarize(merge(self.records)))
+        return self.files.findings if self.files else Findings(summarize(merge(self.records)))
 
     @property
     def page(self) -> Page:

@@ -159,12 +159,12 @@ def _finish(results: "Results", as_json: bool) -> int:
     print(f"raw results: {drawn.kept}", file=sys.stderr)
     if drawn.plot is not None:
         print(f"plot: {drawn.plot}", file=sys.stderr)
-    record = drawn.found.record
+    record = drawn.findings.record
     if record.unfinished:
         python, config = (f"--python={program}" for program in results.python), record.config
         _say_how_to_go_on(drawn.data.parent, config.scenarios, config.model_config, *python)
         return EXIT_INTERRUPTED if drawn.interrupted else EXIT_USAGE
-    return EXIT_USAGE if drawn.unsaved else EXIT_FAILED if drawn.found.summary.failures else EXIT_OK
+    return EXIT_USAGE if drawn.unsaved else EXIT_FAILED if drawn.findings.summary.failures else EXIT_OK
 
 
 def finish_machines(machines: "Machines") -> int:

@@ -38,7 +38,7 @@ MARKER = re.compile(r"(<!-- tables of (\S+\.json(?: \S+\.json)*): ([a-z_, ]+) --
 class SavedReport:
     """The findings of a run, and its files."""
 
-    found: Findings
+    findings: Findings
     data: Path
     tables: Path
     plot: Path | None = None  # its chart
@@ -46,7 +46,7 @@ class SavedReport:
 
     @property
     def interrupted(self) -> bool:
-        return self.found.record.stopped_because == INTERRUPTED
+        return self.findings.record.stopped_because == INTERRUPTED
 
     @property
     def kept(self) -> Path:
@@ -57,15 +57,15 @@ class SavedReport:
 
 def save_report(record: Run, store: Store, unsaved: str = "") -> SavedReport:
     """Save a run's page and its chart beside its data; ``unsaved`` says why there is none."""
-    found = Findings.of(record)  # once: the page and the chart share what it takes to compute
-    pages = {} if unsaved else _of_run(found, store.data)
+    findings = Findings.of(record)  # once: the page and the chart share what it takes to compute
+    pages = {} if unsaved else _of_run(findings, store.data)
     try:
         for file, text in pages.items():
             replace(file, text.encode())
     except ResultsError as error:
         unsaved = str(error)  # the tables are shown all the same
     plot = store.data.with_suffix(CHART)
-    return SavedReport(found, store.data, store.tables, plot if plot in pages and not unsaved else None, unsaved)
+    return SavedReport(findings, store.data, store.tables, plot if plot in pages and not unsaved else None, unsaved)
 
 
 def _of_run(findings: Findings, data: Path) -> dict[Path, str]:
@@ -115,11 +115,11 @@ def _of_data(place: Path, tell: Tell, quoted_runs: dict[Path, Findings | None]) 
 
     def drawn() -> Iterator[Run]:  # one at a time: a hundred long runs at once would not fit into memory
         for data, record in records(place, tell):
-            found = Findings.of(record)
-            pages.update(_of_run(found, data))
+            findings = Findings.of(record)
+            pages.update(_of_run(findings, data))
             if data.resolve() in quoted_runs:
-                quoted_runs[data.resolve()] = found
-            machines.setdefault(record.machine.identity, _MachineIndex(record.machine)).add(found, data)
+                quoted_runs[data.resolve()] = findings
+            machines.setdefault(record.machine.identity, _MachineIndex(record.machine)).add(findings, data)
             yield from plain(record)
 
     merged = {record.machine.identity: record for record in merge_by_machine(drawn())}
@@ -163,9 +163,9 @@ class _MachineIndex:
         self.runs.append(link)
         for row, kind, answer in _answers(findings):
             key = row.name + (f" ({kind})" if kind else "")
-            own = rank(findings.record, Group(row.scenario.name, row.workload.name, row.size is not None))
-            if key not in self.lines or own > self.lines[key][0]:
-                self.lines[key] = (own, [*map(markdown.escape, [key, *answer]), link])
+            level = rank(findings.record, Group(row.scenario.name, row.workload.name, row.size is not None))
+            if key not in self.lines or level > self.lines[key][0]:
+                self.lines[key] = (level, [*map(markdown.escape, [key, *answer]), link])
 
     def drawn(self, merged: Findings | None, folder: Path) -> tuple[str, dict[Path, str]]:
         """Return the machine's part of the index, and its chart: ``merged`` are its plain runs together."""
@@ -194,7 +194,7 @@ def _answers(findings: Findings) -> Iterator[tuple[Row, str, list[str]]]:
     if findings.is_versus:
         return
     called = names(findings.summary.columns)
-    races = {one.row.label: race.in_brief(one) for one in findings.races}
+    races = {answered.row.label: race.in_brief(answered) for answered in findings.races}
     by_size: dict[str, list[str]] = {series.name: [] for series in findings.sweeps}
     for series, sentence in sweep.sentences(findings):
         by_size[series.name].append(sentence)
@@ -256,19 +256,16 @@ def _quotation(file: Path, names_of_data: str, sections: str, runs: Mapping[Path
             raise UsageError(f"{file}: a marker names {name!r}; there are: {', '.join(page.BY_NAME)}")
     data = [_quoted_file(file, name) for name in names_of_data.split()]
     known = runs.get(data[0].resolve()) if len(data) == 1 else None
-    found = known or Findings.of(merge([load(one) for one in data]))
-    return "\n\n".join(text for name in wanted if (text := quotable(name, found)))
+    findings = known or Findings.of(merge([load(path) for path in data]))
+    # Without its heading, and without what has nothing to say.
+    shown = filter(None, (page.BY_NAME[name](findings) for name in wanted))
+    texts = (markdown.section(dataclasses.replace(section, title="", folded=False)) for section in shown)
+    return "\n\n".join(filter(None, texts))
 
 
 def _quoted_file(file: Path, data: str) -> Path:
     near, above = file.parent / data, file.parent.parent / data
     return near if near.is_file() or not above.is_file() else above
-
-
-def quotable(name: str, findings: Findings) -> str:
-    """Return a section as markdown, without its heading; empty if it has nothing to say."""
-    section = page.BY_NAME[name](findings)
-    return "" if section is None else markdown.section(dataclasses.replace(section, title="", folded=False))
 
 
 def _read(file: Path) -> str:
@@ -297,10 +294,10 @@ def machines(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[str, F
 def draw(places: Sequence[Path], folder: Path, tell: Tell = refuse_damaged) -> list[Path]:
     """Draw each machine's charts into a folder and return them."""
     drawn: dict[Path, Chart | None] = {}
-    for name, found in machines(places, tell).items():
-        drawn[folder / f"{name}-ratios.svg"] = charts.ratios(found, title(found))
-        drawn[folder / f"{name}-parts.svg"] = charts.epoch_chart(found.breakdowns, page.title(found))
-        drawn[folder / f"{name}-sweep.svg"] = charts.curves(found, sweep.title(found))
+    for name, findings in machines(places, tell).items():
+        drawn[folder / f"{name}-ratios.svg"] = charts.ratios(findings, title(findings))
+        drawn[folder / f"{name}-parts.svg"] = charts.epoch_chart(findings.breakdowns, page.title(findings))
+        drawn[folder / f"{name}-sweep.svg"] = charts.curves(findings, sweep.title(findings))
     files = {file: svg.file(chart) for file, chart in drawn.items() if chart is not None}
     for file, text in files.items():
         try:
@@ -313,16 +310,16 @@ def draw(places: Sequence[Path], folder: Path, tell: Tell = refuse_damaged) -> l
 
 def together(places: Sequence[Path]) -> Page | None:
     """Return one page of several machines, the answer first; None for one. What cannot be read is passed over."""
-    found = named(machines(places, lambda unread: None))
-    return of_machines([MachineBrief.of(name, findings) for name, findings in found], {}) if len(found) > 1 else None
+    briefs = [MachineBrief.of(*machine) for machine in named(machines(places, lambda unread: None))]
+    return of_machines(briefs, {}) if len(briefs) > 1 else None
 
 
-def named(found: dict[str, Findings]) -> list[tuple[str, Findings]]:
+def named(by_slug: dict[str, Findings]) -> list[tuple[str, Findings]]:
     """Return each machine's findings by its chip, with the end of its page's name if two have the same chip."""
-    chips = [one.record.machine.chip for one in found.values()]
+    chips = [findings.record.machine.chip for findings in by_slug.values()]
     return [
-        (chip if chips.count(chip) == 1 else f"{chip} {name.rpartition('-')[2]}", one)
-        for chip, (name, one) in zip(chips, found.items(), strict=True)
+        (chip if chips.count(chip) == 1 else f"{chip} {name.rpartition('-')[2]}", findings)
+        for chip, (name, findings) in zip(chips, by_slug.items(), strict=True)
     ]
 
 

@@ -339,7 +339,7 @@ def test_the_tables_are_saved_beside_the_data(empty: Store) -> None:
 def test_tables_that_the_disk_refuses_can_still_be_shown(empty: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report_pages, "replace", refuse)
     drawn = save_report(made.record(made.trial()), empty)
-    assert (drawn.unsaved, drawn.found.record) == ("no space left", made.record(made.trial()))
+    assert (drawn.unsaved, drawn.findings.record) == ("no space left", made.record(made.trial()))
 
 
 def test_no_tables_are_saved_where_there_is_no_data_that_they_are_of(empty: Store) -> None:
