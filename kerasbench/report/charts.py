@@ -56,13 +56,11 @@ AXES = {"batch": "batch size"}  # as a caption calls them
 
 
 def looks(columns: Iterable[Column]) -> dict[Column, Look]:
-    """Return how each configuration looks beside the others."""
     unique = list(dict.fromkeys(columns))
     return dict(zip(unique, looks_of([column.backend for column in unique]), strict=True))
 
 
 def looks_of(backends: Sequence[str]) -> list[Look]:
-    """Return how configurations of these backends look beside each other."""
     known = dict(LOOKS)
     known |= zip(sorted(set(backends) - set(known)), itertools.cycle(OTHER_LOOKS), strict=False)
     seen: dict[str, int] = {}
@@ -159,10 +157,8 @@ def kinds(findings: Findings) -> DotChart | None:
                 dots.append(Dot(column.backend, seen[column], value, None, None, tip))
         lines.append(DotLine(f"{kind} ({len(ranked)})", dots))
     what = timed_in(row for ranked in grouped.values() for row, _ in ranked)
-    caption = (
-        f"Time per {what}, relative to the fastest of each workload: further left is better. Geometric means over "
-        f"workloads. {where(findings.record)}."
-    )
+    caption = f"Time per {what}, relative to the fastest of each workload: further left is better."
+    caption += f" Geometric means over workloads. {where(findings.record)}."
     return DotChart("By kind of model", caption, [("", lines)], [(called[column], seen[column]) for column in columns])
 
 
@@ -170,18 +166,11 @@ def candidates(race: Race, title: str) -> BarChart:
     """Return the bars of a race: every candidate that was measured, the fastest first."""
     measured = [column for column in race.candidates if column == race.leader or column in race.contrasts]
     called, seen = names(measured), looks(sorted(measured, key=lambda column: column.order))
-    drawn = [
-        bar(
-            called[column],
-            seen[column],
-            Place(race.row, column),
-            race.metric,
-            race.contrasts.get(column),
-            column == race.leader and race.is_over,
-            race.rounds_of(column),
-        )
-        for column in measured
-    ]
+    drawn = []
+    for column in measured:
+        place, contrast, is_first = Place(race.row, column), race.contrasts.get(column), column == race.leader
+        rounds, strong = race.rounds_of(column), is_first and race.is_over
+        drawn.append(bar(called[column], seen[column], place, race.metric, contrast, strong, rounds))
     return bars(title, "Time relative to the fastest (shorter is better).", [(race.row.label, drawn)])
 
 

@@ -8,11 +8,10 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from urllib.parse import quote
 
-from kerasbench.analysis.breakdown import StepBreakdown
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.table import MEASURED, observations
-from kerasbench.report import answer, explanation, page, race, soak, svg, sweep, versus
+from kerasbench.report import answer, page, race, soak, svg, sweep, versus
 from kerasbench.report.compare import side_by_side
 from kerasbench.report.sections import (
     EMPTY,
@@ -37,7 +36,7 @@ POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 )
 
-NUMBER = "number"
+NUMBER = ' class="number"'
 LONG_CELL = 40  # characters: only a cell with more breaks into lines, or a phone would show a word a line
 LINES = 15  # of ``repr``: more would push what was before them off the screen
 NOTHING = "Nothing was measured."
@@ -179,7 +178,7 @@ def _words(words: Words) -> str:
 def _table(table: Table) -> str:
     numeric = [table.is_numeric(index) for index in range(len(table.columns))]
     heads = [
-        f'<th scope="col"{_looks(NUMBER if is_number else "")}>{escaped(name)}</th>'
+        f'<th scope="col"{NUMBER if is_number else ""}>{escaped(name)}</th>'
         for name, is_number in zip(table.columns, numeric, strict=True)
     ]
     rows = [_row(cells, numeric) for cells in table.rows]
@@ -198,15 +197,12 @@ def _row(cells: Sequence[Cell], numeric: Sequence[bool]) -> str:
         text = " ".join(filter(None, [text, mark(cell.marks)]))
         key = "" if cell.value is None else f' data-value="{float(cell.value)!r}"'
         tint = sum(cell.ratio >= least for least in TINTS) if cell.ratio is not None else 0
-        long = "long" if len(cell.text) >= LONG_CELL and not is_number else ""
-        looks = _looks(NUMBER if is_number else "", f"tint{tint}" if tint else "", long)
+        is_long = len(cell.text) >= LONG_CELL and not is_number
+        classes = ["number"] * is_number + [f"tint{tint}"] * (tint > 0) + ["long"] * is_long
+        joined = " ".join(classes)
+        looks = f' class="{joined}"' if classes else ""
         row += f"<td{looks}{key}>{text}</td>" if index else f'<th scope="row"{key}>{text}</th>'
     return f"<tr>{row}</tr>"
-
-
-def _looks(*classes: str) -> str:
-    named = " ".join(filter(None, classes))
-    return f' class="{named}"' if named else ""
 
 
 def of_results(findings: Findings) -> list[str]:
@@ -221,11 +217,6 @@ def of_results(findings: Findings) -> list[str]:
     of_sizes = [f"On {series.label} {sentence}." for series, sentence in sweep.sentences(findings)]
     title = [f"{answer.title(findings)}."] if len(of_rows) > 1 else []
     return [*title, *of_rows, *of_sizes]
-
-
-def of_explanation(breakdowns: Sequence[StepBreakdown]) -> list[str]:
-    """Return for each case how long an epoch takes, and what would help."""
-    return [" ".join(explanation.sentences(breakdown)) for breakdown in breakdowns]
 
 
 def text(lines: Sequence[str]) -> str:

@@ -102,11 +102,9 @@ class BarChart:
 
 @dataclass(frozen=True)
 class Dot:
-    """One configuration's ratio to the fastest of its workload."""
-
     backend: str
     look: Look
-    value: float
+    value: float  # relative to the fastest of its workload
     low: float | None
     high: float | None
     tip: str
@@ -147,9 +145,7 @@ def round_numbers(low: float, high: float) -> list[float]:
 
 @dataclass(frozen=True)
 class Line:
-    """One configuration's values, by ascending size."""
-
-    name: str
+    name: str  # of a configuration
     look: Look
     points: "Sequence[tuple[float, Estimate]]"
     backend: str = ""
@@ -247,8 +243,6 @@ EMPTY = Cell(NOTHING)
 
 @dataclass(frozen=True)
 class Table:
-    """Names of columns, and rows of as many cells."""
-
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
 
@@ -275,9 +269,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A title, which is the finding, and its sections."""
-
-    title: str
+    title: str  # the finding
     sections: Sequence[Section]
 
     @property

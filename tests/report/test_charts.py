@@ -83,11 +83,6 @@ def test_a_sweep_has_a_line_for_each_configuration_and_its_crossover(rounds: int
     assert high / low >= 10
 
 
-def test_a_series_that_failed_has_no_panel() -> None:
-    failed = [made.trial(1, failure=made.FAILURE, options=Options(batch=batch)) for batch in (1, 2)]
-    assert charts.curves(Findings.of(made.record(*failed)), "") is None
-
-
 def test_a_soak_has_panels_of_its_workload_in_which_each_line_differs() -> None:
     (one,) = Findings.of(soaked(0, 64 << 10, random.Random(1))).soaks
     chart = made.known(charts.soaked([one, dataclasses.replace(one, column=Column("torch", "gpu"))], ""))
