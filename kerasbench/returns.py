@@ -22,7 +22,7 @@ from kerasbench.analysis.versus import Change, RunComparison, Versus, require_de
 from kerasbench.errors import UsageError
 from kerasbench.names import EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS
 from kerasbench.protocol.columns import CaseKey
-from kerasbench.report import compare, data, history, html, markdown, page, svg
+from kerasbench.report import compare, data, explanation, history, html, markdown, page, svg
 from kerasbench.report import versus as of_versions
 from kerasbench.report.pages import SavedReport
 from kerasbench.report.sections import Page
@@ -127,7 +127,8 @@ class Explained(Results):
         return self.findings.breakdowns
 
     def __repr__(self) -> str:
-        return html.text(html.of_explanation(self.breakdowns) or html.of_results(self.findings))
+        lines = [" ".join(explanation.sentences(breakdown)) for breakdown in self.breakdowns]
+        return html.text(lines or html.of_results(self.findings))
 
 
 @dataclass(frozen=True, repr=False)

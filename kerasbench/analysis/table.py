@@ -11,7 +11,6 @@ from kerasbench.analysis.ratios import in_row
 from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import Column, Size
 from kerasbench.results.run import Run
-from kerasbench.text import label
 
 MEASURED = "ok"
 
@@ -48,13 +47,6 @@ class Observation:
     keras: str = ""  # the versions of Keras and of the backend
     backend_version: str = ""
     commit: str = ""  # of the checkout that the run was started in
-
-    @property
-    def label(self) -> str:
-        """The workload, with its size where a sweep varies that."""
-        sizes = (("batch", self.batch), ("width", self.width))
-        named = [f"{name}={size:g}" for name, size in sizes if size is not None]
-        return " ".join([label(self.scenario, self.workload), *named])
 
 
 NAMES = tuple(field.name for field in dataclasses.fields(Observation))

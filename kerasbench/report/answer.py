@@ -1,5 +1,6 @@
 """The answer of plain runs: which configuration is fastest on each workload, and how many times as long others take."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from kerasbench.analysis.cases import Row
@@ -34,7 +35,7 @@ CAUSES = {
 
 
 def title(findings: Findings) -> str:
-    """Return the finding in one line: ``JAX trains 10 of 12 workloads fastest, TensorFlow trains 2``."""
+    """Return ``JAX trains 10 of 12 workloads fastest, TensorFlow trains 2``."""
     summary = findings.plain
     ranked, called = compared(summary), names(summary.columns)
     if not ranked:
@@ -42,32 +43,22 @@ def title(findings: Findings) -> str:
     if len(ranked) == 1:
         row, ranking = ranked[0]
         return f"{row.label}: {_standing(row, ranking, called)}"
-    wins: dict[Column, list[str]] = {}
-    for row, ranking in ranked:
-        first = winner(ranking)
-        if first is not None:
-            wins.setdefault(first, []).append(row.label)
+    does, wins = verb(row for row, _ in ranked), _wins(ranked)
+    if not wins and all(ranking.tentative for _, ranking in ranked):
+        shortest = Counter(called[ranking.fastest] for _, ranking in ranked if ranking.fastest)
+        parts = [f"{name} on {number} of {len(ranked)} workloads" for name, number in shortest.most_common()]
+        return f"{listed(parts)} had the shortest time {_in_rounds(max(row.rounds for row, _ in ranked))}"
     if not wins:
-        return _nothing_decided(ranked, called)
-    does, most = verb(row for row, _ in ranked), sorted(wins, key=lambda column: (-len(wins[column]), column.order))
+        return f"No configuration is clearly fastest on any of {len(ranked)} workloads"
     undecided = [row.label for row, ranking in ranked if winner(ranking) is None]
     if len(ranked) <= FEW:
-        parts = [f"{called[column]} {does} {listed(wins[column])} fastest" for column in most]
-        rest = f"; {listed(undecided)} {'is' if len(undecided) == 1 else 'are'} undecided" if undecided else ""
-        return ", ".join(parts) + rest
-    first, *others = most
-    parts = [f"{called[first]} {does} {len(wins[first])} of {len(ranked)} workloads fastest"]
-    parts += [f"{called[column]} {does} {len(wins[column])}" for column in others]
-    return ", ".join(parts) + (f"; {len(undecided)} undecided" if undecided else "")
-
-
-def _nothing_decided(ranked: Ranked, called: Names) -> str:
-    if all(ranking.tentative for _, ranking in ranked):
-        shortest = [called[ranking.fastest] for _, ranking in ranked if ranking.fastest]
-        most = sorted(dict.fromkeys(shortest), key=lambda name: -shortest.count(name))
-        parts = [f"{name} on {shortest.count(name)} of {len(ranked)} workloads" for name in most]
-        return f"{listed(parts)} had the shortest time {_in_rounds(max(row.rounds for row, _ in ranked))}"
-    return f"No configuration is clearly fastest on any of {len(ranked)} workloads"
+        parts = [f"{called[column]} {does} {listed(labels)} fastest" for column, labels in wins.items()]
+        rest = f"; {listed(undecided)} {'is' if len(undecided) == 1 else 'are'} undecided"
+    else:
+        parts = [f"{called[column]} {does} {len(labels)}" for column, labels in wins.items()]
+        parts[0] += f" of {len(ranked)} workloads fastest"
+        rest = f"; {len(undecided)} undecided"
+    return ", ".join(parts) + (rest if undecided else "")
 
 
 def _in_rounds(rounds: int) -> str:
@@ -81,10 +72,10 @@ def nothing_compared(summary: Summary, called: Names) -> str:
         for column, case in row.cases.items()
         if not column.options.control and (estimate := case.estimate(row.headline)) is not None
     ]
-    failed = len(summary.failures)
+    failed = f"{count(len(summary.failures), 'case')} failed" if summary.failures else ""
     if not measured:
-        return f"Nothing was measured: {count(failed, 'case')} failed" if failed else "Nothing was measured"
-    rest = f"; {count(failed, 'case')} failed" if failed else ""
+        return f"Nothing was measured: {failed}" if failed else "Nothing was measured"
+    rest = f"; {failed}" if failed else ""
     if len(measured) == 1:
         row, column, estimate = measured[0]
         return f"A {timed_in([row])} of {row.label} takes {took(estimate, row.headline)} on {called[column]}{rest}"
@@ -110,12 +101,11 @@ def sentences(findings: Findings) -> list[str]:
 def _standing(row: Row, ranking: Ranking, called: Names) -> str:
     """Return ``JAX is fastest; PyTorch takes 3.3× (3.2–3.5) as long, TensorFlow 25× (24–27)``."""
     if ranking.fastest is None or not ranking.others:
-        known = {
-            called[column]: estimate
+        return ", ".join(
+            f"{called[column]} takes {took(estimate, row.headline)}"
             for column, case in row.cases.items()
             if not column.options.control and (estimate := case.estimate(row.headline))
-        }
-        return ", ".join(f"{name} takes {took(estimate, row.headline)}" for name, estimate in known.items())
+        )
     others = sorted(ranking.others, key=lambda contrast: contrast.ratio.value)
     first = called[ranking.fastest]
     if winner(ranking) is not None:
@@ -146,43 +136,30 @@ def in_brief(row: Row, ranking: Ranking, called: Names) -> list[str]:
     return [called[first] if first else shortest, ", ".join(others) or NOTHING]
 
 
-def _wins(ranked: Ranked) -> dict[Column, int]:
-    """Return on how many workloads each configuration is clearly fastest, most first."""
-    first = [winner(ranking) for _, ranking in ranked]
-    won = sorted({column for column in first if column}, key=lambda column: (-first.count(column), column.order))
-    return {column: first.count(column) for column in won}
+def _wins(ranked: Ranked) -> dict[Column, list[str]]:
+    """Return the workloads on which each configuration is clearly fastest, of the most first."""
+    wins: dict[Column, list[str]] = {}
+    for row, ranking in ranked:
+        if (first := winner(ranking)) is not None:
+            wins.setdefault(first, []).append(row.label)
+    return dict(sorted(wins.items(), key=lambda won: (-len(won[1]), won[0].order)))
 
 
 def kinds(findings: Findings) -> Section | None:
-    """Return a table of kinds of models: who is fastest on how many, and how many times as long others take."""
     summary = findings.plain
     called = names(column for column in summary.columns if column.competes)
     rows = []
     for kind, ranked in by_kind(compared(summary)).items():
         won = _wins(ranked)
-        fastest = [f"{called[column]} {wins}" for column, wins in won.items()]
-        undecided = len(ranked) - sum(won.values())
+        fastest = [f"{called[column]} {len(labels)}" for column, labels in won.items()]
+        undecided = len(ranked) - sum(map(len, won.values()))
         fastest += [f"undecided {undecided}"] if undecided else []
-        ratios = {
-            column: [ratio for _, ranking in ranked if (ratio := relative(ranking, column)) is not None]
-            for column in called
-        }
-        spans = [Cell(span(of_column, multiple)) if of_column else EMPTY for of_column in ratios.values()]
+        ratios = [[relative(ranking, column) for _, ranking in ranked] for column in called]
+        known = [[ratio for ratio in of_column if ratio is not None] for of_column in ratios]
+        spans = [Cell(span(of_column, multiple)) if of_column else EMPTY for of_column in known]
         rows.append([Cell(kind), Cell(str(len(ranked)), len(ranked)), Cell(", ".join(fastest)), *spans])
     headers = ["kind of model", "workloads", "fastest", *(f"{name} takes" for name in called.values())]
     return Section("By kind of model", table=Table(headers, rows)) if rows else None
-
-
-def best_by_kind(summary: Summary, called: Names) -> str:
-    """Return ``image CNNs: TensorFlow 4 of 4; ...`` where there are several kinds of models; else nothing."""
-    by = by_kind(compared(summary))
-    if len(by) < 2 or sum(map(len, by.values())) <= FEW:
-        return ""
-    parts = []
-    for kind, ranked in by.items():
-        best = [f"{called[column]} {wins} of {len(ranked)}" for column, wins in _wins(ranked).items()] or ["undecided"]
-        parts.append(f"{kind}: {', '.join(best)}")
-    return "; ".join(parts)
 
 
 def section(findings: Findings, marks: Marks) -> Section | None:
@@ -191,7 +168,13 @@ def section(findings: Findings, marks: Marks) -> Section | None:
     if not summary.rows:
         return None
     ranked, called = ordered(summary), names(summary.columns)
-    kind = best_by_kind(summary, called)
+    intro: list[Words] = []
+    kinds, among = [], by_kind(compared(summary))
+    for kind, of_kind in among.items():
+        wins = [f"{called[column]} {len(labels)} of {len(of_kind)}" for column, labels in _wins(of_kind).items()]
+        kinds.append(f"{kind}: {', '.join(wins) or 'undecided'}")
+    if len(kinds) > 1 and sum(map(len, among.values())) > FEW:
+        intro = [[Strong("Fastest by kind of model"), f": {'; '.join(kinds)}."]]
     rows = [
         [
             Cell(f"{row.label} †" if has_one_step(row) else row.label),
@@ -200,11 +183,8 @@ def section(findings: Findings, marks: Marks) -> Section | None:
         ]
         for row, ranking in ranked
     ]
-    headers = ["workload", "batch", *called.values()]
-    intro: list[Words] = [[Strong("Fastest by kind of model"), f": {kind}."]] if kind else []
-    return Section(
-        "", intro, chart=charts.ratios(findings, title(findings)), table=Table(headers, rows), notes=_caption(findings)
-    )
+    table = Table(["workload", "batch", *called.values()], rows)
+    return Section("", intro, chart=charts.ratios(findings, title(findings)), table=table, notes=_caption(findings))
 
 
 def cell(row: Row, ranking: Ranking, column: Column, marks: Marks) -> Cell:
@@ -251,8 +231,8 @@ def _caption(findings: Findings) -> list[Words]:
 
 def _data(rows: Sequence[Row]) -> str:
     built_in = [row for row in rows if not row.own]
-    downloaded = [row for row in built_in if row.workload.has_real_data and row.origin.config.data == "real"]
-    real = {row.workload.data for row in built_in if row in downloaded or row.workload.data in REAL}
+    real = {row.workload.data for row in built_in if row.workload.has_real_data and row.origin.config.data == "real"}
+    real |= {row.workload.data for row in built_in if row.workload.data in REAL}
     if not built_in:
         return ""
     if all(row.workload.data in real for row in built_in):

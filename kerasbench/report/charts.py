@@ -10,10 +10,9 @@ from kerasbench.analysis.estimates import Amount, Estimate, mean
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import NS_PER_MS
 from kerasbench.analysis.race import Race
-from kerasbench.analysis.series import SizeSeries
 from kerasbench.analysis.soak import Soak
 from kerasbench.protocol.columns import Column
-from kerasbench.report.kinds import FEW, Ranked, by_kind, compared, relative, winner
+from kerasbench.report.kinds import FEW, by_kind, compared, kind_of, relative, winner
 from kerasbench.report.sections import (
     TORN,
     Bar,
@@ -57,13 +56,11 @@ AXES = {"batch": "batch size"}  # as a caption calls them
 
 
 def looks(columns: Iterable[Column]) -> dict[Column, Look]:
-    """Return how each configuration looks beside the others."""
     unique = list(dict.fromkeys(columns))
     return dict(zip(unique, looks_of([column.backend for column in unique]), strict=True))
 
 
 def looks_of(backends: Sequence[str]) -> list[Look]:
-    """Return how configurations of these backends look beside each other."""
     known = dict(LOOKS)
     known |= zip(sorted(set(backends) - set(known)), itertools.cycle(OTHER_LOOKS), strict=False)
     seen: dict[str, int] = {}
@@ -88,40 +85,35 @@ def ratios(findings: Findings, title: str) -> BarChart | DotChart | None:
     if not ranked:
         return None
     columns = [column for column in findings.plain.columns if column.competes]
-    if len(ranked) > FEW:
-        return _dots(findings, ranked, columns, title)
     called, seen = names(columns), looks(columns)
     groups = []
     for row, ranking in ranked:
+        first = winner(ranking)
         drawn = [
-            bar(
-                called[column],
-                seen[column],
-                Place(row, column),
-                row.headline,
-                ranking.over_fastest(column),
-                column == winner(ranking),
-            )
-            for column in columns
-            if relative(ranking, column) is not None
+            bar(called[key], seen[key], Place(row, key), row.headline, ranking.over_fastest(key), key == first)
+            for key in columns
+            if relative(ranking, key) is not None
         ]
         groups.append((row.label, drawn))
-    what = timed_in(row for row, _ in ranked)
-    caption = f"Time per {what}, relative to the fastest (shorter is better). {where(findings.record)}."
-    return bars(title, caption, groups)
-
-
-def _shown(place: Place, metric: str, contrast: Contrast | None) -> str:
-    """Return how many times as long a case takes, or what it takes where the others are relative to it."""
-    estimate = place.estimate(metric)
-    return times(contrast.ratio) if contrast else took(estimate, metric) if estimate else ""
+    what, place = f"Time per {timed_in(row for row, _ in ranked)}, relative to the fastest", where(findings.record)
+    if len(ranked) <= FEW:
+        return bars(title, f"{what} (shorter is better). {place}.", groups)
+    legend = {called[column]: look for column, look in seen.items()}
+    kinds: dict[str, list[DotLine]] = {}
+    for (row, _), (label, drawn) in zip(ranked, groups, strict=True):
+        dots = [Dot(bar.backend, legend[bar.name], bar.size, bar.low, bar.high, f"{label}, {bar.tip}") for bar in drawn]
+        kinds.setdefault(kind_of(row), []).append(DotLine(label, dots))
+    intervals = " Lines: 95 % intervals." if any(bar.low is not None for _, drawn in groups for bar in drawn) else ""
+    caption = f"{what}: 1× is the fastest, further left is better. Logarithmic scale.{intervals} {place}."
+    return DotChart(title, caption, list(kinds.items()), list(legend.items()))
 
 
 def bar(
     name: str, look: Look, place: Place, metric: str, contrast: Contrast | None, strong: bool, rounds: int | None = None
 ) -> Bar:
     """Return the bar of a case relative to another; without a contrast it is what others are relative to."""
-    text, ratio = _shown(place, metric, contrast), contrast.ratio if contrast else None
+    estimate, ratio = place.estimate(metric), contrast.ratio if contrast else None
+    text = times(ratio) if ratio else took(estimate, metric) if estimate else ""
     rounds = rounds or (ratio.trials if ratio else place.row.rounds)
     return Bar(
         name,
@@ -147,31 +139,6 @@ def bars(title: str, caption: str, groups: Sequence[tuple[str, Sequence[Bar]]]) 
     return BarChart(title, caption, [BarGroup(label, group, end) for label, group in groups])
 
 
-def _dots(findings: Findings, ranked: Ranked, columns: Sequence[Column], title: str) -> DotChart:
-    called, seen = names(columns), looks(columns)
-    kinds = []
-    for kind, of_kind in by_kind(ranked).items():
-        lines = []
-        for row, ranking in of_kind:
-            dots = []
-            for column in columns:
-                value, contrast = relative(ranking, column), ranking.over_fastest(column)
-                if value is not None:
-                    ratio, text = contrast and contrast.ratio, _shown(Place(row, column), row.headline, contrast)
-                    rounds = count(ratio.trials if ratio else row.rounds, "round")
-                    tip = f"{row.label}, {called[column]}: {text}, {rounds}"
-                    ends = (ratio.low, ratio.high) if ratio else (None, None)
-                    dots.append(Dot(called[column], column.backend, seen[column], value, *ends, tip))
-            lines.append(DotLine(row.label, dots, winner(ranking) is not None))
-        kinds.append((kind, lines))
-    what = timed_in(row for row, _ in ranked)
-    has_intervals = any(dot.low is not None for _, lines in kinds for line in lines for dot in line.dots)
-    caption = f"Time per {what}, relative to the fastest: 1× is the fastest, further left is better. Logarithmic scale."
-    caption += " Lines: 95 % intervals." if has_intervals else ""
-    legend = [(called[column], seen[column]) for column in columns]
-    return DotChart(title, f"{caption} {where(findings.record)}.", kinds, legend)
-
-
 def kinds(findings: Findings) -> DotChart | None:
     """Return a line for each kind of model, with the mean of each configuration; None for a single kind."""
     grouped = by_kind(compared(findings.plain))
@@ -187,13 +154,11 @@ def kinds(findings: Findings) -> DotChart | None:
             if ratios:
                 value = statistics.geometric_mean(ratios)
                 tip = f"{kind}, {called[column]}: {span(ratios, multiple)}, {count(len(ratios), 'workload')}"
-                dots.append(Dot(called[column], column.backend, seen[column], value, None, None, tip))
+                dots.append(Dot(column.backend, seen[column], value, None, None, tip))
         lines.append(DotLine(f"{kind} ({len(ranked)})", dots))
     what = timed_in(row for ranked in grouped.values() for row, _ in ranked)
-    caption = (
-        f"Time per {what}, relative to the fastest of each workload: further left is better. Geometric means over "
-        f"workloads. {where(findings.record)}."
-    )
+    caption = f"Time per {what}, relative to the fastest of each workload: further left is better."
+    caption += f" Geometric means over workloads. {where(findings.record)}."
     return DotChart("By kind of model", caption, [("", lines)], [(called[column], seen[column]) for column in columns])
 
 
@@ -201,18 +166,11 @@ def candidates(race: Race, title: str) -> BarChart:
     """Return the bars of a race: every candidate that was measured, the fastest first."""
     measured = [column for column in race.candidates if column == race.leader or column in race.contrasts]
     called, seen = names(measured), looks(sorted(measured, key=lambda column: column.order))
-    drawn = [
-        bar(
-            called[column],
-            seen[column],
-            Place(race.row, column),
-            race.metric,
-            race.contrasts.get(column),
-            column == race.leader and race.is_over,
-            race.rounds_of(column),
-        )
-        for column in measured
-    ]
+    drawn = []
+    for column in measured:
+        place, contrast, is_first = Place(race.row, column), race.contrasts.get(column), column == race.leader
+        rounds, strong = race.rounds_of(column), is_first and race.is_over
+        drawn.append(bar(called[column], seen[column], place, race.metric, contrast, strong, rounds))
     return bars(title, "Time relative to the fastest (shorter is better).", [(race.row.label, drawn)])
 
 
@@ -225,20 +183,19 @@ def epoch_chart(breakdowns: Sequence[StepBreakdown], title: str) -> BarChart | N
     for label in dict.fromkeys(breakdown.row.label for breakdown in breakdowns):
         of_row = [breakdown for breakdown in breakdowns if breakdown.row.label == label]
         end = max(sum(parts_ms(breakdown).values()) for breakdown in of_row)
-        drawn = [_epoch_bar(breakdown, named[breakdown.column], end) for breakdown in of_row]
+        drawn = []
+        for breakdown in of_row:
+            epoch_ms, name = breakdown.epoch_ms.value, named[breakdown.column]
+            pieces = [
+                Piece(part, ms, PIECE_COLOURS[part], percent(ms / epoch_ms) if ms > WORTH_A_LABEL * end else "")
+                for part, ms in parts_ms(breakdown).items()
+                if ms > 0
+            ]
+            text = duration(epoch_ms * NS_PER_MS)
+            drawn.append(Bar(name, text, pieces, breakdown.column.backend, tip=f"{name}: an epoch takes {text}"))
         groups.append(BarGroup(label, drawn, end))
     caption = "Where the time of an epoch goes. In each group the longest epoch fills the width."
     return BarChart(title, caption, groups, legend=list(PIECE_COLOURS.items()))
-
-
-def _epoch_bar(breakdown: StepBreakdown, name: str, end: float) -> Bar:
-    pieces = [
-        Piece(part, ms, PIECE_COLOURS[part], percent(ms / breakdown.epoch_ms.value) if ms > WORTH_A_LABEL * end else "")
-        for part, ms in parts_ms(breakdown).items()
-        if ms > 0
-    ]
-    text = duration(breakdown.epoch_ms.value * NS_PER_MS)
-    return Bar(name, text, pieces, breakdown.column.backend, tip=f"{name}: an epoch takes {text}")
 
 
 def amounts(breakdown: StepBreakdown) -> dict[str, tuple[Amount, int]]:
@@ -258,7 +215,17 @@ def parts_ms(breakdown: StepBreakdown) -> dict[str, float]:
 
 def curves(findings: Findings, title: str) -> LineChart | None:
     """Return a panel for each workload and axis that was swept, but where no step was measured; None without any."""
-    panels = [panel for series in findings.sweeps if (panel := _panel(series)).lines]
+    panels = []
+    for series in findings.sweeps:
+        steps_ms = {column: steps for column in series.columns if (steps := series.steps_ms(column))}
+        named, seen = names(steps_ms), looks(steps_ms)
+        lines = [Line(named[column], seen[column], steps, column.backend) for column, steps in steps_ms.items()]
+        crossovers = [
+            Crossover(crossing.at, crossing.interval, place_of(crossing, series.axis))
+            for duel in series.duels
+            for crossing in duel.crossings
+        ]
+        panels += [Panel(series.label, series.axis, lines, crossovers)] if lines else []
     if not panels:
         return None
     known = any(step.low is not None for panel in panels for line in panel.lines for _, step in line.points)
@@ -266,19 +233,6 @@ def curves(findings: Findings, title: str) -> LineChart | None:
     axes = " and ".join(dict.fromkeys(AXES.get(panel.axis, panel.axis) for panel in panels))
     caption = f"Time per step by {axes}, both axes logarithmic.{intervals} {where(findings.record)}."
     return LineChart(title, caption, panels)
-
-
-def _panel(series: SizeSeries) -> Panel:
-    steps_ms = {column: series.steps_ms(column) for column in series.columns}
-    measured = [column for column, steps in steps_ms.items() if steps]
-    named, seen = names(measured), looks(measured)
-    lines = [Line(named[column], seen[column], steps_ms[column], column.backend) for column in measured]
-    crossovers = [
-        Crossover(crossing.at, crossing.interval, place_of(crossing, series.axis))
-        for duel in series.duels
-        for crossing in duel.crossings
-    ]
-    return Panel(series.label, series.axis, lines, crossovers)
 
 
 def soaked(soaks: Sequence[Soak], title: str) -> LineChart | None:

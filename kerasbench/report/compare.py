@@ -7,7 +7,7 @@ from kerasbench.analysis.cases import HEADLINE
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import Findings, MachineColumn, MachineRow, abreast, light
 from kerasbench.analysis.summary import Summary
-from kerasbench.analysis.versus import Change, RunComparison
+from kerasbench.analysis.versus import RunComparison
 from kerasbench.protocol.messages import Failure
 from kerasbench.report.answer import sentences as answers
 from kerasbench.report.contrasts import takes
@@ -27,24 +27,23 @@ def changes(comparison: RunComparison, old: str, new: str) -> Page:
         lines.append(f"Measured before, failing now: {case_name(case)}: {failure.code}: {failure.cause}")
     if not comparison.changes:
         return Page("No case was measured on both sides", [Section("", lines=lines)])
-    table = Table(["case", old, f"{new} takes", "meanwhile"], [_change(change) for change in comparison.changes])
+    rows = []
+    for change in comparison.changes:
+        row, meanwhile = change.contrast.under.row, EMPTY
+        name = case_name(change.case, row.workload.predicts_only) + (" ⚠" if change.source_changed else "")
+        if change.beside is not None:
+            column, ratio = change.beside
+            meanwhile = Cell(f"{multiple(ratio)} ({column.label})", ratio)
+        before = Cell(took(change.old, row.headline), change.old.value)
+        rows.append([Cell(name), before, takes(change.contrast), meanwhile])
     judged = len(comparison.changes) - comparison.unjudged.total()
     slower, faster = comparison.verdicts[Verdict.SLOWER], comparison.verdicts[Verdict.FASTER]
     if judged:
         title = f"{new}: {slower} of {count(judged, 'case')} clearly slower, {faster} clearly faster"
     else:
         title = f"Nothing between the two is decided ({count(len(comparison.changes), 'case')})"
+    table = Table(["case", old, f"{new} takes", "meanwhile"], rows)
     return Page(title, [Section("", table=table, lines=lines, notes=list(_notes(comparison)))])
-
-
-def _change(change: Change) -> list[Cell]:
-    row = change.contrast.under.row
-    name = case_name(change.case, row.workload.predicts_only) + (" ⚠" if change.source_changed else "")
-    meanwhile = EMPTY
-    if change.beside is not None:
-        column, ratio = change.beside
-        meanwhile = Cell(f"{multiple(ratio)} ({column.label})", ratio)
-    return [Cell(name), Cell(took(change.old, row.headline), change.old.value), takes(change.contrast), meanwhile]
 
 
 def _notes(comparison: RunComparison) -> Iterator[Words]:
@@ -61,8 +60,8 @@ def _notes(comparison: RunComparison) -> Iterator[Words]:
 
 def sentences(comparison: RunComparison) -> list[str]:
     """Return how many cases became faster or slower, and which became slower or fail now."""
-    faster, slower = comparison.verdicts[Verdict.FASTER], comparison.verdicts[Verdict.SLOWER]
     judged = len(comparison.changes) - comparison.unjudged.total()
+    slower, faster = comparison.verdicts[Verdict.SLOWER], comparison.verdicts[Verdict.FASTER]
     shared = f"{count(len(comparison.changes), 'case')} measured on both sides"
     lines = [f"{shared}, {judged} judged: {slower} slower, {faster} faster, {judged - slower - faster} neither."]
     lines += [f"Not judged: {count(cases, 'case')}: {why}." for why, cases in comparison.unjudged.items()]

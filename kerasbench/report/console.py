@@ -15,7 +15,6 @@ from kerasbench.text import blanked
 
 
 def print_page(page: Page) -> None:
-    """Print what of a page is not folded."""
     if sys.stdout.isatty():
         show(page, Console(highlight=False))
     else:
@@ -23,7 +22,6 @@ def print_page(page: Page) -> None:
 
 
 def show(page: Page, console: Console) -> None:
-    """Print a page on a terminal."""
     if page.title:
         console.print(Text(blanked(page.title), style="bold"))
     for section in page.unfolded.sections:

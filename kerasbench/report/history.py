@@ -16,19 +16,13 @@ from kerasbench.report.words import could_have_seen, times
 from kerasbench.text import count
 
 DATE, KERAS, BACKEND, COMMIT = "date", "keras", "backend", "commit"
-SAID = {
-    Verdict.SLOWER: "slower",
-    Verdict.FASTER: "faster",
-    Verdict.SAME: "tie",
-    Verdict.INCONCLUSIVE: "undecided",
-}
+SAID = {Verdict.SLOWER: "slower", Verdict.FASTER: "faster", Verdict.SAME: "tie", Verdict.INCONCLUSIVE: "undecided"}
 SHORT_COMMIT = 9  # characters
 DAY_S = 86_400
 CAPTION = "Time of the first configuration relative to the second, in one run each. Vertical lines: 95 % intervals."
 
 
 def page(history: Sequence[Series]) -> Page:
-    """Return every ratio by run."""
     rows = [
         [
             *texts(series.label, _title(series), point.over.row.run),
@@ -52,27 +46,17 @@ def chart(history: Sequence[Series], over: str = DATE) -> LineChart:
     for label in dict.fromkeys(series.label for series in history):
         of_row = [series for series in history if series.label == label]
         points = sorted((point for series in of_row for point in series.points), key=lambda point: point.over.row.run)
-        start = points[0].over.row.run
-        if over == DATE:
-            names, axis = [], f"days since {start[:10]}"
-            first = datetime.fromisoformat(start)
-            places = {
-                point.over.row.run: (datetime.fromisoformat(point.over.row.run) - first).total_seconds() / DAY_S
-                for point in points
-            }
-        else:
-            names, axis = (
-                _ordered([_of(point, over) for point in points]),
-                COMMIT if over == COMMIT else f"version of {over}",
-            )
-            places = {}
+        first = datetime.fromisoformat(points[0].over.row.run)
+        names = [] if over == DATE else _ordered([_of(point, over) for point in points])
+        axis = COMMIT if over == COMMIT else f"version of {over}"
         lines = []
         for series, look in zip(of_row, looks_of([series.backend for series in of_row]), strict=True):
-            drawn = [
-                (places[point.over.row.run] if over == DATE else 1.0 + names.index(_of(point, over)), point.ratio)
-                for point in series.points
-            ]
-            lines.append(Line(_title(series), look, sorted(drawn, key=lambda drawn: drawn[0]), series.backend))
+            drawn = []
+            for point in series.points:
+                days = (datetime.fromisoformat(point.over.row.run) - first).total_seconds() / DAY_S
+                drawn.append((days if over == DATE else 1.0 + names.index(_of(point, over)), point.ratio))
+            lines.append(Line(_title(series), look, sorted(drawn, key=lambda place: place[0]), series.backend))
+        axis = f"days since {points[0].over.row.run[:10]}" if over == DATE else axis
         panels.append(Panel(label, axis, lines, unit="×", linear=True, names=names))
     return LineChart("Ratios over time", CAPTION, panels)
 
@@ -82,7 +66,6 @@ def _title(series: Series) -> str:
 
 
 def _of(point: Contrast, what: str) -> str:
-    """Return a point's version or commit."""
     if what == COMMIT:
         return point.over.row.origin.commit[:SHORT_COMMIT]
     return _versions(point).get(point.over.column.backend if what == BACKEND else what, "")

@@ -6,18 +6,17 @@ address, and changes between light and dark. All text is escaped; nothing in a r
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from urllib.parse import quote
 
-from kerasbench.analysis.breakdown import StepBreakdown
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.table import MEASURED, observations
-from kerasbench.report import answer, explanation, page, race, soak, svg, sweep, versus
+from kerasbench.report import answer, page, race, soak, svg, sweep, versus
 from kerasbench.report.compare import side_by_side
 from kerasbench.report.sections import (
     EMPTY,
     Cell,
     Code,
-    Inline,
     Link,
     Page,
     Section,
@@ -30,14 +29,14 @@ from kerasbench.report.sections import (
     texts,
 )
 from kerasbench.report.svg import asset, escaped
-from kerasbench.report.words import SPELLED, multiple, names, three_digits
+from kerasbench.report.words import SPELLED, multiple, names, three_digits, workload_of
 from kerasbench.text import blanked
 
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 )
 
-NUMBER = "number"
+NUMBER = ' class="number"'
 LONG_CELL = 40  # characters: only a cell with more breaks into lines, or a phone would show a word a line
 LINES = 15  # of ``repr``: more would push what was before them off the screen
 NOTHING = "Nothing was measured."
@@ -50,7 +49,7 @@ def document(machines: Sequence[tuple[str, Findings]]) -> str:
     title = escaped(
         f"kerasbench on {', '.join(name for name, _ in machines)}" if several else page.title(machines[0][1])
     )
-    parts = [_machine(f"m{number}", *machine, several) for number, machine in enumerate(machines, start=1)]
+    parts = [_machine(f"m{place}", *machine, several) for place, machine in enumerate(machines, start=1)]
     if several:
         together = side_by_side([(name, findings.summary) for name, findings in machines])
         parts = [_navigation([("m0-1", together)]), _section(together, "m0-1", 2), *parts]
@@ -71,18 +70,16 @@ def document(machines: Sequence[tuple[str, Findings]]) -> str:
 
 def _controls(machines: Sequence[tuple[str, Findings]]) -> str:
     """Return what filters the page; hidden until the script runs, without which it would do nothing."""
-    backends = sorted({column.backend for _, findings in machines for column in findings.summary.columns})
-    spelled = {backend: escaped(SPELLED.get(backend, backend)) for backend in backends}
-    boxes = (
-        f'<label><input type="checkbox" name="backend" value="{escaped(backend)}" '
-        f'data-name="{spelled[backend]}" checked> {spelled[backend]}</label>'
-        for backend in backends
-    )
+    boxes = ""
+    for backend in sorted({column.backend for _, findings in machines for column in findings.summary.columns}):
+        name = escaped(SPELLED.get(backend, backend))
+        boxes += f'<label><input type="checkbox" name="backend" value="{escaped(backend)}" '
+        boxes += f'data-name="{name}" checked> {name}</label>'
     return "\n".join(
         [
             '<form class="controls" aria-label="What is shown" hidden>',
             '<label>Workload <input type="search" name="scenario" placeholder="part of a name"></label>',
-            f'<div role="group" aria-label="Backends">{"".join(boxes)}</div>',
+            f'<div role="group" aria-label="Backends">{boxes}</div>',
             '<button type="button" name="details" aria-pressed="false">Open all details</button>',
             '<button type="button" name="theme" aria-pressed="false">Dark</button>',
             '<output name="told" aria-live="polite"></output>',
@@ -104,19 +101,21 @@ def _machine(anchor: str, name: str, findings: Findings, several: bool) -> str:
 
 def all_numbers(findings: Findings) -> Section | None:
     """Return every number of a machine in one table, to be sorted and filtered."""
+    rows = []
     called = {}
     for column, name in names(findings.summary.columns).items():
         options = column.with_options(environment="").options.label
         called[column.backend, column.device, options, column.options.environment] = name
-    rows = []
     for line in observations([findings.summary]):
-        shown = called.get((line.backend, line.device, line.options, line.environment))
-        if line.status != MEASURED or shown is None or line.value is None:
+        key = (line.backend, line.device, line.options, line.environment)
+        if line.status != MEASURED or line.value is None or key not in called:
             continue  # the control of a configuration repeats it
-        metric = f"{BY_NAME[line.metric].title} ({line.unit})" if line.unit else BY_NAME[line.metric].title
-        values = [EMPTY if end is None else Cell(three_digits(end), end) for end in (line.value, line.low, line.high)]
+        values = (line.value, line.low, line.high)
+        cells = [EMPTY if value is None else Cell(three_digits(value), value) for value in values]
         over = EMPTY if line.ratio is None else Cell(multiple(line.ratio), line.ratio, ratio=line.ratio)
-        rows.append([*texts(line.label, shown, metric), *values, over, number(line.trials)])
+        unit = f" ({line.unit})" if line.unit else ""
+        metric = f"{BY_NAME[line.metric].title}{unit}"
+        rows.append([*texts(workload_of(line), called[key], metric), *cells, over, number(line.trials)])
     if not rows:
         return None
     headers = ["workload", "configuration", "metric", "value", "low", "high", "relative to the fastest", "trials"]
@@ -144,11 +143,15 @@ def _body(part: Section, place: str, as_image: bool) -> Iterator[str]:
     if part.code:
         yield "<pre>" + "\n".join(escaped(line) for line in part.code) + "</pre>"
     if part.chart is not None and as_image:
-        yield f'<img src="{svg.address(part.chart)}" alt="{escaped(part.chart.title)}">'
+        # A data URI, because a notebook's page loads nothing.
+        address = f"data:image/svg+xml,{quote(svg.file(part.chart))}"
+        yield f'<img src="{address}" alt="{escaped(part.chart.title)}">'
     elif part.chart is not None:
         yield svg.figure(part.chart)
     if part.table is not None:
-        yield _scrolling(_table(part.table), place)
+        # A box that scrolls by itself, also by the keyboard.
+        box = f'<div class="scroll" role="region" tabindex="0" aria-labelledby="{place}">'
+        yield f"{box}{_table(part.table)}</div>"
     yield from (f'<p class="notes">{_words(note)}</p>' for note in part.notes)
     if part.lines:
         lines = "\n".join(f"<li>{_words(line)}</li>" for line in part.lines)
@@ -158,30 +161,24 @@ def _body(part: Section, place: str, as_image: bool) -> Iterator[str]:
 
 
 def _words(words: Words) -> str:
-    return "".join(map(_inline, inlines(words)))
-
-
-def _inline(part: Inline) -> str:
-    match part:
-        case Code(text):
-            return f"<code>{escaped(text)}</code>"
-        case Strong(text):
-            return f"<strong>{escaped(text)}</strong>"
-        case Link(text, target):
-            return f'<a href="{escaped(target)}">{escaped(text)}</a>'
-    begins, ends = part[:1].isspace() and " ", part[-1:].isspace() and " "
-    return f"{begins or ''}{escaped(part)}{ends or ''}"
-
-
-def _scrolling(content: str, place: str) -> str:
-    """Return content in a box that scrolls by itself, also by the keyboard."""
-    return f'<div class="scroll" role="region" tabindex="0" aria-labelledby="{place}">{content}</div>'
+    html = ""
+    for part in inlines(words):
+        match part:
+            case Code(text):
+                html += f"<code>{escaped(text)}</code>"
+            case Strong(text):
+                html += f"<strong>{escaped(text)}</strong>"
+            case Link(text, target):
+                html += f'<a href="{escaped(target)}">{escaped(text)}</a>'
+            case str():
+                html += " " * part[:1].isspace() + escaped(part) + " " * part[-1:].isspace()
+    return html
 
 
 def _table(table: Table) -> str:
     numeric = [table.is_numeric(index) for index in range(len(table.columns))]
     heads = [
-        f'<th scope="col"{_looks(NUMBER if is_number else "")}>{escaped(name)}</th>'
+        f'<th scope="col"{NUMBER if is_number else ""}>{escaped(name)}</th>'
         for name, is_number in zip(table.columns, numeric, strict=True)
     ]
     rows = [_row(cells, numeric) for cells in table.rows]
@@ -200,15 +197,12 @@ def _row(cells: Sequence[Cell], numeric: Sequence[bool]) -> str:
         text = " ".join(filter(None, [text, mark(cell.marks)]))
         key = "" if cell.value is None else f' data-value="{float(cell.value)!r}"'
         tint = sum(cell.ratio >= least for least in TINTS) if cell.ratio is not None else 0
-        long = "long" if len(cell.text) >= LONG_CELL and not is_number else ""
-        looks = _looks(NUMBER if is_number else "", f"tint{tint}" if tint else "", long)
+        is_long = len(cell.text) >= LONG_CELL and not is_number
+        classes = ["number"] * is_number + [f"tint{tint}"] * (tint > 0) + ["long"] * is_long
+        joined = " ".join(classes)
+        looks = f' class="{joined}"' if classes else ""
         row += f"<td{looks}{key}>{text}</td>" if index else f'<th scope="row"{key}>{text}</th>'
     return f"<tr>{row}</tr>"
-
-
-def _looks(*classes: str) -> str:
-    named = " ".join(filter(None, classes))
-    return f' class="{named}"' if named else ""
 
 
 def of_results(findings: Findings) -> list[str]:
@@ -216,18 +210,13 @@ def of_results(findings: Findings) -> list[str]:
     if findings.is_versus and findings.versus:
         return [line for compared in findings.versus for line in versus.sentences(compared)]
     if findings.races:
-        return [race.sentence(raced) for raced in findings.races]
+        return [race.sentence(answered) for answered in findings.races]
     if findings.soaks:
         return soak.sentences(findings.soaks)
     of_rows = answer.sentences(findings)
     of_sizes = [f"On {series.label} {sentence}." for series, sentence in sweep.sentences(findings)]
     title = [f"{answer.title(findings)}."] if len(of_rows) > 1 else []
     return [*title, *of_rows, *of_sizes]
-
-
-def of_explanation(breakdowns: Sequence[StepBreakdown]) -> list[str]:
-    """Return for each case how long an epoch takes, and what would help."""
-    return [" ".join(explanation.sentences(breakdown)) for breakdown in breakdowns]
 
 
 def text(lines: Sequence[str]) -> str:

@@ -28,7 +28,6 @@ def has_one_step(row: Row) -> bool:
 
 
 def kind_of(row: Row) -> str:
-    """Return the kind of model that a page sorts by."""
     return ONE_STEP if has_one_step(row) else KINDS.get(row.scenario.kind, KINDS["other"])
 
 

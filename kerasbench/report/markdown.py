@@ -11,7 +11,7 @@ from tabulate import tabulate
 from kerasbench.text import MADE, one_line
 
 if TYPE_CHECKING:  # ``list`` draws a table, and has no page
-    from kerasbench.report.sections import Cell, Inline, Page, Section, Table, Words
+    from kerasbench.report.sections import Inline, Page, Section, Table, Words
 
 # Inside a word an underscore is none. A brace begins attributes on the site, and addresses become links on GitHub.
 _MARKUP = re.compile(r"[\\`*\[\]<>|#~{]|&(?=#|\w+;)|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=\bwww)\.", re.IGNORECASE)
@@ -86,17 +86,14 @@ def _inline(part: "Inline", escaped: Callable[[str], str]) -> str:
 
 def table(drawn: "Table") -> str:
     """Return a table; numbers stand to the right."""
-    numeric = [drawn.is_numeric(index) for index in range(len(drawn.columns))]
-    rows = [[_cell(cell) for cell in row] for row in drawn.rows]
-    return draw_table([escape(name) for name in drawn.columns], rows, numeric)
-
-
-def _cell(cell: "Cell") -> str:
     from kerasbench.report.sections import mark
 
-    text = escape(cell.text)
-    text = f"*{text}*" if cell.failed else f"**{text}**" if cell.strong else text
-    return " ".join(filter(None, [text, mark(cell.marks)]))
+    numeric, rows = [drawn.is_numeric(index) for index in range(len(drawn.columns))], []
+    for row in drawn.rows:
+        around = ["*" if cell.failed else "**" if cell.strong else "" for cell in row]
+        texts = [f"{stars}{escape(cell.text)}{stars}" for stars, cell in zip(around, row, strict=True)]
+        rows.append([" ".join(filter(None, [text, mark(cell.marks)])) for text, cell in zip(texts, row, strict=True)])
+    return draw_table([escape(name) for name in drawn.columns], rows, numeric)
 
 
 def draw_table(headers: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[bool] = ()) -> str:

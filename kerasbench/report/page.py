@@ -1,27 +1,17 @@
 """The page of a run, by what was measured: the finding, where it is from, its numbers, what to know, and details."""
 
+import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.report import (
-    answer,
-    details,
-    explanation,
-    generation,
-    race,
-    soak,
-    sweep,
-    versus,
-    warnings,
-)
+from kerasbench.report import answer, details, explanation, generation, race, soak, sweep, versus, warnings
 from kerasbench.report.command import command
 from kerasbench.report.details import versions_of
 from kerasbench.report.sections import Code, Page, Section, Strong, Words
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import SPELLED, listed, seconds
 from kerasbench.results.merge import Merged
-from kerasbench.results.run import Run
 from kerasbench.text import blanked, count, whole_gib
 from kerasbench.text import seconds as moment
 
@@ -55,7 +45,6 @@ BY_NAME = MODES | UNFOLDED | FOLDED | {"failures": details.failures}
 
 
 def whole(findings: Findings) -> Page:
-    """Return the whole page."""
     shown = warnings.cautions(findings)
     if findings.is_versus or findings.races or findings.soaks:  # no cell of their tables is marked
         shown = [dataclasses.replace(caution, cases=()) for caution in shown]
@@ -65,12 +54,14 @@ def whole(findings: Findings) -> Page:
         first = dataclasses.replace(first, title="")
     first = dataclasses.replace(first, intro=[*head(findings), *first.intro])
     same, apart = details.same_results(findings)
-    known = dataclasses.replace(warnings.section(shown, _advice(findings)), end=same)
+    advice = [words for answered in findings.races for words in race.before_use(answered)]
+    known = dataclasses.replace(warnings.section(shown, advice), end=same)
+    is_measured = any(case.trials and not case.failure for _, _, case in findings.summary.cases)
     sections = [
         first,
         *others,
         *filter(None, [details.failures(findings)]),
-        *([known] if _is_measured(findings) else []),
+        *([known] if is_measured else []),
         *filter(None, [warnings.more(shown), apart]),
         *_details(findings),
         details.how(findings),
@@ -79,7 +70,6 @@ def whole(findings: Findings) -> Page:
 
 
 def title(findings: Findings) -> str:
-    """Return the finding in one line."""
     if findings.is_versus and findings.versus:
         return versus.title(findings)
     if findings.races:
@@ -122,15 +112,6 @@ def _details(findings: Findings) -> Iterator[Section]:
     yield from filter(None, (build(findings) for build in FOLDED.values()))
 
 
-def _advice(findings: Findings) -> Sequence[Words]:
-    """Return what a race has to say before its answer is used."""
-    return [words for raced in findings.races for words in race.before_use(raced)]
-
-
-def _is_measured(findings: Findings) -> bool:
-    return any(case.trials and not case.failure for _, _, case in findings.summary.cases)
-
-
 def head(findings: Findings) -> list[Words]:
     """Return the machine and the versions, then the command, the date and for how long it was measured."""
     record = findings.record
@@ -150,28 +131,17 @@ def head(findings: Findings) -> list[Words]:
     ]
     if isinstance(record, Merged) and record.runs > 1:
         return [*lines, f"{record.runs} runs, the last of {_date(record.started)}"]
-    took = f" · {seconds(lasted_s)}" if (lasted_s := _lasted_s(record)) > 0 and not record.resumed else ""
+    took = ""
+    with contextlib.suppress(ValueError):  # it has not finished, or its file says something else
+        lasted_s = moment(record.finished) - moment(record.started)
+        took = f" · {seconds(lasted_s)}" if lasted_s > 0 and not record.resumed else ""
     rounds = sorted({row.rounds for row in findings.summary.rows if row.rounds})
-    how_many = ", ".join(filter(None, [_rounds(rounds), _sessions(findings)]))
-    return [*lines, [Code(command(record.config)), f" · {_date(record.started)}{took}, {how_many}"]]
-
-
-def _lasted_s(record: Run) -> float:
-    try:
-        return moment(record.finished) - moment(record.started)
-    except ValueError:  # it has not finished, or its file says something else
-        return 0.0
-
-
-def _rounds(rounds: Sequence[int]) -> str:
-    if not rounds:
-        return "no complete round"
-    return count(rounds[0], "round") if rounds[0] == rounds[-1] else f"{rounds[0]} to {rounds[-1]} rounds"
-
-
-def _sessions(findings: Findings) -> str:
-    sessions = {trial.sitting for trial in findings.record.trials}
-    return "one session" if len(sessions) < 2 else f"{len(sessions)} sessions"
+    measured = "no complete round"
+    if rounds:
+        measured = count(rounds[0], "round") if len(rounds) == 1 else f"{rounds[0]} to {rounds[-1]} rounds"
+    sittings = {trial.sitting for trial in record.trials}
+    sessions = "one session" if len(sittings) < 2 else f"{len(sittings)} sessions"
+    return [*lines, [Code(command(record.config)), f" · {_date(record.started)}{took}, {measured}, {sessions}"]]
 
 
 def _date(started: str) -> str:

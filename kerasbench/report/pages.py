@@ -23,7 +23,7 @@ from kerasbench.report import charts, markdown, page, race, svg, sweep
 from kerasbench.report.answer import in_brief, title
 from kerasbench.report.compare import MachineBrief, of_machines
 from kerasbench.report.sections import Chart, Page
-from kerasbench.report.words import names
+from kerasbench.report.words import names, workload_of
 from kerasbench.results.merge import Rank, merge, merge_by_machine, rank
 from kerasbench.results.run import INTERRUPTED, Group, Run
 from kerasbench.results.store import JOURNAL, Store, Tell, load, records, refuse_damaged, tables_file
@@ -163,9 +163,9 @@ class _MachineIndex:
         self.runs.append(link)
         for row, kind, answer in _answers(findings):
             key = row.name + (f" ({kind})" if kind else "")
-            ranked = rank(findings.record, Group(row.scenario.name, row.workload.name, row.size is not None))
-            if key not in self.lines or ranked > self.lines[key][0]:
-                self.lines[key] = (ranked, [*map(markdown.escape, [key, *answer]), link])
+            level = rank(findings.record, Group(row.scenario.name, row.workload.name, row.size is not None))
+            if key not in self.lines or level > self.lines[key][0]:
+                self.lines[key] = (level, [*map(markdown.escape, [key, *answer]), link])
 
     def drawn(self, merged: Findings | None, folder: Path) -> tuple[str, dict[Path, str]]:
         """Return the machine's part of the index, and its chart: ``merged`` are its plain runs together."""
@@ -194,7 +194,7 @@ def _answers(findings: Findings) -> Iterator[tuple[Row, str, list[str]]]:
     if findings.is_versus:
         return
     called = names(findings.summary.columns)
-    races = {raced.row.label: race.in_brief(raced) for raced in findings.races}
+    races = {answered.row.label: race.in_brief(answered) for answered in findings.races}
     by_size: dict[str, list[str]] = {series.name: [] for series in findings.sweeps}
     for series, sentence in sweep.sentences(findings):
         by_size[series.name].append(sentence)
@@ -256,19 +256,16 @@ def _quotation(file: Path, names_of_data: str, sections: str, runs: Mapping[Path
             raise UsageError(f"{file}: a marker names {name!r}; there are: {', '.join(page.BY_NAME)}")
     data = [_quoted_file(file, name) for name in names_of_data.split()]
     known = runs.get(data[0].resolve()) if len(data) == 1 else None
-    findings = known or Findings.of(merge([load(run) for run in data]))
-    return "\n\n".join(text for name in wanted if (text := quotable(name, findings)))
+    findings = known or Findings.of(merge([load(path) for path in data]))
+    # Without its heading, and without what has nothing to say.
+    shown = filter(None, (page.BY_NAME[name](findings) for name in wanted))
+    texts = (markdown.section(dataclasses.replace(section, title="", folded=False)) for section in shown)
+    return "\n\n".join(filter(None, texts))
 
 
 def _quoted_file(file: Path, data: str) -> Path:
     near, above = file.parent / data, file.parent.parent / data
     return near if near.is_file() or not above.is_file() else above
-
-
-def quotable(name: str, findings: Findings) -> str:
-    """Return a section as markdown, without its heading; empty if it has nothing to say."""
-    section = page.BY_NAME[name](findings)
-    return "" if section is None else markdown.section(dataclasses.replace(section, title="", folded=False))
 
 
 def _read(file: Path) -> str:
@@ -317,12 +314,12 @@ def together(places: Sequence[Path]) -> Page | None:
     return of_machines(briefs, {}) if len(briefs) > 1 else None
 
 
-def named(machines: dict[str, Findings]) -> list[tuple[str, Findings]]:
+def named(by_slug: dict[str, Findings]) -> list[tuple[str, Findings]]:
     """Return each machine's findings by its chip, with the end of its page's name if two have the same chip."""
-    chips = [findings.record.machine.chip for findings in machines.values()]
+    chips = [findings.record.machine.chip for findings in by_slug.values()]
     return [
         (chip if chips.count(chip) == 1 else f"{chip} {name.rpartition('-')[2]}", findings)
-        for chip, (name, findings) in zip(chips, machines.items(), strict=True)
+        for chip, (name, findings) in zip(chips, by_slug.items(), strict=True)
     ]
 
 
@@ -345,14 +342,15 @@ def as_bmf(summary: Summary) -> str:
     """
     metrics: dict[str, dict[str, dict[str, float]]] = {}
     for line in observations([summary]):
-        words = [line.label, line.backend, line.device, line.options, AT + line.environment if line.environment else ""]
-        measures = metrics.setdefault(" ".join(filter(None, words)), {}) if line.metric else {}
+        environment = f"{AT}{line.environment}" if line.environment else ""
+        case = " ".join(filter(None, [workload_of(line), line.backend, line.device, line.options, environment]))
+        measures = metrics.setdefault(case, {}) if line.metric else {}
         bounds = {line.metric: (line.value, line.low, line.high)}
         if line.ratio is not None:
             bounds[f"{line.metric}_ratio"] = (line.ratio, line.ratio_low, line.ratio_high)
         for measure, values in bounds.items():
-            named = zip(("value", "lower_value", "upper_value"), values, strict=True)
-            measures[measure] = {name: value for name, value in named if value is not None}
+            named_values = zip(("value", "lower_value", "upper_value"), values, strict=True)
+            measures[measure] = {name: value for name, value in named_values if value is not None}
     return json.dumps(metrics, indent=2) + "\n"
 
 

@@ -99,19 +99,12 @@ class BarChart:
     groups: Sequence[BarGroup]
     legend: Sequence[tuple[str, str]] = ()
 
-    def share(self, size: float, group: BarGroup) -> float:
-        """Return where a size lies, from 0 to 1 of the width."""
-        return min(1.0, max(0.0, size / group.end))
-
 
 @dataclass(frozen=True)
 class Dot:
-    """One configuration's ratio to the fastest of its workload."""
-
-    name: str
     backend: str
     look: Look
-    value: float
+    value: float  # relative to the fastest of its workload
     low: float | None
     high: float | None
     tip: str
@@ -121,7 +114,6 @@ class Dot:
 class DotLine:
     label: str
     dots: Sequence[Dot]
-    strong: bool = False  # its fastest is clearly so
 
 
 @dataclass(frozen=True)
@@ -153,9 +145,7 @@ def round_numbers(low: float, high: float) -> list[float]:
 
 @dataclass(frozen=True)
 class Line:
-    """One configuration's values, by ascending size."""
-
-    name: str
+    name: str  # of a configuration
     look: Look
     points: "Sequence[tuple[float, Estimate]]"
     backend: str = ""
@@ -231,8 +221,6 @@ def mark(numbers: Sequence[int]) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a table."""
-
     text: str
     value: float | None = None  # to sort by
     strong: bool = False  # clearly the fastest
@@ -255,8 +243,6 @@ EMPTY = Cell(NOTHING)
 
 @dataclass(frozen=True)
 class Table:
-    """Names of columns, and rows of as many cells."""
-
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
 
@@ -283,9 +269,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A title, which is the finding, and its sections."""
-
-    title: str
+    title: str  # the finding
     sections: Sequence[Section]
 
     @property
@@ -300,10 +284,8 @@ class Page:
 
 
 def texts(*words: str) -> list[Cell]:
-    """Return a cell for each text."""
     return [Cell(word) for word in words]
 
 
 def number(value: int) -> Cell:
-    """Return the cell of a whole number, thousands separated."""
     return Cell(f"{value:,}", float(value))

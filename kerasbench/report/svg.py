@@ -7,14 +7,12 @@ and for dark. It is narrow, so that its text can be read on a phone.
 
 import math
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from html import escape
 from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote
 
 from kerasbench.report.sections import (
     TORN,
@@ -25,7 +23,6 @@ from kerasbench.report.sections import (
     DotChart,
     DotLine,
     Line,
-    LineChart,
     Look,
     Panel,
     even_numbers,
@@ -106,12 +103,17 @@ def file(chart: Chart) -> str:
         shapes += [*part.shapes, "</g>"]
         height += part.height
     width, height = WIDTH + 2 * MARGIN, height + MARGIN
+    # Colours stand for variables: not everything that shows an SVG knows these.
+    rules = asset("chart.css") + ".chart .paper { fill: var(--paper) }\n"
+    coloured = "".join(rule for rule in rules.splitlines(keepends=True) if "var(" in rule)
+    for name, (light, dark) in COLOURS.items():
+        rules, coloured = rules.replace(f"var(--{name})", light), coloured.replace(f"var(--{name})", dark)
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" width="{width}" height="{height:g}" '
             f'viewBox="0 0 {width} {height:g}" role="img" aria-labelledby="title desc">',
             f'<title id="title">{escaped(chart.title)}</title>\n<desc id="desc">{escaped(chart.caption)}</desc>',
-            f"<style>\n{_style()}</style>",
+            f"<style>\n{rules}@media (prefers-color-scheme: dark) {{\n{coloured}}}\n</style>",
             '<rect class="paper" width="100%" height="100%"/>',
             *shapes,
             f"</svg>\n{MADE}\n",
@@ -119,33 +121,34 @@ def file(chart: Chart) -> str:
     )
 
 
-def address(chart: Chart) -> str:
-    """Return a chart as a data URI, for pages that load nothing, such as a notebook's."""
-    return f"data:image/svg+xml,{quote(file(chart))}"
-
-
 def asset(name: str) -> str:
     return (resources.files("kerasbench.report") / "assets" / name).read_text("utf-8")
 
 
-def _style() -> str:
-    """Return the style of a file, with colours for variables: not everything that shows an SVG knows variables."""
-    rules = asset("chart.css") + ".chart .paper { fill: var(--paper) }\n"
-    coloured = "".join(rule for rule in rules.splitlines(keepends=True) if "var(" in rule)
-    for name, (light, dark) in COLOURS.items():
-        rules = rules.replace(f"var(--{name})", light)
-        coloured = coloured.replace(f"var(--{name})", dark)
-    return f"{rules}@media (prefers-color-scheme: dark) {{\n{coloured}}}\n"
-
-
 def _parts(chart: Chart) -> Iterator[Part]:
     match chart:
-        case LineChart():
-            yield from map(_panel, chart.panels)
         case DotChart():
             yield from _dot_parts(chart)
         case BarChart():
             yield from _bar_parts(chart)
+        case _:
+            yield from map(_panel, chart.panels)
+
+
+def _legend(names: Sequence[tuple[str, Look | str]], begin: float) -> Part:
+    """Return names beside what they look like, a dot or a colour, in as many rows as they need."""
+    shapes, x, y = [], begin, 0.0
+    for name, look in names:
+        if x + 18 + _width(name) > WIDTH and x > begin:
+            x, y = begin, y + ROW
+        shapes.append(
+            _rect(x, y + 4, 12, 12, f'fill="{look}"')
+            if isinstance(look, str)
+            else _dot_shape(x + SIZE, y + ROW / 2, look)
+        )
+        shapes.append(_text(x + 18, y + BASELINE, _cut(name)))
+        x += 18 + _width(name) + 2 * GAP
+    return Part("", y + ROW, shapes)
 
 
 class Axis(NamedTuple):
@@ -165,17 +168,6 @@ class Axis(NamedTuple):
         return self.begin + share * (self.end - self.begin)
 
 
-def _legend(begin: float, names: Mapping[str, Callable[[float, float], str]]) -> Part:
-    """Return names beside each other, each behind its sign, in as many rows as they need."""
-    shapes, x, y = [], begin, 0
-    for name, sign in names.items():
-        if x + 18 + _width(name) > WIDTH and x > begin:
-            x, y = begin, y + ROW
-        shapes += [sign(x + SIZE, y + ROW / 2), _text(x + 18, y + BASELINE, _cut(name))]
-        x += 18 + _width(name) + 2 * GAP
-    return Part("", y + ROW, shapes)
-
-
 # A line of dots for each workload.
 
 
@@ -185,7 +177,7 @@ def _dot_parts(chart: DotChart) -> Iterator[Part]:
     axis = Axis(1.0, chart.end, left, WIDTH - GAP)
     ticks = [tick for tick in round_numbers(1, chart.end) if tick <= chart.end]
     grid = [(tick, axis.at(tick)) for tick in ticks]
-    yield _legend(axis.begin, {name: partial(_dot_shape, look=look) for name, look in chart.names})
+    yield _legend(chart.names, axis.begin)
     for kind, lines in chart.kinds:
         if kind:
             yield Part("", ROW, [_text(0, BASELINE + 2, kind, "strong"), *_grid(grid, ROW)])
@@ -229,36 +221,28 @@ def _dot_shape(x: float, y: float, look: Look) -> str:
 
 def _bar_parts(chart: BarChart) -> Iterator[Part]:
     if chart.legend:
-        yield _legend(0.0, {name: partial(_sample, colour=colour) for name, colour in chart.legend})
+        yield _legend(chart.legend, 0.0)
     bars = [bar for group in chart.groups for bar in group.bars]
     ends = max(_width(bar.text) * (STRONG if bar.strong else 1.0) for bar in bars)
     names = min(max(_width(bar.name) for bar in bars), WIDTH - ends - LEAST_TRACK - 2 * GAP)
     # Bars are drawn between their names and the texts at their ends.
     track = Axis(0, 1, names + GAP, WIDTH - ends - GAP, linear=True)
     for group in chart.groups:
-        yield _group(chart, group, track)
-
-
-def _sample(x: float, y: float, colour: str) -> str:
-    return _rect(x - SIZE, y - 7, 12, 12, f'fill="{colour}"')
-
-
-def _group(chart: BarChart, group: BarGroup, track: Axis) -> Part:
-    shapes = [_text(0, BASELINE, group.label, "strong")]
-    for index, bar in enumerate(group.bars, start=1):
-        shapes.append(f'<g data-backend="{escaped(bar.backend)}" transform="translate(0 {index * ROW})">')
-        shapes += [f"<title>{escaped(bar.tip)}</title>" if bar.tip else "", *_bar(chart, group, bar, track), "</g>"]
-    return Part(group.label, ROW * (len(group.bars) + 1), shapes)
+        shapes = [_text(0, BASELINE, group.label, "strong")]
+        for index, bar in enumerate(group.bars, start=1):
+            shapes.append(f'<g data-backend="{escaped(bar.backend)}" transform="translate(0 {index * ROW})">')
+            shapes += [f"<title>{escaped(bar.tip)}</title>" if bar.tip else "", *_bar(chart, group, bar, track), "</g>"]
+        yield Part(group.label, ROW * (len(group.bars) + 1), shapes)
 
 
 def _bar(chart: BarChart, group: BarGroup, bar: Bar, track: Axis) -> Iterator[str]:
     def place(size: float) -> float:
-        return track.at(chart.share(size, group))
+        return track.at(min(1.0, max(0.0, size / group.end)))
 
     middle = ROW / 2
     yield _text(0, BASELINE, _cut(bar.name, int(track.begin / CHARACTER)))
     yield _rect(track.begin, 2, track.end - track.begin, ROW - 4, 'class="track"')
-    before, is_torn = 0.0, not chart.legend and group.end == TORN and bar.size > TORN
+    before = 0.0
     for piece in bar.pieces:
         begin, end = place(before), place(before + piece.size)
         look = f'fill="{piece.colour}" fill-opacity="{bar.opacity:.2f}" stroke="{piece.colour}"'
@@ -266,7 +250,7 @@ def _bar(chart: BarChart, group: BarGroup, bar: Bar, track: Axis) -> Iterator[st
         if piece.label:
             yield _text((begin + end) / 2, BASELINE, piece.label, "inside middle")
         before += piece.size
-    if is_torn:
+    if not chart.legend and group.end == TORN and bar.size > TORN:
         x = track.begin + 0.85 * (track.end - track.begin)
         yield f'<polygon class="tear" points="{x:.1f},2 {x + 8:.1f},2 {x:.1f},{ROW - 2} {x - 8:.1f},{ROW - 2}"/>'
     elif bar.low is not None and bar.high is not None:
@@ -321,17 +305,11 @@ def _sizes(panel: Panel, x: Axis) -> dict[float, str]:
     if panel.names:
         room = int((x.end - x.begin) / len(panel.names) / CHARACTER) - 1
         return {float(at): _cut(name, max(3, room)) for at, name in enumerate(panel.names, start=1)}
-    sizes = even_numbers(0, panel.sizes[-1]) if panel.linear else _apart(panel.sizes, x)
+    sizes = even_numbers(0, panel.sizes[-1]) if panel.linear else panel.sizes[:1]
+    for size in [] if panel.linear else panel.sizes:  # whose numbers can stand beside each other
+        if x.at(size) - x.at(sizes[-1]) >= (len(number(size)) + 1) * CHARACTER:
+            sizes.append(size)
     return {size: number(size) for size in sizes}
-
-
-def _apart(sizes: Sequence[float], axis: Axis) -> list[float]:
-    """Return the sizes whose numbers can stand beside each other."""
-    chosen = [sizes[0]]
-    for size in sizes[1:]:
-        if axis.at(size) - axis.at(chosen[-1]) >= (len(number(size)) + 1) * CHARACTER:
-            chosen.append(size)
-    return chosen
 
 
 def _series(line: Line, panel: Panel, x: Axis, y: Axis) -> Iterator[str]:
@@ -345,9 +323,8 @@ def _series(line: Line, panel: Panel, x: Axis, y: Axis) -> Iterator[str]:
     yield f'<polyline points="{" ".join(f"{left:.1f},{top:.1f}" for left, top in places)}"/>'
     few = len(line.points) <= 2 * len(panel.sizes) and not (panel.linear and len(line.points) > 20)
     for (left, top), (size, value) in zip(places, line.points, strict=True) if few else ():
-        interval = (
-            f" ({number3(value.low)}–{number3(value.high)})" if value.low is not None and value.high is not None else ""
-        )
+        ends = [number3(end) for end in (value.low, value.high) if end is not None]
+        interval = f" ({'–'.join(ends)})" if ends else ""
         tip = f"{line.name} at {panel.axis} {number3(size)}: {number3(value.value)} {panel.unit}{interval}"
         yield f"<g><title>{escaped(tip)}</title>{_dot_shape(left, top, look)}</g>"
     yield "</g>"

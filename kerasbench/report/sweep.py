@@ -1,9 +1,8 @@
 """What a sweep shows: from which size on one configuration overtakes another, and the time at each size."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.series import FIT_TOLERANCE, Duel, SizeSeries
 from kerasbench.report import charts
 from kerasbench.report.answer import cell, nothing_compared
@@ -31,7 +30,6 @@ def sentences(findings: Findings) -> list[tuple[SizeSeries, str]]:
 
 
 def _of_pair(series: SizeSeries, duel: Duel, called: Names) -> str:
-    """Return where one configuration overtakes another along the sizes, or that none does."""
     axis = series.axis
     if duel.crossings:
         return "; ".join(
@@ -59,11 +57,15 @@ def sections(findings: Findings, marks: Marks) -> Iterator[Section]:
         said = [_of_pair(series, duel, every) for duel in series.duels]
         lines = [f"{sentence[0].upper()}{sentence[1:]}." for sentence in said]
         lines = lines if len(findings.sweeps) > 1 or len(lines) > 1 else []
+        rows = []
+        for size, row in series.rows.items():
+            numbers = [cell(row, rankings[row.label], column, marks) for column in series.columns]
+            rows.append([Cell(size_along(series.axis, size), size), *numbers])
         yield Section(
             f"{series.label} by {series.axis}",
             chart=chart,
-            table=_table(series, rankings, called, marks),
-            notes=[_caption(findings), *_costs(series, called), *_ends(series, called)],
+            table=Table([series.axis, *(called[column] for column in series.columns)], rows),
+            notes=[_caption(findings), *_notes(series, called)],
             lines=lines,
         )
         chart = None
@@ -82,14 +84,6 @@ def alone(findings: Findings, marks: Marks) -> Section | None:
     return Section("Sizes without a series", table=table, notes=[_caption(findings)]) if rows else None
 
 
-def _table(series: SizeSeries, rankings: Mapping[str, Ranking], called: Names, marks: Marks) -> Table:
-    rows = []
-    for size, row in series.rows.items():
-        numbers = [cell(row, rankings[row.label], column, marks) for column in series.columns]
-        rows.append([Cell(size_along(series.axis, size), size), *numbers])
-    return Table([series.axis, *(called[column] for column in series.columns)], rows)
-
-
 def _caption(findings: Findings) -> Words:
     rankings = findings.sized.rankings
     compared = [contrast for ranking in rankings for contrast in ranking.others]
@@ -100,8 +94,8 @@ def _caption(findings: Findings) -> Words:
     return [text, *(bold if any(ranking.proven for ranking in rankings) else [])]
 
 
-def _costs(series: SizeSeries, called: Names) -> Iterator[str]:
-    """Yield what a step costs whatever its batch, and for each sample, where a line explains a series."""
+def _notes(series: SizeSeries, called: Names) -> Iterator[str]:
+    """Yield what a step costs whatever its batch, and for each sample, where a line explains that; and what ends it."""
     for column, cost in series.costs.items():
         if cost.fits and cost.overhead.low > 0 and cost.per_sample.low > 0:
             overhead, sample = (three_digits(part.value) for part in (cost.overhead, cost.per_sample))
@@ -110,9 +104,6 @@ def _costs(series: SizeSeries, called: Names) -> Iterator[str]:
             yield f"{called[column]} takes {cost_of}, at every size within {within}."
         elif not cost.fits:
             yield f"{called[column]} follows no straight line, so it has no cost per sample."
-
-
-def _ends(series: SizeSeries, called: Names) -> Iterator[str]:
     for column in series.columns:
         size = series.out_of_memory(column)
         if size is not None:

@@ -1,7 +1,7 @@
 """Two versions that one run compared: what the head takes longer for than the base."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from kerasbench.analysis.cases import FIRST_STEP, HEADLINE, PREDICTED, PREDICTED_ONE, PREDICTED_RATE
 from kerasbench.analysis.contrasts import Contrast
@@ -47,7 +47,6 @@ def rows(versus: Versus) -> Iterator[list[str | float | None]]:
 
 
 def title(findings: Findings) -> str:
-    """Return how many cases take longer with the head, or of one case how long it takes."""
     return "; ".join(_overall(versus) for versus in findings.versus)
 
 
@@ -117,8 +116,7 @@ def _chart(versus: Versus, record: Run) -> BarChart:
 
 def sentences(versus: Versus) -> list[str]:
     """Return one sentence for all, then one for each number that is worse or cannot be had."""
-    lines = (f"{_overall(versus)}.", *worse(versus), *_undecided(versus))
-    return [blanked(line) for line in lines]
+    return [blanked(line) for line in (f"{_overall(versus)}.", *worse(versus), *_undecided(versus))]
 
 
 def worse(versus: Versus) -> list[str]:
@@ -171,12 +169,8 @@ def _notes(versus: Versus) -> Iterator[Words]:
         Strong("Bold"),
         f": clearly different, by more than {as_given(versus.effect)}. The base measured again should take 1×.",
     ]
-    undecided: Sequence[Contrast] = [
-        step
-        for step in steps
-        if step.verdict is Verdict.INCONCLUSIVE and not step.withheld and not step.ratio.disturbed
-    ]
-    if undecided:
-        worst = max(undecided, key=lambda step: step.ratio.half_width or 0.0)
-        if seen := could_have_seen(worst.ratio, versus.effect):
-            yield f"Undecided: {seen[0].lower()}{seen[1:]}"
+    undecided = (step for step in steps if step.verdict is Verdict.INCONCLUSIVE and not step.withheld)
+    ratios = [step.ratio for step in undecided if not step.ratio.disturbed]
+    widest = max(ratios, key=lambda ratio: ratio.half_width or 0.0, default=None)
+    if seen := could_have_seen(widest, versus.effect):
+        yield f"Undecided: {seen[0].lower()}{seen[1:]}"

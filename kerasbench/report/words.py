@@ -7,6 +7,7 @@ from kerasbench.analysis.cases import PREDICTED, PREDICTED_ONE, PREDICTS, Row
 from kerasbench.analysis.estimates import Estimate, Interval, LogEstimate, detectable
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.series import Crossing
+from kerasbench.analysis.table import Observation
 from kerasbench.protocol.columns import AT, CPU, GPU, Axis, CaseKey, Column
 from kerasbench.text import count, label
 
@@ -84,15 +85,13 @@ def size_along(axis: Axis, size: float) -> str:
     return f"{size:.3g}"
 
 
-def about(axis: Axis, size: float) -> str:
-    """Return a size between those that were measured: a batch in whole samples."""
-    return size_along(axis, round(size) if axis == "batch" else size)
-
-
 def place_of(crossing: Crossing, axis: Axis) -> str:
     """Return ``about batch 64 (48–80)``, without the interval if there is none."""
-    within = f" ({'–'.join(about(axis, end) for end in crossing.interval)})" if crossing.interval else ""
-    return f"about {axis} {about(axis, crossing.at)}{within}"
+    at, *ends = (
+        size_along(axis, round(size) if axis == "batch" else size)  # of a batch whole samples
+        for size in (crossing.at, *(crossing.interval or ()))
+    )
+    return f"about {axis} {at} ({'–'.join(ends)})" if ends else f"about {axis} {at}"
 
 
 def seconds(value: float) -> str:
@@ -122,21 +121,18 @@ SWITCHES = {"jax": "jit", "tensorflow": "XLA", "torch": "torch.compile"}
 
 def names(columns: Iterable[Column]) -> dict[Column, str]:
     """Return how sentences call each configuration: ``JAX``, ``PyTorch on the GPU`` if there are several devices."""
-    unique = list(columns)
-    several = len({column.device for column in unique}) > 1
-    return {column: _name(column, several) for column in unique}
-
-
-def _name(column: Column, with_device: bool) -> str:
-    name = SPELLED.get(column.backend, column.backend)
-    if column.options.environment:
-        name += f" {AT}{column.options.environment}"
-    if with_device:
-        kind, _, index = column.device.partition(":")
-        kind = DEVICES.get(kind, kind)
-        name += f" on {kind} {index}" if index else f" on the {kind}"
-    settings = ", ".join(_settings(column))
-    return f"{name} ({settings})" if settings else name
+    unique, called = list(columns), {}
+    for column in unique:
+        name = SPELLED.get(column.backend, column.backend)
+        if column.options.environment:
+            name += f" {AT}{column.options.environment}"
+        if len({other.device for other in unique}) > 1:
+            kind, _, index = column.device.partition(":")
+            kind = DEVICES.get(kind, kind)
+            name += f" on {kind} {index}" if index else f" on the {kind}"
+        settings = ", ".join(_settings(column))
+        called[column] = f"{name} ({settings})" if settings else name
+    return called
 
 
 def _settings(column: Column) -> list[str]:
@@ -159,8 +155,13 @@ def _settings(column: Column) -> list[str]:
 def case_name(case: CaseKey, predicts_only: bool = False) -> str:
     """Return ``mnist_mlp/tiny jax cpu``, with the options if there are any, and of an untrained model with that."""
     name = label(case.scenario, case.workload) + (PREDICTS if predicts_only else "")
-    parts = (name, case.column.backend, case.column.device, case.options.label)
-    return " ".join(part for part in parts if part)
+    return " ".join(filter(None, (name, case.column.backend, case.column.device, case.options.label)))
+
+
+def workload_of(line: Observation) -> str:
+    """Return ``mnist_mlp/tiny batch=8``, as tables of all numbers have it."""
+    sizes = (("batch", line.batch), ("width", line.width))
+    return " ".join([label(line.scenario, line.workload), *(f"{axis}={at:g}" for axis, at in sizes if at is not None)])
 
 
 def listed(parts: Sequence[str], word: str = "and") -> str:
@@ -180,7 +181,6 @@ def timed_in(rows: Iterable[Row]) -> str:
 
 
 def took(estimate: Estimate, metric: str) -> str:
-    """Return what a case took, ``2.45 ms``."""
     return f"{three_digits(estimate.value)} {BY_NAME[metric].unit}".strip()
 
 

@@ -35,14 +35,6 @@ def test_runs_and_machines_of_one_chip_are_told_apart() -> None:
     assert {row["started"] for row in found} == {run.started for run in runs}
 
 
-def test_a_figure_is_a_row_with_its_interval_and_unit() -> None:
-    found = rows(*made.in_rounds(2.0, 2.1, 1.9), rounds=3)
-    (step,) = (row for row in found if row["metric"] == "train_step_ms")
-    assert (step["machine"], step["scenario"], step["workload"], step["status"]) == ("Chip 9", "dense", "default", "ok")
-    assert (step["backend"], step["device"], step["unit"], step["trials"]) == ("torch", "cpu", "ms", "3")
-    assert float(step["low"]) < float(step["value"]) < float(step["high"])
-
-
 def test_a_figure_stands_beside_that_of_the_fastest_of_its_row() -> None:
     found = rows(*made.in_rounds(1, 2, 3, backend="jax"), *made.in_rounds(2, 4, 6), rounds=3)
     ratios = {(row["backend"], row["metric"]): row for row in found}

@@ -6,7 +6,6 @@ import pytest
 
 from kerasbench.protocol.columns import CaseKey, Column, Options, Size
 from kerasbench.report.words import (
-    about,
     case_name,
     listed,
     multiple,
@@ -87,10 +86,6 @@ def test_a_device_is_named_where_there_are_several() -> None:
     }
     labelled = Column("tensorflow", "cpu", Options(environment="keras-3.14", jit=True))
     assert names([labelled]) == {labelled: "TensorFlow @keras-3.14 (XLA)"}
-
-
-def test_a_batch_between_two_is_told_in_whole_samples() -> None:
-    assert [about("batch", 8.08), about("batch", 1_234.4), about("width", 1.234)] == ["8", "1,234", "1.23"]
 
 
 def test_the_name_of_a_case_holds_what_differs() -> None:

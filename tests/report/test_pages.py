@@ -347,19 +347,13 @@ def test_no_tables_are_saved_where_there_is_no_data_that_they_are_of(empty: Stor
     assert not empty.tables.exists()
 
 
-def test_a_sweep_s_chart_lies_beside_its_page_which_shows_it(empty: Store) -> None:
-    saved = save_report(swept(**CROSSING), empty)
-    assert saved.plot == empty.data.with_suffix(".svg") and saved.plot.read_text().startswith("<svg")
-    assert f"]({saved.plot.name})" in saved.tables.read_text()
-
-
-def test_report_draws_into_a_folder(tmp_path: Path) -> None:
-    made.stored(tmp_path, swept(**CROSSING))
-    (file,) = draw([tmp_path], tmp_path / "plots")
-    assert file.name.startswith("chip-9-") and file.name.endswith("-sweep.svg")
-
-
 def test_where_there_is_nothing_to_draw_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made.stored(tmp_path)
     assert main(["report", str(tmp_path), "--plot", str(tmp_path / "plots")]) == 0
     assert capsys.readouterr().out == "nothing to draw: no two configurations were compared\n"
+
+
+def test_a_sweep_s_chart_lies_beside_its_page_which_shows_it(empty: Store) -> None:
+    saved = save_report(swept(**CROSSING), empty)
+    assert saved.plot == empty.data.with_suffix(".svg") and saved.plot.read_text().startswith("<svg")
+    assert f"]({saved.plot.name})" in saved.tables.read_text()

@@ -30,24 +30,6 @@ def sizes(drawn: ET.Element, fill: str, side: str = "width") -> list[float]:
     return [float(one.get(side, "")) for one in drawn.iter(f"{SVG}rect") if one.get("fill") == fill]
 
 
-def test_a_chart_has_a_title_a_caption_and_both_for_those_who_cannot_see_it() -> None:
-    drawn = file(charts.ratios(of_backends(jax=1.0, torch=4.0), "JAX is fastest"))
-    assert texts(drawn)[0] == "JAX is fastest"
-    assert made.known(drawn.find(f"{SVG}title")).text == "JAX is fastest"
-    assert "Time per training step" in str(made.known(drawn.find(f"{SVG}desc")).text)
-    assert drawn.get("role") == "img"
-
-
-def test_each_bar_has_its_name_its_number_a_width_and_a_tip() -> None:
-    drawn = file(charts.ratios(of_backends(jax=1.0, torch=4.0), ""))
-    assert {"model0", "model1", "JAX", "PyTorch", "1.02 ms"} <= set(texts(drawn))
-    (jax, _), (torch, _) = sizes(drawn, "#0072B2"), sizes(drawn, "#009E73")
-    assert 3.9 < torch / jax < 4.0
-    tips = [one.text for group in drawn.iter(f"{SVG}g") for one in group.findall(f"{SVG}title")]
-    assert "JAX: 1.02 ms, 3 rounds" in tips and len(tips) == 4
-    assert len(shapes(drawn, "line", "interval")) == 3 * 2  # the line and its two ends
-
-
 def test_a_bar_that_is_too_long_is_torn() -> None:
     assert len(shapes(file(charts.ratios(of_backends(jax=1.0, torch=90.0), "")), "polygon", "tear")) == 2
 
@@ -61,15 +43,6 @@ def test_each_workload_of_many_has_a_line_with_a_dot_for_each_configuration() ->
     assert float(circles[1].get("cx", "")) < float(squares[1].get("x", ""))
     assert {"1×", "2×", "JAX", "PyTorch", "TensorFlow", "model11"} <= set(texts(drawn))
     assert float(drawn.get("height", "")) < 500  # a screen of a phone
-
-
-def test_parts_stand_one_after_the_other_below_a_legend() -> None:
-    drawn = file(charts.epoch_chart([BREAKDOWN], ""))
-    assert set(charts.PIECE_COLOURS) <= set(texts(drawn))
-    assert [text.text for text in shapes(drawn, "text", "inside")] == ["50 %", "15 %", "25 %"]
-    places = [sizes(drawn, colour, "x")[1] for colour in charts.PIECE_COLOURS.values()]  # the first is of the legend
-    widths = [sizes(drawn, colour)[1] for colour in charts.PIECE_COLOURS.values()]
-    assert places[1:] == pytest.approx([x + width for x, width in zip(places, widths, strict=True)][:-1], abs=0.2)
 
 
 @pytest.mark.parametrize(("rounds", "intervals"), [(1, 0), (3, 8)])
