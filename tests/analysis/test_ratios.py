@@ -24,7 +24,7 @@ from kerasbench.analysis.ratios import (
     spread,
 )
 from kerasbench.analysis.summary import summarize
-from kerasbench.protocol.columns import Column, Options
+from kerasbench.protocol.columns import DEFAULT, Column, Options
 from kerasbench.protocol.measurement import Latency, Measurement, Samples, Slice, kept_calls
 from kerasbench.protocol.messages import Phase
 from kerasbench.results.run import Trial
@@ -38,8 +38,10 @@ DRIFT = (1.0, 1.3, 1.7, 0.8, 2.0, 1.1)
 NO_EPOCHS = {"epochs": Samples.of(())}
 
 
-def case(*found: Measurement, backend: str = "jax") -> Measured:
-    return summarize_case(made.in_block(number, one, backend=backend) for number, one in enumerate(found, start=1))
+def case(*found: Measurement, backend: str = "jax", options: Options = DEFAULT) -> Measured:
+    return summarize_case(
+        made.in_block(number, one, backend=backend, options=options) for number, one in enumerate(found, start=1)
+    )
 
 
 def test_drift_from_slice_to_slice_cancels() -> None:
@@ -100,12 +102,6 @@ def test_the_interval_of_few_blocks_is_over_slices_and_as_wide_as_blocks_differ(
     assert within is not None and found.log_error is not None
     assert (found.basis, found.trials, found.degrees) == ("slices", blocks, 5 * blocks)
     assert found.log_error == pytest.approx(math.hypot(within, apart) / math.sqrt(blocks), rel=1e-3)
-
-
-def test_one_block_of_predictions_has_an_interval_as_wide_as_predictions_differ() -> None:
-    a, b = (case(made.predicting([ms] * 6), backend=backend) for ms, backend in ((1.0, "jax"), (2.0, "torch")))
-    found = known(ratio_of(a, b, "predict_batch_p50_ms", ()))
-    assert found.log_error == pytest.approx(0.08)
 
 
 @pytest.mark.parametrize("count", [6, 20])
@@ -216,14 +212,11 @@ def test_medians_are_compared_where_medians_are_said() -> None:
     assert (found.value, found.basis) == (1.0, "slices")
     many = called(*[steady * 20] * 6)  # of which a file keeps some
     assert known(ratio_of(many, called(*[steady] * 6), "predict_p50_ms", ())).value == pytest.approx(1.0)
+    a, b = (called(*[[level, 3 * level]] * 6, complete=False) for level in (1.0, 2.0))  # a file has some of them
+    assert known(ratio_of(a, b, "predict_p50_ms", ())).value == pytest.approx(0.5)
     uneven = called([1.0, 2.0, 9.0], [4.0], [2.0, 2.0])
     assert known(ratio_of(uneven, called([1.0], [4.0], [1.0]), "predict_p50_ms", ())).value == pytest.approx(2.0)
     assert known(ratio_of(uneven, called([1.0], [1.0], [1.0]), "predict_p50_ms", ())).value == pytest.approx(2.0)
-
-
-def test_calls_that_are_not_all_in_a_file_are_compared_by_their_slices_alone() -> None:
-    a, b = (called(*[[level, 3 * level]] * 6, complete=False) for level in (1.0, 2.0))
-    assert known(ratio_of(a, b, "predict_p50_ms", ())).value == pytest.approx(0.5)
 
 
 def test_what_has_no_slices_is_paired_by_block() -> None:
@@ -256,32 +249,11 @@ def test_files_of_an_older_kerasbench_are_paired_by_rounds() -> None:
     assert found.value == pytest.approx(0.5)
 
 
-def test_cases_without_a_block_in_common_are_paired_by_rounds() -> None:
-    a = summarize_case(made.in_block(block, made.sliced([1.0] * 6), round_index=1) for block in (1, 2))
-    b = summarize_case([made.in_block(3, made.sliced([2.0] * 6), round_index=1)])
-    found = known(ratio_of(a, b, STEP, ()))
-    assert (found.trials, found.basis) == (1, "trials")
-    assert found.value == pytest.approx(0.5)
-
-
-@pytest.mark.parametrize(("sittings", "basis", "trials"), [(1, "trials", 6), (3, "sittings", 6)])
-def test_rounds_of_three_sittings_count_as_three(sittings: int, basis: str, trials: int) -> None:
-    a, b = (
-        summarize_case(
-            [
-                dataclasses.replace(one, sitting=1 + (one.round - 1) * sittings // 6)
-                for one in made.in_rounds(*steps, backend=backend)
-            ]
-        )
-        for backend, steps in (("jax", [1.0] * 6), ("torch", [2.0, 2.1, 2.4, 2.5, 2.2, 2.3]))
+def blocks(numbers: Sequence[int], steps_ms: Sequence[float], in_one_round: bool = True) -> Measured:
+    return summarize_case(
+        made.in_block(number, made.sliced([step] * 6), round_index=1 if in_one_round else place)
+        for place, (number, step) in enumerate(zip(numbers, steps_ms, strict=True), start=1)
     )
-    found = known(ratio_of(a, b, STEP, ()))
-    assert (found.basis, found.trials, found.degrees) == (basis, trials, 5 if sittings == 1 else 2)
-
-
-def blocks(numbers: Sequence[int], steps_ms: Sequence[float]) -> Measured:
-    found = zip(numbers, steps_ms, strict=True)
-    return summarize_case(made.in_block(number, made.sliced([step] * 6), round_index=1) for number, step in found)
 
 
 def test_a_column_that_had_blocks_with_both_stands_between_those_that_did_not_fit_together() -> None:
@@ -314,17 +286,21 @@ def test_one_block_in_common_does_not_stand_for_many_by_way_of_another_column() 
     assert known(ratio_of(a, b, STEP, [a, brief, b])).basis == "slices"  # nobody knows more than their own block
 
 
-def test_one_block_in_common_does_not_stand_for_many_rounds_apart_either() -> None:
-    def rounds(numbers: Sequence[int], step_ms: float) -> Measured:
-        return summarize_case(
-            made.in_block(number, made.sliced([step_ms] * 6), round_index=1 + at) for at, number in enumerate(numbers)
-        )
-
-    found = known(ratio_of(rounds([1, 2, 4], 1.0), rounds([1, 3, 5], 2.0), STEP, ()))
-    assert (found.trials, found.basis) == (3, "trials")
+@pytest.mark.parametrize(
+    ("ours", "theirs", "in_one_round", "trials", "basis"),
+    [
+        ([1, 2, 4], [1, 3, 5], False, 3, "trials"),
+        ([1, 2], [1, 3], False, 1, "slices"),
+        ([1, 2], [3], True, 1, "trials"),  # none in common
+    ],
+)
+def test_one_block_in_common_does_not_stand_for_many_rounds_apart_either(
+    ours: list[int], theirs: list[int], in_one_round: bool, trials: int, basis: str
+) -> None:
+    a, b = (blocks(numbers, [ms] * len(numbers), in_one_round) for numbers, ms in ((ours, 1.0), (theirs, 2.0)))
+    found = known(ratio_of(a, b, STEP, ()))
+    assert (found.trials, found.basis) == (trials, basis)
     assert found.value == pytest.approx(0.5)
-    found = known(ratio_of(rounds([1, 2], 1.0), rounds([1, 3], 2.0), STEP, ()))
-    assert (found.trials, found.basis) == (1, "slices")
 
 
 def test_what_is_not_above_zero_has_no_ratio() -> None:
@@ -408,18 +384,7 @@ def test_a_ratio_borrows_from_those_of_its_run_what_its_few_blocks_do_not_know()
 
 def columns_of(backend: str, *options: Options) -> list[Measured]:
     """Cases of three blocks of one backend."""
-    measured = [made.sliced([1.0] * 6)] * 3
-    return [
-        summarize_case(
-            made.in_block(number, measurement, backend=backend, options=of_column)
-            for number, measurement in enumerate(measured, 1)
-        )
-        for of_column in options
-    ]
-
-
-def test_fewer_than_six_ratios_borrow_nothing() -> None:
-    assert priors_of(scattered(*[0.05] * 5))(STEP, Family.BACKENDS) is None
+    return [case(*[made.sliced([1.0] * 6)] * 3, backend=backend, options=of_column) for of_column in options]
 
 
 OF_FAMILY = {
