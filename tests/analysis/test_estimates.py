@@ -145,7 +145,8 @@ def test_an_interval_has_room_for_other_sittings_and_is_never_narrower_for_it() 
     assert known(exact.half_width) == pytest.approx(math.expm1(1.95996 * 0.02), rel=1e-4)
     assert dataclasses.replace(exact, log_error=None).half_width is None
     product = ratio.and_then(dataclasses.replace(ratio, basis="sittings"))
-    assert (product.basis, product.between_sittings) == ("sittings", pytest.approx(0.02 * math.sqrt(2)))
+    assert product.basis == "sittings"
+    assert product.between_sittings == pytest.approx(0.02 * math.sqrt(2))
 
 
 def test_the_interval_of_few_blocks_holds_what_sittings_would_find_on_average() -> None:
