@@ -3,9 +3,10 @@ from typing import Any
 
 import pytest
 
-from kerasbench.analysis.cases import HEADLINE, STEADY, deviations, judge_parity, summarize_case
+from kerasbench.analysis.cases import HEADLINE, STEADY, summarize_case
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.summary import concerns
+from kerasbench.analysis.parity import deviations, judge_parity
+from kerasbench.analysis.warnings import concerns
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.protocol.measurement import Measurement, Parity, Samples
@@ -40,17 +41,6 @@ def test_a_trial_that_left_out_short_epochs_has_those_before_it_for_the_step_alo
     assert [len(case.values(name)) for name in ("predict_p50_ms", "final_loss", "compile_ms")] == [2, 2, 2]
     assert case.learned
     assert summarize_case([made.in_block(1, made.partial(first))]).values(HEADLINE) == []
-
-
-def test_a_difference_of_several_days_is_above_zero_where_days_say_so() -> None:
-    overheads = {1: [1.0] * 4, 2: [1.1] * 4, 3: [-0.2]}
-    trials = [
-        dataclasses.replace(made.trial(found=made.measurement(overhead_ms=ms)), sitting=sitting)
-        for sitting, of_sitting in overheads.items()
-        for ms in of_sitting
-    ]
-    assert summarize_case(trials).sign("epoch_overhead_ms") == 0
-    assert summarize_case(dataclasses.replace(one, sitting=1) for one in trials).sign("epoch_overhead_ms") == 1
 
 
 def test_short_epochs_that_others_disturbed_are_lent_as_such() -> None:

@@ -12,7 +12,8 @@ from kerasbench.analysis.families import ASSUMED, Family
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.rankings import Ranking, break_evens, longer_by_means, of_keras, speed_ups
 from kerasbench.analysis.ratios import in_row, ratio_of
-from kerasbench.analysis.summary import concerns, summarize
+from kerasbench.analysis.summary import summarize
+from kerasbench.analysis.warnings import concerns
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column, Device, Options
 from kerasbench.protocol.measurement import Compiler, Samples, Slice

@@ -10,12 +10,13 @@ import pytest
 from kerasbench.analysis.cases import Measured, summarize_case
 from kerasbench.analysis.estimates import estimate, median_error
 from kerasbench.analysis.families import ASSUMED, Family
-from kerasbench.analysis.ratios import _slices_in as slices_in
 from kerasbench.analysis.ratios import (
+    BlockRatio,
     by_means,
     by_slices,
     family_of,
     in_row,
+    joined,
     neighbours,
     of_blocks,
     priors_of,
@@ -325,10 +326,10 @@ def test_the_scatter_of_blocks_is_told_from_that_of_slices() -> None:
         levels = [math.exp(rng.gauss(0, process)) for _ in range(60)]
         return case(*[made.sliced([level * math.exp(rng.gauss(0, 0.1)) for _ in range(25)]) for level in levels])
 
-    found, alike = (known(spread(drawn(process), drawn(process), STEP)) for process in (0.05, 0.0))
-    assert found.between == pytest.approx(0.05 * math.sqrt(2), rel=0.35)
-    assert found.within == pytest.approx(1.2533 * 0.1 * math.sqrt(2 / 25), rel=0.25)
-    assert alike.between < 0.03
+    (within, between), (_, alike) = (known(spread(drawn(process), drawn(process), STEP)) for process in (0.05, 0.0))
+    assert between == pytest.approx(0.05 * math.sqrt(2), rel=0.35)
+    assert within == pytest.approx(1.2533 * 0.1 * math.sqrt(2 / 25), rel=0.25)
+    assert alike < 0.03
 
 
 def test_one_block_and_old_files_tell_no_spread() -> None:
@@ -415,9 +416,9 @@ def test_jit_on_and_off_are_not_taken_for_the_same_thing_twice() -> None:
     """In the first run that was published JAX with and without jit scattered by 10.6 %, slices explaining 4.4 %."""
     (row,) = (row for row in summarize(load(RUN)).rows if row.label == "mnist_dense")
     jax, off = Column("jax", "cpu"), Column("jax", "cpu", Options(jit=False))
-    parts = known(spread(row.cases[off], row.cases[jax], HEADLINE))
-    assert math.hypot(parts.within, parts.between) == pytest.approx(0.106, abs=0.001)
-    assert parts.within == pytest.approx(0.044, abs=0.001)
+    within, between = known(spread(row.cases[off], row.cases[jax], HEADLINE))
+    assert math.hypot(within, between) == pytest.approx(0.106, abs=0.001)
+    assert within == pytest.approx(0.044, abs=0.001)
     ratio = known(in_row(row, off, jax, HEADLINE))
     assert ratio.between_sittings == ASSUMED[Family.OPTIONS].between_sittings > 0
     a, b = (dataclasses.replace(row.cases[column], trials=row.cases[column].trials[:2]) for column in (off, jax))
@@ -432,8 +433,13 @@ def test_two_blocks_borrow_nothing() -> None:
     assert ratio_of(a, b, STEP, (), priors_of(rows)) == ratio_of(a, b, STEP)
 
 
-def test_a_sum_is_worth_the_slices_of_the_part_that_its_error_comes_from() -> None:
-    assert slices_in((0.0, 0.02), (3, 31)) == 31
-    assert slices_in((0.02, 0.0), (3, 31)) == 3
-    assert 3 < slices_in((0.01, 0.02), (3, 31)) < 31
-    assert slices_in((0.0, 0.0), (3, 31)) == 3
+@pytest.mark.parametrize(
+    ("of_epochs", "of_steps", "least", "most"),
+    [(0.0, 0.02, 31, 31), (0.02, 0.0, 3, 3), (0.02, 0.02, 4, 30), (0.0, 0.0, 3, 3)],
+)
+def test_a_sum_is_worth_the_slices_of_the_part_that_its_error_comes_from(
+    of_epochs: float, of_steps: float, least: int, most: int
+) -> None:
+    training = made.trained(made.measurement(2.0, overhead_ms=10))
+    ratio = joined((training, training), 10, BlockRatio(0.0, of_steps, 31), BlockRatio(0.0, of_epochs, 3))
+    assert least <= ratio.slices <= most

@@ -8,7 +8,8 @@ import pytest
 
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.soak import Soak, trend
-from kerasbench.analysis.summary import concerns, summarize
+from kerasbench.analysis.summary import summarize
+from kerasbench.analysis.warnings import concerns
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Device
 from kerasbench.report import pages, soak

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 import pytest
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.summary import concerns, summarize
+from kerasbench.analysis.summary import summarize
+from kerasbench.analysis.warnings import concerns
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import DEFAULT, Column, Options
 from kerasbench.protocol.measurement import Measurement, Parity, Samples, Slice

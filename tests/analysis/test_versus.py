@@ -11,7 +11,7 @@ from kerasbench.analysis.bisect import case_of
 from kerasbench.analysis.cases import HEADLINE, PREDICTED
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.history import history
-from kerasbench.analysis.summary import concerns, summarize
+from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.versus import (
     DIFFERENT_MACHINES,
     MEMORY,
@@ -22,6 +22,7 @@ from kerasbench.analysis.versus import (
     require_decided,
     versus,
 )
+from kerasbench.analysis.warnings import concerns
 from kerasbench.errors import Undecided
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import CaseKey, Column, Options, Size

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kerasbench import backends
-from kerasbench.analysis import cases
+from kerasbench.analysis import parity
 from kerasbench.analysis.generation import divergences, written
 from kerasbench.plan import catalog
 from kerasbench.protocol.columns import Column, Options
@@ -37,7 +37,7 @@ def test_every_way_to_predict_with_keras_and_without(backend: str) -> None:
             (way, batch) for way in ways for batch in (1, 4)
         }
         assert all(one.calls_ns and one.slices.count for one in measurement.prediction)
-    assert cases.judge_parity({column: ("cpu", one) for column, one in found.items()}) == {}
+    assert parity.judge_parity({column: ("cpu", one) for column, one in found.items()}) == {}
 
 
 WRITES = dataclasses.replace(
@@ -94,5 +94,5 @@ def test_a_transformer_s_baseline_learns_as_keras_does(backend: str) -> None:
         )
         for options in (Options(), Options(native=True))
     }
-    assert cases.judge_parity({column: ("cpu", one) for column, one in found.items()}) == {}
+    assert parity.judge_parity({column: ("cpu", one) for column, one in found.items()}) == {}
     assert all(one.parity is not None for one in found.values())

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from kerasbench import backends
-from kerasbench.analysis import cases
+from kerasbench.analysis import parity
 from kerasbench.analysis.estimates import learned
 from kerasbench.plan import catalog
 from kerasbench.processes.outcome import Outcome
@@ -64,7 +64,7 @@ def test_a_scenario_on_every_backend(name: str) -> None:
             phases_come_in_order(ended[backend], measurement)
             assert bool(made.trained(measurement).epochs) is (made.trained(measurement).unit == "step")
             assert name not in LEARNING or learns_well(measurement)
-    assert cases.judge_parity({Column(backend, "cpu"): ("cpu", one) for backend, one in found.items()}) == {}
+    assert parity.judge_parity({Column(backend, "cpu"): ("cpu", one) for backend, one in found.items()}) == {}
     for backend in NAMES if name in BASELINES else []:
         baseline = trials.measured(trials.builtin(name, EVERYWHERE[name], backend, TWIN, BASELINES[name]))
         computes_what_keras_does(baseline, found["jax"])
@@ -111,7 +111,7 @@ def learns_well(found: Measurement) -> bool:
 
 def computes_what_keras_does(baseline: Measurement, keras: Measurement) -> None:
     assert (
-        cases.judge_parity({Column("jax", "cpu"): ("cpu", keras), Column("jax", "cpu", TWIN): ("cpu", baseline)}) == {}
+        parity.judge_parity({Column("jax", "cpu"): ("cpu", keras), Column("jax", "cpu", TWIN): ("cpu", baseline)}) == {}
     )
     assert baseline.parity is not None
     assert (baseline.parameters, baseline.batch.x) == (keras.parameters, keras.batch.x)
