@@ -105,7 +105,7 @@ def drifted(case: Measured) -> Iterator[float]:
 
 def say(family: Family, metric: str, pairs: list[Pair]) -> None:
     hits = [hit for a, b in pairs for hit in held(a, b, metric)]
-    unexplained = [found.between for a, b in pairs if (found := spread(a, b, metric)) is not None]
+    unexplained = [scatter[1] for a, b in pairs if (scatter := spread(a, b, metric)) is not None]
     if hits:
         print(
             f"{family.name}, {metric}: the interval of one block holds the ratio of the others in "

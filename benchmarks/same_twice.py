@@ -56,8 +56,8 @@ def say(backend: str, a: Measured, b: Measured, sequential: list[float]) -> None
     each = [one.log_centre for one in by_block(a, b)]
     slices = statistics.median(len(measured.slices) for _, measured in a.trials)
     print(
-        f"  {backend:<10} sd of log ratio {statistics.stdev(each):.3f} (within {parts.within:.3f}, between "
-        f"{parts.between:.3f}; {slices:.0f} slices), in sequence {statistics.stdev(sequential):.3f}; ratio "
+        f"  {backend:<10} sd of log ratio {statistics.stdev(each):.3f} (within {parts[0]:.3f}, between "
+        f"{parts[1]:.3f}; {slices:.0f} slices), in sequence {statistics.stdev(sequential):.3f}; ratio "
         f"{ratio.value:.3f} ±{ratio.half_width:.1%}; blocks: {' '.join(f'{one:+.3f}' for one in each)}",
         flush=True,
     )

@@ -70,7 +70,7 @@ class StepBreakdown:
 
 def breakdowns(summary: Summary) -> list[StepBreakdown]:
     """Return one for each case whose trials measured the parts of a step."""
-    operations = {(one.scenario, one.workload): one.operations for one in summary.record.flops}
+    operations = {(counted.scenario, counted.workload): counted.operations for counted in summary.record.flops}
     cases = [(row, column) for row, column, case in summary.cases if case.failure is None and _with_parts(case)]
     effect = summary.record.minimal_effect
     return [
@@ -101,6 +101,11 @@ def _breakdown(
     def of_a_step(shares: Iterable[float]) -> Amount:
         return mean_interval([part * whole_ms for part in shares])
 
+    warming_ms = [  # beyond as many steady steps
+        sum(slice_.ns - slice_.count * training.median_ns for slice_ in training.warmup) / NS_PER_MS
+        for training in (measurement.training for measurement, _ in trials)
+        if training is not None
+    ]
     rate = peak = None
     if operations is not None:
         of_a_batch = operations * row.workload.batch
@@ -119,7 +124,7 @@ def _breakdown(
         rate=rate,
         peak=peak,
         compile_ms=mean_interval(compiling_ms) if compiling_ms else None,
-        warming_ms=mean_interval([_warming_ms(measurement) for measurement, _ in trials]),
+        warming_ms=mean_interval(warming_ms),
         repaid=break_evens(row, column, effect),
         advice=advice,
     )
@@ -134,14 +139,6 @@ def share(part: Samples, whole: Samples) -> float:
     """Return what a step took in one way, over what it took in another: the median over cycles, if it has any."""
     ratio = by_slices(part, whole)
     return math.exp(ratio.log) if ratio else step_ms(part) / step_ms(whole)
-
-
-def _warming_ms(measurement: Measurement) -> float:
-    """Return what the warm-up's steps took beyond as many steady ones."""
-    training = measurement.training
-    if training is None:
-        return 0.0
-    return sum(slice_.ns - slice_.count * training.median_ns for slice_ in training.warmup) / NS_PER_MS
 
 
 def _advice(summary: Summary, cases: Sequence[tuple[Row, Column]]) -> list[list[Advice]]:

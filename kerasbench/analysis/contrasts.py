@@ -65,12 +65,8 @@ def between(row: Row, over: Column, under: Column, metric: str, again: LogEstima
     ratio = in_row(row, over, under, metric)
     if ratio is None:
         return None
-    return Contrast(Place(row, over), Place(row, under), metric, as_cost(ratio, metric), again)
-
-
-def as_cost(ratio: LogEstimate, metric: str) -> LogEstimate:
-    """Return a ratio of values so that more is worse: of a rate its inverse."""
-    return ratio.inverse if BY_NAME[metric].unit == RATE else ratio
+    cost = ratio.inverse if BY_NAME[metric].unit == RATE else ratio
+    return Contrast(Place(row, over), Place(row, under), metric, cost, again)
 
 
 def judged(pairs: Iterable[Contrast | None], effect: float, by_run: bool = True) -> list[Contrast]:
@@ -96,10 +92,7 @@ def is_off(again: LogEstimate) -> bool:
 
 def by_session(contrast: Contrast) -> dict[int, LogEstimate]:
     """Return the ratio by the blocks of each session of the run alone; nothing where it had one."""
-    if len({trial.sitting for trial, _ in contrast.over.case.trials}) < 2:  # nearly always
-        return {}
-    ratios = in_sessions(contrast.over.row, contrast.over.column, contrast.under.column, contrast.metric)
-    return ratios if len(ratios) > 1 else {}
+    return in_sessions(contrast.over.row, contrast.over.column, contrast.under.column, contrast.metric)
 
 
 def apart(ratios: Mapping[int, LogEstimate]) -> LogEstimate | None:

@@ -14,7 +14,7 @@ Genetics and Molecular Biology 3(1), 2004. benchmarks/moderated.py shows by simu
 import dataclasses
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -46,7 +46,7 @@ class Interval:
 
 
 def exp(log: float) -> float:
-    """Return e to this power, within what a number can hold: the interval of a scatter without bounds has none."""
+    """Return e to this power, within what a number can hold: an interval may have no bounds."""
     return math.exp(min(max(log, -MOST_LOG), MOST_LOG))
 
 
@@ -85,30 +85,26 @@ class LogEstimate:
 
     @property
     def _reach(self) -> float:
-        return self.at_most(lambda degrees: t_quantile(degrees, self.confidence))
-
-    def at_most(self, errors: Callable[[float], float]) -> float:
-        """Return how far so many standard errors reach, given their degrees of freedom; the farthest of ``errors``."""
-        return max(errors(degrees) * error for error, degrees in self.errors)
+        return max(t_quantile(degrees, self.confidence) * error for error, degrees in self.errors)
 
     @property
     def errors(self) -> list[tuple[float, float]]:
-        """The standard errors that its interval is made of, each with its degrees of freedom; there must be one.
+        """The standard errors behind its interval, with their degrees of freedom; there must be an interval.
 
         The first is that of the sittings it was measured in. The other is that of the mean over many sittings, with
         the degrees of freedom of Welch and Satterthwaite. It has more of them, so the first may reach farther.
         """
         assert self.log_error is not None
-        found = [(self.log_error, self.degrees)]
+        errors = [(self.log_error, self.degrees)]
         if self.between_sittings:
             error = math.hypot(self.log_error, self.between_sittings)
-            found.append((error, self.degrees * (error / self.log_error) ** 4 if self.log_error else math.inf))
-        return found
+            errors.append((error, self.degrees * (error / self.log_error) ** 4 if self.log_error else math.inf))
+        return errors
 
     @property
     def farthest(self) -> tuple[float, float]:
-        """The one of its errors, with its degrees of freedom, that its interval is made of."""
-        return max(self.errors, key=lambda one: one[0] * t_quantile(one[1], self.confidence))
+        """Which of ``errors`` its interval is made of."""
+        return max(self.errors, key=lambda error: error[0] * t_quantile(error[1], self.confidence))
 
     @property
     def has_interval(self) -> bool:
@@ -116,11 +112,9 @@ class LogEstimate:
 
     @property
     def inverse(self) -> "LogEstimate":
-        """One over it."""
         return dataclasses.replace(self, log_centre=-self.log_centre)
 
     def times(self, factor: float) -> "LogEstimate":
-        """Return the estimate of so many times the value."""
         return dataclasses.replace(self, log_centre=self.log_centre + math.log(factor))
 
     def and_then(self, other: "LogEstimate") -> "LogEstimate":
@@ -166,14 +160,17 @@ class Amount:
 
     @property
     def sign(self) -> int:
-        return sign(self.value, self.low, self.high)
+        """1 for an amount above zero, -1 for one below, and 0 where its interval does not tell it from zero.
 
-    def __neg__(self) -> "Amount":
-        return dataclasses.replace(self, value=-self.value)
+        Without an interval the sign counts, but what is below zero is taken for zero: noise makes such values.
+        """
+        if self.low is None or self.high is None:
+            return int(self.value > 0)
+        return (self.low > 0) - (self.high < 0)
 
 
-# ``low``, ``high`` and ``half_width`` are None where too little is known for an interval. ``half_width`` is half of the
-# interval as a share of the value: 0.018 for ±1.8 %; the upper half.
+# ``low``, ``high`` and ``half_width`` are None where too little is known for an interval. ``half_width`` is the upper
+# half of the interval as a share of the value: 0.018 for ±1.8 %.
 Estimate = LogEstimate | Amount
 
 
@@ -204,7 +201,7 @@ def welch(a: Sequence[float], b: Sequence[float]) -> LogEstimate:
 
 
 def mean(values: Sequence[float]) -> Amount:
-    """Return the arithmetic mean without an interval, for what may be zero or negative: a loss, an overhead."""
+    """Return the arithmetic mean without an interval, for what may be zero or negative: a loss."""
     return Amount(statistics.fmean(values), None, len(values) - 1, len(values))
 
 
@@ -214,7 +211,6 @@ def mean_interval(values: Sequence[float]) -> Amount:
 
 
 def standard_error(values: Sequence[float]) -> float | None:
-    """Return the standard error of the mean; None for too few values."""
     return math.sqrt(variance(values) / len(values)) if len(values) >= MIN_TRIALS_FOR_INTERVAL else None
 
 
@@ -226,31 +222,14 @@ def median_error(values: Sequence[float]) -> float | None:
     return MEDIAN_ERROR * statistics.median(abs(value - centre) for value in values) / math.sqrt(len(values))
 
 
-def sign(value: float, low: float | None, high: float | None) -> int:
-    """Return 1 for an amount above zero, -1 for one below, and 0 where its interval does not tell it from zero.
-
-    Without an interval the sign of the value counts, but a value below zero is taken for zero: noise makes such ones.
-    """
-    if low is None or high is None:
-        return int(value > 0)
-    return (low > 0) - (high < 0)
-
-
 def variance(values: Sequence[float]) -> float:
-    """Return the sample variance of values, to a rounding error; 0 if all are one, and of a single one.
+    """Return the sample variance, to a rounding error; 0 if all values are equal, and of a single one.
 
     A page takes thousands: ``statistics.variance`` is exact, by fractions, and twenty times slower.
     """
     apart = [value - values[0] for value in values]
     centre = statistics.fmean(apart)
-    return math.fsum((one - centre) ** 2 for one in apart) / max(1, len(apart) - 1)
-
-
-def percentile(values: Sequence[float], share: float) -> float:
-    """Return the percentile of values, between neighbours by linear interpolation."""
-    ordered, place = sorted(values), share * (len(values) - 1)
-    below, above = ordered[math.floor(place)], ordered[math.ceil(place)]
-    return below + (above - below) * (place % 1)
+    return math.fsum((value - centre) ** 2 for value in apart) / max(1, len(apart) - 1)
 
 
 @cache
@@ -274,13 +253,6 @@ class Verdict(StrEnum):
     INCONCLUSIVE = "inconclusive"
 
 
-class Claim(NamedTuple):
-    """What a ratio speaks for, and how probable it would be if it were not so (two-sided; None: no interval)."""
-
-    verdict: Verdict
-    p: float | None
-
-
 class Judgement(NamedTuple):
     """A ratio with the interval that decides, and its verdict."""
 
@@ -289,7 +261,6 @@ class Judgement(NamedTuple):
 
 
 def minimal_effect(on_battery: bool) -> float:
-    """Return the smallest difference that is called one."""
     return MINIMAL_EFFECT_ON_BATTERY if on_battery else MINIMAL_EFFECT
 
 
@@ -308,41 +279,36 @@ def judge(
     called, all intervals of the run are wider (see ``confidence_of``).
     """
     claims = [claim(ratio, effect) for ratio in ratios]
-    return [
-        Judgement(
-            ratio and dataclasses.replace(ratio, confidence=confidence),
-            verdict if p is not None and p <= 1 - confidence else Verdict.INCONCLUSIVE,
-        )
-        for ratio, (verdict, p), confidence in zip(ratios, claims, _confidences(claims, runs), strict=True)
-    ]
-
-
-def _confidences(claims: Sequence[Claim], runs: Sequence[object]) -> list[float]:
-    """Return for each claim the confidence with which those of its run are judged; without ``runs`` they are of one."""
     runs = runs or [None] * len(claims)
     of_run: dict[object, list[float]] = {run: [] for run in runs}
     for run, (_, p) in zip(runs, claims, strict=True):
         if p is not None:
             of_run[run].append(p)
     confidences = {run: confidence_of(p_values, 1 - CONFIDENCE) for run, p_values in of_run.items()}
-    return [confidences[run] for run in runs]
+    return [
+        Judgement(
+            ratio and dataclasses.replace(ratio, confidence=confidences[run]),
+            verdict if p is not None and p <= 1 - confidences[run] else Verdict.INCONCLUSIVE,
+        )
+        for ratio, (verdict, p), run in zip(ratios, claims, runs, strict=True)
+    ]
 
 
-def claim(a_over_b: LogEstimate | None, effect: float) -> Claim:
-    """Return what a ratio speaks for: a difference beyond the minimal effect, or none of that size.
+def claim(ratio: LogEstimate | None, effect: float) -> tuple[Verdict, float | None]:
+    """Return what a ratio speaks for, and how probable it would be if it were not so (None: no interval).
 
-    A t test against the nearer edge of the effect; p at most 0.05 is the same as a 95 % interval wholly beyond it, or
-    wholly within (two one-sided tests).
+    A two-sided t test against the nearer edge of the effect; p at most 0.05 is the same as a 95 % interval wholly
+    beyond it, or wholly within (two one-sided tests).
     """
-    if a_over_b is None or a_over_b.log_error is None or a_over_b.disturbed:
-        return Claim(Verdict.INCONCLUSIVE, None)
-    edge, centre = math.log1p(effect), a_over_b.log_centre
+    if ratio is None or ratio.log_error is None or ratio.disturbed:
+        return Verdict.INCONCLUSIVE, None
+    edge, centre = math.log1p(effect), ratio.log_centre
     verdict = Verdict.SAME if abs(centre) < edge else (Verdict.SLOWER if centre > 0 else Verdict.FASTER)
     from scipy.special import stdtr  # the probability of a smaller t
 
     beyond = abs(abs(centre) - edge)
-    p_values = [2 * float(stdtr(degrees, -beyond / error)) if error else 0.0 for error, degrees in a_over_b.errors]
-    return Claim(verdict, min(1.0, max(p_values)))
+    p_values = [2 * float(stdtr(degrees, -beyond / error)) if error else 0.0 for error, degrees in ratio.errors]
+    return verdict, min(1.0, max(p_values))
 
 
 def detectable(ratio: LogEstimate, effect: float) -> float | None:
@@ -352,7 +318,8 @@ def detectable(ratio: LogEstimate, effect: float) -> float | None:
     """
     if ratio.log_error is None:
         return None
-    return exp(math.log1p(effect) + ratio.at_most(lambda degrees: errors_beyond(degrees, ratio.confidence))) - 1
+    reach = max(errors_beyond(degrees, ratio.confidence) * error for error, degrees in ratio.errors)
+    return exp(math.log1p(effect) + reach) - 1
 
 
 @cache
@@ -413,9 +380,9 @@ def prior_of(samples: Sequence[tuple[float, float]]) -> Prior | None:
         for variance, degrees in samples
     ]
     scatter = statistics.variance(logs) * (1 + SPREAD_ERRORS * math.sqrt(2 / (len(logs) - 1)))
-    own = statistics.fmean(float(polygamma(1, degrees / 2)) for _, degrees in samples)
+    expected = statistics.fmean(float(polygamma(1, degrees / 2)) for _, degrees in samples)
     most = sum(degrees for _, degrees in samples) * (1 - 1 / len(samples))  # all variances are one: they are pooled
-    degrees = min(2 * inverse_trigamma(scatter - own), most) if scatter > own else most
+    degrees = min(2 * inverse_trigamma(scatter - expected), most) if scatter > expected else most
     middle = statistics.fmean(logs) + MIDDLE_ERRORS * statistics.stdev(logs) / math.sqrt(len(logs))
     return Prior(math.exp(middle + float(digamma(degrees / 2)) - math.log(degrees / 2)), degrees, len(samples))
 

@@ -17,8 +17,9 @@ from kerasbench.analysis.estimates import Estimate
 from kerasbench.analysis.rankings import of_keras, of_warm_cache, speed_ups
 from kerasbench.analysis.series import SizeSeries, swept
 from kerasbench.analysis.soak import Soak, soaks_of
-from kerasbench.analysis.summary import Concern, Summary, concerns, summarize
+from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.versus import Versus, versus
+from kerasbench.analysis.warnings import Concern, concerns
 from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.protocol.messages import Failure
 from kerasbench.results.run import Run

@@ -34,27 +34,26 @@ def growth(counts: Sequence[int], times_ns: Sequence[float]) -> Growth | None:
     return Growth(times_ns[0], slope, off / (slope * (counts[-1] - counts[0])))
 
 
-def typical(found: Generation) -> Growth | None:
+def typical(generation: Generation) -> Growth | None:
     """Return the line through a trial's times, each the median over slices."""
-    return growth(found.counts, [statistics.median(times) for times in zip(*found.times_ns, strict=True)])
+    return growth(generation.counts, [statistics.median(times) for times in zip(*generation.times_ns, strict=True)])
 
 
-def by_cycle(found: Generation) -> dict[int, Growth]:
-    """Return the line of each cycle that has one."""
-    lines = {
-        cycle: growth(found.counts, times_ns)
-        for cycle, times_ns in zip(found.slices.cycle or (), found.times_ns, strict=False)
-        if cycle is not None
+def by_cycle(generation: Generation) -> dict[int, Growth]:
+    cycles = zip(generation.slices.cycle or (), generation.times_ns, strict=False)
+    return {
+        cycle: line
+        for cycle, times_ns in cycles
+        if cycle is not None and (line := growth(generation.counts, times_ns)) is not None
     }
-    return {cycle: line for cycle, line in lines.items() if line is not None}
 
 
 def written(trials: Mapping[Column, Iterable[Measurement]]) -> dict[Writer, Tokens]:
     """Return what each column wrote by each way, in the first of its trials that has it."""
     tokens: dict[Writer, Tokens] = {}
     for column, measurements in trials.items():
-        for one in (one for measurement in measurements for one in measurement.generations):
-            tokens.setdefault((column, one.way), one.tokens)
+        for generation in (generation for measurement in measurements for generation in measurement.generations):
+            tokens.setdefault((column, generation.way), generation.tokens)
     return tokens
 
 
@@ -73,17 +72,14 @@ def divergences(tokens: dict[Writer, Tokens]) -> list[Divergence]:
     if not tokens:
         return []
     most = Counter(map(repr, tokens.values())).most_common(1)[0][0]
-    reference = next(writer for writer, own in tokens.items() if repr(own) == most)
-    places = {writer: _first_difference(own, tokens[reference]) for writer, own in tokens.items()}
-    return [Divergence(writer, reference, *place) for writer, place in places.items() if place is not None]
-
-
-def _first_difference(a: Tokens, b: Tokens) -> tuple[int, int] | None:
-    """Return the first token that differs, and in which text; None where those that both have are the same."""
-    differing = [
-        (token, text)
-        for text, (ours, theirs) in enumerate(zip(a, b, strict=False), start=1)
-        for token, (one, other) in enumerate(zip(ours, theirs, strict=False), start=1)
-        if one != other
-    ]
-    return min(differing, default=None)
+    reference = next(writer for writer, texts in tokens.items() if repr(texts) == most)
+    divergent = []
+    for writer, texts in tokens.items():
+        differing = [
+            (token, text)
+            for text, (ours, theirs) in enumerate(zip(texts, tokens[reference], strict=False), start=1)
+            for token, (mine, usual) in enumerate(zip(ours, theirs, strict=False), start=1)
+            if mine != usual
+        ]
+        divergent += [Divergence(writer, reference, *min(differing))] if differing else []
+    return divergent

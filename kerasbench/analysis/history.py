@@ -4,13 +4,13 @@ The time of a step in two runs is that of two hours of the machine. A ratio with
 """
 
 import dataclasses
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.contrasts import Contrast, between
-from kerasbench.analysis.summary import Summary, summarize
+from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.versus import versus
 from kerasbench.protocol.columns import Column
 from kerasbench.results.merge import distinct
@@ -52,10 +52,18 @@ def history(records: Sequence[Run]) -> list[Series]:
 def _of_machine(records: Sequence[Run]) -> list[Series]:
     points: dict[tuple[str, str, str, str], list[Contrast]] = {}
     summaries = [summarize(record).plain for record in sorted(records, key=lambda record: record.started)]
-    references = _references(summaries)
+    counts: defaultdict[str, Counter[Column]] = defaultdict(Counter)  # of the runs that measured a column, by row
+    for row in (row for summary in summaries for row in summary.rows):
+        counts[row.label].update(_measured(row))
     for summary in summaries:
-        of_versions = [contrast for compared in versus(summary) for contrast in compared.headlines]
-        for contrast in (*of_versions, *_of_columns(summary, references)):
+        contrasts = [contrast for compared in versus(summary) for contrast in compared.headlines]
+        for row in summary.rows:
+            most, measured = counts[row.label], _measured(row)
+            reference = min(most, key=lambda column: (-most[column], column.label), default=None)
+            if reference in measured:
+                pairs = (between(row, column, reference, row.headline) for column in measured if column != reference)
+                contrasts += filter(None, pairs)
+        for contrast in contrasts:
             column, over = contrast.over.column, contrast.under.column
             # Of two versions: what they have in common, and the base's label.
             are_versions = column.paired == over.paired and column.options.environment
@@ -66,29 +74,8 @@ def _of_machine(records: Sequence[Run]) -> list[Series]:
     return [Series(*key, contrasts) for key, contrasts in sorted(points.items()) if len(contrasts) > 1]
 
 
-def _of_columns(summary: Summary, references: dict[str, Column]) -> Iterator[Contrast]:
-    for row in summary.rows:
-        reference, measured = references.get(row.label), _measured(row)
-        if reference in measured:
-            pairs = (between(row, column, reference, row.headline) for column in measured if column != reference)
-            yield from filter(None, pairs)
-
-
 def _measured(row: Row) -> list[Column]:
     """Return the columns of a row that took turns and have numbers; none of a comparison of versions."""
     if row.origin.in_pairs or row.origin.agenda.in_full:
         return []
     return [column for column, case in row.cases.items() if column.competes and case.failure is None and case.trials]
-
-
-def _references(summaries: Sequence[Summary]) -> dict[str, Column]:
-    """Return for each row the column that most runs have measured, of several the first by name."""
-    counts: dict[str, Counter[Column]] = {}
-    for summary in summaries:
-        for row in summary.rows:
-            counts.setdefault(row.label, Counter()).update(_measured(row))
-    return {
-        row: min(columns, key=lambda column: (-columns[column], column.label))
-        for row, columns in counts.items()
-        if columns
-    }

@@ -12,25 +12,12 @@ from functools import cache
 from typing import TypeVar
 
 from kerasbench.analysis.cases import Measured, Row
-from kerasbench.analysis.estimates import (
-    MIN_TRIALS_FOR_INTERVAL,
-    LogEstimate,
-    Prior,
-    median_error,
-    prior_of,
-    variance,
-)
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate, Prior, median_error, prior_of, variance
 from kerasbench.analysis.families import ASSUMED, Family, Priors
 from kerasbench.analysis.generation import Growth, by_cycle
 from kerasbench.analysis.metrics import BY_NAME, CALLED, RATE, generation_of
 from kerasbench.protocol.columns import Column
-from kerasbench.protocol.measurement import (
-    Generation,
-    Latency,
-    Measurement,
-    Samples,
-    Training,
-)
+from kerasbench.protocol.measurement import Generation, Latency, Measurement, Samples, Training
 from kerasbench.protocol.stages import GROWS
 from kerasbench.results.run import Trial
 from kerasbench.results.times import leaves_out
@@ -40,7 +27,7 @@ SPEEDS = ("ms", "s", RATE)  # units of what it is known of; memory does not foll
 LEAST_UNDISTURBED = 6  # cycles, or half of them all: units that cannot be made shorter have three
 
 MeasuredTrial = tuple[Trial, Measurement]
-Found = TypeVar("Found", Latency, Generation)
+Calls = TypeVar("Calls", Latency, Generation)
 
 
 @dataclass(frozen=True)
@@ -128,7 +115,7 @@ def _mean_times(a: Samples, b: Samples) -> tuple[float, float] | None:
     counted = _counted(ours, theirs, a.disturbed_cycles | b.disturbed_cycles)
     if not counted:
         return None
-    return statistics.fmean(ours[one] for one in counted), statistics.fmean(theirs[one] for one in counted)
+    return statistics.fmean(ours[cycle] for cycle in counted), statistics.fmean(theirs[cycle] for cycle in counted)
 
 
 def _medians(latency: Latency) -> dict[int, float]:
@@ -168,20 +155,23 @@ def joined(columns: tuple[Training, Training], more: int, steps: BlockRatio, sho
 
     With E and B, the geometric means of both columns' medians of a short epoch of m full steps and of a step:
     (E * sqrt(r_e) + (S - m) * B * sqrt(r_b)) / (E / sqrt(r_e) + (S - m) * B / sqrt(r_b)). Its error follows to the
-    first order. ``more`` is S - m; where it is below zero, the steps stand for all.
+    first order, and is worth so many slices as it has degrees of freedom by Welch and Satterthwaite. ``more`` is S - m;
+    where it is below zero, the steps stand for all.
     """
     if more < 0:
         return steps
-    epoch_ns = statistics.geometric_mean([statistics.median(one.epochs.units_ns) for one in columns])
-    steps_ns = more * statistics.geometric_mean([one.median_ns for one in columns])
+    epoch_ns = statistics.geometric_mean([statistics.median(training.epochs.units_ns) for training in columns])
+    steps_ns = more * statistics.geometric_mean([training.median_ns for training in columns])
     above = epoch_ns * math.exp(short.log / 2), steps_ns * math.exp(steps.log / 2)
     below = epoch_ns * math.exp(-short.log / 2), steps_ns * math.exp(-steps.log / 2)
     share = (above[0] / sum(above) + below[0] / sum(below)) / 2
     errors = (share * (short.error or 0), (1 - share) * (steps.error or 0))
+    parts = [error**4 / max(1, part.slices - 1) for error, part in zip(errors, (short, steps), strict=True)]
+    degrees = math.hypot(*errors) ** 4 / sum(parts) if any(parts) else min(short.slices, steps.slices) - 1
     return BlockRatio(
         log=math.log(sum(above) / sum(below)),
         error=None if steps.error is None or short.error is None else math.hypot(*errors),
-        slices=_slices_in(errors, (short.slices, steps.slices)),
+        slices=1 + int(degrees),
         disturbed=steps.disturbed or short.disturbed,
         of_epochs=share,
     )
@@ -193,25 +183,18 @@ def share_of_epochs(a: Measurement, b: Measurement) -> float:
     return ratio.of_epochs if ratio else 0.0
 
 
-def _slices_in(errors: tuple[float, float], slices: tuple[int, int]) -> int:
-    """Return how many slices the error of a sum is worth, by the degrees of freedom of Welch and Satterthwaite."""
-    parts = [error**4 / max(1, count - 1) for error, count in zip(errors, slices, strict=True)]
-    degrees = math.hypot(*errors) ** 4 / sum(parts) if any(parts) else min(slices) - 1
-    return 1 + int(degrees)
-
-
 def _trained(a: Measurement, b: Measurement) -> BlockRatio | None:
-    """Return the ratio of two rates of training, by the steps alone where no epochs were measured."""
+    """Return the ratio of two rates, by the steps alone where no epochs were measured."""
     if a.training is None:
         return None
     ratio = _epochs(a, b) if a.training.epochs or a.training.unit == "epoch" else _steps(a, b)
     if ratio is None:
         return None
-    ours, theirs = (one.train_samples / one.steps_per_epoch for one in (a, b))
+    ours, theirs = (side.train_samples / side.steps_per_epoch for side in (a, b))
     return dataclasses.replace(ratio, log=math.log(ours / theirs) - ratio.log)
 
 
-def _compared(of: Callable[[Measurement], Found | None], read: Callable[[Found], Mapping[int, float]]) -> Compare:
+def _compared(of: Callable[[Measurement], Calls | None], read: Callable[[Calls], Mapping[int, float]]) -> Compare:
     """Return what compares trials by a figure of each cycle."""
 
     def compare(a: Measurement, b: Measurement) -> BlockRatio | None:
@@ -225,7 +208,7 @@ def _compared(of: Callable[[Measurement], Found | None], read: Callable[[Found],
 
 def _grown(way: str, read: Callable[[Growth], float]) -> Compare:
     """Return what compares a figure of the lines by which texts grow."""
-    return _compared(generation_of(way), lambda one: {cycle: read(line) for cycle, line in by_cycle(one).items()})
+    return _compared(generation_of(way), lambda texts: {cycle: read(line) for cycle, line in by_cycle(texts).items()})
 
 
 def _predicted(a: Measurement, b: Measurement) -> BlockRatio | None:
@@ -245,14 +228,6 @@ _BY_SLICES: dict[str, Compare] = {
 }
 
 
-@dataclass(frozen=True)
-class Spread:
-    """Standard deviations of a ratio's logarithm: what a block's slices explain, and what differs between blocks."""
-
-    within: float
-    between: float
-
-
 def in_row(row: Row, a: Column, b: Column, metric: str) -> LogEstimate | None:
     """Return the ratio a/b of a metric in a row; None where nothing can be divided.
 
@@ -263,26 +238,17 @@ def in_row(row: Row, a: Column, b: Column, metric: str) -> LogEstimate | None:
     def compute() -> LogEstimate | None:
         cases = row.cases[a], row.cases[b]
         ratio = ratio_of(*cases, metric, row.cases.values(), row.priors)
-        between = _between_sittings(cases, metric, ratio) if ratio else 0.0
-        return dataclasses.replace(ratio, between_sittings=between) if ratio and between else ratio
+        if ratio is None or ratio.basis == "sittings" or BY_NAME[metric].unit not in SPEEDS:
+            return ratio
+        between = ASSUMED[family_of(*cases)].between_sittings
+        if len({trial.sitting for case in cases for trial, _ in case.trials}) > 1:  # hardly ever
+            sittings = _by_sitting(in_common(*cases), metric).values()
+            # They count by their blocks, as they do in the ratio.
+            counts = [sum(ratio.disturbed or not block.disturbed for block in blocks) for blocks in sittings]
+            between = between * math.hypot(*counts) / sum(counts) if any(counts) else between
+        return dataclasses.replace(ratio, between_sittings=between)
 
     return row.ratios((a, b, metric), compute)
-
-
-def _between_sittings(cases: tuple[Measured, Measured], metric: str, ratio: LogEstimate) -> float:
-    """Return by how much the mean of its sittings is assumed to differ from that of many; 0 where three show it.
-
-    Sittings count by their blocks, as they do in the ratio.
-    """
-    a, b = cases
-    if ratio.basis == "sittings" or BY_NAME[metric].unit not in SPEEDS:
-        return 0.0
-    between = ASSUMED[family_of(a, b)].between_sittings
-    if len({trial.sitting for case in cases for trial, _ in case.trials}) == 1:  # nearly always
-        return between
-    sittings = _by_sitting(in_common(a, b), metric).values()
-    counts = [sum(ratio.disturbed or not one.disturbed for one in blocks) for blocks in sittings]
-    return between * math.hypot(*counts) / sum(counts) if any(counts) else between
 
 
 def ratio_of(
@@ -309,23 +275,23 @@ def ratio_of(
     indirect = _by_way_of(others, a, b, metric, MIN_TRIALS_FOR_INTERVAL if pairs else 1, priors)
     if _is_enough(indirect):
         return indirect
-    by_round = by_rounds(a.by_round(metric), b.by_round(metric), {one.round: one.sitting for one, _ in a.trials})
+    by_round = by_rounds(a.by_round(metric), b.by_round(metric), {trial.round: trial.sitting for trial, _ in a.trials})
     return by_round if _is_enough(by_round) else direct or indirect or by_round
 
 
 def in_sessions(row: Row, a: Column, b: Column, metric: str) -> dict[int, LogEstimate]:
-    """Return the ratio a/b of a metric by the blocks of each sitting alone."""
+    """Return the ratio a/b of a metric by the blocks of each sitting alone; nothing where the run had one."""
     cases = row.cases[a], row.cases[b]
-    ratios = {
-        sitting: over_blocks(blocks, assumed_scatter(*cases, metric))
-        for sitting, blocks in _by_sitting(in_common(*cases), metric).items()
-    }
-    return {sitting: ratio for sitting, ratio in ratios.items() if ratio is not None}
+    if len({trial.sitting for trial, _ in cases[0].trials}) < 2:  # nearly always
+        return {}
+    scatter, sittings = assumed_scatter(*cases, metric), _by_sitting(in_common(*cases), metric)
+    ratios = {sitting: ratio for sitting, blocks in sittings.items() if (ratio := over_blocks(blocks, scatter))}
+    return ratios if len(ratios) > 1 else {}
 
 
 def _by_sitting(pairs: Sequence[tuple[MeasuredTrial, MeasuredTrial]], metric: str) -> dict[int, list[BlockRatio]]:
     sittings = sorted({trial.sitting for (trial, _), _ in pairs})
-    return {one: _blocks([pair for pair in pairs if pair[0][0].sitting == one], metric) for one in sittings}
+    return {day: _blocks([pair for pair in pairs if pair[0][0].sitting == day], metric) for day in sittings}
 
 
 def _is_enough(ratio: LogEstimate | None) -> bool:
@@ -346,20 +312,23 @@ def _by_way_of(
     return max(products, key=lambda product: product.trials, default=None)
 
 
-def spread(a: Measured, b: Measured, metric: str) -> Spread | None:
-    """Return where the scatter of a ratio comes from; None for fewer than two blocks, or where they have no slices."""
+def spread(a: Measured, b: Measured, metric: str) -> tuple[float, float] | None:
+    """Return by what a ratio's logarithm scatters within blocks, as slices explain, and between them.
+
+    Standard deviations; None for fewer than two blocks, or where they have no slices.
+    """
     blocks = of_blocks((a, b), metric)
-    errors = [one.error for one in blocks if one.error is not None]
+    errors = [block.error for block in blocks if block.error is not None]
     if len(blocks) < 2 or len(errors) < len(blocks):
         return None
     within = statistics.fmean(error**2 for error in errors)
-    return Spread(math.sqrt(within), math.sqrt(max(0.0, variance([one.log for one in blocks]) - within)))
+    return math.sqrt(within), math.sqrt(max(0.0, variance([block.log for block in blocks]) - within))
 
 
 def in_common(a: Measured, b: Measured) -> list[tuple[MeasuredTrial, MeasuredTrial]]:
     """Return the trials of each block that both cases had."""
     others = b.by_block
-    return [(own, others[block]) for block, own in a.by_block.items() if block in others]
+    return [(trial, others[block]) for block, trial in a.by_block.items() if block in others]
 
 
 def _blocks(pairs: Sequence[tuple[MeasuredTrial, MeasuredTrial]], metric: str) -> list[BlockRatio]:
@@ -403,24 +372,23 @@ def over_blocks(blocks: Sequence[BlockRatio], scatter: float, prior: Prior | Non
     """
     if not blocks:
         return None
-    undisturbed = [one for one in blocks if not one.disturbed]
-    disturbed = not undisturbed
-    counted = undisturbed or blocks
+    counted = [block for block in blocks if not block.disturbed] or blocks
+    disturbed = counted[0].disturbed
     if len(counted) >= MIN_TRIALS_FOR_INTERVAL:
-        return moderated([one.log for one in counted], prior, disturbed)
-    centre = statistics.fmean(one.log for one in counted)
-    errors = [one.error for one in counted if one.error is not None]
+        return moderated([block.log for block in counted], prior, disturbed)
+    centre = statistics.fmean(block.log for block in counted)
+    errors = [block.error for block in counted if block.error is not None]
     if len(errors) < len(counted):
         return LogEstimate(centre, None, len(counted) - 1, len(counted), disturbed=disturbed)
     within = math.sqrt(math.fsum(error**2 for error in errors)) / len(errors)
     error = math.hypot(within, scatter / math.sqrt(len(errors)))
-    return LogEstimate(centre, error, sum(one.slices - 1 for one in counted), len(counted), "slices", disturbed)
+    return LogEstimate(centre, error, sum(block.slices - 1 for block in counted), len(counted), "slices", disturbed)
 
 
 def moderated(logs: Sequence[float], prior: Prior | None, disturbed: bool = False) -> LogEstimate:
     """Return the mean of the logarithms, by their variance or by one that the run's other ratios moderate."""
-    own, degrees = variance(logs), len(logs) - 1
-    moderate, total = prior.moderate(own, degrees) if prior else (own, degrees)
+    of_logs = variance(logs), len(logs) - 1
+    moderate, total = prior.moderate(*of_logs) if prior else of_logs
     return LogEstimate(statistics.fmean(logs), math.sqrt(moderate / len(logs)), total, len(logs), disturbed=disturbed)
 
 
@@ -429,18 +397,16 @@ def _over_sittings(sittings: Sequence[Sequence[BlockRatio]], scatter: float, pri
 
     What differs between two days, all blocks of a day have in common.
     """
-    undisturbed = [[one.log for one in blocks if not one.disturbed] for blocks in sittings]
+    undisturbed = [[block.log for block in blocks if not block.disturbed] for blocks in sittings]
     means = [statistics.fmean(logs) for logs in undisturbed if logs]
     if len(means) >= MIN_TRIALS_FOR_INTERVAL:
         over = moderated(means, None)
         return dataclasses.replace(over, trials=sum(map(len, undisturbed)), basis="sittings")
-    return over_blocks([one for blocks in sittings for one in blocks], scatter, prior)
+    return over_blocks([block for blocks in sittings for block in blocks], scatter, prior)
 
 
 def family_of(a: Measured, b: Measured) -> Family:
-    """Return the family of the ratio of two cases that have trials."""
-    (first, _), (second, _) = a.trials[0], b.trials[0]
-    return Family.of(first.column, second.column)
+    return Family.of(a.trials[0][0].column, b.trials[0][0].column)
 
 
 def assumed_scatter(a: Measured, b: Measured, metric: str) -> float:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from kerasbench.analysis.estimates import Interval
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.soak import Soak
-from kerasbench.analysis.summary import LEAST_SLOWER, slower_by_subnormals
+from kerasbench.analysis.warnings import LEAST_SLOWER, slower_by_subnormals
 from kerasbench.protocol.columns import CPU
 from kerasbench.report import charts
 from kerasbench.report.sections import EMPTY, Cell, Section, Table, Words, number, texts

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.rankings import longer_by_means
-from kerasbench.analysis.summary import Concern
+from kerasbench.analysis.warnings import Concern
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column
 from kerasbench.report.sections import Code, Inline, Link, Section, Strong, Words, mark

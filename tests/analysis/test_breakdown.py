@@ -124,11 +124,6 @@ def test_another_case_of_the_row_is_advised_where_it_is_faster_beyond_doubt(
     assert not [one for one in explained(*rivals(2.02, options, device)).advice if one.what is what]
 
 
-def test_cases_that_differ_in_two_things_are_no_advice() -> None:
-    both = explained(*rivals(1.0, Options(jit=True, batch=128)), *rivals(1.0, Options(jit=True), GPU))
-    assert {one.what for one in both.advice} == {Help.PREPARED}
-
-
 def test_interpreters_with_labels_differ_in_more_than_the_jit() -> None:
     labelled, bare = Options(environment="keras-3.14"), Options(environment="keras-3.14", jit=False)
     mine = [made.trial(index, found=with_parts(), options=labelled) for index in ROUNDS]
@@ -136,11 +131,6 @@ def test_interpreters_with_labels_differ_in_more_than_the_jit() -> None:
     assert found[Help.JIT] == Column("torch", "cpu", bare)
     other = breakdown([*mine, *rivals(1.0, Options(jit=False))]).advice  # by another interpreter, too
     assert Help.JIT not in {one.what for one in other}
-
-
-def test_prepared_data_are_advised_where_feeding_takes_a_tenth() -> None:
-    assert [one.what for one in explained().advice] == [Help.PREPARED]
-    assert explained(found=with_parts(ready_ms=1.9)).advice == []
 
 
 def test_without_a_count_and_a_second_call_there_is_neither_a_rate_nor_a_time_of_compiling() -> None:

@@ -3,9 +3,10 @@ from typing import Any
 
 import pytest
 
-from kerasbench.analysis.cases import HEADLINE, STEADY, deviations, judge_parity, summarize_case
+from kerasbench.analysis.cases import HEADLINE, STEADY, summarize_case
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.summary import concerns
+from kerasbench.analysis.parity import deviations, judge_parity
+from kerasbench.analysis.warnings import concerns
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.protocol.measurement import Measurement, Parity, Samples
@@ -40,17 +41,6 @@ def test_a_trial_that_left_out_short_epochs_has_those_before_it_for_the_step_alo
     assert [len(case.values(name)) for name in ("predict_p50_ms", "final_loss", "compile_ms")] == [2, 2, 2]
     assert case.learned
     assert summarize_case([made.in_block(1, made.partial(first))]).values(HEADLINE) == []
-
-
-def test_a_difference_of_several_days_is_above_zero_where_days_say_so() -> None:
-    overheads = {1: [1.0] * 4, 2: [1.1] * 4, 3: [-0.2]}
-    trials = [
-        dataclasses.replace(made.trial(found=made.measurement(overhead_ms=ms)), sitting=sitting)
-        for sitting, of_sitting in overheads.items()
-        for ms in of_sitting
-    ]
-    assert summarize_case(trials).sign("epoch_overhead_ms") == 0
-    assert summarize_case(dataclasses.replace(one, sitting=1) for one in trials).sign("epoch_overhead_ms") == 1
 
 
 def test_short_epochs_that_others_disturbed_are_lent_as_such() -> None:
@@ -91,9 +81,13 @@ def shifted(share: float, step: int) -> tuple[float, ...]:
 
 
 def judged(**cases: Case) -> list[str]:
-    """Return the columns that lie beyond their bounds, whether they fail or are warned of."""
-    columns = {Column(name, "cpu"): one for name, one in cases.items()}
-    return sorted(column.backend for column in judge_parity(columns) | deviations(columns))
+    """Return the columns beyond their bounds, whether they fail or are warned of; names of baselines end in _native."""
+    columns = {
+        Column(name.removesuffix("_native"), "cpu", Options(native=name.endswith("_native"))): one
+        for name, one in cases.items()
+    }
+    beyond = judge_parity(columns) | deviations(columns)
+    return sorted(name for name, column in zip(cases, columns, strict=True) if column in beyond)
 
 
 @pytest.mark.parametrize(
@@ -160,39 +154,40 @@ def test_rounding_that_grows_step_by_step_is_chaos_and_a_sudden_difference_is_no
     assert judged(a=case(*tiny), b=case(*tiny), c=case(*(2e-9,) * 6)) == []  # a small loss is compared as it stands
 
 
-def test_the_failure_says_which_step_and_by_how_much() -> None:
-    (failure, _) = judge_parity({Column("a", "cpu"): case(), Column("b", "cpu"): case(*shifted(1.0, 2))}).values()
-    assert failure.code is Code.PARITY
-    assert "the loss of step 3" in failure.cause
-    assert "(bound: 0.001)" in failure.cause
-    assert "that of the other configuration" in failure.cause
+def predicting(*outputs: list[float], losses: tuple[float, ...] = (), kind: str = "cpu") -> Case:
+    return kind, dataclasses.replace(made.measurement(), parity=Parity(list(losses), [], list(outputs)))
 
 
-def native(**cases: Case) -> list[tuple[str, str]]:
-    """Judge cases of Keras beside baselines, whose names end in _native; return the columns that fail."""
-    columns = {
-        Column(name.removesuffix("_native"), "cpu", Options(native=name.endswith("_native"))): one
-        for name, one in cases.items()
-    }
-    return sorted((column.backend, column.options.label) for column in judge_parity(columns) | deviations(columns))
+@pytest.mark.parametrize(
+    ("a", "b", "cause"),
+    [
+        (
+            case(),
+            case(*shifted(1.0, 2)),
+            "the loss of step 3 is 4.2, that of the other configuration 2.1, "
+            "from the same weights and batches (bound: 0.001)",
+        ),
+        (
+            predicting([2.0]),
+            predicting([1.0]),
+            "output 1 differs by 1 from the other backends' (largest number: 2), "
+            "with the same weights and samples (bound: 2e-05 of it)",
+        ),
+    ],
+)
+def test_the_failure_says_what_differs_and_by_how_much(a: Case, b: Case, cause: str) -> None:
+    failure = judge_parity({Column("a", "cpu"): a, Column("b", "cpu"): b})[Column("b", "cpu")]
+    assert (failure.code, failure.cause) == (Code.PARITY, cause)
 
 
 def test_a_baseline_is_held_against_keras_and_never_the_other_way_round() -> None:
-    assert native(torch=case(), torch_native=case()) == []
-    assert native(torch=case(), torch_native=case(*shifted(0.1, 1))) == [("torch", "native=on")]
     wrong = case(*shifted(0.1, 1))
-    assert native(jax=case(), torch=case(), jax_native=wrong, torch_native=wrong, tensorflow_native=wrong) == [
-        ("jax", "native=on"),
-        ("tensorflow", "native=on"),
-        ("torch", "native=on"),
-    ]
-    alone = native(jax_native=case(), torch_native=case(*shifted(0.1, 0)))  # laid beside each other
-    assert alone == [("jax", "native=on"), ("torch", "native=on")]
-
-
-def predicting(*outputs: list[float], losses: tuple[float, ...] = (), kind: str = "cpu") -> Case:
-    found = made.measurement()
-    return kind, dataclasses.replace(found, parity=Parity(list(losses), [], list(outputs)))
+    assert judged(torch=case(), torch_native=case()) == []
+    assert judged(torch=case(), torch_native=wrong) == ["torch_native"]
+    baselines = {"jax_native": wrong, "tensorflow_native": wrong, "torch_native": wrong}
+    assert judged(jax=case(), torch=case(), **baselines) == [*baselines]
+    alone = judged(jax_native=case(), torch_native=case(*shifted(0.1, 0)))  # laid beside each other
+    assert alone == ["jax_native", "torch_native"]
 
 
 def test_outputs_are_compared_by_their_largest_number() -> None:
@@ -206,14 +201,6 @@ def test_outputs_are_compared_by_their_largest_number() -> None:
 def test_outputs_that_agree_do_not_excuse_losses_that_do_not() -> None:
     one = predicting([1.0], losses=LOSSES)
     assert judged(jax=one, torch=predicting([1.0], losses=shifted(0.1, 0))) == ["jax", "torch"]
-
-
-def test_what_is_said_of_outputs_names_the_bound() -> None:
-    cases = {Column("jax", "cpu"): predicting([2.0]), Column("torch", "cpu"): predicting([1.0])}
-    failure = judge_parity(cases)[Column("torch", "cpu")]
-    assert failure.code is Code.PARITY
-    assert failure.cause.startswith("output 1 differs by 1 from the other backends' (largest number: 2)")
-    assert "(bound: 2e-05 of it)" in failure.cause
 
 
 @pytest.mark.parametrize(
@@ -243,7 +230,7 @@ def test_a_case_on_the_cpu_is_the_reference_of_one_on_a_gpu_with_such_layers_too
 
 def test_what_the_layers_add_holds_for_the_whole_row_and_never_allows_less() -> None:
     known = sensitive(case(), "Embedding")
-    assert native(torch=known, torch_native=case(*shifted(5e-3, 1))) == []  # a baseline's code does not tell its layers
+    assert judged(torch=known, torch_native=case(*shifted(5e-3, 1))) == []  # a baseline's code does not tell its layers
     on_gpu = sensitive(case(*shifted(5e-5, 0), kind="gpu"), "Embedding")
     assert judged(a=known, b=known, c=on_gpu) == []
 

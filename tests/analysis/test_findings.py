@@ -6,34 +6,15 @@ from typing import Any
 
 import pytest
 
-from kerasbench.analysis import series
 from kerasbench.analysis.findings import Findings, Side, abreast, figures, light
 from kerasbench.analysis.summary import summarize
 from kerasbench.plan import catalog
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.protocol.measurement import Compiler
-from kerasbench.report import answer, charts, html, markdown, page
+from kerasbench.report import answer, page
 from kerasbench.results.merge import merge
 from kerasbench.results.run import RaceConfig, SoakConfig
 from tests import made
-from tests.records import CROSSING, swept
-from tests.report.table import brief
-
-
-def test_a_sweep_s_bootstrap_runs_once_for_tables_terminal_and_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = []
-    compute = series.crossing_interval
-
-    def counted(ratios: series.Ratios) -> tuple[float, float]:
-        calls.append(ratios)
-        return compute(ratios)
-
-    monkeypatch.setattr(series, "crossing_interval", counted)
-    found = Findings.of(swept(**CROSSING))
-    texts = markdown.file(page.whole(found)), brief(found), html.document([("here", found)])
-    assert all("PyTorch overtakes JAX at about batch" in text for text in texts)
-    assert charts.curves(found, "")
-    assert len(calls) == 1
 
 
 @pytest.mark.parametrize("aim", [{"versus": ["old", "new"]}, {"race": RaceConfig()}, {"soak": SoakConfig()}])

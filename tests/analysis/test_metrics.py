@@ -4,7 +4,6 @@ import pytest
 
 from kerasbench.analysis.metrics import BY_NAME, METRICS, MIN_CALLS_FOR_P99
 from kerasbench.protocol.measurement import Latency, Measurement, Samples, Slice
-from kerasbench.results.times import step_ns
 from tests import made
 
 
@@ -12,27 +11,53 @@ def read(name: str, measurement: Measurement) -> float | None:
     return BY_NAME[name].read(made.trial(found=measurement), measurement)
 
 
-def test_overhead_and_step_are_recovered_from_slices_and_short_epochs() -> None:
-    measurement = made.measurement(step_ms=2, overhead_ms=30, steps=100)
-    assert read("steady_step_ms", measurement) == pytest.approx(2)
-    assert read("epoch_overhead_ms", measurement) == pytest.approx(30)
-    assert read("epoch_s", measurement) == pytest.approx(0.230)
-    assert read("train_step_ms", measurement) == pytest.approx(2.3)
-    assert read("train_samples_per_s", measurement) == pytest.approx(3200 / 0.230)
+WHOLE = made.measurement(step_ms=2, overhead_ms=30, steps=100)
 
 
-def test_a_partial_last_batch_is_in_the_overhead_and_counted_as_a_step() -> None:
-    whole = made.measurement(step_ms=2, overhead_ms=30, steps=100)
-    partial = dataclasses.replace(whole, steps_per_epoch=101)
-    assert read("epoch_s", partial) == read("epoch_s", whole)
-    assert read("train_step_ms", partial) == pytest.approx(230 / 101)
+def calls(count: int) -> Measurement:
+    """A trial whose calls took 1, 2, 3, ... us."""
+    return dataclasses.replace(WHOLE, prediction=[Latency(1, [1_000 * (index + 1) for index in range(count)])])
 
 
-def test_a_full_batch_has_no_overhead_of_its_own() -> None:
-    measurement = made.epochs_measurement(epoch_ms=5)
-    assert read("train_step_ms", measurement) == pytest.approx(5)
-    assert read("epoch_overhead_ms", measurement) is None
-    assert read("steady_step_ms", measurement) is None
+@pytest.mark.parametrize(
+    ("measurement", "values"),
+    [
+        (
+            WHOLE,
+            {
+                "steady_step_ms": 2,
+                "epoch_overhead_ms": 30,
+                "epoch_s": 0.230,
+                "train_step_ms": 2.3,
+                "train_samples_per_s": 3200 / 0.230,
+                "startup_ms": 4,  # spawn, worker, import and device
+                "predict_samples_per_s": 1_000 / 0.050,  # by the median pass
+                "compile_ms": 300 - 20,  # what a warm call does not take
+                "peak_device_mib": None,
+            },
+        ),
+        # A partial last batch is in the overhead, and counted as a step.
+        (dataclasses.replace(WHOLE, steps_per_epoch=101), {"epoch_s": 0.230, "train_step_ms": 230 / 101}),
+        (made.epochs_measurement(5), {"train_step_ms": 5, "epoch_overhead_ms": None, "steady_step_ms": None}),
+        (
+            made.changed(WHOLE, training={"epochs": Samples.of(())}),
+            {
+                "steady_step_ms": 2,
+                "train_samples_per_s": 32 / 0.002,
+                "train_step_ms": None,
+                "epoch_s": None,
+                "epoch_overhead_ms": None,
+            },
+        ),
+        (dataclasses.replace(WHOLE, throughput=None), {"predict_samples_per_s": None}),
+        (dataclasses.replace(WHOLE, prediction=WHOLE.prediction[:1]), {"predict_batch_p50_ms": None}),
+        (calls(MIN_CALLS_FOR_P99 - 1), {"predict_p99_ms": None}),
+        (calls(MIN_CALLS_FOR_P99), {"predict_p99_ms": 0.99001}),
+        (calls(200), {"predict_p90_ms": 0.1801}),
+    ],
+)
+def test_what_is_read_off_a_trial(measurement: Measurement, values: dict[str, float | None]) -> None:
+    assert {name: read(name, measurement) for name in values} == pytest.approx(values)
 
 
 def test_one_slow_slice_does_not_move_the_value() -> None:
@@ -41,33 +66,10 @@ def test_one_slow_slice_does_not_move_the_value() -> None:
     assert read("steady_step_ms", made.changed(measurement, training={"slices": slices})) == pytest.approx(2)
 
 
-def test_what_a_trial_does_not_have_is_none() -> None:
-    measurement = made.measurement()
-    assert read("peak_device_mib", measurement) is None
-    assert read("predict_batch_p50_ms", dataclasses.replace(measurement, prediction=measurement.prediction[:1])) is None
-    assert read("predict_samples_per_s", dataclasses.replace(measurement, throughput=None)) is None
-
-
-def test_startup_is_spawn_worker_import_and_device() -> None:
-    assert read("startup_ms", made.measurement()) == pytest.approx(4)
-
-
 def test_names_are_unique_and_end_in_their_unit() -> None:
     assert len(BY_NAME) == len(METRICS)
     suffix = {"ms": "_ms", "s": "_s", "MiB": "_mib", "/s": "_per_s"}
     assert all(metric.name.endswith(suffix.get(metric.unit, "")) for metric in METRICS)
-
-
-def calls(count: int) -> Measurement:
-    """A trial whose calls took 1, 2, 3, ... us."""
-    found = [Latency(1, [1_000 * (index + 1) for index in range(count)])]
-    return dataclasses.replace(made.measurement(), prediction=found)
-
-
-def test_the_99th_percentile_needs_a_thousand_calls() -> None:
-    assert read("predict_p99_ms", calls(MIN_CALLS_FOR_P99 - 1)) is None
-    assert read("predict_p99_ms", calls(MIN_CALLS_FOR_P99)) == pytest.approx(0.990, rel=1e-3)
-    assert read("predict_p90_ms", calls(200)) == pytest.approx(0.180, rel=1e-2)
 
 
 def test_one_trial_s_percentile_has_no_interval_and_three_have_that_of_their_values() -> None:
@@ -86,18 +88,3 @@ def test_of_three_sittings_each_is_the_mean_of_its_trials_of_times_the_geometric
     ]
     names = ("steady_step_ms", "epoch_overhead_ms")
     assert [made.estimated(BY_NAME[name].estimate(trials)).value for name in names] == pytest.approx([2.0, 1.0])
-
-
-def test_throughput_is_the_median_pass_and_compiling_is_what_a_warm_call_does_not_take() -> None:
-    assert read("predict_samples_per_s", made.measurement()) == pytest.approx(1_000 / 0.050)
-    assert read("compile_ms", made.measurement()) == pytest.approx(300 - 20)
-
-
-def test_a_trial_without_epochs_has_the_step_inside_them_and_a_throughput_of_that() -> None:
-    whole = made.measurement(step_ms=2, overhead_ms=30, steps=100)
-    steps_alone = made.changed(whole, training={"epochs": Samples.of(())})
-    assert read("steady_step_ms", steps_alone) == pytest.approx(2)
-    assert read("train_samples_per_s", steps_alone) == pytest.approx(32 / 0.002)
-    assert [read(name, steps_alone) for name in ("train_step_ms", "epoch_s", "epoch_overhead_ms")] == [None] * 3
-    assert step_ns(steps_alone) == pytest.approx(2e6)
-    assert step_ns(whole) == pytest.approx(2.3e6)

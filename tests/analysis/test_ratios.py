@@ -10,12 +10,13 @@ import pytest
 from kerasbench.analysis.cases import Measured, summarize_case
 from kerasbench.analysis.estimates import estimate, median_error
 from kerasbench.analysis.families import ASSUMED, Family
-from kerasbench.analysis.ratios import _slices_in as slices_in
 from kerasbench.analysis.ratios import (
+    BlockRatio,
     by_means,
     by_slices,
     family_of,
     in_row,
+    joined,
     neighbours,
     of_blocks,
     priors_of,
@@ -24,7 +25,7 @@ from kerasbench.analysis.ratios import (
     spread,
 )
 from kerasbench.analysis.summary import summarize
-from kerasbench.protocol.columns import Column, Options
+from kerasbench.protocol.columns import DEFAULT, Column, Options
 from kerasbench.protocol.measurement import Latency, Measurement, Samples, Slice, kept_calls
 from kerasbench.protocol.messages import Phase
 from kerasbench.results.run import Trial
@@ -38,8 +39,10 @@ DRIFT = (1.0, 1.3, 1.7, 0.8, 2.0, 1.1)
 NO_EPOCHS = {"epochs": Samples.of(())}
 
 
-def case(*found: Measurement, backend: str = "jax") -> Measured:
-    return summarize_case(made.in_block(number, one, backend=backend) for number, one in enumerate(found, start=1))
+def case(*found: Measurement, backend: str = "jax", options: Options = DEFAULT) -> Measured:
+    return summarize_case(
+        made.in_block(number, one, backend=backend, options=options) for number, one in enumerate(found, start=1)
+    )
 
 
 def test_drift_from_slice_to_slice_cancels() -> None:
@@ -100,12 +103,6 @@ def test_the_interval_of_few_blocks_is_over_slices_and_as_wide_as_blocks_differ(
     assert within is not None and found.log_error is not None
     assert (found.basis, found.trials, found.degrees) == ("slices", blocks, 5 * blocks)
     assert found.log_error == pytest.approx(math.hypot(within, apart) / math.sqrt(blocks), rel=1e-3)
-
-
-def test_one_block_of_predictions_has_an_interval_as_wide_as_predictions_differ() -> None:
-    a, b = (case(made.predicting([ms] * 6), backend=backend) for ms, backend in ((1.0, "jax"), (2.0, "torch")))
-    found = known(ratio_of(a, b, "predict_batch_p50_ms", ()))
-    assert found.log_error == pytest.approx(0.08)
 
 
 @pytest.mark.parametrize("count", [6, 20])
@@ -216,14 +213,11 @@ def test_medians_are_compared_where_medians_are_said() -> None:
     assert (found.value, found.basis) == (1.0, "slices")
     many = called(*[steady * 20] * 6)  # of which a file keeps some
     assert known(ratio_of(many, called(*[steady] * 6), "predict_p50_ms", ())).value == pytest.approx(1.0)
+    a, b = (called(*[[level, 3 * level]] * 6, complete=False) for level in (1.0, 2.0))  # a file has some of them
+    assert known(ratio_of(a, b, "predict_p50_ms", ())).value == pytest.approx(0.5)
     uneven = called([1.0, 2.0, 9.0], [4.0], [2.0, 2.0])
     assert known(ratio_of(uneven, called([1.0], [4.0], [1.0]), "predict_p50_ms", ())).value == pytest.approx(2.0)
     assert known(ratio_of(uneven, called([1.0], [1.0], [1.0]), "predict_p50_ms", ())).value == pytest.approx(2.0)
-
-
-def test_calls_that_are_not_all_in_a_file_are_compared_by_their_slices_alone() -> None:
-    a, b = (called(*[[level, 3 * level]] * 6, complete=False) for level in (1.0, 2.0))
-    assert known(ratio_of(a, b, "predict_p50_ms", ())).value == pytest.approx(0.5)
 
 
 def test_what_has_no_slices_is_paired_by_block() -> None:
@@ -256,32 +250,11 @@ def test_files_of_an_older_kerasbench_are_paired_by_rounds() -> None:
     assert found.value == pytest.approx(0.5)
 
 
-def test_cases_without_a_block_in_common_are_paired_by_rounds() -> None:
-    a = summarize_case(made.in_block(block, made.sliced([1.0] * 6), round_index=1) for block in (1, 2))
-    b = summarize_case([made.in_block(3, made.sliced([2.0] * 6), round_index=1)])
-    found = known(ratio_of(a, b, STEP, ()))
-    assert (found.trials, found.basis) == (1, "trials")
-    assert found.value == pytest.approx(0.5)
-
-
-@pytest.mark.parametrize(("sittings", "basis", "trials"), [(1, "trials", 6), (3, "sittings", 6)])
-def test_rounds_of_three_sittings_count_as_three(sittings: int, basis: str, trials: int) -> None:
-    a, b = (
-        summarize_case(
-            [
-                dataclasses.replace(one, sitting=1 + (one.round - 1) * sittings // 6)
-                for one in made.in_rounds(*steps, backend=backend)
-            ]
-        )
-        for backend, steps in (("jax", [1.0] * 6), ("torch", [2.0, 2.1, 2.4, 2.5, 2.2, 2.3]))
+def blocks(numbers: Sequence[int], steps_ms: Sequence[float], in_one_round: bool = True) -> Measured:
+    return summarize_case(
+        made.in_block(number, made.sliced([step] * 6), round_index=1 if in_one_round else place)
+        for place, (number, step) in enumerate(zip(numbers, steps_ms, strict=True), start=1)
     )
-    found = known(ratio_of(a, b, STEP, ()))
-    assert (found.basis, found.trials, found.degrees) == (basis, trials, 5 if sittings == 1 else 2)
-
-
-def blocks(numbers: Sequence[int], steps_ms: Sequence[float]) -> Measured:
-    found = zip(numbers, steps_ms, strict=True)
-    return summarize_case(made.in_block(number, made.sliced([step] * 6), round_index=1) for number, step in found)
 
 
 def test_a_column_that_had_blocks_with_both_stands_between_those_that_did_not_fit_together() -> None:
@@ -314,17 +287,21 @@ def test_one_block_in_common_does_not_stand_for_many_by_way_of_another_column() 
     assert known(ratio_of(a, b, STEP, [a, brief, b])).basis == "slices"  # nobody knows more than their own block
 
 
-def test_one_block_in_common_does_not_stand_for_many_rounds_apart_either() -> None:
-    def rounds(numbers: Sequence[int], step_ms: float) -> Measured:
-        return summarize_case(
-            made.in_block(number, made.sliced([step_ms] * 6), round_index=1 + at) for at, number in enumerate(numbers)
-        )
-
-    found = known(ratio_of(rounds([1, 2, 4], 1.0), rounds([1, 3, 5], 2.0), STEP, ()))
-    assert (found.trials, found.basis) == (3, "trials")
+@pytest.mark.parametrize(
+    ("ours", "theirs", "in_one_round", "trials", "basis"),
+    [
+        ([1, 2, 4], [1, 3, 5], False, 3, "trials"),
+        ([1, 2], [1, 3], False, 1, "slices"),
+        ([1, 2], [3], True, 1, "trials"),  # none in common
+    ],
+)
+def test_one_block_in_common_does_not_stand_for_many_rounds_apart_either(
+    ours: list[int], theirs: list[int], in_one_round: bool, trials: int, basis: str
+) -> None:
+    a, b = (blocks(numbers, [ms] * len(numbers), in_one_round) for numbers, ms in ((ours, 1.0), (theirs, 2.0)))
+    found = known(ratio_of(a, b, STEP, ()))
+    assert (found.trials, found.basis) == (trials, basis)
     assert found.value == pytest.approx(0.5)
-    found = known(ratio_of(rounds([1, 2], 1.0), rounds([1, 3], 2.0), STEP, ()))
-    assert (found.trials, found.basis) == (1, "slices")
 
 
 def test_what_is_not_above_zero_has_no_ratio() -> None:
@@ -349,10 +326,10 @@ def test_the_scatter_of_blocks_is_told_from_that_of_slices() -> None:
         levels = [math.exp(rng.gauss(0, process)) for _ in range(60)]
         return case(*[made.sliced([level * math.exp(rng.gauss(0, 0.1)) for _ in range(25)]) for level in levels])
 
-    found, alike = (known(spread(drawn(process), drawn(process), STEP)) for process in (0.05, 0.0))
-    assert found.between == pytest.approx(0.05 * math.sqrt(2), rel=0.35)
-    assert found.within == pytest.approx(1.2533 * 0.1 * math.sqrt(2 / 25), rel=0.25)
-    assert alike.between < 0.03
+    (within, between), (_, alike) = (known(spread(drawn(process), drawn(process), STEP)) for process in (0.05, 0.0))
+    assert between == pytest.approx(0.05 * math.sqrt(2), rel=0.35)
+    assert within == pytest.approx(1.2533 * 0.1 * math.sqrt(2 / 25), rel=0.25)
+    assert alike < 0.03
 
 
 def test_one_block_and_old_files_tell_no_spread() -> None:
@@ -408,18 +385,7 @@ def test_a_ratio_borrows_from_those_of_its_run_what_its_few_blocks_do_not_know()
 
 def columns_of(backend: str, *options: Options) -> list[Measured]:
     """Cases of three blocks of one backend."""
-    measured = [made.sliced([1.0] * 6)] * 3
-    return [
-        summarize_case(
-            made.in_block(number, measurement, backend=backend, options=of_column)
-            for number, measurement in enumerate(measured, 1)
-        )
-        for of_column in options
-    ]
-
-
-def test_fewer_than_six_ratios_borrow_nothing() -> None:
-    assert priors_of(scattered(*[0.05] * 5))(STEP, Family.BACKENDS) is None
+    return [case(*[made.sliced([1.0] * 6)] * 3, backend=backend, options=of_column) for of_column in options]
 
 
 OF_FAMILY = {
@@ -450,9 +416,9 @@ def test_jit_on_and_off_are_not_taken_for_the_same_thing_twice() -> None:
     """In the first run that was published JAX with and without jit scattered by 10.6 %, slices explaining 4.4 %."""
     (row,) = (row for row in summarize(load(RUN)).rows if row.label == "mnist_dense")
     jax, off = Column("jax", "cpu"), Column("jax", "cpu", Options(jit=False))
-    parts = known(spread(row.cases[off], row.cases[jax], HEADLINE))
-    assert math.hypot(parts.within, parts.between) == pytest.approx(0.106, abs=0.001)
-    assert parts.within == pytest.approx(0.044, abs=0.001)
+    within, between = known(spread(row.cases[off], row.cases[jax], HEADLINE))
+    assert math.hypot(within, between) == pytest.approx(0.106, abs=0.001)
+    assert within == pytest.approx(0.044, abs=0.001)
     ratio = known(in_row(row, off, jax, HEADLINE))
     assert ratio.between_sittings == ASSUMED[Family.OPTIONS].between_sittings > 0
     a, b = (dataclasses.replace(row.cases[column], trials=row.cases[column].trials[:2]) for column in (off, jax))
@@ -467,8 +433,13 @@ def test_two_blocks_borrow_nothing() -> None:
     assert ratio_of(a, b, STEP, (), priors_of(rows)) == ratio_of(a, b, STEP)
 
 
-def test_a_sum_is_worth_the_slices_of_the_part_that_its_error_comes_from() -> None:
-    assert slices_in((0.0, 0.02), (3, 31)) == 31
-    assert slices_in((0.02, 0.0), (3, 31)) == 3
-    assert 3 < slices_in((0.01, 0.02), (3, 31)) < 31
-    assert slices_in((0.0, 0.0), (3, 31)) == 3
+@pytest.mark.parametrize(
+    ("of_epochs", "of_steps", "least", "most"),
+    [(0.0, 0.02, 31, 31), (0.02, 0.0, 3, 3), (0.02, 0.02, 4, 30), (0.0, 0.0, 3, 3)],
+)
+def test_a_sum_is_worth_the_slices_of_the_part_that_its_error_comes_from(
+    of_epochs: float, of_steps: float, least: int, most: int
+) -> None:
+    training = made.trained(made.measurement(2.0, overhead_ms=10))
+    ratio = joined((training, training), 10, BlockRatio(0.0, of_steps, 31), BlockRatio(0.0, of_epochs, 3))
+    assert least <= ratio.slices <= most

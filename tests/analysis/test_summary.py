@@ -4,7 +4,8 @@ from collections.abc import Sequence
 import pytest
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.summary import concerns, summarize
+from kerasbench.analysis.summary import summarize
+from kerasbench.analysis.warnings import concerns
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import DEFAULT, Column, Options
 from kerasbench.protocol.measurement import Measurement, Parity, Samples, Slice
@@ -99,26 +100,28 @@ def had(record: Run) -> dict[str, list[int]]:
     return {column.backend: [trial.block for trial, _ in case.trials] for column, case in row.cases.items()}
 
 
-def test_a_row_that_took_turns_counts_the_rounds_in_which_it_had_all_its_columns() -> None:
-    assert had(blocks((1, 1, "jax"), (1, 1, "torch"), (2, 2, "jax"), (2, 2, "torch"))) == {
-        "jax": [1, 2],
-        "torch": [1, 2],
-    }
-    assert had(blocks((1, 1, "jax"), (1, 1, "torch"), (2, 2, "jax"))) == {"jax": [1], "torch": [1]}
-    assert had(blocks((1, 1, "jax"))) == {"jax": [1]}
+@pytest.mark.parametrize(
+    ("measured", "counted"),
+    [
+        (((1, 1, "jax"), (1, 1, "torch"), (2, 2, "jax"), (2, 2, "torch")), {"jax": [1, 2], "torch": [1, 2]}),
+        (((1, 1, "jax"), (1, 1, "torch"), (2, 2, "jax")), {"jax": [1], "torch": [1]}),
+        (((1, 1, "jax"),), {"jax": [1]}),
+        (
+            ((1, 1, "jax"), (1, 1, "torch"), (1, 2, "jax"), (1, 2, "tensorflow")),
+            {"jax": [1, 2], "torch": [1], "tensorflow": [2]},
+        ),
+    ],
+)
+def test_a_row_that_took_turns_counts_the_rounds_in_which_it_had_all_its_columns(
+    measured: Sequence[tuple[int, int, str]], counted: dict[str, list[int]]
+) -> None:
+    assert had(blocks(*measured)) == counted
 
 
 def test_a_column_that_failed_is_not_waited_for() -> None:
     record = blocks((1, 1, "jax"), (1, 1, "torch"), (2, 2, "jax"), (3, 3, "jax"))
     record.trials.append(dataclasses.replace(made.trial(2, failure=made.FAILURE), block=2))
     assert had(record)["jax"] == [1, 2, 3]
-
-
-def test_a_column_has_a_trial_in_each_block_of_a_round() -> None:
-    record = blocks((1, 1, "jax"), (1, 1, "torch"), (1, 2, "jax"), (1, 2, "tensorflow"))
-    assert had(record) == {"jax": [1, 2], "torch": [1], "tensorflow": [2]}
-    (row,) = summarize(record).rows
-    assert (row.in_turn, row.rounds) == (True, 1)
 
 
 def test_cases_of_the_published_protocol_have_as_many_rounds_as_each_needed() -> None:
@@ -223,20 +226,13 @@ def found_in(*hits: Sequence[int]) -> Findings:
     return Findings.of(made.record(*trials, rounds=len(hits)))
 
 
-def test_a_few_disturbed_cycles_are_left_out_of_the_ratio_and_the_row_is_decided() -> None:
-    found = found_in(range(4))
+@pytest.mark.parametrize(("hit", "first"), [(range(4), JAX), (range(7), None)])
+def test_a_row_is_decided_without_disturbed_cycles_where_enough_are_left(hit: range, first: Column | None) -> None:
+    found = found_in(hit)
     (ranking,) = found.plain.rankings
-    assert not ranking.disturbed
-    assert ranking.first == JAX
-    assert ranking.others[0].ratio.value == pytest.approx(3.0)
-
-
-def test_where_too_few_are_left_nobody_is_fastest() -> None:
-    found = found_in(range(7))
-    (ranking,) = found.plain.rankings
-    assert ranking.disturbed
-    assert ranking.first is None
-    assert {one.what for one in concerns(found.summary)} & {WarningKind.UNDECIDED}
+    assert (ranking.first, ranking.disturbed) == (first, first is None)
+    assert (ranking.others[0].ratio.value == pytest.approx(3.0)) is (first is not None)
+    assert (WarningKind.UNDECIDED in {one.what for one in concerns(found.summary)}) is (first is None)
 
 
 def test_blocks_without_disturbance_decide_alone() -> None:

@@ -11,7 +11,7 @@ from kerasbench.analysis.bisect import case_of
 from kerasbench.analysis.cases import HEADLINE, PREDICTED
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.history import history
-from kerasbench.analysis.summary import concerns, summarize
+from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.versus import (
     DIFFERENT_MACHINES,
     MEMORY,
@@ -22,6 +22,7 @@ from kerasbench.analysis.versus import (
     require_decided,
     versus,
 )
+from kerasbench.analysis.warnings import concerns
 from kerasbench.errors import Undecided
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import CaseKey, Column, Options, Size
@@ -70,17 +71,11 @@ def untrained(**batch_ms: float) -> Run:
 
 
 def test_of_a_model_that_only_predicts_the_prediction_of_a_batch_is_compared() -> None:
-    summary = summarize(untrained(old=2.0, new=2.4, again=2.0))
-    (found,) = versus(summary)
+    first = untrained(old=2.0, new=2.4, again=2.0)
+    (found,) = versus(summarize(first))
     (one,) = found.headlines
-    assert (one.metric, one.verdict) == (PREDICTED, Verdict.SLOWER)
-    assert found.is_worse
-    assert report_versus.worse(found) == [
-        "dense (predict) torch cpu: predicting a batch takes 1.200× (1.200–1.200) as long.",
-    ]
-    (series,) = history(
-        [untrained(old=2.0, new=2.4, again=2.0), dataclasses.replace(summary.record, started="2026-02")]
-    )
+    assert (one.metric, one.verdict, found.is_worse) == (PREDICTED, Verdict.SLOWER, True)
+    (series,) = history([first, dataclasses.replace(first, started="2026-02")])
     assert [point.ratio.value for point in series.points] == pytest.approx([1.2, 1.2])
 
 
@@ -133,12 +128,14 @@ def test_what_fails_with_the_head_alone_is_worse(fails: Options, worse: bool, nu
 def test_where_nothing_is_decided_that_is_no_pass() -> None:
     require_decided([only(*trials(ALIKE))])
     require_decided([only(*(one for one in trials(ALIKE) if one.options == OLD), *_failing(NEW))])
-    with pytest.raises(Undecided, match="numbers, all undecided"):
-        require_decided([only(*trials(SLOWER)[:2])])
-    with pytest.raises(Undecided, match="nothing was measured with both base and head"):
-        require_decided([only(*_failing(OLD), *_failing(NEW))])
-    with pytest.raises(Undecided):
-        require_decided([])
+    unmeasured = only(*_failing(OLD), *_failing(NEW))
+    for undecided, said in (
+        ([only(*trials(SLOWER)[:2])], "numbers, all undecided"),
+        ([unmeasured], "nothing was measured with both base and head"),
+        ([], "nothing was measured"),
+    ):
+        with pytest.raises(Undecided, match=said):
+            require_decided(undecided)
 
 
 @pytest.mark.parametrize(("figures", "worse"), [(ALIKE, False), (SLOWER, True)])
@@ -354,20 +351,20 @@ def _changed(record: Run) -> list[ScenarioFacts]:
     return [dataclasses.replace(one, file_hash="another") for one in record.scenarios]
 
 
-UNJUDGED = "^nothing could be judged, so this is no pass: "
-
-
-def test_where_nothing_is_judged_that_is_no_pass() -> None:
+@pytest.mark.parametrize(
+    ("new", "said"),
+    [
+        (side(4.0, first=2), "1 case: a verdict needs three runs"),
+        (on(side(*SLOW, first=2), chip="Chip 10"), "1 case: different machines"),
+        (side(*SLOW, first=2, name="conv"), "no case was measured on both sides"),
+        (side(2.0, 3.0, 4.0, first=2), "1 case: undecided"),
+    ],
+)
+def test_where_nothing_is_judged_that_is_no_pass(new: list[Run], said: str) -> None:
+    with pytest.raises(Undecided, match="^nothing could be judged, so this is no pass: " + said):
+        compare(OLD_RUNS, new).require_decided()
     compare(OLD_RUNS, side(2.0, 2.01, 1.99, first=2)).require_decided()
     compare(OLD_RUNS, [made.record(made.trial(1, failure=made.FAILURE))]).require_decided()
-    with pytest.raises(Undecided, match=UNJUDGED + "1 case: a verdict needs three runs"):
-        compare(OLD_RUNS, side(4.0, first=2)).require_decided()
-    with pytest.raises(Undecided, match=UNJUDGED + "1 case: different machines"):
-        compare(OLD_RUNS, on(side(*SLOW, first=2), chip="Chip 10")).require_decided()
-    with pytest.raises(Undecided, match=UNJUDGED + "no case was measured on both sides"):
-        compare(OLD_RUNS, side(*SLOW, first=2, name="conv")).require_decided()
-    with pytest.raises(Undecided, match=UNJUDGED + "1 case: undecided"):
-        compare(OLD_RUNS, side(2.0, 3.0, 4.0, first=2)).require_decided()
 
 
 def test_sizes_of_a_sweep_are_cases_of_their_own_and_compared_by_the_step_inside_an_epoch() -> None:
@@ -394,33 +391,31 @@ def test_a_control_is_no_case_of_its_own() -> None:
     assert (change.case, change.beside) == (TORCH, None)
 
 
-def test_what_another_keras_cannot_change_is_a_control_and_says_so_if_it_moved() -> None:
-    def imported(backend_ms: Mapping[Options, float], head: dict[str, str]) -> Versus:
-        found = []
-        for one in trials(ALIKE):
-            phases = [Phase("import", 0, int(backend_ms[one.options] * made.SCATTER[one.round % 3] * made.MS))]
-            versions = made.measurement().resolved.versions | (head if one.options == NEW else {})
-            found.append(
-                made.changed(
-                    one,
-                    phases=[*phases, Phase("keras", 0, made.MS)],
-                    measurement={"resolved": {"versions": versions}},
-                )
-            )
-        return only(*found)
-
-    still = dict.fromkeys((OLD, NEW, AGAIN), 500.0)
-    moved = still | {NEW: 600.0}
-    found = imported(moved, {"keras": "3.16.0"})
-    assert [one.verdict for one in found.moved] == [Verdict.SLOWER]
-    assert not found.is_worse
-    assert any("Importing the backend takes 1.2" in line for line in report_versus.sentences(found))
-    quiet = imported(still, {"keras": "3.16.0"})
-    assert len(quiet.untouched) == 1 and not quiet.moved
-    assert not any("Importing" in line for line in report_versus.sentences(quiet))
-    assert imported(moved, {}).moved  # two checkouts may have one version
-    assert not imported(moved, {"keras": "3.16.0", "torch": "2.14.0"}).untouched  # torch may take longer to import
-
-
-def test_files_that_do_not_tell_the_import_of_the_backend_alone_have_no_such_control() -> None:
-    assert not only(*trials(ALIKE)).untouched
+@pytest.mark.parametrize(
+    ("import_ms", "head", "untouched", "moved"),
+    [
+        (500.0, {"keras": "3.16.0"}, 1, 0),
+        (600.0, {"keras": "3.16.0"}, 1, 1),
+        (600.0, {}, 1, 1),  # two checkouts may have one version
+        (600.0, {"keras": "3.16.0", "torch": "2.14.0"}, 0, 0),  # torch may take longer to import
+        (None, {}, 0, 0),  # a file that does not tell the import of the backend alone
+    ],
+)
+def test_what_another_keras_cannot_change_is_a_control_and_says_so_if_it_moved(
+    import_ms: float | None, head: dict[str, str], untouched: int, moved: int
+) -> None:
+    found = []
+    for one in trials(ALIKE):
+        ms = import_ms if one.options == NEW else 500.0
+        phases = [
+            Phase("import", 0, int((ms or 0) * made.SCATTER[one.round % 3] * made.MS)),
+            Phase("keras", 0, made.MS),
+        ]
+        versions = made.measurement().resolved.versions | (head if one.options == NEW else {})
+        whole = made.changed(one, measurement={"resolved": {"versions": versions}})
+        found.append(whole if import_ms is None else made.changed(whole, phases=phases))
+    compared = only(*found)
+    assert (len(compared.untouched), len(compared.moved)) == (untouched, moved)
+    assert not compared.is_worse
+    warned = any("Importing the backend takes 1.2" in line for line in report_versus.sentences(compared))
+    assert warned is bool(moved)

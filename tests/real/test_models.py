@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 
-from kerasbench.analysis.cases import judge_parity
+from kerasbench.analysis.parity import judge_parity
 from kerasbench.plan import live
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code

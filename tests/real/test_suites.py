@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kerasbench import backends
-from kerasbench.analysis import cases
+from kerasbench.analysis import parity
 from kerasbench.plan import templates
 from kerasbench.protocol.columns import Column
 from tests.real import trials
@@ -38,7 +38,7 @@ def test_layers_of_every_kind_agree_and_say_how_they_were_computed(tmp_path: Pat
     file = tmp_path / "every_kind.py"
     file.write_text(EVERY_KIND)
     found = {name: trials.measured(trials.run(file, name, protocol=trials.STEPS_ALONE)) for name in backends.names()}
-    assert cases.judge_parity({Column(name, "cpu"): ("cpu", one) for name, one in found.items()}) == {}
+    assert parity.judge_parity({Column(name, "cpu"): ("cpu", one) for name, one in found.items()}) == {}
     for one in found.values():
         assert one.parity is not None
         assert one.parity.sensitive == ["BatchNormalization", "Embedding"]

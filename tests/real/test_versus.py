@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.analysis.cases import judge_parity
+from kerasbench.analysis.parity import judge_parity
 from kerasbench.environments import sides
 from kerasbench.protocol.columns import Column, Options
 from tests.real import trials

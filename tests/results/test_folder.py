@@ -12,7 +12,8 @@ import pytest
 
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.summary import concerns, summarize
+from kerasbench.analysis.summary import summarize
+from kerasbench.analysis.warnings import concerns
 from kerasbench.errors import ResultsError
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column, Options

@@ -1,0 +1,177 @@
+"""Whether the cases of a row compute the same.
+
+That is judged by the losses of their first steps, from the same weights; where a model brings its own weights, besides
+by what it predicts with them.
+"""
+
+import dataclasses
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kerasbench.protocol.columns import CPU, IEEE, Column
+from kerasbench.protocol.measurement import Measurement, Parity, Resolved
+from kerasbench.protocol.messages import Code, Failure
+
+FULL = {"float32", "float64"}
+# Up to here losses beyond their bounds are a warning, and no failure: real models with batch normalisation differ so
+# between backends, a U-Net by 0.2 % in batches of one.
+FAILS = 1e-2
+REMEDY = "look for the layer that differs, such as one with a fixed seed; --backend NAME measures one backend alone"
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How far a loss may lie from the reference, as a share of it or of 1 if that is larger: of the first step, and of
+    the five after it, which may lie GROWTH times as far off as the one before, where that is more.
+
+    ``outputs`` may lie as far apart, as a share of the largest number of an output.
+    """
+
+    first: float
+    later: float
+    outputs: float
+
+
+# From one step to the next, rounding errors may grow that much: 30-fold in mnist_mlp/full_batch, whose Adam divides by
+# tiny gradients of unscaled pixels. What is computed otherwise does not grow out of rounding, it is there at once.
+GROWTH = 100
+# Float32 sums of 52,500 losses in another order differ by 5e-6 (measured on all built-in workloads); the outputs of
+# MobileNetV2, EfficientNetV2B0 and ResNet50 by 1.7e-6 and less (torch and JAX, pictures of 96 pixels).
+EXACT = Bounds(1e-5, 1e-3, 2e-5)
+GPU = Bounds(1e-4, 1e-2, 1e-3)  # other kernels, other orders of summation; still full float32
+ROUNDED = Bounds(2e-2, 1e-1, 1e-1)  # TF32 and float16 keep ten bits of each factor, bfloat16 seven
+# What layers add by which backends differ more; measured on the suites tiny and modern (benchmarks/METHOD.md).
+SENSITIVE = {
+    # Each divides by the deviation of a batch, and so enlarges what rounding left in the layer before: the gradients
+    # of fifty in a row differ in their second digit, and so does the second loss. A prediction does not.
+    "BatchNormalization": Bounds(1e-4, 1e-1, EXACT.outputs),
+    # TensorFlow's gradient of one is a list of rows, and Keras' Adam squares each before it adds up those of one word.
+    "Embedding": Bounds(1e-5, 1e-2, EXACT.outputs),
+}
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """The first step whose loss lies beyond its bound from that of the others: by which share of it."""
+
+    step: int
+    loss: float
+    reference: float
+    bound: float
+    beside: Column | None = None  # whose loss the reference is; None: the median of several columns'
+
+    @property
+    def share(self) -> float:
+        return abs(self.loss - self.reference) / max(1.0, abs(self.reference))
+
+
+def bounds(device_kind: str, resolved: Resolved, sensitive: Iterable[str] = ()) -> Bounds:
+    """Return how far a case may lie from the others: by its device, the precision in force, and its kinds of layers."""
+    if not {*resolved.compute_dtypes} <= FULL or (device_kind != CPU and resolved.fp32 != IEEE):
+        by_precision = ROUNDED
+    else:
+        by_precision = EXACT if device_kind == CPU else GPU
+    allowed = [by_precision, *(SENSITIVE[kind] for kind in sensitive if kind in SENSITIVE)]
+    return Bounds(*map(max, zip(*map(dataclasses.astuple, allowed), strict=True)))
+
+
+def judge_parity(cases: Mapping[Column, tuple[str, Measurement]]) -> dict[Column, Failure]:
+    """Return the cases of one row that compute something else than the others, each with its failure.
+
+    ``cases`` has for each column its device kind and one measurement. The most precise cases are the reference: of
+    three that differ, the one far from their median stands out; of two, both do; one alone is right. A baseline is
+    held against Keras, and no reference itself. Columns that compute the same by design have one voice.
+    """
+    failures = {column: _failure(*compared) for column, compared in _comparisons(cases).items()}
+    return {column: failure for column, failure in failures.items() if failure is not None}
+
+
+def deviations(cases: Mapping[Column, tuple[str, Measurement]]) -> dict[Column, Deviation]:
+    """Return the cases whose losses lie beyond their bounds, by FAILS at most; ``judge_parity`` has the others."""
+    apart = {column: _deviation(*compared) for column, compared in _comparisons(cases).items()}
+    return {column: beyond for column, beyond in apart.items() if beyond is not None and beyond.share <= FAILS}
+
+
+def _comparisons(
+    cases: Mapping[Column, tuple[str, Measurement]],
+) -> dict[Column, tuple[Parity, dict[Column, Parity], Bounds]]:
+    """Return for each column what it computed, which others it is held against, and how far it may lie from them."""
+    parities = {column: m.parity for column, (_, m) in cases.items() if m.parity is not None}
+    # A baseline's code does not tell its kinds of layers.
+    sensitive = {kind for parity in parities.values() for kind in parity.sensitive}
+    allowed = {column: bounds(cases[column][0], cases[column][1].resolved, sensitive) for column in parities}
+    keras = [column for column in parities if not column.options.native] or list(parities)
+    voices = {column: _voice(column) for column in parities}
+    referring = list({voices[column]: column for column in reversed(keras)}.values())[::-1]  # the first of each
+    least = min((allowed[column] for column in referring), key=dataclasses.astuple, default=None)
+    finest = [column for column in referring if allowed[column] == least]
+    comparisons = {}
+    for column, parity in parities.items():
+        alike = [rival for rival in finest if rival.options.batch_size == column.options.batch_size]  # the same batches
+        apart = [rival for rival in alike if len(alike) > 2 or voices[rival] != voices[column]]
+        others = {rival: parities[rival] for rival in apart or alike if rival != column or len(alike) > 2}
+        if others:
+            comparisons[column] = (parity, others, allowed[column])
+    return comparisons
+
+
+def _voice(column: Column) -> Column:
+    """Return the column whose computation this one repeats: the two have one voice in what is right.
+
+    Of two versions the first has two, its own and its control's: the other is held against it.
+    """
+    options = column.options
+    if not (options.control or options.warm_cache or options.malloc):
+        return column  # nearly always
+    again = options.control and bool(options.environment)
+    return column.with_options(control=again, warm_cache=False, malloc=None)
+
+
+def _failure(parity: Parity, others: Mapping[Column, Parity], allowed: Bounds) -> Failure | None:
+    """Return why a column's losses or outputs are not those of the others, None where they are, or nearly."""
+    predicting = [other.outputs for other in others.values() if other.outputs]
+    cause = ""
+    if parity.outputs and predicting:
+        references = [_medians(numbers) for numbers in zip(*predicting, strict=False)]
+        cause = _differing_output(parity.outputs, references, allowed.outputs)
+    if not cause:
+        beyond = _deviation(parity, others, allowed)
+        if beyond is None or beyond.share <= FAILS:
+            return None
+        reference = "that of the other configuration" if beyond.beside else "the median of all"
+        cause = (
+            f"the loss of step {beyond.step} is {beyond.loss:.7g}, {reference} {beyond.reference:.7g}, "
+            f"from the same weights and batches (bound: {beyond.bound:.2g})"
+        )
+    return Failure(Code.PARITY, cause, REMEDY, "parity")
+
+
+def _differing_output(outputs: list[list[float]], references: list[list[float]], bound: float) -> str:
+    """Say which output is not that of the others; empty where all are."""
+    for number, (output, reference) in enumerate(zip(outputs, references, strict=False), start=1):
+        largest = max(map(abs, reference), default=0.0)
+        apart = max((abs(a - b) for a, b in zip(output, reference, strict=False)), default=0.0)
+        if apart > bound * largest:
+            return (
+                f"output {number} differs by {apart:.2g} from the other backends' (largest number: {largest:.2g}), "
+                f"with the same weights and samples (bound: {bound:.2g} of it)"
+            )
+    return ""
+
+
+def _medians(series: Iterable[list[float]]) -> list[float]:
+    return [statistics.median(values) for values in zip(*series, strict=False)]
+
+
+def _deviation(parity: Parity, others: Mapping[Column, Parity], allowed: Bounds) -> Deviation | None:
+    """Return the first step whose loss lies beyond its bound, None where all lie within."""
+    bound = allowed.first
+    compared = {column: other.losses for column, other in others.items() if other.losses}
+    reference, beside = _medians(compared.values()), next(iter(compared)) if len(compared) == 1 else None
+    for step, (loss, wanted) in enumerate(zip(parity.losses, reference, strict=False), start=1):
+        deviation = Deviation(step, loss, wanted, bound, beside)
+        if deviation.share > bound:
+            return deviation
+        bound = max(allowed.later, GROWTH * deviation.share)
+    return None

@@ -1,0 +1,186 @@
+"""Which warnings apply: to a case, to a row, to a whole summary, and what others disturbed."""
+
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kerasbench.analysis.cases import Measured, Row
+from kerasbench.analysis.contrasts import apart, by_session
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
+from kerasbench.analysis.rankings import Ranking
+from kerasbench.analysis.summary import Summary
+from kerasbench.host.noise import SCATTER_WARN, WarningKind
+from kerasbench.protocol.columns import CPU, Column
+from kerasbench.protocol.stages import STAGES
+from kerasbench.text import percent
+
+COMMON = ("keras", "python")  # what every column has, and what makes more than the backend differ
+
+IDLE_SHARE = 0.7  # of the processors that a slice of the column has in the median: see "TensorFlow's late epochs"
+# What a subnormal first moment adds to a step on torch: 5 to 7 ns. What a page fault costs, with clearing the page: 0.5
+# to 1.1 us (benchmarks/studies/subnormals-and-memory.md).
+SUBNORMAL_NS, PAGE_NS = 6, 1_000
+LEAST_SLOWER = 0.1  # of a step, by what subnormal numbers add to it
+LEAST_IN_PAGES = 0.1  # of a step, in page faults
+OFTEN = 0.03  # of the slices: on JAX and torch it is at most 1.2 % in the published rows
+
+
+class Noted(NamedTuple):
+    """A warning of a case. ``share``: of a step's time that it is about, estimated."""
+
+    what: WarningKind
+    detail: str = ""
+    share: float | None = None
+
+
+@dataclass(frozen=True)
+class Concern:
+    """A warning and what it is about."""
+
+    what: WarningKind
+    row: str  # its label; empty: all rows
+    columns: list[Column]  # empty: all
+    detail: str = ""
+    share: float | None = None  # of a step's time that it is about, estimated
+
+
+def concerns(summary: Summary) -> list[Concern]:
+    """Return every warning of a summary: of its cases, of its rows, then of the whole."""
+    warnings: list[Concern] = []
+    are_races = all(row.origin.config.race for row in summary.rows)  # beside other rows, theirs are shown as those are
+    for row, ranking in summary.ranked:
+        noted: dict[Noted, list[Column]] = {}  # what is said of several columns is said once
+        for column in row.cases:
+            for warning in _of_case(row, column):
+                noted.setdefault(warning, []).append(column)
+        warnings += [Concern(said.what, row.label, columns, said.detail, said.share) for said, columns in noted.items()]
+        warnings += _of_row(row, ranking, are_races)
+    return [*warnings, *_versions(summary)]
+
+
+def _of_case(row: Row, column: Column) -> Iterator[Noted]:
+    case = row.cases[column]
+    if row.scenario.learnable and not case.learned:
+        yield Noted(WarningKind.IDLE)
+    if any(trial.disturbed for trial, _ in case.trials):
+        yield Noted(WarningKind.DISTURBED)
+    has_others = any(other.trials for rival, other in row.cases.items() if rival != column)
+    if row.origin.agenda.usual and case.trials and has_others and all(m.parity is None for _, m in case.trials):
+        yield Noted(WarningKind.UNJUDGED)
+    if (case.scatter or 0) >= SCATTER_WARN:
+        yield Noted(WarningKind.SCATTERED)
+    if deviation := row.deviating.get(column):
+        reference = deviation.beside.label if deviation.beside else "the median of all configurations"
+        kinds = {kind for _, m in case.trials if m.parity for kind in m.parity.sensitive}
+        why = "; batch normalisation in small batches does that" if "BatchNormalization" in kinds else ""
+        detail = f"by {100 * deviation.share:.2g} % from {reference} in step {deviation.step}{why}"
+        yield Noted(WarningKind.DEVIATES, detail)
+    yield from _of_steps(case, column)
+
+
+def _of_steps(case: Measured, column: Column) -> Iterator[Noted]:
+    """Yield what made a case's steps longer, as far as readings tell."""
+    operations = {name: times for _, m in case.trials for name, times in m.fallbacks.items()}
+    if operations:
+        detail = ", ".join(f"{name} ({times} a step)" for name, times in sorted(operations.items()))
+        yield Noted(WarningKind.FALLBACK, detail)
+    compilers = [m.compiler for _, m in case.trials if m.compiler]
+    if any(compiler.while_measured for compiler in compilers):
+        yield Noted(WarningKind.RECOMPILED)
+    if any(compiler.eager for compiler in compilers):
+        yield Noted(WarningKind.EAGER)
+    slower = slower_by_subnormals(case)
+    if slower >= LEAST_SLOWER and all(m.resolved.subnormals == "flushed" for _, m in case.trials):
+        yield Noted(WarningKind.SUBNORMALS, f"by about {percent(slower)}", slower)
+    pages, share = _page_faults(case)
+    if share >= LEAST_IN_PAGES and column.device == CPU and not column.options.malloc:
+        yield Noted(WarningKind.PAGES, f"{pages:,.0f} pages, about {percent(share)} of its time", share)
+    waited, slices = _idle_slices(case)
+    if slices and waited / slices >= OFTEN:
+        yield Noted(WarningKind.WAITED, f"in {waited} of {slices} turns")
+
+
+def _of_row(row: Row, ranking: Ranking, are_races: bool) -> Iterator[Concern]:
+    if ranking.withheld:
+        yield Concern(WarningKind.CONTROL, row.label, [])
+    if ranking.disturbed:
+        yield Concern(WarningKind.UNDECIDED, row.label, [])
+    for contrast in ranking.others:
+        differs_by = apart(by_session(contrast))
+        if differs_by is not None and differs_by.is_above(1):
+            detail = f"by {100 * (differs_by.value - 1):.0f} %"
+            yield Concern(WarningKind.SITTINGS, row.label, [contrast.over.column], detail)
+    if not are_races and not row.origin.in_pairs:  # these have intervals of their own, or none is the fastest
+        few = row.rounds < MIN_TRIALS_FOR_INTERVAL
+        if ranking.by_slices and not few:  # of enough rounds: most were disturbed
+            most = MIN_TRIALS_FOR_INTERVAL - 1
+            detail = f"at most {most} rounds were uninterrupted, so intervals come from their turns"
+            yield Concern(WarningKind.DISTURBED, row.label, [], detail)
+        elif ranking.by_slices:
+            yield Concern(WarningKind.SLICES, row.label, [])
+        elif ranking.others and few and not ranking.tentative:
+            yield Concern(WarningKind.FEW, row.label, [])
+    # What a row has no figures of, because its steps would have taken minutes.
+    known = (measurement.sizes for case in row.cases.values() for _, measurement in case.trials)
+    sizes = next((sizes for sizes in known if sizes is not None and sizes.left_out), None)
+    if sizes is not None:
+        what = [STAGES[stage].left_out if stage in STAGES else stage for stage in sizes.left_out]
+        parts = ", ".join(dict.fromkeys(what))
+        yield Concern(WarningKind.SLOW, row.label, [], f"left out: {parts}; one step takes {sizes.step_ns / 1e9:.1f} s")
+    yield from (Concern(WarningKind.APART, row.label, columns) for columns in _apart(row))
+
+
+def _apart(row: Row) -> list[list[Column]]:
+    """Return which columns were measured side by side, where they did not fit into memory all together."""
+    groups: dict[object, dict[int, list[Column]]] = {}
+    for column, case in row.cases.items():
+        for trial, _ in case.trials:
+            if trial.block and not row.origin.agenda.in_full:
+                pair = column.paired if row.origin.in_pairs else None
+                groups.setdefault((trial.round, pair), {}).setdefault(trial.block, []).append(column)
+    split = next((blocks for blocks in groups.values() if len(blocks) > 1), {})
+    return list(split.values())
+
+
+def _versions(summary: Summary) -> Iterator[Concern]:
+    """Return the packages of which columns that are compared had different versions, and which had which."""
+    for package in COMMON:
+        versions: dict[str, dict[Column, None]] = {}
+        for trial in summary.record.trials:
+            if trial.measurement is None or trial.options.environment:
+                continue  # columns with labels are meant to differ, and the heading says how
+            if version := trial.measurement.resolved.versions.get(package):
+                versions.setdefault(version, {})[trial.column] = None
+        if len(versions) > 1:
+            for version, columns in sorted(versions.items()):
+                yield Concern(WarningKind.VERSIONS, "", list(columns), f"{package} {version}")
+
+
+def _idle_slices(case: Measured) -> tuple[int, int]:
+    """Return how many slices of a column used much less of the processors than its others, and of how many."""
+    columns = [measurement.slices for _, measurement in case.trials]
+    times = [both for slices in columns for both in zip(slices.cpu_ns or (), slices.ns, strict=False)]
+    shares = [cpu_ns / ns for cpu_ns, ns in times if cpu_ns is not None]
+    usual = statistics.median(shares) if shares else 0.0
+    return sum(share < IDLE_SHARE * usual for share in shares), len(shares)
+
+
+def slower_by_subnormals(case: Measured) -> float:
+    """Return by about what share of it a step becomes longer, where subnormal numbers are kept; 0: not known to."""
+    shares = [0.0]
+    for _, measurement in case.trials:
+        if measurement.vanishing and measurement.training is not None:
+            steps = measurement.steps_per_epoch if measurement.training.unit == "epoch" else 1
+            more_ns = SUBNORMAL_NS * measurement.vanishing * measurement.parameters
+            shares.append(more_ns * steps / measurement.training.median_ns)
+    return max(shares)
+
+
+def _page_faults(case: Measured) -> tuple[float, float]:
+    """Return how many pages of memory a step (or epoch) takes from the system, and about what share of its time."""
+    trained = [measurement.training for _, measurement in case.trials if measurement.training is not None]
+    counted = [training.slices for training in trained if training.slices.page_faults]
+    pages = sum(sum(slices.page_faults or ()) for slices in counted)
+    units, ns = sum(sum(slices.count) for slices in counted), sum(sum(slices.ns) for slices in counted)
+    return (pages / units, pages * PAGE_NS / ns) if units else (0.0, 0.0)
