@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from kerasbench.analysis import series
-from kerasbench.analysis.findings import Findings, Side, abreast, figures, light
+from kerasbench.analysis.findings import Findings, abreast, light
+from kerasbench.analysis.published import Side, figures
 from kerasbench.analysis.summary import summarize
 from kerasbench.plan import catalog
 from kerasbench.protocol.columns import Column, Options
@@ -135,6 +136,6 @@ def test_the_published_ratio_of_gpu_to_cpu(key: tuple[str, str], steps: int, rat
 
 
 def test_the_run_that_never_learned_is_flagged() -> None:
-    known = figures().items()
-    flagged = [key for key, figures in known for figure in figures for _, side in figure.sides if side.flag]
+    known = ((key, figure) for key, of_key in figures().items() for figure in of_key)
+    flagged = [key for key, figure in known for side in (figure.cpu, figure.gpu) if side and side.flag]
     assert flagged == [("mnist_mlp", "minibatch")]
