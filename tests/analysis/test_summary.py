@@ -224,27 +224,20 @@ def found_in(*hits: Sequence[int]) -> Findings:
     return Findings.of(made.record(*trials, rounds=len(hits)))
 
 
-def test_a_few_disturbed_cycles_are_left_out_of_the_ratio_and_the_row_is_decided() -> None:
-    found = found_in(range(4))
+@pytest.mark.parametrize(
+    ("hits", "first", "trials"),
+    [([range(4)], JAX, 1), ([range(7)], None, 1), ([range(12), (), (), ()], JAX, 3)],
+    ids=["a few cycles", "too many cycles", "one of four blocks"],
+)
+def test_disturbed_cycles_and_blocks_are_left_out_where_enough_are_left(
+    hits: list[Sequence[int]], first: Column | None, trials: int
+) -> None:
+    found = found_in(*hits)
     (ranking,) = found.plain.rankings
-    assert not ranking.disturbed
-    assert ranking.first == JAX
-    assert ranking.others[0].ratio.value == pytest.approx(3.0)
-
-
-def test_where_too_few_are_left_nobody_is_fastest() -> None:
-    found = found_in(range(7))
-    (ranking,) = found.plain.rankings
-    assert ranking.disturbed
-    assert ranking.first is None
-    assert {one.what for one in concerns(found.summary)} & {WarningKind.UNDECIDED}
-
-
-def test_blocks_without_disturbance_decide_alone() -> None:
-    (ranking,) = found_in(range(12), (), (), ()).plain.rankings
-    assert not ranking.disturbed
-    assert ranking.others[0].ratio.trials == 3
-    assert ranking.others[0].ratio.value == pytest.approx(3.0)
+    ratio = ranking.others[0].ratio
+    assert (ranking.disturbed, ranking.first, ratio.trials) == (first is None, first, trials)
+    assert (ratio.value == pytest.approx(3.0)) is (first is JAX)
+    assert any(warned.what is WarningKind.UNDECIDED for warned in concerns(found.summary)) is ranking.disturbed
 
 
 def test_where_most_of_enough_rounds_were_disturbed_the_remedy_is_a_quieter_machine() -> None:

@@ -134,12 +134,11 @@ def test_what_fails_with_the_head_alone_is_worse(fails: Options, worse: bool, nu
 def test_where_nothing_is_decided_that_is_no_pass() -> None:
     require_decided([only(*trials(ALIKE))])
     require_decided([only(*(one for one in trials(ALIKE) if one.options == OLD), *_failing(NEW))])
-    with pytest.raises(Undecided, match="numbers, all undecided"):
-        require_decided([only(*trials(SLOWER)[:2])])
-    with pytest.raises(Undecided, match="nothing was measured with both base and head"):
-        require_decided([only(*_failing(OLD), *_failing(NEW))])
-    with pytest.raises(Undecided):
-        require_decided([])
+    neither = only(*_failing(OLD), *_failing(NEW))
+    why = "nothing was measured with both base and head"
+    for compared, said in (([only(*trials(SLOWER)[:2])], "numbers, all undecided"), ([neither], why), ([], why)):
+        with pytest.raises(Undecided, match=said):
+            require_decided(compared)
 
 
 @pytest.mark.parametrize(("figures", "worse"), [(ALIKE, False), (SLOWER, True)])
@@ -355,20 +354,23 @@ def _changed(record: Run) -> list[ScenarioFacts]:
     return [dataclasses.replace(one, file_hash="another") for one in record.scenarios]
 
 
-UNJUDGED = "^nothing could be judged, so this is no pass: "
+@pytest.mark.parametrize(
+    ("new", "why"),
+    [
+        (side(4.0, first=2), "1 case: a verdict needs three runs"),
+        (on(side(*SLOW, first=2), chip="Chip 10"), "1 case: different machines"),
+        (side(*SLOW, first=2, name="conv"), "no case was measured on both sides"),
+        (side(2.0, 3.0, 4.0, first=2), "1 case: undecided"),
+    ],
+)
+def test_where_nothing_is_judged_that_is_no_pass(new: list[Run], why: str) -> None:
+    with pytest.raises(Undecided, match=f"^nothing could be judged, so this is no pass: {why}"):
+        compare(OLD_RUNS, new).require_decided()
 
 
-def test_where_nothing_is_judged_that_is_no_pass() -> None:
+def test_a_verdict_or_a_new_failure_is_an_answer() -> None:
     compare(OLD_RUNS, side(2.0, 2.01, 1.99, first=2)).require_decided()
     compare(OLD_RUNS, [made.record(made.trial(1, failure=made.FAILURE))]).require_decided()
-    with pytest.raises(Undecided, match=UNJUDGED + "1 case: a verdict needs three runs"):
-        compare(OLD_RUNS, side(4.0, first=2)).require_decided()
-    with pytest.raises(Undecided, match=UNJUDGED + "1 case: different machines"):
-        compare(OLD_RUNS, on(side(*SLOW, first=2), chip="Chip 10")).require_decided()
-    with pytest.raises(Undecided, match=UNJUDGED + "no case was measured on both sides"):
-        compare(OLD_RUNS, side(*SLOW, first=2, name="conv")).require_decided()
-    with pytest.raises(Undecided, match=UNJUDGED + "1 case: undecided"):
-        compare(OLD_RUNS, side(2.0, 3.0, 4.0, first=2)).require_decided()
 
 
 def test_sizes_of_a_sweep_are_cases_of_their_own_and_compared_by_the_step_inside_an_epoch() -> None:
@@ -421,7 +423,4 @@ def test_what_another_keras_cannot_change_is_a_control_and_says_so_if_it_moved()
     assert not any("Importing" in line for line in report_versus.sentences(quiet))
     assert imported(moved, {}).moved  # two checkouts may have one version
     assert not imported(moved, {"keras": "3.16.0", "torch": "2.14.0"}).untouched  # torch may take longer to import
-
-
-def test_files_that_do_not_tell_the_import_of_the_backend_alone_have_no_such_control() -> None:
-    assert not only(*trials(ALIKE)).untouched
+    assert not only(*trials(ALIKE)).untouched  # files that do not tell the import of the backend alone
