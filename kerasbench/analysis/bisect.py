@@ -99,7 +99,6 @@ def case_of(contrast: Contrast) -> Case:
 
 
 def probe_of(index: int, compared: Versus, case: Case | None) -> Probe:
-    """Return what a comparison with GOOD says of a version."""
     step = followed(compared, case)
     if step is None:
         failures = [failure.cause for pair in compared.pairs for failure in (pair.broken, pair.baseless) if failure]

@@ -28,8 +28,6 @@ WORTH_A_HINT = 0.10  # of an epoch: what a part must take before doing away with
 
 
 class Help(StrEnum):
-    """What might help."""
-
     BATCH = "a larger batch"
     JIT = "jit"
     DEVICE = "another device"
@@ -38,8 +36,6 @@ class Help(StrEnum):
 
 @dataclass(frozen=True)
 class Advice:
-    """What would help, and by how much."""
-
     what: Help
     contrast: Contrast  # with it over the case as it is: a step, or a sample. Prepared data are no case of their own
 
@@ -70,7 +66,7 @@ class StepBreakdown:
 
 def breakdowns(summary: Summary) -> list[StepBreakdown]:
     """Return one for each case whose trials measured the parts of a step."""
-    operations = {(counted.scenario, counted.workload): counted.operations for counted in summary.record.flops}
+    operations = {(flops.scenario, flops.workload): flops.operations for flops in summary.record.flops}
     cases = [(row, column) for row, column, case in summary.cases if case.failure is None and _with_parts(case)]
     effect = summary.record.minimal_effect
     return [
@@ -101,11 +97,10 @@ def _breakdown(
     def of_a_step(shares: Iterable[float]) -> Amount:
         return mean_interval([part * whole_ms for part in shares])
 
-    warming_ms = [  # beyond as many steady steps
-        sum(slice_.ns - slice_.count * training.median_ns for slice_ in training.warmup) / NS_PER_MS
-        for training in (measurement.training for measurement, _ in trials)
-        if training is not None
-    ]
+    def warming_ns(measurement: Measurement) -> float:
+        training = measurement.training
+        return sum(turn.ns - turn.count * training.median_ns for turn in training.warmup) if training else 0.0
+
     rate = peak = None
     if operations is not None:
         of_a_batch = operations * row.workload.batch
@@ -124,14 +119,13 @@ def _breakdown(
         rate=rate,
         peak=peak,
         compile_ms=mean_interval(compiling_ms) if compiling_ms else None,
-        warming_ms=mean_interval(warming_ms),
+        warming_ms=mean_interval([warming_ns(measurement) / NS_PER_MS for measurement, _ in trials]),
         repaid=break_evens(row, column, effect),
         advice=advice,
     )
 
 
 def step_ms(slices: Samples) -> float:
-    """Return the median over slices of the time of a step."""
     return statistics.median(slices.units_ns) / NS_PER_MS
 
 
@@ -167,27 +161,16 @@ def _candidates(summary: Summary, row: Row, column: Column) -> Iterator[Advice]:
         if what and (contrast := between(row, rival, column, STEADY)) is not None:
             yield Advice(what, contrast)
     for other in summary.rows:
-        batch = _larger_batch(other, row)
-        if batch and column in other.cases:
+        # Larger alone, and measured in the same run: blocks of two runs are not of one hour, though numbered alike.
+        is_alike = (other.name, other.run) == (row.name, row.run) and column in other.cases
+        batch = other.size.batch if other.size and other.size.width is None else None
+        if is_alike and batch is not None and batch > row.workload.batch:
             larger = Place(other, column)
             left = ratio_of(larger.case, case.case, STEADY)
             if left is not None:
                 yield Advice(Help.BATCH, Contrast(larger, case, STEADY, left.times(row.workload.batch / batch)))
     shares = [share(parts.ready, parts.arrays) for _, parts in _with_parts(case.case)]
     yield Advice(Help.PREPARED, Contrast(case, case, STEADY, estimate(shares)))
-
-
-def _larger_batch(other: Row, row: Row) -> int | None:
-    """Return the batch of a row that differs from another in being larger alone, measured in the same run.
-
-    Blocks of two runs are not of one hour, though they have the same numbers.
-    """
-    is_alike = (other.scenario.name, other.workload.name) == (row.scenario.name, row.workload.name)
-    is_of_one_run = other.origin.started == row.origin.started
-    if not is_alike or not is_of_one_run or other.size is None or other.size.width is not None:
-        return None
-    batch = other.size.batch
-    return batch if batch is not None and batch > row.workload.batch else None
 
 
 def _difference(rival: Column, column: Column) -> Help | None:

@@ -45,8 +45,6 @@ Value = TypeVar("Value")
 
 
 class Once(Generic[Key, Value]):
-    """What is computed when it is first asked for, and kept."""
-
     def __init__(self) -> None:
         self._known: dict[Key, Value] = {}
 
@@ -67,7 +65,6 @@ class Measured:
 
     @cached_property
     def by_block(self) -> dict[int, tuple[Trial, Measurement]]:
-        """The trials that were measured beside others, by block."""
         return {trial.block: (trial, measurement) for trial, measurement in self.trials if trial.block}
 
     def by_round(self, name: str) -> dict[int, float]:
@@ -80,7 +77,6 @@ class Measured:
         return {index: statistics.fmean(values) for index, values in rounds.items()}
 
     def values(self, name: str) -> list[float]:
-        """Return the metric's value of each trial that has one."""
         values = [BY_NAME[name].read(trial, measurement) for trial, measurement in self.trials]
         return [value for value in values if value is not None]
 
@@ -142,7 +138,6 @@ class Row:
 
     @property
     def name(self) -> str:
-        """Of its workload, whatever its size."""
         return label(self.scenario.name, self.workload.name) + (PREDICTS if self.workload.predicts_only else "")
 
     @property
@@ -161,7 +156,6 @@ class Row:
 
     @property
     def in_turn(self) -> bool:
-        """Whether columns were measured side by side, in slices."""
         blocks = Counter(trial.block for case in self.cases.values() for trial, _ in case.trials if trial.block)
         return any(columns > 1 for columns in blocks.values())
 

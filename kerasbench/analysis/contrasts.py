@@ -15,8 +15,6 @@ CONTROL_BOUND = 0.03  # what is the same and differs by more, significantly, lea
 
 
 class Place(NamedTuple):
-    """Where a case stands."""
-
     row: Row
     column: Column
 
@@ -51,7 +49,6 @@ class Contrast:
 
     @property
     def is_decided(self) -> bool:
-        """Whether the two are clearly different."""
         return self.verdict in (Verdict.FASTER, Verdict.SLOWER)
 
     @property

@@ -35,8 +35,6 @@ Basis = Literal["trials", "sittings", "slices"]  # of a product of two ratios, t
 
 @dataclass(frozen=True)
 class Interval:
-    """A value with its 95 % interval."""
-
     value: float
     low: float
     high: float
@@ -103,7 +101,6 @@ class LogEstimate:
 
     @property
     def farthest(self) -> tuple[float, float]:
-        """Which of ``errors`` its interval is made of."""
         return max(self.errors, key=lambda error: error[0] * t_quantile(error[1], self.confidence))
 
     @property
@@ -254,8 +251,6 @@ class Verdict(StrEnum):
 
 
 class Judgement(NamedTuple):
-    """A ratio with the interval that decides, and its verdict."""
-
     ratio: LogEstimate | None
     verdict: Verdict
 
@@ -265,7 +260,6 @@ def minimal_effect(on_battery: bool) -> float:
 
 
 def learned(batch_loss_before: float, batch_loss_after: float) -> bool:
-    """Tell whether training changed the loss of one and the same batch."""
     return abs(batch_loss_after - batch_loss_before) > UNCHANGED * abs(batch_loss_before)
 
 

@@ -28,8 +28,6 @@ SIZES = {"ms": NS_PER_MS, "s": NS_PER_S, "MiB": MIB}  # of units, in ns or bytes
 
 @dataclass(frozen=True)
 class Metric:
-    """What is read off a trial."""
-
     name: str
     unit: str
     title: str
@@ -40,7 +38,6 @@ class Metric:
     whole: bool = False  # a peak of those trials alone that left nothing out
 
     def read(self, trial: Trial, measurement: Measurement) -> float | None:
-        """Return a trial's value in the unit, None where it has none."""
         if (self.cold and not trial.started_alone) or (self.whole and not _is_whole(trial, measurement)):
             return None
         value = self.raw(trial, measurement)

@@ -36,8 +36,6 @@ Compare = Callable[[Candidate, Candidate], LogEstimate | None]  # the time of on
 
 @dataclass(frozen=True)
 class Seen(Generic[Candidate]):
-    """What is known after a round."""
-
     leader: Candidate
     slower: list[Candidate]  # significantly, by more than the margin: they leave
     is_over: bool  # none of those that stay can be faster than the leader by more than the margin
@@ -61,7 +59,6 @@ def look(left: Iterable[Candidate], compare: Compare[Candidate], margin: float) 
 
 
 def _is_fastest(candidate: Candidate, left: Iterable[Candidate], compare: Compare[Candidate], margin: float) -> bool:
-    """Tell whether none of the others can be faster by more than the margin."""
     others = [compare(other, candidate) for other in left if other != candidate]
     return all(ratio is not None and ratio.is_above(1 / (1 + margin)) for ratio in others)
 
@@ -109,8 +106,6 @@ def baseline_of(columns: Iterable[Column], config: RaceConfig) -> Column | None:
 
 @dataclass(frozen=True)
 class Race:
-    """The race of one workload."""
-
     row: Row
     metric: str
     leader: Column  # or what is about as fast, and simpler to have
@@ -166,13 +161,12 @@ class Race:
     @property
     def equals(self) -> list[Column]:
         """The others that are within the margin of the leader, significantly; fewest settings first."""
-        most = 1 + self.config.margin
         within = [
             column
             for column, contrast in self.contrasts.items()
             if contrast.over.case.is_ranked
             and not contrast.ratio.disturbed
-            and (contrast.ratio.high or math.inf) <= most
+            and (contrast.ratio.high or math.inf) <= 1 + self.config.margin
         ]
         return sorted(within, key=settings_of)
 
@@ -217,13 +211,11 @@ def race_of(row: Row) -> Race | None:
     seen = look(stayed, compare, config.margin)
     if seen is None:
         return None
-    in_race = [column for column in stayed if column not in seen.slower]
     choice = simplest(seen, stayed, compare, config.margin, lambda column: (column != baseline, settings_of(column)))
     ratios = {column: compare(column, choice) for column in cases if column != choice}
-    contrasts = [
-        Contrast(Place(row, column), Place(row, choice), metric, ratio) for column, ratio in ratios.items() if ratio
-    ]
-    contrasts.sort(key=lambda contrast: contrast.ratio.log_centre)
+    known = {column: ratio for column, ratio in ratios.items() if ratio}
+    in_order = sorted(known, key=lambda column: known[column].log_centre)
+    stay = {choice, *stayed} - {*seen.slower}
     return Race(
         row=row,
         metric=metric,
@@ -231,12 +223,14 @@ def race_of(row: Row) -> Race | None:
         baseline=baseline,
         candidates=[
             choice,
-            *(contrast.over.column for contrast in contrasts),
-            *(column for column, ratio in ratios.items() if ratio is None),
+            *in_order,
+            *(column for column in ratios if column not in known),
             *(column for column, case in row.cases.items() if case.failure is not None),
         ],
-        contrasts={contrast.over.column: contrast for contrast in contrasts},
-        left=frozenset(column for column in ranked if column != choice and column not in in_race),
+        contrasts={
+            column: Contrast(Place(row, column), Place(row, choice), metric, known[column]) for column in in_order
+        },
+        left=frozenset(ranked) - stay,
         rounds=last,
         is_over=seen.is_over,
     )

@@ -37,7 +37,6 @@ class Ranking:
 
     @property
     def proven(self) -> bool:
-        """Whether every comparison has an interval."""
         return bool(self.others) and all(contrast.ratio.has_interval for contrast in self.others)
 
     @property
@@ -56,7 +55,6 @@ class Ranking:
 
     @property
     def by_slices(self) -> bool:
-        """Whether the intervals rest on slices, because there were too few blocks."""
         return self.proven and any(contrast.ratio.basis == "slices" for contrast in self.others)
 
     @property
@@ -70,7 +68,6 @@ class Ranking:
 
 
 def rank(rows: Sequence[Row], effect: float) -> list[Ranking]:
-    """Compare the fastest case of each row with each of its others."""
     pairs = [_over_fastest(row) for row in rows]
     contrasts = iter(judged([contrast for _, others in pairs for contrast in others], effect))
     believable = [contrast for _, others in pairs for contrast in others if not contrast.withheld]
@@ -142,7 +139,6 @@ def of_warm_cache(rows: Sequence[Row], effect: float) -> list[Contrast]:
 
 
 def speed_ups(rows: Sequence[Row], effect: float) -> list[Contrast]:
-    """Return the GPU against the CPU for each backend that was measured on both, by what stands for its row."""
     contrasts = [
         between(row, gpu, cpu, row.headline, again_of(row))
         for row in rows

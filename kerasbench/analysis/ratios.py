@@ -32,8 +32,6 @@ Calls = TypeVar("Calls", Latency, Generation)
 
 @dataclass(frozen=True)
 class BlockRatio:
-    """The logarithm of a ratio in one block."""
-
     log: float
     error: float | None = None  # by its slices; None where the trials' values were divided
     slices: int = 0  # of each side
@@ -110,7 +108,6 @@ def _comparable(a: Measurement, b: Measurement) -> tuple[Training, Training] | N
 
 
 def _mean_times(a: Samples, b: Samples) -> tuple[float, float] | None:
-    """Return the mean time of a unit on both sides, over the cycles that count."""
     ours, theirs = a.ns_by_cycle, b.ns_by_cycle
     counted = _counted(ours, theirs, a.disturbed_cycles | b.disturbed_cycles)
     if not counted:
@@ -195,7 +192,6 @@ def _trained(a: Measurement, b: Measurement) -> BlockRatio | None:
 
 
 def _compared(of: Callable[[Measurement], Calls | None], read: Callable[[Calls], Mapping[int, float]]) -> Compare:
-    """Return what compares trials by a figure of each cycle."""
 
     def compare(a: Measurement, b: Measurement) -> BlockRatio | None:
         ours, theirs = of(a), of(b)
@@ -207,7 +203,6 @@ def _compared(of: Callable[[Measurement], Calls | None], read: Callable[[Calls],
 
 
 def _grown(way: str, read: Callable[[Growth], float]) -> Compare:
-    """Return what compares a figure of the lines by which texts grow."""
     return _compared(generation_of(way), lambda texts: {cycle: read(line) for cycle, line in by_cycle(texts).items()})
 
 
@@ -326,7 +321,6 @@ def spread(a: Measured, b: Measured, metric: str) -> tuple[float, float] | None:
 
 
 def in_common(a: Measured, b: Measured) -> list[tuple[MeasuredTrial, MeasuredTrial]]:
-    """Return the trials of each block that both cases had."""
     others = b.by_block
     return [(trial, others[block]) for block, trial in a.by_block.items() if block in others]
 
@@ -415,7 +409,6 @@ def assumed_scatter(a: Measured, b: Measured, metric: str) -> float:
 
 
 def priors_of(rows: Sequence[Iterable[Measured]]) -> Priors:
-    """Return how the ratios of a run's rows scatter from block to block."""
     pairs: dict[Family, list[tuple[Measured, Measured]]] = {family: [] for family in Family}
     for pair in (pair for cases in rows for pair in neighbours(cases)):
         pairs[family_of(*pair)].append(pair)
@@ -433,7 +426,6 @@ def priors_of(rows: Sequence[Iterable[Measured]]) -> Priors:
 
 
 def of_blocks(pair: tuple[Measured, Measured], metric: str) -> list[BlockRatio]:
-    """Return the ratio of two cases in each block that both had."""
     return _blocks(in_common(*pair), metric)
 
 

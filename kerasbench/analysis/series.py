@@ -43,15 +43,18 @@ def fit(steps_ms: Sequence[tuple[int, Estimate]]) -> CostModel | None:
         return None
     import numpy as np
 
-    batches = np.array([float(batch) for batch, _ in steps_ms])
     steps = [step for _, step in steps_ms]
-    times, errors = np.array([step.value for step in steps]), np.array(_errors_ms(steps))
+    shares = [(step.log_error or 0.0) if isinstance(step, LogEstimate) else 0.0 for step in steps]
+    known = [share for share in shares if share]
+    least = statistics.median(known) if known else UNKNOWN_ERROR
+    batches = np.array([float(batch) for batch, _ in steps_ms])
+    times = np.array([step.value for step in steps])
+    errors = np.array([max(share, least) * step.value for share, step in zip(shares, steps, strict=True)])
     (slope, intercept), covariance = np.polyfit(batches, times, 1, w=1 / errors, cov="unscaled")
     model = intercept + slope * batches
     degrees = len(steps) - 2
     misfit = float(np.sum(((times - model) / errors) ** 2)) / degrees
-    are_errors_known = any(_log_error(step) for step in steps)
-    reach = t_quantile(degrees) * math.sqrt(max(1.0 if are_errors_known else 0.0, misfit))
+    reach = t_quantile(degrees) * math.sqrt(max(1.0 if known else 0.0, misfit))
     per_sample, overhead = (
         Interval(float(value), float(value - reach * error), float(value + reach * error))
         for value, error in zip((slope, intercept), np.sqrt(np.diag(covariance)), strict=True)
@@ -59,17 +62,6 @@ def fit(steps_ms: Sequence[tuple[int, Estimate]]) -> CostModel | None:
     deviations = np.abs(model / times - 1)
     allowed = [max(FIT_TOLERANCE, step.half_width or 0.0) for step in steps]
     return CostModel(overhead, per_sample, float(np.max(deviations)), fits=bool(np.all(deviations <= allowed)))
-
-
-def _errors_ms(steps: Sequence[Estimate]) -> list[float]:
-    known = [error for step in steps if (error := _log_error(step))]
-    least = statistics.median(known) if known else UNKNOWN_ERROR
-    return [max(_log_error(step), least) * step.value for step in steps]
-
-
-def _log_error(step: Estimate) -> float:
-    """Return the standard error as a share of the step; 0 where it is not known."""
-    return step.log_error or 0.0 if isinstance(step, LogEstimate) else 0.0
 
 
 DRAWS = 1_000  # of the bootstrap: the ends of an interval are then known to a few hundredths of its width
@@ -102,12 +94,10 @@ class SizeSeries:
 
     @property
     def columns(self) -> list[Column]:
-        """The columns in their order, but for controls."""
         columns = {column for row in self.rows.values() for column in row.cases if not column.options.control}
         return sorted(columns, key=lambda column: column.order)
 
     def steps_ms(self, column: Column) -> list[tuple[float, Estimate]]:
-        """Return a column's series: the step at each size at which it was measured."""
         return [
             (size, step)
             for size, row in self.rows.items()
@@ -115,7 +105,6 @@ class SizeSeries:
         ]
 
     def out_of_memory(self, column: Column) -> float | None:
-        """Return the smallest size at which a column ran out of memory."""
         for size, row in self.rows.items():
             failure = row.cases[column].failure if column in row.cases else None
             if failure is not None and failure.code is Code.OOM:
@@ -148,7 +137,6 @@ class SizeSeries:
         return [pair for pair in pairs if pair]
 
     def size(self, contrast: Contrast) -> float:
-        """Return at which size two columns were compared."""
         return next(size for size, row in self.rows.items() if row is contrast.over.row)
 
 
@@ -169,7 +157,6 @@ class Crossing:
 
     @cached_property
     def interval(self) -> tuple[float, float] | None:
-        """Where it lies with 95 %; None without an interval."""
         return crossing_interval(self.ratios) if self.has_interval else None
 
 
@@ -178,22 +165,17 @@ def swept(summary: Summary) -> list[SizeSeries]:
     grouped: dict[tuple[str, str, Axis], dict[float, Row]] = {}
     for row in summary.rows:
         for axis in AXES:
-            size = row.size.along(axis) if row.size else None
-            if size is not None:
-                grouped.setdefault((row.name, _rest(row, axis), axis), {})[float(size)] = row
+            if row.size and (size := row.size.along(axis)) is not None:
+                rest = Size(width=row.size.width) if axis == "batch" else Size(batch=row.size.batch)
+                grouped.setdefault((row.name, rest.label, axis), {})[float(size)] = row
     series = [SizeSeries(*key, dict(sorted(rows.items()))) for key, rows in grouped.items() if len(rows) > 1]
-    contrasts = [contrast for line in series for pair in line.pairs for contrast in pair]
+    pairs = [line.pairs for line in series]
+    contrasts = [contrast for of_line in pairs for pair in of_line for contrast in pair]
     verdicts = iter(judged(contrasts, summary.record.minimal_effect))
     return [
-        dataclasses.replace(line, duels=[_duel(line, list(islice(verdicts, len(pair)))) for pair in line.pairs])
-        for line in series
+        dataclasses.replace(line, duels=[_duel(line, list(islice(verdicts, len(pair)))) for pair in of_line])
+        for line, of_line in zip(series, pairs, strict=True)
     ]
-
-
-def _rest(row: Row, axis: Axis) -> str:
-    """Return what of a row's size is the same along the axis."""
-    assert row.size is not None
-    return (Size(width=row.size.width) if axis == "batch" else Size(batch=row.size.batch)).label
 
 
 def _comparable(a: Column, b: Column) -> bool:
@@ -204,9 +186,8 @@ def _comparable(a: Column, b: Column) -> bool:
 
 def _duel(series: SizeSeries, contrasts: list[Contrast]) -> Duel:
     signs = [sign(contrast.ratio, contrast.verdict) for contrast in contrasts]
-    a, b = contrasts[0].over.column, contrasts[0].under.column
     ratios = [(series.size(contrast), contrast.ratio) for contrast in contrasts]
-    return Duel(contrasts, signs, crossings(a, b, ratios, signs))
+    return Duel(contrasts, signs, crossings(contrasts[0].over.column, contrasts[0].under.column, ratios, signs))
 
 
 def sign(ratio: LogEstimate, verdict: Verdict | None) -> int:
@@ -221,24 +202,23 @@ def sign(ratio: LogEstimate, verdict: Verdict | None) -> int:
 
 
 def crossings(a: Column, b: Column, ratios: Ratios, signs: Sequence[int]) -> list[Crossing]:
-    """Return where two series cross, by the ratios of a over b and their signs."""
-    known = [index for index, sign in enumerate(signs) if sign]
-    return [
-        crossing(*((a, b) if signs[first] > 0 else (b, a)), ratios[first : last + 1])
-        for first, last in pairwise(known)
-        if signs[first] != signs[last]
-    ]
+    """Return where two series cross, by the ratios of a over b and their signs.
 
-
-def crossing(winner: Column, loser: Column, ratios: Ratios) -> Crossing:
-    """Return where the sign of d = log(a/b) changes between the ends of these sizes, at which it is known.
-
-    d is interpolated over log2(size). Where noise makes several changes, the middle one counts.
+    That is where the sign of d = log(a/b) changes between neighbouring sizes at which it is known. d is interpolated
+    over log2(size); where noise makes several changes, the middle one counts.
     """
-    at = 2 ** middle_change(_places(ratios), [ratio.log_centre for _, ratio in ratios])
-    below = max(size for size, _ in ratios if size <= at)
-    above = min(size for size, _ in ratios if size >= at)
-    return Crossing(winner, loser, at, (below, above), ratios)
+    known, changes = [index for index, sign in enumerate(signs) if sign], []
+    for first, last in pairwise(known):
+        if signs[first] != signs[last]:
+            between = ratios[first : last + 1]
+            winner, loser = (a, b) if signs[first] > 0 else (b, a)
+            at = 2 ** middle_change(_places(between), [ratio.log_centre for _, ratio in between])
+            below, above = (
+                max(size for size, _ in between if size <= at),
+                min(size for size, _ in between if size >= at),
+            )
+            changes.append(Crossing(winner, loser, at, (below, above), between))
+    return changes
 
 
 def crossing_interval(ratios: Ratios) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from itertools import accumulate, pairwise
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.estimates import Interval, t_quantile
 from kerasbench.protocol.columns import Column
-from kerasbench.protocol.measurement import Measurement
+from kerasbench.protocol.measurement import Measurement, Samples
 
 MINUTE_NS = 60e9
 SEGMENTS = 10  # of a run, whose means a line is drawn through: neighbouring slices are not independent
@@ -33,7 +33,7 @@ def trend(places: Sequence[float], values: Sequence[float]) -> Interval | None:
     if len(places) < SEGMENTS:
         return None
     ends = [round(part * len(places) / SEGMENTS) for part in range(SEGMENTS + 1)]
-    x, y = ([statistics.median(series[a:b]) for a, b in pairwise(ends)] for series in (places, values))
+    x, y = ([statistics.median(axis[begin:end]) for begin, end in pairwise(ends)] for axis in (places, values))
     slope, start = statistics.linear_regression(x, y)
     middle = statistics.fmean(x)
     left = sum((b - start - slope * a) ** 2 for a, b in zip(x, y, strict=True))
@@ -44,8 +44,6 @@ def trend(places: Sequence[float], values: Sequence[float]) -> Interval | None:
 
 @dataclass(frozen=True)
 class Soak:
-    """What became of a case."""
-
     row: Row
     column: Column
     minutes: float
@@ -79,44 +77,42 @@ class Soak:
 
 
 def soaks_of(row: Row) -> list[Soak]:
-    """Return what became of each case of a row that was measured."""
     soaks = []
     for column, case in row.cases.items():
         if case.failure is None and case.trials and not column.options.control:
             beside = row.cases.get(column.with_options(control=True))
-            control = beside.trials[0][1] if beside and beside.trials else None
+            control = beside.trials[0][1].slices if beside and beside.trials else None
             soaks.append(_soak(row, column, case.trials[0][1], control))
     return soaks
 
 
-def _soak(row: Row, column: Column, measurement: Measurement, control: Measurement | None) -> Soak:
-    slices = measurement.slices
+def _soak(row: Row, column: Column, measurement: Measurement, control: Samples | None) -> Soak:
+    slices, training = measurement.slices, measurement.training
     # A turn is not in the file with its time of day: the column itself goes on for as long as its slices take.
     minutes = [end_ns / MINUTE_NS for end_ns in accumulate(slices.ns)]
     done = [units or 0 for units in slices.done or ()]
     held, on_device = ([float(size or 0) for size in sizes or ()] for sizes in (slices.rss_bytes, slices.device_bytes))
     if not any(on_device):  # a plug-in that counts nothing: a model's weights are there
         on_device = []
-    ratios: list[tuple[float, float]] = []
+    ratios = []  # of each cycle
     if control:
-        ours, theirs = slices.ns_by_cycle, control.slices.ns_by_cycle
-        when = dict(zip(slices.cycle or (), minutes, strict=False))
-        ratios = [(when[cycle], ours[cycle] / theirs[cycle]) for cycle in ours if cycle in theirs]
-    change = trend([minute / minutes[-1] for minute, _ in ratios], [math.log(ratio) for _, ratio in ratios])
+        times, beside = slices.ns_by_cycle, control.ns_by_cycle
+        when = {cycle: minute for cycle, minute in zip(slices.cycle or (), minutes, strict=False) if cycle is not None}
+        ratios = [(when[cycle], times[cycle] / beside[cycle]) for cycle in times if cycle in beside]
+    along = [minute / minutes[-1] for minute, _ in ratios]
+    change = trend(along, [math.log(ratio) for _, ratio in ratios])
     places = [float(number) for number in done]
     units = done[-1] - done[0] if done else sum(slices.count)
-    unit = "prediction" if measurement.builds is None else "build"
-    if measurement.training:
-        unit = measurement.training.unit
+    other_unit = "prediction" if measurement.builds is None else "build"
     return Soak(
         row=row,
         column=column,
         minutes=minutes[-1] if minutes else 0.0,
         units=units,
-        unit=unit,
+        unit=training.unit if training else other_unit,
         unit_ns=statistics.median(slices.units_ns),
         memory=trend(places, held) if done else None,
-        slower=change and Interval(*map(math.expm1, (change.value, change.low, change.high))),
+        slower=change and Interval(*(math.expm1(log) for log in (change.value, change.low, change.high))),
         held_bytes=list(zip(minutes, held, strict=False)),
         device_memory=trend(places, on_device) if done and on_device else None,
         held_on_device=list(zip(minutes, on_device, strict=False)),

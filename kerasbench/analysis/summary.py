@@ -37,12 +37,10 @@ class Summary:
 
     @property
     def plain(self) -> "Summary":
-        """What was measured at its published size."""
         return self._only(is_sized=False)
 
     @property
     def swept(self) -> "Summary":
-        """What was measured at the sizes of a sweep."""
         return self._only(is_sized=True)
 
     def _only(self, is_sized: bool) -> "Summary":

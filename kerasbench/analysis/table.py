@@ -53,7 +53,6 @@ NAMES = tuple(field.name for field in dataclasses.fields(Observation))
 
 
 def observations(summaries: Iterable[Summary]) -> list[Observation]:
-    """Return the observations of runs, in the order of their pages."""
     return [
         observation
         for summary in summaries

@@ -20,7 +20,6 @@ from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import Undecided
 from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.protocol.messages import Failure
-from kerasbench.protocol.requests import DataKind
 from kerasbench.results.merge import distinct, merge
 from kerasbench.results.run import Run
 from kerasbench.text import count
@@ -64,8 +63,7 @@ class VersionPair:
         return {**base, TOUCHES: ""} == {**head, TOUCHES: ""}
 
     def failure(self, column: Column) -> Failure | None:
-        case = self.row.cases.get(column)
-        return case.failure if case else None
+        return self.row.cases[column].failure if column in self.row.cases else None
 
     def _is_measured(self, column: Column) -> bool:
         case = self.row.cases.get(column)
@@ -82,18 +80,17 @@ class VersionPair:
             return None
         control = between(self.row, again, self.base, metric) if again in cases else None
         contrast = between(self.row, self.head, self.base, metric, control.ratio if control else None)
-        if contrast is None or contrast.again is None or contrast.ratio.log_error is None:
+        if contrast is None or contrast.again is None:
             return contrast
-        if contrast.ratio.basis != "slices":
+        ratio = contrast.ratio
+        if ratio.log_error is None or ratio.basis != "slices":
             return contrast
-        error = math.hypot(contrast.ratio.log_error, contrast.again.log_centre)
-        return dataclasses.replace(contrast, ratio=dataclasses.replace(contrast.ratio, log_error=error))
+        error = math.hypot(ratio.log_error, contrast.again.log_centre)
+        return dataclasses.replace(contrast, ratio=dataclasses.replace(ratio, log_error=error))
 
 
 @dataclass(frozen=True)
 class Versus:
-    """All that was compared between two versions, by their labels."""
-
     base: str
     head: str
     effect: float  # the smallest difference that counts
@@ -103,7 +100,6 @@ class Versus:
 
     @property
     def headlines(self) -> list[Contrast]:
-        """What stands for each row, of each column."""
         return [contrast for contrast in self.contrasts if contrast.is_headline]
 
     @property
@@ -155,7 +151,15 @@ def versus(summary: Summary) -> list[Versus]:
     comparisons = []
     for (base, head), compared in rows.items():
         effect = max([summary.record.minimal_effect, *(row.origin.config.threshold for row in compared)])
-        pairs = [pair for row in compared for pair in _pairs(row, base, head)]
+        pairs = [
+            VersionPair(row, common.with_options(environment=base), common.with_options(environment=head))
+            for row in compared
+            for common in dict.fromkeys(
+                column.paired
+                for column in row.cases
+                if column.options.environment in (base, head) and not column.options.control
+            )
+        ]
         # The verdicts on each kind of number are judged together, because their number matters.
         kinds = [[pair.contrast(pair.row.headline) for pair in pairs]]
         kinds += [[pair.contrast(metric) for pair in pairs if metric != pair.row.headline] for metric in BESIDES]
@@ -165,40 +169,13 @@ def versus(summary: Summary) -> list[Versus]:
     return comparisons
 
 
-def _pairs(row: Row, base: str, head: str) -> list[VersionPair]:
-    common = dict.fromkeys(
-        column.paired
-        for column in row.cases
-        if column.options.environment in (base, head) and not column.options.control
-    )
-    return [
-        VersionPair(row, column.with_options(environment=base), column.with_options(environment=head))
-        for column in common
-    ]
-
-
 DIFFERENT_MACHINES = "different machines"
 NO_CODE = "the files do not say which code of kerasbench measured"
+CODE = "code of kerasbench"
 TOO_FEW = "a verdict needs three runs of each side by turns (old, new, old, new, old, new)"
 
 
-class Manner(NamedTuple):
-    """How a case was measured. What differs in it has no verdict."""
-
-    protocol: str
-    data: DataKind
-    keep_env: tuple[tuple[str, str], ...]
-    in_turn: bool
-    code: str
-
-
-# The fields of a Manner, in words.
-DIFFERENT = ("protocol", "data", "--keep-env", "side by side or one after another", "code of kerasbench")
-
-
 class Change(NamedTuple):
-    """One case that both sides measured."""
-
     contrast: Contrast  # new over old: each of the newest run; the ratio is of all
     old: LogEstimate
     new: LogEstimate
@@ -213,8 +190,6 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class RunComparison:
-    """What became of every case."""
-
     changes: list[Change]
     added: list[CaseKey]
     vanished: list[CaseKey]
@@ -233,13 +208,12 @@ class RunComparison:
 
     @property
     def overall(self) -> float | None:
-        """The geometric mean of the ratios over all cases that both sides have, new over old; None without any."""
+        """The geometric mean of the ratios, new over old; None without any."""
         ratios = [change.contrast.ratio.value for change in self.changes]
         return statistics.geometric_mean(ratios) if ratios else None
 
     @property
     def unjudged(self) -> Counter[str]:
-        """How many cases have no verdict, by the reason."""
         return Counter(change.contrast.why for change in self.changes if change.contrast.verdict is None)
 
     def require_decided(self) -> None:
@@ -254,9 +228,7 @@ class RunComparison:
 
 
 def compare(old: Sequence[Run], new: Sequence[Run]) -> RunComparison:
-    """Compare what stands for every case, a training step or a prediction, over the runs of each side.
-
-    By Welch's interval on logarithms.
+    """Compare what stands for every case over the runs of each side, by Welch's interval on logarithms.
 
     Each side is one run or several of one machine. Of a side's runs those count together that measured a case alike.
     Runs of a side that follow each other, with none of the other side between, are one observation: else a slower day
@@ -279,11 +251,9 @@ def compare(old: Sequence[Run], new: Sequence[Run]) -> RunComparison:
 
 @dataclass(frozen=True)
 class _Observed:
-    """A case of one run."""
-
     place: Place
     steps_ms: list[float]
-    manner: Manner
+    manner: dict[str, object]  # how it was measured, in words: what differs in it has no verdict
     source: tuple[str, str]  # tells a changed case from an unchanged one
     likeness: tuple[object, ...]  # what runs of one side must share to count together
 
@@ -322,9 +292,13 @@ def _observed(record: Run) -> Iterator[_Observed]:
         if case.failure is not None or not case.steps_ms or column.options.control:
             continue
         asked, codes = row.origin.config, sorted({trial.code for trial, _ in case.trials})
-        kept = tuple(sorted(asked.keep_env.items()))
-        code = " ".join(codes) if all(codes) else ""
-        manner = Manner(row.origin.agenda.name, asked.data, kept, row.in_turn, code)
+        manner = {
+            "protocol": row.origin.agenda.name,
+            "data": asked.data,
+            "--keep-env": asked.keep_env,
+            "side by side or one after another": row.in_turn,
+            CODE: " ".join(codes) if all(codes) else "",
+        }
         source = scenarios[row.scenario.name].source(column.backend, column.options.native)
         versions = sorted({item for _, measurement in case.trials for item in measurement.resolved.versions.items()})
         likeness = (manner, source, versions, asked.versus, asked.race, asked.soak, asked.explain)
@@ -332,9 +306,15 @@ def _observed(record: Run) -> Iterator[_Observed]:
 
 
 def _change(old: Sequence[_Observed], new: Sequence[_Observed], is_one_machine: bool) -> Change:
-    old_ms, new_ms = _observations_ms(old, new)
+    # An observation is a stretch of runs of one side that no run of the other interrupts.
+    sides = ((False, old), (True, new))
+    runs = [(run.place.row.run, is_new, estimate(run.steps_ms).value) for is_new, side in sides for run in side]
+    observations_ms: tuple[list[float], list[float]] = ([], [])
+    for is_new, stretch in groupby(sorted(runs), key=lambda run: run[1]):
+        observations_ms[is_new].append(statistics.geometric_mean([step_ms for _, _, step_ms in stretch]))
+    old_ms, new_ms = observations_ms
     ratio = welch(new_ms, old_ms)
-    differing = [name for name, a, b in zip(DIFFERENT, old[0].manner, new[0].manner, strict=True) if a != b]
+    differing = [name for name, was in old[0].manner.items() if new[0].manner[name] != was]
     why = ""
     if not is_one_machine:
         why = DIFFERENT_MACHINES
@@ -342,7 +322,7 @@ def _change(old: Sequence[_Observed], new: Sequence[_Observed], is_one_machine: 
         why = f"measured differently ({', '.join(differing)})"
     elif not ratio.has_interval:
         why = TOO_FEW
-    elif not new[0].manner.code:
+    elif not new[0].manner[CODE]:
         why = NO_CODE
     return Change(
         Contrast(new[0].place, old[0].place, old[0].place.row.headline, ratio, why=why),
@@ -351,19 +331,6 @@ def _change(old: Sequence[_Observed], new: Sequence[_Observed], is_one_machine: 
         source_changed=old[0].source != new[0].source,
         beside=_beside(old[0].place, new[0].place),
     )
-
-
-def _observations_ms(old: Sequence[_Observed], new: Sequence[_Observed]) -> tuple[list[float], list[float]]:
-    """Return for each side the step of each stretch of its runs that no run of the other side interrupts."""
-    runs = [
-        (run.place.row.run, is_new, estimate(run.steps_ms).value)
-        for is_new, side in ((False, old), (True, new))
-        for run in side
-    ]
-    observations: tuple[list[float], list[float]] = ([], [])
-    for is_new, stretch in groupby(sorted(runs), key=lambda run: run[1]):
-        observations[is_new].append(statistics.geometric_mean([step_ms for _, _, step_ms in stretch]))
-    return observations
 
 
 def _beside(old: Place, new: Place) -> tuple[Column, float] | None:

@@ -36,8 +36,6 @@ class Noted(NamedTuple):
 
 @dataclass(frozen=True)
 class Concern:
-    """A warning and what it is about."""
-
     what: WarningKind
     row: str  # its label; empty: all rows
     columns: list[Column]  # empty: all
@@ -46,7 +44,6 @@ class Concern:
 
 
 def concerns(summary: Summary) -> list[Concern]:
-    """Return every warning of a summary: of its cases, of its rows, then of the whole."""
     warnings: list[Concern] = []
     are_races = all(row.origin.config.race for row in summary.rows)  # beside other rows, theirs are shown as those are
     for row, ranking in summary.ranked:
@@ -80,7 +77,6 @@ def _of_case(row: Row, column: Column) -> Iterator[Noted]:
 
 
 def _of_steps(case: Measured, column: Column) -> Iterator[Noted]:
-    """Yield what made a case's steps longer, as far as readings tell."""
     operations = {name: times for _, m in case.trials for name, times in m.fallbacks.items()}
     if operations:
         detail = ", ".join(f"{name} ({times} a step)" for name, times in sorted(operations.items()))

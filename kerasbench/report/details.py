@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.contrasts import apart, by_session
-from kerasbench.analysis.findings import Findings, Side, figures
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME, CALLED, RATE
+from kerasbench.analysis.published import Side, figures
 from kerasbench.analysis.summary import Summary
 from kerasbench.host.load import LoadLimit
 from kerasbench.host.noise import WarningKind

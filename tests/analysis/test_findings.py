@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from kerasbench.analysis.findings import Findings, Side, abreast, figures, light
+from kerasbench.analysis.findings import Findings, abreast, light
+from kerasbench.analysis.published import Side, figures
 from kerasbench.analysis.summary import summarize
 from kerasbench.plan import catalog
 from kerasbench.protocol.columns import Column, Options

@@ -216,12 +216,10 @@ def exact(value: float) -> LogEstimate:
 
 @given(st.floats(0.01, 100), st.floats(1e-5, 1))
 def test_a_planted_line_is_found(overhead: float, per_sample: float) -> None:
-    found = fit([(batch, exact(overhead + per_sample * batch)) for batch in BATCHES])
-    assert found is not None
+    found = made.known(fit([(batch, exact(overhead + per_sample * batch)) for batch in BATCHES]))
     assert found.overhead.value == pytest.approx(overhead, rel=1e-6)
     assert found.per_sample.value == pytest.approx(per_sample, rel=1e-6, abs=1e-9 * overhead)
-    assert found.deviation < 1e-6
-    assert found.fits
+    assert found.deviation < 1e-6 and found.fits
     assert fit([(1, exact(1.0)), (2, exact(5.0))]) is None  # two sizes lie on any line
 
 
@@ -231,8 +229,7 @@ def test_a_size_that_is_known_well_draws_the_line() -> None:
     def sized(value: float, error: float) -> LogEstimate:
         return made.estimate(value, value * math.exp(error), 5)
 
-    found = fit([(0, sized(1, tight)), (10, sized(2, tight)), (20, sized(3, tight)), (30, sized(8, loose))])
-    assert found is not None
+    found = made.known(fit([(0, sized(1, tight)), (10, sized(2, tight)), (20, sized(3, tight)), (30, sized(8, loose))]))
     assert found.overhead.value == pytest.approx(1, abs=0.02)
     assert found.per_sample.value == pytest.approx(0.1, abs=0.003)
 
@@ -240,18 +237,15 @@ def test_a_size_that_is_known_well_draws_the_line() -> None:
 def test_three_trials_that_happen_to_agree_do_not_draw_the_line() -> None:
     lucky = made.estimate(3.0, 3.0 * (1 + 1e-9), 3)
     steps = [(batch, made.estimate(1.0 + 0.1 * batch, 1.1 + 0.11 * batch, 3)) for batch in (1, 5, 20, 40)]
-    found = fit([*steps[:2], (10, lucky), *steps[2:]])
-    assert found is not None
+    found = made.known(fit([*steps[:2], (10, lucky), *steps[2:]]))
     assert found.overhead.value + 10 * found.per_sample.value < 2.7
 
 
 def test_a_series_that_is_no_line_is_not_explained_unless_its_intervals_allow_one() -> None:
-    curved = fit([(batch, exact(math.sqrt(batch))) for batch in BATCHES])
-    assert curved is not None
+    curved = made.known(fit([(batch, exact(math.sqrt(batch))) for batch in BATCHES]))
     assert curved.deviation > FIT_TOLERANCE and not curved.fits
     wide = made.estimate(1.5, 4.5, 3)
-    found = fit([(1, made.estimate(1.01, 1.13, 3)), (10, wide), (100, made.estimate(2.0, 2.2, 3))])
-    assert found is not None
+    found = made.known(fit([(1, made.estimate(1.01, 1.13, 3)), (10, wide), (100, made.estimate(2.0, 2.2, 3))]))
     assert found.deviation > FIT_TOLERANCE and found.fits
 
 
