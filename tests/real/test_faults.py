@@ -44,10 +44,10 @@ def test_every_fault_is_a_row_and_what_is_harmless_is_complete(faults: Path, tmp
     assert process.returncode == 1, progress
 
     (data,) = tmp_path.glob("*.json")
-    found = {trial.scenario: trial for trial in load(data).trials}
-    assert {name for name, trial in found.items() if trial.measurement} == HARMLESS
+    ended = {trial.scenario: trial for trial in load(data).trials}
+    assert {name for name, trial in ended.items() if trial.measurement} == HARMLESS
     for name, (code, cause) in FAULTS.items():
-        failure = found[name].failure
+        failure = ended[name].failure
         assert failure is not None and failure.remedy, name
         assert failure.code is code, (name, failure)
         assert re.search(cause, failure.cause), failure
@@ -89,7 +89,7 @@ def test_a_peak_above_the_limit_of_memory_is_a_failure_though_it_was_never_seen(
         ("torch", Code.UNAVAILABLE, ""),
         ("jax", Code.UNAVAILABLE, ""),
         # TensorFlow runs on the CPU without a word where the GPU is not there.
-        ("tensorflow", Code.WRONG_DEVICE, "asked for cuda:99, but found weights on cpu:0"),
+        ("tensorflow", Code.WRONG_DEVICE, "asked for cuda:99, but ended weights on cpu:0"),
     ],
 )
 def test_a_gpu_that_is_not_there_is_never_a_row(faults: Path, backend: str, code: Code, cause: str) -> None:

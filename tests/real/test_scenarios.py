@@ -5,7 +5,6 @@ import sys
 import pytest
 
 from kerasbench import backends
-from kerasbench.analysis import cases
 from kerasbench.analysis.estimates import learned
 from kerasbench.plan import catalog
 from kerasbench.processes.outcome import Outcome
@@ -75,8 +74,7 @@ def test_a_scenario_on_every_backend(name: str) -> None:
             phases_come_in_order(outcomes[backend], measurement)
             assert bool(training.epochs) is (training.unit == "step")
             assert name not in LEARNING or learns_well(measurement)
-    by_column = {Column(backend, "cpu"): ("cpu", measurement) for backend, measurement in measured.items()}
-    assert cases.judge_parity(by_column) == {}
+    assert trials.disagreements(measured) == {}
     for backend in backends.names() if name in BASELINES else []:
         baseline = trials.measured(trials.builtin(name, WORKLOADS[name], backend, TWIN, BASELINES[name]))
         computes_what_keras_does(baseline, measured["jax"])
@@ -123,9 +121,8 @@ def learns_well(measurement: Measurement) -> bool:
 
 
 def computes_what_keras_does(baseline: Measurement, keras: Measurement) -> None:
-    assert (
-        cases.judge_parity({Column("jax", "cpu"): ("cpu", keras), Column("jax", "cpu", TWIN): ("cpu", baseline)}) == {}
-    )
+    columns = {Column("jax", "cpu"): keras, Column("jax", "cpu", TWIN): baseline}
+    assert trials.disagreements(columns) == {}
     assert baseline.parity is not None
     assert (baseline.parameters, baseline.batch.x) == (keras.parameters, keras.batch.x)
     assert places(baseline) == {"cpu:0"}
