@@ -38,7 +38,6 @@ def with_and_without_keras(
     }
 
 
-@pytest.mark.traced
 @pytest.mark.parametrize("backend", backends.names())
 def test_every_way_to_predict_with_keras_and_without(backend: str) -> None:
     measured = with_and_without_keras("small_cnn", backend, CALLS, COMPILED[backend])

@@ -89,7 +89,7 @@ def test_a_peak_above_the_limit_of_memory_is_a_failure_though_it_was_never_seen(
         ("torch", Code.UNAVAILABLE, ""),
         ("jax", Code.UNAVAILABLE, ""),
         # TensorFlow runs on the CPU without a word where the GPU is not there.
-        ("tensorflow", Code.WRONG_DEVICE, "asked for cuda:99, but ended weights on cpu:0"),
+        ("tensorflow", Code.WRONG_DEVICE, "asked for cuda:99, but found weights on cpu:0"),
     ],
 )
 def test_a_gpu_that_is_not_there_is_never_a_row(faults: Path, backend: str, code: Code, cause: str) -> None:
