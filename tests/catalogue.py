@@ -42,7 +42,7 @@ def run(*trials: Trial, rounds: int = 3, **different: Any) -> Run:
 
 def bare(trials: Sequence[Trial], **different: Any) -> list[Trial]:
     """The same trials without their phases, of which the longest runs tell."""
-    return [made.changed(one, phases=[], **different) for one in trials]
+    return [made.changed(trial, phases=[], **different) for trial in trials]
 
 
 def effort(kind: ProtocolKind) -> dict[str, Effort]:
@@ -73,11 +73,11 @@ def published() -> Runs:
     def measured(step_ms: float, seed: int) -> Measurement:
         epochs_ns = [int(ms * 100 * made.MS) for ms in (4 * step_ms, *made.wobbling(step_ms, seed, 2))]
         history = {"loss": [2.0, 1.0, 0.5], "accuracy": [0.5, 0.7, 0.9], "val_accuracy": [0.5, 0.6, 0.8]}
-        found = Published(sum(epochs_ns), epochs_ns, history, 1_000, [90 * made.MS, 30 * made.MS])
-        return dataclasses.replace(made.whole(step_ms, seed), published=found)
+        epochs = Published(sum(epochs_ns), epochs_ns, history, 1_000, [90 * made.MS, 30 * made.MS])
+        return dataclasses.replace(made.whole(step_ms, seed), published=epochs)
 
     trials = made.in_blocks({JAX: 2.0, TORCH: 3.0}, measured, [1])
-    trials = [dataclasses.replace(one, block=0, protocol="published") for one in trials]
+    trials = [dataclasses.replace(trial, block=0, protocol="published") for trial in trials]
     return [run(*trials, rounds=1, config={"effort": PUBLISHED})]
 
 
@@ -118,9 +118,9 @@ def prediction_only() -> Runs:
         return dataclasses.replace(made.predicting(batch=1), prediction=[made.latency(1, made.wobbling(ms, seed))])
 
     single = made.in_blocks({JAX: 2.0, TORCH: 1.0}, one_at_a_time, name="single", first=3)
-    found = made.untrained(run(*bare([*made.in_blocks({JAX: 2.0, TORCH: 3.0}, measured), *single])))
-    single_rows = made.described(dataclasses.replace(found, scenarios=found.scenarios[1:]), batch=1)
-    return [dataclasses.replace(found, scenarios=[found.scenarios[0], *single_rows.scenarios])]
+    both = made.untrained(run(*bare([*made.in_blocks({JAX: 2.0, TORCH: 3.0}, measured), *single])))
+    single_rows = made.described(dataclasses.replace(both, scenarios=both.scenarios[1:]), batch=1)
+    return [dataclasses.replace(both, scenarios=[both.scenarios[0], *single_rows.scenarios])]
 
 
 def noisy(trials: Sequence[Trial], *signals: Signal) -> list[Trial]:
@@ -160,14 +160,14 @@ def sweep() -> Runs:
 def explain() -> Runs:
     def taken_apart(step_ms: float, seed: int) -> Measurement:
         arrays_ms, *_ = made.wobbling(2 * step_ms, seed)
-        found = made.with_parts(arrays_ms, 0.75 * arrays_ms, 0.5 * arrays_ms, steady_ms=arrays_ms / 2)
-        return made.changed(found, training={"warmup": Samples.of([Slice(25, int(25 * arrays_ms * made.MS))])})
+        parted = made.with_parts(arrays_ms, 0.75 * arrays_ms, 0.5 * arrays_ms, steady_ms=arrays_ms / 2)
+        return made.changed(parted, training={"warmup": Samples.of([Slice(25, int(25 * arrays_ms * made.MS))])})
 
     mine = made.in_blocks({TORCH: 2.0}, taken_apart)
     rivals = made.in_blocks({torch(jit=True): 1.5, TORCH_GPU: 0.4})
     larger = made.in_blocks({TORCH: 4.0}, stepped, size=Size(batch=128), first=3)
-    found = run(*mine, *rivals, *larger, config={"explain": True})
-    return [dataclasses.replace(found, flops=[Counted("dense", "default", 1e6)])]
+    flops = [Counted("dense", "default", 1e6)]
+    return [run(*mine, *rivals, *larger, config={"explain": True}, flops=flops)]
 
 
 def versus() -> Runs:
@@ -180,12 +180,12 @@ def versus() -> Runs:
         keras = {"old": "3.15.0", "new": "3.16.0"}
         return [
             made.changed(
-                one,
+                trial,
                 measurement={
-                    "resolved": {"versions": {"keras": keras[one.options.environment], "torch": "2.1"}},
+                    "resolved": {"versions": {"keras": keras[trial.options.environment], "torch": "2.1"}},
                 },
             )
-            for one in trials
+            for trial in trials
         ]
 
     slower = versions(made.in_blocks({old: 2.0, new: 2.4, again: 2.0}))
@@ -214,7 +214,7 @@ def race() -> Runs:
 def race_without_a_winner() -> Runs:
     """Ended after a round, in which two are nearly alike."""
     (over,) = race()
-    first = [one for one in over.trials if one.round == 1]
+    first = [trial for trial in over.trials if trial.round == 1]
     return [dataclasses.replace(over, trials=first, rounds_completed=1, stopped_because=INTERRUPTED)]
 
 
@@ -231,8 +231,10 @@ def going_on(slower: float, leak_bytes: int, turns: int, on_gpu: bool = False) -
 def soak() -> Runs:
     goes_on = made.changed(made.steps(1.0), training={"slices": going_on(0.2, 64 << 10, 40, on_gpu=True)})
     rests = made.changed(made.steps(1.0), training={"slices": going_on(0.0, 0, 40, on_gpu=True)})
-    found = {Options(): goes_on, Options(control=True): rests}
-    trials = [made.in_block(1, one, device=made.GPU, options=options) for options, one in found.items()]
+    trials = [
+        made.in_block(1, goes_on, device=made.GPU),
+        made.in_block(1, rests, device=made.GPU, options=Options(control=True)),
+    ]
     asked = {"soak": SoakConfig(minutes=1.0), "effort": exactly(1, Protocol(soaks=True))}
     builds = dataclasses.replace(made.predicting(), prediction=[], builds=going_on(0.0, 4 << 10, 40))
     building = {"soak": SoakConfig("build", 1.0), "effort": exactly(1, Protocol("builds", soaks=True))}
@@ -279,32 +281,34 @@ def environments() -> Runs:
 def pair(name: str, torch_ms: float = 3.0, rounds: Sequence[int] = (1, 2, 3), **of_torch: Any) -> list[Trial]:
     """A row of two backends; of torch's trials something else is told."""
     trials = bare(made.in_blocks({JAX: 2.0, TORCH: torch_ms}, made.steps, rounds, name=name))
-    return [made.changed(one, measurement=of_torch) if one.backend == "torch" else one for one in trials]
+    return [made.changed(trial, measurement=of_torch) if trial.backend == "torch" else trial for trial in trials]
 
 
 def disturbed(share: float, stolen: bool = False) -> Samples:
     """Slices in so many of which others took a processor, or a hypervisor did."""
     slices = [Slice(50, 100 * made.MS, cycle, 0) for cycle in range(8)]
     taken = {"steal_ns" if stolen else "others_ns": 100 * made.MS}
-    hit = [dataclasses.replace(one, disturbed=True, **taken) for one in slices[: int(share * 8)]]
+    hit = [dataclasses.replace(slice_, disturbed=True, **taken) for slice_ in slices[: int(share * 8)]]
     return Samples.of([*hit, *slices[len(hit) :]])
 
 
 def warned_rows() -> list[Trial]:
     """A row for each warning of a case or of a row."""
     ten = [Slice(50, 150 * made.MS, cycle, 0, 150 * made.MS, page_faults=60_000) for cycle in range(8)]
-    waited = [dataclasses.replace(one, page_faults=0, cpu_ns=one.ns // (4 if one.cycle == 1 else 1)) for one in ten]
+    waited = [
+        dataclasses.replace(slice_, page_faults=0, cpu_ns=slice_.ns // (1 + 3 * (slice_.cycle == 1))) for slice_ in ten
+    ]
     flushed = {"versions": {"keras": "3.15.1"}, "subnormals": "flushed"}
     learned = made.taught(made.whole())
     scattered = [made.trial(index, "scattered", found=made.steps(ms)) for index, ms in ((1, 2.0), (2, 3.0), (3, 4.0))]
-    undecided = [made.disturbed(one) for one in pair("undecided")]
-    mostly = [made.disturbed(one) if one.round <= 3 else one for one in pair("mostly", rounds=(1, 2, 3, 4, 5))]
+    undecided = [made.disturbed(trial) for trial in pair("undecided")]
+    mostly = [made.disturbed(trial) if trial.round <= 3 else trial for trial in pair("mostly", rounds=range(1, 6))]
     sittings = [*pair("sittings"), *pair("sittings", 6.0, (4, 5, 6))]
     apart = [
-        one
+        trial
         for number in (1, 2, 3)
         for first, columns in ((0, {JAX: 2.0, TORCH: 3.0}), (3, {TENSORFLOW: 2.5, TORCH: 3.0}))
-        for one in bare(made.in_blocks(columns, made.steps, [number], first, name="apart"))
+        for trial in bare(made.in_blocks(columns, made.steps, [number], first, name="apart"))
     ]
     return [
         *pair("idle", learning=dataclasses.replace(learned, batch_loss_after=learned.batch_loss_before)),
@@ -323,7 +327,7 @@ def warned_rows() -> list[Trial]:
         *bare(made.in_blocks({JAX: 2.0, TORCH: 3.0, torch(control=True): 3.5}, made.steps, name="control")),
         *undecided,
         *mostly,
-        *(dataclasses.replace(one, sitting=1 + (one.round > 3)) for one in sittings),
+        *(dataclasses.replace(trial, sitting=1 + (trial.round > 3)) for trial in sittings),
         *apart,
         *pair("versions", resolved={"versions": {"keras": "3.14.0"}}),
     ]
@@ -389,7 +393,7 @@ def interrupted() -> Runs:
 
 def resumed() -> Runs:
     """On another day, which is another sitting."""
-    later = [dataclasses.replace(one, sitting=2) for one in pair("dense", 3.6, (4, 5, 6))]
+    later = [dataclasses.replace(trial, sitting=2) for trial in pair("dense", 3.6, (4, 5, 6))]
     return [run(*noisy(pair("dense"), *THROTTLED), *later, rounds=6, resumed=["2026-01-03T03:04:05Z"])]
 
 
@@ -398,7 +402,7 @@ def merged() -> Runs:
     older = run(*pair("dense"), *pair("conv"))
     newer = run(*pair("dense", 3.1), started="2026-01-03T03:04:05Z", commit="2" * 40)
     (swept,), (explained,) = sweep(), explain()
-    first = [one for one in swept.trials if one.scenario == "dense" and one.options.batch in (1, 512)]
+    first = [trial for trial in swept.trials if trial.scenario == "dense" and trial.options.batch in (1, 512)]
     swept = made.changed(swept, trials=first, scenarios=swept.scenarios[:1], started="2026-01-04T03:04:05Z")
     return [older, newer, swept, dataclasses.replace(explained, started="2026-01-05T03:04:05Z")]
 
@@ -416,7 +420,7 @@ def over_time(torch_ms: Sequence[float], first_day: int = 1, keras: str = "", **
     runs = []
     for place, ms in enumerate(torch_ms):
         resolved = {"versions": {"keras": keras or f"3.1{place}.0", "torch": "2.1", "jax": "0.9"}}
-        trials = [made.changed(one, code="c0de", measurement={"resolved": resolved}) for one in pair("dense", ms)]
+        trials = [made.changed(trial, code="c0de", measurement={"resolved": resolved}) for trial in pair("dense", ms)]
         day = first_day + 2 * place
         runs.append(run(*trials, started=f"2026-02-{day:02d}T03:00:00Z", commit=f"{day:040x}", **different))
     return runs

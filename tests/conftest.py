@@ -24,21 +24,21 @@ SEED = "KERASBENCH_TEST_SEED"  # in the environment: what was drawn at random is
 
 
 @pytest.fixture(scope="session")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def private(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of the tests' own cache and locks."""
     return tmp_path_factory.mktemp("own")
 
 
 @pytest.fixture(autouse=True)
-def _own_cache(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_cache(private: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep descriptions out of the user's cache folder; they are remembered by what they describe."""
-    monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: str(own))
+    monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: str(private))
 
 
 @pytest.fixture(autouse=True)
-def _own_lock(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_lock(private: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let unit tests run beside a measurement, and none wait for what another has left."""
-    monkeypatch.setattr("kerasbench.host.lock.LOCK", own / f"{next(NUMBERS)}.lock")
+    monkeypatch.setattr("kerasbench.host.lock.LOCK", private / f"{next(NUMBERS)}.lock")
 
 
 @pytest.fixture(autouse=True)

@@ -40,10 +40,10 @@ def record() -> Run:
 def compared() -> Run:
     """Return a small run of two versions and a control: of a model that is trained, and of one that only predicts."""
     kinds = [Options(environment="old"), Options(environment="new"), Options(environment="old", control=True)]
-    found = (made.sliced([2.0, 2.1]), made.predicting())
+    measured = (made.sliced([2.0, 2.1]), made.predicting())
     trials = [
-        made.in_block(block, one, name=name, options=options)
-        for name, one in zip((SCENARIO, "dense"), found, strict=True)
+        made.in_block(block, measurement, name=name, options=options)
+        for name, measurement in zip((SCENARIO, "dense"), measured, strict=True)
         for block in (1, 2, 3)
         for options in kinds
     ]
@@ -52,11 +52,11 @@ def compared() -> Run:
 
 
 def _trial(number: int, backend: str, device: Device, step_ms: float) -> Trial:
-    found = made.with_parts(steady_ms=step_ms * (1 + number / 1000))
-    training, parts = made.trained(found), made.known(made.trained(found).parts)
+    parted = made.with_parts(steady_ms=step_ms * (1 + number / 1000))
+    training, parts = made.trained(parted), made.known(made.trained(parted).parts)
     slice_, slices = next(iter(training.slices)), Samples.of([Slice(1, made.MS, 0, 0, 1), Slice(1, made.MS, 1, 1, 1)])
     small = made.changed(
-        found,
+        parted,
         training={
             "warmup": Samples.of([Slice(1, 5)]),
             "slices": Samples.of(dataclasses.replace(slice_, cycle=cycle, position=0, cpu_ns=1) for cycle in (0, 1)),
@@ -71,8 +71,8 @@ def _trial(number: int, backend: str, device: Device, step_ms: float) -> Trial:
     )
     noise = (Signal("others", Severity.INVALID, "busy"),) if number == 2 else ()
     samples = (Sample(1410, ["hw_slowdown"], 60),) if device is GPU else None
-    one = made.in_block(number, small, name=SCENARIO, backend=backend, device=device, noise=noise)
-    return dataclasses.replace(one, surroundings=made.surroundings(gpu=samples, neighbours=(7,)))
+    trial = made.in_block(number, small, name=SCENARIO, backend=backend, device=device, noise=noise)
+    return dataclasses.replace(trial, surroundings=made.surroundings(gpu=samples, neighbours=(7,)))
 
 
 COMPARED = 0  # stands for the schema of the run of two versions
@@ -169,12 +169,12 @@ def edited(edits: list[Edit], schema: int = SCHEMA) -> bytes:
     known, trials = all_places(schema), len(content["trials"])
     for edit in edits:
         place = known[edit.number % len(known)]
-        for one in everywhere(place, trials) if edit.everywhere else [place]:
-            put(content, one, edit)
+        for path in everywhere(place, trials) if edit.everywhere else [place]:
+            put(content, path, edit)
     return json.dumps(content).encode()  # which knows whole numbers of any size
 
 
-def draw(found: Run) -> str:
+def draw(run: Run) -> str:
     """Make every page of a run but its plots."""
-    known = Findings.of(found)
-    return html.document([(found.machine.chip, known)]) + brief(known) + pages.as_csv([known.summary])
+    known = Findings.of(run)
+    return html.document([(run.machine.chip, known)]) + brief(known) + pages.as_csv([known.summary])

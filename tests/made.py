@@ -50,13 +50,13 @@ def workload(name: str = "default", steps: int = 100) -> WorkloadDescription:
 
 
 def entry(name: str = "dense", workloads: tuple[str, ...] = ("default",)) -> Entry:
-    description = Description(name, f"{name} in one line.", "", "", 10, True, [workload(one) for one in workloads])
+    description = Description(name, f"{name} in one line.", "", "", 10, True, list(map(workload, workloads)))
     return Entry(Path(f"{name}.py"), f"hash of {name}", description)
 
 
 def selected(name: str = "dense", workload_name: str = "default") -> Selected:
-    one = entry(name, (workload_name,))
-    return Selected(one, one.description.workloads[0])
+    its_entry = entry(name, (workload_name,))
+    return Selected(its_entry, its_entry.description.workloads[0])
 
 
 def case(name: str = "dense", backend: str = "torch", device: Device = CPU, options: Options = DEFAULT) -> Case:
@@ -93,7 +93,7 @@ def plan(*cases: Case, effort: Effort | None = None, absent: tuple[tuple[Case, F
     return Plan(
         RunConfig(effort=effort),
         MACHINE,
-        [dataclasses.replace(one, protocol=effort.protocol) for one in cases],
+        [dataclasses.replace(case, protocol=effort.protocol) for case in cases],
         list(absent),
     )
 
@@ -165,16 +165,14 @@ def with_parts(
     return Measurement(**(vars(made) | {"training": training}))
 
 
-def trained(found: Measurement) -> Training:
+def trained(measurement: Measurement) -> Training:
     """The training of a trial that has one."""
-    assert found.training is not None
-    return found.training
+    return known(measurement.training)
 
 
-def taught(found: Measurement) -> Learning:
+def taught(measurement: Measurement) -> Learning:
     """What a trial that trained has learned."""
-    assert found.learning is not None
-    return found.learning
+    return known(measurement.learning)
 
 
 def predicting(batch_ms: Sequence[float] = (2.0, 2.0), batch: int = 32) -> Measurement:
@@ -194,17 +192,7 @@ def predicting(batch_ms: Sequence[float] = (2.0, 2.0), batch: int = 32) -> Measu
 
 def untrained(record: Run) -> Run:
     """The record, of models that only predict."""
-    scenarios = [
-        dataclasses.replace(
-            one,
-            description=dataclasses.replace(
-                one.description,
-                workloads=[dataclasses.replace(each, predicts_only=True) for each in one.description.workloads],
-            ),
-        )
-        for one in record.scenarios
-    ]
-    return dataclasses.replace(record, scenarios=scenarios)
+    return described(record, predicts_only=True)
 
 
 def growing(
@@ -216,11 +204,11 @@ def growing(
     return Generation("call", 4, list(counts), times_ns, [[7] * counts[-1]] * 2, slices)
 
 
-def partial(found: Measurement) -> Measurement:
+def partial(whole: Measurement) -> Measurement:
     """A later trial of a case: it has left out short epochs, predictions, and what training teaches."""
-    training = dataclasses.replace(trained(found), epochs=Samples.of(()), epoch_steps=0, again_ns=[])
+    training = dataclasses.replace(trained(whole), epochs=Samples.of(()), epoch_steps=0, again_ns=[])
     return dataclasses.replace(
-        found, training=training, prediction=[], throughput=None, learning=None, parity=None, peak_rss_bytes=1 << 20
+        whole, training=training, prediction=[], throughput=None, learning=None, parity=None, peak_rss_bytes=1 << 20
     )
 
 
@@ -260,7 +248,7 @@ def trial(
 
 
 def record(*trials: Trial, rounds: int = 1) -> Run:
-    names = dict.fromkeys(one.scenario for one in trials)
+    names = dict.fromkeys(trial.scenario for trial in trials)
     scenarios = [ScenarioFacts(f"hash of {name}", entry(name).description) for name in names]
     return Run(
         RunConfig(),
@@ -315,7 +303,7 @@ def in_rounds(*steps_ms: float, overhead_ms: float = 0.0, **different: Any) -> l
 
 def thrice(step_ms: float, overhead_ms: float = 0.0, **different: Any) -> list[Trial]:
     """A trial in each of three rounds, which scatter by a thousandth."""
-    return in_rounds(*(step_ms * each for each in SCATTER), overhead_ms=overhead_ms, **different)
+    return in_rounds(*(step_ms * scatter for scatter in SCATTER), overhead_ms=overhead_ms, **different)
 
 
 def changed(whole: T, **different: Any) -> T:
@@ -329,16 +317,16 @@ def changed(whole: T, **different: Any) -> T:
     return result
 
 
-def known(found: T | None) -> T:
+def known(value: T | None) -> T:
     """What is there, where it may be missing."""
-    assert found is not None
-    return found
+    assert value is not None
+    return value
 
 
-def estimated(found: Estimate | None) -> Estimate:
+def estimated(value: Estimate | None) -> Estimate:
     """The estimate, where it may be missing; ``known`` has one type, and not two."""
-    assert found is not None
-    return found
+    assert value is not None
+    return value
 
 
 def stored(folder: Path, run: Run | None = None) -> Store:
@@ -349,21 +337,21 @@ def stored(folder: Path, run: Run | None = None) -> Store:
     return store
 
 
-def disturbed(one: Trial) -> Trial:
+def disturbed(quiet: Trial) -> Trial:
     """The same trial, had others used the machine in all its slices."""
-    training = trained(known(one.measurement))
+    training = trained(known(quiet.measurement))
     slices, epochs = (
         dataclasses.replace(part, disturbed=[True] * len(part)) for part in (training.slices, training.epochs)
     )
-    return changed(one, measurement={"training": {"slices": slices, "epochs": epochs}})
+    return changed(quiet, measurement={"training": {"slices": slices, "epochs": epochs}})
 
 
 def described(run: Run, **different: Any) -> Run:
     """The same run, of whose workloads something else is said."""
     scenarios = []
-    for one in run.scenarios:
-        workloads = [changed(workload, **different) for workload in one.description.workloads]
-        scenarios.append(changed(one, description={"workloads": workloads}))
+    for facts in run.scenarios:
+        workloads = [changed(workload, **different) for workload in facts.description.workloads]
+        scenarios.append(changed(facts, description={"workloads": workloads}))
     return changed(run, scenarios=scenarios)
 
 
@@ -387,9 +375,13 @@ def latency(batch: int, calls_ms: Sequence[float], way: str = "predict_on_batch"
 def steps(step_ms: float = 2.0, seed: int = 0) -> Measurement:
     """A trial of which nothing is told but its steps, its epochs, and that it computed what it should."""
     steps_ms = wobbling(step_ms, seed)
-    found = sliced(steps_ms, [10 + 2 * ms for ms in steps_ms[::-1]])
-    found = changed(found, training={"first_step_ns": None, "again_ns": []})
-    return dataclasses.replace(found, prediction=[], throughput=None, learning=None)
+    return changed(
+        sliced(steps_ms, [10 + 2 * ms for ms in steps_ms[::-1]]),
+        training={"first_step_ns": None, "again_ns": []},
+        prediction=[],
+        throughput=None,
+        learning=None,
+    )
 
 
 def whole(step_ms: float = 2.0, seed: int = 0) -> Measurement:
@@ -398,10 +390,9 @@ def whole(step_ms: float = 2.0, seed: int = 0) -> Measurement:
         Slice(1, int(20 * ms * MS), cycle, 0, 0) for cycle, ms in enumerate(wobbling(step_ms, seed + 1))
     )
     first_ms, again_ms = wobbling(300, seed), wobbling(20, seed)
-    found = changed(steps(step_ms, seed), training={"first_step_ns": int(first_ms[0] * MS)})
-    found = changed(found, training={"again_ns": [int(ms * MS) for ms in again_ms]})
-    return dataclasses.replace(
-        found,
+    return changed(
+        steps(step_ms, seed),
+        training={"first_step_ns": int(first_ms[0] * MS), "again_ns": [int(ms * MS) for ms in again_ms]},
         prediction=[latency(1, wobbling(step_ms / 2, seed + 2)), latency(32, wobbling(step_ms * 0.8, seed + 3))],
         throughput=Throughput(1_000, 32, passes.ns, passes),
         learning=Learning(65, 2.3, 2.2, 1.4, 1.5 + seed % 7 / 1000, 0.5 + seed % 5 / 100),
@@ -424,14 +415,14 @@ def in_blocks(
     for number in rounds:
         for index, (column, ms) in enumerate(steps_ms.items()):
             on_gpu = column.device != "cpu"
-            found = changed(
+            measured = changed(
                 measure(ms, 7 * number + 3 * index),
                 resolved={"versions": {"python": "3.11.7", "keras": "3.15.1", column.backend: "2.1"}},
                 peak_device_bytes=(900 + number) << 20 if on_gpu else None,
             )
             made = in_block(
                 first + number,
-                found,
+                measured,
                 round_index=number,
                 backend=column.backend,
                 device=dataclasses.replace(GPU, index=parse_label(column.device)[1]) if on_gpu else CPU,

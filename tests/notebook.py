@@ -14,8 +14,8 @@ FORMS = ("_repr_html_", "_repr_svg_")  # in the order in which a notebook prefer
 
 def cells(file: Path) -> list[dict[str, Any]]:
     """Return a notebook's cells."""
-    found: list[dict[str, Any]] = json.loads(file.read_text("utf-8"))["cells"]
-    return found
+    cells: list[dict[str, Any]] = json.loads(file.read_text("utf-8"))["cells"]
+    return cells
 
 
 def sources(file: Path) -> list[tuple[str, str]]:

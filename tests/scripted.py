@@ -120,19 +120,19 @@ class FakeWorker:
     def __call__(
         self, entrants: Sequence[BlockMember], rules: BlockPolicy, on_event: OnBlockEvent, alone: bool, /
     ) -> list[Outcome | None]:
-        fitting = self.fitting([one.request.backend for one in entrants])
-        started = [one for one, it in zip(entrants, fitting, strict=True) if it]
-        self.blocks.append([one.request.backend for one in started])
+        fitting = self.fitting([entrant.request.backend for entrant in entrants])
+        started = [entrant for entrant, fits in zip(entrants, fitting, strict=True) if fits]
+        self.blocks.append([entrant.request.backend for entrant in started])
         self.alone.append(alone)
         self.entrants, self.rules = entrants, rules
         self.meanwhile(on_event)
-        for one in started:
-            on_event(TrialStarted(one.label))
-            on_event(PhaseStarted(one.label, "train"))
+        for entrant in started:
+            on_event(TrialStarted(entrant.label))
+            on_event(PhaseStarted(entrant.label, "train"))
         on_event(Tick())
         return [
-            dataclasses.replace(self.answer(one), started_alone=alone) if it else None
-            for one, it in zip(entrants, fitting, strict=True)
+            dataclasses.replace(self.answer(entrant), started_alone=alone) if fits else None
+            for entrant, fits in zip(entrants, fitting, strict=True)
         ]
 
     def meanwhile(self, on_event: OnBlockEvent) -> None:
@@ -146,7 +146,7 @@ class FakeWorker:
         self.requests.append(entrant.request)
         self.limits.append(entrant.limits)
         backend = entrant.request.backend
-        asked = sum(one.backend == backend for one in self.requests)
+        asked = sum(request.backend == backend for request in self.requests)
         answers = self.answers[backend]
         answer = answers[min(asked, len(answers)) - 1]
         if isinstance(answer, Measurement):

@@ -198,9 +198,11 @@ class GitHub:
         git(clone, "checkout", "-q", "-B", branch)
         (clone / "bin").mkdir(exist_ok=True)
         stand_in.furnish(clone / "bin")
-        found = dataclasses.replace(made.sliced([step_ms * (1 + cycle / 1000) for cycle in range(10)]), prediction=[])
+        measurement = dataclasses.replace(
+            made.sliced([step_ms * (1 + cycle / 1000) for cycle in range(10)]), prediction=[]
+        )
         stand_in.answer(
-            clone / "bin", "trial-torch", Message(begun="train"), stand_in.phase(), Message(measurement=found)
+            clone / "bin", "trial-torch", Message(begun="train"), stand_in.phase(), Message(measurement=measurement)
         )
         (clone / "note").write_text(mention + str(step_ms))
         git(clone, "add", ".")
@@ -216,17 +218,17 @@ class GitHub:
     def answer(self, method: str, path: str, query: dict[str, list[str]], body: Any) -> Any:
         parts = path.removeprefix("/repos/owner/project/").split("/")
         if (method, parts) == ("GET", ["pulls"]):
-            return [one for one in self.pulls if one["head"]["label"] == query["head"][0]]
+            return [pull for pull in self.pulls if pull["head"]["label"] == query["head"][0]]
         if parts[0] == "issues" and parts[-1] == "comments" and method == "GET":
-            own = [one for one in self.comments if str(one["pull"]) == parts[1]]
-            return own if query["page"] == ["1"] else []
+            comments = [comment for comment in self.comments if str(comment["pull"]) == parts[1]]
+            return comments if query["page"] == ["1"] else []
         if parts[0] == "issues" and parts[-1] == "comments" and method == "POST":
             self.comments.append(
                 {"id": len(self.comments) + 1, "pull": int(parts[1]), "user": {"login": "github-actions[bot]"}, **body}
             )
             return self.comments[-1]
         assert (method, parts[:2]) == ("PATCH", ["issues", "comments"])
-        (comment,) = (one for one in self.comments if str(one["id"]) == parts[2])
+        (comment,) = (comment for comment in self.comments if str(comment["id"]) == parts[2])
         return comment.update(body)
 
 
@@ -268,7 +270,7 @@ class Workflows:
         """Run fetch.sh and compare.sh as the action does, with kerasbench beside the stand-in."""
         self.runs += 1
         job = Job(_made(self.folder / f"job{self.runs}"))
-        pull = next(one["number"] for one in self.hub.pulls if one["head"]["sha"] == commit)
+        pull = next(pull["number"] for pull in self.hub.pulls if pull["head"]["sha"] == commit)
         checkouts = job.folder / "pull"
         fetched = job.step(
             "fetch.sh",
@@ -282,10 +284,10 @@ class Workflows:
         )
         assert fetched.returncode == 0, fetched.stderr
         outputs = dict(line.split("=", 1) for line in job.output.read_text().splitlines())
-        own = _made(job.folder / "own")
-        scenario = stand_in.furnish(own)
-        program = f'shift 2; cd "{ROOT}"; "{sys.executable}" -m tests.stand_in.command "{own}" 1 "$@"; code=$?\n'
-        job.have_python(f'{program}cat "{own}/out"; exit $code\n')
+        place = _made(job.folder / "own")
+        scenario = stand_in.furnish(place)
+        program = f'shift 2; cd "{ROOT}"; "{sys.executable}" -m tests.stand_in.command "{place}" 1 "$@"; code=$?\n'
+        job.have_python(f'{program}cat "{place}/out"; exit $code\n')
         compared = job.step(
             "compare.sh",
             BASE=outputs["base"],
@@ -298,7 +300,7 @@ class Workflows:
             PYTHONPATH=str(ROOT),
             XDG_CACHE_HOME=str(job.folder),
         )
-        assert compared.returncode == 0, compared.stderr + (own / "err").read_text()
+        assert compared.returncode == 0, compared.stderr + (place / "err").read_text()
         return job, job.folder / "results"
 
     def comment(self, commit: str, results: Path, owner: str = "fork", branch: str = "faster") -> str:

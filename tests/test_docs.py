@@ -28,10 +28,10 @@ ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 
 def tool(name: str) -> ModuleType:
     """Load a script of docs/tools."""
-    found = importlib.util.spec_from_file_location(name, ROOT / "docs" / "tools" / f"{name}.py")
-    assert found is not None and found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / "tools" / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
     return module
 
 
@@ -82,7 +82,7 @@ def test_calls_of_kerasbench_that_pages_show_have_parameters_that_there_are() ->
     trees = [ast.parse(text) for texts in code for text in texts]
     calls = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
     of_kerasbench = [
-        (call.func.attr, {one.arg for one in call.keywords if one.arg})
+        (call.func.attr, {keyword.arg for keyword in call.keywords if keyword.arg})
         for call in calls
         if isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == "kerasbench"
     ]
@@ -99,13 +99,13 @@ CUT = re.compile(r"\s(?:[|>#&]|\d>).*")  # what a shell does with the output, an
 
 def commands() -> list[tuple[str, str]]:
     """The command lines of all pages: in their blocks, and between backticks."""
-    found = []
+    commands = []
     for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
         text = page.read_text("utf-8")
         blocks = [line.strip() for block in FENCED.findall(text) for line in block.splitlines()]
         lines = [*(line for line in blocks if STARTS.fullmatch(line)), *INLINE.findall(FENCED.sub("", text))]
-        found += [(page.name, CUT.sub("", line)) for line in lines if "…" not in line and "..." not in line]
-    return found
+        commands += [(page.name, CUT.sub("", line)) for line in lines if "…" not in line and "..." not in line]
+    return commands
 
 
 def test_the_command_lines_of_all_pages_are_taken() -> None:
@@ -114,10 +114,10 @@ def test_the_command_lines_of_all_pages_are_taken() -> None:
     for page, line in known:
         (words,) = STARTS.findall(line)
         name, *rest = with_default_command(shlex.split(words), app.commands) or ["run"]
-        found = app.get_command(click.Context(app), name)
-        assert found is not None, (page, line)
+        command = app.get_command(click.Context(app), name)
+        assert command is not None, (page, line)
         try:
-            found.make_context(name, rest)
+            command.make_context(name, rest)
         except click.exceptions.Exit:  # --help
             continue
         except click.UsageError as error:
@@ -170,9 +170,9 @@ def test_the_site_has_a_page_for_each_machine_and_one_of_all_without_what_a_race
     tmp_path: Path,
 ) -> None:
     for number, (chip, versus) in enumerate((("Chip 9", []), ("Chip 10", []), ("Chip 11", ["old", "new"])), start=1):
-        found = [made.in_block(1, made.measurement(ms), backend=name) for name, ms in (("jax", 2.0), ("torch", 3.0))]
+        trials = [made.in_block(1, made.measurement(ms), backend=name) for name, ms in (("jax", 2.0), ("torch", 3.0))]
         started = f"2026-01-0{number}T03:04:05Z"
-        run = made.changed(made.record(*found), started=started, config={"versus": versus}, machine={"chip": chip})
+        run = made.changed(made.record(*trials), started=started, config={"versus": versus}, machine={"chip": chip})
         made.stored(tmp_path, run)
     files = tool("machines").made(tmp_path)
     index = files["machines/index.md"]

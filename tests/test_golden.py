@@ -51,7 +51,7 @@ def in_lines(document: Mapping[str, Any]) -> str:
     parts = []
     for name, value in document.items():
         if isinstance(value, list) and value:
-            records = ",\n".join(json.dumps(one, allow_nan=False) for one in value)
+            records = ",\n".join(json.dumps(record, allow_nan=False) for record in value)
             parts.append(f"{json.dumps(name)}: [\n{records}\n]")
         else:
             parts.append(f"{json.dumps(name)}: {json.dumps(value, allow_nan=False)}")
@@ -73,8 +73,8 @@ class Shell:
         self.folder, self._capsys = folder, capsys
 
     def store(self, runs: Sequence[Run], folder: str = "results") -> None:
-        for one in runs:
-            made.stored(self.folder / folder, one)
+        for run in runs:
+            made.stored(self.folder / folder, run)
 
     def __call__(self, *words: str) -> str:
         assert main([*words]) == 0
@@ -110,23 +110,23 @@ def on_terminal(page: Page) -> str:
 def of_runs(name: str, shell: Shell) -> Printed:
     """What is said of runs that were measured here: the page of each, and CSV and JSON of all together."""
     shell.store(catalogue.RUNS[name]())
-    found = api.load(shell.folder / "results")
-    found = returns.kind_of(found.records[0])(found.records)  # as it is returned by what has measured it
-    texts = {"csv": shell("report", "results", "--format", "csv"), "json": in_lines(found.to_data())}
+    results = api.load(shell.folder / "results")
+    results = returns.kind_of(results.records[0])(results.records)  # as it is returned by what has measured it
+    texts = {"csv": shell("report", "results", "--format", "csv"), "json": in_lines(results.to_data())}
     shell("report", "results")
-    texts |= in_files(shell.folder / "results") | {"txt": on_terminal(found.page)}
+    texts |= in_files(shell.folder / "results") | {"txt": on_terminal(results.page)}
     if name == "merged":
         texts["index.md"] = (shell.folder / "results" / "README.md").read_text("utf-8")
     if name in AS_HTML:
         (texts["html"],) = MAIN.findall(shell("report", "results", "--format", "html"))
-    if isinstance(found, returns.Versions):
-        texts["figures.csv"] = rows(found.to_dicts())
+    if isinstance(results, returns.Versions):
+        texts["figures.csv"] = rows(results.to_dicts())
     return texts
 
 
 def of_machines(name: str, shell: Shell) -> Printed:
-    for number, one in enumerate(catalogue.machines(), start=1):
-        shell.store([one], f"results/m{number}")
+    for number, run in enumerate(catalogue.machines(), start=1):
+        shell.store([run], f"results/m{number}")
     several = [f"results/m{number}" for number in (1, 2)]
     texts = {"csv": shell("report", *several, "--format", "csv"), "json": shell.json("compare", *several, several[0])}
     texts["txt"] = shell("report", *several)
@@ -171,9 +171,9 @@ def of_search(name: str, shell: Shell) -> Printed:
         return bisect(6, measured)
 
     printed = {}
-    for name_of, found in (("", searched()), ("undecided.", searched("keras==3.0 differs from itself"))):
-        printed[f"{name_of}json"] = in_lines(data.of_search(found, versions, case).to_data())
-        printed[f"{name_of}md"] = markdown.rendered(history.bisected(found, versions, "dense torch cpu"))
+    for name_of, search in (("", searched()), ("undecided.", searched("keras==3.0 differs from itself"))):
+        printed[f"{name_of}json"] = in_lines(data.of_search(search, versions, case).to_data())
+        printed[f"{name_of}md"] = markdown.rendered(history.bisected(search, versions, "dense torch cpu"))
     return printed
 
 
@@ -229,22 +229,22 @@ def test_there_is_a_file_of_each_and_no_other() -> None:
 def test_they_have_every_mode_variant_warning_failure_and_metric(
     documents: list[Document], observed: list[dict[str, str]]
 ) -> None:
-    cases = [case for one in documents for case in (*one.results, *one.failures)]
+    cases = [case for printed in documents for case in (*printed.results, *printed.failures)]
     options = {name for case in cases for name in case.configuration.options}
-    assert {one.command for one in documents} == {*returns.KINDS, data.COMPARE, data.HISTORY, data.BISECT}
-    assert options == {each.name for each in dataclasses.fields(Options)} - {"batch", "width"}  # sizes have fields
-    assert {warned.kind for one in documents for warned in one.warnings} == set(WarningKind)
-    assert {failed.code for one in documents for failed in one.failures} == set(Code)
-    assert {ratio.verdict for one in documents for ratio in one.ratios} == {*Verdict, None}
+    assert {printed.command for printed in documents} == {*returns.KINDS, data.COMPARE, data.HISTORY, data.BISECT}
+    assert options == {field.name for field in dataclasses.fields(Options)} - {"batch", "width"}  # sizes have fields
+    assert {warned.kind for printed in documents for warned in printed.warnings} == set(WarningKind)
+    assert {failed.code for printed in documents for failed in printed.failures} == set(Code)
+    assert {ratio.verdict for printed in documents for ratio in printed.ratios} == {*Verdict, None}
     assert {line["metric"] for line in observed} - {""} == {metric.name for metric in METRICS}
     assert {line["status"] for line in observed} == {MEASURED, *Code}
 
 
 def test_they_have_every_field_with_something_in_it(documents: list[Document], observed: list[dict[str, str]]) -> None:
     assert {name for line in observed for name in NAMES if line[name]} == {*NAMES}
-    types = [one for one in vars(document).values() if isinstance(one, type) and dataclasses.is_dataclass(one)]
-    fields = {field for one in types for field in own_fields(one)}
-    assert fields - {said for one in documents for said in filled(one)} == NOT_SAID
+    types = [value for value in vars(document).values() if isinstance(value, type) and dataclasses.is_dataclass(value)]
+    fields = {field for type_ in types for field in own_fields(type_)}
+    assert fields - {said for printed in documents for said in filled(printed)} == NOT_SAID
 
 
 NOT_SAID = {("RunFacts", "result_file")}  # of results that were read
@@ -257,8 +257,8 @@ def own_fields(kind: type) -> list[tuple[str, str]]:
 def filled(value: object) -> Iterator[tuple[str, str]]:
     """Yield the fields that are not empty, of a record and of all within it, by the class that has them."""
     if isinstance(value, list):
-        for one in value:
-            yield from filled(one)
+        for part in value:
+            yield from filled(part)
     elif dataclasses.is_dataclass(value):
         for kind in inspect.getmro(type(value))[:-1]:
             yield from (field for field in own_fields(kind) if getattr(value, field[1]))

@@ -66,8 +66,8 @@ def test_what_is_no_result_at_all_is_refused(tmp_path: Path, words: list[bytes],
     assert not is_drawn(tmp_path, b"".join(words), suffix)
 
 
-def many(one: bytes, around: bytes = b"[%s]") -> bytes:
-    return around.replace(b"%s", b",".join([one] * (BYTES // (len(one) + 1))))
+def many(value: bytes, around: bytes = b"[%s]") -> bytes:
+    return around.replace(b"%s", b",".join([value] * (BYTES // (len(value) + 1))))
 
 
 def in_trials(content: bytes) -> bytes:
@@ -100,7 +100,7 @@ def test_nothing_is_built_of_what_is_refused(tmp_path: Path, content: bytes, suf
 
 
 @pytest.mark.parametrize(
-    ("field", "one"),
+    ("field", "value"),
     [
         (b"losses", b"0"),
         (b"calls_ns", b"999"),
@@ -109,8 +109,8 @@ def test_nothing_is_built_of_what_is_refused(tmp_path: Path, content: bytes, suf
         (b"phases", b'{"name":"","start_ns":0,"end_ns":0}'),
     ],
 )
-def test_what_is_read_is_held_in_a_few_times_its_size(tmp_path: Path, field: bytes, one: bytes) -> None:
-    content = re.sub(rb'"%s":\[[^]]*\]' % field, b'"%s":%s' % (field, many(one)), hostile.encoded(), count=1)
+def test_what_is_read_is_held_in_a_few_times_its_size(tmp_path: Path, field: bytes, value: bytes) -> None:
+    content = re.sub(rb'"%s":\[[^]]*\]' % field, b'"%s":%s' % (field, many(value)), hostile.encoded(), count=1)
     refused, most = peak_bytes(tmp_path, content, ".json")
     assert not refused
     assert most < HELD * len(content)

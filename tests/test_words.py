@@ -98,5 +98,5 @@ def everything() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("phrase", RETIRED)
 def test_a_retired_word_stands_nowhere(phrase: str, everything: list[tuple[str, str]]) -> None:
-    found = [place for place, text in everything if re.search(rf"(?<!\w){re.escape(phrase)}", text)]
-    assert found == [], f"say: {RETIRED[phrase]}"
+    places = [place for place, text in everything if re.search(rf"(?<!\w){re.escape(phrase)}", text)]
+    assert places == [], f"say: {RETIRED[phrase]}"

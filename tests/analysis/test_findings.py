@@ -6,16 +6,35 @@ from typing import Any
 
 import pytest
 
+from kerasbench.analysis import series
 from kerasbench.analysis.findings import Findings, abreast, light
 from kerasbench.analysis.published import Side, figures
 from kerasbench.analysis.summary import summarize
 from kerasbench.plan import catalog
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.protocol.measurement import Compiler
-from kerasbench.report import answer, page
+from kerasbench.report import answer, charts, html, markdown, page
 from kerasbench.results.merge import merge
 from kerasbench.results.run import RaceConfig, SoakConfig
 from tests import made
+from tests.records import CROSSING, swept
+from tests.report.table import brief
+
+
+def test_a_sweep_s_bootstrap_runs_once_for_tables_terminal_and_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    compute = series.crossing_interval
+
+    def counted(ratios: series.Ratios) -> tuple[float, float]:
+        calls.append(ratios)
+        return compute(ratios)
+
+    monkeypatch.setattr(series, "crossing_interval", counted)
+    found = Findings.of(swept(**CROSSING))
+    texts = markdown.file(page.whole(found)), brief(found), html.document([("here", found)])
+    assert all("PyTorch overtakes JAX at about batch" in text for text in texts)
+    assert charts.curves(found, "")
+    assert len(calls) == 1
 
 
 @pytest.mark.parametrize("aim", [{"versus": ["old", "new"]}, {"race": RaceConfig()}, {"soak": SoakConfig()}])
@@ -117,6 +136,6 @@ def test_the_published_ratio_of_gpu_to_cpu(key: tuple[str, str], steps: int, rat
 
 
 def test_the_run_that_never_learned_is_flagged() -> None:
-    known = figures().items()
-    flagged = [key for key, figures in known for figure in figures for _, side in figure.sides if side.flag]
+    known = ((key, figure) for key, of_key in figures().items() for figure in of_key)
+    flagged = [key for key, figure in known for side in (figure.cpu, figure.gpu) if side and side.flag]
     assert flagged == [("mnist_mlp", "minibatch")]

@@ -150,7 +150,7 @@ def test_a_terminal_that_is_closed_leaves_a_finished_file(tmp_path: Path) -> Non
     assert stand_in.is_gone(child)
 
 
-@pytest.mark.parametrize("runs", [3, pytest.param(20, marks=pytest.mark.real)])
+@pytest.mark.parametrize("runs", [3, pytest.param(20, marks=pytest.mark.weekly)])
 def test_ctrl_c_twice_at_any_moment_leaves_what_can_be_resumed(command: Command, rng: random.Random, runs: int) -> None:
     for _ in range(runs):
         run = begin(command)
@@ -166,7 +166,7 @@ def test_ctrl_c_twice_at_any_moment_leaves_what_can_be_resumed(command: Command,
         stand_in.wait_for(lambda: stand_in.children(command.folder) == [])
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(30, marks=pytest.mark.real)])
+@pytest.mark.parametrize("kills", [3, pytest.param(30, marks=pytest.mark.weekly)])
 def test_a_run_that_is_killed_at_random_moments_is_complete_in_the_end(
     command: Command, rng: random.Random, kills: int
 ) -> None:

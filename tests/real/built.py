@@ -34,11 +34,11 @@ class Built(NamedTuple):
 
 def main(files: list[str]) -> dict[str, dict[str, dict[str, Any]]]:
     begin_with_zeros()
-    found: dict[str, dict[str, dict[str, Any]]] = {}
+    models: dict[str, dict[str, dict[str, Any]]] = {}
     for file in map(Path, files):
         scenario, _ = load(file)
-        found[file.stem] = {workload.name: built(scenario, workload)._asdict() for workload in scenario.workloads}
-    return found
+        models[file.stem] = {workload.name: built(scenario, workload)._asdict() for workload in scenario.workloads}
+    return models
 
 
 def begin_with_zeros() -> None:
@@ -55,7 +55,7 @@ def begin_with_zeros() -> None:
 def built(scenario: Scenario, workload: Any) -> Built:
     model = scenario.build(workload)
     loss, optimizer = model.loss, model.optimizer
-    found = Built(
+    facts = Built(
         parameters=model.count_params(),
         operations=operations_of(model),
         loss=loss if isinstance(loss, str) else type(loss).__name__,
@@ -65,18 +65,20 @@ def built(scenario: Scenario, workload: Any) -> Built:
         checkpoint=checkpoint(scenario),
     )
     keras.backend.clear_session()
-    return found
+    return facts
 
 
 def checkpoint(scenario: Scenario) -> list[str]:
-    callbacks = [vars(one) for one in scenario.callbacks("/tmp")] if scenario.callbacks else []
-    return [name for name in ("monitor", "save_best_only", "save_weights_only") for one in callbacks if one[name]]
+    callbacks = [vars(callback) for callback in scenario.callbacks("/tmp")] if scenario.callbacks else []
+    return [
+        name for name in ("monitor", "save_best_only", "save_weights_only") for callback in callbacks if callback[name]
+    ]
 
 
 def operations_of(model: keras.Model) -> int:
-    of_weights = [[abstract(one.shape, one.dtype) for one in model.trainable_variables]]
-    of_weights.append([abstract(one.shape, one.dtype) for one in model.non_trainable_variables])
-    (x,) = [abstract((1, *one.shape[1:]), one.dtype) for one in model.inputs]
+    of_weights = [[abstract(weight.shape, weight.dtype) for weight in model.trainable_variables]]
+    of_weights.append([abstract(weight.shape, weight.dtype) for weight in model.non_trainable_variables])
+    (x,) = [abstract((1, *given.shape[1:]), given.dtype) for given in model.inputs]
     traced = jax.make_jaxpr(lambda *given: model.stateless_call(*given, training=True)[0])(*of_weights, x)
     return sum(operations(traced.jaxpr))
 
@@ -98,7 +100,7 @@ def operations(program: Any) -> Iterator[int]:
             yield 2 * math.prod(out) * math.prod(kernel) // kernel[outputs]
         repeated = equation.params["length"] if name == "scan" else 1
         for inner in jaxprs_in_params(equation.params):
-            yield from (repeated * one for one in operations(inner))
+            yield from (repeated * count for count in operations(inner))
 
 
 if __name__ == "__main__":

@@ -30,14 +30,16 @@ def copied(folder: Path, number: int, is_slow: bool) -> str:
         if name.startswith("keras/") and not name.endswith(".pyc"):
             contents[name] = place.read_bytes()
         elif place.name in ("METADATA", "WHEEL"):
-            old, new = (f"Version: {one}\n".encode() for one in (keras.version, version))
+            old, new = (f"Version: {text}\n".encode() for text in (keras.version, version))
             contents[f"keras-{version}.dist-info/{place.name}"] = place.read_bytes().replace(old, new)
     assert contents[TRAINER].count(STEP) == 1
     if is_slow:
         contents[TRAINER] = contents[TRAINER].replace(STEP, STEP + SLEEP)
     record = f"keras-{version}.dist-info/RECORD"
     hashes = ((name, hashlib.sha256(content).digest(), len(content)) for name, content in contents.items())
-    lines = [f"{name},sha256={base64.urlsafe_b64encode(own).decode().rstrip('=')},{size}" for name, own, size in hashes]
+    lines = [
+        f"{name},sha256={base64.urlsafe_b64encode(digest).decode().rstrip('=')},{size}" for name, digest, size in hashes
+    ]
     wheel = folder / f"keras-{version}-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         for name, content in contents.items():

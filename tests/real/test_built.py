@@ -71,8 +71,8 @@ def built_on_jax() -> dict[str, dict[str, dict[str, Any]]]:
     environment = os.environ | {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, str(Path(__file__).with_name("built.py")), *files]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    found: dict[str, dict[str, dict[str, Any]]] = json.loads(ended.stdout)
-    return found
+    models: dict[str, dict[str, dict[str, Any]]] = json.loads(ended.stdout)
+    return models
 
 
 def as_published(model: dict[str, Any], workload: WorkloadDescription) -> list[Any]:

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from kerasbench import backends
-from kerasbench.analysis import cases
 from kerasbench.analysis.generation import divergences, written
 from kerasbench.plan import catalog
 from kerasbench.protocol.columns import Column, Options
@@ -39,11 +38,6 @@ def with_and_without_keras(
     }
 
 
-def disagreements(measured: dict[Column, Measurement]) -> object:
-    return cases.judge_parity({column: ("cpu", measurement) for column, measurement in measured.items()})
-
-
-@pytest.mark.traced
 @pytest.mark.parametrize("backend", backends.names())
 def test_every_way_to_predict_with_keras_and_without(backend: str) -> None:
     measured = with_and_without_keras("small_cnn", backend, CALLS, COMPILED[backend])
@@ -54,7 +48,7 @@ def test_every_way_to_predict_with_keras_and_without(backend: str) -> None:
             (way, batch) for way in ways for batch in (1, 4)
         }
         assert all(latency.calls_ns and latency.slices.count for latency in measurement.prediction)
-    assert disagreements(measured) == {}
+    assert trials.disagreements(measured) == {}
 
 
 @pytest.mark.parametrize("backend", TORCH_OR_WEEKLY)
@@ -72,7 +66,7 @@ def test_a_language_model_and_its_baseline_write_the_same(backend: str) -> None:
 @pytest.mark.parametrize("backend", TORCH_OR_WEEKLY)
 def test_a_transformer_s_baseline_learns_as_keras_does(backend: str) -> None:
     measured = with_and_without_keras("tiny_transformer", backend, trials.STEPS_ALONE)
-    assert disagreements(measured) == {}
+    assert trials.disagreements(measured) == {}
     assert all(measurement.parity is not None for measurement in measured.values())
 
 

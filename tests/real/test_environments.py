@@ -47,16 +47,16 @@ def test_an_environment_of_a_single_backend_is_made_and_measured_in(faults: Path
     assert [line.split(" ")[0] for line in done.stdout.splitlines()] == [MADE]
     named = interpreters.find([], backends.names(), folder)
     locked = (folder / ".venvs" / f"{MADE}.lock").read_text().splitlines()
-    found = questions.inventory(named.of(Environment(MADE)))
-    assert isinstance(found, Inventory)
-    assert found.prefix == str(folder / ".venvs" / MADE)
-    assert {trials.OTHER_KERAS, f"{MADE}=={found.packages[MADE]}"} <= set(locked)
-    assert not found.packages.keys() & (NOT_NEEDED | set(backends.names()) - {MADE})
+    inventory = questions.inventory(named.of(Environment(MADE)))
+    assert isinstance(inventory, Inventory)
+    assert inventory.prefix == str(folder / ".venvs" / MADE)
+    assert {trials.OTHER_KERAS, f"{MADE}=={inventory.packages[MADE]}"} <= set(locked)
+    assert not inventory.packages.keys() & (NOT_NEEDED | set(backends.names()) - {MADE})
 
     versions = trials.measured(
         trials.run(faults / "fine.py", MADE, python=named.of(Environment(MADE)))
     ).resolved.versions
-    assert (f"keras=={versions['keras']}", versions[MADE]) == (trials.OTHER_KERAS, found.packages[MADE])
+    assert (f"keras=={versions['keras']}", versions[MADE]) == (trials.OTHER_KERAS, inventory.packages[MADE])
 
 
 def test_the_doctor_sees_every_backend_of_the_tests_own_environment(tmp_path: Path) -> None:
@@ -66,8 +66,8 @@ def test_the_doctor_sees_every_backend_of_the_tests_own_environment(tmp_path: Pa
     assert done.returncode == bool(errors), done.stderr
     # Beside an NVIDIA GPU one environment for all backends is an error, and the doctor is right to say so.
     assert not errors or data["machine"]["cards"]
-    found = {one["name"]: one for one in data["backends"]}
-    assert [*found] == backends.names()
-    for name, one in found.items():
-        assert one["probe"]["devices"][0]["platform"] == "cpu"
-        assert one["probe"]["versions"][name].startswith(one["inventory"]["packages"][name].partition("+")[0])
+    facts = {backend["name"]: backend for backend in data["backends"]}
+    assert [*facts] == backends.names()
+    for name, backend in facts.items():
+        assert backend["probe"]["devices"][0]["platform"] == "cpu"
+        assert backend["probe"]["versions"][name].startswith(backend["inventory"]["packages"][name].partition("+")[0])

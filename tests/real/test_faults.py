@@ -44,10 +44,10 @@ def test_every_fault_is_a_row_and_what_is_harmless_is_complete(faults: Path, tmp
     assert process.returncode == 1, progress
 
     (data,) = tmp_path.glob("*.json")
-    found = {trial.scenario: trial for trial in load(data).trials}
-    assert {name for name, trial in found.items() if trial.measurement} == HARMLESS
+    ended = {trial.scenario: trial for trial in load(data).trials}
+    assert {name for name, trial in ended.items() if trial.measurement} == HARMLESS
     for name, (code, cause) in FAULTS.items():
-        failure = found[name].failure
+        failure = ended[name].failure
         assert failure is not None and failure.remedy, name
         assert failure.code is code, (name, failure)
         assert re.search(cause, failure.cause), failure

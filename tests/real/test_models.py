@@ -12,9 +12,7 @@ import h5py
 import numpy as np
 import pytest
 
-from kerasbench.analysis.parity import judge_parity
 from kerasbench.plan import live
-from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code
 from kerasbench.protocol.requests import Input, ModelConfig
 from tests import made
@@ -109,13 +107,12 @@ def child(code: str, *arguments: str) -> str:
 
 
 def test_a_model_that_one_backend_saved_is_the_same_on_another(models: Path) -> None:
-    found = {
+    measured = {
         backend: trials.measured(trials.run(models / "two.keras", backend, model_config=GIVEN))
         for backend in ("torch", "jax")
     }
-    cases = {Column(backend, "cpu"): ("cpu", measurement) for backend, measurement in found.items()}
-    assert judge_parity(cases) == {}
-    for measurement in found.values():
+    assert trials.disagreements(measured) == {}
+    for measurement in measured.values():
         assert measurement.batch.x == "['numbers'] float32[16, 5], ['tokens'] int32[16, 6]"
         assert measurement.batch.y == "['kind'] int32[16], ['price'] float32[16, 1]"
         assert measurement.parity is not None
@@ -130,11 +127,11 @@ def test_a_model_that_was_not_compiled_predicts_for_the_rows_that_it_is_given(mo
     rows = tmp_path / "rows.npz"
     samples = live.write_rows(rows, (np.ones((40, 8)), np.ones((40, 4))))
     given = ModelConfig(rows=str(rows), samples=samples)
-    found = trials.measured(trials.run(models / "one.keras", "torch", model_config=given))
-    assert (found.training, found.learning, found.batch.x) == (None, None, "float32[32, 8]")
-    assert [latency.batch for latency in found.prediction] == [1, 32]
-    assert found.parity is not None
-    assert len(set(found.parity.outputs[0])) == 4  # of equal rows
+    measurement = trials.measured(trials.run(models / "one.keras", "torch", model_config=given))
+    assert (measurement.training, measurement.learning, measurement.batch.x) == (None, None, "float32[32, 8]")
+    assert [latency.batch for latency in measurement.prediction] == [1, 32]
+    assert measurement.parity is not None
+    assert len(set(measurement.parity.outputs[0])) == 4  # of equal rows
 
 
 def rewritten(file: Path, into: Path, change: Callable[[str, bytes], bytes]) -> Path:
@@ -182,8 +179,8 @@ def test_each_hostile_file_is_one_sentence(models: Path, tmp_path: Path) -> None
 def test_lists_weights_and_a_step_of_its_own_are_measured_where_they_run(tmp_path: Path) -> None:
     file = tmp_path / "several.py"
     file.write_text(LIST)
-    found = trials.measured(trials.run(file, "torch", protocol=trials.STEPS_ALONE))
-    assert found.batch.x == "[0] float32[16, 3], [1] float32[16, 4]"
+    measurement = trials.measured(trials.run(file, "torch", protocol=trials.STEPS_ALONE))
+    assert measurement.batch.x == "[0] float32[16, 3], [1] float32[16, 4]"
     failure = trials.run(file, "jax").failure
     assert failure is not None
     assert (failure.code, "the model's own train_step does not run on jax" in failure.cause) == (Code.UNSUPPORTED, True)

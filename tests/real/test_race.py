@@ -43,9 +43,9 @@ def test_the_lines_to_write_choose_the_winner(tmp_path: Path, options: Options, 
     winner = Column("tensorflow", "cpu", options)
     record = raced({winner: 1.0, JAX: 4.0}, baseline="jax")
     processors = str(min(os.sched_getaffinity(0))) if options.threads else ""
-    trials = [made.changed(one, measurement={"resolved": {"processors": processors}}) for one in record.trials]
-    (found,) = Findings.of(dataclasses.replace(record, trials=trials)).races
-    lines = race.to_write(winner, found)
+    trials = [made.changed(trial, measurement={"resolved": {"processors": processors}}) for trial in record.trials]
+    (raced_row,) = Findings.of(dataclasses.replace(record, trials=trials)).races
+    lines = race.to_write(winner, raced_row)
     (compiled,) = [line.partition("(")[2][:-1] for line in lines if line.startswith("model.compile")] or ["..."]
     policy = "\n".join(line for line in lines if line.startswith("keras."))
     script = tmp_path / "your_script.py"

@@ -5,7 +5,6 @@ import sys
 import pytest
 
 from kerasbench import backends
-from kerasbench.analysis import cases
 from kerasbench.analysis.estimates import learned
 from kerasbench.plan import catalog
 from kerasbench.processes.outcome import Outcome
@@ -29,8 +28,9 @@ WORKLOADS = {
     "boston_mlp": "default",
     "cifar10_mlp": "default",
 }
-# One whole trial of each kind: epochs of a single step, callbacks, dropout, convolutions. The others are weekly.
-WHOLE = {"iris_mlp": "torch", "tabular_conv1d": "torch", "cifar10_cnn": "tensorflow", "mnist_mlp": "jax"}
+OFTEN = {"mnist_mlp", "iris_mlp", "tabular_conv1d"}  # the others are weekly
+# One whole trial of each kind: epochs of a single step, callbacks, dropout, convolutions.
+WHOLE = {"iris_mlp": "torch", "tabular_conv1d": "tensorflow", "cifar10_cnn": "tensorflow", "mnist_mlp": "jax"}
 LEARNING = {"iris_mlp", "cifar10_cnn", "mnist_mlp"}
 BASELINES = {  # learning and prediction, which they share, one of them shows
     "mnist_dense": trials.STEPS_ALONE,
@@ -48,7 +48,7 @@ def test_every_builtin_scenario_is_checked_here() -> None:
 
 # One test, and so one process of the tests, for all that is said of a scenario: its trials are made once.
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.weekly] * (name not in WHOLE)) for name in WORKLOADS]
+    "name", [pytest.param(name, marks=[pytest.mark.weekly] * (name not in OFTEN)) for name in WORKLOADS]
 )
 def test_a_scenario_on_every_backend(name: str) -> None:
     outcomes = {
@@ -75,8 +75,7 @@ def test_a_scenario_on_every_backend(name: str) -> None:
             phases_come_in_order(outcomes[backend], measurement)
             assert bool(training.epochs) is (training.unit == "step")
             assert name not in LEARNING or learns_well(measurement)
-    by_column = {Column(backend, "cpu"): ("cpu", measurement) for backend, measurement in measured.items()}
-    assert cases.judge_parity(by_column) == {}
+    assert trials.disagreements(measured) == {}
     for backend in backends.names() if name in BASELINES else []:
         baseline = trials.measured(trials.builtin(name, WORKLOADS[name], backend, TWIN, BASELINES[name]))
         computes_what_keras_does(baseline, measured["jax"])
@@ -123,9 +122,8 @@ def learns_well(measurement: Measurement) -> bool:
 
 
 def computes_what_keras_does(baseline: Measurement, keras: Measurement) -> None:
-    assert (
-        cases.judge_parity({Column("jax", "cpu"): ("cpu", keras), Column("jax", "cpu", TWIN): ("cpu", baseline)}) == {}
-    )
+    columns = {Column("jax", "cpu"): keras, Column("jax", "cpu", TWIN): baseline}
+    assert trials.disagreements(columns) == {}
     assert baseline.parity is not None
     assert (baseline.parameters, baseline.batch.x) == (keras.parameters, keras.batch.x)
     assert places(baseline) == {"cpu:0"}

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from kerasbench import backends
-from kerasbench.analysis import parity
 from kerasbench.plan import templates
-from kerasbench.protocol.columns import Column
+from tests import made
 from tests.real import trials
 
 pytestmark = pytest.mark.real
@@ -37,17 +36,16 @@ scenario = Scenario(build=build, data=data, workloads=(Workload(train=256, batch
 def test_layers_of_every_kind_agree_and_say_how_they_were_computed(tmp_path: Path) -> None:
     file = tmp_path / "every_kind.py"
     file.write_text(EVERY_KIND)
-    found = {name: trials.measured(trials.run(file, name, protocol=trials.STEPS_ALONE)) for name in backends.names()}
-    assert parity.judge_parity({Column(name, "cpu"): ("cpu", one) for name, one in found.items()}) == {}
-    for one in found.values():
-        assert one.parity is not None
-        assert one.parity.sensitive == ["BatchNormalization", "Embedding"]
-    ways = {name: one.resolved.recurrent for name, one in found.items()}
+    measured = {name: trials.measured(trials.run(file, name, protocol=trials.STEPS_ALONE)) for name in backends.names()}
+    assert trials.disagreements(measured) == {}
+    for measurement in measured.values():
+        assert made.known(measurement.parity).sensitive == ["BatchNormalization", "Embedding"]
+    ways = {name: measurement.resolved.recurrent for name, measurement in measured.items()}
     assert ways == {"jax": ["lstm: keras"], "tensorflow": ["lstm: keras"], "torch": ["lstm: backend"]}
 
 
 def test_the_scenario_to_begin_with_is_measured_as_it_stands(tmp_path: Path) -> None:
     file = tmp_path / "my_model.py"
     templates.begin_file(file)
-    found = trials.measured(trials.run(file, "torch", protocol=trials.STEPS_ALONE))
-    assert found.parameters == 79_510
+    outcome = trials.run(file, "torch", protocol=trials.STEPS_ALONE)
+    assert trials.measured(outcome).parameters == 79_510

@@ -8,7 +8,7 @@ import pytest
 
 from kerasbench.protocol.columns import Options
 from kerasbench.results.store import load
-from tests import whole_command
+from tests import made, whole_command
 from tests.real import trials
 
 pytestmark = pytest.mark.real
@@ -21,15 +21,15 @@ def test_a_sweep_leaves_a_record_and_a_page_of_every_size(faults: Path, tmp_path
     assert ended.returncode == 0, ended.stderr
     (data,) = tmp_path.glob("*.json")
     measured = {trial.options.batch: trial.measurement for trial in load(data).trials}
-    fed = {batch: one.batch.x for batch, one in measured.items() if one is not None}
+    fed = {batch: made.known(measurement).batch.x for batch, measurement in measured.items()}
     assert fed == {1: "float32[1, 4]", 4: "float32[4, 4]"}
     assert re.search(r"^\| +4 \|", ended.stdout, re.MULTILINE)
     assert data.with_suffix(".md").read_text().startswith("# A training step of fine at several sizes\n")
 
 
 def test_a_width_widens_the_hidden_layers() -> None:
-    found = trials.measured(
+    measurement = trials.measured(
         trials.builtin("mnist_dense", "default", "jax", Options(batch=8, width=0.5), trials.STEPS_ALONE)
     )
-    assert found.parameters == 784 * 150 + 150 + 150 * 50 + 50 + 50 * 10 + 10
-    assert found.batch.x == "float32[8, 28, 28]"
+    assert measurement.parameters == 784 * 150 + 150 + 150 * 50 + 50 + 50 * 10 + 10
+    assert measurement.batch.x == "float32[8, 28, 28]"

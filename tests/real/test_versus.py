@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.analysis.parity import judge_parity
 from kerasbench.environments import sides
 from kerasbench.protocol.columns import Column, Options
 from tests.real import trials
@@ -19,13 +18,13 @@ def test_a_version_on_top_is_measured_beside_the_one_below_and_computes_the_same
     other = sides.overlay(sys.executable, [trials.OTHER_KERAS], print)
     options = [Options(environment=label) for label in LABELS]
     entrants = [
-        trials.member(faults / "fine.py", BACKEND, python, options=one)
-        for python, one in zip((other, sys.executable), options, strict=True)
+        trials.member(faults / "fine.py", BACKEND, python, options=chosen)
+        for python, chosen in zip((other, sys.executable), options, strict=True)
     ]
-    found = [trials.measured(outcome) for outcome in trials.together(entrants)]
-    of_other, of_own = (one.resolved.versions for one in found)
+    measured = [trials.measured(outcome) for outcome in trials.together(entrants)]
+    of_other, of_own = (measurement.resolved.versions for measurement in measured)
     assert f"keras=={of_other['keras']}" == trials.OTHER_KERAS != f"keras=={of_own['keras']}"
     assert of_other[BACKEND] == of_own[BACKEND]
 
-    columns = [Column(BACKEND, "cpu", one) for one in options]
-    assert judge_parity({column: ("cpu", one) for column, one in zip(columns, found, strict=True)}) == {}
+    columns = [Column(BACKEND, "cpu", chosen) for chosen in options]
+    assert trials.disagreements(dict(zip(columns, measured, strict=True))) == {}

@@ -48,7 +48,7 @@ model = keras.Sequential([
 ])
 model.compile(optimizer="sgd", loss="mse")
 models.share_weights(model, 5)
-found = {one.path: keras.ops.convert_to_numpy(one).tolist() for one in model.weights}
+values = {weight.path: keras.ops.convert_to_numpy(weight).tolist() for weight in model.weights}
 
 class OfItsOwn(keras.Model):
     def __init__(self):
@@ -64,30 +64,30 @@ late.compile(optimizer="sgd", loss="mse")
 rows = Rows(np.ones((4, 3), "float32"), np.ones((4, 2), "float32"))
 make_weights(late, Feed(Workload(train=4), rows, rows[:0], rows[:0]))
 models.share_weights(late, 5)
-found["late"] = [keras.ops.convert_to_numpy(one).tolist() for one in late.weights]
+values["late"] = [keras.ops.convert_to_numpy(weight).tolist() for weight in late.weights]
 output = backends.get(keras.backend.backend()).forward(late, rows.x)
-found["output"] = np.round(keras.ops.convert_to_numpy(output), 5).tolist()
-print(json.dumps({path.removeprefix("sequential/"): value for path, value in found.items()}))
+values["output"] = np.round(keras.ops.convert_to_numpy(output), 5).tolist()
+print(json.dumps({path.removeprefix("sequential/"): value for path, value in values.items()}))
 """
 
 
 def begun() -> dict[str, dict[str, Any]]:
     """Return the first values of the same model by backend and by their paths."""
-    found = {}
+    values = {}
     for name in backends.names():
         environment = os.environ | {"KERAS_BACKEND": name, "CUDA_VISIBLE_DEVICES": "-1", "KERAS_TORCH_DEVICE": "cpu"}
         command = [sys.executable, "-c", BUILD]
         said = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         assert said.returncode == 0, said.stderr[-2000:]
-        found[name] = json.loads(said.stdout.splitlines()[-1])
-    return found
+        values[name] = json.loads(said.stdout.splitlines()[-1])
+    return values
 
 
 # One test, and so one process of the tests, for all that is said of the models: they are made once.
 def test_every_backend_begins_with_the_same_weights() -> None:
-    found = begun()
-    first = found["jax"]
-    assert found["torch"] == first and found["tensorflow"] == first
+    values = begun()
+    first = values["jax"]
+    assert values["torch"] == first and values["tensorflow"] == first
     # What is random is drawn.
     random = ("own/default", "own/function", "own/tensor", "dense/kernel", "dense/bias")
     assert all(np.unique(first[path]).size == np.size(first[path]) for path in random)

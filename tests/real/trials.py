@@ -7,14 +7,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kerasbench.analysis.parity import judge_parity
 from kerasbench.plan import catalog
 from kerasbench.processes import block
 from kerasbench.processes.block import BlockMember, BlockPolicy
 from kerasbench.processes.outcome import Outcome
 from kerasbench.processes.process import Limits
 from kerasbench.processes.variables import NOTHING
-from kerasbench.protocol.columns import DEFAULT, Device, Options
+from kerasbench.protocol.columns import DEFAULT, Column, Device, Options
 from kerasbench.protocol.measurement import Measurement
+from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import ModelConfig, Protocol, TrialRequest
 from kerasbench.runs import sizes, turns
 from kerasbench.scenario import source_hash
@@ -106,3 +108,11 @@ def was_taken_apart(outcome: Outcome) -> None:
     assert parts.peak_flops > 0
     # Its large products come after the peaks of memory have been read.
     assert [phase.name for phase in outcome.phases][-3:] == ["finish", "parts", "exit"]
+
+
+def disagreements(measured: Mapping[str, Measurement] | Mapping[Column, Measurement]) -> dict[Column, Failure]:
+    """What parity says of columns, or of backends on the CPU."""
+    columns = {
+        Column(key, "cpu") if isinstance(key, str) else key: measurement for key, measurement in measured.items()
+    }
+    return judge_parity({column: ("cpu", measurement) for column, measurement in columns.items()})

@@ -42,7 +42,7 @@ class Counting:
         return block.measure(entrants, rules, on_event, alone)
 
 
-@pytest.mark.parametrize("count", [30, pytest.param(300, marks=pytest.mark.real)])
+@pytest.mark.parametrize("count", [30, pytest.param(300, marks=pytest.mark.weekly)])
 def test_trials_leave_no_descriptor_no_thread_and_no_memory_behind(tmp_path: Path, count: int) -> None:
     stand_in.furnish(tmp_path)
     cases = [made.case(f"s{number}", backend) for number in range(5) for backend in stand_in.BACKENDS]

@@ -31,8 +31,8 @@ def furnish(folder: Path, name: str = "mine") -> Path:
     answer(folder, "describe", Message(descriptions=[made.entry(name).description]))
     for number, backend in enumerate(BACKENDS, start=1):
         answer(folder, f"probe-{backend}", Message(probe=ProbeReport(backend, "3.11.7", VERSIONS, [made.CPU])))
-        for kind, found in (("trial", made.measurement(number)), ("parts", made.with_parts(steady_ms=number))):
-            said = Message(measurement=dataclasses.replace(found, prediction=[]))
+        for kind, measurement in (("trial", made.measurement(number)), ("parts", made.with_parts(steady_ms=number))):
+            said = Message(measurement=dataclasses.replace(measurement, prediction=[]))
             answer(folder, f"{kind}-{backend}", Message(begun="train"), phase(), said)
     scenario = folder / f"{name}.py"
     scenario.write_text("raise SystemExit('never executed')\n")

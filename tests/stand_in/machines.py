@@ -35,13 +35,13 @@ def script(file: Path, text: str) -> Path:
 
 def machine(folder: Path, name: str) -> Path:
     """Put a machine into a folder, and return what runs kerasbench there."""
-    own = folder / name
-    own.mkdir()
-    stand_in.furnish(own)
+    place = folder / name
+    place.mkdir()
+    stand_in.furnish(place)
     return script(
-        own / "kerasbench",
-        f"#!/bin/sh\nexport HOME={own} KERASBENCH_MACHINE={name}\nunset XDG_STATE_HOME\ncd {PROJECT}\n"
-        f"exec {sys.executable} -m tests.stand_in.command {own} 1 share\n",
+        place / "kerasbench",
+        f"#!/bin/sh\nexport HOME={place} KERASBENCH_MACHINE={name}\nunset XDG_STATE_HOME\ncd {PROJECT}\n"
+        f"exec {sys.executable} -m tests.stand_in.command {place} 1 share\n",
     )
 
 
@@ -60,14 +60,14 @@ def ssh(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return program.with_name("log")
 
 
-def shares(own: Path) -> list[Path]:
+def shares(machine: Path) -> list[Path]:
     """Return what is left on a machine of shares."""
-    return [file for place in own.rglob("shares") for file in place.iterdir()]
+    return [file for place in machine.rglob("shares") for file in place.iterdir()]
 
 
-def running(own: Path) -> str:
+def running(machine: Path) -> str:
     """Return the processes that have a machine's folder in their command line; nothing where they have ended."""
-    command = ["pgrep", "-af", f"command {own} "]
+    command = ["pgrep", "-af", f"command {machine} "]
     return subprocess.run(command, check=False, capture_output=True, text=True).stdout
 
 
