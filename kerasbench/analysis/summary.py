@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import compress
-from typing import TypeVar
 
 from kerasbench.analysis.cases import Measured, Row, judge_cases, summarize_case
 from kerasbench.analysis.rankings import Ranking, rank
@@ -14,8 +13,6 @@ from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Failure
 from kerasbench.results.run import Group, Run, Trial, completed_rounds
 from kerasbench.text import count
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -123,10 +120,10 @@ def _cases(
         if (trial.scenario, trial.workload) == (scenario, workload):
             grouped.setdefault(trial.options.size, {}).setdefault(trial.column, []).append(trial)
     rows = []
-    for size, by_column in sorted(grouped.items(), key=lambda item: item[0].order if item[0] else (0, 0.0)):
+    for size, by_column in sorted(grouped.items(), key=lambda row: row[0].order if row[0] else (0, 0.0)):
         cases = {
             column: known.get(CaseKey(scenario, workload, column, size)) or summarize_case(trials)
-            for column, trials in _in_order(by_column)
+            for column, trials in sorted(by_column.items(), key=lambda case: case[0].order)
         }
         for column, failure in judge_cases(cases).items():
             cases[column] = Measured(cases[column].trials, failure)
@@ -134,19 +131,15 @@ def _cases(
     return rows
 
 
-def _in_order(by_column: Mapping[Column, T]) -> list[tuple[Column, T]]:
-    return sorted(by_column.items(), key=lambda item: item[0].order)
-
-
 def _terms(record: Run) -> dict[Column, list[str]]:
     """Return the settings in force of each configuration, as the children found them: all different ones."""
     terms: dict[Column, dict[str, None]] = {}
     has_images = any(scenario.description.kind not in WITHOUT_IMAGES for scenario in record.scenarios)
-    for trial in record.trials:
+    for trial in sorted(record.trials, key=lambda trial: trial.column.order):
         if trial.measurement is not None:
             chip = [trial.device.title] if trial.device.title else []
             terms.setdefault(trial.column, {})[", ".join(chip + _terms_of(trial, trial.measurement, has_images))] = None
-    return {column: list(of_column) for column, of_column in _in_order(terms)}
+    return {column: list(of_column) for column, of_column in terms.items()}
 
 
 WITHOUT_IMAGES = ("dense", "recurrent", "transformer")  # kinds of models to which the order of channels is nothing
