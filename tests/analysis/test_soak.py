@@ -57,22 +57,16 @@ def test_a_leak_is_found_with_its_size(rng: random.Random) -> None:
     assert ") a minute, 64 KiB (64 to 64" in line and "did not become slower" in line
 
 
-def test_a_slow_down_is_found_with_its_size(rng: random.Random) -> None:
-    found = of(soaked(0.2, 0, rng))
-    assert found.slows and not found.grows
-    assert made.known(found.slower).value == pytest.approx(0.2, abs=0.06)
-
-
-def test_what_keras_and_kerasbench_note_of_each_step_is_no_leak(rng: random.Random) -> None:
-    record = soaked(0, 130, rng)
-    assert made.known(of(record).memory).low > 0
-    assert not of(record).grows
-
-
-def test_a_clean_run_is_called_clean(rng: random.Random) -> None:
-    record = soaked(0, 0, rng)
-    found = of(record)
-    assert not found.grows and not found.slows
+@pytest.mark.parametrize(
+    ("slower", "leak_bytes", "slows"),
+    [(0.2, 0, True), (0, 130, False), (0, 0, False)],
+    ids=["slow", "what Keras and kerasbench note of each step", "clean"],
+)
+def test_what_a_soak_finds(slower: float, leak_bytes: int, slows: bool, rng: random.Random) -> None:
+    found = of(soaked(slower, leak_bytes, rng))
+    assert (found.grows, found.slows) == (False, slows)
+    assert made.known(found.slower).value == pytest.approx(slower, abs=0.06)
+    assert (made.known(found.memory).low > 0) is bool(leak_bytes)
 
 
 def test_a_slow_down_that_is_over_before_the_trend_begins_is_named_by_its_cause(rng: random.Random) -> None:
