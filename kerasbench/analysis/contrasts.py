@@ -67,10 +67,7 @@ def between(row: Row, over: Column, under: Column, metric: str, again: LogEstima
 
 
 def judged(pairs: Iterable[Contrast | None], effect: float, by_run: bool = True) -> list[Contrast]:
-    """Return those that can be divided with their verdicts; those of a run are judged together (``estimates.judge``).
-
-    They are of one kind.
-    """
+    """Return those of one kind that can be divided, with verdicts; ``by_run``: those of a run are judged together."""
     contrasts = [contrast for contrast in pairs if contrast is not None]
     ratios = [None if contrast.withheld else contrast.ratio for contrast in contrasts]
     runs = [contrast.over.row.run for contrast in contrasts] if by_run else ()

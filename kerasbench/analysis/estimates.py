@@ -325,10 +325,7 @@ def errors_beyond(degrees: float, confidence: float) -> float:
 
 
 def scatter(ratio: LogEstimate) -> tuple[float, float]:
-    """Return a ratio's standard deviation over rounds, and the degrees of freedom that the other ratios lend it.
-
-    It must have an interval, but not one over sittings.
-    """
+    """Return a ratio's standard deviation over rounds, not sittings, and the degrees of freedom that others lend."""
     assert ratio.log_error is not None
     borrowed = max(0.0, ratio.degrees - (ratio.trials - 1)) if ratio.basis == "trials" else 0.0
     return ratio.log_error * math.sqrt(ratio.trials), borrowed

@@ -88,10 +88,7 @@ def _fastest(times: Mapping[MachineColumn, float]) -> MachineColumn | None:
 
 @dataclass(frozen=True)
 class Findings:
-    """A summary with what follows from it, computed when it is first asked for.
-
-    ``plain`` is what was measured at its published size, ``sized`` what was at the sizes of a sweep.
-    """
+    """A summary with what follows from it, computed when it is first asked for."""
 
     summary: Summary
 
@@ -102,10 +99,12 @@ class Findings:
 
     @cached_property
     def plain(self) -> Summary:
+        """What was measured at its published size."""
         return self.summary.plain
 
     @cached_property
     def sized(self) -> Summary:
+        """What was measured at the sizes of a sweep."""
         return self.summary.swept
 
     @cached_property

@@ -48,10 +48,7 @@ Compare = Callable[[Measurement, Measurement], BlockRatio | None]
 
 
 def by_slices(a: Samples, b: Samples) -> BlockRatio | None:
-    """Return the median over common cycles of the difference of the logarithms of two columns' slices.
-
-    Cycles in which others used the machine do not count where enough are left without them.
-    """
+    """Return the median, over the cycles that count, of the difference of the logarithms of two columns' slices."""
     return _by_cycles(a.ns_by_cycle, b.ns_by_cycle, a.disturbed_cycles | b.disturbed_cycles)
 
 
@@ -116,10 +113,7 @@ def _mean_times(a: Samples, b: Samples) -> tuple[float, float] | None:
 
 
 def _medians(latency: Latency) -> dict[int, float]:
-    """Return by cycle the median of a slice's calls, in ns, which a few long ones do not change.
-
-    The mean where a file does not hold the calls.
-    """
+    """Return by cycle the median of a slice's calls, in ns; the mean where a file does not hold the calls."""
     calls_ns = latency.calls_of_slices
     if not calls_ns:
         return latency.slices.ns_by_cycle
@@ -430,10 +424,7 @@ def of_blocks(pair: tuple[Measured, Measured], metric: str) -> list[BlockRatio]:
 
 
 def neighbours(cases: Iterable[Measured]) -> list[tuple[Measured, Measured]]:
-    """Return the pairs of a row whose ratios do not follow from each other: each case with one before it.
-
-    That is the first of those that have most in common with it.
-    """
+    """Return the pairs whose ratios do not follow from each other: each case with the one before it most like it."""
     pairs, before = [], list[Measured]()
     for case in cases:
         if case.failure is None and case.trials:

@@ -212,7 +212,8 @@ def crossings(a: Column, b: Column, ratios: Ratios, signs: Sequence[int]) -> lis
         if signs[first] != signs[last]:
             between = ratios[first : last + 1]
             winner, loser = (a, b) if signs[first] > 0 else (b, a)
-            at = 2 ** middle_change(_places(between), [ratio.log_centre for _, ratio in between])
+            places = [math.log2(size) for size, _ in between]
+            at = 2 ** middle_change(places, [ratio.log_centre for _, ratio in between])
             below, above = (
                 max(size for size, _ in between if size <= at),
                 min(size for size, _ in between if size >= at),
@@ -239,14 +240,11 @@ def crossing_interval(ratios: Ratios) -> tuple[float, float]:
         ]
     )
     falling = draws if ratios[0][1].log_centre > 0 else -draws
-    changes = [middle_change(_places(ratios), drawn) for drawn in falling.T.tolist()]
+    places = [math.log2(size) for size, _ in ratios]
+    changes = [middle_change(places, drawn) for drawn in falling.T.tolist()]
     tail = (1 - CONFIDENCE) / 2
     low, high = np.exp2(np.quantile(changes, (tail, 1 - tail)))
     return float(low), float(high)
-
-
-def _places(ratios: Ratios) -> list[float]:
-    return [math.log2(size) for size, _ in ratios]
 
 
 def middle_change(places: Sequence[float], values: Sequence[float]) -> float:

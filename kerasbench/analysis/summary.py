@@ -4,18 +4,14 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import compress
-from typing import TypeVar
 
 from kerasbench.analysis.cases import Measured, Row, judge_cases, summarize_case
 from kerasbench.analysis.rankings import Ranking, rank
 from kerasbench.analysis.ratios import priors_of
 from kerasbench.protocol.columns import CPU, CaseKey, Column, Size
-from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Failure
 from kerasbench.results.run import Group, Run, Trial, completed_rounds
 from kerasbench.text import count
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -123,10 +119,10 @@ def _cases(
         if (trial.scenario, trial.workload) == (scenario, workload):
             grouped.setdefault(trial.options.size, {}).setdefault(trial.column, []).append(trial)
     rows = []
-    for size, by_column in sorted(grouped.items(), key=lambda item: item[0].order if item[0] else (0, 0.0)):
+    for size, by_column in sorted(grouped.items(), key=lambda row: row[0].order if row[0] else (0, 0.0)):
         cases = {
             column: known.get(CaseKey(scenario, workload, column, size)) or summarize_case(trials)
-            for column, trials in _in_order(by_column)
+            for column, trials in sorted(by_column.items(), key=lambda case: case[0].order)
         }
         for column, failure in judge_cases(cases).items():
             cases[column] = Measured(cases[column].trials, failure)
@@ -134,36 +130,32 @@ def _cases(
     return rows
 
 
-def _in_order(by_column: Mapping[Column, T]) -> list[tuple[Column, T]]:
-    return sorted(by_column.items(), key=lambda item: item[0].order)
-
-
-def _terms(record: Run) -> dict[Column, list[str]]:
-    """Return the settings in force of each configuration, as the children found them: all different ones."""
-    terms: dict[Column, dict[str, None]] = {}
-    has_images = any(scenario.description.kind not in WITHOUT_IMAGES for scenario in record.scenarios)
-    for trial in record.trials:
-        if trial.measurement is not None:
-            chip = [trial.device.title] if trial.device.title else []
-            terms.setdefault(trial.column, {})[", ".join(chip + _terms_of(trial, trial.measurement, has_images))] = None
-    return {column: list(of_column) for column, of_column in _in_order(terms)}
-
-
 WITHOUT_IMAGES = ("dense", "recurrent", "transformer")  # kinds of models to which the order of channels is nothing
 
 
-def _terms_of(trial: Trial, measurement: Measurement, has_images: bool) -> list[str]:
-    """Return the settings of one trial that apply; its CPU cores where they were chosen, because some share a core."""
-    resolved = measurement.resolved
-    computed = " and ".join(resolved.compute_dtypes)
-    threads = "threads unknown" if resolved.threads is None else count(resolved.threads, "thread")
-    if trial.options.threads is not None and resolved.processors:
-        threads += f" on CPU {resolved.processors}"
-    return [
-        "compiled" if resolved.jit else "not jit-compiled",
-        resolved.dtype_policy + ("" if computed == resolved.dtype_policy else f" (layers in {computed})"),
-        *([] if trial.device.kind == CPU else [f"float32 matrix multiplications {resolved.fp32}"]),
-        *([f"subnormal numbers {resolved.subnormals}"] if resolved.subnormals else []),
-        *([resolved.image_data_format] if has_images else []),
-        threads,
-    ]
+def _terms(record: Run) -> dict[Column, list[str]]:
+    """Return the settings in force of each configuration, as the children found them: all different ones.
+
+    CPU cores are named where threads were chosen, because some share a core.
+    """
+    terms: dict[Column, dict[str, None]] = {}
+    has_images = any(scenario.description.kind not in WITHOUT_IMAGES for scenario in record.scenarios)
+    for trial in sorted(record.trials, key=lambda trial: trial.column.order):
+        if trial.measurement is None:
+            continue
+        resolved = trial.measurement.resolved
+        computed = " and ".join(resolved.compute_dtypes)
+        threads = "threads unknown" if resolved.threads is None else count(resolved.threads, "thread")
+        if trial.options.threads is not None and resolved.processors:
+            threads += f" on CPU {resolved.processors}"
+        said = [
+            trial.device.title,
+            "compiled" if resolved.jit else "not jit-compiled",
+            resolved.dtype_policy + ("" if computed == resolved.dtype_policy else f" (layers in {computed})"),
+            "" if trial.device.kind == CPU else f"float32 matrix multiplications {resolved.fp32}",
+            f"subnormal numbers {resolved.subnormals}" if resolved.subnormals else "",
+            resolved.image_data_format if has_images else "",
+            threads,
+        ]
+        terms.setdefault(trial.column, {})[", ".join(filter(None, said))] = None
+    return {column: list(of_column) for column, of_column in terms.items()}
