@@ -6,7 +6,6 @@ import subprocess
 import sys
 from typing import Any
 
-import click
 import pytest
 
 from kerasbench.cli import main
@@ -14,25 +13,15 @@ from kerasbench.cli import options as shown
 from kerasbench.cli.options import examples_of, options_of, with_default_command
 
 ROOT = main.app
-COMPLETE = "_KERASBENCH_COMPLETE"
 
 
 def commands(group: Any) -> dict[str, Any]:
     """Return every command of a group, those of its groups included, by name."""
-    found = {group.name or "kerasbench": group}
-    for name, command in getattr(group, "commands", {}).items():
-        found |= {name: command} | commands(command)
-    return found
+    below = [commands(command) for command in getattr(group, "commands", {}).values()]
+    return {group.name: group} | {name: command for several in below for name, command in several.items()}
 
 
-ALL = {name or "kerasbench": command for name, command in commands(ROOT).items()}
-
-
-def asked(variables: dict[str, str]) -> str:
-    """Return what a shell is told."""
-    environment = os.environ | variables
-    command = [sys.executable, "-c", "from kerasbench.__main__ import main; main()"]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+ALL = commands(ROOT)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -41,44 +30,28 @@ def test_every_command_shows_two_examples_and_each_can_be_parsed(name: str) -> N
     assert len(lines) == 2
     for line in lines:
         program, *arguments = with_default_command(line[1:], ROOT.commands)
-        command = ALL[program]
         if program == "env":
             program, *arguments = arguments
-            command = ALL[program]
-        taken = [word for word in arguments if word != ">"]
-        command.make_context(program, taken, resilient_parsing=False)
-
-
-def context_of(command: click.Command) -> click.Context:
-    return command.make_context(command.name, [], resilient_parsing=True)
+        ALL[program].make_context(program, [word for word in arguments if word != ">"])
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_every_option_has_its_purpose_and_every_help_fits(name: str) -> None:
     command = ALL[name]
-    context = context_of(command)
+    context = command.make_context(name, [], resilient_parsing=True)
     groups = options_of(command, context)
-    general = {"--version", "-h, --help"}
-    assert {option for option, _ in groups["Options"]} <= general
+    assert {option for option, _ in groups["Options"]} <= {"--version", "-h, --help"}
     text = command.get_help(context)
-    assert "Examples:" in text
-    assert max(len(line) for line in text.splitlines()) <= 110
-
-
-def test_every_command_that_measures_or_compares_prints_json() -> None:
-    named = [
-        command for title in ("Measure", "Read results") for command in ROOT.purposes[title] if command.name != "report"
-    ]
-    assert len(named) == 9
-    for command in named:
-        assert any("--json" in parameter.opts for parameter in command.get_params(context_of(command))), command.name
+    assert "Examples:" in text and max(len(line) for line in text.splitlines()) <= 110
+    prints = [*ROOT.purposes["Measure"], ROOT.commands["compare"], ROOT.commands["history"]]
+    assert command not in prints or "--json" in text
 
 
 def test_commands_and_options_are_grouped_those_for_experts_last(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["--help"]) == 0
     text = capsys.readouterr().out
-    found = [text.index(f"\n{title}:\n") for title in main.app.purposes]
-    assert found == sorted(found)
+    places = [text.index(f"\n{title}:\n") for title in ROOT.purposes]
+    assert places == sorted(places)
     assert "..." not in text.partition("Measure:")[2]  # no sentence is cut off
     assert main.main(["run", "-h"]) == 0
     text = capsys.readouterr().out
@@ -101,6 +74,8 @@ def test_commands_and_options_are_grouped_those_for_experts_last(capsys: pytest.
     ],
 )
 def test_bash_is_offered_what_the_line_can_go_on_with(typed: str, offered: set[str]) -> None:
-    words = len(typed.split()) - 1
-    found = asked({COMPLETE: "bash_complete", "COMP_WORDS": typed, "COMP_CWORD": str(words)})
-    assert {line.partition(",")[2] for line in found.split()} == offered
+    completing = {"_KERASBENCH_COMPLETE": "bash_complete", "COMP_WORDS": typed}
+    environment = os.environ | completing | {"COMP_CWORD": str(len(typed.split()) - 1)}
+    command = [sys.executable, "-c", "from kerasbench.__main__ import main; main()"]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert {line.partition(",")[2] for line in ended.stdout.split()} == offered
