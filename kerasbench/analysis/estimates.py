@@ -35,6 +35,8 @@ Basis = Literal["trials", "sittings", "slices"]  # of a product of two ratios, t
 
 @dataclass(frozen=True)
 class Interval:
+    """A value with its 95 % interval."""
+
     value: float
     low: float
     high: float
