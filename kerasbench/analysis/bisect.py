@@ -81,7 +81,6 @@ def bisect(versions: int, measure: Callable[[int], Probe]) -> Bisection:
 
 
 def most(versions: int) -> int:
-    """Return how many probes a search among so many versions takes at most, GOOD among them."""
     return 1 + math.ceil(math.log2(versions - 1))
 
 

@@ -82,7 +82,6 @@ class Measured:
 
     @property
     def learned(self) -> bool:
-        """Whether training changed the loss in every trial."""
         learning = [m.learning for _, m in self.trials if m.learning is not None]
         return all(learned(losses.batch_loss_before, losses.batch_loss_after) for losses in learning)
 
@@ -106,7 +105,6 @@ class Measured:
 
     @property
     def steps_ms(self) -> list[float]:
-        """The training step of each trial, by the metric that stands for the case."""
         return self.values(headline_of(trial for trial, _ in self.trials))
 
     @property

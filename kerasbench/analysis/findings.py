@@ -99,12 +99,10 @@ class Findings:
 
     @cached_property
     def plain(self) -> Summary:
-        """What was measured at its published size."""
         return self.summary.plain
 
     @cached_property
     def sized(self) -> Summary:
-        """What was measured at the sizes of a sweep."""
         return self.summary.swept
 
     @cached_property

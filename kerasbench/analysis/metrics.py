@@ -177,7 +177,6 @@ def _latency(called: str, share: float, least: int = 2) -> Metric:
 
 
 def generation_of(way: str) -> Callable[[Measurement], Generation | None]:
-    """Return what picks how a trial's texts grew by one of GROWS."""
     return lambda measurement: next((texts for texts in measurement.generations if texts.way == way), None)
 
 
@@ -186,7 +185,6 @@ PER_TOKEN = tuple(f"generate_{way}_{figure}_ms" for way in GROWS for figure in (
 
 
 def _growing(way: str) -> Iterator[Metric]:
-    """Yield the metrics of one way in which texts grow."""
     of = generation_of(way)
 
     def metric(name: str, unit: str, title: str, read: Callable[[Growth, int], float]) -> Metric:

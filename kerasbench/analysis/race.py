@@ -197,7 +197,6 @@ def simplest(
 
 
 def race_of(row: Row) -> Race | None:
-    """Return how a workload's candidates came out; None where it had none, or all have failed."""
     config = row.origin.config.race
     if config is None:
         return None

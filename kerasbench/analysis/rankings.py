@@ -59,7 +59,6 @@ class Ranking:
 
     @property
     def withheld(self) -> bool:
-        """Whether the control takes the row's verdicts away."""
         return self.control is not None and is_off(self.control.ratio)
 
     def over_fastest(self, column: Column) -> Contrast | None:

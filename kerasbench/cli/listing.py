@@ -82,5 +82,4 @@ def _backend(facts: "BackendFacts") -> list[str]:
 
 
 def diagnosis_as_data(facts: "Facts", findings: Sequence["Problem"]) -> dict[str, Any]:
-    """Return the same as plain data, with all facts."""
     return dataclasses.asdict(facts) | {"findings": [dataclasses.asdict(finding) for finding in findings]}

@@ -141,7 +141,6 @@ def _measure(command: str, options: Mapping[str, object], as_json: bool, **argum
 
 
 def require_one(as_json: bool, options: Mapping[str, object]) -> None:
-    """Refuse JSON of several machines."""
     if as_json and (options.get("hosts") or options.get("cluster")):  # soak has neither
         raise UsageError("--json works for one machine: leave it out, and read the result files, which are JSON")
 

@@ -193,7 +193,6 @@ def is_completing(name: str) -> bool:
 
 
 def examples_of(name: str) -> Iterable[str]:
-    """Return the example command lines of a command, each with what it is for."""
     rows = [line.split(maxsplit=1) for line in EXAMPLES.strip().splitlines()]
     shown = [example.split("  # ") for command, example in rows if command == name]
     longest = max((len(line) for line, _ in shown), default=0)
@@ -230,7 +229,6 @@ def offering(offers: str | tuple[str, ...]) -> Callable[[Any, Any, str], list[st
 
 
 def setting(name: str) -> Option:
-    """Return a setting as an option of a shell."""
     from kerasbench import settings
 
     option, default = settings.option(name), settings.default(name)

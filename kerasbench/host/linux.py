@@ -178,7 +178,6 @@ def _pairs(file: Path) -> dict[str, int]:
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:
-    """Return the sum of what is counted; None where nothing is."""
     known = [count for count in counts if count is not None]
     return sum(known) if known else None
 
@@ -188,7 +187,6 @@ def _number(text: str) -> int | None:
 
 
 def _text(path: Path) -> str:
-    """Return a file's text without the newline at its end, empty where it cannot be read."""
     try:
         return path.read_text("utf-8", "replace").strip()
     except OSError:

@@ -71,7 +71,6 @@ def machine_id() -> str:
 
 
 def is_apple_silicon() -> bool:
-    """Return whether the machine is Apple silicon, whatever this process is."""
     return _output(APPLE_SILICON).strip() == "1"
 
 
@@ -89,7 +88,6 @@ def thermal_level() -> int | None:
 
 
 def on_battery() -> bool | None:
-    """Return whether the machine draws from a battery, its own or a UPS's."""
     source = re.search(r"Now drawing from '([^']+)'", _output(POWER_SOURCE))
     return BATTERY_OF_SOURCE.get(source[1]) if source else None
 

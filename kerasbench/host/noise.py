@@ -67,7 +67,6 @@ def busy_share(idle_before_s: Sequence[float], idle_after_s: Sequence[float], pa
 
 
 def _idle_s() -> list[float]:
-    """Return for how long each of the CPU cores that this process may use has been idle so far."""
     times = psutil.cpu_times(percpu=True)
     allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(len(times))
     cores = [core for number, core in enumerate(times) if number in allowed] or times

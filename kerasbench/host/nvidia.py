@@ -166,7 +166,6 @@ def _opened() -> Iterator[Ask]:
 
 @contextmanager
 def _device(name: str) -> Iterator[tuple[Ask, Any]]:
-    """Yield what asks NVML, and the handle of a card or slice; None: not there."""
     with _opened() as ask:
         if name.startswith(MIG):
             yield ask, ask("nvmlDeviceGetHandleByUUID", name)

@@ -396,7 +396,6 @@ def _load(limit: LoadLimit, slice_ns: int) -> str:
 
 
 def _noise(findings: Findings) -> Iterator[Words]:
-    """Yield what disturbed trials: each signal with how many trials had it, and one of these."""
     trials = findings.record.trials
     for name in dict.fromkeys(signal.name for trial in trials for signal in trial.noise):
         had = [(trial, signal) for trial in trials for signal in trial.noise if signal.name == name]
@@ -417,7 +416,6 @@ def _settings(summary: Summary) -> Iterator[Words]:
 
 
 def _unmarked(findings: Findings) -> Iterator[Words]:
-    """Yield what has no consequence for a median: pauses."""
     for concern in findings.concerns:
         if concern.what is WarningKind.WAITED:
             who = listed([names(findings.summary.columns).get(column, column.label) for column in concern.columns])
@@ -450,7 +448,6 @@ def _passed_through(summary: Summary) -> Iterator[Words]:
 
 
 def versions_of(record: Run) -> dict[str, dict[str, list[Column]]]:
-    """Return which configurations had which version of each package."""
     columns: dict[str, dict[str, list[Column]]] = {}
     for trial in record.trials:
         for package, version in trial.measurement.resolved.versions.items() if trial.measurement else ():

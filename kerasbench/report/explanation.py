@@ -101,7 +101,6 @@ def _advice(breakdown: StepBreakdown, called: Names) -> Iterator[str]:
 
 
 def details(findings: Findings) -> Iterator[Section]:
-    """Yield what else was measured of each case: compiling, warming up, floating-point operations, when they pay."""
     called = names(findings.summary.columns)
     for breakdown in findings.breakdowns:
         case = f"{breakdown.row.label} on {called[breakdown.column]}"

@@ -41,7 +41,6 @@ def page(history: Sequence[Series]) -> Page:
 
 
 def chart(history: Sequence[Series], over: str = DATE) -> LineChart:
-    """Return a panel for each row, with its series as lines."""
     panels = []
     for label in dict.fromkeys(series.label for series in history):
         of_row = [series for series in history if series.label == label]
@@ -103,7 +102,6 @@ def as_csv(history: Sequence[Series]) -> str:
 
 
 def bisected(search: Bisection, versions: Sequence[str], case: str) -> Page:
-    """Return where a search ended, and each of its probes."""
     versions = brief(versions)
     rows = []
     for probe in sorted(search.probes, key=lambda probe: probe.index):

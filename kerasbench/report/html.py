@@ -44,7 +44,6 @@ TINTS = (1.03, 1.5, 3.0, 8.0)  # times the fastest: from each on a cell is darke
 
 
 def document(machines: Sequence[tuple[str, Findings]]) -> str:
-    """Return the whole file: a part for each machine, under its title."""
     several = len(machines) > 1
     title = escaped(
         f"kerasbench on {', '.join(name for name, _ in machines)}" if several else page.title(machines[0][1])
@@ -100,7 +99,6 @@ def _machine(anchor: str, name: str, findings: Findings, several: bool) -> str:
 
 
 def all_numbers(findings: Findings) -> Section | None:
-    """Return every number of a machine in one table, to be sorted and filtered."""
     rows = []
     called = {}
     for column, name in names(findings.summary.columns).items():
@@ -206,7 +204,6 @@ def _row(cells: Sequence[Cell], numeric: Sequence[bool]) -> str:
 
 
 def of_results(findings: Findings) -> list[str]:
-    """Return the finding, then a sentence for each workload."""
     if findings.is_versus and findings.versus:
         return [line for compared in findings.versus for line in versus.sentences(compared)]
     if findings.races:

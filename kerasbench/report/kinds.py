@@ -45,7 +45,6 @@ def by_kind(ranked: Ranked) -> dict[str, list[tuple[Row, Ranking]]]:
 
 
 def compared(summary: Summary) -> Ranked:
-    """Return the workloads on which configurations were compared."""
     return [(row, ranking) for row, ranking in ordered(summary) if ranking.others]
 
 

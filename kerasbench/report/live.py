@@ -103,7 +103,6 @@ class LiveBlock:
         return f"{label}: {self.columns[label].first_step}"
 
     def end_cycle(self, stage: str, slices: Mapping[str, Sequence[Slice]]) -> None:
-        """Take in what all have measured of a stage so far."""
         for label, of_column in slices.items():
             column = self.columns[label]
             column.medians[stage] = duration(statistics.median(slice_.unit_ns for slice_ in of_column))
@@ -112,7 +111,6 @@ class LiveBlock:
             self.ratios = log_ratios(slices, self._samples)
 
     def lines(self) -> list[str]:
-        """Return who is ahead, and a line for each column: what is known of it, and what it does."""
         columns = [blanked(f"  {column.name}: {', '.join(self._known(column))}") for column in self.columns.values()]
         return [self.answer() or self.row, *columns]
 

@@ -59,7 +59,6 @@ def _body(part: "Section", chart: str) -> Iterator[str]:
 
 
 def words(text: "Words") -> str:
-    """Return a sentence or a paragraph on one line."""
     from kerasbench.report.sections import inlines
 
     first, *others = inlines(text) or [""]
@@ -85,7 +84,6 @@ def _inline(part: "Inline", escaped: Callable[[str], str]) -> str:
 
 
 def table(drawn: "Table") -> str:
-    """Return a table; numbers stand to the right."""
     from kerasbench.report.sections import mark
 
     numeric, rows = [drawn.is_numeric(index) for index in range(len(drawn.columns))], []

@@ -84,7 +84,6 @@ def title(findings: Findings) -> str:
 
 
 def _answers(findings: Findings, marks: Marks) -> Iterator[Section]:
-    """Yield what answers the question of a run, or the questions of several."""
     if findings.is_versus:
         yield from versus.sections(findings)
         yield from versus.besides(findings)
@@ -145,5 +144,4 @@ def head(findings: Findings) -> list[Words]:
 
 
 def _date(started: str) -> str:
-    """Return ``2026-11-26 09:28 UTC``."""
     return f"{started[:10]} {started[11:16]} UTC"

@@ -84,7 +84,6 @@ def default_places(folder: Path) -> list[Path]:
 
 
 def among(places: Sequence[Path], tell: Tell = refuse_damaged) -> Iterator[tuple[Path, Run]]:
-    """Read the result files among the places."""
     for place in places:
         if place.suffix != ".md":
             yield from records(place, tell)
@@ -168,7 +167,6 @@ class _MachineIndex:
                 self.lines[key] = (level, [*map(markdown.escape, [key, *answer]), link])
 
     def drawn(self, merged: Findings | None, folder: Path) -> tuple[str, dict[Path, str]]:
-        """Return the machine's part of the index, and its chart: ``merged`` are its plain runs together."""
         unknown = "" if self.machine.identifier else " (perhaps several)"
         parts, files = [f"## {markdown.escape(self.machine.title + unknown)}"], {}
         chart = charts.ratios(merged, title(merged)) if merged else None
@@ -210,7 +208,6 @@ def _answers(findings: Findings) -> Iterator[tuple[Row, str, list[str]]]:
 
 
 def stale(pages: dict[Path, str]) -> list[Path]:
-    """Return the pages that are missing, or differ from their data."""
     return [file for file, text in pages.items() if _text(file) != text]
 
 
@@ -286,13 +283,11 @@ def slug(machine: Machine) -> str:
 
 
 def machines(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[str, Findings]:
-    """Return what each machine's runs amount to, by a name for it."""
     merged = merge_by_machine(record for _, record in among(places, tell))
     return {slug(record.machine): Findings.of(record) for record in merged}
 
 
 def draw(places: Sequence[Path], folder: Path, tell: Tell = refuse_damaged) -> list[Path]:
-    """Draw each machine's charts into a folder and return them."""
     drawn: dict[Path, Chart | None] = {}
     for name, findings in machines(places, tell).items():
         drawn[folder / f"{name}-ratios.svg"] = charts.ratios(findings, title(findings))
@@ -324,7 +319,6 @@ def named(by_slug: dict[str, Findings]) -> list[tuple[str, Findings]]:
 
 
 def as_csv(summaries: Sequence[Summary]) -> str:
-    """Return everything that runs amount to as CSV, with a line of names above."""
     return csv_of([NAMES, *map(dataclasses.astuple, observations(summaries))])
 
 

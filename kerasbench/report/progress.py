@@ -210,7 +210,6 @@ class ConsoleProgress:
             self._say(f"{cases[0].row_label}: done, because {reason}")
 
     def _end_round(self, record: Run, measured: Mapping[CaseKey, Measured]) -> None:
-        """Say what is known so far, where another round follows."""
         if record.stopped_because:
             return
         findings = Findings.of(record, measured)
@@ -324,7 +323,6 @@ def foresight(steps_ns: Sequence[tuple[Case, int]], spent_s: float, left_s: floa
 
 
 def _sight(found_after: Mapping[int, float], scatter: RunScatter) -> str:
-    """Say which differences a run can detect after so many rounds."""
     if not found_after:
         return f"fewer than {MIN_TRIALS_FOR_INTERVAL} rounds: intervals come from the turns of each round and are wider"
     source = scatter.source or "other machines, because there are no earlier results of this one"
@@ -333,7 +331,6 @@ def _sight(found_after: Mapping[int, float], scatter: RunScatter) -> str:
 
 
 def _outcome(trial: Trial) -> str:
-    """Return how long a step took, and what makes that unreliable; or why there is no measurement."""
     if trial.measurement is None:
         assert trial.failure is not None
         company = " beside other configurations, so from now on it runs by itself" if trial.crowded else ""

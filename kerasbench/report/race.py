@@ -117,7 +117,6 @@ def _time(race: Race, column: Column) -> Cell:
 
 
 def left(findings: Findings) -> Iterator[Section]:
-    """Yield what became of the other candidates of each race."""
     for race in findings.races:
         called, shown = names(race.candidates), _shown(race)
         rows = [

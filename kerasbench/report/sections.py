@@ -247,7 +247,6 @@ class Table:
     rows: Sequence[Sequence[Cell]]
 
     def is_numeric(self, index: int) -> bool:
-        """Tell whether a column holds numbers, but for what is empty."""
         cells = [row[index] for row in self.rows if not row[index].is_empty]
         return bool(cells) and all(cell.value is not None for cell in cells)
 
@@ -279,7 +278,6 @@ class Page:
 
     @property
     def unfolded(self) -> "Page":
-        """What a terminal shows."""
         return Page(self.title, [section for section in self.sections if not section.folded])
 
 

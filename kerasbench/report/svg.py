@@ -72,7 +72,6 @@ class Picture:
         return self.svg
 
     def save(self, file: str | Path) -> None:
-        """Write it as an SVG file."""
         Path(file).write_text(self.svg, "utf-8")
 
 
@@ -266,7 +265,6 @@ def _bar(chart: BarChart, group: BarGroup, bar: Bar, track: Axis) -> Iterator[st
 
 
 def _panel(panel: Panel) -> Part:
-    """Return a panel: its title, its axes, what is drawn within them, and the names of its lines to the right."""
     top, bottom = ROW + GAP, ROW + GAP + PANEL_HEIGHT
     right = WIDTH - max(_width(line.name) for line in panel.lines) - 3 * GAP
     numbers = even_numbers if panel.linear else round_numbers
@@ -301,7 +299,6 @@ def _panel(panel: Panel) -> Part:
 
 
 def _sizes(panel: Panel, x: Axis) -> dict[float, str]:
-    """Return what is written below an axis of sizes, and where."""
     if panel.names:
         room = int((x.end - x.begin) / len(panel.names) / CHARACTER) - 1
         return {float(at): _cut(name, max(3, room)) for at, name in enumerate(panel.names, start=1)}

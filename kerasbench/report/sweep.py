@@ -24,7 +24,6 @@ def title(findings: Findings) -> str:
 
 
 def sentences(findings: Findings) -> list[tuple[SizeSeries, str]]:
-    """Return a sentence for each pair of configurations, and of which series it is."""
     called = names(findings.summary.columns)
     return [(series, _of_pair(series, pair, called)) for series in findings.sweeps for pair in series.duels]
 
@@ -49,7 +48,6 @@ def _of_pair(series: SizeSeries, duel: Duel, called: Names) -> str:
 
 
 def sections(findings: Findings, marks: Marks) -> Iterator[Section]:
-    """Yield a section for each series; the first has the chart of all."""
     chart = charts.curves(findings, title(findings))
     rankings = {row.label: ranking for row, ranking in findings.sized.ranked}
     called, every = names(findings.sized.columns), names(findings.summary.columns)

@@ -78,7 +78,6 @@ def _called(contrasts: Iterable[Contrast]) -> list[str]:
 
 
 def sections(findings: Findings) -> Iterator[Section]:
-    """Yield for each pair of versions the answer and what stands for each case: its training step, or prediction."""
     for versus in findings.versus:
         steps = versus.headlines
         if findings.is_versus or steps:
@@ -93,7 +92,6 @@ def sections(findings: Findings) -> Iterator[Section]:
 
 
 def besides(findings: Findings) -> Iterator[Section]:
-    """Yield the first step, prediction and memory of each pair of versions."""
     for versus in findings.versus:
         others = [contrast for contrast in versus.contrasts if not contrast.is_headline]
         clear = count(sum(contrast.is_decided for contrast in others), "clear difference")
@@ -104,7 +102,6 @@ def besides(findings: Findings) -> Iterator[Section]:
 
 
 def _chart(versus: Versus, record: Run) -> BarChart:
-    """Return a bar for each case: the time with the head, relative to the base."""
     seen = charts.looks(_common(step) for step in versus.headlines)
     groups: dict[str, list[Bar]] = {}
     for step, name in zip(versus.headlines, _called(versus.headlines), strict=True):

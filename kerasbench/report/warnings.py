@@ -159,7 +159,6 @@ def _sentence(text: str) -> str:
 
 
 def _means(findings: Findings) -> Iterator[Caution]:
-    """Yield by how much longer those take whose occasional slow steps a median leaves out."""
     called = names(findings.summary.columns)
     ranked = findings.plain.ranked if not (findings.races or findings.soaks) else []
     by_means = [
@@ -176,7 +175,6 @@ def _means(findings: Findings) -> Iterator[Caution]:
 
 
 def _machine(findings: Findings) -> Iterator[Caution]:
-    """Yield what was wrong with the machine before the run."""
     for signal in findings.record.noise:
         if signal.name in set(WarningKind):
             kind = WarningKind(signal.name)

@@ -176,7 +176,6 @@ def verb(rows: Iterable[Row]) -> str:
 
 
 def timed_in(rows: Iterable[Row]) -> str:
-    """Return what the numbers of these rows are times of."""
     return {"trains": "training step", "predicts": "prediction"}.get(verb(rows), "training step or prediction")
 
 
