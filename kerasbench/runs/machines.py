@@ -29,7 +29,7 @@ from kerasbench.results.code import all_measuring_code
 from kerasbench.results.run import INTERRUPTED, Carried, Run, RunConfig, Trial
 from kerasbench.results.store import JOURNAL, MAX_FILE_BYTES, Store, is_held, load, records
 from kerasbench.runs.resume import executed
-from kerasbench.runs.share import MOST_LINE_BYTES, SILENCE_S, Ask, Hello, Line, Order, Word, carried
+from kerasbench.runs.share import MOST_LINE_BYTES, SILENCE_S, Ask, Hello, Order, Told, Word, carried
 from kerasbench.settings import Settings
 
 DOCTOR = "doctor"  # in place of a command that measures: what is there is looked at
@@ -114,7 +114,7 @@ class Share:
         if len(line) > MOST_LINE_BYTES or self._bytes > MAX_FILE_BYTES:
             raise ResultsError(f"it sent more data than a run can have ({self._bytes:,} bytes)")
         try:
-            message = msgspec.json.decode(line, type=Line)
+            message = msgspec.json.decode(line, type=Told)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             shown = text.one_line(line[:80].decode(errors="replace"))
             raise ResultsError(f"its answer is not one of kerasbench: {shown!r} ({error})") from None
@@ -136,7 +136,7 @@ class Share:
             self._record(message)
             self.carrier.send(msgspec.json.encode(Word(acknowledged=message.number)) + b"\n")
 
-    def _record(self, message: Line) -> None:
+    def _record(self, message: Told) -> None:
         """Put what is acknowledged afterwards onto the disk; what it had before, when all of that is here."""
         if message.begin:
             self._begin(message)
@@ -159,7 +159,7 @@ class Share:
         for line in (*self.files, msgspec.json.encode(Ask(order=order)) + b"\n"):
             self.carrier.send(line)
 
-    def _begin(self, message: Line) -> None:
+    def _begin(self, message: Told) -> None:
         self.header = self._read(message.begin)
         if self.store is None and self.earlier is not None:
             self.store = Store(self.earlier.with_suffix(JOURNAL))
@@ -204,7 +204,7 @@ class Share:
             raise ResultsError("it sent a trial before its run")
         return self.header
 
-    def _end(self, message: Line) -> None:
+    def _end(self, message: Told) -> None:
         """Put the data file into the journal's place."""
         if self.order.command == DOCTOR:
             return

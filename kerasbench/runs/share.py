@@ -108,7 +108,7 @@ class Word(msgspec.Struct, frozen=True, omit_defaults=True):
     stop: bool = False
 
 
-class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+class Told(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a machine answers."""
 
     number: int
@@ -241,7 +241,7 @@ class Asker:
         raw: dict[str, Any] = {
             name: msgspec.Raw(part) if isinstance(part, bytes) else part for name, part in parts.items()
         }
-        self._lines.put(msgspec.json.encode(Line(number, **raw)) + b"\n")
+        self._lines.put(msgspec.json.encode(Told(number, **raw)) + b"\n")
         return number
 
     def write(self, text: str) -> int:

@@ -29,7 +29,7 @@ from kerasbench.results.code import all_measuring_code
 from kerasbench.results.run import INTERRUPTED, Carried, Trial
 from kerasbench.results.store import load
 from kerasbench.runs import cluster, machines, share
-from kerasbench.runs.share import Hello, Line
+from kerasbench.runs.share import Hello, Told
 from kerasbench.runs.ssh import over_ssh
 from kerasbench.settings import Settings
 from tests import made, stand_in
@@ -215,7 +215,7 @@ def of_carrier(carrier: machines.Carrier, folder: Path) -> machines.Share:
 
 
 def lines_of(*messages: dict[str, Any], hello: Hello = HELLO) -> str:
-    encoded = [Line(0, hello=hello), *(Line(number, **one) for number, one in enumerate(messages, start=1))]
+    encoded = [Told(0, hello=hello), *(Told(number, **one) for number, one in enumerate(messages, start=1))]
     return "".join(msgspec.json.encode(one).decode() + "\n" for one in encoded)
 
 
