@@ -8,14 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar, Unpack, get_args
 
-from kerasbench import settings
-from kerasbench.analysis import bisect as searches
-from kerasbench.analysis import versus as versions
-from kerasbench.analysis.bisect import Probe, case_of, followed, probe_of
+from kerasbench import modes, settings
+from kerasbench.analysis import compare as comparisons
 from kerasbench.analysis.contrasts import Contrast
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.history import Series
-from kerasbench.analysis.history import history as ratios_over_time
 from kerasbench.analysis.summary import summarize
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.keywords import (
@@ -29,9 +25,13 @@ from kerasbench.keywords import (
     VersusKeywords,
     Words,
 )
+from kerasbench.modes.versus import bisect as searches
+from kerasbench.modes.versus.bisect import Probe, case_of, followed, probe_of
 from kerasbench.names import EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS
+from kerasbench.pages.series import Series
+from kerasbench.pages.series import history as ratios_over_time
+from kerasbench.pages.several import MachineBrief
 from kerasbench.plan import live
-from kerasbench.report.compare import MachineBrief
 from kerasbench.report.words import times
 from kerasbench.results.run import Run
 from kerasbench.results.store import load as load_record
@@ -257,20 +257,20 @@ def _measure(command: str, asked: Settings) -> Results:
         raise UsageError("--insecure is for --cluster")
     if asked.hosts or asked.cluster:
         return _measure_on_machines(command, asked)
-    from kerasbench.report.pages import save_report  # late: to read results needs nothing that measures
+    from kerasbench.pages.files import save_report  # late: to read results needs nothing that measures
     from kerasbench.report.progress import ConsoleProgress, to_stderr
     from kerasbench.runs.run import configured, measured
 
-    progress = ConsoleProgress(to_stderr())
+    progress = ConsoleProgress(to_stderr(), modes.sentences)
     config, chosen = configured(command, asked, progress)
     with measured(config, Path(asked.results), chosen, progress, asked.wait) as finished:
         files = save_report(finished.record, finished.store, finished.unsaved)
-    return kind_of(finished.record, command)([finished.record], files, chosen.to_name_again())
+    return kind_of(finished.record)([finished.record], files, chosen.to_name_again())
 
 
 def _measure_on_machines(command: str, asked: Settings) -> Machines:
     from kerasbench.host.awake import kept_awake
-    from kerasbench.report.pages import save_report
+    from kerasbench.pages.files import save_report
     from kerasbench.report.progress import MachinesProgress, to_stderr
     from kerasbench.runs import cluster, machines
 
@@ -354,4 +354,4 @@ def compare(old: Results | Place, new: Results | Place) -> Compared:
         if isinstance(side, Machines):
             raise side._refusal
     names = [name if isinstance(side, Results) else str(side) for side, name in ((old, "old"), (new, "new"))]
-    return Compared(versions.compare(sides[0].records, sides[1].records), *names)
+    return Compared(comparisons.compare(sides[0].records, sides[1].records), *names)

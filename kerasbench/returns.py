@@ -11,20 +11,27 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from kerasbench import modes
 from kerasbench.analysis import table
-from kerasbench.analysis.bisect import Bisection, SearchOutcome
-from kerasbench.analysis.breakdown import StepBreakdown
+from kerasbench.analysis.compare import Change, RunComparison
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.race import Race
-from kerasbench.analysis.soak import Soak
 from kerasbench.analysis.summary import Summary, summarize
-from kerasbench.analysis.versus import Change, RunComparison, Versus, require_decided
 from kerasbench.errors import UsageError
+from kerasbench.modes.explain.breakdown import StepBreakdown
+from kerasbench.modes.explain.tell import explained
+from kerasbench.modes.fastest.tell import races
+from kerasbench.modes.soak.tell import soaks
+from kerasbench.modes.soak.trend import Soak
+from kerasbench.modes.versus import search
+from kerasbench.modes.versus import tell as of_versions
+from kerasbench.modes.versus.bisect import Bisection, SearchOutcome
+from kerasbench.modes.versus.pairs import Versus, require_decided
 from kerasbench.names import EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS
+from kerasbench.pages import data, html, page, several
+from kerasbench.pages.files import SavedReport
 from kerasbench.protocol.columns import CaseKey
-from kerasbench.report import compare, data, explanation, history, html, markdown, page, svg
-from kerasbench.report import versus as of_versions
-from kerasbench.report.pages import SavedReport
+from kerasbench.report import markdown, svg
 from kerasbench.report.sections import Page
 from kerasbench.report.words import case_name
 from kerasbench.results.merge import merge
@@ -92,7 +99,7 @@ class Results(Shown):
         return page.whole(self.findings)
 
     def __repr__(self) -> str:
-        return html.text(html.of_results(self.findings))
+        return html.text(modes.sentences(self.findings))
 
     def plot(self) -> svg.Picture:
         """Draw the chart of their page: a notebook shows it, ``save`` saves it as SVG.
@@ -124,11 +131,7 @@ class Explained(Results):
     @property
     def breakdowns(self) -> list[StepBreakdown]:
         """Where the time of each case's epoch goes, and what would shorten it, as estimates; empty if all failed."""
-        return self.findings.breakdowns
-
-    def __repr__(self) -> str:
-        lines = [" ".join(explanation.sentences(breakdown)) for breakdown in self.breakdowns]
-        return html.text(lines or html.of_results(self.findings))
+        return explained(self.findings)
 
 
 @dataclass(frozen=True, repr=False)
@@ -138,7 +141,7 @@ class Fastest(Results):
     @property
     def races(self) -> list[Race]:
         """How the candidates of each workload came out."""
-        return self.findings.races
+        return races(self.findings)
 
 
 @dataclass(frozen=True, repr=False)
@@ -148,7 +151,7 @@ class Soaked(Results):
     @property
     def soaks(self) -> list[Soak]:
         """How the memory and the time of each case went on."""
-        return self.findings.soaks
+        return soaks(self.findings)
 
 
 @dataclass(frozen=True, repr=False)
@@ -158,7 +161,7 @@ class Versions(Results):
     @property
     def versus(self) -> list[Versus]:
         """Every result of base and head with its ratio and verdict, for each pair of labels."""
-        return self.findings.versus
+        return of_versions.versions(self.findings)
 
     @property
     def regressions(self) -> list[str]:
@@ -199,10 +202,10 @@ class Compared(Shown):
 
     @property
     def page(self) -> Page:
-        return compare.changes(self.comparison, self.old, self.new)
+        return several.changes(self.comparison, self.old, self.new)
 
     def __repr__(self) -> str:
-        return html.text(compare.sentences(self.comparison))
+        return html.text(several.sentences(self.comparison))
 
     def to_data(self) -> PlainRow:
         return data.of_comparison(self.comparison, self.old, self.new).to_data()
@@ -241,14 +244,14 @@ class Bisected(Shown):
         return self.versions[self.bisection.slow] if self.bisection.outcome is SearchOutcome.FOUND else None
 
     def to_data(self) -> PlainRow:
-        return data.of_search(self.bisection, self.versions, self.key).to_data()
+        return search.of_search(self.bisection, self.versions, self.key).to_data()
 
     @property
     def page(self) -> Page:
-        return history.bisected(self.bisection, self.versions, self.case)
+        return search.bisected(self.bisection, self.versions, self.case)
 
     def __repr__(self) -> str:
-        return "\n".join(history.sentences(self.bisection, history.brief(self.versions)))
+        return "\n".join(search.sentences(self.bisection, search.brief(self.versions)))
 
 
 @dataclass(frozen=True, repr=False)
@@ -260,7 +263,7 @@ class Machines(Results):
     failed: Mapping[str, str] = field(default_factory=dict)  # the machines that were not done, and why
     interrupted: Sequence[str] = ()  # those of them with which --resume goes on
     interpreters: Sequence[str] = ()  # what --python takes for that
-    briefs: Sequence[compare.MachineBrief] = ()
+    briefs: Sequence[several.MachineBrief] = ()
 
     def __getitem__(self, name: str) -> Results:
         """Return the results of a machine; raise UsageError for one from which nothing came."""
@@ -289,7 +292,7 @@ class Machines(Results):
 
     @property
     def page(self) -> Page:
-        return compare.of_machines(self.briefs, self.failed)
+        return several.of_machines(self.briefs, self.failed)
 
     def __repr__(self) -> str:
         return html.text([line for part in self.page.sections[:1] for line in part.lines if isinstance(line, str)])
@@ -305,8 +308,5 @@ KINDS: dict[str, type[Results]] = {
 }
 
 
-def kind_of(record: Run, command: str = RUN) -> type[Results]:
-    """Return what shows a run of a command; an explanation may have gone on as a run, and is read from a file."""
-    config = record.config
-    kinds = {EXPLAIN: config.explain, VERSUS: config.versus, FASTEST: config.race, SOAK: config.soak}
-    return KINDS[next((kind for kind, is_of_it in kinds.items() if is_of_it), command)]
+def kind_of(record: Run) -> type[Results]:
+    return KINDS[record.config.mode]

@@ -5,8 +5,8 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from kerasbench.analysis.bisect import Probe
-from kerasbench.analysis.breakdown import StepBreakdown
+from kerasbench.modes.versus.bisect import Probe
+from kerasbench.modes.explain.breakdown import StepBreakdown
 from kerasbench.analysis.contrasts import Contrast, Place
 from kerasbench.analysis.estimates import LogEstimate, Verdict, judge
 from kerasbench.analysis.findings import Findings

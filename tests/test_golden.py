@@ -19,7 +19,7 @@ import pytest
 from rich.console import Console
 
 from kerasbench import api, returns
-from kerasbench.analysis.bisect import Bisection, Probe, bisect
+from kerasbench.modes.versus.bisect import Bisection, Probe, bisect
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.metrics import METRICS
 from kerasbench.analysis.table import MEASURED, NAMES

@@ -101,10 +101,10 @@ def apart(ratios: Mapping[int, LogEstimate]) -> LogEstimate | None:
 def control(row: Row) -> Contrast | None:
     """Return a row's control over the column that it repeats; None where none was measured.
 
-    Where versions are compared, each backend has one, and none speaks for the others (analysis/versus.py). That of a
-    soak is there to differ where a column becomes slower (analysis/soak.py).
+    Where versions are compared, each backend has one, and none speaks for the others (modes/versus). That of a
+    soak is there to differ where a column becomes slower (modes/soak).
     """
-    if row.origin.in_pairs:
+    if row.origin.config.paired:
         return None
     repeated = (between(row, again, column, row.headline) for again, column in with_and_without("control", row))
     return next(filter(None, repeated), None)

@@ -1,26 +1,23 @@
 """What follows from a run beyond its summary, and several machines in one table."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Self
+from typing import Any, Self, TypeVar
 
-from kerasbench.analysis import race
-from kerasbench.analysis.breakdown import StepBreakdown, breakdowns
 from kerasbench.analysis.cases import Measured
 from kerasbench.analysis.contrasts import Contrast
 from kerasbench.analysis.estimates import Estimate
 from kerasbench.analysis.rankings import of_keras, of_warm_cache, speed_ups
-from kerasbench.analysis.series import SizeSeries, swept
-from kerasbench.analysis.soak import Soak, soaks_of
 from kerasbench.analysis.summary import Summary, summarize
-from kerasbench.analysis.versus import Versus, versus
 from kerasbench.analysis.warnings import Concern, concerns
+from kerasbench.names import RUN
 from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.protocol.messages import Failure
-from kerasbench.results.run import Run
+from kerasbench.results.run import Run, RunConfig
 
+T = TypeVar("T")
 MachineColumn = tuple[str, Column]  # the machine's name, and one of its columns
 
 
@@ -91,6 +88,7 @@ class Findings:
     """A summary with what follows from it, computed when it is first asked for."""
 
     summary: Summary
+    _known: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, run: Run, known: Mapping[CaseKey, Measured] | None = None) -> Self:
@@ -110,31 +108,19 @@ class Findings:
         return concerns(self.summary)
 
     @cached_property
-    def versus(self) -> list[Versus]:
-        return versus(self.summary)
+    def mode(self) -> str:
+        """In which all of its rows were measured; ``run`` where they are of several."""
+        modes = {config.mode for config in self._configs}
+        return modes.pop() if len(modes) == 1 else RUN
+
+    @cached_property
+    def is_ranked(self) -> bool:
+        """Whether it says who is fastest on some of its rows, column against column."""
+        return any(config.ranks for config in self._configs)
 
     @property
-    def is_versus(self) -> bool:
-        return all([row.origin.config.versus for row in self.summary.rows] or [self.record.config.versus])
-
-    @cached_property
-    def races(self) -> list[race.Race]:
-        """How each workload's candidates came out, if it is of races and of nothing else: else they are plain rows."""
-        rows = self.summary.rows
-        raced = [race.race_of(row) for row in rows] if all(row.origin.config.race for row in rows) else []
-        return [known for known in raced if known is not None]
-
-    @cached_property
-    def soaks(self) -> list[Soak]:
-        """What became of each case that went on for minutes, if it is of soaks and of nothing else."""
-        rows = self.summary.rows
-        are_soaks = all(row.origin.config.soak for row in rows)
-        return [soak for row in rows for soak in soaks_of(row)] if are_soaks else []
-
-    @cached_property
-    def sweeps(self) -> list[SizeSeries]:
-        """Every workload and axis along which it was measured at several sizes, with who overtakes whom."""
-        return swept(self.summary)
+    def _configs(self) -> list[RunConfig]:
+        return [row.origin.config for row in self.summary.rows] or [self.record.config]
 
     @cached_property
     def speed_ups(self) -> list[Contrast]:
@@ -148,10 +134,6 @@ class Findings:
     def warm_caches(self) -> list[Contrast]:
         return of_warm_cache(self.plain.rows, self.effect)
 
-    @cached_property
-    def breakdowns(self) -> list[StepBreakdown]:
-        return breakdowns(self.summary)
-
     @property
     def record(self) -> Run:
         return self.summary.record
@@ -159,3 +141,10 @@ class Findings:
     @property
     def effect(self) -> float:
         return self.summary.record.minimal_effect
+
+    def once(self, compute: Callable[["Findings"], T]) -> T:
+        """Return what a mode works out of it, computed when it is first asked for."""
+        if compute not in self._known:
+            self._known[compute] = compute(self)
+        known: T = self._known[compute]
+        return known

@@ -106,7 +106,7 @@ def _without_open_round(record: Run) -> Run:
 
 
 def _row_of(record: Run, trial: Trial) -> tuple[object, ...]:
-    pair = trial.column.paired if record.origin(trial.group).in_pairs else None
+    pair = trial.column.paired if record.origin(trial.group).config.paired else None
     return (trial.scenario, trial.workload, trial.options.size, pair)
 
 

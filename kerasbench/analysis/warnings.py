@@ -45,14 +45,13 @@ class Concern:
 
 def concerns(summary: Summary) -> list[Concern]:
     warnings: list[Concern] = []
-    are_races = all(row.origin.config.race for row in summary.rows)  # beside other rows, theirs are shown as those are
     for row, ranking in summary.ranked:
         noted: dict[Noted, list[Column]] = {}  # what is said of several columns is said once
         for column in row.cases:
             for warning in _of_case(row, column):
                 noted.setdefault(warning, []).append(column)
         warnings += [Concern(said.what, row.label, columns, said.detail, said.share) for said, columns in noted.items()]
-        warnings += _of_row(row, ranking, are_races)
+        warnings += _of_row(row, ranking)
     return [*warnings, *_versions(summary)]
 
 
@@ -97,7 +96,7 @@ def _of_steps(case: Measured, column: Column) -> Iterator[Noted]:
         yield Noted(WarningKind.WAITED, f"in {waited} of {slices} turns")
 
 
-def _of_row(row: Row, ranking: Ranking, are_races: bool) -> Iterator[Concern]:
+def _of_row(row: Row, ranking: Ranking) -> Iterator[Concern]:
     if ranking.withheld:
         yield Concern(WarningKind.CONTROL, row.label, [])
     if ranking.disturbed:
@@ -107,7 +106,7 @@ def _of_row(row: Row, ranking: Ranking, are_races: bool) -> Iterator[Concern]:
         if differs_by is not None and differs_by.is_above(1):
             detail = f"by {100 * (differs_by.value - 1):.0f} %"
             yield Concern(WarningKind.SITTINGS, row.label, [contrast.over.column], detail)
-    if not are_races and not row.origin.in_pairs:  # these have intervals of their own, or none is the fastest
+    if row.origin.config.ranks:  # others have intervals of their own, or none is the fastest
         few = row.rounds < MIN_TRIALS_FOR_INTERVAL
         if ranking.by_slices and not few:  # of enough rounds: most were disturbed
             most = MIN_TRIALS_FOR_INTERVAL - 1
@@ -133,7 +132,7 @@ def _apart(row: Row) -> list[list[Column]]:
     for column, case in row.cases.items():
         for trial, _ in case.trials:
             if trial.block and not row.origin.agenda.in_full:
-                pair = column.paired if row.origin.in_pairs else None
+                pair = column.paired if row.origin.config.paired else None
                 groups.setdefault((trial.round, pair), {}).setdefault(trial.block, []).append(column)
     split = next((blocks for blocks in groups.values() if len(blocks) > 1), {})
     return list(split.values())

@@ -12,7 +12,7 @@ from kerasbench.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_REGRE
 from kerasbench.names import BISECT, CHOICE, EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS
 
 if TYPE_CHECKING:
-    from kerasbench.analysis.versus import Versus
+    from kerasbench.modes.versus.pairs import Versus
     from kerasbench.protocol.requests import ModelConfig
     from kerasbench.returns import Machines, Results
 
@@ -84,6 +84,7 @@ def versus(base: str, head: str, fail_on: str | None, as_json: bool, **options: 
     backend's interpreter, which is made anew each time.
     """
     from kerasbench import api
+    from kerasbench.modes.versus.tell import versions
     from kerasbench.returns import Machines
 
     require_one(as_json, options)
@@ -92,14 +93,14 @@ def versus(base: str, head: str, fail_on: str | None, as_json: bool, **options: 
     if fail_on is None or code not in (EXIT_OK, EXIT_FAILED):
         return code
     if not isinstance(results, Machines):
-        return gated(results.findings.versus)
-    worst = gated([versus for name in results.data for versus in results[name].findings.versus])
+        return gated(versions(results.findings))
+    worst = gated([compared for name in results.data for compared in versions(results[name].findings)])
     return worst or (code if results.failed else EXIT_OK)
 
 
 def gated(versions: "Sequence[Versus]") -> int:
     """Return the exit code of --fail-on: what fails with base and head alike is no difference between them."""
-    from kerasbench.analysis.versus import require_decided
+    from kerasbench.modes.versus.pairs import require_decided
 
     if any(versus.is_worse for versus in versions):
         return EXIT_REGRESSION
@@ -126,7 +127,7 @@ def bisect(versions: Sequence[str], as_json: bool, **options: Any) -> int:
     Each probe measures a version side by side with GOOD. The search stops if GOOD, measured twice, differs from itself.
     """
     from kerasbench import api
-    from kerasbench.analysis.bisect import SearchOutcome
+    from kerasbench.modes.versus.bisect import SearchOutcome
 
     search = api.bisect(versions, say=lambda line: print(line, file=sys.stderr), **options)
     show(search, as_json)

@@ -101,6 +101,7 @@ def share() -> int:
 
     from rich.console import Console
 
+    from kerasbench import modes
     from kerasbench.report.progress import ConsoleProgress
     from kerasbench.runs import machines
     from kerasbench.runs import share as protocol
@@ -114,7 +115,7 @@ def share() -> int:
             _diagnose(order.settings.backends, order.settings.python, False, console)
             asker.has_acknowledged(asker.send(end=b"{}"))
         else:
-            protocol.measure(order, asker, ConsoleProgress(console))
+            protocol.measure(order, asker, ConsoleProgress(console, modes.sentences))
 
     return protocol.answer(act, sys.stdin.fileno(), outgoing)
 

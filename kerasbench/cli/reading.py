@@ -38,24 +38,15 @@ FORMATS = ("markdown", "csv", "json", "html", "bmf")
         help="markdown (files next to the data), or csv, json, html or bmf (Bencher's metric format): printed.",
         group=SHOW,
     ),
-    Option(
-        ["--plot", "plots"],
-        metavar="DIR",
-        type=Path,
-        help="Draw each machine's charts as SVG into this folder.",
-        group=FILES,
-    ),
 )
-def report(places: Sequence[Path], check: bool, form: str, plots: Path | None) -> int:
+def report(places: Sequence[Path], check: bool, form: str) -> int:
     """Update every page from its data: pages of runs and machines, and the tables quoted in README.md and docs/."""
-    from kerasbench.report import pages
+    from kerasbench.pages import files as pages
     from kerasbench.results.store import say_passed_over
 
     chosen = places or pages.default_places(Path())
-    if check and (form != "markdown" or plots is not None):
-        raise UsageError("--check compares pages with their data: give it neither --plot nor another --format")
-    if plots is not None and form != "markdown":
-        raise UsageError(f"--plot draws charts and --format {form} prints: run the command once for each")
+    if check and form != "markdown":
+        raise UsageError("--check compares pages with their data: give it no other --format")
     damaged: list[Path] = []
 
     def tell(unread: "UnreadableFile") -> None:
@@ -63,9 +54,7 @@ def report(places: Sequence[Path], check: bool, form: str, plots: Path | None) -
         say_passed_over(unread)
 
     code = EXIT_OK
-    if plots is not None:
-        _list_files(pages.draw(chosen, plots, tell), "nothing to draw: no two configurations were compared")
-    elif form == "markdown":
+    if form == "markdown":
         code = _update(chosen, tell, check)
     else:
         print_document(_document(chosen, form, tell))
@@ -73,7 +62,7 @@ def report(places: Sequence[Path], check: bool, form: str, plots: Path | None) -
 
 
 def _update(places: Sequence[Path], tell: "Tell", check: bool) -> int:
-    from kerasbench.report import pages
+    from kerasbench.pages import files as pages
     from kerasbench.report.console import print_page
 
     made = pages.made_from(places, tell)
@@ -82,20 +71,17 @@ def _update(places: Sequence[Path], tell: "Tell", check: bool) -> int:
         for tables in differing:
             complain(f"{blanked(str(tables))}: differs from its data; python -m kerasbench report updates it")
         return EXIT_FAILED if differing else EXIT_OK
-    _list_files(pages.write(made), "all pages are up to date")
+    print("\n".join(blanked(str(file)) for file in pages.write(made)) or "all pages are up to date")
     several = len([place for place in places if place.suffix != ".md"]) > 1
     if several and (abreast := pages.together(places)) is not None:
         print_page(abreast)
     return EXIT_OK
 
 
-def _list_files(written: Sequence[Path], if_none: str) -> None:
-    print("\n".join(blanked(str(file)) for file in written) or if_none)
-
-
 def _document(places: Sequence[Path], form: str, tell: "Tell") -> str:
     from kerasbench.analysis.summary import summarize
-    from kerasbench.report import html, pages
+    from kerasbench.pages import files as pages
+    from kerasbench.pages import html
     from kerasbench.results import store
 
     if form == "html":
@@ -122,7 +108,7 @@ def _document(places: Sequence[Path], form: str, tell: "Tell") -> str:
 def compare(places: Sequence[Path], fail_on: str | None, as_json: bool) -> int:
     """Compare two sets of results: what became faster or slower? More than two are shown side by side."""
     from kerasbench import api
-    from kerasbench.report import compare, data
+    from kerasbench.pages import data, several
     from kerasbench.report.console import print_page
     from kerasbench.report.sections import Page
 
@@ -143,7 +129,7 @@ def compare(places: Sequence[Path], fail_on: str | None, as_json: bool) -> int:
     if as_json:
         print_json(data.of_sides(summaries).to_data())
     else:
-        print_page(Page("", [compare.side_by_side(summaries)]))
+        print_page(Page("", [several.side_by_side(summaries)]))
     return EXIT_OK
 
 
@@ -171,8 +157,9 @@ def history(folder: Path, over: str | None, as_csv: bool, plot: Path | None, as_
     """
     from kerasbench import api
     from kerasbench.files import replace_page
-    from kerasbench.report import data, svg
-    from kerasbench.report import history as drawn
+    from kerasbench.pages import data
+    from kerasbench.pages import history as drawn
+    from kerasbench.report import svg
     from kerasbench.report.console import print_page
 
     if over is not None and plot is None:

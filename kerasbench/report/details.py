@@ -126,7 +126,7 @@ def not_cold(summary: Summary) -> list[Words]:
     if not rows:
         return []
     of_some = "" if len(rows) == len(summary.rows) else f" of {listed(rows)}"
-    is_run = not any(row.origin.config.race or row.origin.config.soak for row in summary.rows)
+    is_run = all(row.origin.config.ranks for row in summary.rows)
     how = "run without --quick" if is_run else "kerasbench run, without --quick"
     return [
         f"Start-up and first step{of_some} were not measured, because configurations started side by side. "

@@ -1,4 +1,4 @@
-"""What ``--json`` prints: flat lists of records. ``data.py`` fills them in.
+"""What ``--json`` prints: flat lists of records. ``data.py`` and each mode fill them in.
 
 A contract: scripts rely on these names. A field may be added; one that changes its meaning, or goes, raises SCHEMA.
 """
@@ -206,7 +206,7 @@ class Document:
     """What --json prints. Each list is there, and empty where a command has none."""
 
     schema: int = SCHEMA
-    command: str
+    command: str = ""
     machine: MachineData | None = None
     runs: list[RunFacts] = field(default_factory=list)
     fastest: list[Winner] = field(default_factory=list)
@@ -222,3 +222,9 @@ class Document:
 
     def to_data(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
+
+    def add(self, other: "Document") -> None:
+        """Put what the lists of another have at the end of its own."""
+        for name, entries in vars(self).items():
+            if isinstance(entries, list):
+                entries.extend(getattr(other, name))

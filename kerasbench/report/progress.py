@@ -3,7 +3,7 @@
 import math
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Self, TextIO, cast
 
@@ -21,7 +21,6 @@ from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import Eta, History, RunScatter, detectable, family_of, run_scatter
 from kerasbench.protocol.columns import CaseKey
 from kerasbench.protocol.measurement import Slice
-from kerasbench.report import answer, versus
 from kerasbench.report.live import LiveBlock, LogRatios
 from kerasbench.report.words import as_given, duration, percent, seconds, three_digits
 from kerasbench.results.run import Run, Trial
@@ -73,8 +72,9 @@ class ConsoleProgress:
     REDRAW_S = 1.0
     REDRAW_CYCLE_S = 0.5
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self, console: Console, sentences: Callable[[Findings], list[str]] = lambda findings: []) -> None:
+        """``sentences`` returns what follows from a run so far."""
+        self._console, self._sentences = console, sentences
         self._is_live = console.is_terminal and not console.is_dumb_terminal
         cropped = Column(no_wrap=True, overflow="crop")  # for "…" is a character that not every terminal has
         self._bar = _Display(
@@ -214,8 +214,7 @@ class ConsoleProgress:
             return
         findings = Findings.of(record, measured)
         self._say(f"after round {record.rounds_completed}:")
-        of_versions = [line for compared in findings.versus for line in versus.sentences(compared)]
-        for line in of_versions or answer.sentences(findings):
+        for line in self._sentences(findings):
             self._say(f"  {line}")
         scatter = run_scatter(findings.summary, family_of(self._planned))
         seen = detectable(self._planned, record.minimal_effect, scatter) if scatter else {}

@@ -160,12 +160,12 @@ def _sentence(text: str) -> str:
 
 def _means(findings: Findings) -> Iterator[Caution]:
     called = names(findings.summary.columns)
-    ranked = findings.plain.ranked if not (findings.races or findings.soaks) else []
+    ranked = findings.plain.ranked if findings.is_ranked else []
     by_means = [
         f"{called[contrast.over.column]} takes {multiple(means)} on {row.label}"
         for row, ranking in ranked
         for contrast in ranking.others
-        if not row.origin.in_pairs and (means := longer_by_means(contrast)) is not None
+        if not row.origin.config.paired and (means := longer_by_means(contrast)) is not None
     ]
     if by_means:
         shown = listed(by_means[:MOST_PLACES])

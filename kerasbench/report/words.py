@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from kerasbench.analysis.cases import PREDICTED, PREDICTED_ONE, PREDICTS, Row
 from kerasbench.analysis.estimates import Estimate, Interval, LogEstimate, detectable
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.series import Crossing
 from kerasbench.analysis.table import Observation
 from kerasbench.protocol.columns import AT, CPU, GPU, Axis, CaseKey, Column
 from kerasbench.text import count, label
@@ -83,15 +82,6 @@ def size_along(axis: Axis, size: float) -> str:
     if axis == "batch" and (size >= WHOLE_BATCH or float(size).is_integer()):
         return f"{size:,.0f}"
     return f"{size:.3g}"
-
-
-def place_of(crossing: Crossing, axis: Axis) -> str:
-    """Return ``about batch 64 (48–80)``, without the interval if there is none."""
-    at, *ends = (
-        size_along(axis, round(size) if axis == "batch" else size)  # of a batch whole samples
-        for size in (crossing.at, *(crossing.interval or ()))
-    )
-    return f"about {axis} {at} ({'–'.join(ends)})" if ends else f"about {axis} {at}"
 
 
 def seconds(value: float) -> str:

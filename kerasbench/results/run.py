@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
-from kerasbench import __version__
+from kerasbench import __version__, names
 from kerasbench.host import Machine
 from kerasbench.host.load import LoadLimit
 from kerasbench.host.noise import Signal, Surroundings
@@ -117,6 +117,32 @@ class RunConfig:
     race: RaceConfig | None = None  # measure only what may be the fastest
     soak: SoakConfig | None = None  # run each case for minutes, beside one that rests
 
+    @property
+    def mode(self) -> str:
+        asked = {
+            names.FASTEST: self.race,
+            names.SOAK: self.soak,
+            names.VERSUS: self.versus,
+            names.EXPLAIN: self.explain,
+        }
+        sized = names.SWEEP if self.effort.protocol.agenda.sized else names.RUN
+        return next((mode for mode, is_asked in asked.items() if is_asked), sized)
+
+    @property
+    def paired(self) -> bool:
+        """Whether a column is measured beside its pair, not all: the other version, or one that rests."""
+        return self.mode in (names.VERSUS, names.SOAK)
+
+    @property
+    def ranks(self) -> bool:
+        """Whether its rows say who is fastest, column against column."""
+        return self.mode in (names.RUN, names.SWEEP, names.EXPLAIN)
+
+    @property
+    def general(self) -> bool:
+        """Whether its rows may stand for a workload among other runs."""
+        return self.mode in (names.RUN, names.SWEEP)
+
 
 @dataclass(frozen=True)
 class ResumeConfig:
@@ -177,11 +203,6 @@ class Origin:
     @property
     def agenda(self) -> Agenda:
         return self.config.effort.protocol.agenda
-
-    @property
-    def in_pairs(self) -> bool:
-        """Whether a column was measured beside its pair, not all: the other version, or the control of a soak."""
-        return bool(self.config.versus or self.config.soak)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kerasbench.analysis.bisect import Bisection, Probe, SearchOutcome, bisect, followed, most, probe_of
+from kerasbench.modes.versus.bisect import Bisection, Probe, SearchOutcome, bisect, followed, most, probe_of
 from kerasbench.analysis.estimates import LogEstimate, Verdict, estimate
 from kerasbench.protocol.messages import Code
 from kerasbench.report import history

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.soak import Soak, trend
+from kerasbench.modes.soak.trend import Soak, trend
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.warnings import concerns
 from kerasbench.host.noise import WarningKind

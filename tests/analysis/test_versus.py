@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from kerasbench.analysis.bisect import case_of
+from kerasbench.modes.versus.bisect import case_of
 from kerasbench.analysis.cases import HEADLINE, PREDICTED
 from kerasbench.analysis.estimates import Verdict
-from kerasbench.analysis.history import history
+from kerasbench.pages.series import history
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.versus import (
     DIFFERENT_MACHINES,

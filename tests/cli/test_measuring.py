@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.history import history
+from kerasbench.pages.series import history
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.versus import versus
 from kerasbench.cli import main, measuring
 from kerasbench.errors import Undecided
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Message
-from kerasbench.report.compare import MachineBrief
+from kerasbench.pages.several import MachineBrief
 from kerasbench.results import run as saved
 from kerasbench.results.run import Run, Trial
 from kerasbench.results.store import Store, load

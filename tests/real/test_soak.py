@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.analysis.soak import Soak
+from kerasbench.modes.soak.trend import Soak
 from kerasbench.api import soak
 
 pytestmark = [pytest.mark.real, pytest.mark.weekly]  # minutes: benchmarks/soaks.py does the same for longer

@@ -6,7 +6,7 @@ import pytest
 
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import Column, Device, Options
-from kerasbench.report.pages import as_csv
+from kerasbench.pages.files import as_csv
 from kerasbench.results.run import Trial
 from tests import made
 

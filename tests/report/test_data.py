@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kerasbench.analysis.bisect import bisect
+from kerasbench.modes.versus.bisect import bisect
 from kerasbench.analysis.cases import HEADLINE, PREDICTED_RATE
 from kerasbench.analysis.findings import Findings
 from kerasbench.report import data

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kerasbench.analysis.history import history
+from kerasbench.pages.series import history
 from kerasbench.analysis.summary import summarize
 from kerasbench.report import history as drawn
 from kerasbench.report import markdown, pages, svg

@@ -17,7 +17,7 @@ from kerasbench.analysis.summary import summarize
 from kerasbench.cli import listing
 from kerasbench.plan.catalog import Entry
 from kerasbench.report import compare, html, markdown, page
-from kerasbench.report.pages import as_csv
+from kerasbench.pages.files import as_csv
 from kerasbench.results.run import Run
 from tests import hostile
 from tests.report.browser import Page

@@ -11,7 +11,7 @@ from kerasbench.cli.main import main
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.protocol.columns import DEFAULT, Options
 from kerasbench.report import pages as report_pages
-from kerasbench.report.pages import (
+from kerasbench.pages.files import (
     INDEX,
     default_places,
     draw,

@@ -1,14 +1,20 @@
 """The answer of a race: what is fastest, the lines to paste, and how every candidate came out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from kerasbench.analysis.contrasts import Place
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME, RATE
-from kerasbench.analysis.race import Race
+from kerasbench.analysis.race import Race, race_of
+from kerasbench.names import FASTEST
 from kerasbench.protocol.columns import APPLE, CPU, Column
 from kerasbench.protocol.malloc import KEEPS_MEMORY
-from kerasbench.report import charts
-from kerasbench.report.sections import Cell, Section, Strong, Table, Words, number
+from kerasbench.report import answer, charts
+from kerasbench.report.data import configuration, of_key
+from kerasbench.report.document import Document, Winner
+from kerasbench.report.sections import BarChart, Cell, Section, Strong, Table, Words, number
+from kerasbench.report.teller import Brief, Builder, Teller, Told
+from kerasbench.report.warnings import Marks
 from kerasbench.report.words import as_given, listed, names, three_digits, times, took, whole_steps
 from kerasbench.text import MIB, NOTHING, blanked, count
 
@@ -38,8 +44,14 @@ THREADS = {
 }
 
 
-def title(findings: Findings) -> str:
-    return "; ".join(sentence(race).rstrip(".") for race in findings.races)
+def races(findings: Findings) -> list[Race]:
+    """Return how each workload's candidates came out, where all rows raced: beside others, theirs are plain rows."""
+    return findings.once(_races)
+
+
+def _races(findings: Findings) -> list[Race]:
+    rows = findings.summary.rows if findings.mode == FASTEST else []
+    return [race for row in rows if (race := race_of(row)) is not None]
 
 
 def sentence(race: Race) -> str:
@@ -64,16 +76,6 @@ def in_brief(race: Race) -> list[str]:
     return [winner, f"{called[race.baseline]} {times(race.gain)}"]
 
 
-def section(findings: Findings) -> Section | None:
-    return next(sections(findings), None)
-
-
-def sections(findings: Findings) -> Iterator[Section]:
-    """Yield the answer of each race; the first one stands below the title of the page."""
-    for index, race in enumerate(findings.races):
-        yield _section(race, sentence(race) if index else "")
-
-
 def _section(race: Race, heading: str) -> Section:
     called, of_rate = names(race.candidates), BY_NAME[race.metric].unit == RATE
     rows = []
@@ -94,7 +96,7 @@ def _section(race: Race, heading: str) -> Section:
         )
     is_default = race.leader == race.baseline and race.is_against_default
     code = [] if is_default else [blanked(line) for line in to_write(race.leader, race)]
-    chart = charts.candidates(race, sentence(race).rstrip("."))
+    chart = _chart(race, sentence(race).rstrip("."))
     return Section(heading, code=code, chart=chart, table=Table(["candidate", takes], rows), notes=notes)
 
 
@@ -116,18 +118,17 @@ def _time(race: Race, column: Column) -> Cell:
     return Cell(f"{times(contrast.ratio)}{doubt}", contrast.ratio.value)
 
 
-def left(findings: Findings) -> Iterator[Section]:
-    for race in findings.races:
-        called, shown = names(race.candidates), _shown(race)
-        rows = [
-            [Cell(called[column]), _time(race, column), number(race.rounds_of(column)), Cell(_ending(race, column))]
-            for column in race.candidates
-            if column not in shown
-        ]
-        if rows:
-            table = Table(["candidate", "takes", "rounds", "how it ended"], rows)
-            of = f" of {race.row.label}" if len(findings.races) > 1 else ""
-            yield Section(f"The other {count(len(rows), 'candidate')}{of}", table=table, folded=True)
+def _others(race: Race, several: bool) -> Section | None:
+    called, shown = names(race.candidates), _shown(race)
+    rows = [
+        [Cell(called[column]), _time(race, column), number(race.rounds_of(column)), Cell(_ending(race, column))]
+        for column in race.candidates
+        if column not in shown
+    ]
+    table = Table(["candidate", "takes", "rounds", "how it ended"], rows)
+    of = f" of {race.row.label}" if several else ""
+    title = f"The other {count(len(rows), 'candidate')}{of}"
+    return Section(title, table=table, folded=True) if rows else None
 
 
 def _ending(race: Race, column: Column) -> str:
@@ -189,3 +190,67 @@ def to_write(column: Column, race: Race) -> list[str]:
     if compiled:
         lines.append(f"model.compile(..., {', '.join(compiled)})")
     return [*lines, f"model.fit(..., batch_size={options.batch_size})"] if options.batch_size else lines
+
+
+def _chart(race: Race, title: str) -> BarChart:
+    """Return the bars of a race: every candidate that was measured, the fastest first."""
+    measured = [column for column in race.candidates if column == race.leader or column in race.contrasts]
+    called, seen = names(measured), charts.looks(sorted(measured, key=lambda column: column.order))
+    drawn = []
+    for column in measured:
+        place, contrast, is_first = Place(race.row, column), race.contrasts.get(column), column == race.leader
+        rounds, strong = race.rounds_of(column), is_first and race.is_over
+        drawn.append(charts.bar(called[column], seen[column], place, race.metric, contrast, strong, rounds))
+    return charts.bars(title, "Time relative to the fastest (shorter is better).", [(race.row.label, drawn)])
+
+
+class Races(Teller):
+    @property
+    def quoted(self) -> dict[str, Builder]:
+        return {"fastest": lambda findings: next(self.sections(findings, Marks()), None)}
+
+    def title(self, findings: Findings) -> str:
+        return "; ".join(sentence(race).rstrip(".") for race in races(findings))
+
+    def sections(self, findings: Findings, marks: Marks) -> Iterator[Section]:
+        """Yield the answer of each race; the first one stands below the title of the page."""
+        for index, race in enumerate(races(findings)):
+            yield _section(race, sentence(race) if index else "")
+
+    def details(self, findings: Findings) -> Iterable[Section]:
+        known = races(findings)
+        return filter(None, (_others(race, len(known) > 1) for race in known))
+
+    def advice(self, findings: Findings) -> Iterable[Words]:
+        return (words for race in races(findings) for words in before_use(race))
+
+    def sentences(self, findings: Findings) -> list[str]:
+        return [sentence(race) for race in races(findings)]
+
+    def briefs(self, findings: Findings) -> Iterator[Brief]:
+        called = names(findings.summary.columns)
+        known = {race.row.label: in_brief(race) for race in races(findings)}
+        for row, ranking in findings.summary.ranked:
+            is_known = row.label in known
+            yield row, "race" if is_known else "", known.get(row.label) or answer.in_brief(row, ranking, called)
+
+    def contrasts(self, findings: Findings) -> Told:
+        for race in races(findings):
+            for column, contrast in race.contrasts.items():
+                yield contrast, {"dropped": column in race.left}
+
+    def data(self, findings: Findings) -> Document:
+        winners = [
+            Winner(
+                **of_key(race.row.key(race.leader)),
+                metric=race.metric,
+                clearly=race.is_over,
+                to_use_it=to_write(race.leader, race),
+                without_settings=configuration(race.baseline) if race.baseline else None,
+            )
+            for race in races(findings)
+        ]
+        return Document(fastest=winners)
+
+
+TELLER = Races()

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kerasbench.analysis.cases import HEADLINE
+from kerasbench.analysis.compare import RunComparison
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import Findings, MachineColumn, MachineRow, abreast, light
 from kerasbench.analysis.summary import Summary
-from kerasbench.analysis.versus import RunComparison
 from kerasbench.protocol.messages import Failure
 from kerasbench.report.answer import sentences as answers
 from kerasbench.report.contrasts import takes

@@ -11,23 +11,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
-from kerasbench.analysis.cases import Row
+from kerasbench import modes
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary
 from kerasbench.analysis.table import NAMES, observations
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.files import MAX_PAGE_BYTES, read_plain, replace, replace_page
 from kerasbench.host import Machine
+from kerasbench.pages import page
+from kerasbench.pages.several import MachineBrief, of_machines
 from kerasbench.protocol.columns import AT, DEFAULT
-from kerasbench.report import charts, markdown, page, race, svg, sweep
-from kerasbench.report.answer import in_brief, title
-from kerasbench.report.compare import MachineBrief, of_machines
-from kerasbench.report.sections import Chart, Page
-from kerasbench.report.words import names, workload_of
+from kerasbench.report import charts, markdown, svg
+from kerasbench.report.answer import kinds, title
+from kerasbench.report.sections import Page
+from kerasbench.report.words import workload_of
 from kerasbench.results.merge import Rank, merge, merge_by_machine, rank
 from kerasbench.results.run import INTERRUPTED, Group, Run
 from kerasbench.results.store import JOURNAL, Store, Tell, load, records, refuse_damaged, tables_file
-from kerasbench.text import MADE, NOTHING, blanked
+from kerasbench.text import MADE, blanked
 
 INDEX = "README.md"
 CHART = ".svg"  # of the file with a page's chart
@@ -141,8 +142,7 @@ EXPLANATION = (
 
 def plain(record: Run) -> Iterator[Run]:
     """Yield a run that says which backend is fastest, with its default configurations alone."""
-    config = record.config
-    if not (config.versus or config.race or config.soak or config.explain):
+    if record.config.general:
         trials = [trial for trial in record.trials if trial.options == DEFAULT]
         if trials:
             yield dataclasses.replace(record, trials=trials)
@@ -160,7 +160,7 @@ class _MachineIndex:
         """Take the workloads of a run that no run of a higher rank has measured."""
         link = f"[{markdown.escape(data.stem)}]({quote(tables_file(data).name)})"
         self.runs.append(link)
-        for row, kind, answer in _answers(findings):
+        for row, kind, answer in (brief for teller in modes.tellers(findings) for brief in teller.briefs(findings)):
             key = row.name + (f" ({kind})" if kind else "")
             level = rank(findings.record, Group(row.scenario.name, row.workload.name, row.size is not None))
             if key not in self.lines or level > self.lines[key][0]:
@@ -174,37 +174,14 @@ class _MachineIndex:
             file = folder / f"{slug(self.machine)}{CHART}"
             files[file] = svg.file(chart)
             parts += [f"{markdown.escape(chart.title)}.", f"![{markdown.escape(chart.title)}]({quote(file.name)})"]
-            by_kind, kinds = charts.kinds(merged), page.BY_NAME["kinds"](merged)
-            if by_kind is not None and kinds is not None and kinds.table is not None:
+            by_kind, fastest = charts.kinds(merged), kinds(merged)
+            if by_kind is not None and fastest is not None and fastest.table is not None:
                 files[folder / f"{slug(self.machine)}-kinds{CHART}"] = svg.file(by_kind)
-                parts += [markdown.table(kinds.table)]
+                parts += [markdown.table(fastest.table)]
         headers = ["workload", "fastest", "how many times as long the others take", "run"]
         lines = [line for _, line in self.lines.values()]
         parts += [markdown.draw_table(headers, lines)] if lines else []
         return "\n\n".join([*parts, f"All runs: {', '.join(self.runs)}"]), files
-
-
-def _answers(findings: Findings) -> Iterator[tuple[Row, str, list[str]]]:
-    """Yield a run's workloads, each with what it is of, if not of plain configurations, and with its answer in brief.
-
-    Versions say nothing of plain configurations, nor does a size alone, which is an explanation's larger batch.
-    """
-    if findings.is_versus:
-        return
-    called = names(findings.summary.columns)
-    races = {answered.row.label: race.in_brief(answered) for answered in findings.races}
-    by_size: dict[str, list[str]] = {series.name: [] for series in findings.sweeps}
-    for series, sentence in sweep.sentences(findings):
-        by_size[series.name].append(sentence)
-    for row, ranking in findings.summary.ranked:
-        if row.label in races:
-            yield row, "race", races[row.label]
-        elif row.origin.config.soak is not None:
-            yield row, "soak", [NOTHING, NOTHING]
-        elif row.size is None:
-            yield row, "", in_brief(row, ranking, called)
-        elif row.name in by_size:
-            yield row, "sizes", [NOTHING, "; ".join(by_size[row.name]) or NOTHING]
 
 
 def stale(pages: dict[Path, str]) -> list[Path]:
@@ -249,13 +226,13 @@ def quoted(file: Path, runs: Mapping[Path, Findings | None]) -> str:
 def _quotation(file: Path, names_of_data: str, sections: str, runs: Mapping[Path, Findings | None]) -> str:
     wanted = [name.strip() for name in sections.split(",")]
     for name in wanted:
-        if name not in page.BY_NAME:
-            raise UsageError(f"{file}: a marker names {name!r}; there are: {', '.join(page.BY_NAME)}")
+        if name not in page.quotable():
+            raise UsageError(f"{file}: a marker names {name!r}; there are: {', '.join(page.quotable())}")
     data = [_quoted_file(file, name) for name in names_of_data.split()]
     known = runs.get(data[0].resolve()) if len(data) == 1 else None
     findings = known or Findings.of(merge([load(path) for path in data]))
     # Without its heading, and without what has nothing to say.
-    shown = filter(None, (page.BY_NAME[name](findings) for name in wanted))
+    shown = filter(None, (page.quotable()[name](findings) for name in wanted))
     texts = (markdown.section(dataclasses.replace(section, title="", folded=False)) for section in shown)
     return "\n\n".join(filter(None, texts))
 
@@ -285,22 +262,6 @@ def slug(machine: Machine) -> str:
 def machines(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[str, Findings]:
     merged = merge_by_machine(record for _, record in among(places, tell))
     return {slug(record.machine): Findings.of(record) for record in merged}
-
-
-def draw(places: Sequence[Path], folder: Path, tell: Tell = refuse_damaged) -> list[Path]:
-    drawn: dict[Path, Chart | None] = {}
-    for name, findings in machines(places, tell).items():
-        drawn[folder / f"{name}-ratios.svg"] = charts.ratios(findings, title(findings))
-        drawn[folder / f"{name}-parts.svg"] = charts.epoch_chart(findings.breakdowns, page.title(findings))
-        drawn[folder / f"{name}-sweep.svg"] = charts.curves(findings, sweep.title(findings))
-    files = {file: svg.file(chart) for file, chart in drawn.items() if chart is not None}
-    for file, text in files.items():
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ResultsError(f"{folder}: no charts can be written here: {error.strerror}") from None
-        replace_page(file, text)
-    return list(files)
 
 
 def together(places: Sequence[Path]) -> Page | None:

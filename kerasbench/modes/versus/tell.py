@@ -4,16 +4,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from kerasbench.analysis.cases import FIRST_STEP, HEADLINE, PREDICTED, PREDICTED_ONE, PREDICTED_RATE
-from kerasbench.analysis.contrasts import Contrast
+from kerasbench.analysis.contrasts import Contrast, Place
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME, RATE
-from kerasbench.analysis.versus import DEVICE_MEMORY, MEMORY, VersionPair, Versus
+from kerasbench.modes.versus.pairs import DEVICE_MEMORY, MEMORY, UNTOUCHED, VersionPair, Versus, compared
+from kerasbench.names import VERSUS
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code
 from kerasbench.report import charts
 from kerasbench.report.contrasts import table
 from kerasbench.report.sections import Bar, BarChart, Section, Strong, Words
+from kerasbench.report.teller import Builder, Teller, Told
+from kerasbench.report.warnings import Marks
 from kerasbench.report.words import as_given, could_have_seen, listed, names, timed_in, times
 from kerasbench.results.run import Run
 from kerasbench.text import blanked, count
@@ -46,8 +49,12 @@ def rows(versus: Versus) -> Iterator[list[str | float | None]]:
         ]
 
 
-def title(findings: Findings) -> str:
-    return "; ".join(_overall(versus) for versus in findings.versus)
+def versions(findings: Findings) -> list[Versus]:
+    return findings.once(_versions)
+
+
+def _versions(findings: Findings) -> list[Versus]:
+    return compared(findings.summary)
 
 
 def _overall(versus: Versus) -> str:
@@ -78,9 +85,9 @@ def _called(contrasts: Iterable[Contrast]) -> list[str]:
 
 
 def sections(findings: Findings) -> Iterator[Section]:
-    for versus in findings.versus:
+    for versus in versions(findings):
         steps = versus.headlines
-        if findings.is_versus or steps:
+        if findings.mode == VERSUS or steps:
             headers = (versus.base, f"{versus.head} takes", "", f"{versus.base} again takes")
             yield Section(
                 _overall(versus),
@@ -92,7 +99,7 @@ def sections(findings: Findings) -> Iterator[Section]:
 
 
 def besides(findings: Findings) -> Iterator[Section]:
-    for versus in findings.versus:
+    for versus in versions(findings):
         others = [contrast for contrast in versus.contrasts if not contrast.is_headline]
         clear = count(sum(contrast.is_decided for contrast in others), "clear difference")
         if others:
@@ -171,3 +178,33 @@ def _notes(versus: Versus) -> Iterator[Words]:
     widest = max(ratios, key=lambda ratio: ratio.half_width or 0.0, default=None)
     if seen := could_have_seen(widest, versus.effect):
         yield f"Undecided: {seen[0].lower()}{seen[1:]}"
+
+
+class Versions(Teller):
+    @property
+    def quoted(self) -> dict[str, Builder]:
+        return {"versus": lambda findings: next(sections(findings), None)}
+
+    def title(self, findings: Findings) -> str:
+        known = versions(findings) if findings.mode == VERSUS else []
+        return "; ".join(_overall(versus) for versus in known)
+
+    def sections(self, findings: Findings, marks: Marks) -> Iterator[Section]:
+        yield from sections(findings)
+        yield from besides(findings) if findings.mode == VERSUS else ()
+
+    def sentences(self, findings: Findings) -> list[str]:
+        known = versions(findings) if findings.mode == VERSUS else []
+        return [line for versus in known for line in sentences(versus)]
+
+    def contrasts(self, findings: Findings) -> Told:
+        for versus in versions(findings):
+            for contrast in (*versus.contrasts, *versus.untouched):
+                yield contrast, {"is_control": contrast.metric == UNTOUCHED}
+                if contrast.again is not None:
+                    base = contrast.under
+                    again = Place(base.row, base.column.with_options(control=True))
+                    yield Contrast(again, base, contrast.metric, contrast.again), {"is_control": True}
+
+
+TELLER = Versions()

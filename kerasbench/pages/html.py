@@ -8,11 +8,13 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from urllib.parse import quote
 
+from kerasbench import modes
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.table import MEASURED, observations
-from kerasbench.report import answer, page, race, soak, svg, sweep, versus
-from kerasbench.report.compare import side_by_side
+from kerasbench.pages import page
+from kerasbench.pages.several import side_by_side
+from kerasbench.report import svg
 from kerasbench.report.sections import (
     EMPTY,
     Cell,
@@ -46,7 +48,7 @@ TINTS = (1.03, 1.5, 3.0, 8.0)  # times the fastest: from each on a cell is darke
 def document(machines: Sequence[tuple[str, Findings]]) -> str:
     several = len(machines) > 1
     title = escaped(
-        f"kerasbench on {', '.join(name for name, _ in machines)}" if several else page.title(machines[0][1])
+        f"kerasbench on {', '.join(name for name, _ in machines)}" if several else modes.title(machines[0][1])
     )
     parts = [_machine(f"m{place}", *machine, several) for place, machine in enumerate(machines, start=1)]
     if several:
@@ -201,19 +203,6 @@ def _row(cells: Sequence[Cell], numeric: Sequence[bool]) -> str:
         looks = f' class="{joined}"' if classes else ""
         row += f"<td{looks}{key}>{text}</td>" if index else f'<th scope="row"{key}>{text}</th>'
     return f"<tr>{row}</tr>"
-
-
-def of_results(findings: Findings) -> list[str]:
-    if findings.is_versus and findings.versus:
-        return [line for compared in findings.versus for line in versus.sentences(compared)]
-    if findings.races:
-        return [race.sentence(answered) for answered in findings.races]
-    if findings.soaks:
-        return soak.sentences(findings.soaks)
-    of_rows = answer.sentences(findings)
-    of_sizes = [f"On {series.label} {sentence}." for series, sentence in sweep.sentences(findings)]
-    title = [f"{answer.title(findings)}."] if len(of_rows) > 1 else []
-    return [*title, *of_rows, *of_sizes]
 
 
 def text(lines: Sequence[str]) -> str:

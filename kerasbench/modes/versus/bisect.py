@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from kerasbench.analysis.contrasts import Contrast
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, Verdict
-from kerasbench.analysis.versus import Versus
+from kerasbench.modes.versus.pairs import Versus
 
 Case = tuple[str, str]  # the row and the column of a probe
 

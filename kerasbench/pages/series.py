@@ -8,10 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kerasbench import modes
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.contrasts import Contrast, between
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
-from kerasbench.analysis.versus import versus
 from kerasbench.protocol.columns import Column
 from kerasbench.results.merge import distinct
 from kerasbench.results.run import Run
@@ -56,7 +57,9 @@ def _of_machine(records: Sequence[Run]) -> list[Series]:
     for row in (row for summary in summaries for row in summary.rows):
         counts[row.label].update(_measured(row))
     for summary in summaries:
-        contrasts = [contrast for compared in versus(summary) for contrast in compared.headlines]
+        config = summary.record.config
+        told = modes.teller(config.mode).contrasts(Findings(summary)) if config.paired else ()
+        contrasts = [contrast for contrast, more in told if contrast.is_headline and not any(more.values())]
         for row in summary.rows:
             most, measured = counts[row.label], _measured(row)
             reference = min(most, key=lambda column: (-most[column], column.label), default=None)
@@ -76,6 +79,6 @@ def _of_machine(records: Sequence[Run]) -> list[Series]:
 
 def _measured(row: Row) -> list[Column]:
     """Return the columns of a row that took turns and have numbers; none of a comparison of versions."""
-    if row.origin.in_pairs or row.origin.agenda.in_full:
+    if row.origin.config.paired or row.origin.agenda.in_full:
         return []
     return [column for column, case in row.cases.items() if column.competes and case.failure is None and case.trials]

@@ -1,20 +1,37 @@
 """What a soak shows: whether memory grew and steps became slower, in sentences, a table and a chart."""
 
+import statistics
 from collections.abc import Iterator, Sequence
 
-from kerasbench.analysis.estimates import Interval
+from kerasbench.analysis.estimates import Estimate, Interval, mean
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.soak import Soak
 from kerasbench.analysis.warnings import LEAST_SLOWER, slower_by_subnormals
+from kerasbench.modes.soak.trend import Soak, soaks_of
+from kerasbench.names import SOAK
 from kerasbench.protocol.columns import CPU
 from kerasbench.report import charts
-from kerasbench.report.sections import EMPTY, Cell, Section, Table, Words, number, texts
+from kerasbench.report.data import like, of_key
+from kerasbench.report.document import Document, Trend
+from kerasbench.report.sections import EMPTY, Cell, Line, LineChart, Panel, Section, Table, Words, number, texts
+from kerasbench.report.teller import Brief, Builder, Teller
+from kerasbench.report.warnings import Marks
 from kerasbench.report.words import duration, listed, names, percent, seconds, three_digits
-from kerasbench.text import KIB, MIB
+from kerasbench.text import KIB, MIB, NOTHING
+
+MOST_POINTS = 60  # of a line
 
 
-def title(findings: Findings) -> str:
-    soaks = findings.soaks
+def soaks(findings: Findings) -> list[Soak]:
+    """Return what became of each case that went on for minutes, where all rows did so."""
+    return findings.once(_soaks)
+
+
+def _soaks(findings: Findings) -> list[Soak]:
+    rows = findings.summary.rows if findings.mode == SOAK else []
+    return [soak for row in rows for soak in soaks_of(row)]
+
+
+def title(soaks: Sequence[Soak]) -> str:
     named = names(soak.column for soak in soaks)
     several = len({soak.row.label for soak in soaks}) > 1
 
@@ -33,10 +50,7 @@ def title(findings: Findings) -> str:
     return f"{workload}{memory}, {slower}, within {seconds(60 * max(soak.minutes for soak in soaks))}"
 
 
-def section(findings: Findings) -> Section | None:
-    soaks = findings.soaks
-    if not soaks:
-        return None
+def section(soaks: Sequence[Soak]) -> Section:
     named, tells = names(soak.column for soak in soaks), any(soak.held_on_device for soak in soaks)
     rows = [
         [
@@ -58,7 +72,7 @@ def section(findings: Findings) -> Section | None:
     ]
     if any(soak.column.device != CPU and not soak.held_on_device for soak in soaks):
         notes.append("Host memory alone: the device does not report what it holds, so a leak there is not found.")
-    chart = charts.soaked(soaks, title(findings))
+    chart = _chart(soaks, title(soaks))
     return Section("", chart=chart, table=Table(headers, rows), notes=notes, lines=sentences(soaks))
 
 
@@ -114,3 +128,73 @@ def _interval(trend: Interval, factor: float, unit: str) -> str:
     numbers = [amount * factor for amount in (trend.value, trend.low, trend.high)]
     value, low, high = (f"{amount:,.0f}" if abs(amount) >= 100 else f"{amount:.3g}" for amount in numbers)
     return f"{value} {unit} ({low} to {high})"
+
+
+def _chart(soaks: Sequence[Soak], title: str) -> LineChart | None:
+    """Return panels for each workload of a soak: memory, the device's where it is known, times over the control's."""
+    named = names(soak.column for soak in soaks)
+    styles = charts.looks(list(named))
+    panels = []
+    for label in dict.fromkeys(soak.row.label for soak in soaks):
+        of_row = [soak for soak in soaks if soak.row.label == label]
+        memory = [(soak, [(minute, held / MIB) for minute, held in soak.held_bytes]) for soak in of_row]
+        on_device = [(soak, [(minute, held / MIB) for minute, held in soak.held_on_device]) for soak in of_row]
+        for what, unit, series in (
+            ("memory", "MiB", memory),
+            ("device memory", "MiB", on_device),
+            ("time relative to a process that rests", "×", [(soak, soak.ratios) for soak in of_row]),
+        ):
+            lines = [
+                Line(named[soak.column], styles[soak.column], _thinned(points), soak.column.backend)
+                for soak, points in series
+                if points
+            ]
+            if lines:
+                panels.append(Panel(label, "minutes", lines, unit=unit, linear=True, what=what))
+    caption = "Memory of the process, and time relative to a second process that mostly rests, over the run."
+    return LineChart(title, caption, panels) if panels else None
+
+
+def _thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, Estimate]]:
+    """Return the means of so many parts as a chart can show."""
+    length = -(-len(points) // MOST_POINTS)
+    parts = [points[first : first + length] for first in range(0, len(points), length)]
+    return [(statistics.fmean(at for at, _ in part), mean([value for _, value in part])) for part in parts]
+
+
+class Soaks(Teller):
+    @property
+    def quoted(self) -> dict[str, Builder]:
+        return {"soak": lambda findings: next(iter(self.sections(findings, Marks())), None)}
+
+    def title(self, findings: Findings) -> str:
+        return title(known) if (known := soaks(findings)) else ""
+
+    def sections(self, findings: Findings, marks: Marks) -> list[Section]:
+        return [section(known)] if (known := soaks(findings)) else []
+
+    def sentences(self, findings: Findings) -> list[str]:
+        return sentences(soaks(findings))
+
+    def briefs(self, findings: Findings) -> Iterator[Brief]:
+        return ((row, "soak", [NOTHING, NOTHING]) for row in findings.summary.rows)
+
+    def data(self, findings: Findings) -> Document:
+        trends = [
+            like(
+                Trend,
+                soak,
+                **of_key(soak.row.key(soak.column)),
+                unit_ms=soak.unit_ns / 1e6,
+                memory_grows=soak.grows,
+                memory_bytes_per_unit=soak.memory,
+                device_memory_bytes_per_unit=soak.device_memory,
+                becomes_slower=soak.slows,
+                slower_share=soak.slower,
+            )
+            for soak in soaks(findings)
+        ]
+        return Document(trends=trends)
+
+
+TELLER = Soaks()

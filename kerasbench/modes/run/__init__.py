@@ -1,0 +1,1 @@
+"""The mode ``run``: which backend is fastest on each workload."""

@@ -1,0 +1,95 @@
+"""The page of a plain run: who is fastest, what variants cost or save, and what was measured besides."""
+
+from collections.abc import Iterable, Iterator
+
+from kerasbench.analysis.cases import Row
+from kerasbench.analysis.contrasts import between
+from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.metrics import METRICS
+from kerasbench.analysis.rankings import Ranking
+from kerasbench.protocol.columns import Column
+from kerasbench.report import answer, details, generation
+from kerasbench.report.data import of_key
+from kerasbench.report.document import Document, Winner
+from kerasbench.report.sections import Section
+from kerasbench.report.teller import Brief, Builder, Teller, Told
+from kerasbench.report.warnings import Marks
+from kerasbench.report.words import names
+
+UNFOLDED: dict[str, Builder] = {
+    "published_epochs": details.published_epochs,
+    "calls": details.calls,
+    "new_tokens": generation.new_tokens,
+    "devices": details.devices,
+    "native": details.what_keras_costs,
+    "warm_cache": details.what_a_warm_cache_saves,
+}
+FOLDED: dict[str, Builder] = {
+    "prediction": details.predictions,
+    "starting": details.starting,
+    "beside_published": details.beside_published,
+    "sessions": details.sessions,
+}
+
+
+class Plain(Teller):
+    @property
+    def quoted(self) -> dict[str, Builder]:
+        plain: dict[str, Builder] = {
+            "answer": lambda findings: answer.section(findings, Marks()),
+            "kinds": answer.kinds,
+        }
+        return plain | UNFOLDED | FOLDED | {"failures": details.failures}
+
+    def title(self, findings: Findings) -> str:
+        return "" if findings.sized.rows and not findings.plain.rows else answer.title(findings)
+
+    def sections(self, findings: Findings, marks: Marks) -> Iterator[Section]:
+        yield from filter(None, [answer.section(findings, marks)])
+        yield from filter(None, (build(findings) for build in UNFOLDED.values()))
+
+    def details(self, findings: Findings) -> Iterable[Section]:
+        return filter(None, (build(findings) for build in FOLDED.values()))
+
+    def sentences(self, findings: Findings) -> list[str]:
+        lines = answer.sentences(findings)
+        return [f"{answer.title(findings)}.", *lines] if len(lines) > 1 else lines
+
+    def briefs(self, findings: Findings) -> Iterator[Brief]:
+        called = names(findings.summary.columns)
+        for row, ranking in findings.plain.ranked:
+            yield row, "", answer.in_brief(row, ranking, called)
+
+    def contrasts(self, findings: Findings) -> Told:
+        for row, ranking, fastest in _ranked(findings):
+            for column in row.cases:
+                for metric in METRICS if column != fastest else ():
+                    contrast = ranking.over_fastest(column) if metric.name == row.headline else None
+                    if contrast is None and metric.unit and not metric.difference:
+                        contrast = between(row, column, fastest, metric.name)
+                    if contrast is not None:
+                        yield contrast, {}
+        yield from ((told, {}) for told in (*findings.speed_ups, *findings.prices, *findings.warm_caches))
+        controls = [ranking.control for ranking in findings.summary.rankings if ranking.control is not None]
+        yield from ((control, {"is_control": True}) for control in controls)
+
+    def data(self, findings: Findings) -> Document:
+        winners = [
+            Winner(
+                **of_key(row.key(fastest)),
+                metric=row.headline,
+                clearly=ranking.proven and ranking.first is not None,
+            )
+            for row, ranking, fastest in _ranked(findings)
+        ]
+        return Document(fastest=winners)
+
+
+def _ranked(findings: Findings) -> Iterator[tuple[Row, Ranking, Column]]:
+    """Yield the rows in which columns compete, with the fastest."""
+    for row, ranking in findings.summary.ranked:
+        if ranking.fastest is not None and not row.origin.config.paired:
+            yield row, ranking, ranking.fastest
+
+
+TELLER = Plain()

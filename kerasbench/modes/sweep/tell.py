@@ -1,0 +1,220 @@
+"""What a sweep shows: from which size on one configuration overtakes another, and the time at each size."""
+
+from collections.abc import Iterator
+
+from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.series import FIT_TOLERANCE, Crossing, Duel, SizeSeries, swept
+from kerasbench.protocol.columns import Axis
+from kerasbench.report import charts
+from kerasbench.report.answer import cell, nothing_compared
+from kerasbench.report.data import configuration, of_key, result
+from kerasbench.report.document import Document, Overtaking, Result
+from kerasbench.report.sections import Cell, Crossover, Line, LineChart, Panel, Section, Strong, Table, Words
+from kerasbench.report.teller import Brief, Builder, Teller
+from kerasbench.report.warnings import Marks
+from kerasbench.report.words import Names, as_given, listed, names, percent, size_along, three_digits
+from kerasbench.text import NOTHING
+
+AXES = {"batch": "batch size"}  # as a caption calls them
+FIXED, PER_SAMPLE = "fixed_step_ms", "per_sample_ms"  # of a sweep over batches
+
+
+def sweeps(findings: Findings) -> list[SizeSeries]:
+    """Return every workload and axis along which it was measured at several sizes, with who overtakes whom."""
+    return findings.once(_sweeps)
+
+
+def _sweeps(findings: Findings) -> list[SizeSeries]:
+    return swept(findings.summary)
+
+
+def title(findings: Findings) -> str:
+    """Return ``On cifar10_cnn TensorFlow overtakes JAX at about batch 6 (6–7)``; of many pairs how many do."""
+    said = [f"On {series.label} {sentence}" for series, sentence in sentences(findings)]
+    if not said:
+        measured = [row.label for row in findings.sized.rows if any(case.trials for case in row.cases.values())]
+        if not measured:
+            return nothing_compared(findings.sized, names(findings.sized.columns))
+        labels = [series.label for series in sweeps(findings)]
+        return f"A training step of {listed(labels)} at several sizes" if labels else f"{listed(measured)}: one size"
+    return said[0] if len(said) == 1 else f"{said[0]}; {len(said) - 1} more below"
+
+
+def sentences(findings: Findings) -> list[tuple[SizeSeries, str]]:
+    called = names(findings.summary.columns)
+    return [(series, _of_pair(series, pair, called)) for series in sweeps(findings) for pair in series.duels]
+
+
+def _of_pair(series: SizeSeries, duel: Duel, called: Names) -> str:
+    axis = series.axis
+    if duel.crossings:
+        return "; ".join(
+            f"{called[crossing.winner]} overtakes {called[crossing.loser]} at {place_of(crossing, axis)}"
+            for crossing in duel.crossings
+        )
+    sizes = [size_along(axis, series.size(contrast)) for contrast in duel.contrasts]
+    span = f"{axis} {sizes[0]}" + ("" if len(sizes) == 1 else f" to {sizes[-1]}")
+    a, b = (called[place.column] for place in (duel.contrasts[0].over, duel.contrasts[0].under))
+    slower = next((sign for sign in duel.signs if sign), 0)
+    if not slower:
+        return f"{a} and {b} are undecided at {span}"
+    faster, loser = (b, a) if slower > 0 else (a, b)
+    equal = [size for size, sign in zip(sizes, duel.signs, strict=True) if not sign]
+    rest = f", undecided at {listed(equal)}" if equal else ""
+    return f"{faster} is faster than {loser} at every {'other ' if equal else ''}size ({span}){rest}"
+
+
+def sections(findings: Findings, marks: Marks) -> Iterator[Section]:
+    chart = _chart(findings, title(findings))
+    rankings = {row.label: ranking for row, ranking in findings.sized.ranked}
+    called, every = names(findings.sized.columns), names(findings.summary.columns)
+    for series in sweeps(findings):
+        said = [_of_pair(series, duel, every) for duel in series.duels]
+        lines = [f"{sentence[0].upper()}{sentence[1:]}." for sentence in said]
+        lines = lines if len(sweeps(findings)) > 1 or len(lines) > 1 else []
+        rows = []
+        for size, row in series.rows.items():
+            numbers = [cell(row, rankings[row.label], column, marks) for column in series.columns]
+            rows.append([Cell(size_along(series.axis, size), size), *numbers])
+        yield Section(
+            f"{series.label} by {series.axis}",
+            chart=chart,
+            table=Table([series.axis, *(called[column] for column in series.columns)], rows),
+            notes=[_caption(findings), *_notes(series, called)],
+            lines=lines,
+        )
+        chart = None
+
+
+def alone(findings: Findings, marks: Marks) -> Section | None:
+    """Return the times at sizes that no series has: of a sweep that ended after its first one."""
+    in_series = {row.label for series in sweeps(findings) for row in series.rows.values()}
+    called = names(findings.sized.columns)
+    rows = [
+        [Cell(row.label), *(cell(row, ranking, column, marks) for column in called)]
+        for row, ranking in findings.sized.ranked
+        if row.label not in in_series
+    ]
+    table = Table(["workload", *called.values()], rows)
+    return Section("Sizes without a series", table=table, notes=[_caption(findings)]) if rows else None
+
+
+def _caption(findings: Findings) -> Words:
+    rankings = findings.sized.rankings
+    compared = [contrast for ranking in rankings for contrast in ranking.others]
+    interval = " (95 % interval)" if any(contrast.ratio.has_interval for contrast in compared) else ""
+    others = f": the fastest in ms; the others take N× as long{interval}" if compared else ""
+    bold: list[str | Strong] = [" ", Strong("Bold"), f": clearly fastest, by more than {as_given(findings.effect)}."]
+    text = f"Time per step inside an epoch (median), without the fixed cost of an epoch{others}."
+    return [text, *(bold if any(ranking.proven for ranking in rankings) else [])]
+
+
+def _notes(series: SizeSeries, called: Names) -> Iterator[str]:
+    """Yield what a step costs whatever its batch, and for each sample, where a line explains that; and what ends it."""
+    for column, cost in series.costs.items():
+        if cost.fits and cost.overhead.low > 0 and cost.per_sample.low > 0:
+            overhead, sample = (three_digits(part.value) for part in (cost.overhead, cost.per_sample))
+            within = percent(max(FIT_TOLERANCE, cost.deviation))
+            cost_of = f"{overhead} ms per step and {sample} ms per sample"
+            yield f"{called[column]} takes {cost_of}, at every size within {within}."
+        elif not cost.fits:
+            yield f"{called[column]} follows no straight line, so it has no cost per sample."
+    for column in series.columns:
+        size = series.out_of_memory(column)
+        if size is not None:
+            yield f"{called[column]} runs out of memory at {series.axis} {size_along(series.axis, size)}."
+
+
+def place_of(crossing: Crossing, axis: Axis) -> str:
+    """Return ``about batch 64 (48–80)``, without the interval if there is none."""
+    at, *ends = (
+        size_along(axis, round(size) if axis == "batch" else size)  # of a batch whole samples
+        for size in (crossing.at, *(crossing.interval or ()))
+    )
+    return f"about {axis} {at} ({'–'.join(ends)})" if ends else f"about {axis} {at}"
+
+
+def _chart(findings: Findings, title: str) -> LineChart | None:
+    """Return a panel for each workload and axis that was swept, but where no step was measured; None without any."""
+    panels = []
+    for series in sweeps(findings):
+        steps_ms = {column: steps for column in series.columns if (steps := series.steps_ms(column))}
+        named, seen = names(steps_ms), charts.looks(steps_ms)
+        lines = [Line(named[column], seen[column], steps, column.backend) for column, steps in steps_ms.items()]
+        crossovers = [
+            Crossover(crossing.at, crossing.interval, place_of(crossing, series.axis))
+            for duel in series.duels
+            for crossing in duel.crossings
+        ]
+        panels += [Panel(series.label, series.axis, lines, crossovers)] if lines else []
+    if not panels:
+        return None
+    known = any(step.low is not None for panel in panels for line in panel.lines for _, step in line.points)
+    intervals = " Vertical lines: 95 % intervals." if known else ""
+    axes = " and ".join(dict.fromkeys(AXES.get(panel.axis, panel.axis) for panel in panels))
+    caption = f"Time per step by {axes}, both axes logarithmic.{intervals} {charts.where(findings.record)}."
+    return LineChart(title, caption, panels)
+
+
+class Sweeps(Teller):
+    @property
+    def quoted(self) -> dict[str, Builder]:
+        return {"sweep": lambda findings: next(sections(findings, Marks()), None)}
+
+    def title(self, findings: Findings) -> str:
+        return title(findings) if findings.sized.rows and not findings.plain.rows else ""
+
+    def sections(self, findings: Findings, marks: Marks) -> Iterator[Section]:
+        if any(row.origin.agenda.sized for row in findings.sized.rows):  # else one size more of an explanation
+            yield from sections(findings, marks)
+            yield from filter(None, [alone(findings, marks) if not findings.plain.rows else None])
+
+    def sentences(self, findings: Findings) -> list[str]:
+        return [f"On {series.label} {sentence}." for series, sentence in sentences(findings)]
+
+    def briefs(self, findings: Findings) -> Iterator[Brief]:
+        by_size: dict[str, list[str]] = {series.name: [] for series in sweeps(findings)}
+        for series, sentence in sentences(findings):
+            by_size[series.name].append(sentence)
+        for row in findings.sized.rows:
+            if row.name in by_size:
+                yield row, "sizes", [NOTHING, "; ".join(by_size[row.name]) or NOTHING]
+
+    def data(self, findings: Findings) -> Document:
+        known = sweeps(findings)
+        return Document(
+            results=[number for series in known for number in _costs(series)],
+            crossovers=[
+                _overtaking(series, crossing)
+                for series in known
+                for duel in series.duels
+                for crossing in duel.crossings
+            ],
+        )
+
+
+def _costs(series: SizeSeries) -> Iterator[Result]:
+    """Yield what a step costs whatever its batch, and for each sample, where a line explains a series."""
+    row = next(iter(series.rows.values()))
+    for column, cost in series.costs.items():
+        case = of_key(row.key(column)) | {"batch_size": None}
+        trials = sum(step.trials for _, step in series.steps_ms(column))
+        for metric, estimate in ((FIXED, cost.overhead), (PER_SAMPLE, cost.per_sample)) if cost.fits else ():
+            yield result(case, metric, estimate, unit="ms", trials=trials)
+
+
+def _overtaking(series: SizeSeries, crossing: Crossing) -> Overtaking:
+    row, (low, high) = next(iter(series.rows.values())), crossing.interval or (None, None)
+    return Overtaking(
+        scenario=row.scenario.name,
+        workload=row.workload.name,
+        axis=series.axis,
+        faster_above=configuration(crossing.winner),
+        faster_below=configuration(crossing.loser),
+        at=crossing.at,
+        low=low,
+        high=high,
+    )
+
+
+TELLER = Sweeps()

@@ -1,0 +1,159 @@
+"""Two versions side by side, in the same blocks of one run."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from kerasbench.analysis.cases import FIRST_STEP, PREDICTED_ONE, PREDICTED_RATE, Row
+from kerasbench.analysis.contrasts import Contrast, between, judged
+from kerasbench.analysis.estimates import Verdict
+from kerasbench.analysis.summary import Summary
+from kerasbench.errors import Undecided
+from kerasbench.protocol.columns import Column
+from kerasbench.protocol.messages import Failure
+from kerasbench.text import count
+
+MEMORY, DEVICE_MEMORY = "peak_rss_mib", "peak_device_mib"
+# What another Keras cannot change where all else has the same versions: if it moved, something else is at work.
+UNTOUCHED, TOUCHES = "backend_import_ms", "keras"
+# What a new version may make worse besides what stands for a row. Of a rate, less is worse.
+BESIDES = (FIRST_STEP, PREDICTED_ONE, PREDICTED_RATE, MEMORY, DEVICE_MEMORY)
+
+
+@dataclass(frozen=True)
+class VersionPair:
+    """The columns of base and head in a row, which differ by their interpreter alone."""
+
+    row: Row
+    base: Column
+    head: Column
+
+    @property
+    def name(self) -> str:
+        """What the two have in common: ``torch cpu jit=on``."""
+        return self.base.paired.label
+
+    @property
+    def broken(self) -> Failure | None:
+        """Why the head has no numbers where the base has some; None where it has, or where the base has none too."""
+        return self.failure(self.head) if self._is_measured(self.base) else None
+
+    @property
+    def baseless(self) -> Failure | None:
+        """Why the base has no numbers where the head has some, which then has nothing to be compared with."""
+        return self.failure(self.base) if self._is_measured(self.head) else None
+
+    @property
+    def differ_in_keras_alone(self) -> bool:
+        """Whether base and head have the same version of all else that their first trials name."""
+        if not (self._is_measured(self.base) and self._is_measured(self.head)):
+            return False
+        base, head = (self.row.cases[column].trials[0][1].resolved.versions for column in (self.base, self.head))
+        return {**base, TOUCHES: ""} == {**head, TOUCHES: ""}
+
+    def failure(self, column: Column) -> Failure | None:
+        return self.row.cases[column].failure if column in self.row.cases else None
+
+    def _is_measured(self, column: Column) -> bool:
+        case = self.row.cases.get(column)
+        return case is not None and case.failure is None and bool(case.trials)
+
+    def contrast(self, metric: str) -> Contrast | None:
+        """Return the head over the base; None where one of them has no number.
+
+        Slices of one or two blocks do not know by how much processes differ; what the base shows against itself is one
+        observation of it, which goes into the error.
+        """
+        cases, again = self.row.cases, self.base.with_options(control=True)
+        if any(column not in cases or cases[column].estimate(metric) is None for column in (self.base, self.head)):
+            return None
+        control = between(self.row, again, self.base, metric) if again in cases else None
+        contrast = between(self.row, self.head, self.base, metric, control.ratio if control else None)
+        if contrast is None or contrast.again is None:
+            return contrast
+        ratio = contrast.ratio
+        if ratio.log_error is None or ratio.basis != "slices":
+            return contrast
+        error = math.hypot(ratio.log_error, contrast.again.log_centre)
+        return dataclasses.replace(contrast, ratio=dataclasses.replace(ratio, log_error=error))
+
+
+@dataclass(frozen=True)
+class Versus:
+    base: str
+    head: str
+    effect: float  # the smallest difference that counts
+    pairs: list[VersionPair]
+    contrasts: list[Contrast]  # the head over the base
+    untouched: list[Contrast] = field(default_factory=list)  # the negative control: what head cannot have changed
+
+    @property
+    def headlines(self) -> list[Contrast]:
+        return [contrast for contrast in self.contrasts if contrast.is_headline]
+
+    @property
+    def regressions(self) -> list[Contrast]:
+        """Every number that is significantly worse, of whatever kind."""
+        return [contrast for contrast in self.contrasts if contrast.verdict is Verdict.SLOWER]
+
+    @property
+    def broken(self) -> list[tuple[VersionPair, Failure]]:
+        """Where the head fails, or computes something else, and the base does not."""
+        return [(pair, pair.broken) for pair in self.pairs if pair.broken is not None]
+
+    @property
+    def is_worse(self) -> bool:
+        return bool(self.regressions or self.broken)
+
+    @property
+    def moved(self) -> list[Contrast]:
+        """What is significantly different although the versions cannot have changed it."""
+        return [contrast for contrast in self.untouched if contrast.is_decided]
+
+
+def require_decided(comparisons: Sequence[Versus]) -> None:
+    """Raise Undecided where no number has a verdict that says something, and the head fails nowhere alone.
+
+    So too where others disturbed a number: what is the same in the rest says nothing of it.
+    """
+    contrasts = [contrast for comparison in comparisons for contrast in comparison.contrasts]
+    numbers = count(len(contrasts), "number")
+    disturbed = sum(contrast.ratio.disturbed for contrast in contrasts)
+    if disturbed and not any(comparison.is_worse for comparison in comparisons):
+        raise Undecided(
+            f"undecided: other programs used the CPU while {disturbed} of {numbers} were measured; "
+            "close them and run again"
+        )
+    decided = any(contrast.verdict is not Verdict.INCONCLUSIVE for contrast in contrasts)
+    if not decided and not any(comparison.broken for comparison in comparisons):
+        why = f"{numbers}, all undecided" if contrasts else "nothing was measured with both base and head"
+        raise Undecided(f"nothing could be judged, so this is no pass: {why}")
+
+
+def compared(summary: Summary) -> list[Versus]:
+    """Compare the versions of a summary, those of each pair of labels; none where none were asked for."""
+    rows: dict[tuple[str, ...], list[Row]] = {}
+    for row in summary.rows:
+        labels = tuple(row.origin.config.versus)
+        if len(labels) == 2:
+            rows.setdefault(labels, []).append(row)
+    comparisons = []
+    for (base, head), measured in rows.items():
+        effect = max([summary.record.minimal_effect, *(row.origin.config.threshold for row in measured)])
+        pairs = [
+            VersionPair(row, common.with_options(environment=base), common.with_options(environment=head))
+            for row in measured
+            for common in dict.fromkeys(
+                column.paired
+                for column in row.cases
+                if column.options.environment in (base, head) and not column.options.control
+            )
+        ]
+        # The verdicts on each kind of number are judged together, because their number matters.
+        kinds = [[pair.contrast(pair.row.headline) for pair in pairs]]
+        kinds += [[pair.contrast(metric) for pair in pairs if metric != pair.row.headline] for metric in BESIDES]
+        contrasts = [contrast for kind in kinds for contrast in judged(kind, effect)]
+        untouched = judged((pair.contrast(UNTOUCHED) for pair in pairs if pair.differ_in_keras_alone), effect)
+        comparisons.append(Versus(base, head, effect, pairs, contrasts, untouched))
+    return comparisons

@@ -1,0 +1,118 @@
+"""What ``--json`` prints: of a run, of two sets of results, of a history."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from kerasbench import modes
+from kerasbench.analysis.cases import Row
+from kerasbench.analysis.compare import RunComparison
+from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.summary import Summary
+from kerasbench.host.noise import Signal, WarningKind
+from kerasbench.pages.series import Series
+from kerasbench.protocol.columns import CaseKey, Column
+from kerasbench.report import document
+from kerasbench.report.data import configuration, failures, like, of_key, ratio, result, results
+from kerasbench.report.document import Document, Failed, Ratio
+from kerasbench.results.run import Run, Trial
+from kerasbench.text import count
+
+COMPARE, HISTORY = "compare", "history"
+
+
+def of_run(findings: Findings, records: Sequence[Run], file: Path | None = None) -> Document:
+    """Return what was measured, and what follows from it."""
+    where = str(file) if file else None
+    whole = Document(
+        command=findings.mode,
+        machine=like(document.MachineData, findings.record.machine),
+        runs=[like(document.RunFacts, run, rounds=run.rounds_completed, result_file=where) for run in records],
+        results=list(results(findings.summary)),
+        ratios=_ratios(findings),
+        failures=failures(findings.summary),
+        warnings=list(_warnings(findings)),
+    )
+    for teller in modes.tellers(findings):
+        whole.add(teller.data(findings))
+    return whole
+
+
+def _ratios(findings: Findings) -> list[Ratio]:
+    """Return each pair once: with its verdict, where it has one."""
+    ratios: dict[tuple[CaseKey, Column, str], Ratio] = {}
+    for contrast, more in (told for teller in modes.tellers(findings) for told in teller.contrasts(findings)):
+        key = (contrast.over.key, contrast.under.column, contrast.metric)
+        if key not in ratios or ratios[key].verdict is None:
+            ratios[key] = ratio(contrast, **more)
+    return list(ratios.values())
+
+
+def of_comparison(comparison: RunComparison, old: str, new: str) -> Document:
+    """Return what became of every case between two sets of results."""
+    sides, ratios = [], []
+    for change in comparison.changes:
+        contrast = change.contrast
+        for side, value in ((old, change.old), (new, change.new)):
+            sides.append(result(of_key(change.case), contrast.metric, value, side=side))
+        ratios.append(ratio(contrast, why_no_verdict=contrast.why))
+    failed = [like(Failed, failure, **of_key(case)) for case, failure in comparison.failed]
+    return Document(command=COMPARE, results=sides, ratios=ratios, failures=failed)
+
+
+def of_sides(summaries: Sequence[tuple[str, Summary]]) -> Document:
+    """Return several sets of results, each with its name."""
+    return Document(
+        command=COMPARE,
+        results=[number for name, summary in summaries for number in results(summary, name)],
+        failures=[failure for _, summary in summaries for failure in failures(summary)],
+    )
+
+
+def of_history(history: Sequence[Series]) -> Document:
+    points = [
+        document.HistoricRatio(
+            **vars(ratio(contrast)),
+            started=contrast.over.row.run,
+            commit=contrast.over.row.origin.commit,
+            versions=contrast.over.case.trials[0][1].resolved.versions,
+            machine=series.machine,
+        )
+        for series in history
+        for contrast in series.points
+    ]
+    return Document(command=HISTORY, history=points)
+
+
+def _warnings(findings: Findings) -> Iterator[document.Warned]:
+    """Yield every warning, then each signal of noise once: of the machine, and of each row's trials the worst."""
+    rows = {row.label: row for row in findings.summary.rows}
+    record = findings.record
+    for concern in findings.concerns:
+        yield _warned(concern.what, rows.get(concern.row), concern.columns, concern.detail)
+    yield from (_warned(signal.name, None, [], signal.reason) for signal in record.noise)
+    for row in rows.values():
+        workload = (row.scenario.name, row.workload.name, row.size)
+        trials = [trial for trial in record.trials if (trial.scenario, trial.workload, trial.options.size) == workload]
+        by_name: dict[str, list[tuple[Trial, Signal]]] = {}
+        for trial in trials:
+            for signal in trial.noise:
+                by_name.setdefault(signal.name, []).append((trial, signal))
+        for name, had in by_name.items():
+            worst = max((signal for _, signal in had), key=lambda signal: signal.invalidates)
+            detail = f"{worst.reason}; in {len({id(trial) for trial, _ in had})} of {count(len(trials), 'trial')}"
+            yield _warned(name, row, dict.fromkeys(trial.column for trial, _ in had), detail)
+
+
+def _warned(kind: str, row: Row | None, columns: Iterable[Column], detail: str) -> document.Warned:
+    known = WarningKind(kind) if kind in set(WarningKind) else None  # none in a file that another version wrote
+    return document.Warned(
+        kind=kind,
+        scenario=row.scenario.name if row else None,
+        workload=row.workload.name if row else None,
+        batch_size=row.size.batch if row and row.size else None,
+        width=row.size.width if row and row.size else None,
+        configurations=[configuration(column) for column in columns],
+        meaning=known.meaning if known else kind,
+        detail=detail,
+        remedy=known.remedy if known else "",
+    )

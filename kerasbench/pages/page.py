@@ -1,0 +1,86 @@
+"""The page of a run, by what was measured: the finding, where it is from, its numbers, what to know, and details."""
+
+import contextlib
+import dataclasses
+from functools import cache
+
+from kerasbench import modes
+from kerasbench.analysis.findings import Findings
+from kerasbench.report import details, warnings
+from kerasbench.report.command import command
+from kerasbench.report.details import versions_of
+from kerasbench.report.sections import Page, Section, Strong, Typed, Words
+from kerasbench.report.teller import Builder
+from kerasbench.report.words import SPELLED, listed, seconds
+from kerasbench.results.merge import Merged
+from kerasbench.text import blanked, count, whole_gib
+from kerasbench.text import seconds as moment
+
+PACKAGES = ("keras", "jax", "tensorflow", "torch", "python")  # whose versions stand above the fold
+
+
+@cache
+def quotable() -> dict[str, Builder]:
+    """Return what README and docs quote by name, ``<!-- tables of results/x.json: answer -->``."""
+    return {name: build for mode in modes.ORDER for name, build in modes.teller(mode).quoted.items()}
+
+
+def whole(findings: Findings) -> Page:
+    tellers, shown = modes.tellers(findings), warnings.cautions(findings)
+    if not findings.is_ranked:  # no cell of their tables is marked
+        shown = [dataclasses.replace(caution, cases=()) for caution in shown]
+    marks = warnings.marks_of(shown)
+    first, *others = [part for teller in tellers for part in teller.sections(findings, marks)] or [Section("")]
+    # The answer has no heading: it stands below the title.
+    first = dataclasses.replace(first, title="", intro=[*head(findings), *first.intro])
+    others = [part if part.title else dataclasses.replace(part, title="How long does a step take?") for part in others]
+    same, apart = details.same_results(findings)
+    advice = [words for teller in tellers for words in teller.advice(findings)]
+    known = dataclasses.replace(warnings.section(shown, advice), end=same)
+    is_measured = any(case.trials and not case.failure for _, _, case in findings.summary.cases)
+    sections = [
+        first,
+        *others,
+        *filter(None, [details.failures(findings)]),
+        *([known] if is_measured else []),
+        *filter(None, [warnings.more(shown), apart]),
+        *(part for teller in tellers for part in teller.details(findings)),
+        details.how(findings),
+    ]
+    return Page(modes.title(findings), sections)
+
+
+def head(findings: Findings) -> list[Words]:
+    """Return the machine and the versions, then the command, the date and for how long it was measured."""
+    record = findings.record
+    versions = versions_of(record)
+    named = [
+        f"{SPELLED.get(package, package.capitalize())} {listed(sorted(versions[package]))}"
+        for package in PACKAGES
+        if package in versions
+    ]
+    machine = record.machine
+    kinds = ", ".join(f"{cores} {kind}" for kind, cores in machine.cores_by_kind.items())
+    cpus = count(machine.cores, "logical CPU") + (f" ({kinds})" if kinds else "")
+    gpus = [gpu + (f" (driver {machine.driver})" if machine.driver else "") for gpu in machine.gpus] or ["no GPU"]
+    hardware = ", ".join([cpus, whole_gib(machine.memory_bytes), *gpus, machine.system])
+    lines: list[Words] = [
+        [Strong(blanked(machine.chip)), f", {' · '.join(filter(None, [hardware, ', '.join(named)]))}"]
+    ]
+    if isinstance(record, Merged) and record.runs > 1:
+        return [*lines, f"{record.runs} runs, the last of {_date(record.started)}"]
+    took = ""
+    with contextlib.suppress(ValueError):  # it has not finished, or its file says something else
+        lasted_s = moment(record.finished) - moment(record.started)
+        took = f" · {seconds(lasted_s)}" if lasted_s > 0 and not record.resumed else ""
+    rounds = sorted({row.rounds for row in findings.summary.rows if row.rounds})
+    measured = "no complete round"
+    if rounds:
+        measured = count(rounds[0], "round") if len(rounds) == 1 else f"{rounds[0]} to {rounds[-1]} rounds"
+    sittings = {trial.sitting for trial in record.trials}
+    sessions = "one session" if len(sittings) < 2 else f"{len(sittings)} sessions"
+    return [*lines, [Typed(command(record.config)), f" · {_date(record.started)}{took}, {measured}, {sessions}"]]
+
+
+def _date(started: str) -> str:
+    return f"{started[:10]} {started[11:16]} UTC"

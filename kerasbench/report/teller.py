@@ -1,0 +1,57 @@
+"""What a mode says of its runs: ``TELLER`` of ``modes/<name>/tell.py``. As it stands here, nothing.
+
+On a page of several runs, all of them say what they have to say; where nothing is ranked, the run's own mode alone.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from kerasbench.analysis.cases import Row
+from kerasbench.analysis.contrasts import Contrast
+from kerasbench.analysis.findings import Findings
+from kerasbench.report.document import Document
+from kerasbench.report.sections import Section, Words
+from kerasbench.report.warnings import Marks
+
+Builder = Callable[[Findings], Section | None]  # None: it has nothing to say
+Told = Iterable[tuple[Contrast, Mapping[str, bool]]]  # with what else data say of it
+Brief = tuple[
+    Row, str, Sequence[str]
+]  # what its line is of, empty for a plain row; who is fastest, how long others take
+
+
+class Teller:
+    @property
+    def quoted(self) -> Mapping[str, Builder]:
+        """What README and docs quote, by name."""
+        return {}
+
+    def title(self, findings: Findings) -> str:
+        """Return the finding in one line; empty where it has none."""
+        return ""
+
+    def sections(self, findings: Findings, marks: Marks) -> Iterable[Section]:
+        """Return what stands above the fold, the answer first."""
+        return ()
+
+    def details(self, findings: Findings) -> Iterable[Section]:
+        return ()
+
+    def advice(self, findings: Findings) -> Iterable[Words]:
+        """Return what to know before its answer is used."""
+        return ()
+
+    def sentences(self, findings: Findings) -> list[str]:
+        """Return the answer as text: after a round, and in a notebook."""
+        return []
+
+    def briefs(self, findings: Findings) -> Iterable[Brief]:
+        """Return the lines of its rows in an index of runs."""
+        return ()
+
+    def contrasts(self, findings: Findings) -> Told:
+        """Return all that it says of one case over another, the more important first."""
+        return ()
+
+    def data(self, findings: Findings) -> Document:
+        """Return what ``--json`` has of it besides."""
+        return Document()
