@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar, Unpack, get_args
 
-from kerasbench import modes, settings
+from kerasbench import backends, modes, settings
 from kerasbench.analysis import compare as comparisons
 from kerasbench.analysis.contrasts import Contrast
 from kerasbench.analysis.findings import Findings
@@ -257,13 +257,15 @@ def _measure(command: str, asked: Settings) -> Results:
         raise UsageError("--insecure is for --cluster")
     if asked.hosts or asked.cluster:
         return _measure_on_machines(command, asked)
+    from kerasbench.environments.interpreters import find
     from kerasbench.pages.files import save_report  # late: to read results needs nothing that measures
     from kerasbench.report.progress import ConsoleProgress, to_stderr
-    from kerasbench.runs.run import configured, measured
+    from kerasbench.runs.run import measured
 
-    progress = ConsoleProgress(to_stderr(), modes.sentences)
-    config, chosen = configured(command, asked, progress)
-    with measured(config, Path(asked.results), chosen, progress, asked.wait) as finished:
+    progress, chosen = ConsoleProgress(to_stderr(), modes.sentences), find(asked.python, backends.names())
+    planner = modes.planner(command)
+    config, chosen = planner.with_interpreters(planner.configured(asked), asked, chosen, progress)
+    with measured(config, Path(asked.results), chosen, modes.planner, progress, asked.wait) as finished:
         files = save_report(finished.record, finished.store, finished.unsaved)
     return kind_of(finished.record)([finished.record], files, chosen.to_name_again())
 
@@ -275,7 +277,7 @@ def _measure_on_machines(command: str, asked: Settings) -> Machines:
     from kerasbench.runs import cluster, machines
 
     with kept_awake(), MachinesProgress(to_stderr()) as progress:
-        shares = machines.ask(command, asked, progress, cluster.connections)
+        shares = machines.ask(command, asked, progress, cluster.connections, modes.planner)
     files, briefs = {}, []
     failed = {share.host: share.failed for share in shares if share.failed}
     for share in shares:

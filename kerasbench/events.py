@@ -36,12 +36,15 @@ class RunStarted:
     plan: Plan
     record: Run
     history: History
+    announced: Sequence[str] | None = None  # what its mode says of it; None: which differences it will be able to see
 
 
 @dataclass(frozen=True)
 class BlockStarted:
     cases: Sequence[Case]
     is_first: bool  # of its row in this run
+    stage: str  # by which its columns are told apart
+    left: Sequence[Case] = ()  # of its row: they are measured no more
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from kerasbench import modes
 from kerasbench.analysis import table
 from kerasbench.analysis.compare import Change, RunComparison
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.race import Race
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import UsageError
 from kerasbench.modes.explain.breakdown import StepBreakdown
 from kerasbench.modes.explain.tell import explained
+from kerasbench.modes.fastest.race import Race
 from kerasbench.modes.fastest.tell import races
 from kerasbench.modes.soak.tell import soaks
 from kerasbench.modes.soak.trend import Soak

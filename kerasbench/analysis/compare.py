@@ -153,7 +153,7 @@ def _observed(record: Run) -> Iterator[_Observed]:
         }
         source = scenarios[row.scenario.name].source(column.backend, column.options.native)
         versions = sorted({item for _, measurement in case.trials for item in measurement.resolved.versions.items()})
-        likeness = (manner, source, versions, asked.versus, asked.race, asked.soak, asked.explain)
+        likeness = (manner, source, versions, asked.mode, asked.own)
         yield _Observed(Place(row, column), case.steps_ms, manner, source, likeness)
 
 

@@ -30,7 +30,7 @@ MIN_RATIOS = 6  # fewer say too little about how their variances are distributed
 # the intervals would hold the truth. So its spread is taken one standard error larger, its middle half of one.
 SPREAD_ERRORS, MIDDLE_ERRORS = 1.0, 0.5
 LEAST_VARIANCE = 1e-12  # of logarithms: equal to the digits of a clock
-Basis = Literal["trials", "sittings", "slices"]  # of a product of two ratios, the later one of its factors
+Basis = Literal["trials", "sessions", "slices"]  # of a product of two ratios, the later one of its factors
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,10 @@ class LogEstimate:
     log_error: float | None  # the standard error by what was measured; None where there is no interval
     degrees: float  # of freedom
     trials: int  # of a ratio: its blocks or rounds
-    basis: Basis = "trials"  # the interval is over these, over the sittings of a run, or over slices taken in turns
+    basis: Basis = "trials"  # the interval is over these, over the sessions of a run, or over slices taken in turns
     disturbed: bool = False  # other processes used so much of the machine that it decides nothing
     confidence: float = CONFIDENCE  # of its interval: more where it is one of many that are judged together
-    between_sittings: float = 0.0  # by what others are taken to differ: a standard deviation of the logarithm
+    between_sessions: float = 0.0  # by what others are taken to differ: a standard deviation of the logarithm
 
     @property
     def value(self) -> float:
@@ -91,13 +91,13 @@ class LogEstimate:
     def errors(self) -> list[tuple[float, float]]:
         """The standard errors behind its interval, with their degrees of freedom; there must be an interval.
 
-        The first is that of the sittings it was measured in. The other is that of the mean over many sittings, with
+        The first is that of the sessions it was measured in. The other is that of the mean over many sessions, with
         the degrees of freedom of Welch and Satterthwaite. It has more of them, so the first may reach farther.
         """
         assert self.log_error is not None
         errors = [(self.log_error, self.degrees)]
-        if self.between_sittings:
-            error = math.hypot(self.log_error, self.between_sittings)
+        if self.between_sessions:
+            error = math.hypot(self.log_error, self.between_sessions)
             errors.append((error, self.degrees * (error / self.log_error) ** 4 if self.log_error else math.inf))
         return errors
 
@@ -129,9 +129,9 @@ class LogEstimate:
         variances = (self.log_error**2, other.log_error**2)
         shares = variances[0] ** 2 / self.degrees + variances[1] ** 2 / other.degrees
         degrees = sum(variances) ** 2 / shares if shares else min(self.degrees, other.degrees)
-        between = math.hypot(self.between_sittings, other.between_sittings)
+        between = math.hypot(self.between_sessions, other.between_sessions)
         error = math.sqrt(sum(variances))
-        return LogEstimate(centre, error, degrees, trials, basis, disturbed, between_sittings=between)
+        return LogEstimate(centre, error, degrees, trials, basis, disturbed, between_sessions=between)
 
 
 @dataclass(frozen=True)
@@ -327,18 +327,18 @@ def errors_beyond(degrees: float, confidence: float) -> float:
 
 
 def scatter(ratio: LogEstimate) -> tuple[float, float]:
-    """Return a ratio's standard deviation over rounds, not sittings, and the degrees of freedom that others lend."""
+    """Return a ratio's standard deviation over rounds, not sessions, and the degrees of freedom that others lend."""
     assert ratio.log_error is not None
     borrowed = max(0.0, ratio.degrees - (ratio.trials - 1)) if ratio.basis == "trials" else 0.0
     return ratio.log_error * math.sqrt(ratio.trials), borrowed
 
 
 def after(
-    rounds: int, deviation: float, borrowed: float, between_sittings: float, confidence: float = CONFIDENCE
+    rounds: int, deviation: float, borrowed: float, between_sessions: float, confidence: float = CONFIDENCE
 ) -> LogEstimate:
-    """Return a ratio of 1 as so many rounds of one sitting would know it, by what rounds and sittings differ by."""
+    """Return a ratio of 1 as so many rounds of one session would know it, by what rounds and sessions differ by."""
     error, degrees = deviation / math.sqrt(rounds), borrowed + rounds - 1
-    return LogEstimate(0.0, error, degrees, rounds, confidence=confidence, between_sittings=between_sittings)
+    return LogEstimate(0.0, error, degrees, rounds, confidence=confidence, between_sessions=between_sessions)
 
 
 @dataclass(frozen=True)

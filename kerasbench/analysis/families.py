@@ -32,7 +32,7 @@ Priors = Callable[[str, Family], Prior | None]
 class Assumption:
     """What is taken of a family until its ratios show it themselves: standard deviations of the logarithm."""
 
-    between_sittings: float  # beyond what blocks show
+    between_sessions: float  # beyond what blocks show
     blocks: float  # beyond what slices explain
     of_backend: Mapping[str, float] = field(default_factory=dict)  # ``blocks`` of some backends
     of_metric: Mapping[str, float] = field(default_factory=dict)  # and of some metrics
@@ -47,15 +47,15 @@ class Assumption:
 TYPICAL_SCATTER = 0.07
 ASSUMED = {
     # Two processes of one case, each by 3 % (JAX 1 %, TensorFlow 1.5 %), which a block's slices cannot know
-    # (benchmarks/same_twice.py). What a sitting does to one, it does to the other.
+    # (benchmarks/same_twice.py). What a session does to one, it does to the other.
     Family.REPEATED: Assumption(
-        between_sittings=0.0,
+        between_sessions=0.0,
         blocks=0.03 * math.sqrt(2),
         of_backend={"jax": 0.01 * math.sqrt(2), "tensorflow": 0.015 * math.sqrt(2)},
     ),
-    Family.OPTIONS: Assumption(between_sittings=0.02, blocks=0.05),
+    Family.OPTIONS: Assumption(between_sessions=0.02, blocks=0.05),
     Family.BACKENDS: Assumption(
-        between_sittings=0.02,  # benchmarks/studies/sessions-of-one-night.md
+        between_sessions=0.02,  # benchmarks/studies/sessions-of-one-night.md
         blocks=TYPICAL_SCATTER,
         of_metric={
             **dict.fromkeys((*(f"{called}_p50_ms" for called in CALLED), *PER_TOKEN), 0.08),  # a token is a call

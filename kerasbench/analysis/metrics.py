@@ -44,14 +44,14 @@ class Metric:
         return value if value is None or self.unit not in SIZES else value / SIZES[self.unit]
 
     def estimate(self, trials: Sequence[tuple[Trial, Measurement]]) -> Estimate | None:
-        """Sum up a case's trials, or the means of three sittings or more; None where no trial has a value."""
-        read = ((trial.sitting, self.read(trial, measurement)) for trial, measurement in trials)
-        known = [(sitting, value) for sitting, value in read if value is not None]
+        """Sum up a case's trials, or the means of three sessions or more; None where no trial has a value."""
+        read = ((trial.session, self.read(trial, measurement)) for trial, measurement in trials)
+        known = [(session, value) for session, value in read if value is not None]
         if not known:
             return None
-        values, sittings = [value for _, value in known], dict.fromkeys(sitting for sitting, _ in known)
-        if len(sittings) >= MIN_TRIALS_FOR_INTERVAL:
-            values = [self._mean([value for day, value in known if day == sitting]).value for sitting in sittings]
+        values, sessions = [value for _, value in known], dict.fromkeys(session for session, _ in known)
+        if len(sessions) >= MIN_TRIALS_FOR_INTERVAL:
+            values = [self._mean([value for day, value in known if day == session]).value for session in sessions]
         return dataclasses.replace(self._mean(values), trials=len(known))
 
     def _mean(self, values: list[float]) -> Estimate:

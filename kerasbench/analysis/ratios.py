@@ -220,22 +220,22 @@ _BY_SLICES: dict[str, Compare] = {
 def in_row(row: Row, a: Column, b: Column, metric: str) -> LogEstimate | None:
     """Return the ratio a/b of a metric in a row; None where nothing can be divided.
 
-    Its interval is for the mean over many sittings of the machine: that of ``ratio_of``, widened by what they differ
-    by. Another sitting's own ratio lies outside more often than in one of twenty cases.
+    Its interval is for the mean over many sessions of the machine: that of ``ratio_of``, widened by what they differ
+    by. Another session's own ratio lies outside more often than in one of twenty cases.
     """
 
     def compute() -> LogEstimate | None:
         cases = row.cases[a], row.cases[b]
         ratio = ratio_of(*cases, metric, row.cases.values(), row.priors)
-        if ratio is None or ratio.basis == "sittings" or BY_NAME[metric].unit not in SPEEDS:
+        if ratio is None or ratio.basis == "sessions" or BY_NAME[metric].unit not in SPEEDS:
             return ratio
-        between = ASSUMED[family_of(*cases)].between_sittings
-        if len({trial.sitting for case in cases for trial, _ in case.trials}) > 1:  # hardly ever
-            sittings = _by_sitting(in_common(*cases), metric).values()
+        between = ASSUMED[family_of(*cases)].between_sessions
+        if len({trial.session for case in cases for trial, _ in case.trials}) > 1:  # hardly ever
+            sessions = _by_session(in_common(*cases), metric).values()
             # They count by their blocks, as they do in the ratio.
-            counts = [sum(ratio.disturbed or not block.disturbed for block in blocks) for blocks in sittings]
+            counts = [sum(ratio.disturbed or not block.disturbed for block in blocks) for blocks in sessions]
             between = between * math.hypot(*counts) / sum(counts) if any(counts) else between
-        return dataclasses.replace(ratio, between_sittings=between)
+        return dataclasses.replace(ratio, between_sessions=between)
 
     return row.ratios((a, b, metric), compute)
 
@@ -258,29 +258,29 @@ def ratio_of(
     direct = None
     if pairs:
         prior = priors(metric, family_of(a, b)) if priors else None
-        direct = _over_sittings(list(_by_sitting(pairs, metric).values()), assumed_scatter(a, b, metric), prior)
+        direct = _over_sessions(list(_by_session(pairs, metric).values()), assumed_scatter(a, b, metric), prior)
     if _is_enough(direct) or len(pairs) >= MIN_TRIALS_FOR_INTERVAL:
         return direct
     indirect = _by_way_of(others, a, b, metric, MIN_TRIALS_FOR_INTERVAL if pairs else 1, priors)
     if _is_enough(indirect):
         return indirect
-    by_round = by_rounds(a.by_round(metric), b.by_round(metric), {trial.round: trial.sitting for trial, _ in a.trials})
+    by_round = by_rounds(a.by_round(metric), b.by_round(metric), {trial.round: trial.session for trial, _ in a.trials})
     return by_round if _is_enough(by_round) else direct or indirect or by_round
 
 
 def in_sessions(row: Row, a: Column, b: Column, metric: str) -> dict[int, LogEstimate]:
-    """Return the ratio a/b of a metric by the blocks of each sitting alone; nothing where the run had one."""
+    """Return the ratio a/b of a metric by the blocks of each session alone; nothing where the run had one."""
     cases = row.cases[a], row.cases[b]
-    if len({trial.sitting for trial, _ in cases[0].trials}) < 2:  # nearly always
+    if len({trial.session for trial, _ in cases[0].trials}) < 2:  # nearly always
         return {}
-    scatter, sittings = assumed_scatter(*cases, metric), _by_sitting(in_common(*cases), metric)
-    ratios = {sitting: ratio for sitting, blocks in sittings.items() if (ratio := over_blocks(blocks, scatter))}
+    scatter, sessions = assumed_scatter(*cases, metric), _by_session(in_common(*cases), metric)
+    ratios = {session: ratio for session, blocks in sessions.items() if (ratio := over_blocks(blocks, scatter))}
     return ratios if len(ratios) > 1 else {}
 
 
-def _by_sitting(pairs: Sequence[tuple[MeasuredTrial, MeasuredTrial]], metric: str) -> dict[int, list[BlockRatio]]:
-    sittings = sorted({trial.sitting for (trial, _), _ in pairs})
-    return {day: _blocks([pair for pair in pairs if pair[0][0].sitting == day], metric) for day in sittings}
+def _by_session(pairs: Sequence[tuple[MeasuredTrial, MeasuredTrial]], metric: str) -> dict[int, list[BlockRatio]]:
+    sessions = sorted({trial.session for (trial, _), _ in pairs})
+    return {day: _blocks([pair for pair in pairs if pair[0][0].session == day], metric) for day in sessions}
 
 
 def _is_enough(ratio: LogEstimate | None) -> bool:
@@ -339,17 +339,17 @@ def of_trials(a: Measurement, b: Measurement, metric: str) -> BlockRatio | None:
     return compare(a, b) if compare else None
 
 
-def by_rounds(a: Mapping[int, float], b: Mapping[int, float], sittings: Mapping[int, int]) -> LogEstimate | None:
+def by_rounds(a: Mapping[int, float], b: Mapping[int, float], sessions: Mapping[int, int]) -> LogEstimate | None:
     """Return the ratio of trial values, paired by round; None where no round has both, or one is not above zero.
 
-    ``sittings``: that of each round, where there were several.
+    ``sessions``: that of each round, where there were several.
     """
-    of_sitting: dict[int, list[BlockRatio]] = {}
+    of_session: dict[int, list[BlockRatio]] = {}
     for index in sorted(a.keys() & b.keys()):
         if min(a[index], b[index]) <= 0:
             return None
-        of_sitting.setdefault(sittings.get(index, 1), []).append(BlockRatio(math.log(a[index] / b[index])))
-    return _over_sittings(list(of_sitting.values()), 0.0, None) if of_sitting else None
+        of_session.setdefault(sessions.get(index, 1), []).append(BlockRatio(math.log(a[index] / b[index])))
+    return _over_sessions(list(of_session.values()), 0.0, None) if of_session else None
 
 
 def over_blocks(blocks: Sequence[BlockRatio], scatter: float, prior: Prior | None = None) -> LogEstimate | None:
@@ -380,17 +380,17 @@ def moderated(logs: Sequence[float], prior: Prior | None, disturbed: bool = Fals
     return LogEstimate(statistics.fmean(logs), math.sqrt(moderate / len(logs)), total, len(logs), disturbed=disturbed)
 
 
-def _over_sittings(sittings: Sequence[Sequence[BlockRatio]], scatter: float, prior: Prior | None) -> LogEstimate | None:
-    """Sum up the blocks of two cases: three or more sittings count as one value each, of fewer the blocks count.
+def _over_sessions(sessions: Sequence[Sequence[BlockRatio]], scatter: float, prior: Prior | None) -> LogEstimate | None:
+    """Sum up the blocks of two cases: three or more sessions count as one value each, of fewer the blocks count.
 
     What differs between two days, all blocks of a day have in common.
     """
-    undisturbed = [[block.log for block in blocks if not block.disturbed] for blocks in sittings]
+    undisturbed = [[block.log for block in blocks if not block.disturbed] for blocks in sessions]
     means = [statistics.fmean(logs) for logs in undisturbed if logs]
     if len(means) >= MIN_TRIALS_FOR_INTERVAL:
         over = moderated(means, None)
-        return dataclasses.replace(over, trials=sum(map(len, undisturbed)), basis="sittings")
-    return over_blocks([block for blocks in sittings for block in blocks], scatter, prior)
+        return dataclasses.replace(over, trials=sum(map(len, undisturbed)), basis="sessions")
+    return over_blocks([block for blocks in sessions for block in blocks], scatter, prior)
 
 
 def family_of(a: Measured, b: Measured) -> Family:

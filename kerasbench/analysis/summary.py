@@ -94,8 +94,7 @@ def _without_open_round(record: Run) -> Run:
     completed = {}
     for key, trials in rows.items():
         origin = record.origin(trials[0].group)
-        of_race = origin.rounds if origin.config.race else None
-        completed[key] = completed_rounds({trial.case for trial in trials}, trials, of_race)
+        completed[key] = completed_rounds({trial.case for trial in trials}, trials, origin.rounds)
     counting = []
     for trial in record.trials:
         in_turn = trial.block and not trial.agenda.in_full

@@ -105,7 +105,7 @@ def _of_row(row: Row, ranking: Ranking) -> Iterator[Concern]:
         differs_by = apart(by_session(contrast))
         if differs_by is not None and differs_by.is_above(1):
             detail = f"by {100 * (differs_by.value - 1):.0f} %"
-            yield Concern(WarningKind.SITTINGS, row.label, [contrast.over.column], detail)
+            yield Concern(WarningKind.SESSIONS, row.label, [contrast.over.column], detail)
     if row.origin.config.ranks:  # others have intervals of their own, or none is the fastest
         few = row.rounds < MIN_TRIALS_FOR_INTERVAL
         if ranking.by_slices and not few:  # of enough rounds: most were disturbed

@@ -49,6 +49,7 @@ def doctor(backends: Sequence[str], python: Sequence[str], as_json: bool, **mach
     """Check every backend: which devices it finds, what is wrong, and the command that fixes it."""
     if not (machines["hosts"] or machines["cluster"]):
         return _diagnose(backends, python, as_json)
+    from kerasbench import modes
     from kerasbench.report.progress import MachinesProgress, to_stderr
     from kerasbench.runs import cluster
     from kerasbench.runs import machines as others
@@ -57,7 +58,7 @@ def doctor(backends: Sequence[str], python: Sequence[str], as_json: bool, **mach
     require_one(as_json, machines)
     asked = settings(DOCTOR, machines, backends=backends, python=python)
     with MachinesProgress(to_stderr()) as progress:
-        shares = others.ask(others.DOCTOR, asked, progress, cluster.connections)
+        shares = others.ask(others.DOCTOR, asked, progress, cluster.connections, modes.planner)
     print("\n\n".join("\n".join([share.host, *(f"    {line}" for line in share.examined())]) for share in shares))
     return EXIT_OK if all(share.is_fit for share in shares) else EXIT_FAILED
 
@@ -115,7 +116,7 @@ def share() -> int:
             _diagnose(order.settings.backends, order.settings.python, False, console)
             asker.has_acknowledged(asker.send(end=b"{}"))
         else:
-            protocol.measure(order, asker, ConsoleProgress(console, modes.sentences))
+            protocol.measure(order, asker, ConsoleProgress(console, modes.sentences), modes.planner)
 
     return protocol.answer(act, sys.stdin.fileno(), outgoing)
 

@@ -290,8 +290,8 @@ class WarningKind(StrEnum):
         "run again on a quiet machine",
     )
     UNDECIDED = ("undecided", "undecided, because other programs used the CPU", "close other programs and run again")
-    SITTINGS = (
-        "sittings",
+    SESSIONS = (
+        "sessions",
         "two sessions differ by more than the intervals of each allow",
         "measure in a third session, with --resume",
     )

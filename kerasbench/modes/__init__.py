@@ -1,15 +1,27 @@
 """The modes: what a run is for. Each is a folder that is named after its command.
 
-``tell.py`` has what it says of its runs, other files what follows from them. Nothing outside asks for one by its name.
+``__init__.py`` declares it, ``plan.py`` has what it measures otherwise than a plain run, ``tell.py`` what it says of
+its runs, other files what follows from them. Nothing outside asks for one by its name.
 """
 
 from importlib import import_module
+from typing import Any
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.names import EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS
+from kerasbench.modes import explain, fastest, run, soak, sweep, versus
+from kerasbench.modes.mode import Mode
 from kerasbench.report.teller import Teller
+from kerasbench.results import checks
+from kerasbench.runs.planner import Planner
 
-ORDER = (EXPLAIN, RUN, SWEEP, VERSUS, FASTEST, SOAK)  # in which a page has what they say
+# In the order in which a page has what they say.
+MODES: tuple[Mode[Any], ...] = (explain.MODE, run.MODE, sweep.MODE, versus.MODE, fastest.MODE, soak.MODE)
+checks.MODES.update({mode.name: mode.asked for mode in MODES})
+
+
+def planner(mode: str) -> Planner:
+    made: Planner = import_module(f"{__name__}.{mode}.plan").Plans()
+    return made
 
 
 def teller(mode: str) -> Teller:
@@ -19,11 +31,11 @@ def teller(mode: str) -> Teller:
 
 def tellers(findings: Findings) -> list[Teller]:
     """Return those who have something to say of it: the run's own alone, where nothing is ranked."""
-    return [teller(mode) for mode in (ORDER if findings.is_ranked else [findings.mode])]
+    return [teller(mode) for mode in ([mode.name for mode in MODES] if findings.is_ranked else [findings.mode])]
 
 
 def title(findings: Findings) -> str:
-    titles = (known.title(findings) for known in (*tellers(findings), teller(RUN)))
+    titles = (known.title(findings) for known in (*tellers(findings), teller(run.MODE.name)))
     return next(filter(None, titles), "")
 
 

@@ -22,7 +22,7 @@ PACKAGES = ("keras", "jax", "tensorflow", "torch", "python")  # whose versions s
 @cache
 def quotable() -> dict[str, Builder]:
     """Return what README and docs quote by name, ``<!-- tables of results/x.json: answer -->``."""
-    return {name: build for mode in modes.ORDER for name, build in modes.teller(mode).quoted.items()}
+    return {name: build for mode in modes.MODES for name, build in modes.teller(mode.name).quoted.items()}
 
 
 def whole(findings: Findings) -> Page:
@@ -77,9 +77,11 @@ def head(findings: Findings) -> list[Words]:
     measured = "no complete round"
     if rounds:
         measured = count(rounds[0], "round") if len(rounds) == 1 else f"{rounds[0]} to {rounds[-1]} rounds"
-    sittings = {trial.sitting for trial in record.trials}
-    sessions = "one session" if len(sittings) < 2 else f"{len(sittings)} sessions"
-    return [*lines, [Typed(command(record.config)), f" · {_date(record.started)}{took}, {measured}, {sessions}"]]
+    number = len({trial.session for trial in record.trials})
+    sessions = "one session" if number < 2 else f"{number} sessions"
+    teller = modes.teller(record.config.mode)
+    typed = command(record.config, teller.words(record.config), [*teller.rounds(record.config)])
+    return [*lines, [Typed(typed), f" · {_date(record.started)}{took}, {measured}, {sessions}"]]
 
 
 def _date(started: str) -> str:

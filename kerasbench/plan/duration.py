@@ -68,7 +68,7 @@ def recall(folder: Path, machine: Machine, planned: Plan) -> History:
 def family_of(planned: Plan) -> Family:
     """Return the family of the ratios that a plan is about; of several the one that scatters most."""
     columns = [case.column for case in planned.cases if case.column.competes]
-    if planned.config.versus or not columns:
+    if planned.config.paired or not columns:
         return Family.REPEATED
     return max(Family.of(columns[0], other) for other in columns)
 
@@ -110,7 +110,7 @@ def detectable(planned: Plan, effect: float, scatter: RunScatter) -> dict[int, f
     if most < MIN_TRIALS_FOR_INTERVAL:
         return {}
     after = (max(least, MIN_TRIALS_FOR_INTERVAL), most)  # a race begins with one
-    between = ASSUMED[family_of(planned)].between_sittings
+    between = ASSUMED[family_of(planned)].between_sessions
     return {rounds: minimum_detectable_effect(rounds, scatter, effect, together, between) for rounds in after}
 
 
@@ -124,17 +124,17 @@ def comparisons(cases: Sequence[Case]) -> int:
 
 
 def minimum_detectable_effect(
-    rounds: int, scatter: RunScatter, effect: float, together: int = 1, between_sittings: float = 0.0
+    rounds: int, scatter: RunScatter, effect: float, together: int = 1, between_sessions: float = 0.0
 ) -> float:
     """Return the difference, as a share, that will be called in nine of ten cases, by the noncentral t distribution.
 
     It is one of so many that are judged together, and called at the latest by a t test at the level over their number.
-    Where there are enough of them, they lend each other degrees of freedom. All rounds are of one sitting, and sittings
+    Where there are enough of them, they lend each other degrees of freedom. All rounds are of one session, and sessions
     differ by so much (a standard deviation of the logarithm).
     """
     borrowed = (scatter.borrowed or TYPICAL_BORROWED) if together >= MIN_RATIOS else 0.0
     confidence = 1 - (1 - CONFIDENCE) / together
-    ratio = estimates.after(rounds, scatter.between, borrowed, between_sittings, confidence)
+    ratio = estimates.after(rounds, scatter.between, borrowed, between_sessions, confidence)
     return estimates.detectable(ratio, effect) or 0.0
 
 

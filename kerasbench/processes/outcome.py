@@ -38,9 +38,9 @@ TIMES_THE_FIRST = 10.0
 # shall not use up what a long trial may take.
 COMPILE_S = 240.0
 LEAST_TIMEOUT_S = 60.0
-# A soak's minutes are those of its slices: short epochs, of which a slice leaves out the beginning and what is over at
-# the end, have taken more than three times as long.
-TIMES_THE_MINUTES = 10.0
+# How long a block is to last is said of its slices: short epochs, of which a slice leaves out the beginning and what is
+# over at the end, have taken more than three times as long.
+TIMES_AS_LONG = 10.0
 LAST_LINES = 40  # of what a child printed: a traceback
 
 
@@ -49,15 +49,15 @@ def trial_limits(
     memory_bytes: int | None,
     kind: ProtocolKind,
     first_trial_s: float | None,
-    minutes: float = 0.0,
+    long_s: float = 0.0,
 ) -> Limits:
     """Return a trial's limits. Unless a time was asked for, it follows from how long the case's first trial took.
 
-    ``minutes``: how long a soak goes on.
+    ``long_s``: how long its slices last, where they are to last.
     """
     if timeout_s is not None:
         return Limits(timeout_s, f"--timeout {timeout_s:g} s", memory_bytes)
-    standard_s = AGENDAS[kind].timeout_s + TIMES_THE_MINUTES * 60 * minutes
+    standard_s = AGENDAS[kind].timeout_s + TIMES_AS_LONG * long_s
     if first_trial_s is not None:
         follows_s = max(LEAST_TIMEOUT_S, TIMES_THE_FIRST * first_trial_s)
         if follows_s < standard_s:

@@ -47,7 +47,7 @@ def results(summary: Summary, side: str = "") -> Iterator[Result]:
         key = of_key(row.key(column))
         versions = case.trials[0][1].resolved.versions if case.trials else {}
         more = {
-            "sessions": len({trial.sitting for trial, _ in case.trials}),
+            "sessions": len({trial.session for trial, _ in case.trials}),
             "side": side,
             "keras": versions.get("keras", ""),
             "backend_version": versions.get(column.backend, ""),

@@ -12,9 +12,8 @@ from kerasbench.plan.cases import Case
 from kerasbench.protocol.measurement import Samples, Slice
 from kerasbench.protocol.messages import FIRST_STEP, Phase
 from kerasbench.protocol.requests import counts_epochs
-from kerasbench.protocol.stages import BATCH, ONE, STAGES, TRAIN
+from kerasbench.protocol.stages import STAGES, TRAIN
 from kerasbench.report.words import duration, listed, names, times
-from kerasbench.results.run import RaceConfig
 from kerasbench.text import blanked, count
 
 MOST_NAMED = 4  # of those that are behind
@@ -73,7 +72,7 @@ class LiveBlock:
         is_first: bool,
         effect: float,
         earlier: Sequence[LogRatios],
-        race: RaceConfig | None = None,
+        stage: str = TRAIN,
     ) -> None:
         called, workload = names(case.column for case in cases), cases[0].selected.workload
         self.columns = {case.label: LiveColumn(called[case.column]) for case in cases}
@@ -82,12 +81,7 @@ class LiveBlock:
         self._effect, self._earlier = effect, earlier
         self._is_soak = cases[0].protocol.soaks  # its columns are one case, and differ by nothing that is ahead
         self._samples = {case.label: case.options.batch_size or workload.batch for case in cases}
-        # By whose slices the columns are told apart.
-        purpose = race.purpose if race else "train"
-        one_by_one = purpose == "predict-one" or not workload.predicts_batches
-        self.headline = TRAIN
-        if workload.predicts_only or purpose != "train":
-            self.headline = ONE if one_by_one else BATCH
+        self.headline = stage  # by whose slices the columns are told apart
         self._counts = {stage.name: stage.counts for stage in STAGES.values()}
         if counts_epochs(workload.steps):
             self._counts[TRAIN] = "epoch"

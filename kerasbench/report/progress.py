@@ -22,10 +22,10 @@ from kerasbench.plan.duration import Eta, History, RunScatter, detectable, famil
 from kerasbench.protocol.columns import CaseKey
 from kerasbench.protocol.measurement import Slice
 from kerasbench.report.live import LiveBlock, LogRatios
-from kerasbench.report.words import as_given, duration, percent, seconds, three_digits
+from kerasbench.report.words import duration, percent, seconds, three_digits
 from kerasbench.results.run import Run, Trial
 from kerasbench.scenario import is_named, is_saved
-from kerasbench.text import count, whole_gib
+from kerasbench.text import count
 
 
 class Unbroken:
@@ -99,17 +99,14 @@ class ConsoleProgress:
                 self._start_step(text)
             case events.StepEnded():
                 self._end_step()
-            case events.RunStarted(plan, record, history):
-                self._start_run(plan, record, history)
+            case events.RunStarted(plan, record, history, announced):
+                self._start_run(plan, record, history, announced)
             case events.Waiting(row, reason):
                 self._draw(f"{row}: waiting for the machine to cool down ({reason})")
-            case events.BlockStarted(cases, is_first):
+            case events.BlockStarted(cases, is_first, stage, left):
                 earlier = self._ratios.setdefault(cases[0].row_label, [])
-                self._block = LiveBlock(cases, is_first, self._effect, earlier, self._planned.config.race)
-                if self._planned.config.race and not is_first:  # those that are not here have left it
-                    workload = cases[0].row
-                    left = [case for case in self._planned.cases if case.row == workload and case not in cases]
-                    self._eta.decided(left)
+                self._block = LiveBlock(cases, is_first, self._effect, earlier, stage)
+                self._eta.decided(left)
                 self._draw()
             case events.StepsKnown(steps_ns, spent_s, left_s):
                 self._eta.foreseen([stepped for stepped, _ in steps_ns], spent_s + left_s)
@@ -178,11 +175,13 @@ class ConsoleProgress:
             self._step.stop()
             self._step = None
 
-    def _start_run(self, planned: Plan, record: Run, history: History) -> None:
+    def _start_run(self, planned: Plan, record: Run, history: History, announced: Sequence[str] | None) -> None:
         self._planned, self._effect = planned, record.minimal_effect
         self._eta = Eta(planned, history.trial_s)
         self._done = self._eta.carried(record)
-        for line in announce(planned, self._left, record.minimal_effect, history.scatter):
+        if announced is None:
+            announced = [_sight(detectable(planned, record.minimal_effect, history.scatter), history.scatter)]
+        for line in [*announce(planned, self._left), *announced]:
             self._say(line)
         for signal in record.noise:
             self._say(f"noise: {signal.reason}")
@@ -281,22 +280,15 @@ class MachinesProgress:
         self._display.refresh()
 
 
-def announce(planned: Plan, left: str, effect: float, scatter: RunScatter) -> list[str]:
-    """Return what a run says before it starts: how long it will take, and which differences it will be able to see."""
+def announce(planned: Plan, left: str) -> list[str]:
+    """Return what a run says before it starts: how much it measures, and how long that will take."""
     most, least = planned.effort.max_rounds, planned.effort.min_rounds
     rounds = count(most, "round") if least == most else f"{least} to {most} rounds"
-    race = planned.config.race
-    cases = count(len(planned.cases), "candidate" if race else "case")
-    lines = [*planned.warnings, f"{cases}, {rounds}: {left}"]
-    if race:
-        memory = whole_gib(planned.machine.memory_bytes)
-        lines.append(f"as many run side by side as fit into the free part of {memory} of memory")
-        margin = as_given(race.margin)
-        lines.append(f"candidates that cannot come within {margin} of the fastest are dropped after a round")
+    lines = [*planned.warnings, f"{count(len(planned.cases), 'case')}, {rounds}: {left}"]
     if planned.effort.budget_s is not None:
         limit = seconds(planned.effort.budget_s)
         lines.append(f"no round will start that would exceed {limit} in all; the first always completes")
-    return lines if race or planned.config.soak else [*lines, _sight(detectable(planned, effect, scatter), scatter)]
+    return lines
 
 
 LONG_S, AT_EASE_S = 120.0, 60.0  # what is told how it would take about so long

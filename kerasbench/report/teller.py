@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.contrasts import Contrast
 from kerasbench.analysis.findings import Findings
+from kerasbench.report.command import rounds_of, scenarios_of
 from kerasbench.report.document import Document
 from kerasbench.report.sections import Section, Words
 from kerasbench.report.warnings import Marks
+from kerasbench.results.run import RunConfig
 
 Builder = Callable[[Findings], Section | None]  # None: it has nothing to say
 Told = Iterable[tuple[Contrast, Mapping[str, bool]]]  # with what else data say of it
@@ -24,6 +26,14 @@ class Teller:
     def quoted(self) -> Mapping[str, Builder]:
         """What README and docs quote, by name."""
         return {}
+
+    def words(self, config: RunConfig) -> list[str]:
+        """Return what its command begins with, as somebody types it."""
+        return scenarios_of(config)
+
+    def rounds(self, config: RunConfig) -> Iterable[str]:
+        """Return the options that say how much it was to measure."""
+        return rounds_of(config)
 
     def title(self, findings: Findings) -> str:
         """Return the finding in one line; empty where it has none."""

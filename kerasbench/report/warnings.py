@@ -27,7 +27,7 @@ ORDER = (
     WarningKind.FALLBACK,
     WarningKind.PAGES,
     WarningKind.SUBNORMALS,
-    WarningKind.SITTINGS,
+    WarningKind.SESSIONS,
     WarningKind.VERSIONS,
     WarningKind.FEW,
     WarningKind.SLICES,

@@ -4,13 +4,15 @@ Types cannot say all of it, and those of a child have no constraints, because a 
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from kerasbench.host import FIT
 from kerasbench.protocol.measurement import Measurement
-from kerasbench.results.run import MAX_COLUMNS, MAX_ROUNDS, Run, Trial
+from kerasbench.results.run import MAX_COLUMNS, Run, RunConfig, Trial
 from kerasbench.results.times import step_ns
 
 SHOWN = 40  # characters of what cannot be
@@ -39,10 +41,22 @@ def problems(record: Run) -> Iterator[str]:
         yield f"{columns} configurations, and a run has {MAX_COLUMNS} at most"
     if not 0 < record.minimal_effect < 1:
         yield "minimal_effect is out of range"
-    race, rounds = record.config.race, record.config.effort.max_rounds
-    if race and not (1 <= rounds <= MAX_ROUNDS and 0 < race.margin < 1):
-        yield "the rounds or the margin of its race are out of range"
+    yield from _problems_of_mode(record.config)
     yield from _unfit_words(record)
+
+
+Decode = Callable[[RunConfig], object]  # raises ValidationError for what its mode cannot have been asked
+MODES: dict[str, Decode] = {}  # each mode has its own in here
+
+
+def _problems_of_mode(config: RunConfig) -> Iterator[str]:
+    if config.mode not in MODES:
+        yield f"its mode cannot be {config.mode[:SHOWN]!r}"
+        return
+    try:
+        MODES[config.mode](config)
+    except msgspec.ValidationError as error:
+        yield f"what its mode was asked cannot be: {error}"
 
 
 def _unfit_words(record: Run) -> Iterator[str]:

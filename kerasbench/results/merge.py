@@ -13,7 +13,7 @@ def distinct(records: Iterable[Run]) -> list[Run]:
     """Return each run once: of its copies, and of what was superseded when it was resumed, what went furthest."""
     furthest: dict[object, Run] = {}
     for record in records:
-        run = (record.machine.identity, record.started, *record.config.versus)
+        run = (record.machine.identity, record.started, repr(record.config.own))
         furthest[run] = max(furthest.get(run, record), record, key=lambda copy: (len(copy.resumed), len(copy.trials)))
     return list(furthest.values())
 
@@ -28,11 +28,10 @@ def rank(record: Run, group: Group) -> Rank:
     versions, a race or a soak), default columns, and the date.
     """
     config = record.config
-    has_another_aim = config.explain or config.versus or config.race or config.soak
     agenda = config.effort.protocol.agenda
     fits = agenda.sized if group.sized else agenda.usual
     has_defaults = any(trial.options.unsized == DEFAULT for trial in record.trials if trial.group == group)
-    return (fits, not has_another_aim, has_defaults, record.started)
+    return (fits, config.general, has_defaults, record.started)
 
 
 @dataclass

@@ -4,10 +4,10 @@ Tables are derived from it. A trial has the hash of the code that measured it.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-from kerasbench import __version__, names
+from kerasbench import __version__
 from kerasbench.host import Machine
 from kerasbench.host.load import LoadLimit
 from kerasbench.host.noise import Signal, Surroundings
@@ -60,36 +60,12 @@ SWEEP = Protocol(
     slices_max_ns=4 * SECOND_NS,
     column_max_ns=60 * SECOND_NS,
 )
-# A race looks after each round; those that stay are few.
-RACE = replace(QUICK, max_rounds=4)
 DEFAULT = Effort()
 
 
 def exactly(count: int, protocol: Protocol | None = None) -> Effort:
     """Return the effort of exactly that many rounds."""
     return Effort(count, count, protocol=protocol or Protocol())
-
-
-RacePurpose = Literal["train", "predict", "predict-one"]
-Purpose = Literal[RacePurpose, "build", "build-cleared"]
-
-
-@dataclass(frozen=True)
-class RaceConfig:
-    """What a race is about."""
-
-    purpose: RacePurpose = "train"  # what is to be fast
-    margin: float = 0.05  # what may be so much slower than the fastest is as good
-    tries: list[str] = field(default_factory=list)  # the settings that are tried
-    baseline: str = ""  # the backend that Keras takes without settings
-
-
-@dataclass(frozen=True)
-class SoakConfig:
-    """What a soak is about."""
-
-    purpose: Purpose = "train"  # what is done over and over again
-    minutes: float = 5.0
 
 
 @dataclass(frozen=True)
@@ -105,43 +81,17 @@ class RunConfig:
     data: DataKind = "synthetic"
     timeout_s: float | None = None  # None: the default limit
     memory_limit_bytes: int | None = None
-    refine: bool = False  # a sweep measures two more sizes where one series overtakes another
-    explain: bool = False  # measure what a step is made of, and each case with a larger batch and the other jit
     keep_env: dict[str, str] = field(default_factory=dict)  # variables of the shell that every child gets
     control: bool = False  # measure one column of each row twice
     environments: list[str] = field(default_factory=list)  # of the columns, torch or torch@LABEL; empty: without labels
-    versus: list[str] = field(default_factory=list)  # the labels of base and head, which are compared alone
-    threshold: float = 0.0  # the smallest share by which these differ that is called a difference
     model_config: ModelConfig = NOTHING  # for models that are no scenario files
     suite: str = "published"  # measured if no scenarios are named
-    race: RaceConfig | None = None  # measure only what may be the fastest
-    soak: SoakConfig | None = None  # run each case for minutes, beside one that rests
-
-    @property
-    def mode(self) -> str:
-        asked = {
-            names.FASTEST: self.race,
-            names.SOAK: self.soak,
-            names.VERSUS: self.versus,
-            names.EXPLAIN: self.explain,
-        }
-        sized = names.SWEEP if self.effort.protocol.agenda.sized else names.RUN
-        return next((mode for mode, is_asked in asked.items() if is_asked), sized)
-
-    @property
-    def paired(self) -> bool:
-        """Whether a column is measured beside its pair, not all: the other version, or one that rests."""
-        return self.mode in (names.VERSUS, names.SOAK)
-
-    @property
-    def ranks(self) -> bool:
-        """Whether its rows say who is fastest, column against column."""
-        return self.mode in (names.RUN, names.SWEEP, names.EXPLAIN)
-
-    @property
-    def general(self) -> bool:
-        """Whether its rows may stand for a workload among other runs."""
-        return self.mode in (names.RUN, names.SWEEP)
+    mode: str = "run"
+    own: dict[str, Any] = field(default_factory=dict)  # what its mode alone was asked
+    # What a run of its mode is like.
+    paired: bool = False  # a column is measured beside its pair, not all: the other version, or one that rests
+    ranks: bool = True  # its rows say who is fastest, column against column
+    general: bool = True  # its rows may stand for a workload among other runs
 
 
 @dataclass(frozen=True)
@@ -162,7 +112,7 @@ class Counted:
     operations: float
 
 
-SCHEMA = 5  # of the files; no other is read
+SCHEMA = 6  # of the files; 5 is read too, by upgrade.py
 
 # Why a run stopped, in place of a reason to stop.
 INTERRUPTED, UNWRITTEN = "interrupted", "results could not be written"
@@ -175,12 +125,12 @@ class ScenarioFacts:
 
     file_hash: str
     description: Description
-    twins: dict[str, str] = field(default_factory=dict)  # hashes of the files of its native baselines, by backend
+    baselines: dict[str, str] = field(default_factory=dict)  # hashes of the files of its native baselines, by backend
     suite: str | None = None  # the built-in one that it is part of, empty for one's own; None: not recorded
 
     def source(self, backend: str, native: bool) -> tuple[str, str]:
         """Return what tells a changed case from an unchanged one: the scenario's hash, and its native baseline's."""
-        return self.file_hash, self.twins.get(backend, "") if native else ""
+        return self.file_hash, self.baselines.get(backend, "") if native else ""
 
 
 class Group(NamedTuple):
@@ -227,7 +177,7 @@ class Trial:
     crowded: bool = False  # it failed beside others as it may not alone: out of memory, or never measured on a GPU
     code: str = ""  # the hash of the code of kerasbench that measured it; empty: not recorded
     ended: str = ""  # when it ended; empty: not recorded
-    sitting: int = 1  # another one if the run went on after an hour or more, or after the machine was started again
+    session: int = 1  # another one if the run went on after an hour or more, or after the machine was started again
 
     @property
     def case(self) -> CaseKey:
@@ -266,17 +216,17 @@ class Trial:
         return any(signal.invalidates for signal in self.noise)
 
 
-def completed_rounds(cases: Iterable[CaseKey], trials: Sequence[Trial], of_race: int | None = None) -> int:
+def completed_rounds(cases: Iterable[CaseKey], trials: Sequence[Trial], known: int = 0) -> int:
     """Return in how many rounds, from the first on, each of these cases was measured that had not failed by then.
 
-    From a race cases leave. ``of_race``: how many of its rounds are known to be complete; a case that is missing in one
-    of these has left. In a later round it may be one that an interruption came before.
+    ``known``: how many rounds of the run are complete; a case that is missing in one of these has left it. In a later
+    round it may be one that an interruption came before.
     """
     left, done = set(cases), 0
     while True:
         left -= {trial.case for trial in trials if trial.ends_case and trial.round <= done + 1}
-        if of_race is not None and done:
-            least = done + 1 if done < of_race else done
+        if known and done:
+            least = done + 1 if done < known else done
             left &= {trial.case for trial in trials if trial.round >= least}
         had = [trial for trial in trials if trial.round == done + 1 and not trial.crowded]
         if not any(trial.block or trial.measurement for trial in had) or not left <= {trial.case for trial in had}:

@@ -19,6 +19,7 @@ import msgspec
 from kerasbench.errors import ResultsError
 from kerasbench.files import PARTIAL, read_plain, replace
 from kerasbench.protocol.columns import CaseKey
+from kerasbench.results import upgrade
 from kerasbench.results.checks import NUMBERS, problems
 from kerasbench.results.run import SCHEMA, Run, Trial
 from kerasbench.text import complain
@@ -231,6 +232,8 @@ class _Version(msgspec.Struct):
 def _decoded(content: bytes, file: Path) -> Run:
     """Return what a file says of a run; raise ResultsError for one of another version of the format."""
     schema = msgspec.json.decode(content, type=_Version).schema
+    if schema == upgrade.OLDER:
+        return upgrade.run_of(content)
     if schema != SCHEMA:
         age = "a newer" if schema > SCHEMA else "an older"
         advice = "read it with that version, or measure again"
@@ -241,8 +244,9 @@ def _decoded(content: bytes, file: Path) -> Run:
 def _from_journal(content: bytes, file: Path) -> Run:
     """Put the lines together; a last line that was cut off in the middle is of the block in flight, which is lost."""
     whole_lines = (line for line in io.BytesIO(content) if line.endswith(b"\n"))
-    record = _decoded(next(whole_lines, b""), file)
-    trials = [msgspec.json.decode(line, type=Trial) for line in whole_lines]
+    first = next(whole_lines, b"")
+    record, is_older = _decoded(first, file), msgspec.json.decode(first, type=_Version).schema == upgrade.OLDER
+    trials = [upgrade.trial_of(line) if is_older else msgspec.json.decode(line, type=Trial) for line in whole_lines]
     return dataclasses.replace(record, trials=trials, rounds_completed=_complete_rounds(trials, record.cases))
 
 

@@ -21,7 +21,7 @@ import msgspec
 from kerasbench import __version__, text
 from kerasbench.errors import KerasbenchError, ResultsError, UsageError
 from kerasbench.host import commit
-from kerasbench.plan import catalog, configure, live
+from kerasbench.plan import catalog, live
 from kerasbench.processes import variables
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results import store as results_store
@@ -29,6 +29,7 @@ from kerasbench.results.code import all_measuring_code
 from kerasbench.results.run import INTERRUPTED, Carried, Run, RunConfig, Trial
 from kerasbench.results.store import JOURNAL, MAX_FILE_BYTES, Store, is_held, load, records
 from kerasbench.runs.resume import executed
+from kerasbench.runs.run import PlannerOf
 from kerasbench.runs.share import MOST_LINE_BYTES, SILENCE_S, Ask, Hello, Order, Told, Word, carried
 from kerasbench.settings import Settings
 
@@ -343,7 +344,7 @@ Connect = Callable[[str], Carrier]  # makes what carries the lines of one machin
 Connections = Callable[[Settings], AbstractContextManager[dict[str, Connect]]]  # machines by their names
 
 
-def ask(command: str, settings: Settings, say: Say, connections: Connections) -> list[Share]:
+def ask(command: str, settings: Settings, say: Say, connections: Connections, planner_of: PlannerOf) -> list[Share]:
     """Have the machines of ``--hosts`` or ``--cluster`` measure their shares, and return what became of each.
 
     ``connections`` find these machines.
@@ -357,7 +358,7 @@ def ask(command: str, settings: Settings, say: Say, connections: Connections) ->
     if settings.insecure and settings.hosts:
         raise UsageError("--insecure is for --cluster: ssh encrypts all that --hosts needs")
     if command != DOCTOR:
-        config = configure.resumed(for_all) if settings.resume else configure.config_of(command, for_all)
+        config = planner_of(command).configured(for_all)
         if isinstance(config, RunConfig):
             catalog.require_known(config.scenarios, config.model_config, config.suite)
     files = [msgspec.json.encode(Ask(file=file)) + b"\n" for file in carried(for_all)]

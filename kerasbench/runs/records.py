@@ -16,7 +16,7 @@ from kerasbench.results.code import measuring_code
 from kerasbench.results.run import Run, RunConfig, ScenarioFacts, Trial
 from kerasbench.runs.machine import processors
 
-SITTING_ENDS_S = 3_600.0  # after so long the machine may be another: what else it does, how warm it is
+SESSION_ENDS_S = 3_600.0  # after so long the machine may be another: what else it does, how warm it is
 
 
 def new_record(planned: Plan, state: MachineState) -> Run:
@@ -56,15 +56,15 @@ def resumed_record(earlier: Run, new: Run) -> Run:
     )
 
 
-def sitting(record: Run, now_s: float, booted_s: float) -> int:
-    """Return the number of the sitting in which a run starts now or goes on: both times in s since 1970."""
+def session_of(record: Run, now_s: float, booted_s: float) -> int:
+    """Return the number of the session in which a run starts now or goes on: both times in s since 1970."""
     measured = [trial for trial in record.trials if trial.measurement]
     if not measured:
         return 1
     ended = max((trial.ended for trial in record.trials if trial.round), default="")  # 0: it could not be tried
     ended_s = text.seconds(ended or record.finished or record.started)
-    is_another = now_s - ended_s > SITTING_ENDS_S or booted_s > ended_s
-    return max(trial.sitting for trial in measured) + is_another
+    is_another = now_s - ended_s > SESSION_ENDS_S or booted_s > ended_s
+    return max(trial.session for trial in measured) + is_another
 
 
 def trial_request(case: Case, protocol: Protocol, config: RunConfig, caches: str = "") -> TrialRequest:

@@ -3,20 +3,14 @@
 import dataclasses
 import os
 import shlex
-import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
-from kerasbench.analysis.series import swept
-from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.host import Machine
 from kerasbench.plan import catalog, live
 from kerasbench.plan.cases import Plan, Probes, with_controls
-from kerasbench.plan.configure import sizes_between
-from kerasbench.protocol.columns import Column, Size
 from kerasbench.protocol.messages import Code, ProbeReport
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.code import measuring_code
@@ -25,7 +19,7 @@ from kerasbench.results.store import is_held, records
 from kerasbench.runs.rows import OpenRow, rows_of
 from kerasbench.text import complain
 
-WHOLE_SOAK = 0.95  # of its minutes: the last slice may end a little early
+WHOLE = 0.95  # of a long block: the last slice may end a little early
 
 
 @dataclass(frozen=True)
@@ -108,7 +102,7 @@ def carry(record: Run, planned: Plan, probes: Probes) -> tuple[list[Trial], list
     """
     cases = {case.key: case for case in planned.cases}
     scenarios = {scenario.description.name: scenario for scenario in record.scenarios}
-    cut = _cut_soaks(record)
+    cut = _cut_blocks(record)
 
     def counts(trial: Trial) -> bool:
         case = cases.get(trial.case)
@@ -128,24 +122,23 @@ def carry(record: Run, planned: Plan, probes: Probes) -> tuple[list[Trial], list
 
     tried = [trial for trial in record.trials if trial.round > 0]
     counting = [trial for trial in tried if counts(trial)]
-    of_race = record.rounds_completed if planned.config.race else None
-    whole = [trial for row in rows_of(planned) for trial in _whole(row, counting, tried, of_race)]
+    rounds = record.rounds_completed
+    whole = [trial for row in rows_of(planned) for trial in _whole(row, counting, tried, rounds)]
     return [trial for trial in tried if trial in whole], [trial for trial in tried if trial not in whole]
 
 
-def _cut_soaks(record: Run) -> set[int]:
-    """By their column: the control rests most of the time, and what has failed has ended by itself."""
-    minutes = record.config.soak.minutes if record.config.soak else 0.0
+def _cut_blocks(record: Run) -> set[int]:
+    """Return the long blocks that did not last: the control rests most of the time, what has failed ended by itself."""
+    protocol = record.config.effort.protocol
+    least_ns = WHOLE * protocol.slices_max_ns if protocol.soaks else 0.0
     return {
         trial.block
         for trial in record.trials
-        if not trial.options.control
-        and trial.measurement is not None
-        and sum(trial.measurement.slices.ns) / 1e9 < WHOLE_SOAK * 60 * minutes
+        if not trial.options.control and trial.measurement is not None and sum(trial.measurement.slices.ns) < least_ns
     }
 
 
-def _whole(row: OpenRow, counting: Sequence[Trial], tried: Sequence[Trial], of_race: int | None) -> list[Trial]:
+def _whole(row: OpenRow, counting: Sequence[Trial], tried: Sequence[Trial], rounds: int) -> list[Trial]:
     """Return a row's trials of its whole rounds; and what was given up without a block, which stays so.
 
     That a case computes something else than the others is forgotten where a trial of the row no longer counts.
@@ -153,19 +146,18 @@ def _whole(row: OpenRow, counting: Sequence[Trial], tried: Sequence[Trial], of_r
     trials = [trial for trial in counting if trial.case in row.known]
     if len(trials) < sum(trial.case in row.known for trial in tried):
         trials = [trial for trial in trials if trial.failure is None or trial.failure.code is not Code.PARITY]
-    last = completed_rounds((case.key for case in row.cases), trials, of_race)
+    last = completed_rounds((case.key for case in row.cases), trials, rounds)
     return [trial for trial in trials if trial.round <= last or not trial.block]
 
 
-def as_started(planned: Plan, record: Run) -> Plan:
+def as_started(planned: Plan, record: Run, has_more: bool) -> Plan:
     """Return the plan of a run that goes on: without the columns of a backend that was installed only since.
 
-    Of a sweep that has its further sizes, each size that was started has those columns that were tried there. The
-    further sizes are measured on the columns that cross, and nothing else tells them from the others.
+    ``has_more``: it is in its second part, whose rows have some of the columns; nothing but what was tried tells which.
     """
     tried = {trial.case for trial in record.trials if trial.round > 0}
     plain, warnings = [case for case in planned.cases if not case.options.control], planned.warnings
-    if planned.effort.protocol.agenda.sized and not planned.config.refine:
+    if has_more:
         started = {case.row for case in plain if case.key in tried}
         cases = [case for case in plain if case.key in tried or case.row not in started]
     else:
@@ -179,9 +171,8 @@ def as_started(planned: Plan, record: Run) -> Plan:
     return dataclasses.replace(planned, cases=cases, warnings=warnings)
 
 
-def refine(planned: Plan, record: Run, spent_s: float, execute: Callable[[Plan, Run], Run]) -> Run:
-    """Go on with more sizes where a sweep wants them, and return the record of all."""
-    plan = finer(planned, record, spent_s)
+def with_more(plan: Plan | None, record: Run, execute: Callable[[Plan, Run], Run]) -> Run:
+    """Go on with the second part of a run, where it has one, and return the record of all."""
     if plan is None:
         return record
     # What could not be tried is found again.
@@ -190,57 +181,6 @@ def refine(planned: Plan, record: Run, spent_s: float, execute: Callable[[Plan, 
         return joined(record, execute(plan, tried))
     except ResultsError:  # the disk takes no more, and what was measured stands
         return record
-
-
-def finer(planned: Plan, record: Run, spent_s: float) -> Plan | None:
-    """Return the plan with more sizes, measured where it matters: on the two columns of each crossing.
-
-    None where that was not asked for, the run was interrupted or quick, nothing crosses significantly, or --budget has
-    no time left for it.
-    """
-    if not planned.config.refine or record.unfinished or record.rounds_completed < MIN_TRIALS_FOR_INTERVAL:
-        return None
-    wanted = more_sizes(summarize(record))
-    bases = {case.column: case for case in planned.cases if not case.options.control}
-    cases = [
-        dataclasses.replace(base, options=base.options.at(size))
-        for size, columns in wanted.items()
-        for column, base in bases.items()
-        if column in columns
-    ]
-    cases = with_controls(cases) if planned.config.control else cases
-    if not cases:
-        return None
-    each_s = statistics.fmean(trial.own_ns / 1e9 for trial in record.trials if trial.measurement is not None)
-    budget_s = planned.effort.budget_s
-    if budget_s is not None and spent_s + len(cases) * record.rounds_completed * each_s > budget_s:
-        return None
-    # Options are asked for whichever interpreter runs them, and a control is asked for once, for all rows.
-    options = [dataclasses.replace(case.options, environment="", control=False) for case in cases]
-    # At most as many rounds as there are: what was measured then has enough, for the reasons that it had.
-    rounds = record.rounds_completed
-    effort = dataclasses.replace(
-        planned.effort, min_rounds=min(planned.effort.min_rounds, rounds), max_rounds=rounds, budget_s=None
-    )
-    config = dataclasses.replace(
-        planned.config, options=list(dict.fromkeys([*planned.config.options, *options])), effort=effort, refine=False
-    )
-    warning = f"more sizes near the crossover: {', '.join(size.label for size in wanted)}"
-    return Plan(config, planned.machine, [*planned.cases, *cases], planned.absent, [warning])
-
-
-def more_sizes(summary: Summary) -> dict[Size, set[Column]]:
-    """Return the sizes inside the brackets of all crossings that have an interval, each with the columns that cross."""
-    wanted: dict[Size, set[Column]] = {}
-    for series in swept(summary):
-        base = next(iter(series.rows.values())).size or Size()
-        is_batch = series.axis == "batch"
-        crossings = [crossing for duel in series.duels for crossing in duel.crossings if crossing.has_interval]
-        for crossing in crossings:
-            for value in sizes_between(*crossing.bracket, whole=is_batch):
-                size = Size(int(value), base.width) if is_batch else Size(base.batch, value)
-                wanted.setdefault(size, set()).update((crossing.winner, crossing.loser))
-    return {size: wanted[size] for size in sorted(wanted, key=lambda size: size.order)}
 
 
 def joined(first: Run, second: Run) -> Run:

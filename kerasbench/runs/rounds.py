@@ -31,9 +31,10 @@ from kerasbench.results.store import Store
 from kerasbench.runs import schedule, sizes, turns
 from kerasbench.runs.ending import Ending
 from kerasbench.runs.machine import CHILD_BYTES, MachineMonitor, can_start_at_once, card_now, memory_budget
-from kerasbench.runs.records import limit_on, new_record, resumed_record, sitting, trial_record, trial_request
+from kerasbench.runs.planner import Planner
+from kerasbench.runs.records import limit_on, new_record, resumed_record, session_of, trial_record, trial_request
 from kerasbench.runs.rows import ALONE, OpenRow, ordered, rows_of, seconds
-from kerasbench.runs.schedule import Between, StopReason, first_portion, next_portion
+from kerasbench.runs.schedule import Between, next_portion
 from kerasbench.scenario import is_saved
 
 # Measures one block, as processes.block.measure does. None: a member was not started.
@@ -56,6 +57,7 @@ class Rounds:
     state: MachineState  # of the machine before the first child
     earlier: Run | None = None  # the run that this one goes on with, with those of its trials that count
     history: History = field(default_factory=History)
+    planner: Planner = field(default_factory=Planner)
     interpreter: Callable[[Environment], str] = lambda environment: ""
     in_order: Callable[[Sequence[Case], int, int], list[Case]] = schedule.order_cases
     between: Between = ratios.ratio_of
@@ -73,7 +75,7 @@ class Rounds:
         self.record = new_record(self.planned, self.state)
         self.rows = rows_of(self.planned)
         for row in self.rows:
-            row.portion = first_portion(self.planned.config, row.cases)
+            row.portion = self.planner.first_portion(self.planned.config, row.cases)
         if self.earlier is not None:
             self.record = resumed_record(self.earlier, self.record)
             self._restore()
@@ -90,7 +92,8 @@ class Rounds:
         self.store.begin(self.record)
         self.store.hold()
         try:
-            self.on_event(events.RunStarted(self.planned, self.record, self.history))
+            announced = self.planner.announce(self.planned)
+            self.on_event(events.RunStarted(self.planned, self.record, self.history, announced))
             with self._folders:
                 self._measure_rounds()
         except KeyboardInterrupt:
@@ -112,10 +115,10 @@ class Rounds:
         """Take in the rounds of the earlier run as they came, and decide after each as it did; nothing is measured."""
         row_of = {case.key: row for row in self.rows for case in row.cases}
         earlier = [trial for trial in self.record.trials if trial.round and trial.case in row_of]
-        of_race = self.earlier.rounds_completed if self.planned.config.race and self.earlier else None
+        known = self.earlier.rounds_completed if self.earlier else 0
         for row in self.rows:
             trials = [trial for trial in earlier if row_of[trial.case] is row]
-            row.had = completed_rounds((case.key for case in row.cases), trials, of_race)
+            row.had = completed_rounds((case.key for case in row.cases), trials, known)
         for index in range(1, 1 + max((trial.round for trial in earlier), default=0)):
             for trial in earlier:
                 if trial.round == index:
@@ -183,18 +186,12 @@ class Rounds:
     def _decide(self, rows: Iterable[OpenRow]) -> None:
         """Decide whether rows go on after a round: all of them by the same knowledge of how ratios scatter."""
         priors = ratios.priors_of([row.measured.values() for row in self.rows])
-        racing = self.planned.config.race
         for row in rows:
-            row.widths.append(schedule.half_widths(row.compared, row.metric(racing), self.between, priors))
-            enough = schedule.stop_reason(self.planned.effort, row.widths, self._precision)
-            versions = [case for case in row.alive if not case.options.control]
-            is_broken = row.cases[0].paired and len(versions) < 2 <= len(row.cases) and not self.planned.config.soak
-            row.stop = StopReason.BROKEN if is_broken else enough
+            metric = self.planner.metric(row, self.planned.config)
+            row.widths.append(schedule.half_widths(row.compared, metric, self.between, priors))
+            row.stop = schedule.stop_reason(self.planned.effort, row.widths, self._precision)
             row.portion = next_portion(row.cases[0], row.compared, row.trials, self.between, priors)
-            if racing is not None and racing.purpose != "train":  # each look is at predictions
-                row.portion = dataclasses.replace(row.portion, predicts=True)
-            if racing is not None and row.stop in (None, StopReason.ROUNDS) and row.leave_outpaced(racing):
-                row.stop = StopReason.WON
+            self.planner.decide(row, self.planned.config)
 
     def _fill_caches(self, row: OpenRow, case: Case, index: int) -> None:
         """Have a process of its own compile what the case's trials will find; where it fails, so has the case."""
@@ -216,10 +213,10 @@ class Rounds:
     def _measure_block(self, row: OpenRow, cases: list[Case], index: int) -> list[tuple[Case, Trial]]:
         """Measure cases side by side, keep the trials of those that were started, and return them."""
         number = 1 + max((trial.block for trial in self.record.trials), default=0)
-        soaks = self.planned.config.soak is not None
-        needed = {case.label for case in cases if soaks and not case.options.control}
+        is_long = cases[0].protocol.soaks
+        needed = {case.label for case in cases if is_long and not case.options.control}
         cpu_ns, ending = time.process_time_ns(), Ending(self.on_event, needed)
-        with ending if soaks else nullcontext():
+        with ending if is_long else nullcontext():
             trials = self._launch_block(row, cases, index, number, ending)
         self.record.parent_cpu_ns += time.process_time_ns() - cpu_ns
         self._keep(trials)
@@ -243,8 +240,13 @@ class Rounds:
         budget = memory_budget(devices, peaks_bytes, [calibration.on_card_bytes for calibration in known])
         limits = [limit_on(case.device, case.options.threads, self.planned, self.state) for case in cases]
         policy = self._policy(row, cases, number, ending, limits, budget)
-        in_sitting = sitting(self.record, time.time(), psutil.boot_time())  # the machine may have slept since the last
-        self.on_event(events.BlockStarted(cases, is_first=not any(trial.measurement for trial in row.trials)))
+        in_session = session_of(
+            self.record, time.time(), psutil.boot_time()
+        )  # the machine may have slept since the last
+        is_first = not any(trial.measurement for trial in row.trials)
+        stage = self.planner.stage(self.planned.config, cases[0].selected.workload)
+        left = [case for case in row.cases if case not in row.alive]
+        self.on_event(events.BlockStarted(cases, is_first, stage, left))
         outcomes, seen = self.monitor.watch(
             devices,
             lambda: self.launch(members, policy, ending.hear, alone),
@@ -258,9 +260,9 @@ class Rounds:
         trials: list[tuple[Case, Trial]] = []
         for place, (case, outcome, around) in enumerate(zip(cases, outcomes, seen, strict=True)):
             if outcome is not None:
-                grew = self.planned.config.soak is not None and outcome.had_turn  # a soak's memory runs out by itself
+                grew = case.protocol.soaks and outcome.had_turn  # in a long block memory runs out by itself
                 trial = trial_record(case, index, outcome, number, several and not grew)
-                trial = dataclasses.replace(trial, sitting=in_sitting, measurement=measured.get(place))
+                trial = dataclasses.replace(trial, session=in_session, measurement=measured.get(place))
                 trials.append((case, self.monitor.judge(trial, around)))
         return trials
 
@@ -273,16 +275,16 @@ class Rounds:
         limits: Sequence[LoadLimit],
         fits: Callable[[], bool],
     ) -> BlockPolicy:
-        protocol, soaks = cases[0].protocol, self.planned.config.soak
+        protocol = cases[0].protocol
         of_stage = turns.shares(protocol, cases[0].selected.workload)
 
         def enough(stage: str, columns: Mapping[int, Sequence[Slice]]) -> bool:
             # In hours of slices there is nothing to measure again.
-            slices = list(columns.values()) if soaks else load.judged(stage, columns, limits)
+            slices = list(columns.values()) if protocol.soaks else load.judged(stage, columns, limits)
             return ending.is_over or turns.enough(protocol, of_stage, stage, slices, most=row.portion.cycles)
 
         orders = turns.draw_orders(f"{self.planned.config.seed}/{number}")  # no two blocks have the same
-        if soaks:
+        if protocol.soaks:
             orders = turns.soak_orders([case.options.control for case in cases])
         return BlockPolicy(orders, enough, partial(self._sizes, cases, time.monotonic()), fits, self._rest_s)
 
@@ -306,8 +308,9 @@ class Rounds:
         memory_bytes = config.memory_limit_bytes
         if memory_bytes is None and is_saved(entry.file) and not entry.model_config.trust:
             memory_bytes = self._most_bytes
-        minutes = config.soak.minutes if config.soak else 0.0
-        limits = trial_limits(config.timeout_s, memory_bytes, config.effort.protocol.kind, known.first_s, minutes)
+        protocol = config.effort.protocol
+        long_s = protocol.slices_max_ns / 1e9 if protocol.soaks else 0.0
+        limits = trial_limits(config.timeout_s, memory_bytes, protocol.kind, known.first_s, long_s)
         request = trial_request(case, row.asked(case), config, self._caches.get(case.key, ""))
         card, neighbours = card_now(case.device)
         request = dataclasses.replace(request, card=card, neighbours=neighbours)

@@ -4,14 +4,13 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from kerasbench.analysis import race
-from kerasbench.analysis.cases import Measured, headline_of, judge_cases, summarize_case
+from kerasbench.analysis.cases import Measured, judge_cases, summarize_case
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.protocol.columns import CaseKey
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import Protocol, Sizes
-from kerasbench.results.run import RaceConfig, Trial
+from kerasbench.results.run import Trial
 from kerasbench.runs import schedule, sizes
 from kerasbench.runs.schedule import EVERY, Portion, StopReason
 
@@ -52,7 +51,6 @@ class OpenRow:
     sizes: Sizes | None = None  # what its columns do besides their slices, once the first block has shown it
     crowded: set[CaseKey] = field(default_factory=set)  # failed beside others: measured alone from then on
     trials: list[Trial] = field(default_factory=list)
-    outpaced: set[CaseKey] = field(default_factory=set)  # of a race: they are too slow to win it
     _measured: dict[CaseKey, Measured] = field(default_factory=dict)  # of cases that have had no trial since
 
     def __post_init__(self) -> None:
@@ -120,24 +118,6 @@ class OpenRow:
         else:
             self.known[trial.case].take(trial, trial.measurement)
             self.sizes = self.sizes or trial.measurement.sizes
-
-    def metric(self, config: RaceConfig | None) -> str:
-        """Return what stands for its trials, or what a race of it is about."""
-        headline = headline_of(self.trials)
-        return race.metric_of(config, self.cases[0].selected.workload, headline) if config else headline
-
-    def leave_outpaced(self, config: RaceConfig) -> bool:
-        """Tell whether the race is over. Keras without settings stays to the end: how much faster is the winner?"""
-        measured = self.measured
-        left = {case.column: measured[case.key] for case in self.alive}
-        racing = [case.column for case in self.alive if case.key not in self.outpaced and left[case.column].is_ranked]
-        standing = race.look(racing, race.compare_by(self.metric(config), left), config.margin)
-        if standing is None:
-            return False
-        baseline = race.baseline_of(left, config)
-        self.outpaced |= {case.key for case in self.alive if case.column in standing.slower}
-        self.alive = [case for case in self.alive if case.key not in self.outpaced or case.column == baseline]
-        return standing.is_over
 
     def odd(self) -> list[tuple[Case, Failure]]:
         """Return the cases that compute something else than the others of those that are still measured."""

@@ -3,22 +3,20 @@
 import dataclasses
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from kerasbench import backends, events, files, host, text
-from kerasbench.environments import sides
-from kerasbench.environments.interpreters import Interpreters, find
+from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import ResultsError, UnusableScenario, UsageError
 from kerasbench.events import Notice, OnEvent
 from kerasbench.host import Machine
 from kerasbench.host.awake import kept_awake
 from kerasbench.host.lock import machine_lock
 from kerasbench.host.noise import MachineState, observe
-from kerasbench.names import VERSUS
 from kerasbench.plan import cases, catalog, configure, duration
 from kerasbench.plan.cases import Plan
 from kerasbench.plan.catalog import Selected
@@ -26,58 +24,23 @@ from kerasbench.processes import block, questions, variables
 from kerasbench.processes.questions import Tick, together
 from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import Failure, ProbeReport
-from kerasbench.protocol.requests import CountRequest
 from kerasbench.results import store as results_store
 from kerasbench.results.code import measuring_code
-from kerasbench.results.run import Counted, ResumeConfig, Run, RunConfig
+from kerasbench.results.run import ResumeConfig, Run, RunConfig
 from kerasbench.results.store import Store
 from kerasbench.runs import resume
 from kerasbench.runs.machine import MachineMonitor
+from kerasbench.runs.planner import Planner
 from kerasbench.runs.resume import Interrupted
 from kerasbench.runs.rounds import Rounds
 from kerasbench.runs.rows import seconds
 from kerasbench.scenario import is_saved
-from kerasbench.settings import Settings
 
 BEFORE_RUN_S = 2.0  # how long to look whether the machine is busy
 SUPERSEDED = "superseded when it was resumed"  # why a file ends that holds trials which no longer count
 
 
-def configured(command: str, settings: Settings, on_event: OnEvent) -> tuple[RunConfig | ResumeConfig, Interpreters]:
-    """Return the configuration of a command that measures, and the interpreters that it names.
-
-    Raises:
-        KerasbenchError: a setting means nothing, or what ``versus`` needs could not be made.
-    """
-    chosen = find(settings.python, backends.names())
-    if command == VERSUS:
-        return versus_config(settings, chosen, on_event)
-    return configure.resumed(settings) if settings.resume else configure.config_of(command, settings), chosen
-
-
-def versus_config(settings: Settings, chosen: Interpreters, on_event: OnEvent) -> tuple[RunConfig, Interpreters]:
-    """Return the configuration of a comparison of versions, and the interpreters of both, which are made if need be.
-
-    Without backends: those that the requirements name, ``torch==2.6``, else all that have both sides. The machine is
-    held meanwhile: another run may be measuring in an environment that is made again.
-
-    Raises:
-        KerasbenchError: a setting means nothing, another run holds the machine, or an environment could not be made.
-            The settings come first.
-    """
-
-    def say(line: str) -> None:
-        on_event(Notice(line))
-
-    config, base, head = configure.versus(settings), settings.base, settings.head
-    catalog.require_known(config.scenarios, config.model_config, config.suite)
-    packages = {backends.get(name).PACKAGE: name for name in backends.names()}
-    named = [packages[package] for package in sides.about(base, head, list(packages), chosen.labels())]
-    with machine_lock(on_wait=say if settings.wait else None):
-        both = sides.sides(base, head, chosen, config.backends or named or backends.names(), say)
-    both.interpreters.require(both.environments)
-    environments = list(map(str, both.environments))
-    return dataclasses.replace(config, versus=both.labels, environments=environments), both.interpreters
+PlannerOf = Callable[[str], Planner]  # by the name of a mode
 
 
 @dataclass(frozen=True)
@@ -91,7 +54,12 @@ class FinishedRun:
 
 @contextmanager
 def measured(
-    config: RunConfig | ResumeConfig, folder: Path, interpreters: Interpreters, on_event: OnEvent, wait: bool = False
+    config: RunConfig | ResumeConfig,
+    folder: Path,
+    interpreters: Interpreters,
+    planner_of: PlannerOf,
+    on_event: OnEvent,
+    wait: bool = False,
 ) -> Iterator[FinishedRun]:
     """Measure; then hold the machine until the block ends, because drawing would disturb others.
 
@@ -107,11 +75,15 @@ def measured(
         _require_present(config, interpreters)  # before it waits
     with machine_lock(on_wait=(lambda line: on_event(Notice(line))) if wait else None), kept_awake():
         files.remove_abandoned()
-        yield _measure(config, folder, interpreters, on_event)
+        yield _measure(config, folder, interpreters, planner_of, on_event)
 
 
 def _measure(
-    config: RunConfig | ResumeConfig, folder: Path, interpreters: Interpreters, on_event: OnEvent
+    config: RunConfig | ResumeConfig,
+    folder: Path,
+    interpreters: Interpreters,
+    planner_of: PlannerOf,
+    on_event: OnEvent,
 ) -> FinishedRun:
     """Measure on a machine that is held. Each step may refuse; the file is reserved when none can any more."""
     here = host.fingerprint()
@@ -122,10 +94,11 @@ def _measure(
         resume.require_named_again(interrupted, config)
         config = _config_of(interrupted, interpreters)
 
+    planner = planner_of(config.mode)
     inventory = survey(config, here, interpreters, on_event)
-    planned = plan(config, inventory, interpreters, on_event)
+    planned = plan(config, inventory, interpreters, planner, on_event)
     if interrupted is not None:
-        planned = resume.as_started(planned, interrupted.record)
+        planned = resume.as_started(planned, interrupted.record, planner.has_more(config))
     history = duration.recall(folder, here, planned)
     results_store.clear_leftovers(folder)
     earlier = None
@@ -142,14 +115,15 @@ def _measure(
             planned = dataclasses.replace(planned, config=dataclasses.replace(planned.config, effort=effort))
 
     def execute(planned: Plan, earlier: Run | None) -> Run:
-        rounds = Rounds(planned, store, launch, monitor, on_event, inventory.state, earlier, history, interpreters.of)
+        state, python = inventory.state, interpreters.of
+        rounds = Rounds(planned, store, launch, monitor, on_event, state, earlier, history, planner, python)
         return rounds.execute()
 
     launch, monitor = partial(block.measure, kept=planned.config.keep_env), MachineMonitor()
     started_s = time.monotonic() - (seconds(earlier.trials) if earlier else 0.0)
     record = execute(planned, earlier)
-    record = resume.refine(planned, record, time.monotonic() - started_s, execute)
-    return save(store, record)
+    more = planner.more(planned, record, time.monotonic() - started_s)
+    return save(store, resume.with_more(more, record, execute))
 
 
 def with_environments(config: RunConfig, interpreters: Interpreters) -> RunConfig:
@@ -233,22 +207,17 @@ def probe_all(
     return dict(zip(environments, reports, strict=True))
 
 
-def plan(config: RunConfig, inventory: Survey, interpreters: Interpreters, on_event: OnEvent) -> Plan:
+def plan(config: RunConfig, inventory: Survey, interpreters: Interpreters, planner: Planner, on_event: OnEvent) -> Plan:
     """Plan a run out of what there is, and get ready all that its trials need.
 
     Raises:
         KerasbenchError: nothing of it can be measured here.
     """
-    if config.effort.protocol.agenda.sized:
-        configure.require_sweepable(inventory.selected, config.options)
-    planned = cases.make(config, inventory.selected, inventory.probes, inventory.here, interpreters.named)
+    planned = cases.make(config, inventory.selected, inventory.probes, inventory.here, interpreters.named, planner)
     if config.data == "real":
         planned = dataclasses.replace(planned, warnings=[*planned.warnings, *_without_real_rows(planned)])
         fetch_all(planned, interpreters, on_event)
-    if config.explain:
-        with events.step(on_event, "counting the operations of a step"):
-            planned = dataclasses.replace(planned, flops=count_all(planned, interpreters))
-    return planned
+    return planner.prepare(planned, interpreters, on_event)
 
 
 def _without_real_rows(planned: Plan) -> list[str]:
@@ -271,19 +240,6 @@ def fetch_all(planned: Plan, interpreters: Interpreters, on_event: OnEvent) -> N
             complaints.append(f"{selected.label}: {answer.cause}")
     if complaints:
         raise UnusableScenario("\n".join(complaints))
-
-
-def count_all(planned: Plan, interpreters: Interpreters) -> list[Counted]:
-    """Have the operations of each workload's training step counted; none where the backend that can is not there."""
-    counted: list[Counted] = []
-    python = interpreters.of(interpreters.environments([backends.counting()])[0])
-    for selected in {case.selected.label: case.selected for case in planned.cases}.values():
-        entry, workload = selected.entry, selected.workload.name
-        question = CountRequest(entry.place, entry.file_hash, workload, entry.model_config)
-        answer = questions.count(question, python, planned.config.keep_env)
-        if not isinstance(answer, Failure):
-            counted.append(Counted(entry.name, workload, answer))
-    return counted
 
 
 def keep_superseded(folder: Path, left: Run) -> None:

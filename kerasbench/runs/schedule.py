@@ -162,7 +162,6 @@ def all_in_words(reasons: Sequence[StopReason], effort: Effort, precision: float
 # many. The best number follows from what a cycle and a block cost: T. Kalibera and R. Jones, "Rigorous benchmarking in
 # reasonable time", ISMM 2013.
 
-RACE_CYCLES = 12
 EVERY = 3  # rounds: in one of so many a row measures what it does not wait for
 # About as many as twelve scenarios were worth on three backends, by their first blocks: 12 to 37.
 FIRST_CYCLES = 30
@@ -199,10 +198,8 @@ def best_cycles(start_s: float, cycle_s: float, of_one_cycle: float, between: fl
 
 
 def first_portion(config: RunConfig, cases: Sequence[Case]) -> Portion:
-    """As others are worth, if further blocks follow in any case; of a race, what shows who is far behind."""
+    """As others are worth, if further blocks follow in any case."""
     effort = config.effort
-    if config.race:
-        return Portion({TRAIN: RACE_CYCLES})
     places = {(case.backend, case.device.label) for case in cases}  # columns of one scatter less: they need more cycles
     known = effort.min_rounds >= MIN_ROUNDS and effort.protocol.agenda.usual and len(places) > 1
     return Portion({TRAIN: FIRST_CYCLES}) if known else Portion()

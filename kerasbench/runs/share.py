@@ -39,7 +39,8 @@ import msgspec
 import platformdirs
 from filelock import FileLock, Timeout
 
-from kerasbench import __version__
+from kerasbench import __version__, backends
+from kerasbench.environments.interpreters import find
 from kerasbench.errors import EXIT_OK, KerasbenchError, ResultsError, UsageError
 from kerasbench.events import Event, OnEvent, RunStarted, TrialEnded
 from kerasbench.host import COMMIT
@@ -47,7 +48,7 @@ from kerasbench.plan import catalog
 from kerasbench.results.code import all_measuring_code
 from kerasbench.results.run import Run, RunConfig, Trial
 from kerasbench.results.store import Store, records
-from kerasbench.runs.run import SUPERSEDED, configured, measured
+from kerasbench.runs.run import SUPERSEDED, PlannerOf, measured
 from kerasbench.scenario import baseline_file
 from kerasbench.settings import Settings
 
@@ -316,7 +317,7 @@ def shares() -> Path:
     return Path(platformdirs.user_state_dir("kerasbench")) / "shares"
 
 
-def measure(order: Order, asker: Asker, progress: OnEvent) -> None:
+def measure(order: Order, asker: Asker, progress: OnEvent, planner_of: PlannerOf) -> None:
     """Measure what was asked for, as a run like any other, and send its records.
 
     What was not acknowledged stays here until the asker goes on with the run, and what no longer counted when it was
@@ -358,9 +359,11 @@ def measure(order: Order, asker: Asker, progress: OnEvent) -> None:
                 sender(event)
 
             with asker.measuring(), redirect_stderr(cast("TextIO", asker)):  # the asker is to hear of complaints
-                config, chosen = configured(order.command, settings, on_event)
+                chosen = find(settings.python, backends.names())
+                planner = planner_of(order.command)
+                config, chosen = planner.with_interpreters(planner.configured(settings), settings, chosen, on_event)
                 sender.python = chosen.to_name_again()
-                with measured(config, results, chosen, on_event, settings.wait) as finished:
+                with measured(config, results, chosen, planner_of, on_event, settings.wait) as finished:
                     stem, record, unsaved = finished.store.data.stem, finished.record, finished.unsaved
         is_done = asker.has_acknowledged(sender.end(record))
         if unsaved:

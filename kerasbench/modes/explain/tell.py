@@ -6,6 +6,7 @@ from kerasbench.analysis.contrasts import believed
 from kerasbench.analysis.estimates import Amount, Estimate
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import NS_PER_MS
+from kerasbench.modes.explain import MODE
 from kerasbench.modes.explain.breakdown import Advice, Help, StepBreakdown, breakdowns
 from kerasbench.report.data import configuration, of_key, result
 from kerasbench.report.document import Advised, Document, Result
@@ -23,6 +24,7 @@ from kerasbench.report.words import (
     whole_steps,
     with_range,
 )
+from kerasbench.results.run import RunConfig
 
 GIGA = 1e9
 WORTH_SAYING = 0.05  # a step that takes so much more or less while its parts are measured is named
@@ -203,6 +205,9 @@ class Explanations(Teller):
     @property
     def quoted(self) -> dict[str, Builder]:
         return {"explained": section}
+
+    def words(self, config: RunConfig) -> list[str]:
+        return [MODE.name, *config.scenarios]
 
     def title(self, findings: Findings) -> str:
         return title(known) if (known := explained(findings)) else ""

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from kerasbench.analysis.contrasts import Place
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME, RATE
-from kerasbench.analysis.race import Race, race_of
-from kerasbench.names import FASTEST
+from kerasbench.modes.fastest import MODE, MOST_ROUNDS, RaceConfig
+from kerasbench.modes.fastest.race import Race, race_of
 from kerasbench.protocol.columns import APPLE, CPU, Column
 from kerasbench.protocol.malloc import KEEPS_MEMORY
 from kerasbench.report import answer, charts
@@ -16,6 +16,8 @@ from kerasbench.report.sections import BarChart, Cell, Section, Strong, Table, W
 from kerasbench.report.teller import Brief, Builder, Teller, Told
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import as_given, listed, names, three_digits, times, took, whole_steps
+from kerasbench.results.run import RunConfig
+from kerasbench.settings import DEFAULT_TRIES
 from kerasbench.text import MIB, NOTHING, blanked, count
 
 VERBS = {"train": "trains", "predict": "predicts a batch", "predict-one": "predicts one sample"}
@@ -50,7 +52,7 @@ def races(findings: Findings) -> list[Race]:
 
 
 def _races(findings: Findings) -> list[Race]:
-    rows = findings.summary.rows if findings.mode == FASTEST else []
+    rows = findings.summary.rows if findings.mode == MODE.name else []
     return [race for row in rows if (race := race_of(row)) is not None]
 
 
@@ -208,6 +210,16 @@ class Races(Teller):
     @property
     def quoted(self) -> dict[str, Builder]:
         return {"fastest": lambda findings: next(self.sections(findings, Marks()), None)}
+
+    def words(self, config: RunConfig) -> list[str]:
+        asked, words = MODE.asked(config), [MODE.name, *config.scenarios]
+        words += [] if asked.purpose == "train" else ["--for", asked.purpose]
+        words += [] if asked.tries in ([], [*DEFAULT_TRIES]) else ["--try", ",".join(asked.tries)]
+        return [*words, *([] if asked.margin == RaceConfig().margin else ["--within", f"{100 * asked.margin:g}%"])]
+
+    def rounds(self, config: RunConfig) -> list[str]:
+        most = config.effort.max_rounds
+        return [] if most == MOST_ROUNDS else ["--rounds", str(most)]
 
     def title(self, findings: Findings) -> str:
         return "; ".join(sentence(race).rstrip(".") for race in races(findings))

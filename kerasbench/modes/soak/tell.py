@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from kerasbench.analysis.estimates import Estimate, Interval, mean
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.warnings import LEAST_SLOWER, slower_by_subnormals
+from kerasbench.modes.soak import MODE
 from kerasbench.modes.soak.trend import Soak, soaks_of
-from kerasbench.names import SOAK
 from kerasbench.protocol.columns import CPU
 from kerasbench.report import charts
 from kerasbench.report.data import like, of_key
@@ -16,6 +16,7 @@ from kerasbench.report.sections import EMPTY, Cell, Line, LineChart, Panel, Sect
 from kerasbench.report.teller import Brief, Builder, Teller
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import duration, listed, names, percent, seconds, three_digits
+from kerasbench.results.run import RunConfig
 from kerasbench.text import KIB, MIB, NOTHING
 
 MOST_POINTS = 60  # of a line
@@ -27,7 +28,7 @@ def soaks(findings: Findings) -> list[Soak]:
 
 
 def _soaks(findings: Findings) -> list[Soak]:
-    rows = findings.summary.rows if findings.mode == SOAK else []
+    rows = findings.summary.rows if findings.mode == MODE.name else []
     return [soak for row in rows for soak in soaks_of(row)]
 
 
@@ -166,6 +167,14 @@ class Soaks(Teller):
     @property
     def quoted(self) -> dict[str, Builder]:
         return {"soak": lambda findings: next(iter(self.sections(findings, Marks())), None)}
+
+    def words(self, config: RunConfig) -> list[str]:
+        asked = MODE.asked(config)
+        purpose = [] if asked.purpose == "train" else ["--for", asked.purpose]
+        return [MODE.name, *config.scenarios, *purpose, "--minutes", f"{asked.minutes:g}"]
+
+    def rounds(self, config: RunConfig) -> list[str]:
+        return []
 
     def title(self, findings: Findings) -> str:
         return title(known) if (known := soaks(findings)) else ""

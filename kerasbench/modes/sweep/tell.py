@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.series import FIT_TOLERANCE, Crossing, Duel, SizeSeries, swept
+from kerasbench.modes.sweep import MODE
+from kerasbench.modes.sweep.series import FIT_TOLERANCE, Crossing, Duel, SizeSeries, swept
 from kerasbench.protocol.columns import Axis
 from kerasbench.report import charts
 from kerasbench.report.answer import cell, nothing_compared
@@ -13,9 +14,11 @@ from kerasbench.report.sections import Cell, Crossover, Line, LineChart, Panel, 
 from kerasbench.report.teller import Brief, Builder, Teller
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import Names, as_given, listed, names, percent, size_along, three_digits
+from kerasbench.results.run import RunConfig
 from kerasbench.text import NOTHING
 
 AXES = {"batch": "batch size"}  # as a caption calls them
+FLAGS: dict[Axis, str] = {"batch": "--batch-size", "width": "--width"}
 FIXED, PER_SAMPLE = "fixed_step_ms", "per_sample_ms"  # of a sweep over batches
 
 
@@ -160,6 +163,14 @@ class Sweeps(Teller):
     @property
     def quoted(self) -> dict[str, Builder]:
         return {"sweep": lambda findings: next(sections(findings, Marks()), None)}
+
+    def words(self, config: RunConfig) -> list[str]:
+        words = [MODE.name, *config.scenarios]
+        sizes = [option.size for option in config.options if option.size is not None]
+        for axis, flag in FLAGS.items():
+            along = [f"{at:g}" for size in sizes if (at := size.along(axis)) is not None]
+            words += [flag, ",".join(dict.fromkeys(along))] if along else []
+        return words
 
     def title(self, findings: Findings) -> str:
         return title(findings) if findings.sized.rows and not findings.plain.rows else ""

@@ -10,6 +10,7 @@ from kerasbench.analysis.contrasts import Contrast, between, judged
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.summary import Summary
 from kerasbench.errors import Undecided
+from kerasbench.modes.versus import MODE
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Failure
 from kerasbench.text import count
@@ -133,14 +134,14 @@ def require_decided(comparisons: Sequence[Versus]) -> None:
 
 def compared(summary: Summary) -> list[Versus]:
     """Compare the versions of a summary, those of each pair of labels; none where none were asked for."""
-    rows: dict[tuple[str, ...], list[Row]] = {}
+    rows: dict[tuple[str, str], list[Row]] = {}
     for row in summary.rows:
-        labels = tuple(row.origin.config.versus)
-        if len(labels) == 2:
-            rows.setdefault(labels, []).append(row)
+        if row.origin.config.mode == MODE.name:
+            asked = MODE.asked(row.origin.config)
+            rows.setdefault((asked.base, asked.head), []).append(row)
     comparisons = []
     for (base, head), measured in rows.items():
-        effect = max([summary.record.minimal_effect, *(row.origin.config.threshold for row in measured)])
+        effect = max([summary.record.minimal_effect, *(MODE.asked(row.origin.config).threshold for row in measured)])
         pairs = [
             VersionPair(row, common.with_options(environment=base), common.with_options(environment=head))
             for row in measured

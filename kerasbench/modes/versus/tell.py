@@ -1,24 +1,26 @@
 """Two versions that one run compared: what the head takes longer for than the base."""
 
+import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from kerasbench.analysis.cases import FIRST_STEP, HEADLINE, PREDICTED, PREDICTED_ONE, PREDICTED_RATE
 from kerasbench.analysis.contrasts import Contrast, Place
-from kerasbench.analysis.estimates import Verdict
+from kerasbench.analysis.estimates import MINIMAL_EFFECT, Verdict
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME, RATE
+from kerasbench.modes.versus import MODE
 from kerasbench.modes.versus.pairs import DEVICE_MEMORY, MEMORY, UNTOUCHED, VersionPair, Versus, compared
-from kerasbench.names import VERSUS
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code
 from kerasbench.report import charts
+from kerasbench.report.command import rounds_of, scenarios_of
 from kerasbench.report.contrasts import table
 from kerasbench.report.sections import Bar, BarChart, Section, Strong, Words
 from kerasbench.report.teller import Builder, Teller, Told
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import as_given, could_have_seen, listed, names, timed_in, times
-from kerasbench.results.run import Run
+from kerasbench.results.run import Run, RunConfig
 from kerasbench.text import blanked, count
 
 SAYING = {
@@ -87,7 +89,7 @@ def _called(contrasts: Iterable[Contrast]) -> list[str]:
 def sections(findings: Findings) -> Iterator[Section]:
     for versus in versions(findings):
         steps = versus.headlines
-        if findings.mode == VERSUS or steps:
+        if findings.mode == MODE.name or steps:
             headers = (versus.base, f"{versus.head} takes", "", f"{versus.base} again takes")
             yield Section(
                 _overall(versus),
@@ -185,16 +187,25 @@ class Versions(Teller):
     def quoted(self) -> dict[str, Builder]:
         return {"versus": lambda findings: next(sections(findings), None)}
 
+    def words(self, config: RunConfig) -> list[str]:
+        asked = MODE.asked(config)
+        return [MODE.name, asked.base, asked.head, *scenarios_of(config)]
+
+    def rounds(self, config: RunConfig) -> Iterator[str]:
+        yield from rounds_of(dataclasses.replace(config, control=False))  # it always has one
+        if (threshold := MODE.asked(config).threshold) > MINIMAL_EFFECT:
+            yield from ("--threshold", f"{100 * threshold:g}%")
+
     def title(self, findings: Findings) -> str:
-        known = versions(findings) if findings.mode == VERSUS else []
+        known = versions(findings) if findings.mode == MODE.name else []
         return "; ".join(_overall(versus) for versus in known)
 
     def sections(self, findings: Findings, marks: Marks) -> Iterator[Section]:
         yield from sections(findings)
-        yield from besides(findings) if findings.mode == VERSUS else ()
+        yield from besides(findings) if findings.mode == MODE.name else ()
 
     def sentences(self, findings: Findings) -> list[str]:
-        known = versions(findings) if findings.mode == VERSUS else []
+        known = versions(findings) if findings.mode == MODE.name else []
         return [line for versus in known for line in sentences(versus)]
 
     def contrasts(self, findings: Findings) -> Told:

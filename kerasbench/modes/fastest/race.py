@@ -22,9 +22,9 @@ from kerasbench.analysis.contrasts import Contrast, Place
 from kerasbench.analysis.estimates import LogEstimate, Prior
 from kerasbench.analysis.metrics import BY_NAME, NS_PER_MS, RATE
 from kerasbench.analysis.rankings import break_even
+from kerasbench.modes.fastest import MODE, RaceConfig
 from kerasbench.protocol.columns import CPU, Column, Options
 from kerasbench.protocol.descriptions import WorkloadDescription
-from kerasbench.results.run import RaceConfig
 from kerasbench.settings import BATCH_SIZE
 
 # What earlier runs know of the scatter between blocks is worth so many degrees of freedom. One block has none.
@@ -107,6 +107,7 @@ def baseline_of(columns: Iterable[Column], config: RaceConfig) -> Column | None:
 @dataclass(frozen=True)
 class Race:
     row: Row
+    config: RaceConfig
     metric: str
     leader: Column  # or what is about as fast, and simpler to have
     baseline: Column | None
@@ -115,12 +116,6 @@ class Race:
     left: frozenset[Column]  # as significantly slower by more than the margin
     rounds: int
     is_over: bool  # none of the others can be faster than the leader by more than the margin
-
-    @property
-    def config(self) -> RaceConfig:
-        config = self.row.origin.config.race
-        assert config is not None
-        return config
 
     @property
     def is_against_default(self) -> bool:
@@ -197,9 +192,7 @@ def simplest(
 
 
 def race_of(row: Row) -> Race | None:
-    config = row.origin.config.race
-    if config is None:
-        return None
+    config = MODE.asked(row.origin.config)
     metric = metric_of(config, row.workload, row.headline)
     cases = {column: case for column, case in row.cases.items() if case.trials and case.estimate(metric) is not None}
     last = max((trial.round for case in cases.values() for trial, _ in case.trials), default=0)
@@ -217,6 +210,7 @@ def race_of(row: Row) -> Race | None:
     stay = {choice, *stayed} - {*seen.slower}
     return Race(
         row=row,
+        config=config,
         metric=metric,
         leader=choice,
         baseline=baseline,

@@ -1,0 +1,159 @@
+"""What a race measures: many settings of each backend, of which the slow ones leave after each round."""
+
+import dataclasses
+import json
+import os
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import get_args
+
+from kerasbench import backends
+from kerasbench.errors import UsageError
+from kerasbench.modes.fastest import MODE, MOST_ROUNDS, Purpose, RaceConfig, race
+from kerasbench.plan import configure, parse
+from kerasbench.plan.cases import Case, Plan
+from kerasbench.plan.catalog import Selected
+from kerasbench.protocol.columns import CPU, DEFAULT, GPU, CaseKey, Device, Options, has_glibc
+from kerasbench.protocol.descriptions import WorkloadDescription
+from kerasbench.protocol.requests import counts_epochs
+from kerasbench.protocol.stages import BATCH, ONE, TRAIN
+from kerasbench.results.run import MAX_ROUNDS, QUICK, RunConfig
+from kerasbench.runs.planner import Planner
+from kerasbench.runs.rows import OpenRow
+from kerasbench.runs.schedule import Portion, StopReason
+from kerasbench.settings import BATCH_SIZE, DEFAULT_TRIES, STEPS_PER_EXECUTION, TRIES, Settings
+from kerasbench.text import percent, whole_gib
+
+PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
+EFFORT = dataclasses.replace(QUICK, max_rounds=MOST_ROUNDS)  # it looks after each round; those that stay are few
+FIRST_CYCLES = 12  # of the first round: they show who is far behind
+EXECUTIONS = (8, 32)  # training steps in one execution that are tried
+BATCHES = (4, 16)  # times the workload's: batch sizes that are tried, if they are to be
+
+
+class Plans(Planner):
+    def __init__(self) -> None:
+        self._outpaced: set[CaseKey] = set()  # too slow to win; Keras without settings stays all the same
+
+    def configured(self, asked: Settings) -> RunConfig:
+        purpose = parse.known("purpose", asked.purpose, PURPOSES)
+        tries = [parse.known("setting to --try", name, TRIES) for name in asked.tries] or [*DEFAULT_TRIES]
+        margin = parse.share(asked.margin, "--within")
+        if margin == 0:
+            raise UsageError(f"--within must be above 0%, for example 5%; you gave {asked.margin}.")
+        config = configure.configured(asked, "steady", [DEFAULT])
+        if asked.rounds is not None and asked.rounds > MAX_ROUNDS:
+            raise UsageError(f"--rounds of a race takes at most {MAX_ROUNDS} rounds, not {asked.rounds}")
+        trains, varies_batch = purpose == "train", BATCH_SIZE in tries
+        if varies_batch and not trains:
+            raise UsageError(f"--try {BATCH_SIZE} is for training; leave out --for {purpose}, or give --batch-size")
+        if tries == [STEPS_PER_EXECUTION] and not trains:
+            raise UsageError(f"--try {STEPS_PER_EXECUTION} is for training; leave out --for {purpose}")
+        protocol = dataclasses.replace(EFFORT.protocol, epochs=trains and not varies_batch, predicts=not trains)
+        most_rounds = asked.rounds or EFFORT.max_rounds
+        effort = dataclasses.replace(EFFORT, max_rounds=most_rounds, budget_s=config.effort.budget_s, protocol=protocol)
+        baseline = default_backend()
+        others = config.backends or ([] if "backend" in tries else [baseline])
+        config = dataclasses.replace(config, effort=effort, backends=others)
+        return MODE.configured(config, RaceConfig(purpose, margin, tries, baseline))
+
+    def options(
+        self, config: RunConfig, backend: str, device: Device, selected: Selected, processors: int
+    ) -> list[Options]:
+        if self.refusal(config, selected):
+            return [DEFAULT]
+        asked, workload = MODE.asked(config), selected.workload
+        steps = workload.steps if asked.purpose == "train" else 0
+        return candidates(asked, backend, device, steps, processors, workload.batch)
+
+    def devices(self, config: RunConfig, devices: list[Device]) -> list[Device]:
+        if "device" in MODE.asked(config).tries or config.devices:
+            return devices
+        return [max(devices, key=lambda device: device.kind == GPU)]  # as Keras does without settings
+
+    def refusal(self, config: RunConfig, selected: Selected) -> tuple[str, str] | None:
+        if MODE.asked(config).purpose == "train" and selected.workload.predicts_only:
+            cause = "the model was saved without an optimizer and a loss, so it cannot be trained"
+            return cause, "add --for predict or --for predict-one"
+        return None
+
+    def leaves_out(self, config: RunConfig, case: Case) -> bool:
+        return self.refusal(config, case.selected) is None
+
+    def announce(self, planned: Plan) -> list[str]:
+        memory, margin = whole_gib(planned.machine.memory_bytes), MODE.asked(planned.config).margin
+        return [
+            f"as many run side by side as fit into the free part of {memory} of memory",
+            f"candidates that cannot come within {percent(margin)} of the fastest are dropped after a round",
+        ]
+
+    def stage(self, config: RunConfig, workload: WorkloadDescription) -> str:
+        purpose = MODE.asked(config).purpose
+        if purpose == "train" and not workload.predicts_only:
+            return TRAIN
+        return ONE if purpose == "predict-one" or not workload.predicts_batches else BATCH
+
+    def metric(self, row: OpenRow, config: RunConfig) -> str:
+        return race.metric_of(MODE.asked(config), row.cases[0].selected.workload, super().metric(row, config))
+
+    def first_portion(self, config: RunConfig, cases: Sequence[Case]) -> Portion:
+        return Portion({TRAIN: FIRST_CYCLES})
+
+    def decide(self, row: OpenRow, config: RunConfig) -> None:
+        """Have those leave that are too slow to win. Keras without settings stays: how much faster is the winner?"""
+        asked, measured = MODE.asked(config), row.measured
+        if asked.purpose != "train":  # each look is at predictions
+            row.portion = dataclasses.replace(row.portion, predicts=True)
+        if row.stop not in (None, StopReason.ROUNDS):
+            return
+        left = {case.column: measured[case.key] for case in row.alive}
+        racing = [case.column for case in row.alive if case.key not in self._outpaced and left[case.column].is_ranked]
+        standing = race.look(racing, race.compare_by(self.metric(row, config), left), asked.margin)
+        if standing is None:
+            return
+        baseline = race.baseline_of(left, asked)
+        self._outpaced |= {case.key for case in row.alive if case.column in standing.slower}
+        row.alive = [case for case in row.alive if case.key not in self._outpaced or case.column == baseline]
+        if standing.is_over:
+            row.stop = StopReason.WON
+
+
+def candidates(
+    asked: RaceConfig, backend: str, device: Device, steps: int, processors: int, batch: int = 1
+) -> list[Options]:
+    """Return the settings of a backend that are tried on a device.
+
+    Each with all the others, but half of the threads, kept memory and larger batches by themselves. ``steps`` are those
+    of an epoch, 0 where none are trained, and ``batch`` is the workload's. The largest execution is the first that
+    holds a whole epoch; no batch is larger than one.
+    """
+    module = backends.get(backend)
+    compiled = [None, True] if "jit" in asked.tries and module.OTHER_JIT else [None]
+    several = "steps-per-execution" in asked.tries and module.SEVERAL_STEPS
+    executions = [size for fewer, size in pairwise((1, *EXECUTIONS)) if fewer < steps and several]
+    lower = "mixed_bfloat16" if device.kind == CPU else "mixed_float16"
+    tried = [
+        Options(jit=jit, dtype=dtype, steps_per_execution=size)
+        for jit in compiled
+        for dtype in ([None, lower] if "dtype" in asked.tries else [None])
+        for size in (None, *executions)
+    ]
+    if "threads" in asked.tries and device.kind == CPU and processors > 1:
+        tried.append(Options(threads=processors // 2))
+    if "malloc" in asked.tries and module.RETURNS_MEMORY and device.kind == CPU and has_glibc():
+        tried.append(Options(malloc="keep"))
+    if BATCH_SIZE in asked.tries and not counts_epochs(steps):
+        tried += [Options(batch_size=times * batch) for times in BATCHES if times <= steps]
+    return tried
+
+
+def default_backend(shell: Mapping[str, str] = os.environ) -> str:
+    """Return the backend that Keras takes without settings: by KERAS_BACKEND, else by keras.json, else TensorFlow."""
+    folder = Path(shell.get("KERAS_HOME") or Path.home() / ".keras")
+    try:
+        configured = json.loads((folder / "keras.json").read_text("utf-8")).get("backend")
+    except (OSError, ValueError, AttributeError):
+        configured = None
+    name = shell.get("KERAS_BACKEND") or configured
+    return name if name in backends.names() else "tensorflow"

@@ -1,0 +1,39 @@
+"""A plain run, or the rest of one that was interrupted."""
+
+from dataclasses import replace
+
+from kerasbench.errors import UsageError
+from kerasbench.plan import catalog, configure, parse
+from kerasbench.protocol.requests import ProtocolKind
+from kerasbench.protocol.stages import AGENDAS
+from kerasbench.results.run import ResumeConfig, RunConfig
+from kerasbench.runs.planner import Planner
+from kerasbench.settings import Settings
+
+PROTOCOLS: tuple[ProtocolKind, ...] = ("steady", "published", "calls")
+RESUMED = ("budget", "custom", "trust", "results", "python", "wait", "resume")  # what --resume takes besides files
+
+
+class Plans(Planner):
+    def configured(self, asked: Settings) -> RunConfig | ResumeConfig:
+        return resumed(asked) if asked.resume else run(asked)
+
+
+def run(asked: Settings) -> RunConfig:
+    kind = parse.known("protocol", asked.protocol, PROTOCOLS)
+    if asked.warm_cache and (asked.quick or AGENDAS[kind].in_full):
+        other = "--quick" if asked.quick else "--protocol published"
+        raise UsageError(f"--warm-cache is about the first step, which {other} does not measure: leave one of them out")
+    return configure.configured(asked, kind, configure.options_of(asked))
+
+
+def resumed(asked: Settings) -> ResumeConfig:
+    """Return the configuration of --resume: the rest of a run, whose options cannot be changed."""
+    config = run(asked)
+    files = [file for file in asked.scenarios if catalog.own_files([file])]
+    if asked != replace(Settings(scenarios=files), **{name: getattr(asked, name) for name in RESUMED}):
+        raise UsageError(
+            "--resume reuses the interrupted run's options; only --budget, --results, --python and --wait may be "
+            "added. Files of your own must be named again: --scenario FILE, --custom FILE, --trust"
+        )
+    return ResumeConfig(config.effort.budget_s, files, config.model_config)

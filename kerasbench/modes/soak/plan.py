@@ -1,0 +1,44 @@
+"""What a soak measures: one long block for each case, with a control that mostly rests."""
+
+from dataclasses import replace
+from typing import get_args
+
+from kerasbench.errors import UsageError
+from kerasbench.modes.soak import MODE, Purpose, SoakConfig
+from kerasbench.plan import configure, parse
+from kerasbench.plan.cases import Plan
+from kerasbench.protocol.columns import DEFAULT
+from kerasbench.protocol.requests import ProtocolKind
+from kerasbench.results.run import Effort, RunConfig
+from kerasbench.runs.planner import Planner
+from kerasbench.settings import Settings
+
+PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
+PROTOCOLS: dict[Purpose, ProtocolKind] = {"train": "steady", "predict": "calls"}  # else builds
+LEAST_MINUTES, MOST_MINUTES = 0.1, 24 * 60
+
+
+class Plans(Planner):
+    def configured(self, asked: Settings) -> RunConfig:
+        purpose, minutes = parse.known("purpose", asked.purpose, PURPOSES), asked.minutes
+        if not LEAST_MINUTES <= minutes <= MOST_MINUTES:
+            raise UsageError(f"--minutes takes a number from {LEAST_MINUTES:g} to {MOST_MINUTES:,}, not {minutes}")
+        config = configure.configured(asked, PROTOCOLS.get(purpose, "builds"), [DEFAULT])
+        if config.timeout_s is not None and config.timeout_s <= 60 * minutes:
+            raise UsageError(f"--timeout would stop a soak of {minutes:g} minutes before its end: leave it out")
+        length_ns, usual = int(60e9 * minutes), config.effort.protocol
+        protocol = replace(
+            usual,
+            slices_max_ns=length_ns,
+            column_max_ns=max(length_ns, usual.column_max_ns),
+            soaks=True,
+            clears=purpose == "build-cleared",
+            repeats=False,
+            epochs=False,
+            predicts=False,
+        )
+        config = replace(config, effort=Effort(1, 1, cold=False, protocol=protocol), control=True)
+        return MODE.configured(config, SoakConfig(purpose, float(minutes)))
+
+    def announce(self, planned: Plan) -> list[str]:
+        return []

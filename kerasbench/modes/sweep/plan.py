@@ -1,0 +1,111 @@
+"""What a sweep measures: one workload at many sizes, and more of them where one series overtakes another."""
+
+import itertools
+import statistics
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
+from kerasbench.analysis.summary import Summary, summarize
+from kerasbench.errors import UsageError
+from kerasbench.modes.sweep import MODE, SweepConfig
+from kerasbench.modes.sweep.series import swept
+from kerasbench.plan import configure, parse
+from kerasbench.plan.cases import Plan, with_controls
+from kerasbench.plan.catalog import Selected
+from kerasbench.protocol.columns import Column, Options, Size
+from kerasbench.results.run import Run, RunConfig
+from kerasbench.runs.planner import Planner
+from kerasbench.settings import Settings
+
+DEFAULT_BATCHES = ["1..4096"]
+MORE_SIZES = 2  # inside the bracket of a crossover (benchmarks/METHOD.md): thirds of an octave
+
+
+class Plans(Planner):
+    def configured(self, asked: Settings) -> RunConfig:
+        batches = parse.batches(asked.batch_sizes or ([] if asked.widths else DEFAULT_BATCHES))
+        options = crossed(configure.options_of(asked), batches, parse.widths(asked.widths))
+        return MODE.configured(configure.configured(asked, "sweep", options), SweepConfig(refine=True))
+
+    def require(self, config: RunConfig, scenarios: Sequence[Selected]) -> None:
+        """Raise UsageError for more than one workload, or for the width of one that does not scale."""
+        if len(scenarios) > 1:
+            names = ", ".join(selected.word for selected in scenarios)
+            raise UsageError(
+                f"a sweep measures one workload, and this names {len(scenarios)}: {names}; name one of them"
+            )
+        for selected in scenarios:
+            if not selected.entry.description.scalable and any(asked.width is not None for asked in config.options):
+                raise UsageError(
+                    f"{selected.label} has no --width: its hidden layers cannot be scaled; docs/your-model.md shows "
+                    "how to make a scenario scalable"
+                )
+
+    def more(self, planned: Plan, record: Run, spent_s: float) -> Plan | None:
+        """Return the plan with more sizes, measured where it matters: on the two columns of each crossing.
+
+        None where they were measured already, the run was interrupted or quick, nothing crosses significantly, or
+        --budget has no time left for it.
+        """
+        if not MODE.asked(planned.config).refine or record.unfinished:
+            return None
+        if record.rounds_completed < MIN_TRIALS_FOR_INTERVAL:
+            return None
+        wanted = more_sizes(summarize(record))
+        bases = {case.column: case for case in planned.cases if not case.options.control}
+        cases = [
+            replace(base, options=base.options.at(size))
+            for size, columns in wanted.items()
+            for column, base in bases.items()
+            if column in columns
+        ]
+        cases = with_controls(cases) if planned.config.control else cases
+        if not cases:
+            return None
+        each_s = statistics.fmean(trial.own_ns / 1e9 for trial in record.trials if trial.measurement is not None)
+        budget_s, rounds = planned.effort.budget_s, record.rounds_completed
+        if budget_s is not None and spent_s + len(cases) * rounds * each_s > budget_s:
+            return None
+        # Options are asked for whichever interpreter runs them, and a control is asked for once, for all rows.
+        options = [replace(case.options, environment="", control=False) for case in cases]
+        # At most as many rounds as there are: what was measured then has enough, for the reasons that it had.
+        least = min(planned.effort.min_rounds, rounds)
+        effort = replace(planned.effort, min_rounds=least, max_rounds=rounds, budget_s=None)
+        asked = list(dict.fromkeys([*planned.config.options, *options]))
+        config = MODE.configured(replace(planned.config, options=asked, effort=effort), SweepConfig(refine=False))
+        warning = f"more sizes near the crossover: {', '.join(size.label for size in wanted)}"
+        return Plan(config, planned.machine, [*planned.cases, *cases], planned.absent, [warning])
+
+    def has_more(self, config: RunConfig) -> bool:
+        return not MODE.asked(config).refine
+
+
+def crossed(options: Sequence[Options], batches: Sequence[int], widths: Sequence[float]) -> list[Options]:
+    """Return all options at each size; raise UsageError where there is only one size, which is no sweep."""
+    sizes = list(itertools.starmap(Size, itertools.product(batches or (None,), widths or (None,))))
+    if len(sizes) < 2:
+        raise UsageError("a sweep needs two sizes or more, such as --batch-size 1..4096 or --width 0.5,1,2")
+    return [choices.at(size) for size in sizes for choices in options]
+
+
+def sizes_between(low: float, high: float, whole: bool) -> list[float]:
+    """Return MORE_SIZES sizes that divide a bracket evenly on a logarithmic scale; fewer where there is no room."""
+    parts = MORE_SIZES + 1
+    even = [low * (high / low) ** (part / parts) for part in range(1, parts)]
+    rounded = [float(round(size)) if whole else float(f"{size:.3g}") for size in even]
+    return [size for size in dict.fromkeys(rounded) if low < size < high]
+
+
+def more_sizes(summary: Summary) -> dict[Size, set[Column]]:
+    """Return the sizes inside the brackets of all crossings that have an interval, each with the columns that cross."""
+    wanted: dict[Size, set[Column]] = {}
+    for series in swept(summary):
+        base = next(iter(series.rows.values())).size or Size()
+        is_batch = series.axis == "batch"
+        crossings = [crossing for duel in series.duels for crossing in duel.crossings if crossing.has_interval]
+        for crossing in crossings:
+            for value in sizes_between(*crossing.bracket, whole=is_batch):
+                size = Size(int(value), base.width) if is_batch else Size(base.batch, value)
+                wanted.setdefault(size, set()).update((crossing.winner, crossing.loser))
+    return {size: wanted[size] for size in sorted(wanted, key=lambda size: size.order)}

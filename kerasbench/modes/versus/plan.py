@@ -1,0 +1,58 @@
+"""What a comparison of versions measures: base and head of each backend in pairs, the base twice."""
+
+from dataclasses import replace
+
+from kerasbench import backends
+from kerasbench.analysis.estimates import MINIMAL_EFFECT
+from kerasbench.environments import sides
+from kerasbench.environments.interpreters import Interpreters
+from kerasbench.errors import UsageError
+from kerasbench.events import Notice, OnEvent
+from kerasbench.host.lock import machine_lock
+from kerasbench.modes.versus import MODE, VersusConfig
+from kerasbench.plan import catalog, configure, parse
+from kerasbench.results.run import ResumeConfig, RunConfig
+from kerasbench.runs.planner import Planner
+from kerasbench.runs.rows import OpenRow
+from kerasbench.runs.schedule import StopReason
+from kerasbench.settings import Settings
+from kerasbench.text import percent
+
+
+class Plans(Planner):
+    def configured(self, asked: Settings) -> RunConfig:
+        config = configure.configured(asked, "steady", configure.options_of(asked))
+        threshold = parse.share(asked.threshold, "--threshold")
+        if threshold < MINIMAL_EFFECT:
+            raise UsageError(f"--threshold takes {percent(MINIMAL_EFFECT)} or more, not {100 * threshold:.2f} %")
+        return MODE.configured(replace(config, control=True), VersusConfig("", "", threshold))
+
+    def with_interpreters(
+        self, config: RunConfig | ResumeConfig, asked: Settings, chosen: Interpreters, on_event: OnEvent
+    ) -> tuple[RunConfig, Interpreters]:
+        """Make the interpreters of both sides if need be.
+
+        Without backends: those that the requirements name, ``torch==2.6``, else all that have both sides. The machine
+        is held meanwhile: another run may be measuring in an environment that is made again.
+        """
+
+        def say(line: str) -> None:
+            on_event(Notice(line))
+
+        assert isinstance(config, RunConfig)
+        catalog.require_known(config.scenarios, config.model_config, config.suite)
+        packages = {backends.get(name).PACKAGE: name for name in backends.names()}
+        known = sides.about(asked.base, asked.head, list(packages), chosen.labels())
+        named = config.backends or [packages[package] for package in known] or backends.names()
+        with machine_lock(on_wait=say if asked.wait else None):
+            both = sides.sides(asked.base, asked.head, chosen, named, say)
+        both.interpreters.require(both.environments)
+        base, head = both.labels
+        own = replace(MODE.asked(config), base=base, head=head)
+        environments = list(map(str, both.environments))
+        return MODE.configured(replace(config, environments=environments), own), both.interpreters
+
+    def decide(self, row: OpenRow, config: RunConfig) -> None:
+        versions = [case for case in row.alive if not case.options.control]
+        if len(versions) < 2 <= len(row.cases):
+            row.stop = StopReason.BROKEN

@@ -1,0 +1,57 @@
+"""What a mode measures otherwise than a plain run: ``Plans`` of ``modes/<name>/plan.py``. Here: a plain run."""
+
+from collections.abc import Sequence
+
+from kerasbench.analysis.cases import headline_of
+from kerasbench.environments.interpreters import Interpreters
+from kerasbench.events import OnEvent
+from kerasbench.plan.cases import Case, Choices, Plan
+from kerasbench.protocol.descriptions import WorkloadDescription
+from kerasbench.protocol.stages import BATCH, ONE, TRAIN
+from kerasbench.results.run import ResumeConfig, Run, RunConfig
+from kerasbench.runs import schedule
+from kerasbench.runs.rows import OpenRow
+from kerasbench.runs.schedule import Portion
+from kerasbench.settings import Settings
+
+
+class Planner(Choices):
+    def configured(self, asked: Settings) -> RunConfig | ResumeConfig:
+        """Return what is to be measured; raise UsageError for a setting that means nothing."""
+        raise NotImplementedError
+
+    def with_interpreters(
+        self, config: RunConfig | ResumeConfig, asked: Settings, chosen: Interpreters, on_event: OnEvent
+    ) -> tuple[RunConfig | ResumeConfig, Interpreters]:
+        """Return it with the interpreters that run it; raise KerasbenchError where they could not be made."""
+        return config, chosen
+
+    def prepare(self, planned: Plan, interpreters: Interpreters, on_event: OnEvent) -> Plan:
+        """Find out what its runs need to know before they begin."""
+        return planned
+
+    def announce(self, planned: Plan) -> list[str] | None:
+        """Return what to say of a run before it starts; None: which differences it will be able to see."""
+        return None
+
+    def stage(self, config: RunConfig, workload: WorkloadDescription) -> str:
+        """Return the stage by which the columns of a row are told apart while they are measured."""
+        return (BATCH if workload.predicts_batches else ONE) if workload.predicts_only else TRAIN
+
+    def metric(self, row: OpenRow, config: RunConfig) -> str:
+        """Return the metric whose ratios have to be known well enough."""
+        return headline_of(row.trials)
+
+    def first_portion(self, config: RunConfig, cases: Sequence[Case]) -> Portion:
+        return schedule.first_portion(config, cases)
+
+    def decide(self, row: OpenRow, config: RunConfig) -> None:
+        """Decide after a round whether the row goes on, with which cases, and what its next block measures."""
+
+    def more(self, planned: Plan, record: Run, spent_s: float) -> Plan | None:
+        """Return the plan of a second part of the run; None: there is none."""
+        return None
+
+    def has_more(self, config: RunConfig) -> bool:
+        """Tell whether a configuration is that of a second part."""
+        return False
