@@ -12,7 +12,7 @@ from kerasbench.protocol import columns
 from kerasbench.protocol.columns import CPU, CUDA, CaseKey, Column, Device, Environment, Options, Size, has_glibc
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
-from kerasbench.protocol.requests import SOAK_TURNS, Protocol, too_few_executions
+from kerasbench.protocol.requests import TURNS_FOR_ONE, Protocol, too_few_executions
 from kerasbench.results.run import MAX_COLUMNS, Counted, Effort, RunConfig
 
 DOCTOR = "python -m kerasbench doctor shows what each backend finds, and what is wrong"
@@ -49,8 +49,8 @@ class Case:
     @property
     def slices_ns(self) -> int:
         """How long its slices last in a block, at most: the control of a soak rests most of the time."""
-        rests = self.protocol.soaks and self.options.control
-        return self.protocol.slices_max_ns // (SOAK_TURNS if rests else 1)
+        rests = self.protocol.lasts and self.options.control
+        return self.protocol.slices_max_ns // (TURNS_FOR_ONE if rests else 1)
 
     @property
     def row_label(self) -> str:

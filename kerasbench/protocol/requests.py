@@ -78,7 +78,7 @@ def too_few_executions(steps_per_epoch: int, steps_per_execution: int) -> str:
     )
 
 
-SOAK_TURNS = 9  # turns of a soak's column for one of its control, which is to stay as fresh as it was
+TURNS_FOR_ONE = 9  # of a column in a long block, for one of its control, which is to stay as fresh as it was
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Protocol:
     warmup_slices: int | None = None
     sizes: Sizes | None = None
     parts: bool = False  # measure what a step is made of too
-    soaks: bool = False  # measure for as long as slices_max_ns says, and what memory the process holds
+    lasts: bool = False  # measure for as long as slices_max_ns says, and what memory the process holds
     clears: bool = False  # clear Keras' session before each build
     # What later trials of a case may leave out, because it is known well enough:
     repeats: bool = True  # the first step's call over again, which tells what of it was compiling; and all of learning
@@ -130,7 +130,7 @@ class Protocol:
     @property
     def needs_training(self) -> bool:
         """Whether it says nothing of a model that is not trained."""
-        return self.agenda.sized or (self.agenda.usual and self.soaks)
+        return self.agenda.sized or (self.agenda.usual and self.lasts)
 
 
 @dataclass(frozen=True)

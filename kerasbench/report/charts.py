@@ -1,4 +1,4 @@
-"""Which charts there are: ratios to the fastest, the candidates of a race, the parts of an epoch, curves, soaks."""
+"""Charts that several modes have: ratios to the fastest as bars and dots, and means by kind of model."""
 
 import itertools
 import statistics

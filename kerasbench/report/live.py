@@ -79,7 +79,7 @@ class LiveBlock:
         self.row, self.is_first = cases[0].row_label, is_first
         self.ratios: LogRatios = {}  # of this block; before it came the earlier ones
         self._effect, self._earlier = effect, earlier
-        self._is_soak = cases[0].protocol.soaks  # its columns are one case, and differ by nothing that is ahead
+        self._lasts = cases[0].protocol.lasts  # its columns are one case, and differ by nothing that is ahead
         self._samples = {case.label: case.options.batch_size or workload.batch for case in cases}
         self.headline = stage  # by whose slices the columns are told apart
         self._counts = {stage.name: stage.counts for stage in STAGES.values()}
@@ -101,7 +101,7 @@ class LiveBlock:
             column = self.columns[label]
             column.medians[stage] = duration(statistics.median(slice_.unit_ns for slice_ in of_column))
             column.slices, column.doing = len(of_column), ""
-        if stage == self.headline and slices and not self._is_soak:
+        if stage == self.headline and slices and not self._lasts:
             self.ratios = log_ratios(slices, self._samples)
 
     def lines(self) -> list[str]:

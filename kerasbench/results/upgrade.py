@@ -10,54 +10,69 @@ from kerasbench.results.run import SCHEMA, Run, RunConfig, Trial
 OLDER = 5
 
 
-class _OldTrial(msgspec.Struct):
+class _Protocol(msgspec.Struct):
+    kind: str = "steady"
+    soaks: bool = False
+
+
+class _Effort(msgspec.Struct):
+    protocol: _Protocol = msgspec.field(default_factory=_Protocol)
+
+
+class _Config(msgspec.Struct):
+    """What told the mode of a run, which is a field now."""
+
+    effort: _Effort = msgspec.field(default_factory=_Effort)
+    race: dict[str, Any] | None = None
+    soak: dict[str, Any] | None = None
+    versus: list[str] = []
+    threshold: float = 0.0
+    explain: bool = False
+    refine: bool = False
+
+
+class _Trial(msgspec.Struct):
     sitting: int = 1
 
 
-class _OldScenario(msgspec.Struct):
+class _Scenario(msgspec.Struct):
     twins: dict[str, str] = {}
 
 
-class _OldRun(msgspec.Struct):
+class _Run(msgspec.Struct):
     """What has another name or another place now; all else is read as it is."""
 
-    config: dict[str, Any]
-    scenarios: list[_OldScenario]
-    trials: list[_OldTrial] = []
+    config: _Config
+    scenarios: list[_Scenario]
+    trials: list[_Trial] = []
 
 
 def run_of(content: bytes) -> Run:
-    run, old = msgspec.json.decode(content, type=Run), msgspec.json.decode(content, type=_OldRun)
-    pairs = zip(run.scenarios, old.scenarios, strict=True)
+    run, old = msgspec.json.decode(content, type=Run), msgspec.json.decode(content, type=_Run)
     return replace(
         run,
-        config=msgspec.convert(_config(old.config), RunConfig),
-        scenarios=[replace(facts, baselines=before.twins) for facts, before in pairs],
-        trials=[replace(trial, session=b.sitting) for trial, b in zip(run.trials, old.trials, strict=True)],
+        config=_config(run.config, old.config),
+        scenarios=[replace(now, baselines=then.twins) for now, then in zip(run.scenarios, old.scenarios, strict=True)],
+        trials=[replace(now, session=then.sitting) for now, then in zip(run.trials, old.trials, strict=True)],
         schema=SCHEMA,
     )
 
 
 def trial_of(line: bytes) -> Trial:
-    trial, old = msgspec.json.decode(line, type=Trial), msgspec.json.decode(line, type=_OldTrial)
+    trial, old = msgspec.json.decode(line, type=Trial), msgspec.json.decode(line, type=_Trial)
     return replace(trial, session=old.sitting)
 
 
-def _config(old: dict[str, Any]) -> dict[str, Any]:
-    """Return a configuration whose mode is a field, and no longer told by what it was asked."""
-    versions = (
-        {"base": old["versus"][0], "head": old["versus"][1], "threshold": old.get("threshold", 0.0)}
-        if (len(old.get("versus") or []) == 2)
-        else None
-    )
-    sweeps = old.get("effort", {}).get("protocol", {}).get("kind") == "sweep"
-    alone = {"ranks": False, "general": False}
-    if old.get("race"):
-        return old | alone | {"mode": "fastest", "own": old["race"]}
-    if old.get("soak"):
-        return old | alone | {"mode": "soak", "own": old["soak"], "paired": True}
-    if versions:
-        return old | alone | {"mode": "versus", "own": versions, "paired": True}
-    if old.get("explain"):
-        return old | {"mode": "explain", "general": False}
-    return old | ({"mode": "sweep", "own": {"refine": old.get("refine", False)}} if sweeps else {})
+def _config(now: RunConfig, then: _Config) -> RunConfig:
+    protocol = replace(now.effort.protocol, lasts=then.effort.protocol.soaks)
+    now = replace(now, effort=replace(now.effort, protocol=protocol))
+    if then.race is not None:
+        return replace(now, mode="fastest", own=then.race, ranks=False, general=False)
+    if then.soak is not None:
+        return replace(now, mode="soak", own=then.soak, ranks=False, general=False, paired=True)
+    if len(then.versus) == 2:
+        own = dict(zip(("base", "head"), then.versus, strict=True)) | {"threshold": then.threshold}
+        return replace(now, mode="versus", own=own, ranks=False, general=False, paired=True)
+    if then.explain:
+        return replace(now, mode="explain", general=False)
+    return replace(now, mode="sweep", own={"refine": then.refine}) if then.effort.protocol.kind == "sweep" else now

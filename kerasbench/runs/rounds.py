@@ -213,7 +213,7 @@ class Rounds:
     def _measure_block(self, row: OpenRow, cases: list[Case], index: int) -> list[tuple[Case, Trial]]:
         """Measure cases side by side, keep the trials of those that were started, and return them."""
         number = 1 + max((trial.block for trial in self.record.trials), default=0)
-        is_long = cases[0].protocol.soaks
+        is_long = cases[0].protocol.lasts
         needed = {case.label for case in cases if is_long and not case.options.control}
         cpu_ns, ending = time.process_time_ns(), Ending(self.on_event, needed)
         with ending if is_long else nullcontext():
@@ -260,7 +260,7 @@ class Rounds:
         trials: list[tuple[Case, Trial]] = []
         for place, (case, outcome, around) in enumerate(zip(cases, outcomes, seen, strict=True)):
             if outcome is not None:
-                grew = case.protocol.soaks and outcome.had_turn  # in a long block memory runs out by itself
+                grew = case.protocol.lasts and outcome.had_turn  # in a long block memory runs out by itself
                 trial = trial_record(case, index, outcome, number, several and not grew)
                 trial = dataclasses.replace(trial, session=in_session, measurement=measured.get(place))
                 trials.append((case, self.monitor.judge(trial, around)))
@@ -280,12 +280,12 @@ class Rounds:
 
         def enough(stage: str, columns: Mapping[int, Sequence[Slice]]) -> bool:
             # In hours of slices there is nothing to measure again.
-            slices = list(columns.values()) if protocol.soaks else load.judged(stage, columns, limits)
+            slices = list(columns.values()) if protocol.lasts else load.judged(stage, columns, limits)
             return ending.is_over or turns.enough(protocol, of_stage, stage, slices, most=row.portion.cycles)
 
         orders = turns.draw_orders(f"{self.planned.config.seed}/{number}")  # no two blocks have the same
-        if protocol.soaks:
-            orders = turns.soak_orders([case.options.control for case in cases])
+        if protocol.lasts:
+            orders = turns.long_orders([case.options.control for case in cases])
         return BlockPolicy(orders, enough, partial(self._sizes, cases, time.monotonic()), fits, self._rest_s)
 
     def _sizes(self, cases: Sequence[Case], began_s: float, steps_ns: sizes.Steps) -> Sizes | None:
@@ -309,7 +309,7 @@ class Rounds:
         if memory_bytes is None and is_saved(entry.file) and not entry.model_config.trust:
             memory_bytes = self._most_bytes
         protocol = config.effort.protocol
-        long_s = protocol.slices_max_ns / 1e9 if protocol.soaks else 0.0
+        long_s = protocol.slices_max_ns / 1e9 if protocol.lasts else 0.0
         limits = trial_limits(config.timeout_s, memory_bytes, protocol.kind, known.first_s, long_s)
         request = trial_request(case, row.asked(case), config, self._caches.get(case.key, ""))
         card, neighbours = card_now(case.device)

@@ -334,7 +334,7 @@ def column_s(
     of_stage = shares(protocol, workload)
     for stage in stages_of(protocol, workload):
         if stage not in sizes.left_out:
-            filled = 1.0 if protocol.soaks else FILLED
+            filled = 1.0 if protocol.lasts else FILLED
             slices_ns = filled * of_stage.get(stage, 0.2) * protocol.slices_max_ns
             least_ns = (LEAST_CYCLES if STAGES[stage].long else cycles) * max(units.of(stage), protocol.slice_ns)
             ns += lead_ns(stage, units, sizes.warmup_calls) + max(least_ns, slices_ns) + STAGE_S * NS_PER_S

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from kerasbench.analysis.estimates import median_error, t_quantile
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import Slice
-from kerasbench.protocol.requests import SOAK_TURNS, Protocol, counts_epochs
+from kerasbench.protocol.requests import TURNS_FOR_ONE, Protocol, counts_epochs
 from kerasbench.protocol.stages import EPOCH, OWN, STAGES, STAND, TRAIN, Stage
 
 # The order of columns in a block's cycles.
@@ -32,9 +32,9 @@ def draw_orders(seed: str) -> Orders:
     return orders
 
 
-def soak_orders(controls: Sequence[bool]) -> Orders:
-    """SOAK_TURNS in a row for each column that is no control, one for a control, and for one that is left."""
-    turns = [place for place, control in enumerate(controls) for _ in range(1 if control else SOAK_TURNS)]
+def long_orders(controls: Sequence[bool]) -> Orders:
+    """TURNS_FOR_ONE in a row for each column that is no control, one for a control, and for one that is left."""
+    turns = [place for place, control in enumerate(controls) for _ in range(1 if control else TURNS_FOR_ONE)]
 
     def orders(columns: int) -> Iterator[Sequence[int]]:
         return itertools.repeat(turns if columns == len(controls) else list(range(columns)))
@@ -111,7 +111,7 @@ def enough(
     disturbed do not count, as long as that at most doubles how many there are, and as twice as many leave enough.
     ``most`` are the cycles that a stage has at most.
     """
-    if protocol.soaks:
+    if protocol.lasts:
         whole_ns = protocol.slices_max_ns if stage == standing(of_stage) else 0
         return max(sum(slice_.ns for slice_ in column) for column in slices) >= whole_ns
     is_enough = partial(_is_enough, protocol, of_stage, stage, most.get(stage))

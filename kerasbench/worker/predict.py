@@ -257,7 +257,7 @@ class Calls:
         calls_ns = [self._time() for _ in range(math.ceil(self.pace.protocol.slice_ns / self._typical_ns))]
         measured = self.pace.meter.with_card(self.pace.meter.read().since(began, len(calls_ns), turn))
         measured = dataclasses.replace(measured, ns=sum(calls_ns))  # without what lies between the calls
-        if not self.pace.protocol.soaks or not self.durations_ns:  # a soak's calls would be a leak of our own
+        if not self.pace.protocol.lasts or not self.durations_ns:  # calls of minutes would be a leak of our own
             self.durations_ns += [calls_ns[index] for index in kept_calls(len(calls_ns))]
         self._typical_ns = measured.unit_ns
         return measured

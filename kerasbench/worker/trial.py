@@ -169,10 +169,10 @@ def run_trial(request: TrialRequest, pipe: Pipe) -> Measurement:
     if request.options.threads is not None:
         checks.limit_processors(request.options.threads)  # before a framework sizes its pools
     card = card_share_reader(request.card, request.neighbours)
-    soaks = request.protocol.soaks
-    counts = soaks and request.device.kind == GPU
+    lasts = request.protocol.lasts
+    counts = lasts and request.device.kind == GPU
     on_device = partial(backends.get(request.backend).live_device_bytes, request.device) if counts else None
-    meter = Meter(counters_reader(), card=card, on_device=on_device, soaks=soaks)
+    meter = Meter(counters_reader(), card=card, on_device=on_device, lasts=lasts)
     trial, findings = begin(request, pipe, meter), PartialMeasurement(sizes=request.protocol.sizes)
     for phase in phases_of(request.protocol, trial.feed.workload, trial.scenario.trains):
         phase(trial, findings)
@@ -192,7 +192,7 @@ def begin(request: TrialRequest, pipe: Pipe, meter: Meter) -> Bench:
         models.remember_origins()
     with pipe.phase("device"):
         backend.configure(request.device, request.options)
-        if backend.flush_subnormals and request.device.platform == CPU and not request.protocol.soaks:
+        if backend.flush_subnormals and request.device.platform == CPU and not request.protocol.lasts:
             backend.flush_subnormals()  # a soak shows what a long training is like without
         pipe.peak_device_bytes = lambda: backend.peak_device_bytes(request.device)
         if request.options.dtype is not None:

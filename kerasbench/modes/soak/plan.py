@@ -31,7 +31,7 @@ class Plans(Planner):
             usual,
             slices_max_ns=length_ns,
             column_max_ns=max(length_ns, usual.column_max_ns),
-            soaks=True,
+            lasts=True,
             clears=purpose == "build-cleared",
             repeats=False,
             epochs=False,
