@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.report import html, markdown, page, pages
+from kerasbench.pages import files as pages
+from kerasbench.pages import html, page
+from kerasbench.report import markdown
 from kerasbench.report.answer import title
 from kerasbench.results.merge import merge_by_machine
 
@@ -34,7 +36,7 @@ def made(results: Path = ROOT / "results") -> dict[str, str]:
     for name, of_machine in machines.items():
         machine = markdown.escape(of_machine.record.machine.title)
         lines.append(f"- [{machine}]({name}.html): {markdown.escape(title(of_machine))}")
-        kinds = page.BY_NAME["kinds"](of_machine)
+        kinds = page.quotable()["kinds"](of_machine)
         lines += ["", markdown.table(kinds.table), ""] if kinds and kinds.table else []
     if len(machines) > 1:
         files[f"{FOLDER}/all.html"] = _on_site(html.document(list(named.values())))

@@ -17,7 +17,7 @@ from kerasbench.text import blanked, complain, print_document
 if TYPE_CHECKING:
     from kerasbench.results.store import Tell, UnreadableFile
 
-FORMATS = ("markdown", "csv", "json", "html", "bmf")
+FORMATS = ("markdown", "csv", "json", "html")
 
 
 @command(
@@ -35,7 +35,7 @@ FORMATS = ("markdown", "csv", "json", "html", "bmf")
         metavar="KIND",
         type=click.Choice(FORMATS),
         default="markdown",
-        help="markdown (files next to the data), or csv, json, html or bmf (Bencher's metric format): printed.",
+        help="markdown (files next to the data), or csv, json or html: printed.",
         group=SHOW,
     ),
 )
@@ -86,13 +86,6 @@ def _document(places: Sequence[Path], form: str, tell: "Tell") -> str:
 
     if form == "html":
         return html.document(pages.named(pages.machines(places, tell)))
-    if form == "bmf":
-        machines = list(pages.machines(places, tell).values())
-        if len(machines) != 1:
-            raise UsageError(
-                f"--format bmf takes the results of one machine, not of {len(machines)}: name the files of one"
-            )
-        return pages.as_bmf(machines[0].summary)
     records = [record for _, record in pages.among(places, tell)]
     return pages.as_csv([summarize(record) for record in records]) if form == "csv" else store.as_json(records) + "\n"
 

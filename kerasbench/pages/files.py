@@ -4,7 +4,6 @@ import csv
 import dataclasses
 import hashlib
 import io
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,11 +19,10 @@ from kerasbench.files import MAX_PAGE_BYTES, read_plain, replace, replace_page
 from kerasbench.host import Machine
 from kerasbench.pages import page
 from kerasbench.pages.several import MachineBrief, of_machines
-from kerasbench.protocol.columns import AT, DEFAULT
+from kerasbench.protocol.columns import DEFAULT
 from kerasbench.report import charts, markdown, svg
 from kerasbench.report.answer import kinds, title
 from kerasbench.report.sections import Page
-from kerasbench.report.words import workload_of
 from kerasbench.results.merge import Rank, merge, merge_by_machine, rank
 from kerasbench.results.run import INTERRUPTED, Group, Run
 from kerasbench.results.store import JOURNAL, Store, Tell, load, records, refuse_damaged, tables_file
@@ -288,25 +286,6 @@ def csv_of(lines: Iterable[Iterable[str | float | None]]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(map(_csv_cell, line) for line in lines)
     return text.getvalue()
-
-
-def as_bmf(summary: Summary) -> str:
-    """Return what the runs of a machine amount to in Bencher's metric format: names, measures, values with bounds.
-
-    A ratio to the fastest of its row is a measure of its own, ``train_step_ms_ratio``.
-    """
-    metrics: dict[str, dict[str, dict[str, float]]] = {}
-    for line in observations([summary]):
-        environment = f"{AT}{line.environment}" if line.environment else ""
-        case = " ".join(filter(None, [workload_of(line), line.backend, line.device, line.options, environment]))
-        measures = metrics.setdefault(case, {}) if line.metric else {}
-        bounds = {line.metric: (line.value, line.low, line.high)}
-        if line.ratio is not None:
-            bounds[f"{line.metric}_ratio"] = (line.ratio, line.ratio_low, line.ratio_high)
-        for measure, values in bounds.items():
-            named_values = zip(("value", "lower_value", "upper_value"), values, strict=True)
-            measures[measure] = {name: value for name, value in named_values if value is not None}
-    return json.dumps(metrics, indent=2) + "\n"
 
 
 def _csv_cell(value: str | float | None) -> str:
