@@ -1,14 +1,14 @@
-"""Stand-ins for keras and for a baseline: callbacks and rows, models for sources, a baseline that counts."""
+"""Stand-ins for keras and for a baseline: callbacks and rows, models for sources, files, a baseline that counts."""
 
-import importlib
+import json
 import math
 import sys
+import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -107,18 +107,6 @@ def fed(workload: Workload = WORKLOAD, targets: Any = None) -> Feed:
     return Feed(workload, rows(workload.train), rows(workload.validation), rows(workload.test, targets))
 
 
-@contextmanager
-def train_module() -> Iterator[ModuleType]:
-    """Import kerasbench.worker.train with this keras; afterwards nothing of it is left."""
-    from kerasbench import worker
-
-    keras = SimpleNamespace(callbacks=SimpleNamespace(Callback=Callback))
-    with patch.dict(sys.modules, {"keras": keras}):
-        sys.modules.pop("kerasbench.worker.train", None)
-        yield importlib.import_module("kerasbench.worker.train")
-        vars(worker).pop("train", None)
-
-
 @dataclass(frozen=True)
 class Tensor:
     """A symbolic tensor."""
@@ -170,13 +158,13 @@ class Model:
 
 def pack(structure: Any, flat: Sequence[Any]) -> Any:
     given = iter(flat)
-    return mapped(lambda one: next(given), structure)
+    return mapped(lambda leaf: next(given), structure)
 
 
 def install(monkeypatch: pytest.MonkeyPatch, **applications: Any) -> None:
     """Put it in the place of keras."""
     tree = SimpleNamespace(
-        flatten=lambda structure: [one for _, one in leaves(structure)], pack_sequence_as=pack, map_structure=mapped
+        flatten=lambda structure: [leaf for _, leaf in leaves(structure)], pack_sequence_as=pack, map_structure=mapped
     )
     fake = ModuleType("keras")
     named = ModuleType("keras.applications")
@@ -186,3 +174,13 @@ def install(monkeypatch: pytest.MonkeyPatch, **applications: Any) -> None:
     )
     monkeypatch.setitem(sys.modules, "keras", fake)
     monkeypatch.setitem(sys.modules, "keras.applications", named)
+
+
+def saved_model(file: Path, config: object, **members: bytes) -> Path:
+    """Write a .keras file of a configuration, or of a text that stands for one, and of further members."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as content:
+        content.writestr("config.json", config if isinstance(config, str) else json.dumps(config))
+        content.writestr("metadata.json", json.dumps({"keras_version": "3.15.1"}))
+        for name, data in members.items():
+            content.writestr(name, data)
+    return file

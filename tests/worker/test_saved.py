@@ -5,7 +5,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import h5py
@@ -19,6 +19,7 @@ from kerasbench.worker import saved
 from kerasbench.worker.failure import TrialFailure, failure_of
 from kerasbench.worker.inputs import Spec
 from kerasbench.worker.saved import Outline, outline
+from tests.worker.stand_in_keras import saved_model
 
 
 def layer(name: str, *shape: int | None, dtype: str = "float32") -> dict[str, Any]:
@@ -36,15 +37,6 @@ TWO = {
 ONE = {"class_name": "Sequential", "config": {"layers": [layer("input_layer", 28, 28)]}, "compile_config": None}
 
 
-def written(file: Path, config: object, **members: bytes) -> Path:
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as content:
-        content.writestr("config.json", json.dumps(config))
-        content.writestr("metadata.json", json.dumps({"keras_version": "3.15.1"}))
-        for name, data in members.items():
-            content.writestr(name, data)
-    return file
-
-
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "mine.keras"
@@ -56,8 +48,8 @@ def read(file: Path, trusted: bool = True, custom: bool = True) -> Outline:
 
 def test_a_file_says_its_inputs_and_whether_it_was_compiled(file: Path) -> None:
     specs = [Spec("tokens", (None,), "int32"), Spec("numbers", (5,))]
-    assert read(written(file, TWO)) == Outline("Functional", "3.15.1", specs, True)
-    assert read(written(file, ONE)) == Outline("Sequential", "3.15.1", [Spec("input_layer", (28, 28))], False)
+    assert read(saved_model(file, TWO)) == Outline("Functional", "3.15.1", specs, True)
+    assert read(saved_model(file, ONE)) == Outline("Sequential", "3.15.1", [Spec("input_layer", (28, 28))], False)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +64,7 @@ def test_a_file_says_its_inputs_and_whether_it_was_compiled(file: Path) -> None:
     ],
 )
 def test_inputs_are_named_in_several_forms(file: Path, config: object, inputs: object) -> None:
-    assert read(written(file, config)).inputs == inputs
+    assert read(saved_model(file, config)).inputs == inputs
 
 
 def test_an_older_file_says_the_same_and_weights_alone_are_no_model(tmp_path: Path) -> None:
@@ -97,63 +89,62 @@ def test_what_is_no_model_is_said_to_be_none(tmp_path: Path, name: str, content:
         read(tmp_path / name)
 
 
+@pytest.mark.parametrize("config", ["[]", '"text"', '{"config": []}', "[" * 200_000, "cut off"])
+def test_a_configuration_that_is_none_is_damaged(file: Path, config: str) -> None:
+    with pytest.raises(ModelError, match="damaged"):
+        read(saved_model(file, config))
+
+
 @pytest.mark.parametrize("size", ["1e999", "NaN", "true, 1e999"])
 def test_an_input_that_has_no_size_is_damaged(file: Path, size: str) -> None:
-    with zipfile.ZipFile(file, "w") as content:
-        content.writestr("config.json", json.dumps(ONE).replace("28, 28", size))
     with pytest.raises(ModelError, match=r"damaged .*Error in its inputs"):
-        read(file)
+        read(saved_model(file, json.dumps(ONE).replace("28, 28", size)))
 
 
 PARSE = """
 import sys
 from pathlib import Path
 from kerasbench.worker import saved
-saved.PARSED_BYTES = 32 << 20
+saved.PARSED_BYTES = 16 << 20
 saved.outline(Path(sys.argv[1]), trusted=True, custom=True)
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux alone refuses memory that is only asked for")
 def test_a_configuration_of_brackets_alone_is_not_made_of_them(file: Path) -> None:
-    written(file, {"config": {"a": [[]] * 1_000_000}})
+    saved_model(file, {"config": {"a": [[]] * 500_000}})
     command = [sys.executable, "-c", PARSE, str(file)]  # this process may have memory left that it once took
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert "ModelError: mine.keras: its configuration takes more than 32 MiB of memory: refused" in ended.stderr
+    assert "ModelError: mine.keras: its configuration takes more than 16 MiB of memory: refused" in ended.stderr
 
 
-@pytest.mark.parametrize("config", ["[]", '"text"', '{"config": []}', "[" * 200_000, "cut off"])
-def test_a_configuration_that_is_none_is_damaged(file: Path, config: str) -> None:
-    with zipfile.ZipFile(file, "w") as content:
-        content.writestr("config.json", config)
-    with pytest.raises(ModelError, match="damaged"):
-        read(file)
-
-
-def test_a_bomb_is_refused_before_it_is_unpacked_also_one_of_harmless_members(file: Path) -> None:
-    with pytest.raises(ModelError, match=r"it claims 90 MiB in all, and has 0.*: refused"):
-        read(written(file, ONE, **{f"assets/{number}": bytes(30 << 20) for number in range(3)}))
-    with pytest.raises(ModelError, match=r"'model.weights.h5' in it claims 70 MiB, and has 0.0.* MiB: refused"):
-        read(written(file, ONE, **{"model.weights.h5": bytes(70 << 20)}))
+def test_a_bomb_is_refused_before_it_is_unpacked_also_one_of_harmless_members(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(saved, "BOMB_BYTES", 1 << 20)
+    with pytest.raises(ModelError, match=r"it claims 3 MiB in all, and has 0.*: refused"):
+        read(saved_model(file, ONE, **{f"assets/{number}": bytes(1 << 20) for number in range(3)}))
+    with pytest.raises(ModelError, match=r"'model.weights.h5' in it claims 2 MiB, and has 0.0.* MiB: refused"):
+        read(saved_model(file, ONE, **{"model.weights.h5": bytes(2 << 20)}))
 
 
 @pytest.mark.parametrize("name", ["../../evil.txt", "/etc/evil", "assets/../../evil", "..\\evil"])
 def test_what_would_be_written_outside_is_refused(file: Path, name: str) -> None:
     with pytest.raises(ModelError, match="would be written outside: refused"):
-        read(written(file, ONE, **{name: b"x"}))
+        read(saved_model(file, ONE, **{name: b"x"}))
 
 
 def test_a_configuration_is_not_read_beyond_a_bound_nor_shown_beyond_a_word(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert read(written(file, {"class_name": "x" * 1_000_000, "config": {}})).kind == "x" * saved.MAX_WORD
+    assert read(saved_model(file, {"class_name": "x" * 1_000_000, "config": {}})).kind == "x" * saved.MAX_WORD
     monkeypatch.setattr(saved, "MAX_JSON_BYTES", 1000)
     with pytest.raises(ModelError, match="its configuration is larger than"):
-        read(written(file, {"class_name": "x" * 1001}))
+        read(saved_model(file, {"class_name": "x" * 1001}))
 
 
 def test_a_file_with_a_damaged_member_is_damaged(file: Path) -> None:
-    written(file, ONE)
+    saved_model(file, ONE)
     with zipfile.ZipFile(file) as content:
         member = content.getinfo("config.json")
     inside = bytearray(file.read_bytes())
@@ -164,34 +155,35 @@ def test_a_file_with_a_damaged_member_is_damaged(file: Path) -> None:
         read(file)
 
 
-def with_layer(**layer: object) -> dict[str, Any]:
-    return {"class_name": "Sequential", "config": {"layers": [{"config": {"name": "a"}, **layer}]}}
+def with_layer(kind: str, module: str | None = "keras.layers", **layer: object) -> dict[str, Any]:
+    described = {"class_name": kind, "module": module, "config": {"name": "a"}, **layer}
+    return {"class_name": "Sequential", "config": {"layers": [described]}}
 
 
 def test_code_in_a_file_is_refused_before_anything_is_started(file: Path) -> None:
     code = {"class_name": "__lambda__", "config": {"value": "4wEA"}}
-    written(file, with_layer(class_name="Lambda", module="keras.layers", function=code))
+    saved_model(file, with_layer("Lambda", function=code))
     with pytest.raises(ModelError, match=r"it has a Lambda layer that would run code from the file$") as caught:
         read(file, trusted=False)
     assert "--trust (trust=True)" in caught.value.remedy
     assert read(file, trusted=True).kind == "Sequential"
     named = {"module": "builtins", "class_name": "function", "config": "relu", "registered_name": "function"}
-    written(file, with_layer(class_name="Lambda", module="keras.layers", function=named))
-    assert read(file, trusted=False).kind == "Sequential"
+    assert read(saved_model(file, with_layer("Lambda", function=named)), trusted=False).kind == "Sequential"
 
 
 def test_what_asks_for_a_layer_of_one_s_own_or_for_something_of_python_s_own_is_refused(file: Path) -> None:
-    written(file, with_layer(class_name="Gate", module=None, registered_name="mine>Gate"))
+    saved_model(file, with_layer("Gate", module=None, registered_name="mine>Gate"))
     with pytest.raises(ModelError, match=r"Keras does not know its Gate$") as caught:
         read(file, trusted=False, custom=False)
     assert "--custom layers.py" in caught.value.remedy
     assert read(file, trusted=False, custom=True).kind == "Sequential"
-    written(file, with_layer(class_name="Dense", module="keras.layers", registered_name=None))
-    assert read(file, trusted=False, custom=False).kind == "Sequential"
+    assert (
+        read(saved_model(file, with_layer("Dense", registered_name=None)), trusted=False, custom=False).kind
+        == "Sequential"
+    )
     evil = {"module": "os", "class_name": "function", "config": "system", "registered_name": "system"}
-    written(file, with_layer(class_name="Dense", module="keras.layers", activation=evil))
     with pytest.raises(ModelError, match=r"it asks for system of os, which is neither a layer"):
-        read(file, trusted=False)
+        read(saved_model(file, with_layer("Dense", activation=evil)), trusted=False)
 
 
 # Why a file cannot be loaded, and loading it.
@@ -241,18 +233,15 @@ def test_each_failure_is_one_sentence(error: Exception, said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("text", "said"),
     [
-        (
-            ImportError("Layer TextVectorization requires TensorFlow. Install it"),
-            "its layer TextVectorization needs Tens",
-        ),
-        (ModuleNotFoundError("No module named 'torch'"), "a layer of it needs torch, which is not"),
+        ("Layer TextVectorization requires TensorFlow. Install it", "its layer TextVectorization needs Tens"),
+        ("No module named 'torch'", "a layer of it needs torch, which is not"),
     ],
 )
-def test_a_layer_of_one_framework_is_not_supported_elsewhere(error: Exception, said: str) -> None:
+def test_a_layer_of_one_framework_is_not_supported_elsewhere(text: str, said: str) -> None:
     with pytest.raises(TrialFailure, match=said) as raised:
-        raise saved.explained(error, FILE, HERE, "3.15.1")
+        raise saved.explained(ImportError(text), FILE, HERE, "3.15.1")
     assert raised.value.failure.code is Code.UNSUPPORTED
 
 
@@ -263,16 +252,21 @@ def test_what_another_keras_has_saved_needs_it_or_is_to_be_saved_in_the_new_form
         raise saved.explained(ValueError("no"), Path("mine.h5"), HERE, "3.15.1")
 
 
+def test_a_layer_that_cannot_be_built_again_has_a_remedy_that_works() -> None:
+    error = TypeError("Exception encountered: Gate.__init__() got an unexpected keyword argument 'trainable'")
+    with pytest.raises(ModelError) as raised:
+        raise saved.explained(error, FILE, HERE, "3.15.1")
+    assert "super().__init__(**kwargs)" in raised.value.remedy
+    assert "scenario file" in raised.value.remedy
+
+
 @pytest.mark.parametrize("version", ["3.13.9", "3.9.0", "2.15.0", "3.14.0rc1", "3.14.0.dev20260101", "3.14.0b2"])
 def test_a_keras_with_known_holes_loads_no_file_that_is_not_trusted(version: str) -> None:
     with pytest.raises(TrialFailure, match="known holes in loading models"):
         saved.require_safe_keras(ModelConfig(), version)
     saved.require_safe_keras(ModelConfig(trust=True), version)
-
-
-@pytest.mark.parametrize("version", ["3.14.0", "3.15.1", "3.14.1rc1", "4.0.0.dev2026"])
-def test_a_keras_without_them_loads_any(version: str) -> None:
-    saved.require_safe_keras(ModelConfig(), version)
+    for safe in ("3.14.0", "3.15.1", "3.14.1rc1", "4.0.0.dev2026"):
+        saved.require_safe_keras(ModelConfig(), safe)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux alone refuses memory that is only asked for")
@@ -303,17 +297,14 @@ def test_a_limit_is_named_only_where_it_is_the_one_that_was_passed(
     def load_model(*given: object, **named: object) -> None:
         raise error
 
-    keras: Any = ModuleType("keras")
-    optimizers, saving = SimpleNamespace(), SimpleNamespace(load_model=load_model)
-    vars(keras).update(__version__="3.15.1", optimizers=optimizers, saving=saving)
+    saving = SimpleNamespace(load_model=load_model)
+    keras = SimpleNamespace(__version__="3.15.1", optimizers=SimpleNamespace(), saving=saving)
     monkeypatch.setitem(sys.modules, "keras", keras)
-    written(file, ONE)
     with pytest.raises(TrialFailure if own_limit else MemoryError) as raised:
-        saved.load(file, ModelConfig(trust=trust), HERE)
-    if isinstance(raised.value, TrialFailure):
-        assert (raised.value.failure.code, raised.value.failure.own_limit) == (Code.OOM, True)
-    else:
-        assert failure_of(raised.value, "load").code is Code.OOM
+        saved.load(saved_model(file, ONE), ModelConfig(trust=trust), HERE)
+    error = raised.value
+    failure = error.failure if isinstance(error, TrialFailure) else failure_of(error, "load")
+    assert (failure.code, failure.own_limit) == (Code.OOM, own_limit)
 
 
 class Optimizer:
@@ -340,14 +331,6 @@ def test_an_optimizer_that_was_built_for_no_weights_begins_afresh(known: int, st
     saved._renew_optimizer(SimpleNamespace(trainable_variables=[]))
 
 
-def test_a_layer_that_cannot_be_built_again_has_a_remedy_that_works() -> None:
-    error = TypeError("Exception encountered: Gate.__init__() got an unexpected keyword argument 'trainable'")
-    found = saved.explained(error, FILE, HERE, "3.15.1")
-    assert isinstance(found, ModelError)
-    assert "super().__init__(**kwargs)" in found.remedy
-    assert "scenario file" in found.remedy
-
-
 def test_own_layers_that_import_another_backend_are_not_supported_on_this_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -360,10 +343,8 @@ def test_own_layers_that_import_another_backend_are_not_supported_on_this_one(
     with pytest.raises(TrialFailure) as caught:
         saved._own_classes(ModelConfig(custom=str(custom)))
     failure = caught.value.failure
-    assert (failure.code, failure.cause) == (
-        Code.UNSUPPORTED,
-        "moe_layers.py imports tensorflow, which the processes of the other backends do not have",
-    )
+    assert failure.code is Code.UNSUPPORTED
+    assert failure.cause.startswith("moe_layers.py imports tensorflow, which the processes")
     assert "--backend tensorflow" in failure.remedy
 
 
@@ -371,13 +352,12 @@ def test_a_loss_is_scaled_where_layers_compute_in_float16_and_the_policy_is_that
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     policy = {"class_name": "DTypePolicy", "module": "keras", "config": {"name": "mixed_float16"}}
-    written(file, with_layer(class_name="Dense", module="keras.layers", dtype=policy))
-    found = read(file)
-    assert found.scales_loss and not read(written(file, ONE)).scales_loss
+    mixed = read(saved_model(file, with_layer("Dense", dtype=policy)))
+    assert mixed.scales_loss and not read(saved_model(file, ONE)).scales_loss
     chosen = ["float32"]
     config = SimpleNamespace(dtype_policy=lambda: chosen[-1], set_dtype_policy=chosen.append)
     monkeypatch.setitem(sys.modules, "keras", SimpleNamespace(config=config))
-    with saved._policy_in_force(found):
+    with saved._policy_in_force(mixed):
         assert chosen[-1] == "mixed_float16"
     assert chosen[-1] == "float32"
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -28,21 +28,16 @@ MS = 1_000_000
 PROTOCOL = Protocol(steps_per_slice=4, warmup_slices=1)
 
 
-@pytest.fixture
-def window() -> Iterator[Any]:
-    with stand_in_keras.train_module() as module:
-        yield module
-
-
 class Machine:
     """A clock that steps and epochs move, and notes who waited for the device."""
 
-    def __init__(self, window: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.module = module
         self.now_ns = 0
         self.synchronized: list[int] = []
         self.looked: list[int] = []  # when it looked for the processes that feed it
         self.model = SimpleNamespace(stop_training=False)
-        monkeypatch.setattr(window, "time", SimpleNamespace(perf_counter_ns=lambda: self.now_ns))
+        monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter_ns=lambda: self.now_ns))
         meter: Any = SimpleNamespace(
             read=lambda: Reading(self.now_ns, 0, 0),
             with_card=lambda slice_: slice_,
@@ -63,6 +58,10 @@ class Machine:
         self.told.append(slice_)
         self.now_ns += 1000 * MS
         return Turn(len(self.told) - 1, 0) if len(self.told) <= 3 else None
+
+    def window(self, kind: str, steps_per_epoch: int | None) -> tuple[SliceClock, Any]:
+        clock = SliceClock(WarmUpClock(PROTOCOL, steps_per_epoch, sync_ns=0), self.pace)
+        return clock, getattr(self.module, kind)(clock, self.pace, self.ask)
 
     def fit(self, callback: Any, steps: int, step_ns: int, epoch_ns: int = 0, most: int = 50, begin_ns: int = 0) -> int:
         """Train until the callback ends it, as Keras does: at the end of a step, or of an epoch; return the epochs."""
@@ -85,27 +84,21 @@ class Machine:
 
 
 @pytest.fixture
-def machine(window: Any, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    return Machine(window, monkeypatch)
+def machine(train_module: Any, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return Machine(train_module, monkeypatch)
 
 
-def clock_of(machine: Machine, steps_per_epoch: int | None) -> SliceClock:
-    return SliceClock(WarmUpClock(PROTOCOL, steps_per_epoch, sync_ns=0), machine.pace)
-
-
-def test_slices_of_steps_are_measured_in_turns_and_the_fit_ends_with_the_last(window: Any, machine: Machine) -> None:
-    clock = clock_of(machine, 20)
-    callback = window.StepWindow(clock, machine.pace, machine.ask)
-    epochs = machine.fit(callback, steps=20, step_ns=2 * MS, epoch_ns=50 * MS)
+def test_slices_of_steps_are_measured_in_turns_and_the_fit_ends_with_the_last(machine: Machine) -> None:
+    clock, window = machine.window("StepWindow", 20)
+    epochs = machine.fit(window, steps=20, step_ns=2 * MS, epoch_ns=50 * MS)
     assert [(slice_.count, slice_.ns, slice_.cycle) for slice_ in clock.slices] == [(4, 8 * MS, n) for n in range(3)]
     assert machine.told == [None, *clock.slices]
     assert epochs == 2
     assert machine.model.stop_training
 
 
-def test_the_device_is_waited_for_at_the_marks_and_before_a_turn_alone(window: Any, machine: Machine) -> None:
-    clock = clock_of(machine, 20)
-    machine.fit(window.StepWindow(clock, machine.pace, machine.ask), steps=20, step_ns=MS)
+def test_the_device_is_waited_for_at_the_marks_and_before_a_turn_alone(machine: Machine) -> None:
+    machine.fit(machine.window("StepWindow", 20)[1], steps=20, step_ns=MS)
     warmup = [1, 1 + 4]
     turn, discard, slice_ = 1000, 4, 4  # the first turn discards as many steps as a slice has
     first = [warmup[1], warmup[1] + turn + discard]
@@ -114,74 +107,64 @@ def test_the_device_is_waited_for_at_the_marks_and_before_a_turn_alone(window: A
     assert machine.looked[0] // MS == first[1]  # where what is discarded ends: a feed has its processes by then
 
 
-def test_slices_of_epochs_hold_what_an_epoch_costs_from_first_step_to_first_step(window: Any, machine: Machine) -> None:
-    clock = clock_of(machine, None)
-    callback = window.EpochWindow(clock, machine.pace, machine.ask)
-    machine.fit(callback, steps=2, step_ns=MS, epoch_ns=2 * MS, begin_ns=MS)
+def test_slices_of_epochs_hold_what_an_epoch_costs_from_first_step_to_first_step(machine: Machine) -> None:
+    clock, window = machine.window("EpochWindow", None)
+    machine.fit(window, steps=2, step_ns=MS, epoch_ns=2 * MS, begin_ns=MS)
     assert [(slice_.count, slice_.ns) for slice_ in clock.slices] == [(4, 20 * MS)] * 3
     assert set(machine.synchronized) <= set(machine.first_steps)  # when what fed the epoch before is gone
     assert machine.model.stop_training
 
 
-def test_a_callback_of_the_scenario_s_that_ends_training_is_not_overruled(window: Any, machine: Machine) -> None:
-    callback = window.StepWindow(clock_of(machine, 20), machine.pace, machine.ask)
-    callback.set_model(machine.model)
-    callback.on_epoch_begin(0)
+def test_a_callback_of_the_scenario_s_that_ends_training_is_not_overruled(machine: Machine) -> None:
+    _, window = machine.window("StepWindow", 20)
+    window.set_model(machine.model)
+    window.on_epoch_begin(0)
     machine.model.stop_training = True
     for step in range(7):
-        callback.on_train_batch_begin(step)
+        window.on_train_batch_begin(step)
         machine.now_ns += MS
     assert machine.told == [None]
     assert machine.model.stop_training
 
 
 def test_a_device_is_kept_busy_for_as_long_as_it_is_asked_to(
-    window: Any, machine: Machine, monkeypatch: pytest.MonkeyPatch
+    train_module: Any, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arrays: list[Any] = []
     waited_for: list[float] = []
-
-    def made(array: Any) -> Any:
-        arrays.append(array)
-        return array
 
     def wait(number: Any) -> None:
         waited_for.append(float(number))
         machine.now_ns += 3 * MS
 
-    ops = SimpleNamespace(
-        full=lambda shape, value: made(np.full(shape, value, np.float32)),
-        matmul=lambda a, b: made(np.matmul(a, b)),
-        convert_to_numpy=wait,
-    )
-    monkeypatch.setattr(window.keras, "ops", ops, raising=False)
-    window.keep_busy(10 * MS)
+    full = lambda shape, value: np.full(shape, value, np.float32)  # noqa: E731
+    ops = SimpleNamespace(full=full, matmul=np.matmul, convert_to_numpy=wait)
+    monkeypatch.setattr(train_module.keras, "ops", ops, raising=False)
+    monkeypatch.setattr(train_module, "BUSY_PRODUCTS", 2)
+    train_module.keep_busy(10 * MS)
     assert waited_for == [1 / 256] * 4
-    assert {array.nbytes for array in arrays} == {256 << 10}  # it lies in the measured process
-    assert (arrays[-1] == 1 / 256).all()
 
 
-def test_spans_are_of_every_epoch_and_wait_for_nothing(window: Any, machine: Machine) -> None:
-    spans = window.EpochSpans()
+def test_spans_are_of_every_epoch_and_wait_for_nothing(train_module: Any, machine: Machine) -> None:
+    spans = train_module.EpochSpans()
     machine.fit(spans, steps=2, step_ns=MS, epoch_ns=MS, most=4)
     assert spans.epochs_ns == [3 * MS] * 4
     assert machine.synchronized == []
 
 
-def test_a_synchronisation_costs_the_least_of_five(window: Any, machine: Machine) -> None:
+def test_a_synchronisation_costs_the_least_of_five(train_module: Any, machine: Machine) -> None:
     costs = iter([100, 9, 7, 8, 30, 9])
 
     def synchronize(model: object) -> None:
         machine.now_ns += next(costs)
 
-    assert window.measure_sync_ns(synchronize, machine.model) == 7
+    assert train_module.measure_sync_ns(synchronize, machine.model) == 7
     assert list(costs) == []
 
 
 @pytest.mark.parametrize("name", ["StepWindow", "EpochWindow", "EpochSpans"])
-def test_no_clock_listens_to_the_end_of_a_step(window: Any, name: str) -> None:
+def test_no_clock_listens_to_the_end_of_a_step(train_module: Any, name: str) -> None:
     """One that did would have Keras wait for every step on torch and JAX."""
-    assert not hasattr(getattr(window, name), "on_train_batch_end")
+    assert not hasattr(getattr(train_module, name), "on_train_batch_end")
 
 
 # The phases.
@@ -191,9 +174,9 @@ PACE = Pace(Protocol(slice_ns=1, steps_per_slice=2, warmup_slices=1), lambda mod
 
 
 @pytest.fixture
-def train(window: Any) -> Any:
-    vars(window).update(measure_sync_ns=lambda synchronize, model: 0)  # not of this machine, which may be busy
-    return window
+def train(train_module: Any) -> Any:
+    vars(train_module).update(measure_sync_ns=lambda synchronize, model: 0)  # not of this machine, which may be busy
+    return train_module
 
 
 def begun(**given: Any) -> tuple[Baseline, NativeModel]:
@@ -236,63 +219,56 @@ def test_single_steps_take_one_batch_after_another_and_then_the_first_again(trai
 def sized(learn_steps: int = 65, parity_steps: int = 6, pilots: int = 1) -> Callable[[Callable[[], int]], Sizes]:
     """Return what has so many steps measured, and then knows the sizes."""
 
-    def found(measure: Callable[[], int]) -> Sizes:
+    def sizes(measure: Callable[[], int]) -> Sizes:
         assert all(measure() >= 0 for _ in range(pilots))
         return dataclasses.replace(made.SIZES, parity_steps=parity_steps, learn_steps=learn_steps)
 
-    return found
+    return sizes
 
 
 @pytest.mark.parametrize(
-    ("workload", "steps"),
+    ("workload", "parity_steps", "asked", "pilots", "steps"),
     [
-        (Workload(train=50_000, batch=32), 65),
-        (Workload(train=320, batch=16, test=30), 66),  # three epochs of 20 steps after the first six
-        (Workload(train=4_096, batch=1_024), 18),  # 18 were asked for: twelve after six, in epochs of 4
-        (Workload(train=20_000), 6),
+        (Workload(train=50_000, batch=32), 6, 65, 1, 65),
+        (WORKLOAD, 6, 65, 1, 66),  # three epochs of 20 steps after the first six
+        (Workload(train=4_096, batch=1_024), 6, 18, 1, 18),  # twelve after six, in epochs of 4
+        (Workload(train=20_000), 6, 6, 1, 6),
+        (WORKLOAD, 2, 2, 1, 2),
+        (WORKLOAD, 6, 8, 5, 8),
     ],
 )
-def test_a_model_learns_for_as_many_steps_as_it_says(train: Any, workload: Workload, steps: int) -> None:
+def test_a_model_learns_for_as_many_steps_as_it_says(
+    train: Any, workload: Workload, parity_steps: int, asked: int, pilots: int, steps: int
+) -> None:
     baseline, model = begun()
     feed = fed(workload)
-    _, first_loss, _ = train.first_step(model, feed)
-    learning, following, sizes = train.learn(model, feed, first_loss, sized(65 if steps > 18 else steps))
+    first_loss = train.first_step(model, feed)[1]
+    learning, following, _ = train.learn(model, feed, first_loss, sized(asked, parity_steps, pilots))
     assert learning.steps == baseline.steps == steps
-    assert len(following.losses) == len(following.steps_ns) == sizes.parity_steps - 1
+    assert len(following.losses) == len(following.steps_ns) == parity_steps - 1
     assert not any(shuffled for _, _, shuffled in baseline.epochs)
     # The loss of the first batch, after the first step and at the end; the fake's is its number of steps.
     assert (learning.batch_loss_before, learning.batch_loss_after) == (1.0, steps)
     assert baseline.evaluated[:1] == [feed.batch]
 
 
-def test_it_learns_for_fewer_steps_where_rows_are_large_and_for_what_parity_needs_in_a_sweep(
+def test_it_learns_for_fewer_steps_where_rows_are_large_and_is_judged_by_fewer_where_they_are_slow(
     train: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    baseline, model = begun()
+    few = dataclasses.replace(made.SIZES, evaluated_batches=1)
+    train.learn(model, fed(), train.first_step(model, fed())[1], lambda measure: few)
+    assert baseline.evaluated == [16, 16, 16]
+    monkeypatch.setattr(train, "LEARN_BYTES", 8 * 16 * 4)  # of eight batches
+    assert train.learn(begun()[1], fed(), 1.0, sized())[0].steps == 9
+
+
+def test_in_a_sweep_it_learns_for_what_parity_needs(train: Any) -> None:
     baseline, model = begun()
     learning, following, _ = train.learn(model, fed(), train.first_step(model, fed())[1], sized(), brief=True)
     assert learning.steps == baseline.steps == 6
     assert (len(following.losses), learning.accuracy) == (5, None)
     assert baseline.evaluated == [16, 16]
-    monkeypatch.setattr(train, "LEARN_BYTES", 8 * 16 * 4)  # of eight batches
-    assert train.learn(begun()[1], fed(), 1.0, sized())[0].steps == 9
-
-
-@pytest.mark.parametrize(("parity_steps", "learn_steps", "pilots"), [(2, 2, 1), (3, 3, 1), (6, 8, 5)])
-def test_slow_steps_are_as_few_as_the_row_s_sizes_say(
-    train: Any, parity_steps: int, learn_steps: int, pilots: int
-) -> None:
-    baseline, model = begun()
-    first_loss = train.first_step(model, fed())[1]
-    learning, following, _ = train.learn(model, fed(), first_loss, sized(learn_steps, parity_steps, pilots))
-    assert learning.steps == baseline.steps == learn_steps
-    assert len(following.losses) == parity_steps - 1
-
-
-def test_learning_is_judged_by_fewer_samples_where_steps_are_slow(train: Any) -> None:
-    baseline, model = begun()
-    few = dataclasses.replace(made.SIZES, evaluated_batches=1)
-    train.learn(model, fed(), train.first_step(model, fed())[1], lambda measure: few)
-    assert baseline.evaluated == [16, 16, 16]
 
 
 ROWS = 30
@@ -323,8 +299,7 @@ def test_accuracy_is_the_share_of_rows_whose_largest_output_is_their_class(
     train: Any, targets: Any, scores: Any, accuracy: float | None
 ) -> None:
     _, model = begun(scores=scores)
-    learning, *_ = train.learn(model, fed(targets=targets), 1.0, sized())
-    assert learning.accuracy == accuracy
+    assert train.learn(model, fed(targets=targets), 1.0, sized())[0].accuracy == accuracy
 
 
 def test_accuracy_is_of_the_rows_in_the_order_in_which_a_pipeline_gives_them(train: Any) -> None:
@@ -348,20 +323,6 @@ def test_slices_are_of_whole_batches_or_of_whole_epochs_with_all_that_belongs_to
     assert [slice_.count for slice_ in clock.slices] == [2] * 3
     assert set(baseline.epochs) == {(50, 16, True)}
     assert baseline.evaluated[:2] == [20, 30]
-
-
-def test_a_scenario_s_own_callbacks_see_validation_in_every_epoch(train: Any) -> None:
-    class Looks(stand_in_keras.Callback):
-        ended = 0
-
-        def on_epoch_end(self, epoch: int, logs: object = None) -> None:
-            self.ended += 1
-
-    baseline, model = begun()
-    looks = Looks()
-    train.measure_steps(model, fed(), [looks], PACE, granted(30))
-    assert looks.ended == len(baseline.evaluated) - 1 > 1  # once before, for what the end of an epoch would compile
-    assert set(baseline.evaluated) == {WORKLOAD.validation}
 
 
 @pytest.mark.parametrize("phase", ["measure_steps", "measure_epochs"])
