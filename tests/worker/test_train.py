@@ -136,8 +136,7 @@ def test_a_device_is_kept_busy_for_as_long_as_it_is_asked_to(
         waited_for.append(float(number))
         machine.now_ns += 3 * MS
 
-    full = lambda shape, value: np.full(shape, value, np.float32)  # noqa: E731
-    ops = SimpleNamespace(full=full, matmul=np.matmul, convert_to_numpy=wait)
+    ops = SimpleNamespace(full=np.full, matmul=np.matmul, convert_to_numpy=wait)
     monkeypatch.setattr(train_module.keras, "ops", ops, raising=False)
     monkeypatch.setattr(train_module, "BUSY_PRODUCTS", 2)
     train_module.keep_busy(10 * MS)
