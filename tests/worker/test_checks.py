@@ -66,9 +66,7 @@ del OLDER.cuDeviceGetUuid_v2
         (driver("0" * 32), []),
     ],
 )
-def test_the_uuids_are_in_the_order_of_cuda_and_none_are_known_of_a_driver_that_does_not_tell(
-    library: Any, uuids: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_uuids_are_in_the_order_of_cuda(library: Any, uuids: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     def load(name: str) -> Any:
         if library is None or name != "libcuda.so.1":
             raise OSError(f"{name}: cannot open shared object file: No such file or directory")
@@ -105,7 +103,7 @@ def machine(root: Path, siblings: dict[int, str]) -> Path:
         ({1: "0-1", 2: "2-3", 3: "2-3"}, 2, {1, 2}),  # a core whose first thread is somebody else's
     ],
 )
-def test_cores_come_before_their_second_threads(
+def test_cores_come_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: dict[int, str], count: int, chosen: set[int]
 ) -> None:
     kept: list[int] = []
@@ -202,9 +200,7 @@ def test_what_strayed_or_sees_a_second_card_withholds_the_row(device: Device, pr
 @pytest.mark.parametrize(
     ("device", "cards"), [(Device("cuda", 1), ["8f2a"]), (Device("rocm"), []), (Device("mps"), []), (Device("cpu"), [])]
 )
-def test_cuda_is_asked_for_its_cards_where_a_card_of_its_own_was_asked_for(
-    device: Device, cards: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cuda_alone_is_asked_for_its_cards(device: Device, cards: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "visible_cards", lambda: ["8f2a"])
     backend: Any = SimpleNamespace(placement=lambda tensor: "gpu:0", runtime_view=lambda: ["gpu:0"])
     model = SimpleNamespace(variables=[], optimizer=SimpleNamespace(variables=[]))
@@ -288,7 +284,7 @@ def test_the_way_that_was_taken(
     assert (dict(vars(functions)), dict(vars(inside))) == before
 
 
-def test_a_loop_of_keras_s_own_is_noted_and_a_keras_without_these_functions_is_not_touched(
+def test_keras_s_loop_is_noted_and_a_keras_without_these_functions_is_not_touched(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     functions = backend(monkeypatch, "torch")

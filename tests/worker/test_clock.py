@@ -41,9 +41,7 @@ def run(
         (2, 25, 0, 16),  # an epoch has room for no more
     ],
 )
-def test_k_is_the_smallest_power_of_two_with_a_slice_of_100_ms(
-    step_ms: float, steps_per_epoch: int, sync_ms: int, steps: int
-) -> None:
+def test_a_slice_has_100_ms_at_least(step_ms: float, steps_per_epoch: int, sync_ms: int, steps: int) -> None:
     clock = WarmUpClock(Protocol(), steps_per_epoch, sync_ns=sync_ms * MS)
     run(clock, step_ms * MS, steps_per_epoch)
     assert clock.steps_per_slice == steps
@@ -86,9 +84,7 @@ def test_one_hiccup_fixes_no_k_that_is_too_small_nor_an_endless_slice() -> None:
     assert clock.steps_per_slice <= 1024
 
 
-def test_a_steady_model_is_warm_after_a_second_another_in_the_end_and_one_whose_k_is_frozen_after_so_many_slices() -> (
-    None
-):
+def test_a_steady_model_is_warm_after_a_second_and_another_in_the_end() -> None:
     clock = WarmUpClock(Protocol(), 5000, sync_ns=1000)
     run(clock, 2 * MS, 5000)
     assert clock.steady
@@ -234,9 +230,7 @@ def test_a_child_waits_where_a_whole_slice_fits(steps_per_epoch: int, waits_at: 
     ("steps_per_epoch", "measured_from"),
     [(40, 3), (24, 3), (23, 3), (15, 3), (13, 3), (12, 3), (11, 3), (10, 3), (9, 3), (8, 3), (7, 2), (6, 1)],
 )
-def test_no_slice_crosses_the_end_of_an_epoch_and_less_is_discarded_where_it_is_short(
-    steps_per_epoch: int, measured_from: int
-) -> None:
+def test_no_slice_crosses_the_end_of_an_epoch(steps_per_epoch: int, measured_from: int) -> None:
     training = Training(clock_of(steps_per_epoch), turns=9)
     slices = training.play(steps_per_epoch)
     assert [(slice_.count, slice_.ns) for slice_ in slices] == [(4, 40 * MS)] * 9  # an epoch's end takes 500 ms more
@@ -272,7 +266,7 @@ def test_a_warm_up_beside_others_decides_nothing_about_what_is_discarded(warm_up
         (12, 1, [4, 8]),  # no longer slice has room in an epoch
     ],
 )
-def test_steps_that_are_quicker_in_turns_than_in_a_warm_up_beside_others_make_longer_slices(
+def test_steps_that_are_quicker_in_turns_make_longer_slices(
     steps_per_epoch: int, in_turns_ms: int, counts: list[int]
 ) -> None:
     protocol = Protocol(warmup_slices=1)

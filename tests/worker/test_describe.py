@@ -69,9 +69,7 @@ def test_a_workload_s_real_rows_are_fetched_or_what_is_missing_is_said(tmp_path:
         fetch(asked(tmp_path, rows=100, workload="large"))
 
 
-def test_a_file_that_has_changed_since_it_was_planned_is_not_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_has_changed_is_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     with pytest.raises(ScenarioError, match="changed while the run was going on"):
         count(CountRequest(asked(tmp_path, rows=100).file, "the hash that it had", "default"))

@@ -71,9 +71,7 @@ def test_no_grandchild_holds_it_open(ends: tuple[int, int]) -> None:
     assert not os.get_inheritable(ends[1])
 
 
-def test_a_message_is_whole_in_any_number_of_writes(
-    ends: tuple[int, int], pipe: Pipe, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_message_is_whole(ends: tuple[int, int], pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
     write = os.write
     monkeypatch.setattr(os, "write", lambda descriptor, content: write(descriptor, bytes(content)[:7]))
     message = Message(failure=Failure(Code.ERROR, "a cause that is longer than seven bytes", "±"))
@@ -132,7 +130,7 @@ def test_a_child_waits_after_it_is_ready_and_after_each_slice(monkeypatch: pytes
     assert [pipe.ask(Message(slice=Slice(1, ns))) for ns in (8, 9)] == [Turn(1, 0), made.SIZES]
 
 
-def test_a_phase_tells_what_of_it_were_the_turns_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_phase_tells_how_long_it_waited(monkeypatch: pytest.MonkeyPatch) -> None:
     pipe = Answered(monkeypatch, Turn(0, 2), None)
     with pipe.phase("train"):
         pipe.ask(Message(ready="train"))

@@ -29,9 +29,7 @@ def test_a_scenario_file_says_itself_what_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("compiled", "text"), [(True, "."), (False, "; not compiled, so it is not trained.")])
-def test_a_saved_model_keeps_its_weights_and_is_trained_if_it_was_compiled(
-    tmp_path: Path, compiled: bool, text: str
-) -> None:
+def test_a_saved_model_is_trained_if_it_was_compiled(tmp_path: Path, compiled: bool, text: str) -> None:
     mine = resolve(model(tmp_path / "mine.keras", compiled), ModelConfig([Input("a", [7])], 4))
     assert (mine.name, mine.text) == ("mine", f"A saved model (Sequential), saved by Keras 3.15.1{text}")
     assert (mine.scenario.keeps_weights, mine.scenario.trains, mine.scenario.learnable) == (True, compiled, False)

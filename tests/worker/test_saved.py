@@ -118,9 +118,7 @@ def test_a_configuration_of_brackets_alone_is_not_made_of_them(file: Path) -> No
     assert "ModelError: mine.keras: its configuration takes more than 16 MiB of memory: refused" in ended.stderr
 
 
-def test_a_bomb_is_refused_before_it_is_unpacked_also_one_of_harmless_members(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bomb_is_refused_also_one_of_harmless_members(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(saved, "BOMB_BYTES", 1 << 20)
     with pytest.raises(ModelError, match=r"it claims 3 MiB in all, and has 0.*: refused"):
         read(saved_model(file, ONE, **{f"assets/{number}": bytes(1 << 20) for number in range(3)}))
@@ -134,9 +132,7 @@ def test_what_would_be_written_outside_is_refused(file: Path, name: str) -> None
         read(saved_model(file, ONE, **{name: b"x"}))
 
 
-def test_a_configuration_is_not_read_beyond_a_bound_nor_shown_beyond_a_word(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_configuration_is_read_to_a_bound_and_shown_to_a_word(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert read(saved_model(file, {"class_name": "x" * 1_000_000, "config": {}})).kind == "x" * saved.MAX_WORD
     monkeypatch.setattr(saved, "MAX_JSON_BYTES", 1000)
     with pytest.raises(ModelError, match="its configuration is larger than"):
@@ -171,7 +167,7 @@ def test_code_in_a_file_is_refused_before_anything_is_started(file: Path) -> Non
     assert read(saved_model(file, with_layer("Lambda", function=named)), trusted=False).kind == "Sequential"
 
 
-def test_what_asks_for_a_layer_of_one_s_own_or_for_something_of_python_s_own_is_refused(file: Path) -> None:
+def test_a_layer_of_one_s_own_or_something_of_python_s_own_is_refused(file: Path) -> None:
     saved_model(file, with_layer("Gate", module=None, registered_name="mine>Gate"))
     with pytest.raises(ModelError, match=r"Keras does not know its Gate$") as caught:
         read(file, trusted=False, custom=False)
@@ -291,7 +287,7 @@ def test_what_asks_for_more_memory_than_allowed_gets_none() -> None:
         (True, ValueError(f"{FULL} Exception encountered: Unable to allocate 3.00 GiB for an array"), False),
     ],
 )
-def test_a_limit_is_named_only_where_it_is_the_one_that_was_passed(
+def test_a_limit_is_named_where_it_was_passed(
     file: Path, monkeypatch: pytest.MonkeyPatch, trust: bool, error: Exception, own_limit: bool
 ) -> None:
     def load_model(*given: object, **named: object) -> None:
@@ -331,9 +327,7 @@ def test_an_optimizer_that_was_built_for_no_weights_begins_afresh(known: int, st
     saved._renew_optimizer(SimpleNamespace(trainable_variables=[]))
 
 
-def test_own_layers_that_import_another_backend_are_not_supported_on_this_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_layers_that_import_another_backend_are_not_supported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     custom = tmp_path / "moe_layers.py"
     custom.write_text("import kerasbench_of_nobody\n")
     with pytest.raises(ModelError, match=r"moe_layers\.py: ModuleNotFoundError"):
@@ -348,9 +342,7 @@ def test_own_layers_that_import_another_backend_are_not_supported_on_this_one(
     assert "--backend tensorflow" in failure.remedy
 
 
-def test_a_loss_is_scaled_where_layers_compute_in_float16_and_the_policy_is_that_of_before_afterwards(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_loss_is_scaled_where_layers_compute_in_float16(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     policy = {"class_name": "DTypePolicy", "module": "keras", "config": {"name": "mixed_float16"}}
     mixed = read(saved_model(file, with_layer("Dense", dtype=policy)))
     assert mixed.scales_loss and not read(saved_model(file, ONE)).scales_loss
@@ -362,9 +354,7 @@ def test_a_loss_is_scaled_where_layers_compute_in_float16_and_the_policy_is_that
     assert chosen[-1] == "float32"
 
 
-def test_what_a_file_of_own_layers_imports_of_its_author_s_counts_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_file_of_layers_imports_counts_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mylib.py").write_text("class PatchEncoder: ...\n")
     (tmp_path / "own.py").write_text("from pathlib import Path\nimport numpy\nfrom mylib import PatchEncoder\n")
     monkeypatch.syspath_prepend(tmp_path)

@@ -24,9 +24,7 @@ def add_distribution(folder: Path, directory: str, *lines: str) -> None:
     (place / "METADATA").write_text("\n".join(["Metadata-Version: 2.4", *lines, ""]))
 
 
-def test_versions_stand_by_normalised_names_of_which_the_first_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_versions_the_first_by_a_normalised_name_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     monkeypatch.setattr(sys, "path", [str(first), str(second)])
     add_distribution(first, "jax-0.10.2", "Name: jax", "Version: 0.10.2")

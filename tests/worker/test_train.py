@@ -127,7 +127,7 @@ def test_a_callback_of_the_scenario_s_that_ends_training_is_not_overruled(machin
     assert machine.model.stop_training
 
 
-def test_a_device_is_kept_busy_for_as_long_as_it_is_asked_to(
+def test_a_device_is_kept_busy_for_so_long(
     train_module: Any, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waited_for: list[float] = []
@@ -251,7 +251,7 @@ def test_a_model_learns_for_as_many_steps_as_it_says(
     assert baseline.evaluated[:1] == [feed.batch]
 
 
-def test_it_learns_for_fewer_steps_where_rows_are_large_and_is_judged_by_fewer_where_they_are_slow(
+def test_it_learns_for_fewer_steps_of_large_rows_and_is_judged_by_fewer_slow_ones(
     train: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     baseline, model = begun()
@@ -294,7 +294,7 @@ HALF[: ROWS // 2] = np.roll(HALF[: ROWS // 2], 1, axis=1)
         (CLASSES.reshape(-1, 1) + np.float32(0.5), SCORES, None),
     ],
 )
-def test_accuracy_is_the_share_of_rows_whose_largest_output_is_their_class(
+def test_accuracy_is_the_share_of_rows_that_are_right(
     train: Any, targets: Any, scores: Any, accuracy: float | None
 ) -> None:
     _, model = begun(scores=scores)
@@ -414,7 +414,7 @@ def test_a_step_of_its_own_need_not_ask_for_the_loss_which_may_be_zero(train: An
     ],
 )
 @pytest.mark.parametrize(("phase", "arguments"), [("learn", (1.0, sized())), ("run_published", ([],))])
-def test_a_step_of_its_own_is_evaluated_too(
+def test_a_step_of_its_own_is_evaluated(
     train: Any, phase: str, arguments: tuple[Any, ...], said: Any, complaint: str
 ) -> None:
     with pytest.raises(ScenarioError, match=complaint):

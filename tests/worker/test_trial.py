@@ -100,9 +100,7 @@ def learns(train_module: Any, loss: float = 2.0) -> None:
 
 
 @pytest.mark.parametrize("draws", [True, False])
-def test_what_a_pipeline_draws_is_compared_with_nothing(
-    draws: bool, monkeypatch: pytest.MonkeyPatch, train_module: Any
-) -> None:
+def test_what_a_pipeline_draws_is_not_compared(draws: bool, monkeypatch: pytest.MonkeyPatch, train_module: Any) -> None:
     monkeypatch.setattr(checks, "sample_outputs", lambda model, feed, device: [[1.0]])
     monkeypatch.setattr(checks, "can_be_silenced", lambda model: False)
     monkeypatch.setattr(models, "build_keras", lambda *given: given)
@@ -150,7 +148,7 @@ def test_steps_are_measured_in_turns_until_the_sizes_of_the_row_are_known() -> N
 @pytest.mark.parametrize(
     ("left_out", "batches", "passes"), [([], [1, 16], 1), (["predict_one", "predict_all"], [16], 0)]
 )
-def test_predictions_that_would_take_too_long_are_left_out(
+def test_slow_predictions_are_left_out(
     monkeypatch: pytest.MonkeyPatch, left_out: list[str], batches: list[int], passes: int
 ) -> None:
     passed: list[object] = []
@@ -162,9 +160,7 @@ def test_predictions_that_would_take_too_long_are_left_out(
 
 
 @pytest.mark.parametrize(("repeats", "again_ns"), [(True, [3, 4]), (False, [])])
-def test_what_the_first_trial_has_learned_is_not_learned_again(
-    repeats: bool, again_ns: list[int], train_module: Any
-) -> None:
+def test_what_the_first_trial_has_learned_is_known(repeats: bool, again_ns: list[int], train_module: Any) -> None:
     learns(train_module)
     protocol = Protocol(steps_per_slice=4, sizes=made.SIZES, repeats=repeats)
     trial.first_steps(subject(protocol), found := PartialMeasurement(sizes=made.SIZES))
@@ -202,7 +198,7 @@ def test_the_measurement_has_what_the_phases_found() -> None:
 
 
 @pytest.mark.parametrize("native", [False, True])
-def test_a_short_epoch_has_the_order_of_the_published_rows_in_it(
+def test_a_short_epoch_has_the_order_of_all_rows(
     monkeypatch: pytest.MonkeyPatch, train_module: Any, native: bool
 ) -> None:
     vars(train_module).update(measure_epochs=lambda *rest: Samples([2] * 3, [100] * 3, [0, 1, 2]))
@@ -255,7 +251,7 @@ def test_a_meter_counts_the_processors_that_a_trial_has_been_limited_to(monkeypa
 @pytest.mark.parametrize(
     ("platform", "soaks", "held_bytes"), [("mps", True, 5), ("cpu", True, None), ("mps", False, None)]
 )
-def test_the_meter_of_a_soak_on_a_gpu_asks_the_backend_what_is_held_there(
+def test_the_meter_of_a_soak_asks_a_gpu(
     platform: str, soaks: bool, held_bytes: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jax, "live_device_bytes", lambda device: 5 if device == Device(platform) else None)
@@ -266,7 +262,7 @@ def test_the_meter_of_a_soak_on_a_gpu_asks_the_backend_what_is_held_there(
 @pytest.mark.parametrize(
     ("workload", "step_ms", "units"), [(LONG, 200, 4), (SHORT, 200, 1), (LONG, 199, None), (SHORT, 199, None)]
 )
-def test_where_one_execution_or_epoch_fills_a_slice_nothing_is_calibrated(
+def test_what_fills_a_slice_is_not_calibrated(
     workload: Workload, step_ms: int, units: int | None, train_module: Any
 ) -> None:
     paces: list[Pace] = []

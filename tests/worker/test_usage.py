@@ -113,9 +113,7 @@ def written(folder: Path, idle: int = 1000, idle0: int = 400, steal: int = 6) ->
         ([0, 2], Counters(2, (402 + 304) * TICK_NS, (1 + 3) * TICK_NS)),
     ],
 )
-def test_a_process_counts_the_processors_that_it_may_run_on(
-    tmp_path: Path, confined: list[int], expected: Counters
-) -> None:
+def test_a_process_counts_its_processors(tmp_path: Path, confined: list[int], expected: Counters) -> None:
     read = usage._linux_reader(confined, written(tmp_path), tmp_path)
     assert read() == expected
     written(tmp_path, idle=1010, idle0=410)
@@ -131,7 +129,7 @@ def test_a_process_counts_the_processors_that_it_may_run_on(
         ([0, 2], STAT.format(idle=1, idle0=1, steal=1), "99 88 0:51 /proc/stat /proc/stat rw - fuse.lxcfs lxcfs rw\n"),
     ],
 )
-def test_what_a_container_does_not_tell_is_not_taken_for_others(
+def test_what_a_container_does_not_tell_is_no_zero(
     tmp_path: Path, confined: list[int], stat: str, mounted: str
 ) -> None:
     (tmp_path / "stat").write_text(stat)
@@ -262,8 +260,6 @@ def test_without_a_driver_or_a_card_nothing_is_told() -> None:
     ("held_bytes", "share", "disturbed"),
     [(None, None, False), (5 * MIB, None, False), (None, 0.0, False), (None, 0.05, False), (5 * MIB, 0.06, True)],
 )
-def test_a_slice_says_what_is_held_on_a_gpu_and_is_disturbed_by_others_on_it(
-    held_bytes: int | None, share: float | None, disturbed: bool
-) -> None:
+def test_a_slice_on_a_gpu(held_bytes: int | None, share: float | None, disturbed: bool) -> None:
     slice_ = Meter(on_device=lambda: held_bytes, card=lambda ns: share).with_card(Slice(1, 100 * MS))
     assert (slice_.device_bytes, slice_.card_share, slice_.disturbed) == (held_bytes, share, disturbed)
