@@ -160,9 +160,6 @@ def test_draining_and_refilling_a_queue_is_below_one_percent_of_a_slice(host_ms:
     assert all(step_ns <= unit_ns <= 1.01 * step_ns for unit_ns in units_ns)
 
 
-# Slices in turns.
-
-
 def clock_of(steps_per_epoch: int | None, settle_ms: int = 20, least: int = 2, alone: bool = True) -> SliceClock:
     pace = Pace(Protocol(steps_per_slice=4, warmup_slices=1), print, settle_ms * MS)
     return SliceClock(WarmUpClock(pace.protocol, steps_per_epoch, sync_ns=0), pace, least, alone)

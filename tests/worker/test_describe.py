@@ -39,9 +39,6 @@ def test_a_deferred_module_is_loaded_where_it_is_used(
         _ = DeferredModule("no_such_package").layers
 
 
-# Real rows.
-
-
 SCENARIO = """
 import numpy as np
 from kerasbench import Workload, Scenario

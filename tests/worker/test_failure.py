@@ -68,9 +68,6 @@ def test_a_file_that_imports_another_backend_is_not_supported_here() -> None:
     assert failure_of(error, "import").code is Code.UNAVAILABLE
 
 
-# One framework in a child.
-
-
 def test_a_child_sees_its_own_framework_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     refuse_other_frameworks("torch")
@@ -89,9 +86,6 @@ def test_a_child_sees_its_own_framework_alone(monkeypatch: pytest.MonkeyPatch, t
     hidden = [finder.hidden for finder in sys.meta_path if isinstance(finder, HidingFinder)]
     assert hidden
     assert all(names == {"jax", "tensorflow"} for names in hidden)
-
-
-# A model's own steps.
 
 
 class Steps:

@@ -228,9 +228,6 @@ def test_the_order_of_the_published_rows_is_timed_as_keras_draws_it(monkeypatch:
     assert feed.shuffle_ns(100, 100, 50) == 0
 
 
-# At a size of a sweep.
-
-
 FULL = Workload(train=100, validation=20, test=30, test_each_epoch=True)
 
 

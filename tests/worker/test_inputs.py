@@ -39,9 +39,6 @@ def test_structures_of_arrays_are_walked_in_the_order_of_their_keys() -> None:
     assert [is_nested(one) for one in (ONE, [ONE], (ONE,), {"a": ONE})] == [False, True, True, True]
 
 
-# Inputs.
-
-
 TOKENS, NUMBERS = Spec("tokens", (None,), "int32", 50), Spec("numbers", (5,))
 
 

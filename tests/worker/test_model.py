@@ -128,9 +128,6 @@ def test_a_model_without_a_call_is_told_so() -> None:
         called(False, NotImplementedError("this backend cannot compute that"))
 
 
-# Weights.
-
-
 def initializer(*names: str) -> Any:
     """Return an initializer of a class of that name, which is derived from the one before."""
     kind: type = object

@@ -98,9 +98,6 @@ def test_nothing_is_written_to_what_has_taken_its_place(ends: tuple[int, int], p
     os.close(other_read)
 
 
-# Turns.
-
-
 ROOT = Path(__file__).parents[2]
 
 

@@ -42,9 +42,6 @@ def test_rows_of_one_s_own_have_their_sizes(tmp_path: Path) -> None:
     assert (workload.train, workload.batch_size) == (90, 32)
 
 
-# Models of keras.applications.
-
-
 @pytest.fixture(autouse=True)
 def _keras(monkeypatch: pytest.MonkeyPatch) -> None:
     def small(weights: object, input_shape: tuple[int, ...] = (64, 64, 3)) -> Model:

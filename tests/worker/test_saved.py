@@ -182,9 +182,6 @@ def test_a_layer_of_one_s_own_or_something_of_python_s_own_is_refused(file: Path
         read(saved_model(file, with_layer("Dense", activation=evil)), trusted=False)
 
 
-# Why a file cannot be loaded, and loading it.
-
-
 FILE = Path("mine.keras")
 HERE, NEWER = (Outline("Sequential", version, None, True) for version in ("3.15.1", "9.1.0"))
 FULL = "config={'module': None, 'class_name': 'Gate', 'config': {'units': 16}}. " * 20

@@ -38,9 +38,6 @@ def test_of_versions_the_first_by_a_normalised_name_counts(tmp_path: Path, monke
     assert answer.architecture == platform.machine()
 
 
-# What a backend sees.
-
-
 GPU = Device("cuda", 0, "NVIDIA H200")
 
 
@@ -85,9 +82,6 @@ def test_what_is_not_installed_is_named_with_the_command_that_installs_it(site: 
         assert failure.cause == f"{missing} is not installed in {sys.prefix}"
         assert failure.remedy.endswith("-m pip install keras jax")
         add_package(site, missing, "1.0")
-
-
-# A whole request.
 
 
 TOKEN = b"t0ken"

@@ -78,9 +78,6 @@ def test_each_output_has_its_loss(loss: Any, outputs: Any, losses: list[Any]) ->
     assert source.losses(loss, outputs, ["first", "second"]) == losses
 
 
-# Sources.
-
-
 TOKENS, NUMBERS = Tensor((None, None), "int32", "tokens"), Tensor((None, 5), "float32", "numbers")
 GIVEN = ModelConfig([Input("tokens", [12])])
 WORKLOAD = Workload(train=64, batch=8)

@@ -8,22 +8,8 @@ from typing import Any
 import pytest
 
 from kerasbench.backends import jax
+from kerasbench.protocol import measurement as records
 from kerasbench.protocol.columns import Device, Options
-from kerasbench.protocol.measurement import (
-    Batch,
-    Compiler,
-    Latency,
-    Learning,
-    Measurement,
-    Parity,
-    Proof,
-    Resolved,
-    Samples,
-    Slice,
-    Training,
-    Turn,
-    Usage,
-)
 from kerasbench.protocol.messages import Code, Failure, Message
 from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest
 from kerasbench.results.times import step_ns
@@ -43,7 +29,8 @@ REQUEST = TrialRequest("mine", "mine.py", "", "default", "torch", Device("cpu"),
 NONE = Rows([], [])
 FEED = Feed(LONG, NONE, NONE, NONE)
 FIRST, PUBLISHED, STEPS, EPOCHS = trial.first_steps, trial.published_epochs, trial.steps, trial.short_epochs
-PREDICT, FINISH, SILENCED, PARTS = trial.predictions, trial.finish, trial.silenced_parity, trial.parts
+LOOK, PREDICT, FINISH = trial.first_prediction, trial.predictions, trial.finish
+SILENCED, PARTS = trial.silenced_parity, trial.parts
 
 
 @pytest.mark.parametrize(
@@ -57,43 +44,35 @@ PREDICT, FINISH, SILENCED, PARTS = trial.predictions, trial.finish, trial.silenc
         (Protocol(steps_per_slice=4, epochs=False, predicts=False), LONG, [FIRST, STEPS, FINISH]),
         (Protocol("published"), LONG, [PUBLISHED, STEPS, EPOCHS, PREDICT, FINISH]),
         (Protocol("sweep"), LONG, [FIRST, STEPS, FINISH, SILENCED]),
+        (Protocol("calls", predicts=False), LONG, [LOOK, PREDICT, trial.calls, trial.texts, FINISH]),
+        (Protocol("builds", predicts=False), LONG, [trial.builds, FINISH]),
     ],
 )
 def test_each_protocol_has_its_phases(protocol: Protocol, workload: Workload, phases: list[trial.Phase]) -> None:
     assert phases_of(protocol, workload) == phases
-    assert phases_of(protocol, workload, trains=False) == [trial.first_prediction, PREDICT, FINISH]
+    untrained = phases_of(protocol, workload, trains=False)
+    assert untrained == (phases if protocol.agenda.name in ("calls", "builds") else [LOOK, PREDICT, FINISH])
 
 
-@pytest.mark.parametrize("trains", [True, False])
-def test_calls_and_builds_train_nothing(trains: bool) -> None:
-    calls = phases_of(Protocol("calls", predicts=False), LONG, trains)
-    assert calls == [trial.first_prediction, PREDICT, trial.calls, trial.texts, FINISH]
-    assert phases_of(Protocol("builds", predicts=False), LONG, trains) == [trial.builds, FINISH]
-
-
-def test_the_slices_of_builds_stand_for_their_trial() -> None:
-    found = findings()
-    found.steps, found.builds = None, Samples.of([Slice(3, 30, 0, 0, 40)])
-    measurement = trial.measurement_of(subject(), found)
-    assert (measurement.slices, measurement.usage) == (found.builds, Usage(40, 30))
-
-
-def test_the_measurement_of_predictions_has_no_training() -> None:
+def test_the_measurement_of_predictions_or_builds_has_no_training() -> None:
     found = findings()
     found.steps = found.learning = None
     found.prediction = [
-        Latency(1, [5], Samples.of([Slice(1, 5, 0, 0)])),
-        Latency(16, [8, 8], Samples.of([Slice(2, 16, 0, 0, 30)])),
-        Latency(16, [1], Samples.of([Slice(1, 1, 0, 0, 90)]), way="call"),
+        records.Latency(1, [5], records.Samples.of([records.Slice(1, 5, 0, 0)])),
+        records.Latency(16, [8, 8], records.Samples.of([records.Slice(2, 16, 0, 0, 30)])),
+        records.Latency(16, [1], records.Samples.of([records.Slice(1, 1, 0, 0, 90)]), way="call"),
     ]
     measurement = trial.measurement_of(subject(), found)
-    assert (measurement.training, step_ns(measurement), measurement.usage) == (None, 8, Usage(30, 16))
+    assert (measurement.training, step_ns(measurement), measurement.usage) == (None, 8, records.Usage(30, 16))
+    found.builds = records.Samples.of([records.Slice(3, 30, 0, 0, 40)])
+    measurement = trial.measurement_of(subject(), found)
+    assert (measurement.slices, measurement.usage) == (found.builds, records.Usage(40, 30))
 
 
 def learns(train_module: Any, loss: float = 2.0) -> None:
     """Have a first step and the ones after it teach nothing but their losses."""
     vars(train_module).update(
-        first_step=lambda *given: (1, loss, Batch("", "")),
+        first_step=lambda *given: (1, loss, records.Batch("", "")),
         learn=lambda *given: (None, SimpleNamespace(fits_ns=[], steps_ns=[1], losses=[loss]), made.SIZES),
         single_steps=lambda *given, first: SimpleNamespace(fits_ns=[3, 4]),
     )
@@ -112,8 +91,8 @@ def test_what_a_pipeline_draws_is_not_compared(draws: bool, monkeypatch: pytest.
     for phase in (trial.silenced_parity, trial.first_prediction, trial.first_steps):
         phase(bench, found := PartialMeasurement())
         parities.append(found.parity)
-    outputs = Parity([], [], [[1.0]])
-    assert parities == ([None] * 3 if draws else [outputs, outputs, Parity([2.0, 2.0], [])])
+    outputs = records.Parity([], [], [[1.0]])
+    assert parities == ([None] * 3 if draws else [outputs, outputs, records.Parity([2.0, 2.0], [])])
 
 
 @pytest.mark.parametrize("loss", [0.0, 0.5])
@@ -134,29 +113,25 @@ def test_steps_are_measured_in_turns_until_the_sizes_of_the_row_are_known() -> N
     steps = iter([7, 5])
     said: list[object] = []
 
-    def answer(message: Message) -> Turn | Sizes:
+    def answer(message: Message) -> records.Turn | Sizes:
         if message.slice is not None:
             said.append(message.slice)
-        return Turn(len(said), 0) if len(said) < 2 else made.SIZES
+        return records.Turn(len(said), 0) if len(said) < 2 else made.SIZES
 
     timed = subject(pipe=SimpleNamespace(ask=answer))
     assert timed.sized(lambda: next(steps)) is made.SIZES
-    assert said == [Slice(1, 7), Slice(1, 5)]
+    assert said == [records.Slice(1, 7), records.Slice(1, 5)]
     assert subject(Protocol(sizes=made.SIZES)).sized(lambda: next(steps)) is made.SIZES
 
 
-@pytest.mark.parametrize(
-    ("left_out", "batches", "passes"), [([], [1, 16], 1), (["predict_one", "predict_all"], [16], 0)]
-)
-def test_slow_predictions_are_left_out(
-    monkeypatch: pytest.MonkeyPatch, left_out: list[str], batches: list[int], passes: int
-) -> None:
+def test_slow_predictions_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     passed: list[object] = []
-    monkeypatch.setattr(predict, "time_batches", lambda model, feed, batch, *rest: Latency(batch, []))
+    monkeypatch.setattr(predict, "time_batches", lambda model, feed, batch, *rest: records.Latency(batch, []))
     monkeypatch.setattr(predict, "time_passes", lambda *given: passed.append(given))
-    found = PartialMeasurement(sizes=dataclasses.replace(made.SIZES, left_out=left_out))
-    trial.predictions(subject(), found)
-    assert ([latency.batch for latency in found.prediction], len(passed)) == (batches, passes)
+    for left_out, batches, passes in (["predict_one", "predict_all"], [16], 0), ([], [1, 16], 1):
+        found = PartialMeasurement(sizes=dataclasses.replace(made.SIZES, left_out=left_out))
+        trial.predictions(subject(), found)
+        assert ([latency.batch for latency in found.prediction], len(passed)) == (batches, passes)
 
 
 @pytest.mark.parametrize(("repeats", "again_ns"), [(True, [3, 4]), (False, [])])
@@ -165,12 +140,6 @@ def test_what_the_first_trial_has_learned_is_known(repeats: bool, again_ns: list
     protocol = Protocol(steps_per_slice=4, sizes=made.SIZES, repeats=repeats)
     trial.first_steps(subject(protocol), found := PartialMeasurement(sizes=made.SIZES))
     assert (found.first_step_ns, found.again_ns, found.learning, found.parity) == (1, again_ns, None, None)
-
-
-def test_parity_that_is_known_is_not_looked_for_again() -> None:
-    found = PartialMeasurement(parity=Parity([1.0], []))
-    trial.silenced_parity(subject(), found)
-    assert found.parity == Parity([1.0], [])
 
 
 def test_a_second_model_that_predicts_what_is_no_number_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,34 +162,31 @@ def test_the_measurement_has_what_the_phases_found() -> None:
     assert training is not None and found.steps is not None
     assert (training.unit, training.steps_per_slice, [*training.slices]) == ("step", 4, found.steps.slices)
     assert (measurement.steps_per_epoch, measurement.full_steps_per_epoch, measurement.parameters) == (20, 20, 7)
-    assert measurement.usage == Usage(cpu_ns=24 * MS, wall_ns=16 * MS)
+    assert measurement.usage == records.Usage(cpu_ns=24 * MS, wall_ns=16 * MS)
     assert step_ns(measurement) == 2 * MS
 
 
-@pytest.mark.parametrize("native", [False, True])
-def test_a_short_epoch_has_the_order_of_all_rows(
-    monkeypatch: pytest.MonkeyPatch, train_module: Any, native: bool
-) -> None:
-    vars(train_module).update(measure_epochs=lambda *rest: Samples([2] * 3, [100] * 3, [0, 1, 2]))
+def test_a_short_epoch_has_the_order_of_all_rows(monkeypatch: pytest.MonkeyPatch, train_module: Any) -> None:
+    vars(train_module).update(measure_epochs=lambda *rest: records.Samples([2] * 3, [100] * 3, [0, 1, 2]))
     few = 2 * 16 + LONG.train % 16
     monkeypatch.setattr(trial, "shuffle_ns", lambda *given: 7 if given == (LONG.train, few, 16) else None)
-    bench = subject(request=dataclasses.replace(REQUEST, options=Options(native=native)))
-    trial.short_epochs(bench, found := PartialMeasurement())
-    assert found.shuffle_ns == (None if native else 7)
-    assert found.epochs.ns == [100 if native else 114] * 3
+    for native, shuffle_ns, epoch_ns in (False, 7, 114), (True, None, 100):
+        bench = subject(request=dataclasses.replace(REQUEST, options=Options(native=native)))
+        trial.short_epochs(bench, found := PartialMeasurement())
+        assert (found.shuffle_ns, found.epochs.ns) == (shuffle_ns, [epoch_ns] * 3)
 
 
 def test_helpers_are_looked_for_in_each_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[str] = []
     monkeypatch.setattr(Meter, "look_for_helpers", lambda meter: heard.append("look"))
-    turns = iter([Turn(0, 0), Turn(1, 0), None])
+    turns = iter([records.Turn(0, 0), records.Turn(1, 0), None])
 
-    def wait(message: Message) -> Turn | None:
+    def wait(message: Message) -> records.Turn | None:
         heard.append("wait")
         return next(turns)
 
     ask = subject(pipe=SimpleNamespace(ask=wait)).ask("train")
-    while ask(Slice(1, 1)) is not None:
+    while ask(records.Slice(1, 1)) is not None:
         heard.append("measure")
     assert heard == ["wait", "look", "measure"] * 2 + ["wait"]
 
@@ -248,51 +214,48 @@ def test_a_meter_counts_the_processors_that_a_trial_has_been_limited_to(monkeypa
     assert meter.machine == [3]
 
 
-@pytest.mark.parametrize(
-    ("platform", "soaks", "held_bytes"), [("mps", True, 5), ("cpu", True, None), ("mps", False, None)]
-)
-def test_the_meter_of_a_soak_asks_a_gpu(
-    platform: str, soaks: bool, held_bytes: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(jax, "live_device_bytes", lambda device: 5 if device == Device(platform) else None)
-    request = dataclasses.replace(REQUEST, backend="jax", device=Device(platform), protocol=Protocol(soaks=soaks))
-    assert meter_of(request, monkeypatch).with_card(Slice(1, MS)).device_bytes == held_bytes
+def test_the_meter_of_a_soak_asks_a_gpu_what_is_held_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jax, "live_device_bytes", lambda device: 5)
+    for platform, soaks, held_bytes in ("mps", True, 5), ("cpu", True, None), ("mps", False, None):
+        request = dataclasses.replace(REQUEST, backend="jax", device=Device(platform), protocol=Protocol(soaks=soaks))
+        assert meter_of(request, monkeypatch).with_card(records.Slice(1, MS)).device_bytes == held_bytes
 
 
-@pytest.mark.parametrize(
-    ("workload", "step_ms", "units"), [(LONG, 200, 4), (SHORT, 200, 1), (LONG, 199, None), (SHORT, 199, None)]
-)
-def test_what_fills_a_slice_is_not_calibrated(
-    workload: Workload, step_ms: int, units: int | None, train_module: Any
-) -> None:
-    paces: list[Pace] = []
-    vars(train_module).update(measure_steps=lambda model, feed, callbacks, pace, ask: paces.append(pace))
-    bench = subject(feed=dataclasses.replace(FEED, workload=workload))
-    trial.steps(bench, PartialMeasurement(step_ns=step_ms * MS))
-    assert [pace.protocol.steps_per_slice for pace in paces] == [units]
+def test_what_fills_a_slice_is_not_calibrated(train_module: Any) -> None:
+    units: list[int | None] = []
+    measure = lambda model, feed, callbacks, pace, ask: units.append(pace.protocol.steps_per_slice)  # noqa: E731
+    vars(train_module).update(measure_steps=measure)
+    for workload, step_ms in (LONG, 200), (SHORT, 200), (LONG, 199), (SHORT, 199):
+        bench = subject(feed=dataclasses.replace(FEED, workload=workload))
+        trial.steps(bench, PartialMeasurement(step_ns=step_ms * MS))
+    assert units == [4, 1, None, None]
 
 
 def test_what_is_compiled_while_slices_are_measured_is_counted() -> None:
     programs = iter([3, 5, 5, 5])  # before and after the slices of two stages
-    turns = iter([Turn(0, 0), None] * 2)
+    turns = iter([records.Turn(0, 0), None] * 2)
     bench = subject(
         pipe=SimpleNamespace(ask=lambda message: next(turns)),
-        backend=SimpleNamespace(compiler=lambda model: Compiler(programs=next(programs))),
+        backend=SimpleNamespace(compiler=lambda model: records.Compiler(programs=next(programs))),
     )
     for stage in ("train", "predict_one"):
         ask = bench.ask(stage)
         assert ask(None) is not None
-        assert ask(Slice(1, 1)) is None
+        assert ask(records.Slice(1, 1)) is None
     assert sum(bench.made) == 2
 
 
 def findings() -> PartialMeasurement:
     protocol = Protocol(steps_per_slice=4, warmup_slices=1)
     clock = SliceClock(WarmUpClock(protocol, 20, 0), Pace(protocol, lambda model: None, 0))
-    clock.slices += [Slice(4, 8 * MS, cycle, 0, 12 * MS) for cycle in range(2)]
-    found = PartialMeasurement(steps=clock, learning=Learning(65, 2.0, 2.0, 1.0, 1.0, None))
-    found.batch, found.proof, found.peak_rss_bytes = Batch("float32[16, 1]", "int32[16]"), Proof([], [], [], []), 1
-    found.resolved = Resolved(False, "float32", [], [], "ieee", "channels_last", None, {})
+    clock.slices += [records.Slice(4, 8 * MS, cycle, 0, 12 * MS) for cycle in range(2)]
+    found = PartialMeasurement(steps=clock, learning=records.Learning(65, 2.0, 2.0, 1.0, 1.0, None))
+    found.batch, found.proof, found.peak_rss_bytes = (
+        records.Batch("float32[16, 1]", "int32[16]"),
+        records.Proof([], [], [], []),
+        1,
+    )
+    found.resolved = records.Resolved(False, "float32", [], [], "ieee", "channels_last", None, {})
     return found
 
 
@@ -317,5 +280,5 @@ def subject(protocol: Protocol | None = None, **different: Any) -> Bench:
 
 
 def test_all_that_phases_find_is_in_a_measurement_or_for_other_phases() -> None:
-    phases, kept = PartialMeasurement.__dataclass_fields__, Measurement.__dataclass_fields__
-    assert set(phases) - set(kept) - set(Training.__dataclass_fields__) == {"steps", "step_ns", "recurrent"}
+    names, others = set(PartialMeasurement.__dataclass_fields__), {"steps", "step_ns", "recurrent"}
+    assert names - set(records.Measurement.__dataclass_fields__) - set(records.Training.__dataclass_fields__) == others
