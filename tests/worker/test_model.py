@@ -197,6 +197,11 @@ def test_a_model_is_built_again_as_a_user_would_do_it(monkeypatch: pytest.Monkey
     done: list[object] = []
     keras = SimpleNamespace(backend=SimpleNamespace(clear_session=lambda: done.append("clear")))
     monkeypatch.setitem(sys.modules, "keras", keras)
-    again: Any = SimpleNamespace(build=lambda workload: (done.append(workload), made())[1])
+
+    def build(workload: Workload) -> Any:
+        done.append(workload)
+        return made()
+
+    again: Any = SimpleNamespace(build=build)
     models.build_and_drop(again, FEED, clears)
     assert done == (["clear", WORKLOAD] if clears else [WORKLOAD])

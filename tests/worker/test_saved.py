@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -140,12 +139,9 @@ def test_a_configuration_is_read_to_a_bound_and_shown_to_a_word(file: Path, monk
 
 
 def test_a_file_with_a_damaged_member_is_damaged(file: Path) -> None:
-    saved_model(file, ONE)
-    with zipfile.ZipFile(file) as content:
-        member = content.getinfo("config.json")
-    inside = bytearray(file.read_bytes())
-    begin = member.header_offset + 30 + len("config.json")
-    inside[begin : begin + member.compress_size] = b"\xff" * member.compress_size  # no deflate stream begins so
+    inside = bytearray(saved_model(file, ONE).read_bytes())
+    begin = 30 + len("config.json")  # behind the first member's header
+    inside[begin : begin + 40] = b"\xff" * 40  # no deflate stream begins so
     file.write_bytes(inside)
     with pytest.raises(ModelError, match="not a model that Keras 3 has saved, or damaged"):
         read(file)
@@ -173,10 +169,8 @@ def test_a_layer_of_one_s_own_or_something_of_python_s_own_is_refused(file: Path
         read(file, trusted=False, custom=False)
     assert "--custom layers.py" in caught.value.remedy
     assert read(file, trusted=False, custom=True).kind == "Sequential"
-    assert (
-        read(saved_model(file, with_layer("Dense", registered_name=None)), trusted=False, custom=False).kind
-        == "Sequential"
-    )
+    saved_model(file, with_layer("Dense", registered_name=None))
+    assert read(file, trusted=False, custom=False).kind == "Sequential"
     evil = {"module": "os", "class_name": "function", "config": "system", "registered_name": "system"}
     with pytest.raises(ModelError, match=r"it asks for system of os, which is neither a layer"):
         read(saved_model(file, with_layer("Dense", activation=evil)), trusted=False)
@@ -185,44 +179,35 @@ def test_a_layer_of_one_s_own_or_something_of_python_s_own_is_refused(file: Path
 FILE = Path("mine.keras")
 HERE, NEWER = (Outline("Sequential", version, None, True) for version in ("3.15.1", "9.1.0"))
 FULL = "config={'module': None, 'class_name': 'Gate', 'config': {'units': 16}}. " * 20
+NO_MODULE = "cannot be imported. Full object config"
 UNSAFE = "This carries a potential risk of arbitrary code execution and thus it is disallowed by default."
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("text", "said"),
     [
-        (ValueError(f"Requested the deserialization of a `Lambda` layer. {UNSAFE}"), "a Lambda layer that would run"),
-        (ValueError(f"Requested the deserialization of a `torch.nn.Module`. {UNSAFE}"), "a torch module that would"),
+        (f"Requested the deserialization of a `Lambda` layer. {UNSAFE}", "a Lambda layer that would run"),
+        (f"Requested the deserialization of a `torch.nn.Module`. {UNSAFE}", "a torch module that would"),
+        ("Could not locate class 'mine>Twice'. Make sure", "mine.keras: Keras does not know its Twice$"),
+        (f"class 'Net' because its parent module nets.mine {NO_MODULE}", "Keras does not know its Net$"),
+        (f"class 'Net' because its parent module keras.src.x {NO_MODULE}", "another Keras saved it, whose Net this"),
         (
-            TypeError("<class 'Sequential'> could not be deserialized. Could not locate class 'mine>Twice'. Make sure"),
-            "mine.keras: Keras does not know its Twice$",
-        ),
-        (
-            TypeError("Could not deserialize class 'Net' because its parent module nets.mine cannot be imported. Full"),
-            "Keras does not know its Net$",
-        ),
-        (
-            TypeError("Could not deserialize class 'Net' because its parent module keras.src.x cannot be imported."),
-            "another Keras saved it, whose Net this one does not have$",
-        ),
-        (
-            ValueError("Not allowed: H5 dataset '0' declares 9.31 GB but only 0.00 B are stored on disk; refusing"),
+            "Not allowed: H5 dataset '0' declares 9.31 GB but only 0.00 B are stored on disk; refusing",
             "Keras refuses it: H5 dataset '0' declares 9.31 GB but only 0.00 B are stored on disk$",
         ),
-        (OSError("Unable to synchronously open file (truncated file)"), "damaged .Unable to synchronously open file"),
-        (ValueError("Expected a model.weights.h5 or model.weights.npz file."), "damaged .Expected a model.weights.h5"),
-        (ValueError("A total of 1 objects could not be loaded. The shape of"), "its weights do not fit its layers"),
-        (ValueError("Something else"), "Keras cannot load it: ValueError: Something else$"),
+        ("Expected a model.weights.h5 or model.weights.npz file.", "damaged .Expected a model.weights.h5"),
+        ("A total of 1 objects could not be loaded. The shape of", "its weights do not fit its layers"),
+        ("Something else", "Keras cannot load it: ValueError: Something else$"),
         (
-            TypeError(f"<class 'Gate'> could not be deserialized. {FULL} Exception encountered: Gate.__init__() got"),
-            "TypeError: <class 'Gate'> could not be deserialized. Exception encountered: Gate.__init__.. got$",
+            f"The Gate. {FULL} Exception encountered: Gate() got",
+            "ValueError: The Gate. Exception encountered: Gate.. got$",
         ),
-        (ValueError("the beginning " * 200), "Keras cannot load it: ValueError: the beginning the .*…$"),
+        ("the beginning " * 200, "Keras cannot load it: ValueError: the beginning the .*…$"),
     ],
-)  # fmt: skip
-def test_each_failure_is_one_sentence(error: Exception, said: str) -> None:
+)
+def test_each_failure_is_one_sentence(text: str, said: str) -> None:
     with pytest.raises(ModelError, match=said):
-        raise saved.explained(error, FILE, HERE, "3.15.1")
+        raise saved.explained(ValueError(text), FILE, HERE, "3.15.1")
 
 
 @pytest.mark.parametrize(
@@ -243,6 +228,8 @@ def test_what_another_keras_has_saved_needs_it_or_is_to_be_saved_in_the_new_form
         raise saved.explained(TypeError("unexpected argument 'sparkle'"), FILE, NEWER, "3.15.1")
     with pytest.raises(ModelError, match="save it as a"):
         raise saved.explained(ValueError("no"), Path("mine.h5"), HERE, "3.15.1")
+    with pytest.raises(ModelError, match=r"damaged .Unable to synchronously open file"):
+        raise saved.explained(OSError("Unable to synchronously open file (truncated)"), FILE, HERE, "3.15.1")
 
 
 def test_a_layer_that_cannot_be_built_again_has_a_remedy_that_works() -> None:
@@ -303,12 +290,12 @@ def test_a_limit_is_named_where_it_was_passed(
 class Optimizer:
     """One that was built for so many weights."""
 
-    def __init__(self, weights: int) -> None:
+    def __init__(self, weights: int = -1) -> None:
         self.built = weights >= 0
         self._trainable_variables = [0] * weights
 
     def get_config(self) -> dict[str, int]:
-        return {"weights": -1}
+        return {}
 
     @classmethod
     def from_config(cls, config: dict[str, int]) -> "Optimizer":

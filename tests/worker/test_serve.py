@@ -118,7 +118,11 @@ def served(request: Request) -> tuple[list[Message], process.Exit, float]:
     lines: list[bytes] = []
     line = TOKEN + b" " + encode_request(request)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    take = lambda said: lines.append(said) is None  # noqa: E731
+
+    def take(said: bytes) -> bool:
+        lines.append(said)
+        return True
+
     ended = process.run(process.Task(sys.executable, os.environ, line, process.Limits(60, "60 s")), take)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert all(said.startswith(TOKEN + b" ") for said in lines)
