@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,9 +25,7 @@ class Callback:
     def __init__(self) -> None:
         self._model: Any = None
 
-    @property
-    def model(self) -> Any:
-        return self._model
+    model = property(lambda callback: callback._model)
 
     def set_model(self, model: Any) -> None:
         self._model = model
@@ -163,16 +161,13 @@ def pack(structure: Any, flat: Sequence[Any]) -> Any:
 
 def install(monkeypatch: pytest.MonkeyPatch, **applications: Any) -> None:
     """Put it in the place of keras."""
-    tree = SimpleNamespace(
-        flatten=lambda structure: [leaf for _, leaf in leaves(structure)], pack_sequence_as=pack, map_structure=mapped
+    flatten = lambda structure: [leaf for _, leaf in leaves(structure)]  # noqa: E731
+    tree = SimpleNamespace(flatten=flatten, pack_sequence_as=pack, map_structure=mapped)
+    named = SimpleNamespace(**applications)
+    keras = SimpleNamespace(
+        tree=tree, KerasTensor=Tensor, layers=SimpleNamespace(Embedding=Embedding), applications=named
     )
-    fake = ModuleType("keras")
-    named = ModuleType("keras.applications")
-    vars(named).update(applications)
-    vars(fake).update(
-        tree=tree, KerasTensor=Tensor, layers=SimpleNamespace(Embedding=Embedding), applications=named, __path__=[]
-    )
-    monkeypatch.setitem(sys.modules, "keras", fake)
+    monkeypatch.setitem(sys.modules, "keras", keras)
     monkeypatch.setitem(sys.modules, "keras.applications", named)
 
 

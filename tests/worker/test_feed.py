@@ -1,6 +1,5 @@
 """Rows that are drawn for a trial, and at a size of a sweep."""
 
-import contextlib
 import dataclasses
 import itertools
 import re
@@ -29,7 +28,10 @@ def scenario(workload: Workload, data: Any = IMAGES, **different: Any) -> Scenar
     return Scenario(build=build, data=data, workloads=(workload,), **different)
 
 
-def in_batches(x: np.ndarray, y: np.ndarray, batch: int) -> list[tuple[object, ...]]:
+Batches = list[tuple[object, ...]]
+
+
+def in_batches(x: np.ndarray, y: np.ndarray, batch: int) -> Batches:
     """A pipeline that does nothing but cut."""
     return [(x[start : start + batch], y[start : start + batch]) for start in range(0, len(x), batch)]
 
@@ -111,25 +113,21 @@ def test_a_pipeline_that_makes_other_batches_than_announced_is_refused(pipeline:
         made(Workload(train=64, batch=16, feed=pipeline))
 
 
-@pytest.mark.parametrize("start", ["fork", "spawn"])
-def test_processes_of_a_pipeline_must_be_forked(monkeypatch: pytest.MonkeyPatch, start: str) -> None:
+def test_processes_of_a_pipeline_must_be_forked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Others cannot import a scenario's file, and are started again for ever."""
 
-    class Pool(list[tuple[object, ...]]):
+    class Pool(Batches):
         use_multiprocessing = True
 
-    monkeypatch.setattr("multiprocessing.get_start_method", lambda allow_none: start)
     workload = Workload(train=64, batch=16, feed=lambda x, y, batch: Pool(in_batches(x, y, batch)))
-    with pytest.raises(ScenarioError, match="use_multiprocessing") if start == "spawn" else contextlib.nullcontext():
+    monkeypatch.setattr("multiprocessing.get_start_method", lambda allow_none: "fork")
+    made(workload)
+    monkeypatch.setattr("multiprocessing.get_start_method", lambda allow_none: "spawn")
+    with pytest.raises(ScenarioError, match="use_multiprocessing"):
         made(workload)
 
 
-def moved(x: np.ndarray, y: np.ndarray, batch: int) -> list[tuple[object, ...]]:
-    """Moves all rows by a number of its own, once."""
-    return in_batches(x + np.random.default_rng().random(dtype=np.float32), y, batch)
-
-
-class Distorted(list[tuple[object, ...]]):
+class Distorted(Batches):
     """Moves each batch by the next number of a generator that always begins alike."""
 
     def __init__(self, x: np.ndarray, y: np.ndarray, batch: int) -> None:
@@ -139,6 +137,10 @@ class Distorted(list[tuple[object, ...]]):
     def __getitem__(self, index: Any) -> Any:
         x, y = super().__getitem__(index)
         return x + self.rng.random(dtype=np.float32), y
+
+
+def moved(x: Any, y: Any, batch: int) -> Batches:
+    return in_batches(x + np.random.default_rng().random(dtype=np.float32), y, batch)
 
 
 @pytest.mark.parametrize(("pipeline", "draws"), [(None, False), (in_batches, False), (moved, True), (Distorted, True)])
@@ -210,12 +212,10 @@ def test_the_order_of_the_published_rows_is_timed_as_keras_draws_it(monkeypatch:
         """Takes a nanosecond for each row, and a hiccup for its first one of all."""
 
         def __init__(self, x: Any, batch_size: int, shuffle: bool) -> None:
-            self.rows = len(x)
-            drawn.append((len(x), batch_size, shuffle))
-            assert x.nbytes // len(x) == 1
+            drawn.append((x.nbytes, batch_size, shuffle))
 
         def get_torch_dataloader(self) -> Iterator[int]:
-            now_ns[0] += self.rows + 10_000 * (len(drawn) == 2)
+            now_ns[0] += drawn[-1][0] + 10_000 * (len(drawn) == 2)
             return iter([0])
 
     keras: Any = SimpleNamespace(config=SimpleNamespace(backend=lambda: "torch"), ArrayDataAdapter=Adapter)
@@ -236,15 +236,11 @@ def at(size: Size, workload: Workload = FULL, scalable: bool = True) -> Feed:
 
 
 @pytest.mark.parametrize("batch", [1, 7, 64, 4096])
-def test_an_epoch_has_whole_steps_of_any_batch(batch: int) -> None:
+def test_an_epoch_has_whole_steps_of_any_batch_for_which_rows_come_over_again(batch: int) -> None:
     feed = at(Size(batch=batch))
     assert feed.batch == batch
     assert len(feed.train) == feed.workload.train == batch * feed.workload.full_steps
     assert feed.workload.steps == feed.workload.full_steps >= LEAST_STEPS
-
-
-def test_rows_come_over_again_for_steps_alone() -> None:
-    feed = at(Size(batch=64))
     assert np.array_equal(feed.train.x[:100], feed.train.x[100:200])
     assert np.array_equal(feed.train.y[:100], feed.train.y[100:200])
     assert not np.array_equal(feed.train.x[:50], feed.train.x[50:100])

@@ -59,13 +59,7 @@ def test_one_layer_that_cannot_be_compiled_keeps_the_model_from_it() -> None:
 class Refuses(SimpleNamespace):
     """As Keras does where tensorflow-metal is installed: its setter warns, and compiles nothing."""
 
-    @property
-    def jit_compile(self) -> bool:
-        return False
-
-    @jit_compile.setter
-    def jit_compile(self, value: bool) -> None:
-        pass
+    jit_compile = property(lambda model: False, lambda model, value: None)
 
 
 def test_a_model_that_keras_does_not_compile_is_refused_before_it_is_measured() -> None:
@@ -128,22 +122,14 @@ def test_a_model_without_a_call_is_told_so() -> None:
         called(False, NotImplementedError("this backend cannot compute that"))
 
 
-def initializer(*names: str) -> Any:
-    """Return an initializer of a class of that name, which is derived from the one before."""
-    kind: type = object
-    for name in names:
-        kind = type(name, (kind,), {})
-    return kind()
-
-
 @pytest.mark.parametrize(
     ("value", "origin"),
     [
-        (initializer("RandomInitializer", "GlorotUniform"), "random"),
-        (initializer("Ones"), "given"),
+        (type("GlorotUniform", (type("RandomInitializer", (), {}),), {})(), "random"),
+        (type("Ones", (), {})(), "given"),
         (np.eye(3), "given"),
         ([[1.0]], "given"),
-        (initializer("OfAUser"), "unknown"),
+        (type("OfAUser", (), {})(), "unknown"),
         (lambda shape, dtype: None, "unknown"),
         (SimpleNamespace(shape=(3, 3)), "unknown"),  # a backend's tensor
     ],
@@ -160,11 +146,9 @@ def test_what_is_random_is_drawn() -> None:
     assert not models.is_drawn("unknown", "float32", 1)  # an LSTM's bias, whose forget gates begin with 1
 
 
-@pytest.mark.parametrize(
-    ("shape", "fans"), [((), 2), ((5,), 10), ((784, 10), 794), ((3, 3, 16, 32), 9 * 48), ((2, 3, 3, 1, 1), 36)]
-)
-def test_a_limit_is_glorot_s(shape: tuple[int, ...], fans: int) -> None:
-    assert models.glorot_limit(shape) == pytest.approx(math.sqrt(6 / fans))
+def test_a_limit_is_glorot_s() -> None:
+    for shape, fans in ((), 2), ((5,), 10), ((784, 10), 794), ((3, 3, 16, 32), 9 * 48), ((2, 3, 3, 1, 1), 36):
+        assert models.glorot_limit(shape) == pytest.approx(math.sqrt(6 / fans))
 
 
 class Model:

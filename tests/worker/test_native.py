@@ -46,21 +46,17 @@ class Clock(Callback):
         self.seen.append("over")
 
 
-def test_the_hooks_come_before_each_epoch_and_step_and_after_each_epoch() -> None:
+def test_the_hooks_come_before_each_epoch_and_step_and_can_end_training() -> None:
     baseline, clocks = Baseline(), [Clock(), Clock()]
-    NativeModel(baseline).fit(X, Y, batch_size=4, epochs=2, shuffle=False, callbacks=clocks)
+    model = NativeModel(baseline)
+    model.fit(X, Y, batch_size=4, epochs=2, shuffle=False, callbacks=clocks)
     assert clocks[0].seen == clocks[1].seen == ["epoch 0", 0, 1, "end", "epoch 1", 0, 1, "end", "over"]
     assert (baseline.epochs, baseline.steps) == ([(8, 4, False)] * 2, 4)
-
-
-def test_training_ends_with_the_step_at_which_a_clock_has_enough_and_can_begin_again() -> None:
-    baseline, clock = Baseline(), Clock(stop_at=6)
-    model = NativeModel(baseline)
-    model.fit(X, Y, batch_size=4, epochs=9, callbacks=[clock])
+    model.fit(X, Y, batch_size=4, epochs=9, callbacks=[clock := Clock(stop_at=6)])
     assert clock.seen == ["epoch 0", 0, 1, "end", "epoch 1", 0, "end", "over"]
-    assert baseline.steps == 3
-    model.fit(X, Y, batch_size=4)
-    assert baseline.steps == 5
+    assert baseline.steps == 4 + 3
+    model.fit(X, Y, batch_size=4)  # and can begin again
+    assert baseline.steps == 4 + 3 + 2
 
 
 def test_each_epoch_is_validated_and_logged_under_keras_names_with_rows_that_are_placed_once() -> None:

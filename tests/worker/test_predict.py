@@ -79,15 +79,13 @@ def test_a_slice_has_one_pass(monkeypatch: pytest.MonkeyPatch, pass_ms: int, pas
     assert len(model.seen) == 1 + 2 + 3 * (discarded + passes)  # one batch, which says how much a row returns
 
 
-@pytest.mark.parametrize(
-    ("test", "outputs", "samples"),
-    [(30, 3, 30), (0, 3, 320), (30, 2_000_000, 16)],  # eight megabytes a row, as of a language model
-)
-def test_the_rows_of_a_pass(monkeypatch: pytest.MonkeyPatch, test: int, outputs: int, samples: int) -> None:
-    model = Model(monkeypatch, 300, outputs)
-    throughput = time_passes(model, fed(Workload(train=320, batch=16, test=test)), PACE, granted(1))
-    assert (throughput.samples, throughput.batch) == (samples, 16)
-    assert model.seen[0] == (16, 16) and set(model.seen[1:]) == {(samples, 16)}
+def test_the_rows_of_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The last returns eight megabytes a row, as a language model does.
+    for test, outputs, samples in (30, 3, 30), (0, 3, 320), (30, 2_000_000, 16):
+        model = Model(monkeypatch, 300, outputs)
+        throughput = time_passes(model, fed(Workload(train=320, batch=16, test=test)), PACE, granted(1))
+        assert (throughput.samples, throughput.batch) == (samples, 16)
+        assert model.seen[0] == (16, 16) and set(model.seen[1:]) == {(samples, 16)}
 
 
 def test_the_warm_up_goes_on_for_so_many_calls_and_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,13 +121,6 @@ def test_every_way_is_compared_before_it_is_timed(monkeypatch: pytest.MonkeyPatc
     assert [slice_.count for slice_ in latency.slices] == [34, 34]
     assert compared == [way]
     assert seen in model.seen[2]  # after two predictions, which tell whether it draws random numbers
-
-
-def test_a_soak_keeps_the_calls_of_its_first_slice_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    pace = dataclasses.replace(PACE, protocol=Protocol(soaks=True))
-    latency = time_batches(Model(monkeypatch, 3), fed(), 16, pace, granted(3))
-    assert [slice_.count for slice_ in latency.slices] == [34] * 3
-    assert len(latency.calls_ns) == 34
 
 
 WORDS, LENGTH = 10, 5
@@ -210,9 +201,14 @@ def test_a_column_that_compiles_nothing_calls_and_writes_nothing_compiled(monkey
     assert timed(Writer(monkeypatch, 5), "compiled_call", 1) is None
 
 
-def test_builds_are_counted_as_calls_are_and_none_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, meter = Model(monkeypatch, 30), usage.Meter(soaks=True)
-    pace = dataclasses.replace(PACE, protocol=Protocol(soaks=True), meter=meter)
+def test_a_soak_keeps_the_calls_of_its_first_slice_alone_and_none_of_its_builds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pace = dataclasses.replace(PACE, protocol=Protocol(soaks=True), meter=Meter(soaks=True))
+    latency = time_batches(Model(monkeypatch, 3), fed(), 16, pace, granted(3))
+    assert ([slice_.count for slice_ in latency.slices], len(latency.calls_ns)) == ([34] * 3, 34)
+    pace.meter.done = 0
+    model = Model(monkeypatch, 30)
     slices = predict.time_builds(lambda: model.predict_on_batch(1), pace, granted(3))
     assert (slices.count, slices.done) == ([4] * 3, [7, 12, 17])  # one is discarded before each
-    assert len(model.seen) == meter.done
+    assert len(model.seen) == pace.meter.done

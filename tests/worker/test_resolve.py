@@ -34,11 +34,8 @@ def test_a_saved_model_is_trained_if_it_was_compiled(tmp_path: Path, compiled: b
     assert (mine.name, mine.text) == ("mine", f"A saved model (Sequential), saved by Keras 3.15.1{text}")
     assert (mine.scenario.keeps_weights, mine.scenario.trains, mine.scenario.learnable) == (True, compiled, False)
     assert mine.scenario.workloads[0].name == "a-7-batch-4"
-
-
-def test_rows_of_one_s_own_have_their_sizes(tmp_path: Path) -> None:
-    given = ModelConfig(rows="rows.npz", samples=90)
-    (workload,) = resolve(model(tmp_path / "mine.keras", compiled=True), given).scenario.workloads
+    given = ModelConfig(rows="rows.npz", samples=90)  # which have their sizes
+    (workload,) = resolve(tmp_path / "mine.keras", given).scenario.workloads
     assert (workload.train, workload.batch_size) == (90, 32)
 
 
@@ -64,13 +61,11 @@ def test_a_name_is_a_scenario_with_random_weights() -> None:
     assert small.text.startswith("SmallNet of keras.applications, with random weights.")
 
 
-@pytest.mark.parametrize(
-    ("inputs", "size"), [([], 64), ([Input("", [96, 96, 3])], 96), ([Input("", [1, 96, 96, 3])], 96)]
-)
-def test_it_is_compiled_and_has_its_usual_size_or_the_one_that_is_given(inputs: list[Input], size: int) -> None:
-    model = built("SmallNet", ModelConfig(inputs))
-    assert model.compiled_with == {"optimizer": "adam", "loss": "sparse_categorical_crossentropy"}
-    assert model.inputs[0].shape == (None, size, size, 3)
+def test_it_is_compiled_and_has_its_usual_size_or_the_one_that_is_given() -> None:
+    for shape, size in ([], 64), ([96, 96, 3], 96), ([1, 96, 96, 3], 96):
+        model = built("SmallNet", ModelConfig([Input("", shape)] if shape else []))
+        assert model.compiled_with == {"optimizer": "adam", "loss": "sparse_categorical_crossentropy"}
+        assert model.inputs[0].shape == (None, size, size, 3)
 
 
 @pytest.mark.parametrize(

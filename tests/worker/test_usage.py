@@ -54,8 +54,7 @@ def test_the_slices_of_a_soak_say_what_was_done_and_what_is_held(soaks: bool) ->
     began = meter.read()
     meter.done += 7
     slice_ = meter.read().since(began, 5, Turn(0, 0))
-    assert slice_.count == 5
-    assert slice_.done == (7 if soaks else None)
+    assert (slice_.count, slice_.done) == (5, 7 if soaks else None)
     assert (slice_.rss_bytes or 0) > MIB if soaks else slice_.rss_bytes is None
 
 
@@ -85,9 +84,6 @@ def test_a_meter_counts_the_processor_time_and_the_pages_of_this_process() -> No
     assert ended.ns > began.ns
     assert ended.switches >= began.switches >= 0
     assert ended.page_faults > began.page_faults
-
-
-# What others use of the machine.
 
 
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
@@ -122,41 +118,37 @@ def test_a_process_counts_its_processors(tmp_path: Path, confined: list[int], ex
 
 @linux
 @pytest.mark.parametrize(
-    ("confined", "stat", "mounted"),
+    ("confined", "stat", "mounts"),
     [
         ([], "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\n", ""),  # gVisor
         ([5, 7], STAT.format(idle=1, idle0=1, steal=1), ""),  # a container that has no such lines
         ([0, 2], STAT.format(idle=1, idle0=1, steal=1), "99 88 0:51 /proc/stat /proc/stat rw - fuse.lxcfs lxcfs rw\n"),
     ],
 )
-def test_what_a_container_does_not_tell_is_no_zero(
-    tmp_path: Path, confined: list[int], stat: str, mounted: str
-) -> None:
+def test_what_a_container_does_not_tell(tmp_path: Path, confined: list[int], stat: str, mounts: str) -> None:
     (tmp_path / "stat").write_text(stat)
     (tmp_path / "self").mkdir()
-    (tmp_path / "self" / "mountinfo").write_text(mounted)
+    (tmp_path / "self" / "mountinfo").write_text(mounts)
     with pytest.raises(OSError, match="does not list these CPU cores"):
         usage._linux_reader(confined, tmp_path, tmp_path)
 
 
 @linux
-def test_heat_is_counted_where_the_kernel_tells_of_it(tmp_path: Path) -> None:
+def test_heat_is_counted_and_a_machine_that_tells_nothing_disturbs_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     (tmp_path / "core_throttle_count").write_text("3\n")
     (tmp_path / "package_throttle_count").write_text("4\n")
     assert usage._linux_reader([], written(tmp_path), tmp_path)().throttled == 7
-
-
-@linux
-def test_a_machine_that_tells_nothing_disturbs_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(usage, "PROC", tmp_path / "none")
     assert usage.counters_reader()() == UNKNOWN
+
+
+def test_what_others_took() -> None:
+    none = Counters(2, 0, 0)
     assert UNKNOWN.taken(UNKNOWN, 100, 100) == (None, None, None)
-
-
-def test_what_a_hypervisor_keeps_is_no_process_s_and_rounding_goes_both_ways() -> None:
-    began, ended = Counters(2, 0, 0), Counters(2, 50 * MS, 100 * MS)
-    assert ended.taken(began, 100 * MS, 50 * MS) == (0, 100 * MS, None)
-    assert Counters(2, 95, 0).taken(Counters(2, 0, 0), 100, 110) == (-5, 0, None)  # or sums would be too large
+    assert Counters(2, 50, 100).taken(none, 100, 50) == (0, 100, None)  # a hypervisor's share is no process's
+    assert Counters(2, 95, 0).taken(none, 100, 110) == (-5, 0, None)  # rounded, or sums would be too large
 
 
 @linux
