@@ -109,14 +109,11 @@ def test_a_baseline_is_built_of_copies_of_the_weights_its_workload_and_its_devic
     assert (start.workload.train, start.place, start.jit) == (5, "cuda", True)
 
 
-def test_a_file_without_build_or_of_another_content_is_refused(file: Path) -> None:
+def test_what_has_no_build_or_has_changed_or_draws_is_refused(file: Path) -> None:
     with pytest.raises(ScenarioError, match=r"mine_torch.py: a native baseline needs a function build\(start\)"):
         built(file, "other = 1")
     with pytest.raises(ScenarioError, match="changed while the run was going on"):
         built(file, "build = print", hashed=False)
-
-
-def test_where_layers_draw_random_numbers_there_is_nothing_to_compare(file: Path) -> None:
     dropout = SimpleNamespace(rate=0.5, _seed_generators=[object()])
     random = SimpleNamespace(**(vars(KERAS) | {"_flatten_layers": lambda include_self=True: [dropout]}))
     with pytest.raises(TrialFailure) as raised:

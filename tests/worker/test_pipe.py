@@ -5,7 +5,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from queue import SimpleQueue
 from types import SimpleNamespace
 
@@ -56,22 +55,14 @@ def test_a_phase_is_reported_when_it_begins_and_ends_with_peaks_of_memory(ends: 
     assert build.peak_rss_bytes and finish.peak_rss_bytes
     assert 1 << 20 < build.peak_rss_bytes <= finish.peak_rss_bytes
     assert (build.peak_device_bytes, finish.peak_device_bytes) == (None, 7 << 20)
-
-
-def test_a_phase_that_fails_has_no_end_and_stays_the_current_one(ends: tuple[int, int], pipe: Pipe) -> None:
     with pytest.raises(ZeroDivisionError), pipe.phase("train"):
         raise ZeroDivisionError
-    assert said(ends[0]) == [Message(begun="train")]
+    assert said(ends[0]) == [Message(begun="train")]  # it has no end, and stays the current one
     assert pipe.current_phase == "train"
 
 
-def test_no_grandchild_holds_it_open(ends: tuple[int, int]) -> None:
-    assert os.get_inheritable(ends[1])
-    Pipe(ends[1], TOKEN, SimpleQueue())
-    assert not os.get_inheritable(ends[1])
-
-
 def test_a_message_is_whole(ends: tuple[int, int], pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not os.get_inheritable(ends[1])  # no grandchild holds the pipe open
     write = os.write
     monkeypatch.setattr(os, "write", lambda descriptor, content: write(descriptor, bytes(content)[:7]))
     message = Message(failure=Failure(Code.ERROR, "a cause that is longer than seven bytes", "±"))
@@ -98,9 +89,6 @@ def test_nothing_is_written_to_what_has_taken_its_place(ends: tuple[int, int], p
     os.close(other_read)
 
 
-ROOT = Path(__file__).parents[2]
-
-
 class Answered(Pipe):
     """A pipe whose parent answers: it lets a clock run while the child waits, and notes what it was told."""
 
@@ -121,42 +109,36 @@ class Answered(Pipe):
 def test_a_child_waits_after_it_is_ready_and_after_each_slice(monkeypatch: pytest.MonkeyPatch) -> None:
     pipe, slice_ = Answered(monkeypatch, Turn(0, 2), Turn(1, 0), None), Slice(4, 8)
     messages = [Message(ready="train"), Message(slice=slice_), Message(slice=slice_)]
-    assert [pipe.ask(message) for message in messages] == [Turn(0, 2), Turn(1, 0), None]
-    assert pipe.said == messages
+    with pipe.phase("train"):
+        assert [pipe.ask(message) for message in messages] == [Turn(0, 2), Turn(1, 0), None]
+    assert pipe.said[1:-1] == messages
+    with pipe.phase("finish"):
+        pass
+    waited_ns = [message.phase.waited_ns for message in pipe.said if message.phase]
+    assert waited_ns == [1_500, 0]  # from before each message, for the child may be stopped with it
     pipe = Answered(monkeypatch, Turn(1, 0), made.SIZES)  # of the pilot too
     assert [pipe.ask(Message(slice=Slice(1, ns))) for ns in (8, 9)] == [Turn(1, 0), made.SIZES]
 
 
-def test_a_phase_tells_how_long_it_waited(monkeypatch: pytest.MonkeyPatch) -> None:
-    pipe = Answered(monkeypatch, Turn(0, 2), None)
-    with pipe.phase("train"):
-        pipe.ask(Message(ready="train"))
-        pipe.ask(Message(slice=Slice(4, 8)))
-    with pipe.phase("finish"):
-        pass
-    waited_ns = [message.phase.waited_ns for message in pipe.said if message.phase]
-    assert waited_ns == [1_000, 0]  # from before each message, for the child may be stopped with it
-
-
-def heard(then: str, *said: bytes) -> tuple[list[str], int]:
-    """Return what a child that listens prints, and its exit status; its input comes in these pieces, and ends."""
-    command = [sys.executable, "-c", f"from kerasbench.worker.pipe import listen; lines = listen(); {then}"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as child:
-        assert child.stdin is not None and child.stdout is not None
-        for piece in said:
-            child.stdin.write(piece)
-            child.stdin.flush()
-        shown = [child.stdout.readline().decode().strip() for _ in range(then.count("print"))]
-        child.stdin.close()
-        return shown, child.wait(60)
+LISTENS = """
+import sys
+from kerasbench.worker.pipe import listen
+lines = listen()
+sys.stdin.read()
+sys.stdin.close()
+sys.stdin = open("/dev/null")
+print(lines.get(), lines.get(), flush=True)
+while True: pass
+"""
 
 
 @pytest.mark.processes
-def test_lines_come_one_by_one_however_they_are_cut_and_their_end_ends_the_process() -> None:
-    then = "print(lines.get(), flush=True); print(lines.get(), flush=True)\nwhile True: pass"
-    assert heard(then, b"nu", b'll\n{"cycle"', b": 1}\n") == (["b'null'", "b'{\"cycle\": 1}'"], 1)
-
-
-def test_what_a_scenario_does_with_its_own_input_takes_no_turn_away() -> None:
-    upset = "import sys; sys.stdin.read(); sys.stdin.close(); sys.stdin = open('/dev/null'); print('', flush=True)"
-    assert heard(f"{upset}; print(lines.get(), flush=True)", b"null\n")[0] == ["", "b'null'"]
+def test_lines_come_whole_whatever_a_scenario_does_with_its_input_and_their_end_ends_the_process() -> None:
+    with subprocess.Popen([sys.executable, "-c", LISTENS], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdin is not None and child.stdout is not None
+        for piece in (b"nu", b'll\n{"cycle"', b": 1}\n"):  # however they are cut
+            child.stdin.write(piece)
+            child.stdin.flush()
+        assert child.stdout.readline() == b"b'null' b'{\"cycle\": 1}'\n"
+        child.stdin.close()
+        assert child.wait(60) == 1

@@ -1,21 +1,106 @@
-"""Inventory and probe in folders of empty packages, and the worker in real children without Keras."""
+"""Inventory, probe, descriptions and old interpreters here, and the worker in real children without Keras."""
 
+import io
+import json
 import os
 import platform
 import resource
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import msgspec
 import pytest
 
 from kerasbench import backends
+from kerasbench.datasets import DataError
 from kerasbench.processes import process
+from kerasbench.protocol import requests
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.messages import FIND, Code, Message
-from kerasbench.protocol.requests import DescribeRequest, FetchRequest, ProbeRequest, Request, encode_request
+from kerasbench.scenario import ScenarioError
+from kerasbench.worker.__main__ import refuse_old_python
+from kerasbench.worker.describe import DeferredModule, count, fetch
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.serve import inventory, probe
+
+
+def test_an_old_python_says_so_in_the_words_of_the_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    read_end, write_end = os.pipe()
+    monkeypatch.setattr(sys, "version_info", (3, 9, 18, "final", 0))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b't0ken {"kind": "ProbeRequest"}\n')))
+    with pytest.raises(SystemExit):
+        refuse_old_python(write_end)
+    token, _, line = os.read(read_end, 10_000).partition(b" ")
+    assert token == b"t0ken"
+    failure = msgspec.json.decode(line, type=Message).failure
+    assert failure is not None
+    assert (failure.code, failure.phase) == (Code.UNAVAILABLE, "import")
+    assert failure.cause == f"{sys.executable} is Python 3.9"
+    assert "3.11 or newer" in failure.remedy
+    assert json.loads(line).keys() == {"failure"}
+    monkeypatch.undo()
+    refuse_old_python(-1)  # this one is new enough
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import costly; costly.value",
+        "from costly import value",
+        "from costly.part import inner as value",
+        "import costly.part",
+    ],
+)
+def test_a_deferred_module_is_loaded_where_it_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    (tmp_path / "costly").mkdir()
+    (tmp_path / "costly" / "__init__.py").write_text("value = 7\nimport costly.part")
+    (tmp_path / "costly" / "part.py").write_text("inner = 8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    deferred: ModuleType = DeferredModule("costly")
+    monkeypatch.setattr(sys, "modules", {**sys.modules, "costly": deferred})
+    exec("import costly", {})
+    assert sys.modules["costly"] is deferred
+    exec(line, {})
+    assert sys.modules["costly"] is not deferred
+    assert deferred.value == 7  # also for who imported it before
+    with pytest.raises(ModuleNotFoundError, match="no_such_package"):
+        _ = DeferredModule("no_such_package").layers
+
+
+ROWS = """
+import numpy as np
+from kerasbench import Workload, Scenario
+from kerasbench.datasets import Dataset
+
+def load():
+    return np.zeros(({rows}, 4), np.float32), np.zeros({rows}, np.int32)
+
+data = Dataset("Four numbers", (4,), None, load)
+scenario = Scenario(build=print, data=data, workloads=(Workload(train=60, validation=20, test=20),))
+"""
+
+
+def asked(folder: Path, rows: int, workload: str = "default") -> requests.FetchRequest:
+    file = folder / "mine.py"
+    file.write_text(ROWS.format(rows=rows))
+    return requests.FetchRequest(str(file), workload)
+
+
+def test_a_workload_s_real_rows_are_fetched_or_what_is_missing_is_said(tmp_path: Path) -> None:
+    assert fetch(asked(tmp_path, rows=100)) == "Four numbers"
+    with pytest.raises(DataError, match="has 99 samples, 100 are needed"):
+        fetch(asked(tmp_path, rows=99))
+    with pytest.raises(ScenarioError, match="large"):
+        fetch(asked(tmp_path, rows=100, workload="large"))
+
+
+def test_a_file_that_has_changed_is_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    with pytest.raises(ScenarioError, match="changed while the run was going on"):
+        count(requests.CountRequest(asked(tmp_path, rows=100).file, "the hash that it had", "default"))
 
 
 def add_distribution(folder: Path, directory: str, *lines: str) -> None:
@@ -64,19 +149,19 @@ def test_a_backend_that_loads_says_its_versions_and_what_it_sees(site: Path) -> 
     add_package(site, "jax", "0.10.2")
     add_package(site, "keras", "3.15.1")
     add_package(site, "numpy", "2.4.6")
-    answer = probe(ProbeRequest("jax"))
+    answer = probe(requests.ProbeRequest("jax"))
     assert answer.versions == {"keras": "3.15.1", "numpy": "2.4.6", "jax": "0.10.2"}
     assert (answer.backend, answer.devices, answer.python) == ("jax", [Device("cpu"), GPU], sys.version.split()[0])
     (site / "jax" / "__init__.py").write_text("raise ImportError('libcuda.so.1: cannot open')")
     sys.modules.pop("jax")
     with pytest.raises(ImportError, match="libcuda"):
-        probe(ProbeRequest("jax"))
+        probe(requests.ProbeRequest("jax"))
 
 
 def test_what_is_not_installed_is_named_with_the_command_that_installs_it(site: Path) -> None:
     for missing in ("jax", "keras"):
         with pytest.raises(TrialFailure) as error:
-            probe(ProbeRequest("jax"))
+            probe(requests.ProbeRequest("jax"))
         failure = error.value.failure
         assert (failure.code, failure.phase) == (Code.UNAVAILABLE, FIND)
         assert failure.cause == f"{missing} is not installed in {sys.prefix}"
@@ -113,10 +198,10 @@ raise TrialFailure(Failure(Code.UNSUPPORTED, "known, in a phase of which it does
 """
 
 
-def served(request: Request) -> tuple[list[Message], process.Exit, float]:
+def served(request: requests.Request) -> tuple[list[Message], process.Exit, float]:
     """Have the real worker serve one request; return what it sent, its end, and the processor time of its processes."""
     lines: list[bytes] = []
-    line = TOKEN + b" " + encode_request(request)
+    line = TOKEN + b" " + requests.encode_request(request)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
 
     def take(said: bytes) -> bool:
@@ -134,7 +219,7 @@ def served(request: Request) -> tuple[list[Message], process.Exit, float]:
 def test_an_answer_comes_last_after_the_phases_that_led_to_it_and_the_time_of_a_pool_is_counted(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(SCENARIO + "print('no newline', end='')\n")
-    messages, ended, spent_s = served(DescribeRequest([str(file)]))
+    messages, ended, spent_s = served(requests.DescribeRequest([str(file)]))
     began, begun, done, answer = messages
     assert began.phase is not None and began.phase.name == "worker"
     assert begun.begun == "describe"
@@ -144,7 +229,7 @@ def test_an_answer_comes_last_after_the_phases_that_led_to_it_and_the_time_of_a_
     assert [description.title for description in answer.descriptions] == ["Mine, in one line."]
     assert (ended.status, ended.stdout) == (0, "no newline")
     file.write_text(SCENARIO + WITH_A_WORKER)
-    _, ended, with_a_worker_s = served(DescribeRequest([str(file)]))
+    _, ended, with_a_worker_s = served(requests.DescribeRequest([str(file)]))
     assert ended.status == 0
     assert with_a_worker_s > spent_s + 0.2
 
@@ -163,7 +248,7 @@ def test_what_is_wrong_with_a_file_is_told(tmp_path: Path, text: str, phase: str
     file = tmp_path / "mine.py"
     file.write_text(text)
     messages, ended, _ = served(
-        DescribeRequest([str(file)]) if phase == "describe" else FetchRequest(str(file), "default")
+        requests.DescribeRequest([str(file)]) if phase == "describe" else requests.FetchRequest(str(file), "default")
     )
     failure = messages[-1].failure
     assert failure is not None
