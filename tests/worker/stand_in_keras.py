@@ -147,7 +147,6 @@ class Model:
         self.compiled_with = given
 
     def compute_output_spec(self, tensors: Any) -> Any:
-        self.seen = tensors
         return self.returns
 
     def _flatten_layers(self) -> list[Embedding]:
@@ -163,10 +162,8 @@ def install(monkeypatch: pytest.MonkeyPatch, **applications: Any) -> None:
     """Put it in the place of keras."""
     flatten = lambda structure: [leaf for _, leaf in leaves(structure)]  # noqa: E731
     tree = SimpleNamespace(flatten=flatten, pack_sequence_as=pack, map_structure=mapped)
-    named = SimpleNamespace(**applications)
-    keras = SimpleNamespace(
-        tree=tree, KerasTensor=Tensor, layers=SimpleNamespace(Embedding=Embedding), applications=named
-    )
+    layers, named = SimpleNamespace(Embedding=Embedding), SimpleNamespace(**applications)
+    keras = SimpleNamespace(tree=tree, KerasTensor=Tensor, layers=layers, applications=named)
     monkeypatch.setitem(sys.modules, "keras", keras)
     monkeypatch.setitem(sys.modules, "keras.applications", named)
 

@@ -1,5 +1,6 @@
-"""Rows and targets for models that bring none, with a stand-in for keras."""
+"""Rows and targets for models that bring none, scenarios of saved models and of names, with a stand-in for keras."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,10 @@ from kerasbench.protocol.requests import Input, ModelConfig
 from kerasbench.scenario import ModelError, Workload
 from kerasbench.worker import source
 from kerasbench.worker.inputs import Spec
+from kerasbench.worker.resolve import application, resolve
 from kerasbench.worker.source import Source, inputs_of, workload_of
 from tests.worker import stand_in_keras
-from tests.worker.stand_in_keras import Embedding, Model, Tensor
+from tests.worker.stand_in_keras import Embedding, Model, Tensor, saved_model
 
 
 class SparseCategoricalCrossentropy: ...
@@ -64,18 +66,15 @@ def test_shares_of_many_classes_sum_to_one_and_what_cannot_be_made_is_said() -> 
         source.draw_targets("ctc", (4,), 60, rng())
 
 
-@pytest.mark.parametrize(
-    ("loss", "outputs", "losses"),
-    [
+def test_each_output_has_its_loss() -> None:
+    for loss, outputs, losses in (
         ("mse", {"b": 1, "a": 2}, ["mse", "mse"]),
         ({"b": "mse", "a": "mae"}, {"b": 1, "a": 2}, ["mae", "mse"]),
         ({"second": "mse"}, [1, 2], [None, "mse"]),
         (["mse"], [1, 2], ["mse", None]),
         ({"dense": "mse"}, 1, [None]),
-    ],
-)
-def test_each_output_has_its_loss(loss: Any, outputs: Any, losses: list[Any]) -> None:
-    assert source.losses(loss, outputs, ["first", "second"]) == losses
+    ):
+        assert source.losses(loss, outputs, ["first", "second"]) == losses
 
 
 TOKENS, NUMBERS = Tensor((None, None), "int32", "tokens"), Tensor((None, 5), "float32", "numbers")
@@ -83,9 +82,16 @@ GIVEN = ModelConfig([Input("tokens", [12])])
 WORKLOAD = Workload(train=64, batch=8)
 
 
+def small(weights: object, input_shape: tuple[int, ...] = (64, 64, 3)) -> Model:
+    assert weights is None
+    if input_shape[0] < 32:
+        raise ValueError("Input size must be at least 32x32")
+    return Model(Tensor((None, 10)), [Tensor((None, *input_shape), "float32", "picture")])
+
+
 @pytest.fixture(autouse=True)
 def _keras(monkeypatch: pytest.MonkeyPatch) -> None:
-    stand_in_keras.install(monkeypatch)
+    stand_in_keras.install(monkeypatch, SmallNet=small, LargeNet=small, version="3")
 
 
 def two() -> Model:
@@ -114,11 +120,8 @@ def test_the_model_that_was_looked_at_is_the_first_that_is_built() -> None:
 
 @pytest.mark.parametrize(("metrics", "shape"), [(None, (4, 1)), (["mae"], (4, 900))])
 def test_an_output_that_nothing_looks_at_has_zeros(metrics: list[str] | None, shape: tuple[int, ...]) -> None:
-    def load() -> Model:
-        outputs = [Tensor((None, 7)), Tensor((None, 900))]
-        losses = ["sparse_categorical_crossentropy", None]
-        return Model(outputs, [NUMBERS], losses, _compile_metrics=metrics)
-
+    outputs, losses = [Tensor((None, 7)), Tensor((None, 900))], ["sparse_categorical_crossentropy", None]
+    load = lambda: Model(outputs, [NUMBERS], losses, _compile_metrics=metrics)  # noqa: E731
     _, (kind, unused) = Source(load, ModelConfig(), trains=True).draw(4, rng())
     assert (kind.shape, unused.shape) == ((4,), shape)
 
@@ -163,3 +166,55 @@ def test_an_epoch_has_the_user_s_rows_or_as_many_as_a_pool_holds() -> None:
     assert (workload.train, workload.test, workload.batch_size, workload.name) == (64 * 8, 16 * 8, 8, "batch-8")
     given = workload_of([], ModelConfig(samples=100, rows="rows.npz"))
     assert (given.train, given.test, given.batch_size) == (100, 0, 32)  # none is left that was not trained on
+
+
+LAYER = {"class_name": "InputLayer", "config": {"name": "a", "batch_shape": [None, None], "dtype": "float32"}}
+
+
+@pytest.mark.parametrize(("compiled", "text"), [(True, "."), (False, "; not compiled, so it is not trained.")])
+def test_a_saved_model_is_trained_if_it_was_compiled(tmp_path: Path, compiled: bool, text: str) -> None:
+    config = {
+        "class_name": "Sequential",
+        "config": {"layers": [LAYER]},
+        "compile_config": {"a": 1} if compiled else None,
+    }
+    mine = resolve(saved_model(tmp_path / "mine.keras", config), ModelConfig([Input("a", [7])], 4))
+    assert (mine.name, mine.text) == ("mine", f"A saved model (Sequential), saved by Keras 3.15.1{text}")
+    assert (mine.scenario.keeps_weights, mine.scenario.trains, mine.scenario.learnable) == (True, compiled, False)
+    assert mine.scenario.workloads[0].name == "a-7-batch-4"
+    given = ModelConfig(rows="rows.npz", samples=90)  # which have their sizes
+    (workload,) = resolve(tmp_path / "mine.keras", given).scenario.workloads
+    assert (workload.train, workload.batch_size) == (90, 32)
+
+
+def built(name: str, given: ModelConfig) -> Any:
+    scenario = application(name, given).scenario
+    return scenario.build(scenario.workloads[0])
+
+
+def test_a_name_is_a_scenario_with_random_weights() -> None:
+    small = resolve(Path("keras.applications.SmallNet"), ModelConfig(batch=8))
+    assert (small.name, small.scenario.keeps_weights, small.scenario.workloads[0].batch_size) == ("SmallNet", False, 8)
+    assert small.text.startswith("SmallNet of keras.applications, with random weights.")
+
+
+def test_it_is_compiled_and_has_its_usual_size_or_the_one_that_is_given() -> None:
+    for shape, size in ([], 64), ([96, 96, 3], 96), ([1, 96, 96, 3], 96):
+        model = built("SmallNet", ModelConfig([Input("", shape)] if shape else []))
+        assert model.compiled_with == {"optimizer": "adam", "loss": "sparse_categorical_crossentropy"}
+        assert model.inputs[0].shape == (None, size, size, 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "said"),
+    [
+        ("SmalNet", ModelConfig(), "no model keras.applications.SmalNet; did you mean SmallNet"),
+        ("xyz", ModelConfig(), "no model keras.applications.xyz; it has LargeNet, SmallNet"),
+        ("version", ModelConfig(), "no model keras.applications.version"),
+        ("SmallNet", ModelConfig([Input("", [96])]), "the size of one image, such as 96x96x3"),
+        ("SmallNet", ModelConfig([Input("", [8, 8, 3])]), "cannot be built for this input: Input size must be"),
+    ],
+)
+def test_what_cannot_be_is_said(name: str, given: ModelConfig, said: str) -> None:
+    with pytest.raises(ModelError, match=said):
+        built(name, given)

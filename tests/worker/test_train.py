@@ -287,27 +287,24 @@ def test_slices_are_of_whole_batches_or_of_whole_epochs_with_all_that_belongs_to
     baseline, model = begun()
     clock = train.measure_steps(model, fed(Workload(train=330, batch=16, validation=20)), [], PACE, granted(3))
     assert [slice_.count for slice_ in (*clock.warmup.slices, *clock.slices)] == [2] * 4
-    assert set(baseline.epochs) == {(320, 16, True)}
-    assert baseline.evaluated == []
+    assert (set(baseline.epochs), baseline.evaluated) == ({(320, 16, True)}, [])
     baseline, model = begun()
     workload = Workload(train=50, batch=16, validation=20, test=30, test_each_epoch=True)
     clock = train.measure_steps(model, fed(workload), [], PACE, granted(3))
     assert [slice_.count for slice_ in clock.slices] == [2] * 3
-    assert set(baseline.epochs) == {(50, 16, True)}
-    assert baseline.evaluated[:2] == [20, 30]
+    assert (set(baseline.epochs), baseline.evaluated[:2]) == ({(50, 16, True)}, [20, 30])
 
 
-@pytest.mark.parametrize("phase", ["measure_steps", "measure_epochs"])
-def test_a_callback_that_ends_training_early_is_the_scenario_s_fault(train: Any, phase: str) -> None:
-    class Stops(stand_in_keras.Callback):
+def test_a_callback_that_ends_training_early_is_the_scenario_s_fault(train: Any) -> None:
+    class EarlyStopping(stand_in_keras.Callback):
         def on_epoch_end(self, epoch: int, logs: object = None) -> None:
-            self.model.stop_training = True
+            self._model.stop_training = True
 
-    _, model = begun()
-    with pytest.raises(TrialFailure) as raised:
-        getattr(train, phase)(model, fed(), [Stops()], PACE, granted(30))
-    assert raised.value.failure.code is Code.INVALID
-    assert "EarlyStopping" in raised.value.failure.remedy
+    for phase in (train.measure_steps, train.measure_epochs):
+        with pytest.raises(TrialFailure) as raised:
+            phase(begun()[1], fed(), [EarlyStopping()], PACE, granted(30))
+        assert raised.value.failure.code is Code.INVALID
+        assert "EarlyStopping" in raised.value.failure.remedy
 
 
 def test_a_short_epoch_has_two_steps_the_partial_batch_and_the_published_rest(train: Any) -> None:
