@@ -62,12 +62,14 @@ class Refuses(SimpleNamespace):
     jit_compile = property(lambda model: False, lambda model, value: None)
 
 
-def test_a_model_that_keras_does_not_compile_is_refused_before_it_is_measured() -> None:
+def test_a_model_that_keras_does_not_compile_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TrialFailure, match="Keras does not compile this model on torch here"):
         models.build(scenario(Refuses(**vars(made(True)))), FEED, TORCH, request(jit=True))
     assert not models.build(scenario(Refuses(**vars(made(True)))), FEED, TORCH, request(jit=False)).jit_compile
     for asked, compiled in ((None, False), (True, True), (False, False)):  # it is always said
         assert models.build(scenario(made(True)), FEED, TORCH, request(jit=asked)).jit_compile is compiled
+    monkeypatch.setattr(models, "build_baseline", lambda request, workload, model: "a baseline in its place")
+    assert models.build(scenario(made(True)), FEED, TORCH, request(native=True)) == "a baseline in its place"
 
 
 @pytest.mark.parametrize(

@@ -89,18 +89,15 @@ def asked(folder: Path, rows: int, workload: str = "default") -> requests.FetchR
     return requests.FetchRequest(str(file), workload)
 
 
-def test_a_workload_s_real_rows_are_fetched_or_what_is_missing_is_said(tmp_path: Path) -> None:
+def test_real_rows_are_fetched_or_what_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert fetch(asked(tmp_path, rows=100)) == "Four numbers"
     with pytest.raises(DataError, match="has 99 samples, 100 are needed"):
         fetch(asked(tmp_path, rows=99))
     with pytest.raises(ScenarioError, match="large"):
         fetch(asked(tmp_path, rows=100, workload="large"))
-
-
-def test_a_file_that_has_changed_is_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     with pytest.raises(ScenarioError, match="changed while the run was going on"):
-        count(requests.CountRequest(asked(tmp_path, rows=100).file, "the hash that it had", "default"))
+        count(requests.CountRequest(str(tmp_path / "mine.py"), "the hash that it had", "default"))
 
 
 def add_distribution(folder: Path, directory: str, *lines: str) -> None:
@@ -123,15 +120,12 @@ def test_of_versions_the_first_by_a_normalised_name_counts(tmp_path: Path, monke
     assert answer.architecture == platform.machine()
 
 
-GPU = Device("cuda", 0, "NVIDIA H200")
-
-
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The only folder in which packages are looked for; JAX's module answers for the framework."""
     jax = backends.get("jax")
     backends.get("tensorflow"), backends.get("torch")
-    monkeypatch.setattr(jax, "devices", lambda: [Device("cpu"), GPU])
+    monkeypatch.setattr(jax, "devices", lambda: [Device("cpu"), Device("cuda", 0, "NVIDIA H200")])
     monkeypatch.setattr(jax, "versions", lambda: {"jax": "0.10.2"})
     monkeypatch.setattr(sys, "modules", {name: module for name, module in sys.modules.items() if name != "keras"})
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
@@ -145,28 +139,24 @@ def add_package(site: Path, name: str, version: str) -> None:
     add_distribution(site, f"{name}-{version}", f"Name: {name}", f"Version: {version}")
 
 
-def test_a_backend_that_loads_says_its_versions_and_what_it_sees(site: Path) -> None:
-    add_package(site, "jax", "0.10.2")
-    add_package(site, "keras", "3.15.1")
+def test_a_backend_says_its_versions_and_what_it_sees_or_what_is_not_installed(site: Path) -> None:
     add_package(site, "numpy", "2.4.6")
-    answer = probe(requests.ProbeRequest("jax"))
-    assert answer.versions == {"keras": "3.15.1", "numpy": "2.4.6", "jax": "0.10.2"}
-    assert (answer.backend, answer.devices, answer.python) == ("jax", [Device("cpu"), GPU], sys.version.split()[0])
-    (site / "jax" / "__init__.py").write_text("raise ImportError('libcuda.so.1: cannot open')")
-    sys.modules.pop("jax")
-    with pytest.raises(ImportError, match="libcuda"):
-        probe(requests.ProbeRequest("jax"))
-
-
-def test_what_is_not_installed_is_named_with_the_command_that_installs_it(site: Path) -> None:
-    for missing in ("jax", "keras"):
+    for missing, version in ("jax", "0.10.2"), ("keras", "3.15.1"):
         with pytest.raises(TrialFailure) as error:
             probe(requests.ProbeRequest("jax"))
         failure = error.value.failure
         assert (failure.code, failure.phase) == (Code.UNAVAILABLE, FIND)
         assert failure.cause == f"{missing} is not installed in {sys.prefix}"
         assert failure.remedy.endswith("-m pip install keras jax")
-        add_package(site, missing, "1.0")
+        add_package(site, missing, version)
+    answer = probe(requests.ProbeRequest("jax"))
+    assert answer.versions == {"keras": "3.15.1", "numpy": "2.4.6", "jax": "0.10.2"}
+    assert [device.name for device in answer.devices] == ["", "NVIDIA H200"]
+    assert (answer.backend, answer.python) == ("jax", sys.version.split()[0])
+    (site / "jax" / "__init__.py").write_text("raise ImportError('libcuda.so.1: cannot open')")
+    sys.modules.pop("jax")
+    with pytest.raises(ImportError, match="libcuda"):
+        probe(requests.ProbeRequest("jax"))
 
 
 TOKEN = b"t0ken"

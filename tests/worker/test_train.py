@@ -6,11 +6,11 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
-from kerasbench.native import Logs, Stops
 from kerasbench.protocol.measurement import Batch, Slice, Turn
 from kerasbench.protocol.messages import Code
 from kerasbench.protocol.requests import Protocol, Sizes
@@ -198,55 +198,49 @@ def test_single_steps_take_one_batch_after_another_and_then_the_first_again(trai
     assert len(steps.fits_ns) == 4
 
 
-def sized(learn_steps: int = 65, parity_steps: int = 6, pilots: int = 1) -> Callable[[Callable[[], int]], Sizes]:
-    """Return what has so many steps measured, and then knows the sizes."""
+def sized(learn_steps: int = 65, parity_steps: int = 6) -> Callable[[Callable[[], int]], Sizes]:
+    """Return what has as many steps measured as parity needs anyway, and then knows the sizes."""
 
     def sizes(measure: Callable[[], int]) -> Sizes:
-        assert all(measure() >= 0 for _ in range(pilots))
+        assert all(measure() >= 0 for _ in range(parity_steps - 1))
         return dataclasses.replace(made.SIZES, parity_steps=parity_steps, learn_steps=learn_steps)
 
     return sizes
 
 
 @pytest.mark.parametrize(
-    ("workload", "parity_steps", "asked", "pilots", "steps"),
+    ("workload", "parity", "asked", "steps"),
     [
-        (Workload(train=50_000, batch=32), 6, 65, 1, 65),
-        (WORKLOAD, 6, 65, 1, 66),  # three epochs of 20 steps after the first six
-        (Workload(train=4_096, batch=1_024), 6, 18, 1, 18),  # twelve after six, in epochs of 4
-        (Workload(train=20_000), 6, 6, 1, 6),
-        (WORKLOAD, 2, 2, 1, 2),
-        (WORKLOAD, 6, 8, 5, 8),
+        (Workload(train=50_000, batch=32), 6, 65, 65),
+        (WORKLOAD, 6, 65, 66),  # three epochs of 20 steps after the first six
+        (Workload(train=4_096, batch=1_024), 6, 18, 18),  # twelve after six, in epochs of 4
+        (Workload(train=20_000), 6, 6, 6),
+        (WORKLOAD, 2, 2, 2),
+        (WORKLOAD, 6, 8, 8),
     ],
 )
-def test_a_model_learns_for_as_many_steps_as_it_says(
-    train: Any, workload: Workload, parity_steps: int, asked: int, pilots: int, steps: int
-) -> None:
+def test_a_model_learns_for_so_many_steps(train: Any, workload: Any, parity: int, asked: int, steps: int) -> None:
     baseline, model = begun()
-    feed = fed(workload)
-    first_loss = train.first_step(model, feed)[1]
-    learning, following, _ = train.learn(model, feed, first_loss, sized(asked, parity_steps, pilots))
+    first_loss = train.first_step(model, fed(workload))[1]
+    learning, following, _ = train.learn(model, fed(workload), first_loss, sized(asked, parity))
     assert learning.steps == baseline.steps == steps
-    assert len(following.losses) == len(following.steps_ns) == parity_steps - 1
+    assert len(following.losses) == len(following.steps_ns) == parity - 1
     assert not any(shuffled for _, _, shuffled in baseline.epochs)
     # The loss of the first batch, after the first step and at the end; the fake's is its number of steps.
     assert (learning.batch_loss_before, learning.batch_loss_after) == (1.0, steps)
-    assert baseline.evaluated[:1] == [feed.batch]
+    assert baseline.evaluated[:1] == [workload.batch_size]
 
 
-def test_it_learns_by_less_where_rows_are_large_steps_slow_or_many_sizes_swept(
-    train: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_learns_by_less_where_rows_are_large_steps_slow_or_many_sizes_swept(train: Any) -> None:
     baseline, model = begun()
     learning, following, _ = train.learn(model, fed(), train.first_step(model, fed())[1], sized(), brief=True)
     assert learning.steps == baseline.steps == 6
-    assert (len(following.losses), learning.accuracy) == (5, None)
-    assert baseline.evaluated == [16, 16]
+    assert (len(following.losses), learning.accuracy, baseline.evaluated) == (5, None, [16, 16])
     baseline, model = begun()
     few = dataclasses.replace(made.SIZES, evaluated_batches=1)
     train.learn(model, fed(), train.first_step(model, fed())[1], lambda measure: few)
     assert baseline.evaluated == [16, 16, 16]
-    monkeypatch.setattr(train, "LEARN_BYTES", 8 * 16 * 4)  # of eight batches
+    train.LEARN_BYTES = 8 * 16 * 4  # of eight batches
     assert train.learn(begun()[1], fed(), 1.0, sized())[0].steps == 9
 
 
@@ -338,38 +332,25 @@ def test_a_metric_that_is_no_finite_number_is_left_out_of_the_history(train: Any
     assert published.predict_ns == []  # there is no test set
 
 
-class Silent(Baseline):
-    """Has a step of its own, which never asks for ``compute_loss``; ``said`` is what comes of evaluating it."""
-
-    def __init__(self, said: Logs | Exception) -> None:
-        super().__init__()
-        self.said = said
-
-    def train_epoch(self, x: Any, y: Any, batch: int, shuffle: bool, stops: Stops) -> Logs:
-        return {"loss": next(self.losses)}
-
-    def evaluate(self, x: Any, y: Any, batch: int) -> Logs:
-        if isinstance(self.said, Exception):
-            raise self.said
-        return self.said
-
-
-def silent(said: Logs | Exception) -> Any:
-    model: Any = NativeModel(Silent(said))
+def silent(said: Any, kind: type[NativeModel] = NativeModel) -> Any:
+    """A model with a step of its own, which never asks for ``compute_loss``, and what comes of evaluating it."""
+    baseline: Any = Baseline()
+    baseline.train_epoch = lambda *given: {"loss": next(baseline.losses)}
+    baseline.evaluate = Mock(return_value=said, side_effect=said if isinstance(said, Exception) else None)
+    model: Any = kind(baseline)
     model.loss = None  # of compile()
     return model
 
 
 def test_a_step_of_its_own_need_not_ask_for_the_loss_which_may_be_zero(train: Any) -> None:
-    _, learning, batch = train.run_published(silent({"loss": 1.5}), fed(), [])
-    assert (learning.loss, batch) == (1.5, Batch("float32[16, 1]", "int32[16]"))
-
-    class WithItsOwn(NativeModel):
+    class Evaluated(NativeModel):
         def test_step(self, data: Any) -> None: ...
 
-    own: Any = WithItsOwn(Silent({"loss": 0.0}))
-    own.loss = None
-    for model in (own, NativeModel(Silent({"loss": 0.0}))):
+    _, learning, batch = train.run_published(silent({"loss": 1.5}), fed(), [])
+    assert (learning.loss, batch) == (1.5, Batch("float32[16, 1]", "int32[16]"))
+    native = silent({"loss": 0.0})
+    del native.loss
+    for model in (native, silent({"loss": 0.0}, Evaluated)):
         assert train.learn(model, fed(), 1.0, sized())[0].loss == 0
 
 
@@ -390,20 +371,14 @@ def test_a_step_of_its_own_is_evaluated(train: Any, said: Any, complaint: str) -
 
 
 def test_a_step_is_taken_apart_with_the_scenario_s_own_callbacks(train: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Counts(stand_in_keras.Callback):
-        fits = 0
-
-        def on_train_end(self, logs: object = None) -> None:
-            self.fits += 1
-
-    _, model = begun()
-    feed, counts = fed(), Counts()
-    backend = SimpleNamespace(
+    feed, counts = fed(), stand_in_keras.Callback()
+    backend: Any = SimpleNamespace(
         on_device=lambda arrays: arrays,
         ready=lambda batch, steps: feed.training_arguments(feed.train[: steps * feed.batch]),
         bare_steps=lambda model, batch: lambda: nullcontext(lambda steps: None),
     )
     monkeypatch.setattr(parts, "peak_flops", lambda: 1.0)
-    measured = parts.measure_parts(model, feed, [counts], backend, PACE, granted(3))
+    monkeypatch.setattr(counts, "on_train_end", ended := Mock())
+    measured = parts.measure_parts(begun()[1], feed, [counts], backend, PACE, granted(3))
     assert [len(samples) for samples in (measured.arrays, measured.ready, measured.bare)] == [3, 3, 3]
-    assert counts.fits == 2 * 3  # one from arrays and one that is ready, in each turn
+    assert ended.call_count == 2 * 3  # one from arrays and one that is ready, in each turn

@@ -176,19 +176,25 @@ def test_a_short_epoch_has_the_order_of_all_rows(monkeypatch: pytest.MonkeyPatch
         assert (found.shuffle_ns, found.epochs.ns) == (shuffle_ns, [epoch_ns] * 3)
 
 
-def test_helpers_are_looked_for_in_each_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_each_turn_helpers_are_looked_for_and_what_is_compiled_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[str] = []
     monkeypatch.setattr(Meter, "look_for_helpers", lambda meter: heard.append("look"))
-    turns = iter([records.Turn(0, 0), records.Turn(1, 0), None])
+    turns = iter([records.Turn(0, 0), records.Turn(1, 0), None] * 2)
+    programs = iter([3, 5, 5, 5])  # before and after the slices of two stages
 
     def wait(message: Message) -> records.Turn | None:
         heard.append("wait")
         return next(turns)
 
-    ask = subject(pipe=SimpleNamespace(ask=wait)).ask("train")
-    while ask(records.Slice(1, 1)) is not None:
-        heard.append("measure")
-    assert heard == ["wait", "look", "measure"] * 2 + ["wait"]
+    compiler = lambda model: records.Compiler(programs=next(programs))  # noqa: E731
+    bench = subject(pipe=SimpleNamespace(ask=wait), backend=SimpleNamespace(compiler=compiler))
+    for stage in ("train", "predict_one"):
+        ask, slice_ = bench.ask(stage), None
+        while ask(slice_) is not None:
+            heard.append("measure")
+            slice_ = records.Slice(1, 1)
+    assert heard == (["wait", "look", "measure"] * 2 + ["wait"]) * 2
+    assert sum(bench.made) == 2
 
 
 def meter_of(request: TrialRequest, monkeypatch: pytest.MonkeyPatch) -> Meter:
@@ -229,20 +235,6 @@ def test_what_fills_a_slice_is_not_calibrated(train_module: Any) -> None:
         bench = subject(feed=dataclasses.replace(FEED, workload=workload))
         trial.steps(bench, PartialMeasurement(step_ns=step_ms * MS))
     assert units == [4, 1, None, None]
-
-
-def test_what_is_compiled_while_slices_are_measured_is_counted() -> None:
-    programs = iter([3, 5, 5, 5])  # before and after the slices of two stages
-    turns = iter([records.Turn(0, 0), None] * 2)
-    bench = subject(
-        pipe=SimpleNamespace(ask=lambda message: next(turns)),
-        backend=SimpleNamespace(compiler=lambda model: records.Compiler(programs=next(programs))),
-    )
-    for stage in ("train", "predict_one"):
-        ask = bench.ask(stage)
-        assert ask(None) is not None
-        assert ask(records.Slice(1, 1)) is None
-    assert sum(bench.made) == 2
 
 
 def findings() -> PartialMeasurement:
