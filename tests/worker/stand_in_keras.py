@@ -48,7 +48,6 @@ class Baseline:
         self.epochs: list[tuple[int, int, bool]] = []  # rows, batch, shuffled
         self.first_rows: list[float] = []  # of each epoch
         self.evaluated: list[int] = []
-        self.predicted: list[tuple[int, int]] = []  # rows, batch
         self.steps = 0
 
     def place(self, x: Any, y: Any) -> tuple[Any, Any]:
@@ -82,7 +81,6 @@ class Baseline:
         return None if compiled else self.forward
 
     def predict(self, x: Any, batch: int) -> Any:
-        self.predicted.append((len(x), batch))
         return np.zeros((len(x), 1), np.float32) if self.scores is None else self.scores[: len(x)]
 
     def weights(self) -> list[Any]:

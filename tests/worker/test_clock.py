@@ -55,15 +55,13 @@ def test_what_an_epoch_costs_and_its_first_step_are_in_no_slice() -> None:
     assert {slice_.unit_ns for slice_ in clock.slices} == {2 * MS}
 
 
-@pytest.mark.parametrize(
-    ("executed", "steps_per_epoch", "steps"), [(8, 5000, 64), (3, 5000, 96), (8, 70, 32), (32, 5000, 64)]
-)
-def test_a_slice_is_of_whole_executions_that_fit_an_epoch(executed: int, steps_per_epoch: int, steps: int) -> None:
-    warmup = WarmUpClock(Protocol(), steps_per_epoch, sync_ns=1000, steps_per_execution=executed)
-    run(warmup, 2 * MS, steps_per_epoch)
+@pytest.mark.parametrize(("executed", "epoch", "steps"), [(8, 5000, 64), (3, 5000, 96), (8, 70, 32), (32, 5000, 64)])
+def test_a_slice_is_of_whole_executions_that_fit_an_epoch(executed: int, epoch: int, steps: int) -> None:
+    warmup = WarmUpClock(Protocol(), epoch, sync_ns=1000, steps_per_execution=executed)
+    run(warmup, 2 * MS, epoch)
     assert warmup.steps_per_slice == steps
     clock = SliceClock(warmup, Pace(Protocol(), lambda model: None, 20 * MS))
-    told = range(0, steps_per_epoch, executed)  # the steps of which `fit` tells
+    told = range(0, epoch, executed)  # the steps of which `fit` tells
     clock.state = State.WAITING
     first = next(step for step in told if clock.wants(step))
     clock.take(first, Turn(0, 0))

@@ -127,10 +127,14 @@ def test_processes_of_a_pipeline_must_be_forked(monkeypatch: pytest.MonkeyPatch)
         made(workload)
 
 
+def moved(x: Any, y: Any, batch: int) -> Batches:
+    return in_batches(x + np.random.default_rng().random(dtype=np.float32), y, batch)
+
+
 class Distorted(Batches):
     """Moves each batch by the next number of a generator that always begins alike."""
 
-    def __init__(self, x: np.ndarray, y: np.ndarray, batch: int) -> None:
+    def __init__(self, x: Any, y: Any, batch: int) -> None:
         super().__init__(in_batches(x, y, batch))
         self.rng = np.random.default_rng(0)
 
@@ -139,20 +143,15 @@ class Distorted(Batches):
         return x + self.rng.random(dtype=np.float32), y
 
 
-def moved(x: Any, y: Any, batch: int) -> Batches:
-    return in_batches(x + np.random.default_rng().random(dtype=np.float32), y, batch)
-
-
 @pytest.mark.parametrize(("pipeline", "draws"), [(None, False), (in_batches, False), (moved, True), (Distorted, True)])
 def test_a_pipeline_that_draws_random_numbers_is_known(pipeline: Any, draws: bool) -> None:
     workload = Workload(train=64, batch=16, feed=pipeline)
     assert [made(workload, whole=whole).draws for whole in (True, False)] == [draws, draws]
 
 
-@pytest.mark.parametrize(("batch", "test"), [(16, 0), (None, 0), (None, 8)])
-@pytest.mark.parametrize("whole", [True, False])
-def test_a_pipeline_of_few_rows_makes_one_batch(batch: int | None, test: int, whole: bool) -> None:
-    assert len(made(Workload(train=20, batch=batch, test=test, feed=in_batches), whole=whole).train) == 20
+def test_a_pipeline_of_few_rows_makes_one_batch() -> None:
+    for (batch, test), whole in itertools.product(((16, 0), (None, 0), (None, 8)), (True, False)):
+        assert len(made(Workload(train=20, batch=batch, test=test, feed=in_batches), whole=whole).train) == 20
 
 
 @pytest.mark.parametrize(

@@ -46,22 +46,16 @@ def test_rows_are_such_as_an_input_takes() -> None:
 FRAMES = Spec("frames", (None, 64, None, 1))
 
 
-@pytest.mark.parametrize(
-    ("spec", "given", "shape"),
-    [
+def test_what_is_open_takes_the_size_that_is_given() -> None:
+    for spec, given, shape in (
         (TOKENS, Input("tokens", [128]), (128,)),
         (TOKENS, Input("", [1, 128]), (128,)),  # one number more is that of the samples
         (FRAMES, Input("", [19, 32]), (19, 64, 32, 1)),
         (FRAMES, Input("", [19, 64, 32, 1]), (19, 64, 32, 1)),
-    ],
-)
-def test_what_is_open_takes_the_size_that_is_given(spec: Spec, given: Input, shape: tuple[int, ...]) -> None:
-    assert fitted([spec], [given]) == [dataclasses.replace(spec, shape=shape)]
-
-
-def test_what_is_given_counts_also_of_a_model_that_does_not_say_what_it_takes() -> None:
+    ):
+        assert fitted([spec], [given]) == [dataclasses.replace(spec, shape=shape)]
     assert fitted([Spec("a", (None, None, 3))], [Input("", [96, 96, 3], "uint8")])[0] == Spec("a", (96, 96, 3), "uint8")
-    specs = inputs.specs_of(ModelConfig([Input("", [1, 28, 28]), Input("b", [4], "int32")]))
+    specs = inputs.specs_of(ModelConfig([Input("", [1, 28, 28]), Input("b", [4], "int32")]))  # it does not say any
     assert specs == [Spec("x", (28, 28)), Spec("b", (4,), "int32")]
 
 
@@ -87,12 +81,9 @@ def test_what_does_not_fit_is_said(specs: list[Spec], given: list[Input], said: 
         fitted(specs, given)
 
 
-def test_an_epoch_is_as_long_as_a_pool_of_rows_allows() -> None:
+def test_an_epoch_is_as_long_as_a_pool_of_rows_allows_and_an_array_is_told_by_its_dtype_and_shape() -> None:
     assert inputs.steps_of([Spec("x", (2,))], 32) == inputs.MOST_STEPS
     assert inputs.steps_of([Spec("x", (224, 224, 3))], 32) == inputs.LEAST_STEPS
     assert inputs.steps_of([Spec("x", (1 << 15,))], 8) == 64  # a batch of one MiB
-
-
-def test_an_array_is_told_by_its_dtype_and_shape() -> None:
     assert inputs.describe(SimpleNamespace(dtype="torch.int64", shape=(None, 3))) == "int64[?, 3]"
     assert inputs.describe(SimpleNamespace(dtype="bool", shape=())) == "bool[]"

@@ -140,15 +140,12 @@ def test_where_a_first_value_comes_from(value: object, origin: str) -> None:
     assert models.origin(value) == origin
 
 
-def test_what_is_random_is_drawn() -> None:
+def test_what_is_random_is_drawn_within_glorot_s_limit() -> None:
     assert models.is_drawn("random", "float32", 2) and models.is_drawn("random", "bfloat16", 1)
     assert models.is_drawn("unknown", "float32", 2)
     assert not models.is_drawn("random", "uint32", 1)
     assert not models.is_drawn("given", "float32", 2)
     assert not models.is_drawn("unknown", "float32", 1)  # an LSTM's bias, whose forget gates begin with 1
-
-
-def test_a_limit_is_glorot_s() -> None:
     for shape, fans in ((), 2), ((5,), 10), ((784, 10), 794), ((3, 3, 16, 32), 9 * 48), ((2, 3, 3, 1, 1), 36):
         assert models.glorot_limit(shape) == pytest.approx(math.sqrt(6 / fans))
 

@@ -51,15 +51,19 @@ def test_a_file_says_its_inputs_and_whether_it_was_compiled(file: Path) -> None:
     assert read(saved_model(file, ONE)) == Outline("Sequential", "3.15.1", [Spec("input_layer", (28, 28))], False)
 
 
+LAYERS: Any = TWO["config"]
+BUILT = {"build_config": {"input_shape": [2, 4]}}
+
+
 @pytest.mark.parametrize(
     ("config", "inputs"),
     [
-        ({"config": {**TWO["config"], "input_layers": ["tokens", 0, 0]}}, [Spec("tokens", (None,), "int32")]),  # type: ignore[dict-item]
-        ({"config": {**TWO["config"], "input_layers": [["tokens", 0, 0]]}}, [Spec("tokens", (None,), "int32")]),  # type: ignore[dict-item]
-        ({"config": {}, "build_config": {"input_shape": [2, 4]}}, [Spec("x", (4,))]),  # of a class of one's own
+        ({"config": LAYERS | {"input_layers": ["tokens", 0, 0]}}, [Spec("tokens", (None,), "int32")]),
+        ({"config": LAYERS | {"input_layers": [["tokens", 0, 0]]}}, [Spec("tokens", (None,), "int32")]),
+        ({"config": {}, **BUILT}, [Spec("x", (4,))]),  # of a class of one's own
         ({"config": {}}, None),
-        ({"config": {"layers": 4}, "build_config": {"input_shape": [2, 4]}}, [Spec("x", (4,))]),  # whatever it means
-        ({"config": {"layers": [64, 32]}, "build_config": {"input_shape": [2, 4]}}, [Spec("x", (4,))]),
+        ({"config": {"layers": 4}, **BUILT}, [Spec("x", (4,))]),  # whatever it means
+        ({"config": {"layers": [64, 32]}, **BUILT}, [Spec("x", (4,))]),
     ],
 )
 def test_inputs_are_named_in_several_forms(file: Path, config: object, inputs: object) -> None:

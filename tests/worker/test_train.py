@@ -129,10 +129,8 @@ def test_a_device_is_kept_busy_for_so_long(train_module: Any, machine: Machine) 
 
 
 def test_spans_are_of_every_epoch_and_wait_for_nothing(train_module: Any, machine: Machine) -> None:
-    spans = train_module.EpochSpans()
-    machine.fit(spans, steps=2, step_ns=MS, epoch_ns=MS, most=4)
-    assert spans.epochs_ns == [3 * MS] * 4
-    assert machine.synchronized == []
+    machine.fit(spans := train_module.EpochSpans(), steps=2, step_ns=MS, epoch_ns=MS, most=4)
+    assert (spans.epochs_ns, machine.synchronized) == ([3 * MS] * 4, [])
 
 
 def test_a_synchronisation_costs_the_least_of_five(train_module: Any, machine: Machine) -> None:
@@ -141,17 +139,13 @@ def test_a_synchronisation_costs_the_least_of_five(train_module: Any, machine: M
     def synchronize(model: object) -> None:
         machine.now_ns += next(costs)
 
-    assert train_module.measure_sync_ns(synchronize, machine.model) == 7
-    assert list(costs) == []
+    assert (train_module.measure_sync_ns(synchronize, machine.model), list(costs)) == (7, [])
 
 
 @pytest.mark.parametrize("name", ["StepWindow", "EpochWindow", "EpochSpans"])
 def test_no_clock_listens_to_the_end_of_a_step(train_module: Any, name: str) -> None:
     """One that did would have Keras wait for every step on torch and JAX."""
     assert not hasattr(getattr(train_module, name), "on_train_batch_end")
-
-
-# The phases.
 
 
 PACE = Pace(Protocol(slice_ns=1, steps_per_slice=2, warmup_slices=1), lambda model: None, settle_ns=0)
@@ -194,8 +188,7 @@ def test_single_steps_take_one_batch_after_another_and_then_the_first_again(trai
     steps = train.single_steps(model, fed(Workload(train=40, batch=16)), 4, first=1)
     assert baseline.first_rows == [16, 0, 16, 0]  # two whole batches; the partial one is not taken
     assert baseline.epochs == [(16, 16, False)] * 4
-    assert steps.losses == [100_000, 99_999, 99_998, 99_997]
-    assert len(steps.fits_ns) == 4
+    assert (steps.losses, len(steps.fits_ns)) == ([100_000, 99_999, 99_998, 99_997], 4)
 
 
 def sized(learn_steps: int = 65, parity_steps: int = 6) -> Callable[[Callable[[], int]], Sizes]:
@@ -313,7 +306,8 @@ def test_a_short_epoch_has_two_steps_the_partial_batch_and_the_published_rest(tr
 
 
 def test_the_published_epochs_are_all_run_shuffled_and_predicted_twice(train: Any) -> None:
-    baseline, model = begun()
+    baseline = Baseline()
+    model: Any = NativeModel(baseline)
     workload = dataclasses.replace(WORKLOAD, epochs=3)
     published, learning, batch = train.run_published(model, fed(workload), [])
     assert baseline.epochs == [(320, 16, True)] * 3
@@ -322,12 +316,9 @@ def test_the_published_epochs_are_all_run_shuffled_and_predicted_twice(train: An
     assert learning.steps == baseline.steps == 60
     assert batch == Batch("float32[16, 1]", "int32[16]")
     assert learning.batch_loss_before == 0.0 and learning.batch_loss_after == 60.0
-
-
-def test_a_metric_that_is_no_finite_number_is_left_out_of_the_history(train: Any) -> None:
-    model = silent({"loss": 1.5})
+    model = silent({"loss": 1.5})  # a metric that is no finite number is left out
     model.baseline.train_epoch = lambda *_: {"loss": 2.0, "accuracy": 0.5, "f1": np.ones(3), "auc": math.nan}
-    published, _, _ = train.run_published(model, fed(dataclasses.replace(WORKLOAD, test=0)), [])
+    published, *_ = train.run_published(model, fed(dataclasses.replace(WORKLOAD, test=0)), [])
     assert published.history == {"loss": [2.0], "val_loss": [1.5], "accuracy": [0.5]}
     assert published.predict_ns == []  # there is no test set
 

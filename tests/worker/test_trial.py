@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -11,7 +12,7 @@ from kerasbench.backends import jax
 from kerasbench.protocol import measurement as records
 from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.messages import Code, Failure, Message
-from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest
+from kerasbench.protocol.requests import Protocol, TrialRequest
 from kerasbench.results.times import step_ns
 from kerasbench.scenario import Workload
 from kerasbench.worker import checks, predict, trial
@@ -95,32 +96,22 @@ def test_what_a_pipeline_draws_is_not_compared(draws: bool, monkeypatch: pytest.
     assert parities == ([None] * 3 if draws else [outputs, outputs, records.Parity([2.0, 2.0], [])])
 
 
-@pytest.mark.parametrize("loss", [0.0, 0.5])
-def test_losses_of_which_keras_shows_none_are_not_compared(loss: float, train_module: Any) -> None:
+def test_losses_of_which_keras_shows_none_are_not_compared(train_module: Any) -> None:
     """Keras shows its tracker of the loss, which the model's own step has not updated."""
-
-    class OfItsOwn(SimpleNamespace):
-        def train_step(self, data: object) -> None: ...
-
+    of_its_own = type("OfItsOwn", (SimpleNamespace,), {"train_step": lambda model, data: None})
     scenario = SimpleNamespace(dataset=lambda workload: SimpleNamespace(random=True))
-    learns(train_module, loss)
-    bench = subject(Protocol(), scenario=scenario, model=OfItsOwn(**vars(subject().model)))
-    trial.first_steps(bench, found := PartialMeasurement())
-    assert (found.parity is not None) is bool(loss)
+    for loss in (0.0, 0.5):
+        learns(train_module, loss)
+        bench = subject(Protocol(), scenario=scenario, model=of_its_own(**vars(subject().model)))
+        trial.first_steps(bench, found := PartialMeasurement())
+        assert (found.parity is not None) is bool(loss)
 
 
 def test_steps_are_measured_in_turns_until_the_sizes_of_the_row_are_known() -> None:
     steps = iter([7, 5])
-    said: list[object] = []
-
-    def answer(message: Message) -> records.Turn | Sizes:
-        if message.slice is not None:
-            said.append(message.slice)
-        return records.Turn(len(said), 0) if len(said) < 2 else made.SIZES
-
-    timed = subject(pipe=SimpleNamespace(ask=answer))
-    assert timed.sized(lambda: next(steps)) is made.SIZES
-    assert said == [records.Slice(1, 7), records.Slice(1, 5)]
+    ask = Mock(side_effect=[records.Turn(0, 0), records.Turn(1, 0), made.SIZES])
+    assert subject(pipe=SimpleNamespace(ask=ask)).sized(lambda: next(steps)) is made.SIZES
+    assert [call.args[0].slice for call in ask.call_args_list[1:]] == [records.Slice(1, 7), records.Slice(1, 5)]
     assert subject(Protocol(sizes=made.SIZES)).sized(lambda: next(steps)) is made.SIZES
 
 
@@ -162,8 +153,7 @@ def test_the_measurement_has_what_the_phases_found() -> None:
     assert training is not None and found.steps is not None
     assert (training.unit, training.steps_per_slice, [*training.slices]) == ("step", 4, found.steps.slices)
     assert (measurement.steps_per_epoch, measurement.full_steps_per_epoch, measurement.parameters) == (20, 20, 7)
-    assert measurement.usage == records.Usage(cpu_ns=24 * MS, wall_ns=16 * MS)
-    assert step_ns(measurement) == 2 * MS
+    assert (measurement.usage, step_ns(measurement)) == (records.Usage(cpu_ns=24 * MS, wall_ns=16 * MS), 2 * MS)
 
 
 def test_a_short_epoch_has_the_order_of_all_rows(monkeypatch: pytest.MonkeyPatch, train_module: Any) -> None:
@@ -199,17 +189,12 @@ def test_in_each_turn_helpers_are_looked_for_and_what_is_compiled_is_counted(mon
 
 def meter_of(request: TrialRequest, monkeypatch: pytest.MonkeyPatch) -> Meter:
     """Return the meter with which a trial begins, and go no further."""
-    meters: list[Meter] = []
-
-    def begin(request: TrialRequest, pipe: object, meter: Meter) -> None:
-        meters.append(meter)
-        raise InterruptedError
-
-    monkeypatch.setattr(trial, "begin", begin)
+    monkeypatch.setattr(trial, "begin", begin := Mock(side_effect=InterruptedError))
     nothing: Any = SimpleNamespace()
     with pytest.raises(InterruptedError):
         trial.run_trial(request, nothing)
-    return meters[0]
+    meter: Meter = begin.call_args.args[2]
+    return meter
 
 
 def test_a_meter_counts_the_processors_that_a_trial_has_been_limited_to(monkeypatch: pytest.MonkeyPatch) -> None:

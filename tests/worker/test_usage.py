@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -102,18 +103,15 @@ def written(folder: Path, idle: int = 1000, idle0: int = 400, steal: int = 6) ->
 
 
 @linux
-@pytest.mark.parametrize(
-    ("confined", "expected"),
-    [
+def test_a_process_counts_its_processors(tmp_path: Path) -> None:
+    for confined, expected in (
         ([], Counters(os.cpu_count() or 1, 1007 * TICK_NS, 6 * TICK_NS)),  # the first line is of all processors
         ([0, 2], Counters(2, (402 + 304) * TICK_NS, (1 + 3) * TICK_NS)),
-    ],
-)
-def test_a_process_counts_its_processors(tmp_path: Path, confined: list[int], expected: Counters) -> None:
-    read = usage._linux_reader(confined, written(tmp_path), tmp_path)
-    assert read() == expected
-    written(tmp_path, idle=1010, idle0=410)
-    assert read().free_ns == (expected.free_ns or 0) + 10 * TICK_NS
+    ):
+        read = usage._linux_reader(confined, written(tmp_path), tmp_path)
+        assert read() == expected
+        written(tmp_path, idle=1010, idle0=410)
+        assert read().free_ns == (expected.free_ns or 0) + 10 * TICK_NS
 
 
 @linux
@@ -229,10 +227,6 @@ def test_those_count_that_were_there_before_added_up_at_each_moment(monkeypatch:
     nvml.samples = [(7, 50, 30), (8, 50, 20), (8, 60, 40)]
     assert share(100 * MS) == 0.5
     assert watched(object())(100 * MS) == 0  # nobody was there, and nobody is asked
-
-
-def test_what_a_driver_does_not_tell_is_not_taken_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    nvml = Nvml()
     monkeypatch.setattr(nvml, "nvmlDeviceGetProcessUtilization", lambda *asked: 3, raising=False)  # not supported (MIG)
     assert watched(nvml, 7)(100 * MS) is None
 
@@ -248,10 +242,8 @@ def test_without_a_driver_or_a_card_nothing_is_told() -> None:
     assert usage.card_share_reader("", [7]) is None
 
 
-@pytest.mark.parametrize(
-    ("held_bytes", "share", "disturbed"),
-    [(None, None, False), (5 * MIB, None, False), (None, 0.0, False), (None, 0.05, False), (5 * MIB, 0.06, True)],
-)
-def test_a_slice_on_a_gpu(held_bytes: int | None, share: float | None, disturbed: bool) -> None:
-    slice_ = Meter(on_device=lambda: held_bytes, card=lambda ns: share).with_card(Slice(1, 100 * MS))
-    assert (slice_.device_bytes, slice_.card_share, slice_.disturbed) == (held_bytes, share, disturbed)
+def test_a_slice_on_a_gpu() -> None:
+    for held_bytes, share, disturbed in (None, None, False), (7, None, False), (None, 0.05, False), (7, 0.06, True):
+        meter = Meter(on_device=Mock(return_value=held_bytes), card=Mock(return_value=share))
+        slice_ = meter.with_card(Slice(1, 100 * MS))
+        assert (slice_.device_bytes, slice_.card_share, slice_.disturbed) == (held_bytes, share, disturbed)
