@@ -10,6 +10,7 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -58,13 +59,10 @@ def driver(*uuids: str, status: int = 0, older: bool = False) -> Any:
     ],
 )
 def test_the_uuids_are_in_the_order_of_cuda(library: Any, uuids: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def load(name: str) -> Any:
-        if library is None or name != "libcuda.so.1":
-            raise OSError(f"{name}: cannot open shared object file: No such file or directory")
-        return library
-
+    load = Mock(return_value=library, side_effect=None if library else OSError("cannot open shared object file"))
     monkeypatch.setattr(ctypes, "CDLL", load)
     assert checks.visible_cards() == uuids
+    load.assert_called_once_with("libcuda.so.1")
 
 
 def kernel(root: Path, siblings: dict[int, str]) -> Path:

@@ -222,23 +222,16 @@ def test_a_warm_up_beside_others_decides_nothing_about_what_is_discarded(warm_up
     assert [begin - wait for wait, begin in zip(waits, begins, strict=False)] == [4, 7, 7]
 
 
-@pytest.mark.parametrize(
-    ("steps", "step_ms", "counts"),
-    [
-        (400, 10, [4, 8]),  # 40 ms are half of what a slice is to last
-        (400, 20, [4, 4]),  # 80 ms are enough
-        (400, 1, [4, 128]),
-        (12, 1, [4, 8]),  # no longer slice has room in an epoch
-    ],
-)
-def test_steps_that_are_quicker_in_turns_make_longer_slices(steps: int, step_ms: int, counts: list[int]) -> None:
+def test_steps_that_are_quicker_in_turns_make_longer_slices() -> None:
     protocol = Protocol(warmup_slices=1)
-    warmup = WarmUpClock(protocol, steps, sync_ns=0)
-    training = Training(SliceClock(warmup, Pace(protocol, print, 0)), turns=2, step_ms=step_ms, warm_up_ms=30)
-    slices = training.play(steps)
-    assert [slice_.count for slice_ in slices] == counts
-    assert warmup.steps_per_slice == counts[-1]
-    assert {slice_.unit_ns for slice_ in slices} == {step_ms * MS}
+    # 40 ms are half of what a slice is to last, 80 ms are enough; an epoch of 12 steps has no room for a longer slice.
+    for steps, step_ms, counts in (400, 10, [4, 8]), (400, 20, [4, 4]), (400, 1, [4, 128]), (12, 1, [4, 8]):
+        warmup = WarmUpClock(protocol, steps, sync_ns=0)
+        training = Training(SliceClock(warmup, Pace(protocol, print, 0)), turns=2, step_ms=step_ms, warm_up_ms=30)
+        slices = training.play(steps)
+        assert [slice_.count for slice_ in slices] == counts
+        assert warmup.steps_per_slice == counts[-1]
+        assert {slice_.unit_ns for slice_ in slices} == {step_ms * MS}
 
 
 def test_one_epoch_is_discarded_where_epochs_are_counted_that_have_several_steps() -> None:

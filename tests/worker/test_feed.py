@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -86,14 +87,9 @@ def test_a_workload_s_own_pipeline_stands_in_for_the_arrays() -> None:
 @pytest.mark.parametrize("batch", [16, None])
 @pytest.mark.parametrize("pipeline", [None, in_batches])
 def test_one_row_is_drawn_to_learn_its_size_and_then_those_that_are_needed(batch: int | None, pipeline: Any) -> None:
-    drawn: list[int] = []
-
-    def data(samples: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        drawn.append(samples)
-        return np.zeros((samples, 3), np.float32), np.zeros(samples, np.int32)
-
+    data = Mock(side_effect=lambda samples, rng: (np.zeros((samples, 3), np.float32), np.zeros(samples, np.int32)))
     made(Workload(train=64, batch=batch, test=20, feed=pipeline), data)
-    assert drawn == [1, 84]
+    assert [call.args[0] for call in data.call_args_list] == [1, 84]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import h5py
 import numpy as np
@@ -105,20 +106,12 @@ def test_a_configuration_that_is_none_is_damaged(file: Path, config: str) -> Non
         read(saved_model(file, config))
 
 
-PARSE = """
-import sys
-from pathlib import Path
-from kerasbench.worker import saved
-saved.PARSED_BYTES = 16 << 20
-saved.outline(Path(sys.argv[1]), trusted=True, custom=True)
-"""
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux alone refuses memory that is only asked for")
 def test_a_configuration_of_brackets_alone_is_not_made_of_them(file: Path) -> None:
     saved_model(file, {"config": {"a": [[]] * 500_000}})
-    command = [sys.executable, "-c", PARSE, str(file)]  # this process may have memory left that it once took
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    code = "from pathlib import Path\nfrom kerasbench.worker import saved\nsaved.PARSED_BYTES = 16 << 20\n"
+    code += f"saved.outline(Path({str(file)!r}), trusted=True, custom=True)"  # this process may have memory to spare
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "ModelError: mine.keras: its configuration takes more than 16 MiB of memory: refused" in ended.stderr
 
 
@@ -263,10 +256,7 @@ def test_what_asks_for_more_memory_than_allowed_gets_none() -> None:
 def test_a_limit_is_named_where_it_was_passed(
     file: Path, monkeypatch: pytest.MonkeyPatch, trust: bool, error: Exception, own_limit: bool
 ) -> None:
-    def load_model(*given: object, **named: object) -> None:
-        raise error
-
-    saving = SimpleNamespace(load_model=load_model)
+    saving = SimpleNamespace(load_model=Mock(side_effect=error))
     keras = SimpleNamespace(__version__="3.15.1", optimizers=SimpleNamespace(), saving=saving)
     monkeypatch.setitem(sys.modules, "keras", keras)
     with pytest.raises(TrialFailure if own_limit else MemoryError) as raised:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -148,10 +149,7 @@ def test_a_model_takes_what_it_was_built_with_unless_a_layer_s_state_fixes_the_b
 
 
 def test_an_input_for_which_there_are_no_outputs_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(self: Model, tensors: object) -> None:
-        raise ValueError("Kernel shape must have")
-
-    monkeypatch.setattr(Model, "compute_output_spec", fail)
+    monkeypatch.setattr(Model, "compute_output_spec", Mock(side_effect=ValueError("Kernel shape must have")))
     with pytest.raises(ModelError, match="for these inputs are unknown: ValueError: Kernel shape"):
         Source(two, GIVEN, trains=True).look()
 

@@ -134,14 +134,10 @@ def test_what_the_first_trial_has_learned_is_known(repeats: bool, again_ns: list
 
 
 def test_a_second_model_that_predicts_what_is_no_number_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*given: object) -> None:
-        raise TrialFailure(Failure(code, "output has numbers that are not finite", ""))
-
-    monkeypatch.setattr(models, "build_keras", fail)
+    failures = [TrialFailure(Failure(code, "numbers that are not finite", "")) for code in (Code.OOM, Code.NONFINITE)]
+    monkeypatch.setattr(models, "build_keras", Mock(side_effect=failures))
     bench = subject(Protocol(sizes=made.SIZES), scenario=SimpleNamespace(keeps_weights=True))
-    code = Code.OOM
     trial.silenced_parity(bench, PartialMeasurement())  # what was measured stands
-    code = Code.NONFINITE
     with pytest.raises(TrialFailure, match="not finite"):
         trial.silenced_parity(bench, PartialMeasurement())
 

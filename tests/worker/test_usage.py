@@ -232,11 +232,8 @@ def test_those_count_that_were_there_before_added_up_at_each_moment(monkeypatch:
 
 
 def test_without_a_driver_or_a_card_nothing_is_told() -> None:
-    def missing(name: str) -> object:
-        raise OSError(f"{name}: cannot open shared object file")
-
     assert usage.card_share_reader("GPU-1", [7], lambda name: Nvml()) is None
-    assert usage.card_share_reader(UUID, [7], missing) is None
+    assert usage.card_share_reader(UUID, [7], Mock(side_effect=OSError("libnvidia-ml.so.1: cannot open"))) is None
     assert usage.card_share_reader(UUID, [7], lambda name: object()) is None  # a driver without the functions
     assert usage.card_share_reader(UUID, None) is None
     assert usage.card_share_reader("", [7]) is None
