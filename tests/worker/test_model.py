@@ -4,6 +4,7 @@ import math
 import sys
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock, call
 
 import numpy as np
 import pytest
@@ -177,14 +178,9 @@ def test_two_backends_begin_with_the_same_weights_by_their_seed() -> None:
 
 @pytest.mark.parametrize("clears", [True, False])
 def test_a_model_is_built_again_as_a_user_would_do_it(monkeypatch: pytest.MonkeyPatch, clears: bool) -> None:
-    done: list[object] = []
-    keras = SimpleNamespace(backend=SimpleNamespace(clear_session=lambda: done.append("clear")))
+    user = Mock()
+    user.build.return_value = made()
+    keras = SimpleNamespace(backend=SimpleNamespace(clear_session=user.clear_session))
     monkeypatch.setitem(sys.modules, "keras", keras)
-
-    def build(workload: Workload) -> Any:
-        done.append(workload)
-        return made()
-
-    again: Any = SimpleNamespace(build=build)
-    models.build_and_drop(again, FEED, clears)
-    assert done == (["clear", WORKLOAD] if clears else [WORKLOAD])
+    models.build_and_drop(user, FEED, clears)
+    assert user.mock_calls == [*([call.clear_session()] if clears else []), call.build(WORKLOAD)]

@@ -56,18 +56,18 @@ def test_each_protocol_has_its_phases(protocol: Protocol, workload: Workload, ph
 
 
 def test_the_measurement_of_predictions_or_builds_has_no_training() -> None:
-    found = findings()
-    found.steps = found.learning = None
-    found.prediction = [
+    findings = measured()
+    findings.steps = findings.learning = None
+    findings.prediction = [
         records.Latency(1, [5], records.Samples.of([records.Slice(1, 5, 0, 0)])),
         records.Latency(16, [8, 8], records.Samples.of([records.Slice(2, 16, 0, 0, 30)])),
         records.Latency(16, [1], records.Samples.of([records.Slice(1, 1, 0, 0, 90)]), way="call"),
     ]
-    measurement = trial.measurement_of(subject(), found)
+    measurement = trial.measurement_of(subject(), findings)
     assert (measurement.training, step_ns(measurement), measurement.usage) == (None, 8, records.Usage(30, 16))
-    found.builds = records.Samples.of([records.Slice(3, 30, 0, 0, 40)])
-    measurement = trial.measurement_of(subject(), found)
-    assert (measurement.slices, measurement.usage) == (found.builds, records.Usage(40, 30))
+    findings.builds = records.Samples.of([records.Slice(3, 30, 0, 0, 40)])
+    measurement = trial.measurement_of(subject(), findings)
+    assert (measurement.slices, measurement.usage) == (findings.builds, records.Usage(40, 30))
 
 
 def learns(train_module: Any, loss: float = 2.0) -> None:
@@ -90,8 +90,8 @@ def test_what_a_pipeline_draws_is_not_compared(draws: bool, monkeypatch: pytest.
     bench = subject(Protocol(sizes=made.SIZES), scenario=scenario, feed=feed)
     parities = []
     for phase in (trial.silenced_parity, trial.first_prediction, trial.first_steps):
-        phase(bench, found := PartialMeasurement())
-        parities.append(found.parity)
+        phase(bench, findings := PartialMeasurement())
+        parities.append(findings.parity)
     outputs = records.Parity([], [], [[1.0]])
     assert parities == ([None] * 3 if draws else [outputs, outputs, records.Parity([2.0, 2.0], [])])
 
@@ -103,8 +103,8 @@ def test_losses_of_which_keras_shows_none_are_not_compared(train_module: Any) ->
     for loss in (0.0, 0.5):
         learns(train_module, loss)
         bench = subject(Protocol(), scenario=scenario, model=of_its_own(**vars(subject().model)))
-        trial.first_steps(bench, found := PartialMeasurement())
-        assert (found.parity is not None) is bool(loss)
+        trial.first_steps(bench, findings := PartialMeasurement())
+        assert (findings.parity is not None) is bool(loss)
 
 
 def test_steps_are_measured_in_turns_until_the_sizes_of_the_row_are_known() -> None:
@@ -120,17 +120,17 @@ def test_slow_predictions_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(predict, "time_batches", lambda model, feed, batch, *rest: records.Latency(batch, []))
     monkeypatch.setattr(predict, "time_passes", lambda *given: passed.append(given))
     for left_out, batches, passes in (["predict_one", "predict_all"], [16], 0), ([], [1, 16], 1):
-        found = PartialMeasurement(sizes=dataclasses.replace(made.SIZES, left_out=left_out))
-        trial.predictions(subject(), found)
-        assert ([latency.batch for latency in found.prediction], len(passed)) == (batches, passes)
+        findings = PartialMeasurement(sizes=dataclasses.replace(made.SIZES, left_out=left_out))
+        trial.predictions(subject(), findings)
+        assert ([latency.batch for latency in findings.prediction], len(passed)) == (batches, passes)
 
 
 @pytest.mark.parametrize(("repeats", "again_ns"), [(True, [3, 4]), (False, [])])
 def test_what_the_first_trial_has_learned_is_known(repeats: bool, again_ns: list[int], train_module: Any) -> None:
     learns(train_module)
     protocol = Protocol(steps_per_slice=4, sizes=made.SIZES, repeats=repeats)
-    trial.first_steps(subject(protocol), found := PartialMeasurement(sizes=made.SIZES))
-    assert (found.first_step_ns, found.again_ns, found.learning, found.parity) == (1, again_ns, None, None)
+    trial.first_steps(subject(protocol), findings := PartialMeasurement(sizes=made.SIZES))
+    assert (findings.first_step_ns, findings.again_ns, findings.learning, findings.parity) == (1, again_ns, None, None)
 
 
 def test_a_second_model_that_predicts_what_is_no_number_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,11 +143,11 @@ def test_a_second_model_that_predicts_what_is_no_number_is_a_failure(monkeypatch
 
 
 def test_the_measurement_has_what_the_phases_found() -> None:
-    found = findings()
-    measurement = trial.measurement_of(subject(), found)
+    findings = measured()
+    measurement = trial.measurement_of(subject(), findings)
     training = measurement.training
-    assert training is not None and found.steps is not None
-    assert (training.unit, training.steps_per_slice, [*training.slices]) == ("step", 4, found.steps.slices)
+    assert training is not None and findings.steps is not None
+    assert (training.unit, training.steps_per_slice, [*training.slices]) == ("step", 4, findings.steps.slices)
     assert (measurement.steps_per_epoch, measurement.full_steps_per_epoch, measurement.parameters) == (20, 20, 7)
     assert (measurement.usage, step_ns(measurement)) == (records.Usage(cpu_ns=24 * MS, wall_ns=16 * MS), 2 * MS)
 
@@ -158,8 +158,8 @@ def test_a_short_epoch_has_the_order_of_all_rows(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(trial, "shuffle_ns", lambda *given: 7 if given == (LONG.train, few, 16) else None)
     for native, shuffle_ns, epoch_ns in (False, 7, 114), (True, None, 100):
         bench = subject(request=dataclasses.replace(REQUEST, options=Options(native=native)))
-        trial.short_epochs(bench, found := PartialMeasurement())
-        assert (found.shuffle_ns, found.epochs.ns) == (shuffle_ns, [epoch_ns] * 3)
+        trial.short_epochs(bench, findings := PartialMeasurement())
+        assert (findings.shuffle_ns, findings.epochs.ns) == (shuffle_ns, [epoch_ns] * 3)
 
 
 def test_in_each_turn_helpers_are_looked_for_and_what_is_compiled_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,18 +218,15 @@ def test_what_fills_a_slice_is_not_calibrated(train_module: Any) -> None:
     assert units == [4, 1, None, None]
 
 
-def findings() -> PartialMeasurement:
+def measured() -> PartialMeasurement:
     protocol = Protocol(steps_per_slice=4, warmup_slices=1)
     clock = SliceClock(WarmUpClock(protocol, 20, 0), Pace(protocol, lambda model: None, 0))
     clock.slices += [records.Slice(4, 8 * MS, cycle, 0, 12 * MS) for cycle in range(2)]
-    found = PartialMeasurement(steps=clock, learning=records.Learning(65, 2.0, 2.0, 1.0, 1.0, None))
-    found.batch, found.proof, found.peak_rss_bytes = (
-        records.Batch("float32[16, 1]", "int32[16]"),
-        records.Proof([], [], [], []),
-        1,
-    )
-    found.resolved = records.Resolved(False, "float32", [], [], "ieee", "channels_last", None, {})
-    return found
+    findings = PartialMeasurement(steps=clock, learning=records.Learning(65, 2.0, 2.0, 1.0, 1.0, None))
+    findings.batch, findings.proof = records.Batch("float32[16, 1]", "int32[16]"), records.Proof([], [], [], [])
+    findings.resolved = records.Resolved(False, "float32", [], [], "ieee", "channels_last", None, {})
+    findings.peak_rss_bytes = 1
+    return findings
 
 
 def subject(protocol: Protocol | None = None, **different: Any) -> Bench:
