@@ -166,11 +166,8 @@ LAYER = {"class_name": "InputLayer", "config": {"name": "a", "batch_shape": [Non
 
 @pytest.mark.parametrize(("compiled", "text"), [(True, "."), (False, "; not compiled, so it is not trained.")])
 def test_a_saved_model_is_trained_if_it_was_compiled(tmp_path: Path, compiled: bool, text: str) -> None:
-    config = {
-        "class_name": "Sequential",
-        "config": {"layers": [LAYER]},
-        "compile_config": {"a": 1} if compiled else None,
-    }
+    loss = {"loss": "mse"} if compiled else None
+    config = {"class_name": "Sequential", "config": {"layers": [LAYER]}, "compile_config": loss}
     mine = resolve(saved_model(tmp_path / "mine.keras", config), ModelConfig([Input("a", [7])], 4))
     assert (mine.name, mine.text) == ("mine", f"A saved model (Sequential), saved by Keras 3.15.1{text}")
     assert (mine.scenario.keeps_weights, mine.scenario.trains, mine.scenario.learnable) == (True, compiled, False)

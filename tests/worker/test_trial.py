@@ -135,11 +135,14 @@ def test_what_the_first_trial_has_learned_is_known(repeats: bool, again_ns: list
 
 def test_a_second_model_that_predicts_what_is_no_number_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     failures = [TrialFailure(Failure(code, "numbers that are not finite", "")) for code in (Code.OOM, Code.NONFINITE)]
-    monkeypatch.setattr(models, "build_keras", Mock(side_effect=failures))
+    monkeypatch.setattr(models, "build_keras", build := Mock(side_effect=failures))
     bench = subject(Protocol(sizes=made.SIZES), scenario=SimpleNamespace(keeps_weights=True))
     trial.silenced_parity(bench, PartialMeasurement())  # what was measured stands
     with pytest.raises(TrialFailure, match="not finite"):
         trial.silenced_parity(bench, PartialMeasurement())
+    known = PartialMeasurement(sizes=made.SIZES, parity=records.Parity([1.0], []))
+    trial.silenced_parity(subject(), known)  # is not looked for again
+    assert build.call_count == 2
 
 
 def test_the_measurement_has_what_the_phases_found() -> None:
