@@ -48,12 +48,6 @@ def of_backends(rounds: int = 3, workloads: int = 2, **step_ms: float) -> Findin
     return Findings.of(made.record(*trials, rounds=rounds))
 
 
-def by_turns(first: int, factor: float = 1.0) -> list[Run]:
-    """Runs of a side of `compare`, with room for those of the other side between them."""
-    runs = [made.record(*made.thrice(2.0 * factor * scatter, code="a"), rounds=3) for scatter in made.SCATTER]
-    return [made.changed(run, started=str(first + 2 * index)) for index, run in enumerate(runs)]
-
-
 BREAKDOWN = StepBreakdown(
     row=summarize(made.record(made.trial())).rows[0],
     column=Column("torch", "cpu"),

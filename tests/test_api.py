@@ -76,7 +76,12 @@ def test_comparing_gives_verdicts_and_regressions(tmp_path: Path) -> None:
     found = kerasbench.compare(old, kerasbench.load(new))
     assert found.regressions == ["dense torch cpu"]
     assert "1 of 1 case clearly slower" in str(found)
-    assert repr(found).startswith("1 case measured on both sides, 1 judged: 1 slower, 0 faster")
+    assert repr(found) == (
+        "1 case measured on both sides, 1 judged: 1 slower, 0 faster, 0 neither.\n"
+        "dense torch cpu takes 1.50× as long as before."
+    )
+    failed = stored(tmp_path / "failed", record=made.record(made.trial(failure=made.FAILURE)))
+    assert "dense torch cpu fails now: died from SIGSEGV in phase 'train'" in repr(kerasbench.compare(old, failed))
 
 
 def test_results_become_a_picture_that_a_notebook_shows_and_a_file_keeps(tmp_path: Path) -> None:
