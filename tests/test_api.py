@@ -35,7 +35,6 @@ from kerasbench.results.run import (
     SoakConfig,
     exactly,
 )
-from kerasbench.results.store import Store
 from kerasbench.returns import Bisected, Explained, Fastest, Machines, Results, Soaked, Versions
 from kerasbench.runs.run import FinishedRun
 from kerasbench.settings import Settings
@@ -94,30 +93,21 @@ def test_results_become_a_picture_that_a_notebook_shows_and_a_file_keeps(tmp_pat
         kerasbench.load(stored(tmp_path, 2.0, 2.01, 1.99)).plot()
 
 
-DataFrames = list[tuple[list[dict[str, Any]], list[str]]]  # rows and columns of each
-
-
-@pytest.fixture
-def data_frames(monkeypatch: pytest.MonkeyPatch) -> DataFrames:
-    """Put a stand-in in the place of pandas; return what it is asked to make."""
-    made_of: DataFrames = []
-    fake = SimpleNamespace(DataFrame=lambda rows, columns: made_of.append((rows, columns)))
-    monkeypatch.setitem(sys.modules, "pandas", fake)
-    return made_of
-
-
-def test_dataframes_are_made_by_pandas_where_it_is(
-    tmp_path: Path, data_frames: DataFrames, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_dataframes_are_made_by_pandas_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data_frames: list[tuple[list[dict[str, Any]], list[str]]] = []  # rows and columns of each
+    pandas = SimpleNamespace(DataFrame=lambda rows, columns: data_frames.append((rows, columns)))
+    monkeypatch.setitem(sys.modules, "pandas", pandas)
     old, new = stored(tmp_path / "old", 2.0, 2.01, 1.99), stored(tmp_path / "new", 3.0, 3.01, 2.99)
     kerasbench.load(old).to_dataframe()
     kerasbench.compare(old, new).to_dataframe()
-    (rows, columns), (changed, names) = data_frames
+    Versions([of_versions(*versions(SLOWER))]).to_dataframe()
+    (rows, columns), (changed, names), (pairs, of_pairs) = data_frames
     assert rows == kerasbench.load(old).to_dicts()
     assert columns == list(rows[0]) == list(NAMES)
     assert names == list(changed[0])
     assert (changed[0]["ratio"], changed[0]["verdict"]) == (pytest.approx(1.48, abs=0.01), None)
     assert str(changed[0]["why"]).startswith("a verdict needs three runs of each side")
+    assert of_pairs == list(pairs[0]) == list(report_versus.COLUMNS)
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(UsageError, match="pip install pandas"):
         kerasbench.load(old).to_dataframe()
@@ -138,24 +128,21 @@ class Runs:
     def __init__(self, folder: Path) -> None:
         trials = [made.trial(index, found=made.with_parts()) for index in (1, 2, 3)]
         self.record = made.record(*trials, rounds=3)
-        self.folder = folder
-        self.unsaved = ""
+        self.folder, self.unsaved = folder, ""
         self.config: list[RunConfig] = []
         self.waits: list[bool] = []
 
     def __call__(self, asked: RunConfig, folder: Path, chosen: object, audience: object, wait: bool) -> object:
         self.config.append(asked)
         self.waits.append(wait)
-        store = Store.create(self.folder, "2026-01-02T03:04:05Z")
-        store.finish(self.record)
-        return nullcontext(FinishedRun(self.record, store, self.unsaved))
+        return nullcontext(FinishedRun(self.record, made.stored(self.folder, self.record), self.unsaved))
 
 
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
-    found = Runs(tmp_path)
-    monkeypatch.setattr("kerasbench.runs.run.measured", found)
-    return found
+    runs = Runs(tmp_path)
+    monkeypatch.setattr("kerasbench.runs.run.measured", runs)
+    return runs
 
 
 def test_a_run_is_asked_for_in_the_words_of_the_command_line(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,8 +274,7 @@ def test_a_page_that_a_machine_s_run_lacks_is_said(tmp_path: Path, monkeypatch: 
     def refuse(*_: object) -> None:
         raise ResultsError("no space left")
 
-    store = Store.create(tmp_path, "2026-01-02T03:04:05Z")
-    store.finish(made.record(made.trial()))
+    store = made.stored(tmp_path)
     share = SimpleNamespace(host="m1", store=store, file=store.data, is_done=True, is_unfinished=False, failed="")
     monkeypatch.setattr("kerasbench.runs.machines.ask", lambda *asked: [share])
     monkeypatch.setattr("kerasbench.report.pages.replace", refuse)
@@ -346,13 +332,6 @@ def test_versions_have_regressions_for_a_test_to_look_at_and_show_the_answer_fir
     answer, table, details = (html.index(part) for part in ("new instead of old", "<table", "<details>"))
     assert answer < table < details
     assert repr(Results(found.records)) == repr(found)  # loaded from a file it says the same
-
-
-def test_versions_become_a_data_frame_of_pairs(data_frames: DataFrames) -> None:
-    Versions([of_versions(*versions(SLOWER))]).to_dataframe()
-    ((rows, columns),) = data_frames
-    assert columns == list(report_versus.COLUMNS)
-    assert {row["metric"] for row in rows} >= {"train_step_ms", "first_step_ms", "peak_rss_mib"}
 
 
 def test_a_search_for_a_version_prints_its_answer_and_names_the_version() -> None:
