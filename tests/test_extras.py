@@ -40,11 +40,8 @@ ON_LINUX = {
     "jax-cuda13": {"keras", "jax-cuda13-plugin"},
 }
 METAL = {"jax-mps": PYTHONS, "tensorflow-metal": ("3.11", "3.12")}  # the plug-ins, and for which Pythons there is one
-NOT_FOR_3_14 = {
-    "tensorflow",
-    "tensorflow-cpu",
-    "nvidia-cudnn-cu12",
-}  # TensorFlow has no wheels, and brings nothing along
+# TensorFlow has no wheels, and brings nothing along.
+NOT_FOR_3_14 = {"tensorflow", "tensorflow-cpu", "nvidia-cudnn-cu12"}
 # Each is a part of another one: what can be installed with more besides can be installed.
 CONTAINED = {"tensorflow": "all", "torch": "all", "jax": "all", "env": "test", "cluster": "test"}
 CASES = [*product([LINUX], EVERYWHERE | ON_LINUX, PYTHONS), *product([MACOS], EVERYWHERE, PYTHONS)]
@@ -59,9 +56,7 @@ SYSTEMS = {
 def applying(requirements: Iterable[Requirement], platform: str, python: str, extra: str = "") -> list[Requirement]:
     """Return the requirements that count on a platform and a Python."""
     place = SYSTEMS[platform] | {"python_version": python, "python_full_version": f"{python}.7", "extra": extra}
-    return [
-        requirement for requirement in requirements if requirement.marker is None or requirement.marker.evaluate(place)
-    ]
+    return [asked for asked in requirements if asked.marker is None or asked.marker.evaluate(place)]
 
 
 @pytest.mark.parametrize("python", PYTHONS)
@@ -69,12 +64,8 @@ def applying(requirements: Iterable[Requirement], platform: str, python: str, ex
 def test_whatever_the_project_asks_for_is_pinned_once_and_to_what_it_asks_for(platform: str, python: str) -> None:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
     lines = [*project["dependencies"], *(line for extra in project["optional-dependencies"].values() for line in extra)]
-    wanted = applying(
-        [requirement for requirement in map(Requirement, lines) if requirement.name != project["name"]],
-        platform,
-        python,
-    )
-    for requirement in wanted:
+    others = [requirement for requirement in map(Requirement, lines) if requirement.name != project["name"]]
+    for requirement in applying(others, platform, python):
         pins = [pin for pin in applying(PINS, platform, python) if pin.name == requirement.name]
         assert len(pins) == 1, f"{requirement} on {platform}, {python}: .ci/pins pins it"
         (version,) = pins[0].specifier

@@ -222,24 +222,16 @@ def test_a_quotation_of_published_sizes_leaves_out_what_was_measured_at_others(t
     assert "batch=128" not in quoted(page, {})
 
 
-def test_several_places_of_several_machines_are_one_page_too(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    made.stored(tmp_path / "a")
-    made.stored(tmp_path / "b", made.changed(made.record(made.trial(found=made.measurement(1))), machine=OTHER))
-    assert main(["report", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
-    shown = capsys.readouterr().out
-    assert "# 2 machines\n\n- dense: PyTorch on Chip 10 \\<b\\> has the shortest time;" in shown
-    assert "| dense      |    1.91× |         1.10 ms |" in shown
-    assert "## Chip 9\n\n- dense: PyTorch takes 2.10 ms." in shown
-    assert main(["report", str(tmp_path / "a"), str(tmp_path / "a")]) == 0
+def test_a_place_that_is_named_twice_is_one_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made.stored(tmp_path)
+    assert main(["report", str(tmp_path), str(tmp_path)]) == 0
     assert "machines" not in capsys.readouterr().out
 
 
 def test_machines_of_one_chip_are_told_apart() -> None:
-    found = Findings.of(made.record(made.trial()))
-    assert [name for name, _ in named({"chip-9-aa": found, "chip-9-bb": found})] == ["Chip 9 aa", "Chip 9 bb"]
-    assert [name for name, _ in named({"chip-9-aa": found})] == ["Chip 9"]
+    findings = Findings.of(made.record(made.trial()))
+    assert [name for name, _ in named({"chip-9-aa": findings, "chip-9-bb": findings})] == ["Chip 9 aa", "Chip 9 bb"]
+    assert [name for name, _ in named({"chip-9-aa": findings})] == ["Chip 9"]
 
 
 def test_pages_of_one_s_own_and_links_are_left_as_they_are_and_the_others_are_written(
