@@ -117,15 +117,7 @@ def test_rows_columns_and_bars_are_filtered_and_come_back(seen: dict[str, Any]) 
         "#?without=torch",
     ]
     assert seen["all"] == [["workload", "batch", "JAX", "PyTorch"], ["jax", "torch"] * 2, "", ""]
-
-
-def test_an_address_with_a_filter_shows_what_was_filtered(seen: dict[str, Any]) -> None:
-    assert seen["sent"] == [["conv"], False]
-
-
-def test_all_details_are_opened_by_a_click(seen: dict[str, Any]) -> None:
-    folded, opened = seen["opened"]
-    assert opened == folded > 3
+    assert seen["sent"] == [["conv"], False]  # an address with a filter
 
 
 def test_light_and_dark_change_and_can_both_be_read(seen: dict[str, Any]) -> None:
@@ -135,5 +127,7 @@ def test_light_and_dark_change_and_can_both_be_read(seen: dict[str, Any]) -> Non
         assert contrast >= 4.5  # WCAG's, level AA
 
 
-def test_a_phone_scrolls_tables_and_charts_and_not_the_page(seen: dict[str, Any]) -> None:
+def test_details_open_and_a_phone_scrolls_tables_and_charts_and_not_the_page(seen: dict[str, Any]) -> None:
+    folded, opened = seen["opened"]
+    assert opened == folded > 3
     assert not seen["wide"]

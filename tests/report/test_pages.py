@@ -31,7 +31,7 @@ from tests.records import CROSSING, swept
 OTHER = dataclasses.replace(made.MACHINE, chip="Chip 10 <b>")
 
 
-def test_a_folder_has_pages_for_runs_and_machines_and_an_index(
+def test_a_folder_has_pages_for_runs_and_machines_and_an_index_and_those_that_differ_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kept = made.stored(tmp_path)
@@ -46,23 +46,11 @@ def test_a_folder_has_pages_for_runs_and_machines_and_an_index(
     assert "## Chip 10 \\<b\\>, 2 logical CPUs" in index
     assert "[2026-01-03T000000](2026-01-03T000000.md)" in index
     assert main(["report", str(tmp_path), "--check"]) == 0
-
-
-@pytest.mark.parametrize("content", [None, "2.11 ms"])
-def test_pages_that_differ_from_their_data_are_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None
-) -> None:
-    kept = made.stored(tmp_path)
-    main(["report", str(tmp_path)])
-    if content is None:
-        kept.tables.unlink()
-    else:
-        kept.tables.write_text(content)
-    capsys.readouterr()
-    assert main(["report", str(tmp_path), "--check"]) == 1
-    assert capsys.readouterr().err == (
-        f"kerasbench: {kept.tables}: differs from its data; python -m kerasbench report updates it\n"
-    )
+    differs = f"kerasbench: {kept.tables}: differs from its data; python -m kerasbench report updates it\n"
+    for change in (lambda: kept.tables.write_text("2.11 ms"), kept.tables.unlink):
+        change()
+        assert main(["report", str(tmp_path), "--check"]) == 1
+        assert capsys.readouterr().err == differs
 
 
 def test_the_index_links_each_row_to_the_newest_run_that_measured_it_with_default_columns(tmp_path: Path) -> None:
@@ -301,18 +289,16 @@ def test_the_tables_are_saved_beside_the_data(empty: Store) -> None:
     assert save_report(made.changed(made.record(made.trial()), stopped_because=INTERRUPTED), empty).interrupted
 
 
-def test_tables_that_the_disk_refuses_can_still_be_shown(empty: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_that_cannot_be_saved_can_still_be_shown(empty: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert save_report(made.record(made.trial()), empty, "there are no data").unsaved == "there are no data"
+    assert not empty.tables.exists()
+
     def refuse(*_: object) -> None:
         raise ResultsError("no space left")
 
     monkeypatch.setattr("kerasbench.report.pages.replace", refuse)
     drawn = save_report(made.record(made.trial()), empty)
     assert (drawn.unsaved, drawn.findings.record) == ("no space left", made.record(made.trial()))
-
-
-def test_no_tables_are_saved_where_there_is_no_data_that_they_are_of(empty: Store) -> None:
-    assert save_report(made.record(made.trial()), empty, "no space left").unsaved == "no space left"
-    assert not empty.tables.exists()
 
 
 def test_a_sweep_s_chart_lies_beside_its_page_which_shows_it(empty: Store) -> None:

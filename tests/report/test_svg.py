@@ -8,7 +8,7 @@ from kerasbench.protocol.columns import Options
 from kerasbench.report import charts, svg
 from kerasbench.report.sections import Bar, BarChart, BarGroup, Chart, Piece
 from tests import made
-from tests.records import CROSSING, of_backends, swept
+from tests.records import of_backends
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -28,16 +28,6 @@ def test_each_workload_of_many_has_a_line_with_a_dot_for_each_configuration() ->
     assert len(circles) == len(squares) == len(triangles) == 12 + 1  # and one in the legend
     assert float(circles[1].get("cx", "")) < float(squares[1].get("x", ""))
     assert float(drawn.get("height", "")) < 500  # a screen of a phone
-
-
-@pytest.mark.parametrize(("rounds", "intervals"), [(1, 0), (3, 8)])
-def test_a_curve_has_its_intervals_and_the_span_of_a_crossover_where_they_are_known(
-    rounds: int, intervals: int
-) -> None:
-    drawn = file(charts.curves(Findings.of(swept(rounds, **CROSSING)), ""))
-    assert (len(list(drawn.iter(f"{SVG}polyline"))), len(shapes(drawn, "circle", "dot"))) == (2, 4 + 1)
-    assert len(shapes(drawn, "line", "interval")) == intervals
-    assert len(shapes(drawn, "rect", "span")) == (intervals > 0)
 
 
 def test_names_and_numbers_of_a_curve_do_not_overlap() -> None:
