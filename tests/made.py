@@ -136,12 +136,10 @@ def with_parts(
 
 
 def trained(measurement: Measurement) -> Training:
-    """The training of a trial that has one."""
     return known(measurement.training)
 
 
 def taught(measurement: Measurement) -> Learning:
-    """What a trial that trained has learned."""
     return known(measurement.learning)
 
 
@@ -161,7 +159,6 @@ def predicting(batch_ms: Sequence[float] = (2.0, 2.0), batch: int = 32) -> Measu
 
 
 def untrained(record: Run) -> Run:
-    """The record, of models that only predict."""
     return described(record, predicts_only=True)
 
 
@@ -238,7 +235,6 @@ def estimate(value: float, high: float | None = None, trials: int = 1) -> LogEst
 
 
 def amount(value: float, reach: float | None = None, trials: int = 1) -> Amount:
-    """An amount with so much on both sides of it."""
     return Amount(value, None if reach is None else reach / t_quantile(trials - 1), trials - 1, trials)
 
 
@@ -283,7 +279,6 @@ def changed(whole: T, **different: Any) -> T:
 
 
 def known(value: T | None) -> T:
-    """What is there, where it may be missing."""
     assert value is not None
     return value
 
@@ -295,7 +290,6 @@ def estimated(value: Estimate | None) -> Estimate:
 
 
 def stored(folder: Path, run: Run | None = None) -> Store:
-    """The files of a run that is over."""
     run = run or record(trial())
     store = Store.create(folder, run.started)
     store.finish(run)

@@ -187,16 +187,14 @@ def test_pages_csv_and_json_are_as_they_were(name: str, shell: Shell, request: p
     if request.config.getoption("update"):
         for file, text in texts.items():
             (GOLDEN / file).write_text(text, encoding="utf-8")
-    differing = [line for file, text in texts.items() for line in difference(file, text)]
+    differing: list[str] = []
+    for file, text in texts.items():
+        known = (GOLDEN / file).read_text(encoding="utf-8") if (GOLDEN / file).exists() else ""
+        lines = known.splitlines(), text.splitlines()
+        differing += difflib.unified_diff(*lines, f"tests/golden/{file}", "now", n=0, lineterm="")
     if differing:
         shown = "\n".join(differing[:LINES])
         pytest.fail(f"{shown}\n… {len(differing)} lines in all. If they are meant: {UPDATE}", pytrace=False)
-
-
-def difference(file: str, text: str) -> Iterator[str]:
-    known = GOLDEN / file
-    before = known.read_text(encoding="utf-8").splitlines() if known.exists() else []
-    return difflib.unified_diff(before, text.splitlines(), f"tests/golden/{file}", "now", n=0, lineterm="")
 
 
 RECORD = GOLDEN / "schema_5.json"  # a result file, and not what is said of one

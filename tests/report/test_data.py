@@ -11,8 +11,7 @@ from kerasbench.report import data
 from kerasbench.report.document import Document
 from kerasbench.results.run import Run
 from tests import made
-from tests.made import JAX, TENSORFLOW
-from tests.records import RACED, exactly, raced
+from tests.records import exactly
 
 
 def printed(document: Document) -> dict[str, Any]:
@@ -32,13 +31,6 @@ def test_a_loss_that_is_no_number_is_none() -> None:
     document = of_run(made.record(made.trial(found=lost), made.trial(backend="jax")))
     losses = [result["configuration"]["backend"] for result in document["results"] if result["metric"] == "final_loss"]
     assert losses == ["jax"]
-
-
-def test_a_race_says_whether_its_winner_is_clear_and_who_was_dropped() -> None:
-    dropped = {ratio["configuration"]["backend"]: ratio["dropped"] for ratio in of_run(RACED)["ratios"]}
-    assert dropped == {JAX.backend: False, "tensorflow": True, "torch": True}
-    (proven,), (close,) = (of_run(raced({JAX: 1.0, TENSORFLOW: ms}))["fastest"] for ms in (4.0, 1.03))
-    assert (proven["clearly"], close["clearly"]) == (True, False)
 
 
 def test_a_search_that_finds_nothing_has_no_versions_between() -> None:

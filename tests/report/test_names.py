@@ -1,6 +1,5 @@
 """Numbers and names as they stand in tables and sentences."""
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -74,12 +73,3 @@ def test_the_name_of_a_case_holds_what_differs() -> None:
     assert case_name(CaseKey("dense", "default", Column("torch", "cpu"))) == "dense torch cpu"
     threads = CaseKey("mnist", "tiny", Column("jax", "gpu", Options(threads=1)), Size(8))
     assert case_name(threads) == "mnist/tiny jax gpu threads=1 batch=8"
-
-
-def test_every_setting_has_its_words() -> None:
-    set_ = Options(dtype="float16", fp32="tf32", threads=1, malloc="keep", steps_per_execution=8, batch_size=64)
-    (name,) = names(
-        [Column("jax", "cpu", dataclasses.replace(set_, native=True, warm_cache=True, control=True))]
-    ).values()
-    words = "float16, fp32 tf32, 1 thread, freed memory kept, steps_per_execution=8, batch 64"
-    assert name == f"JAX ({words}, without Keras, warm cache, measured again)"
