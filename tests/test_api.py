@@ -5,6 +5,7 @@ import runpy
 import sys
 from contextlib import nullcontext
 from functools import partial
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -200,19 +201,12 @@ def test_the_signature_of_a_function_has_its_options() -> None:
     assert "jit (--jit): Compile the step: on, off, or default" in (kerasbench.run.__doc__ or "")
 
 
-@pytest.mark.parametrize(
-    ("config", "kind"),
-    [
-        ({"explain": True}, Explained),
-        ({"versus": ["old", "new"]}, Versions),
-        ({"race": RaceConfig()}, Fastest),
-        ({"soak": SoakConfig("train", 1.0)}, Soaked),
-        ({}, Results),
-    ],
-)
-def test_what_goes_on_is_of_the_kind_that_it_was(runs: Runs, config: dict[str, Any], kind: type[Results]) -> None:
-    runs.record = made.changed(runs.record, config=config)
-    assert type(kerasbench.run(resume=True)) is kind
+def test_what_goes_on_is_of_the_kind_that_it_was(runs: Runs) -> None:
+    plain = runs.record
+    kinds = {Explained: {"explain": True}, Versions: {"versus": ["old", "new"]}, Fastest: {"race": RaceConfig()}}
+    for kind, config in (kinds | {Soaked: {"soak": SoakConfig("train", 1.0)}, Results: {}}).items():
+        runs.record = made.changed(plain, config=config)
+        assert type(kerasbench.run(resume=True)) is kind
 
 
 def test_a_live_model_is_asked_for_by_a_file_of_its_own(runs: Runs) -> None:
@@ -290,10 +284,9 @@ def test_what_could_not_be_saved_is_an_error(runs: Runs) -> None:
 
 
 def test_a_file_may_be_a_path_and_a_model_object_is_for_run_and_fastest(runs: Runs) -> None:
-    file = Path("mine.py")
-    kerasbench.explain(file)
-    kerasbench.sweep(file, [1, 8])
-    kerasbench.explain([file, "dense"])
+    kerasbench.explain(Path("mine.py"))
+    kerasbench.sweep(Path("mine.py"), [1, 8])
+    kerasbench.explain([Path("mine.py"), "dense"])
     assert [asked.scenarios for asked in runs.config] == [["mine.py"], ["mine.py"], ["mine.py", "dense"]]
     model: Any = SimpleNamespace(save=print, predict=print)
     for call in (kerasbench.explain, kerasbench.sweep, partial(kerasbench.versus, "keras==3.14", "keras==3.15")):
@@ -301,18 +294,14 @@ def test_a_file_may_be_a_path_and_a_model_object_is_for_run_and_fastest(runs: Ru
             call(model)
 
 
-@pytest.mark.parametrize("given", ["", [], ()])
-def test_where_a_scenario_is_needed_none_is_not_a_whole_suite(runs: Runs, given: Any) -> None:
-    for call in (kerasbench.explain, kerasbench.soak, kerasbench.fastest):
-        with pytest.raises(UsageError, match=r"needs a scenario|scenarios is empty|--scenario is empty"):
-            call(given)
-    with pytest.raises(UsageError, match="--scenario is empty"):
-        kerasbench.run("")
-    nothings: list[Any] = [[], None, set()]
+def test_where_a_scenario_is_needed_none_is_not_a_whole_suite(runs: Runs) -> None:
+    nothings: list[Any] = ["", [], None, set()]  # a filter that came out empty
     models: list[Any] = [SimpleNamespace(save=print, predict=print)]
-    for nothing in nothings:  # a filter that came out empty
-        with pytest.raises(UsageError, match="scenarios is empty: give a name or a file"):
-            kerasbench.run(nothing)
+    needing = (kerasbench.explain, kerasbench.soak, kerasbench.fastest)
+    calls = [*product((*needing, kerasbench.run), nothings), *((call, ()) for call in needing)]  # () is run's default
+    for call, nothing in calls:
+        with pytest.raises(UsageError, match=r"needs a scenario|scenarios is empty: give a n|--scenario is empty"):
+            call(nothing)
     with pytest.raises(UsageError, match="one model object at a time"):
         kerasbench.run(models)
     with pytest.raises(UsageError, match="--insecure is for --cluster"):

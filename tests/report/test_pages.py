@@ -106,31 +106,22 @@ def test_a_stdout_that_is_not_utf_8_ends_nothing(
     assert holds in written.getvalue().decode(written_in)
 
 
-@pytest.mark.parametrize(
-    "arguments", [[], *(["--format", form] for form in ("csv", "json", "html")), ["--plot", "plots"]]
-)
 @pytest.mark.parametrize(("name", "code"), [("package.json", 0), ("rows.jsonl", 0), ("2026-01-09T000000.json", 1)])
 def test_what_is_no_result_in_a_folder_is_named_and_ends_nothing(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    arguments: list[str],
-    name: str,
-    code: int,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, code: int
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    folder = Path("results")
-    kept = made.stored(folder)
-    (folder / name).write_text('{"name": "mine"}\n')
-    assert main(["report", str(folder), *arguments]) == code
-    out, err = capsys.readouterr()
-    assert err.startswith(f"kerasbench: {folder / name}: not a kerasbench result file: ")
-    assert err.endswith("; skipped\n") and err.count("\n") == 1
-    assert out
-    assert kept.tables.exists() is (arguments == [])
-    assert not (folder / name).with_suffix(".md").exists()
-    if not arguments:
-        assert main(["report", str(folder), "--check"]) == code
+    kept, foreign = made.stored(Path("results")), Path("results", name)
+    foreign.write_text('{"name": "mine"}\n')
+    for words in ("--format csv", "--format json", "--format html", "--plot plots", ""):
+        assert main(["report", "results", *words.split()]) == code
+        out, err = capsys.readouterr()
+        assert err.startswith(f"kerasbench: {foreign}: not a kerasbench result file: ")
+        assert err.endswith("; skipped\n") and err.count("\n") == 1
+        assert out
+        assert kept.tables.exists() is (words == "")
+    assert not foreign.with_suffix(".md").exists()
+    assert main(["report", "results", "--check"]) == code
 
 
 def test_a_result_file_that_is_named_must_be_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -210,10 +201,14 @@ def test_a_quotation_of_published_sizes_leaves_out_what_was_measured_at_others(t
     assert "batch=128" not in quoted(page, {})
 
 
-def test_a_place_that_is_named_twice_is_one_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_place_that_is_named_twice_is_one_machine_and_of_a_single_case_nothing_is_drawn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     made.stored(tmp_path)
     assert main(["report", str(tmp_path), str(tmp_path)]) == 0
     assert "machines" not in capsys.readouterr().out
+    assert main(["report", str(tmp_path), "--plot", str(tmp_path / "plots")]) == 0
+    assert capsys.readouterr().out == "nothing to draw: no two configurations were compared\n"
 
 
 def test_machines_of_one_chip_are_told_apart() -> None:
@@ -241,17 +236,14 @@ def test_pages_of_one_s_own_and_links_are_left_as_they_are_and_the_others_are_wr
     assert index.exists() and not (tmp_path / "zz.pth").exists()
 
 
-@pytest.mark.parametrize("endless", ["/dev/zero", None])
-def test_a_page_that_never_ends_is_not_waited_for(tmp_path: Path, endless: str | None) -> None:
-    kept = made.stored(tmp_path)
-    if endless is None:
-        os.mkfifo(kept.tables)
-    else:
-        kept.tables.symlink_to(endless)
-    with pytest.raises(ResultsError, match=r"\.md: not a file"):
-        write(made_from([tmp_path]))
-    with pytest.raises(ResultsError, match=r"\.md: not a file"):
-        quoted(kept.tables, {})
+def test_a_page_that_never_ends_is_not_waited_for(tmp_path: Path) -> None:
+    page = made.stored(tmp_path).tables
+    for put in (os.mkfifo, lambda place: place.symlink_to("/dev/zero")):
+        put(page)
+        for use in (lambda: write(made_from([tmp_path])), lambda: quoted(page, {})):
+            with pytest.raises(ResultsError, match=r"\.md: not a file"):
+                use()
+        page.unlink()
 
 
 def test_a_link_from_one_page_of_the_project_to_another_is_that_page(tmp_path: Path, page: Path) -> None:
