@@ -4,7 +4,8 @@ import dataclasses
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import cache
+from functools import cache, reduce
+from operator import getitem
 from typing import Any, NamedTuple
 
 import msgspec
@@ -104,21 +105,6 @@ def all_places(schema: int) -> list[Place]:
     return list(places(msgspec.json.decode(encoded(schema))))[1:]
 
 
-def put(content: Any, place: Place, edit: "Edit") -> None:
-    """Edit a place, if an earlier edit has left it."""
-    with suppress(LookupError, TypeError):
-        for key in place[:-1]:
-            content = content[key]
-        content[place[-1]] = edit.value(content[place[-1]])
-
-
-def everywhere(place: Place, trials: int) -> list[Place]:
-    """Return the same field of every trial, so that what is summed up over trials is hostile in all of them."""
-    if len(place) < 3 or place[0] != "trials":
-        return [place]
-    return [("trials", number, *place[2:]) for number in range(trials)]
-
-
 class Edit(NamedTuple):
     """Another value for one field of one trial, or of all: of the field's own kind, or of any."""
 
@@ -155,13 +141,16 @@ EDITS = st.lists(
 
 
 def edited(edits: list[Edit], schema: int = SCHEMA) -> bytes:
-    """Return a run with other values at some places."""
+    """Return a run with other values at some places: of one trial, or of all, which are summed up."""
     content = msgspec.json.decode(encoded(schema))
-    known, trials = all_places(schema), len(content["trials"])
+    known, trials = all_places(schema), range(len(content["trials"]))
     for edit in edits:
         place = known[edit.number % len(known)]
-        for path in everywhere(place, trials) if edit.everywhere else [place]:
-            put(content, path, edit)
+        is_of_all = edit.everywhere and len(place) > 2 and place[0] == "trials"
+        for *keys, last in [("trials", number, *place[2:]) for number in trials] if is_of_all else [place]:
+            with suppress(LookupError, TypeError):  # an earlier edit has not left it
+                part = reduce(getitem, keys, content)
+                part[last] = edit.value(part[last])
     return json.dumps(content).encode()  # which knows whole numbers of any size
 
 

@@ -85,8 +85,8 @@ def dated(day: int, torch_ms: float, keras: str, jax_ms: float = 2.0) -> Run:
         for block in (1, 2, 3)
         for backend, ms in (("jax", jax_ms), ("torch", torch_ms))
     ]
-    commit = f"{day:040x}"
-    return dataclasses.replace(made.record(*trials, rounds=3), started=f"2026-01-{day:02d}T03:00:00Z", commit=commit)
+    run = made.record(*trials, rounds=3)
+    return dataclasses.replace(run, started=f"2026-01-{day:02d}T03:00:00Z", commit=f"{day:040x}")
 
 
 DATED = [dated(3, 9.0, "3.15.0"), dated(1, 6.0, "3.9.0"), dated(2, 12.0, "3.10.0", jax_ms=4.0)]

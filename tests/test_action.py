@@ -220,8 +220,7 @@ class GitHub:
 
 
 @pytest.fixture
-def hub(tmp_path: Path) -> Iterator[tuple[GitHub, str]]:
-    """A GitHub and the address of its interface."""
+def workflows(tmp_path: Path) -> Iterator["Workflows"]:
     hub = GitHub(tmp_path / "hub")
 
     class Handler(BaseHTTPRequestHandler):
@@ -242,7 +241,7 @@ def hub(tmp_path: Path) -> Iterator[tuple[GitHub, str]]:
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        yield hub, f"http://127.0.0.1:{server.server_port}"
+        yield Workflows(tmp_path, hub, f"http://127.0.0.1:{server.server_port}")
         server.shutdown()
         thread.join()
 
@@ -306,11 +305,8 @@ def _made(folder: Path) -> Path:
 
 
 @pytest.mark.processes
-def test_a_fork_s_pull_request_is_measured_against_where_it_began_and_has_one_comment(
-    tmp_path: Path, hub: tuple[GitHub, str]
-) -> None:
-    github, api = hub
-    workflows = Workflows(tmp_path, github, api)
+def test_a_fork_s_pull_request_is_measured_against_where_it_began_and_has_one_comment(workflows: Workflows) -> None:
+    github = workflows.hub
     slow = github.commit(github.folder / "fork", step_ms=3.0, branch="faster")
     github.commit(github.folder / "upstream", step_ms=9.0)  # what others did since is not the fork's fault
     job, results = workflows.measure(slow)
@@ -334,11 +330,10 @@ def test_a_fork_s_pull_request_is_measured_against_where_it_began_and_has_one_co
 
 @pytest.mark.processes
 def test_results_that_were_tampered_with_write_no_markup_and_choose_no_other_pull_request(
-    tmp_path: Path, hub: tuple[GitHub, str]
+    tmp_path: Path, workflows: Workflows
 ) -> None:
-    github, api = hub
+    github = workflows.hub
     commit = github.commit(github.folder / "fork", step_ms=2.0, branch="faster")
-    workflows = Workflows(tmp_path, github, api)
     results = _made(tmp_path / "artifact")
     workflows.comment(commit, results)
     assert "Nothing was measured." in github.comments[0]["body"]

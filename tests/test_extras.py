@@ -97,8 +97,8 @@ def variables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     # Of an option that is set twice the environment's comes first, and wins.
     options = [line.partition("=") for line in reversed(listed)]
     told = {name.rpartition(".")[2]: value.strip("'\"") for name, _, value in options}
-    found = {"UV_DEFAULT_INDEX": told.get("index-url"), "SSL_CERT_FILE": told.get("cert")}
-    of_pip = {name: value for name, value in found.items() if value and name not in os.environ}
+    settings = {"UV_DEFAULT_INDEX": told.get("index-url"), "SSL_CERT_FILE": told.get("cert")}
+    of_pip = {name: value for name, value in settings.items() if value and name not in os.environ}
     return os.environ | OLDEST_MACOS | of_pip | {"UV_CACHE_DIR": str(tmp_path_factory.mktemp("uv"))}
 
 
@@ -130,5 +130,5 @@ def test_what_is_not_resolved_is_a_part_of_what_is() -> None:
         extras.keys() - {"keras"} == EVERYWHERE.keys() | ON_LINUX.keys() | CONTAINED.keys()
     )  # keras is in the backends'
     for part, whole in CONTAINED.items():
-        (line,) = [one for one in extras[whole] if one.startswith("kerasbench[")]
+        (line,) = [asked for asked in extras[whole] if asked.startswith("kerasbench[")]
         assert part in line.removeprefix("kerasbench[").removesuffix("]").split(",")

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.host.noise import WarningKind
 from kerasbench.scenario import Scenario
 
 ROOT = Path(__file__).parent.parent
@@ -48,10 +47,6 @@ DOCUMENTS = ("*.md", "docs/**/*.md", "docs/*.ipynb", "results/*.md", "benchmarks
 KEYS = re.compile(r"[a-z]+(?:_[a-z]+)*")  # of result files, which stay until the schema changes
 
 
-def test_there_are_few() -> None:
-    assert len(RETIRED) <= 40
-
-
 def strings(file: Path) -> Iterator[tuple[int, str]]:
     """Yield the strings of a module, its docstrings aside, with their lines."""
     tree = ast.parse(file.read_text("utf-8"))
@@ -78,8 +73,6 @@ def told() -> Iterator[tuple[str, str]]:
                 yield f"{file.relative_to(ROOT)}:{number}", text
     for file in sorted((ROOT / "scenarios").rglob("*.py")):
         yield str(file.relative_to(ROOT)), ast.get_docstring(ast.parse(file.read_text("utf-8"))) or ""
-    for kind in WarningKind:
-        yield f"WarningKind.{kind.name}", f"{kind.meaning} {kind.remedy}"
     yield "kerasbench.Scenario", Scenario.__doc__ or ""
 
 

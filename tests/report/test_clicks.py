@@ -24,11 +24,11 @@ FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--window-size=500,900",
 # It clicks, and leaves what it saw in place of the page.
 VISITOR = """
 const seen = {}, form = document.querySelector(".controls"), root = document.documentElement;
-const shows = (one) => one.getClientRects().length > 0;
+const shows = (element) => element.getClientRects().length > 0;
 const table = document.querySelector("table"), rows = () => [...table.tBodies[0].rows].filter(shows);
 const firsts = () => rows().map((row) => row.cells[0].textContent);
 const heads = () => [...table.tHead.rows[0].cells].filter(shows).map((head) => head.textContent);
-const told = (name) => [...document.querySelectorAll(`[data-${name}]`)].filter(shows).map((one) => one.dataset[name]);
+const told = (name) => [...document.querySelectorAll(`[data-${name}]`)].filter(shows).map((bar) => bar.dataset[name]);
 const luminance = (colour) => {
   const parts = colour.match(/[0-9.]+/g).slice(0, 3).map((part) => part / 255);
   const [r, g, b] = parts.map((part) => part <= .04045 ? part / 12.92 : ((part + .055) / 1.055) ** 2.4);
@@ -61,7 +61,7 @@ setTimeout(() => {
 seen.sent = [firsts(), form.querySelector("[value=torch]").checked];
 form.elements.details.click();
 const folded = [...document.querySelectorAll("main > details")];
-seen.opened = [folded.length, folded.filter((one) => one.open).length];
+seen.opened = [folded.length, folded.filter((section) => section.open).length];
 seen.themes = [0, 1].map(() => {
   form.elements.theme.click();
   const readable = Math.min(...["h1", "figcaption", ".notes", "td", "a", "text"].map(contrast));

@@ -9,7 +9,6 @@ from kerasbench.analysis.bisect import bisect
 from kerasbench.analysis.findings import Findings
 from kerasbench.report import data
 from kerasbench.report.document import Document
-from kerasbench.results.run import Run
 from tests import made
 from tests.records import exactly
 
@@ -22,13 +21,10 @@ def printed(document: Document) -> dict[str, Any]:
     return read
 
 
-def of_run(run: Run) -> dict[str, Any]:
-    return printed(data.of_run(Findings.of(run), [run]))
-
-
 def test_a_loss_that_is_no_number_is_none() -> None:
     lost = made.changed(made.measurement(), learning={"loss": float("nan")})
-    document = of_run(made.record(made.trial(found=lost), made.trial(backend="jax")))
+    run = made.record(made.trial(found=lost), made.trial(backend="jax"))
+    document = printed(data.of_run(Findings.of(run), [run]))
     losses = [result["configuration"]["backend"] for result in document["results"] if result["metric"] == "final_loss"]
     assert losses == ["jax"]
 

@@ -32,19 +32,19 @@ def started(*cases: Case, rounds: int | None = None, history: History | None = N
     return RunStarted(plan, made.record(), history or History())
 
 
-def lines(*of_run: events.Event) -> list[str]:
-    """Return what is written without a terminal."""
+def written(*of_run: events.Event, width: int = 80, **kind: Any) -> str:
+    """Return what is written, without a terminal unless ``kind`` says so."""
     out = io.StringIO()
-    progress = ConsoleProgress(Console(file=out, width=80))
+    progress = ConsoleProgress(Console(file=out, width=width, **kind))
     for event in of_run:
         progress(event)
-    assert "\x1b" not in out.getvalue()
-    return out.getvalue().splitlines()
+    return out.getvalue().replace("\r", "")
 
 
-def terminal(width: int = 80) -> tuple[io.StringIO, ConsoleProgress]:
-    out = io.StringIO()
-    return out, ConsoleProgress(Console(file=out, width=width, **XTERM))
+def lines(*of_run: events.Event) -> list[str]:
+    text = written(*of_run)
+    assert "\x1b" not in text
+    return text.splitlines()
 
 
 def test_without_a_terminal_there_is_a_plain_line_for_each_trial() -> None:
@@ -147,9 +147,9 @@ def test_without_a_terminal_that_moves_its_cursor_a_step_is_one_plain_line_befor
 
 
 def test_on_a_terminal_a_step_is_shown_while_it_lasts_and_leaves_nothing_however_it_ends() -> None:
-    out, progress = terminal()
-    progress(RunEnded())  # a run that ends before it has begun leaves no display
-    assert out.getvalue() == ""
+    assert written(RunEnded(), **XTERM) == ""  # a run that ends before it has begun leaves no display
+    out = io.StringIO()
+    progress = ConsoleProgress(Console(file=out, width=80, **XTERM))
     with pytest.raises(KeyboardInterrupt), events.step(progress, "asking"):
         raise KeyboardInterrupt
     with events.step(progress, events.asking(["jax", "torch"])):  # rich refuses a second display
@@ -159,17 +159,9 @@ def test_on_a_terminal_a_step_is_shown_while_it_lasts_and_leaves_nothing_however
 
 
 def test_a_terminal_shows_what_goes_on_now() -> None:
-    out, progress = terminal(200)
-    for event in (
-        events.Notice("a message"),
-        started(TORCH),
-        events.Waiting("dense", "level 1"),
-        FIRST,
-        TrialStarted(TORCH.label),
-        cycles(0, torch=6.0, jax=2.0),
-        RunEnded(),
-    ):
-        progress(event)
+    begun = (events.Notice("a message"), started(TORCH), events.Waiting("dense", "level 1"), FIRST)
+    measured = (TrialStarted(TORCH.label), cycles(0, torch=6.0, jax=2.0), RunEnded())
+    text = written(*begun, *measured, width=200, **XTERM)
     for shown in (
         "a message",
         "dense: waiting for the machine to cool down (level 1)",
@@ -177,18 +169,17 @@ def test_a_terminal_shows_what_goes_on_now() -> None:
         "dense: JAX leads so far; PyTorch takes 3.0× as long\n"
         "  PyTorch: step 6.00 ms, 3 turns\n  JAX: step 2.00 ms, 3 turns\n",
     ):
-        assert shown in out.getvalue().replace("\r", "")
+        assert shown in text
 
 
 def test_a_terminal_that_is_narrow_or_has_no_such_characters_shows_what_it_can() -> None:
-    written = io.BytesIO()
-    file = io.TextIOWrapper(written, encoding="ascii")
+    shown = io.BytesIO()
+    file = io.TextIOWrapper(shown, encoding="ascii", write_through=True)
     progress = ConsoleProgress(Console(file=file, width=24, **XTERM))
     for event in (started(TORCH, JAX), FIRST, cycles(0, torch=6.0, jax=2.0), RunEnded(interrupted=True)):
         progress(event)
-    file.flush()
-    assert "dense: JAX leads so far;\n" in written.getvalue().decode()  # as wide as the terminal
-    assert "dense: JAX leads so far; PyTorch takes 3.0x as long\n" in written.getvalue().decode()
+    assert b"dense: JAX leads so far;\n" in shown.getvalue()  # as wide as the terminal
+    assert b"dense: JAX leads so far; PyTorch takes 3.0x as long\n" in shown.getvalue()
 
 
 def cycles(first: int, *, is_last: bool = False, stage: str = "train", **steps_ms: float) -> events.CycleEnded:
@@ -246,17 +237,9 @@ def test_what_is_known_of_a_first_block_is_said_when_it_is_interrupted() -> None
 
 def test_later_blocks_sharpen_what_the_first_has_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ConsoleProgress, "REDRAW_CYCLE_S", 0.0)
-    out, progress = terminal()
-    for event in (
-        started(TORCH, JAX),
-        FIRST,
-        cycles(0, torch=4.0, jax=1.0, is_last=True),
-        TrialEnded(TORCH, made.trial()),
-        TrialEnded(JAX, made.trial(backend="jax")),
-        dataclasses.replace(FIRST, is_first=False),
-        cycles(0, torch=9.0, jax=1.0),
-    ):
-        progress(event)
-    _, second_block = out.getvalue().split("[2/24]")
+    ended = [TrialEnded(case, made.trial(backend=case.backend)) for case in (TORCH, JAX)]
+    first: list[events.Event] = [FIRST, cycles(0, torch=4.0, jax=1.0, is_last=True), *ended]
+    second: list[events.Event] = [dataclasses.replace(FIRST, is_first=False), cycles(0, torch=9.0, jax=1.0)]
+    _, second_block = written(started(TORCH, JAX), *first, *second, **XTERM).split("[2/24]")
     assert "4.0×" not in second_block
     assert "JAX leads so far; PyTorch takes 6.0× as long" in second_block

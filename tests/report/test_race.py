@@ -37,11 +37,10 @@ def test_what_else_to_know_of_the_fastest_is_said(times: dict[Column, float], sa
 
 
 def test_more_memory_is_told() -> None:
-    record = raced({FAST: 1.0, TENSORFLOW: 4.0})
-    for index, trial in enumerate(record.trials):
-        peak_bytes = 2 << 30 if trial.backend == "jax" else 1 << 30
-        record.trials[index] = made.changed(trial, measurement={"peak_rss_bytes": peak_bytes})
-    (result,) = Findings.of(record).races
+    run = raced({FAST: 1.0, TENSORFLOW: 4.0})
+    peaks = zip(run.trials, (2 << 30, 1 << 30), strict=True)
+    trials = [made.changed(trial, measurement={"peak_rss_bytes": peak}) for trial, peak in peaks]
+    (result,) = Findings.of(made.changed(run, trials=trials)).races
     assert "It needs more memory: 2,048 MiB; TensorFlow needs 1,024 MiB." in [*race.before_use(result)]
 
 

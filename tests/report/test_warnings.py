@@ -1,5 +1,3 @@
-"""What stands above the fold of a page: five kinds of warnings at most, the one that matters most first."""
-
 from kerasbench.host.noise import WarningKind
 from kerasbench.report.warnings import ORDER
 
