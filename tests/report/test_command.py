@@ -32,6 +32,7 @@ CASES: dict[str, dict[str, Any]] = {
     "--scenario a --rounds 3 --control": A | {"effort": exactly(3), "control": True},
     "--scenario a --protocol calls --rounds 3": A | {"effort": exactly(3, Protocol("calls"))},
     "sweep a --batch-size 1,8 --rounds 3": A | {"options": SIZES, "effort": Effort(3, 3, protocol=SWEEP)},
+    "sweep a --width 0.5,2": A | {"options": [Options(width=0.5), Options().at(Size(width=2.0))]},
     "fastest a": A | {"race": RaceConfig(), "effort": RACE},
     "fastest a --for predict-one --within 10%": A | {"race": RaceConfig("predict-one", 0.1), "effort": RACE},
     "fastest a --try backend,dtype": A | {"race": RaceConfig(tries=["backend", "dtype"]), "effort": RACE},
@@ -47,8 +48,3 @@ def test_a_run_has_the_command_that_makes_it(words: str) -> None:
     assert command(RunConfig(**CASES[words])) == f"kerasbench {words}"
     name, *rest = with_default_command(shlex.split(words), app.commands) or ["run"]
     made.known(app.get_command(click.Context(app), name)).make_context(name, rest)
-
-
-def test_widths_of_a_sweep_are_factors() -> None:
-    swept = RunConfig(scenarios=["a"], options=[Options(width=0.5), Options().at(Size(width=2.0))])
-    assert command(swept) == "kerasbench sweep a --width 0.5,2"

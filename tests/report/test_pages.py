@@ -274,11 +274,14 @@ def empty(tmp_path: Path) -> Store:
     return Store.create(tmp_path, "2026-01-02T03:04:05Z")
 
 
-def test_the_tables_are_saved_beside_the_data(empty: Store) -> None:
+def test_the_tables_and_the_chart_of_a_sweep_are_saved_beside_the_data(empty: Store) -> None:
     drawn = save_report(made.record(made.trial()), empty)
     assert "# A training step of dense takes 2.10 ms on PyTorch" in drawn.tables.read_text()
     assert (drawn.data, drawn.plot, drawn.unsaved, drawn.interrupted) == (empty.data, None, "", False)
     assert save_report(made.changed(made.record(made.trial()), stopped_because=INTERRUPTED), empty).interrupted
+    saved = save_report(swept(**CROSSING), empty)
+    assert saved.plot == empty.data.with_suffix(".svg") and saved.plot.read_text().startswith("<svg")
+    assert f"]({saved.plot.name})" in saved.tables.read_text()
 
 
 def test_tables_that_cannot_be_saved_can_still_be_shown(empty: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,9 +294,3 @@ def test_tables_that_cannot_be_saved_can_still_be_shown(empty: Store, monkeypatc
     monkeypatch.setattr("kerasbench.report.pages.replace", refuse)
     drawn = save_report(made.record(made.trial()), empty)
     assert (drawn.unsaved, drawn.findings.record) == ("no space left", made.record(made.trial()))
-
-
-def test_a_sweep_s_chart_lies_beside_its_page_which_shows_it(empty: Store) -> None:
-    saved = save_report(swept(**CROSSING), empty)
-    assert saved.plot == empty.data.with_suffix(".svg") and saved.plot.read_text().startswith("<svg")
-    assert f"]({saved.plot.name})" in saved.tables.read_text()

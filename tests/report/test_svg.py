@@ -8,7 +8,7 @@ from kerasbench.protocol.columns import Options
 from kerasbench.report import charts, svg
 from kerasbench.report.sections import Bar, BarChart, BarGroup, Chart, Piece
 from tests import made
-from tests.records import of_backends
+from tests.records import CROSSING, of_backends, swept
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -28,6 +28,11 @@ def test_each_workload_of_many_has_a_line_with_a_dot_for_each_configuration() ->
     assert len(circles) == len(squares) == len(triangles) == 12 + 1  # and one in the legend
     assert float(circles[1].get("cx", "")) < float(squares[1].get("x", ""))
     assert float(drawn.get("height", "")) < 500  # a screen of a phone
+
+
+def test_a_crossover_of_one_round_has_no_span() -> None:
+    drawn = file(charts.curves(Findings.of(swept(1, **CROSSING)), ""))
+    assert (len(shapes(drawn, "line", "reference")), len(shapes(drawn, "rect", "span"))) == (1, 0)
 
 
 def test_names_and_numbers_of_a_curve_do_not_overlap() -> None:
