@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import psutil
@@ -259,7 +260,7 @@ def test_a_hang_up_that_is_said_again_is_one() -> None:
 
 
 @contextmanager
-def handling(number: signal.Signals, handler: "signal.Handlers") -> Iterator[None]:
+def handling(number: signal.Signals, handler: Any) -> Iterator[None]:
     before = signal.signal(number, handler)
     try:
         yield
