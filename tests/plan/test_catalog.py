@@ -13,7 +13,7 @@ import pytest
 
 from kerasbench import backends
 from kerasbench.errors import UnusableScenario, UsageError
-from kerasbench.plan import catalog, templates
+from kerasbench.plan import catalog
 from kerasbench.processes import questions
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.messages import Code, Failure
@@ -79,22 +79,22 @@ def test_a_link_to_a_file_is_loaded_by_its_own_name_and_place(mine: Path, tmp_pa
     assert (entry.name, entry.description.workloads[0].train, entry.place) == ("other", 21, str(link))
 
 
-def test_what_only_keras_has_is_said_of_a_workload(mine: Path) -> None:
-    def said(before: str, added: str) -> list[str]:
-        mine.write_text(SOURCE.replace(before, before + added))
-        return [workload.keras_only for workload in catalog.describe(mine, sys.executable).description.workloads]
-
-    assert said("", "") == ["", ""]
-    assert said("build=build, ", "callbacks=lambda folder: [], ") == ["callbacks of Keras"] * 2
-    assert said("batch=4, ", "feed=lambda x, y, batch: None, ") == ["a pipeline of its own", ""]
-
-
-def test_baselines_lie_beside_their_scenario_and_are_known_by_their_hash(mine: Path) -> None:
-    assert catalog.describe(mine, sys.executable).baselines == {}
+def test_what_only_keras_has_and_baselines_beside_it_are_known_of_a_scenario(mine: Path) -> None:
+    entry = catalog.describe(mine, sys.executable)
+    assert (entry.baselines, {workload.keras_only for workload in entry.description.workloads}) == ({}, {""})
+    mine.write_text(SOURCE.replace("batch=4, ", "batch=4, feed=lambda x, y, batch: None, "))
     (mine.parent / "native").mkdir()
     baseline = mine.parent / "native" / "mine_torch.py"
     baseline.write_text("build = None")
-    assert catalog.describe(mine, sys.executable).baselines == {"torch": content_hash(baseline)}
+    entry = catalog.describe(mine, sys.executable)
+    assert entry.baselines == {"torch": content_hash(baseline)}
+    assert [workload.keras_only for workload in entry.description.workloads] == ["a pipeline of its own", ""]
+    mine.write_text(SOURCE.replace("build=build, ", "build=build, callbacks=lambda folder: [], "))
+    workloads = catalog.describe(mine, sys.executable).description.workloads
+    assert {workload.keras_only for workload in workloads} == {"callbacks of Keras"}
+
+
+BROKEN = Failure(Code.ERROR, "bad.py, line 1: RuntimeError: boom", "the traceback is in the result file")
 
 
 class Children:
@@ -111,6 +111,14 @@ class Children:
 
 
 @pytest.fixture
+def builtin(mine: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file, as if it were built in; no other test has its content."""
+    monkeypatch.setattr(catalog, "builtin_folder", lambda: mine.parent)
+    mine.write_text(f"{SOURCE}# {mine}")
+    return mine
+
+
+@pytest.fixture
 def known(mine: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file, which no child describes; nor any other beside it."""
     ask, children = questions.describe, Children("a", "b")
@@ -122,18 +130,17 @@ def known(mine: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return mine
 
 
-def test_a_builtin_description_is_remembered_until_the_file_changes(
-    mine: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    of_own, of_builtin = Children(), Children()
-    for _ in range(2):  # a file of one's own may import another, which has changed
-        catalog.describe(mine, "", ask=of_own)
-    assert len(of_own.asked) == 2
-    monkeypatch.setattr(catalog, "builtin_folder", lambda: mine.parent)
-    titles = [catalog.describe(mine, "", ask=of_builtin).description.title for _ in range(3)]
-    mine.write_text(SOURCE + "# changed")
-    titles.append(catalog.describe(mine, "", ask=of_builtin).description.title)
+def test_a_builtin_description_is_remembered_until_the_file_changes(builtin: Path) -> None:
+    ask = Children()
+    titles = [catalog.describe(builtin, "", ask=ask).description.title for _ in range(3)]
+    builtin.write_text(f"{builtin.read_text()} changed")
+    titles.append(catalog.describe(builtin, "", ask=ask).description.title)
     assert titles == ["1", "1", "1", "2"]
+
+
+def test_a_file_of_one_s_own_is_described_each_time_because_it_may_import_another(mine: Path) -> None:
+    ask = Children()
+    assert [catalog.describe(mine, "", ask=ask).description.title for _ in range(2)] == ["1", "2"]
 
 
 def test_every_builtin_baseline_is_that_of_a_scenario_and_every_name_is_used_once() -> None:
@@ -144,25 +151,14 @@ def test_every_builtin_baseline_is_that_of_a_scenario_and_every_name_is_used_onc
     assert set() < baselines <= {baseline_file(file, backend) for file in files for backend in backends.names()}
 
 
-def test_all_files_that_are_not_remembered_are_described_by_one_child(
-    mine: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_files_that_are_not_remembered_are_described_by_one_child(builtin: Path) -> None:
     ask = Children()
-    files = [mine, *(mine.with_name(f"{name}.py") for name in ("one", "two", "three"))]
+    files = [builtin, *(builtin.with_name(f"{name}.py") for name in ("one", "two", "three"))]
     for file in files:
-        file.write_text(SOURCE + f"# of several: {file.stem}")
-    monkeypatch.setattr(catalog, "builtin_folder", lambda: mine.parent)
-    for asked in (files[2:3], files, files):
-        assert [entry.file for entry in catalog.describe_all(asked, "", ask=ask)] == asked
+        file.write_text(f"{SOURCE}# {file}")
+    for chosen in (files[2:3], files, files):
+        assert [entry.file for entry in catalog.describe_all(chosen, "", ask=ask)] == chosen
     assert ask.asked == [["two"], ["mine", "one", "three"]]
-
-
-@pytest.mark.parametrize("content", ["x = 1", "import os; os.abort()"])  # which answers, and which does not
-def test_of_several_files_the_one_that_cannot_be_used_is_named(mine: Path, content: str) -> None:
-    bad = mine.with_name("bad.py")
-    bad.write_text(content)
-    with pytest.raises(UnusableScenario, match=f"^{bad} cannot be used"):
-        catalog.describe_all([mine, bad], sys.executable)
 
 
 @pytest.mark.real
@@ -173,22 +169,19 @@ def test_a_file_that_uses_keras_at_its_top_is_described_under_the_backend_that_i
     assert catalog.describe(file, sys.executable, "jax").name == "mine"
 
 
-def test_a_cache_that_cannot_be_written_does_no_harm(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalog, "builtin_folder", lambda: mine.parent)
+def test_a_cache_that_cannot_be_written_does_no_harm(builtin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: "/proc/no/such/place")
-    assert catalog.describe(mine, sys.executable).name == "mine"
+    assert catalog.describe(builtin, "", ask=Children()).name == "mine"
 
 
 @pytest.mark.parametrize("damaged", ['{"name": 3', "[]", '{"name": "mine"}', '{"workloads": [{}]}', ""])
-def test_a_damaged_cache_is_not_believed(mine: Path, damaged: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalog, "builtin_folder", lambda: mine.parent)
-    mine.write_text(SOURCE + f"# remembered as {damaged!a}")
+def test_a_damaged_cache_is_not_believed(builtin: Path, damaged: str) -> None:
     ask = Children()
-    catalog.describe(mine, "", ask=ask)
-    (cached,) = catalog._cache_files({mine: content_hash(mine)}).values()
+    catalog.describe(builtin, "", ask=ask)
+    (cached,) = catalog._cache_files({builtin: content_hash(builtin)}).values()
     assert cached.is_file()
     cached.write_text(damaged)
-    assert catalog.describe(mine, "", ask=ask).name == "mine"
+    assert catalog.describe(builtin, "", ask=ask).name == "mine"
     assert len(ask.asked) == 2
 
 
@@ -245,37 +238,51 @@ def test_a_pattern_that_matches_nothing_or_two_files_of_one_name_is_an_error(
         catalog.select([pattern.format(mine=known, other=other) for pattern in patterns], sys.executable)
 
 
+@pytest.fixture
+def odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of what can be no scenario."""
+    monkeypatch.chdir(tmp_path)
+    for folder, holds in (("graph", "saved_model.pb"), ("folder", "config.json")):
+        Path(folder).mkdir()
+        Path(folder, holds).touch()
+    with Path("large.py").open("wb") as file:
+        file.truncate(10_000_000)
+    for suffix in ("py", "keras"):
+        os.mkfifo(f"fifo.{suffix}")
+        Path(f"endless.{suffix}").symlink_to("/dev/zero")
+
+
+EIGHT = ModelConfig(batch=8)
+ENDLESS = [(name, suffix) for name in ("fifo", "endless") for suffix in ("py", "keras")]
+
+
 @pytest.mark.parametrize(
-    ("content", "complaint"),
-    [(b"#" * 10_000_000, "larger than 1,048,576 bytes"), (None, "cannot be read")],
-    ids=["ten megabytes", "missing"],
+    ("patterns", "model_config", "complaint"),
+    [
+        (["mnist_*", "large.py/tiny"], ModelConfig(), "larger than 1,048,576 bytes"),
+        (["missing.py"], ModelConfig(), "cannot be read"),
+        *(([f"{name}.{suffix}"], ModelConfig(), "cannot be read: not a file") for name, suffix in ENDLESS),
+        (["\udcff.py"], ModelConfig(), r"^ \.py: its name is not UTF-8: rename it$"),
+        (["a.keras"], ModelConfig(custom="\udcff.py"), r"^ \.py: its name is not UTF-8: rename it$"),
+        (["net.onnx"], ModelConfig(), "this is an ONNX model: save the Keras model itself"),
+        (["net.pt"], ModelConfig(), "this is a PyTorch file"),
+        (["hf://user/net"], ModelConfig(), "kerasbench downloads no models: download the file yourself"),
+        (["graph"], ModelConfig(), "this is a SavedModel, which"),
+        (["folder"], ModelConfig(), "this is a folder"),
+        *((patterns, EIGHT, "a scenario file contains all of that") for patterns in (["a.py"], ["iris_mlp"], [])),
+    ],
 )
-def test_what_cannot_be_a_scenario_is_refused_before_anything_starts(
-    tmp_path: Path, content: bytes | None, complaint: str
+@pytest.mark.usefixtures("odd")
+def test_what_can_be_no_scenario_is_refused_before_anything_starts(
+    patterns: list[str], model_config: ModelConfig, complaint: str
 ) -> None:
-    file = tmp_path / "mine.py"
-    if content is not None:
-        file.write_bytes(content)
-    with pytest.raises(UnusableScenario, match=complaint):
-        catalog.require_known(["mnist_*", f"{file}/tiny"])
-
-
-@pytest.mark.parametrize("name", ["mine.py", "mine.keras"])
-def test_what_never_ends_is_no_scenario(tmp_path: Path, name: str) -> None:
-    (tmp_path / "fifo").mkdir()
-    os.mkfifo(tmp_path / "fifo" / name)
-    (tmp_path / name).symlink_to("/dev/zero")
-    for endless in (tmp_path / name, tmp_path / "fifo" / name):
-        with pytest.raises(UnusableScenario, match="cannot be read: not a file"):
-            catalog.require_known([str(endless)])
+    with pytest.raises((UnusableScenario, UsageError), match=complaint):
+        catalog.require_known(patterns, model_config)
 
 
 def test_what_may_be_a_scenario_is_not_looked_into_before_anything_starts(mine: Path) -> None:
     mine.write_text("import nothing_of_this_name")
     catalog.require_known([str(mine), "mnist_*", "iris_mlp/nonsense"])
-    for patterns, config in ((["\udcff.py"], ModelConfig()), (["a.keras"], ModelConfig(custom="\udcff.py"))):
-        with pytest.raises(UsageError, match=r"^ \.py: its name is not UTF-8: rename it$"):
-            catalog.require_known(patterns, config)
 
 
 @pytest.mark.parametrize(
@@ -285,22 +292,26 @@ def test_what_may_be_a_scenario_is_not_looked_into_before_anything_starts(mine: 
         ("import nothing_of_this_name", "line 1: ModuleNotFoundError"),
         ("x = 1", "this one has none"),
         ("import sys; sys.exit(3)", "left with exit status 3"),
+        ("import os; os.abort()", "died from SIGABRT"),
         ("import os; os.closerange(3, 256)", "the result pipe was taken from kerasbench"),
         ("raise ValueError('\\x1b[31mno \\udcff text')", r"line 1: ValueError: no \? text"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_named_with_the_reason(tmp_path: Path, content: str, complaint: str) -> None:
-    file = tmp_path / "mine.py"
+    file = tmp_path / "bad.py"
     file.write_text(content)
-    with pytest.raises(UnusableScenario, match=complaint) as caught:
+    with pytest.raises(UnusableScenario, match=f"^{file} cannot be used: .*{complaint}"):
         catalog.describe(file, sys.executable)
-    assert str(file) in str(caught.value)
 
 
-def test_what_a_file_raises_is_said_without_a_result_file_that_there_is_not(mine: Path) -> None:
-    raised = Failure(Code.ERROR, "mine.py, line 1: RuntimeError: boom", "the traceback is in the result file")
-    with pytest.raises(UnusableScenario, match=r"mine.py cannot be used: mine.py, line 1: RuntimeError: boom$"):
-        catalog.describe(mine, "", ask=lambda files, python, backend: raised)
+def test_of_several_files_the_one_that_cannot_be_used_is_named(mine: Path) -> None:
+    def ask(files: Sequence[str], *_: object) -> "list[Description] | Failure":
+        return BROKEN if str(bad) in files else Children()(files)
+
+    bad = mine.with_name("bad.py")
+    bad.touch()
+    with pytest.raises(UnusableScenario, match=f"^{bad} cannot be used: bad.py, line 1: RuntimeError: boom$"):
+        catalog.describe_all([mine, bad], "", ask=ask)  # and without a result file that there is not
 
 
 def test_without_patterns_the_suite_that_was_asked_for_is_chosen() -> None:
@@ -323,20 +334,6 @@ def test_a_built_in_scenario_is_one_by_its_path_and_not_by_its_name(
 def test_a_file_s_name_may_have_any_character() -> None:
     name = "bad/new\nline 模型.keras"
     assert catalog.own_files([name]) == [name]
-
-
-@pytest.mark.parametrize(
-    ("name", "complaint"),
-    [
-        ("my_model", r"a scenario is a Python file: .*my_model\.py, not"),
-        ("a|b.py", "must be 1 to 64 letters"),
-        ("no/such/folder.py", "cannot be written: No such file or directory"),
-    ],
-)
-def test_what_can_be_no_scenario_is_refused(tmp_path: Path, name: str, complaint: str) -> None:
-    with pytest.raises(UsageError, match=complaint):
-        templates.begin_file(tmp_path / name)
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture
@@ -393,30 +390,3 @@ def test_a_model_that_cannot_be_measured_is_one_sentence(saved: Path) -> None:
 def test_a_name_of_keras_applications_is_a_scenario() -> None:
     entry = catalog.describe(Path("keras.applications.ResNet50"), "", ask=Children())
     assert entry.place == "keras.applications.ResNet50"
-
-
-@pytest.mark.parametrize(
-    ("pattern", "said"),
-    [
-        ("net.onnx", "this is an ONNX model: save the Keras model itself"),
-        ("net.pt", "this is a PyTorch file"),
-        ("hf://user/net", "kerasbench downloads no models: download the file yourself"),
-        ("graph", "this is a SavedModel, which"),
-        ("folder", "this is a folder"),
-    ],
-)
-def test_another_form_of_a_model_is_said_to_be_one(
-    pattern: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for folder, holds in (("graph", "saved_model.pb"), ("folder", "config.json")):
-        Path(folder).mkdir()
-        Path(folder, holds).touch()
-    with pytest.raises(UnusableScenario, match=said):
-        catalog.require_known([pattern])
-
-
-def test_what_is_said_of_a_model_means_nothing_for_a_scenario_file(mine: Path) -> None:
-    for patterns in ([str(mine)], ["iris_mlp"], []):
-        with pytest.raises(UsageError, match="a scenario file contains all of that"):
-            catalog.require_known(patterns, ModelConfig(batch=3))
