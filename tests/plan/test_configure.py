@@ -9,24 +9,23 @@ from kerasbench.errors import UsageError
 from kerasbench.names import EXPLAIN, FASTEST, RUN, SOAK, VERSUS
 from kerasbench.names import SWEEP as SWEEPS
 from kerasbench.plan import configure
-from kerasbench.protocol.columns import DEFAULT, Column, Options, Size
+from kerasbench.protocol.columns import DEFAULT, Column, Options
 from kerasbench.protocol.requests import Input, ModelConfig, ProtocolKind
 from kerasbench.results.run import DEFAULT as DEFAULT_EFFORT
-from kerasbench.results.run import PUBLISHED, QUICK, RACE, SWEEP, Effort, RaceConfig, RunConfig, SoakConfig, exactly
-from kerasbench.results.store import Store, load
+from kerasbench.results.run import PUBLISHED, QUICK, RACE, SWEEP, Purpose, RaceConfig, RunConfig, SoakConfig, exactly
+from kerasbench.results.store import load
 from kerasbench.settings import Settings
 from tests import made
-
-
-def test_who_says_nothing_asks_for_a_run_of_everything() -> None:
-    assert configure.run(Settings()) == RunConfig()
-    assert configure.explanation(Settings()) == RunConfig(explain=True)
 
 
 @pytest.mark.parametrize(
     ("said", "asked"),
     [
+        (Settings(), RunConfig()),
         (Settings(control=True), RunConfig(control=True)),
+        (Settings(quick=True), RunConfig(effort=QUICK)),
+        (Settings(protocol="calls"), RunConfig(effort=made.changed(DEFAULT_EFFORT, protocol={"kind": "calls"}))),
+        (Settings(custom=__file__), RunConfig(model_config=ModelConfig(custom=__file__))),
         (Settings(rigorous=True), RunConfig(effort=exactly(12), control=True)),
         (Settings(rounds=12), RunConfig(effort=exactly(12))),
         (Settings(suite="tiny"), RunConfig(suite="tiny")),
@@ -44,6 +43,7 @@ def test_who_says_nothing_asks_for_a_run_of_everything() -> None:
 )
 def test_settings_are_what_a_run_is_configured_by(said: Settings, asked: RunConfig) -> None:
     assert configure.run(said) == asked
+    assert configure.explanation(Settings()) == RunConfig(explain=True)
 
 
 @pytest.mark.parametrize(
@@ -103,24 +103,20 @@ def test_what_means_nothing_is_refused(command: str, said: Settings, complaint: 
 def test_what_is_asked_for_in_numbers_of_python_is_read_again_from_its_file(tmp_path: Path) -> None:
     asked = configure.run(Settings(memory_limit=4e9, budget=600, timeout=60))
     assert asked == configure.run(Settings(memory_limit=4_000_000_000, budget="10m", timeout=60))
-    store = Store.create(tmp_path, "2026-01-02T03:04:05Z")
-    store.begin(replace(made.record(), config=asked))
-    assert load(store.journal).config == asked
+    assert load(made.stored(tmp_path, replace(made.record(), config=asked)).data).config == asked
 
 
 def test_a_sweep_crosses_terms_with_sizes_and_goes_on_where_series_cross() -> None:
     asked = configure.sweep(Settings(["dense"], batch_sizes=["1..2"], widths=["0.5", "1"], jit=["on"]))
     assert asked.options == [Options(jit=True, batch=batch, width=width) for batch in (1, 2) for width in (0.5, 1.0)]
     assert (asked.refine, asked.effort.protocol) == (True, SWEEP)
-    assert configure.sweep(Settings(["dense"], control=True)).control
+    assert configure.sweep(Settings(["dense"], quick=True)).effort == replace(QUICK, protocol=SWEEP)
+    limited = configure.sweep(Settings(["dense"], rounds=7, control=True))
+    assert (limited.effort, limited.control) == (exactly(7, SWEEP), True)
     assert [options.batch for options in configure.sweep(Settings(["dense"])).options][-1] == 4096
     assert {options.batch for options in configure.sweep(Settings(["dense"], widths=["1", "2"])).options} == {None}
     crossed = configure.crossed([DEFAULT, Options(jit=False)], [1, 8], [])
     assert [options.label for options in crossed] == ["batch=1", "jit=off batch=1", "batch=8", "jit=off batch=8"]
-    assert [options.size for options in configure.crossed([DEFAULT], [], [0.5, 2.0])] == [
-        Size(None, 0.5),
-        Size(None, 2.0),
-    ]
 
 
 def test_what_a_file_says_was_asked_for_is_looked_at_again() -> None:
@@ -130,27 +126,6 @@ def test_what_a_file_says_was_asked_for_is_looked_at_again() -> None:
     for other in ("nope", "nope@old", "@", "jax.x"):  # of an interrupted run, whose file may be anybody's
         with pytest.raises(UsageError, match="unknown backend"):
             configure.validated(RunConfig(environments=["torch@old", other]))
-
-
-@pytest.mark.parametrize(
-    ("said", "kind", "effort"),
-    [
-        (Settings(), "steady", DEFAULT_EFFORT),
-        (Settings(quick=True), "steady", QUICK),
-        (Settings(rounds=7), "steady", exactly(7)),
-        (Settings(quick=True), "sweep", replace(QUICK, protocol=SWEEP)),
-        (Settings(rounds=7), "sweep", exactly(7, SWEEP)),
-        (Settings(), "calls", replace(DEFAULT_EFFORT, protocol=replace(DEFAULT_EFFORT.protocol, kind="calls"))),
-    ],
-)
-def test_efforts(said: Settings, kind: ProtocolKind, effort: Effort) -> None:
-    assert configure.effort_of(said, kind) == effort
-
-
-def test_a_model_s_own_layers_are_in_a_python_file(tmp_path: Path) -> None:
-    file = tmp_path / "layers.py"
-    file.touch()
-    assert configure.run(Settings(custom=str(file))).model_config.custom == str(file)
 
 
 @pytest.mark.parametrize(
@@ -198,14 +173,11 @@ def test_baselines_and_warm_caches_are_columns_beside_all_others_and_compete_wit
 
 def test_a_race_tries_what_changes_no_result_unless_settings_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KERAS_BACKEND", "jax")
-    asked = configure.fastest(Settings(scenarios=["dense"], budget="10m"))
-    assert asked.race == RaceConfig(
-        tries=["backend", "device", "jit", "threads", "malloc", "steps-per-execution"], baseline="jax"
-    )
-    protocol = replace(RACE.protocol, predicts=False)
-    assert asked.effort == replace(RACE, budget_s=600, protocol=protocol)
-    assert asked.backends == []
-    named = configure.fastest(Settings(scenarios=["dense"], tries=["jit"], margin="10%", purpose="predict", rounds=6))
+    asked = configure.fastest(Settings(["dense"], budget="10m"))
+    tries = ["backend", "device", "jit", "threads", "malloc", "steps-per-execution"]
+    assert (asked.race, asked.backends) == (RaceConfig(tries=tries, baseline="jax"), [])
+    assert asked.effort == made.changed(RACE, budget_s=600, protocol={"predicts": False})
+    named = configure.fastest(Settings(["dense"], tries=["jit"], margin="10%", purpose="predict", rounds=6))
     assert named.race == RaceConfig("predict", 0.1, ["jit"], "jax")
     assert (named.backends, named.effort.max_rounds) == (["jax"], 6)
     assert (named.effort.protocol.epochs, named.effort.protocol.predicts) == (False, True)
@@ -228,18 +200,18 @@ def test_the_backend_that_keras_takes_without_settings(
     assert configure.default_backend({"KERAS_HOME": str(tmp_path)} | variables) == backend
 
 
-def test_a_soak_is_one_long_block_with_a_control() -> None:
-    asked = configure.soak(Settings(scenarios=["dense"], minutes=10))
-    protocol = asked.effort.protocol
-    assert (asked.soak, asked.control, asked.timeout_s) == (SoakConfig("train", 10.0), True, None)
-    assert (protocol.kind, protocol.soaks, protocol.slices_max_ns) == ("steady", True, 600_000_000_000)
-    assert (asked.effort.min_rounds, asked.effort.max_rounds) == (1, 1)
-
-
 @pytest.mark.parametrize(
     ("purpose", "kind", "clears"),
-    [("predict", "calls", False), ("build", "builds", False), ("build-cleared", "builds", True)],
+    [
+        ("train", "steady", False),
+        ("predict", "calls", False),
+        ("build", "builds", False),
+        ("build-cleared", "builds", True),
+    ],
 )
-def test_a_soak_of_builds_says_whether_the_session_is_cleared(purpose: str, kind: str, clears: bool) -> None:
-    protocol = configure.soak(Settings(scenarios=["dense"], purpose=purpose)).effort.protocol
-    assert (protocol.kind, protocol.clears, protocol.soaks) == (kind, clears, True)
+def test_a_soak_is_one_long_block_with_a_control(purpose: Purpose, kind: ProtocolKind, clears: bool) -> None:
+    asked = configure.soak(Settings(["dense"], purpose=purpose, minutes=10))
+    protocol = asked.effort.protocol
+    assert (asked.soak, asked.control, asked.timeout_s) == (SoakConfig(purpose, 10.0), True, None)
+    assert (protocol.kind, protocol.clears, protocol.soaks, protocol.slices_max_ns) == (kind, clears, True, 600 * 10**9)
+    assert (asked.effort.min_rounds, asked.effort.max_rounds) == (1, 1)
