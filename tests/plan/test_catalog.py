@@ -327,13 +327,10 @@ def test_a_built_in_scenario_is_one_by_its_path_and_not_by_its_name(
 ) -> None:
     monkeypatch.chdir(catalog.builtin_folder())
     other = known.rename(known.with_name("iris_mlp.py"))
-    suites = [catalog.describe(file, sys.executable).suite for file in (Path("iris_mlp.py"), other)]
-    assert suites == ["published", ""]
-
-
-def test_a_file_s_name_may_have_any_character() -> None:
-    name = "bad/new\nline 模型.keras"
-    assert catalog.own_files([name]) == [name]
+    assert [catalog.describe(file, "", ask=Children()).suite for file in (Path("iris_mlp.py"), other)] == [
+        "published",
+        "",
+    ]
 
 
 @pytest.fixture
@@ -357,24 +354,30 @@ def test_a_saved_model_is_described_without_keras(saved: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "name"), [("my model.keras", "my_model"), ("=.keras", "model"), ("keras.applications.A.keras", None)]
+    ("file", "name"),
+    [
+        ("my model.keras", "my_model"),
+        ("=.keras", "model"),
+        ("keras.applications.A.keras", "keras.applications.A"),
+        ("new\nline 模型.keras", "new_line_模型"),
+    ],
 )
-def test_a_model_s_file_may_have_any_name(saved: Path, file: str, name: str | None) -> None:
+def test_a_model_s_file_may_have_any_name(saved: Path, file: str, name: str) -> None:
     saved = saved.rename(saved.with_name(file))
     entry = catalog.describe(saved, sys.executable, model_config=OPEN)
-    assert entry.name == (name or saved.stem)
+    assert (entry.name, catalog.own_files([str(saved)])) == (name, [str(saved)])
     assert entry.file_hash == hashlib.sha256(saved.read_bytes()).hexdigest()
 
 
 def test_a_link_to_a_model_is_a_model_of_the_link_s_name(saved: Path, tmp_path: Path) -> None:
-    blob = saved.rename(tmp_path / "4f2a")
     link, custom = tmp_path / "latest.keras", tmp_path / "layers.py"
-    link.symlink_to(blob)
-    custom.symlink_to(blob)
-    given = ModelConfig(OPEN.inputs, custom=str(custom))
-    entry = catalog.describe(link, sys.executable, model_config=given)
+    for name in (link, custom):
+        name.symlink_to(saved)
+    entry, without = (
+        catalog.describe(link, sys.executable, model_config=ModelConfig(OPEN.inputs, custom=layers))
+        for layers in (str(custom), "")
+    )
     assert (entry.name, entry.place, entry.model_config.custom) == ("latest", str(link), str(custom))
-    without = catalog.describe(link, sys.executable, model_config=OPEN)
     assert entry.file_hash != without.file_hash  # a model's own layers are a part of its source
 
 
