@@ -7,6 +7,7 @@ import pytest
 from kerasbench.cli import main
 from kerasbench.cli.options import with_default_command
 from kerasbench.settings import settings
+from tests.cli.conftest import Shell
 
 SCENARIOS = (
     *("mnist_dense", "mnist_*", "mnist_mlp/tiny", "tiny_transformer", "nonsense,vit", "a b/mine.py", "my.keras/x"),
@@ -66,18 +67,10 @@ def test_run_takes_scenarios_with_its_option_and_without(words: list[str], scena
         (["--resume", "--scenario", "mnist_dense"], "--resume reuses the interrupted run's options"),
     ],
 )
-def test_a_wrong_command_line_is_one_clear_line_and_exit_code_2(
-    arguments: list[str],
-    complaint: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main.main(arguments) == 2
-    out, err = capsys.readouterr()
-    assert err.startswith("kerasbench: ") and complaint in err and "\x1b" not in err
-    assert (err.count("\n"), out, list(tmp_path.iterdir())) == (1, "", [])
+def test_a_wrong_command_line_is_one_clear_line(shell: Shell, arguments: list[str], complaint: str) -> None:
+    said = shell.refused(*arguments)
+    assert said.startswith("kerasbench: ") and complaint in said and "\x1b" not in said
+    assert list(Path().iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -89,20 +82,19 @@ def test_a_wrong_command_line_is_one_clear_line_and_exit_code_2(
         (["soak", "mnist_dense"], ("bench", None, ("jax",))),  # it knows no budget
     ],
 )
-def test_a_file_of_the_folder_has_defaults_and_the_command_line_goes_before(
-    arguments: list[str], meant: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measure: Mock
+def test_a_file_of_the_folder_has_defaults_that_the_command_line_overrides(
+    arguments: list[str], meant: tuple[object, ...], shell: Shell, measure: Mock
 ) -> None:
-    (tmp_path / "kerasbench.toml").write_text('results = "bench"\nbudget = "10m"\nbackend = "jax"\n')
-    monkeypatch.chdir(tmp_path)
-    assert main.main(arguments) == 130
+    Path("kerasbench.toml").write_text('results = "bench"\nbudget = "10m"\nbackend = "jax"\n')
+    assert shell(*arguments)[0] == 130
     _, options = measure.call_args.args
     assert (options["results"], options.get("budget"), options["backends"]) == meant
 
 
-def test_a_group_without_a_command_shows_its_help(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.main(["env"]) == 2
-    out, err = capsys.readouterr()
-    assert err.startswith("Usage: kerasbench env") and "create" in err and not out
+def test_a_group_without_a_command_shows_its_help(shell: Shell) -> None:
+    code, out, err = shell("env")
+    assert (code, out) == (2, "")
+    assert err.startswith("Usage: kerasbench env") and "create" in err
 
 
 @pytest.mark.parametrize(
@@ -114,13 +106,13 @@ def test_a_group_without_a_command_shows_its_help(capsys: pytest.CaptureFixture[
         (ZeroDivisionError("of\x1b[31m ours"), 70, "\nZeroDivisionError: of ours\n"),
     ],
 )
-def test_what_a_user_can_mend_is_one_line_and_any_other_error_is_asked_to_be_reported(
-    error: Exception, code: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_what_a_user_can_mend_is_one_line_and_other_errors_are_to_be_reported(
+    error: Exception, code: int, said: str, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kerasbench.plan.catalog.builtin_files", Mock(side_effect=error))
-    assert main.main(["list"]) == code
-    err = capsys.readouterr().err
-    assert err.endswith(said) and ("please report it" in err) is (err.count("\n") > 1) is (code == 70)
+    ended, _, err = shell("list")
+    assert ended == code and err.endswith(said)
+    assert ("please report it" in err) is (err.count("\n") > 1) is (code == 70)
 
 
 def test_a_reader_that_has_seen_enough_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:

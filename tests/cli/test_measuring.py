@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -27,6 +28,7 @@ from kerasbench.runs.rows import seconds
 from kerasbench.runs.run import FinishedRun
 from kerasbench.settings import Settings
 from tests import made, stand_in
+from tests.cli.conftest import Shell
 from tests.records import AGAIN, ALIKE, NEW, OLD, SLOWER, of_versions, soaking, versions
 from tests.stand_in import Command
 
@@ -87,16 +89,13 @@ def test_a_soak_says_whether_memory_grows_and_steps_become_slower(command: Comma
     assert "| mine" in data_of(command).with_suffix(".md").read_text()
 
 
-def test_a_disk_that_takes_no_file_takes_no_explanation_away(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_disk_that_takes_no_file_takes_no_explanation_away(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     record = made.record(*(made.trial(index, found=made.with_parts()) for index in (1, 2, 3)), rounds=3)
-    store = Store.create(tmp_path, record.started)
+    store = Store.create(Path("results"), record.started)
     full = f"{store.data}: cannot be written: no space"
     monkeypatch.setattr("kerasbench.runs.run.measured", lambda *asked: nullcontext(FinishedRun(record, store, full)))
-    assert main.main(["explain", "dense", "--backend", "torch"]) == 2
-    out, err = capsys.readouterr()
-    assert out.startswith("# dense: the largest part of an epoch is computation on PyTorch")
+    code, out, err = shell("explain", "dense", "--backend", "torch")
+    assert code == 2 and out.startswith("# dense: the largest part of an epoch is computation on PyTorch")
     assert err == f"kerasbench: {full}\nraw results: {store.journal}\n"  # which has every block
     assert not store.tables.exists()
 
@@ -129,7 +128,7 @@ def labelled(command: Command) -> list[str]:
         (["--fail-on", "regression", "--threshold", "20%"], 0, "1.095× (1.095–1.095), tie"),
     ],
 )
-def test_versions_are_compared_and_a_regression_has_an_exit_code_of_its_own(
+def test_versions_are_compared_and_a_regression_has_its_exit_code(
     command: Command, more: list[str], code: int, verdict: str
 ) -> None:
     ended, out, err = compare(command, *labelled(command), *more)
@@ -159,7 +158,7 @@ def failing(*options: Options, backend: str = "jax") -> list[Trial]:
 
 
 @pytest.mark.parametrize(
-    ("found", "code"),
+    ("trials", "code"),
     [
         (versions(SLOWER), 3),
         (versions(ALIKE), 0),
@@ -168,8 +167,8 @@ def failing(*options: Options, backend: str = "jax") -> list[Trial]:
         ([*versions(ALIKE), *failing(OLD), *versions({NEW: {"step_ms": 2.0}}, "jax")], 1),
     ],
 )
-def test_what_a_gate_fails_on(found: list[Trial], code: int) -> None:
-    assert measuring.gated(versus(summarize(of_versions(*found)))) == code
+def test_what_a_gate_fails_on(trials: list[Trial], code: int) -> None:
+    assert measuring.gated(versus(summarize(of_versions(*trials)))) == code
     with pytest.raises(Undecided, match="nothing could be judged, so this is no pass"):
         measuring.gated(versus(summarize(of_versions(*failing(OLD, NEW)))))
 
@@ -181,29 +180,24 @@ def test_a_gate_lets_nothing_pass_that_was_not_measured_on_every_machine(
     run = of_versions(*versions(ALIKE))
     store = Store.create(tmp_path, run.started)
     store.finish(run)
-    found = Machines([], data={"m1": store.data}, failed=failed, briefs=[MachineBrief.of("m1", Findings.of(run))])
-    monkeypatch.setattr("kerasbench.api.measure", lambda *asked, **own: found)
+    machines = Machines([], data={"m1": store.data}, failed=failed, briefs=[MachineBrief.of("m1", Findings.of(run))])
+    monkeypatch.setattr("kerasbench.api.measure", Mock(return_value=machines))
     assert main.main(["versus", "old", "new", "--hosts", "m1,m2", "--fail-on", "regression"]) == code
 
 
-def test_what_continues_a_machine_s_run_names_the_interpreters_that_were_made_there(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_continues_a_machine_s_run_names_interpreters_made_there(capsys: pytest.CaptureFixture[str]) -> None:
     ways, asked = ["m1:torch@old=/cache/a b/python"], Settings(hosts=["m1"], python=["m1:kerasbench=/k"])
     briefs = [MachineBrief.of("m1", Findings.of(made.record(made.trial())))]
-    measuring.finish_machines(Machines([], None, (), asked, {"m1": tmp_path / "m1.json"}, {}, ["m1"], ways, briefs))
+    measuring.finish_machines(Machines([], None, (), asked, {"m1": Path("m1.json")}, {}, ["m1"], ways, briefs))
     said = capsys.readouterr().err
     assert "--hosts=m1 --python=m1:kerasbench=/k '--python=m1:torch@old=/cache/a b/python'" in said
 
 
-def test_machines_of_which_nothing_could_be_kept_are_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = Machines([], failed={"m1": "no space left"}, interrupted=["m1"])
-    monkeypatch.setattr("kerasbench.api.measure", lambda *asked, **own: found)
-    assert main.main(["run", "--hosts", "m1"]) == 1
-    out, err = capsys.readouterr()
-    assert "no space left" in out and not err
+def test_machines_of_which_nothing_could_be_kept_are_named(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    machines = Machines([], failed={"m1": "no space left"}, interrupted=["m1"])
+    monkeypatch.setattr("kerasbench.api.measure", Mock(return_value=machines))
+    code, out, err = shell("run", "--hosts", "m1")
+    assert (code, err) == (1, "") and "no space left" in out
 
 
 def test_two_interpreters_need_no_label(command: Command) -> None:

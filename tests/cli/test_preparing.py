@@ -7,24 +7,21 @@ from unittest.mock import Mock
 
 import pytest
 
-from kerasbench.cli import main
 from kerasbench.environments import interpreters, venvs
-from kerasbench.environments.interpreters import Interpreters
 from kerasbench.environments.venvs import EnvironmentSpec
 from kerasbench.host import lock
 from kerasbench.processes import questions
 from kerasbench.protocol.columns import Device, Environment
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
+from tests.cli.conftest import Shell
 from tests.environments import cases
 
-GATHER = "kerasbench.environments.doctor.gather"
 Environments = list[tuple[str, EnvironmentSpec]]
 
 
 @pytest.fixture
-def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Environments:
+def asked(monkeypatch: pytest.MonkeyPatch) -> Environments:
     """The environments that were asked for; each is made at once, and holds a jax that sees the CPU."""
-    monkeypatch.chdir(tmp_path)
     specs: Environments = []
     seen = ProbeReport("jax", "3.11.7", {"jax": "0.10.2"}, [Device("cpu")])
 
@@ -37,34 +34,25 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Environments:
     return specs
 
 
-def create(*arguments: str) -> int:
-    return main.main(["env", "create", *arguments])
-
-
-def test_env_create_makes_each_backend_s_environment_and_names_it(
-    asked: Environments, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert create("--backend", "torch,jax", "--cpu", "--constraint", "c.txt") == 0
+def test_env_create_makes_each_backend_s_environment_and_names_it(shell: Shell, asked: Environments) -> None:
+    out = shell.out("env", "create", "--backend", "torch,jax", "--cpu", "--constraint", "c.txt")
     spec = EnvironmentSpec(gpu=False, constraints=Path("c.txt"))
     assert asked == [("torch", spec), ("jax", spec)]
     file = Path("kerasbench.toml").absolute()
     assert file.read_text() == '[python]\ntorch = "/made/torch/python"\njax = "/made/jax/python"\n'
-    assert capsys.readouterr().out.splitlines()[1] == f"jax 0.10.2 sees cpu; {file} names it"
+    assert out.splitlines()[1] == f"jax 0.10.2 sees cpu; {file} names it"
 
 
-def test_env_create_makes_a_further_environment_with_a_label(
-    asked: Environments, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    Path("keras").mkdir()
-    Path("keras/pyproject.toml").touch()
-    assert (
-        create(*["--backend", "jax", "--name", "keras-3.14", "--with", "keras>=3.14,<3.15", "--with", "./keras"]) == 0
-    )
-    assert asked == [("jax", EnvironmentSpec(label="keras-3.14", extra=("keras>=3.14,<3.15", str(tmp_path / "keras"))))]
-    file = tmp_path / "kerasbench.toml"
+def test_env_create_makes_a_further_environment_with_a_label(shell: Shell, asked: Environments) -> None:
+    checkout, file = Path("keras").absolute(), Path("kerasbench.toml").absolute()
+    checkout.mkdir()
+    (checkout / "pyproject.toml").touch()
+    wanted = ["--with", "keras>=3.14,<3.15", "--with", "./keras"]
+    out = shell.out("env", "create", "--backend", "jax", "--name", "keras-3.14", *wanted)
+    assert asked == [("jax", EnvironmentSpec(label="keras-3.14", extra=("keras>=3.14,<3.15", str(checkout))))]
     assert file.read_text() == '[python]\n"jax@keras-3.14" = "/made/jax/python"\n'
-    assert capsys.readouterr().out == f"jax 0.10.2 sees cpu @keras-3.14; {file} names it\n"
-    assert interpreters.find([], ["jax"], tmp_path).environments(["jax"]) == [Environment("jax", "keras-3.14")]
+    assert out == f"jax 0.10.2 sees cpu @keras-3.14; {file} names it\n"
+    assert interpreters.find([], ["jax"]).environments(["jax"]) == [Environment("jax", "keras-3.14")]
 
 
 @pytest.mark.parametrize(
@@ -77,32 +65,25 @@ def test_env_create_makes_a_further_environment_with_a_label(
     ],
 )
 def test_env_create_is_for_all_backends_and_what_the_machine_has_unless_told_otherwise(
-    arguments: list[str], spec: EnvironmentSpec, asked: Environments, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], spec: EnvironmentSpec, shell: Shell, asked: Environments
 ) -> None:
-    assert create(*arguments) == 0
+    shell.out("env", "create", *arguments)
     assert asked == [(name, spec) for name in ("jax", "tensorflow", "torch")]
     Path(".venvs/tensorflow").mkdir(parents=True)
-    assert create() == 0  # which leaves an environment that is there
+    assert "tensorflow: .venvs/tensorflow already exists, skipped" in shell.out("env", "create")
     assert [name for name, _ in asked[3:]] == ["jax", "torch"]
-    assert "tensorflow: .venvs/tensorflow already exists, skipped" in capsys.readouterr().out
 
 
-def test_env_create_names_an_environment_that_no_file_names(
-    asked: Environments, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_env_create_names_an_environment_that_no_file_names(shell: Shell, asked: Environments) -> None:
     python = Path(".venvs/jax/bin/python")
     python.parent.mkdir(parents=True)
     python.symlink_to(sys.executable)
-
-    def said(*arguments: str) -> str:
-        assert create("--backend", "jax", *arguments) == 0
-        return capsys.readouterr().out
-
-    assert "already exists, skipped" in said()  # whether it is whole, nobody knows
+    ask = ("env", "create", "--backend", "jax")
+    assert "already exists, skipped" in shell.out(*ask)  # whether it is whole, nobody knows
     Path(".venvs/jax.lock").touch()
-    assert "already exists, skipped" in said("--with", "keras==3.14")
-    assert "kerasbench.toml names it" in said()
-    assert "already exists, skipped" in said()
+    assert "already exists, skipped" in shell.out(*ask, "--with", "keras==3.14")
+    assert "kerasbench.toml names it" in shell.out(*ask)
+    assert "already exists, skipped" in shell.out(*ask)
     assert asked == []
 
 
@@ -120,56 +101,58 @@ def test_env_create_names_an_environment_that_no_file_names(
     ],
 )
 def test_env_create_refuses_what_it_cannot_do_before_it_makes_anything(
-    file: str, arguments: str, complaint: str, asked: Environments, capsys: pytest.CaptureFixture[str]
+    file: str, arguments: str, complaint: str, shell: Shell, asked: Environments
 ) -> None:
     Path("kerasbench.toml").write_text(file)
-    assert create(*arguments.split()) == 2
-    assert complaint in capsys.readouterr().err
+    assert complaint in shell.refused("env", "create", *arguments.split())
     assert asked == []
 
 
 @pytest.mark.usefixtures("asked")
-def test_an_environment_that_does_not_load_is_an_error_and_is_named_all_the_same(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_environment_that_does_not_load_is_named_all_the_same(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = Failure(Code.UNAVAILABLE, "ImportError: no libcuda", "reinstall the backend", "import")
     monkeypatch.setattr(questions, "probe", lambda name, python: broken)
-    assert create("--backend", "jax") == 2
-    assert capsys.readouterr().out.startswith("jax: made, but ImportError: no libcuda; for details: ")
+    code, out, _ = shell("env", "create", "--backend", "jax")
+    assert code == 2 and out.startswith("jax: made, but ImportError: no libcuda; for details: ")
     assert "jax" in Path("kerasbench.toml").read_text()
 
 
+@pytest.fixture
+def gather(monkeypatch: pytest.MonkeyPatch) -> Mock:
+    """In place of what asks all backends."""
+    mock = Mock(return_value=cases.load("m1"))
+    monkeypatch.setattr("kerasbench.environments.doctor.gather", mock)
+    return mock
+
+
 @pytest.mark.parametrize(("lacks", "code"), [("", 0), ("torch", 0), ("keras", 1)])
-def test_the_doctor_s_exit_code_is_that_of_an_error_alone(
-    lacks: str, code: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    m1, printed = cases.load("m1"), list[str]()
-    facts = cases.gone(m1, "torch") if lacks == "torch" else cases.installed(m1, "torch", {lacks: None})
-    monkeypatch.setattr(GATHER, lambda names, chosen: facts)
-    monkeypatch.setattr("kerasbench.cli.preparing.print_document", printed.append)  # in whichever encoding
-    assert main.main(["doctor", "--json"]) == main.main(["doctor"]) == code
-    assert len(json.loads(printed[0])["findings"]) == bool(lacks)
-    assert ("Nothing is wrong." in printed[1]) is not bool(lacks)
+def test_the_doctor_s_exit_code_is_that_of_an_error_alone(lacks: str, code: int, shell: Shell, gather: Mock) -> None:
+    m1 = cases.load("m1")
+    gather.return_value = cases.gone(m1, "torch") if lacks == "torch" else cases.installed(m1, "torch", {lacks: None})
+    ended, out, _ = shell("doctor", "--json")
+    assert (ended, len(json.loads(out)["findings"])) == (code, bool(lacks))
+    ended, out, _ = shell("doctor")
+    assert (ended, "Nothing is wrong." in out) == (code, not lacks)
 
 
-def test_the_doctor_looks_at_the_backends_and_interpreters_that_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    gather = Mock(return_value=cases.load("m1"))
-    monkeypatch.setattr(GATHER, gather)
-    words = ["--backend", "torch", "--python", f"torch={sys.executable}", "--insecure"]  # which is of other machines
-    assert main.main(["doctor", *words]) == 0
+@pytest.mark.usefixtures("gather")
+def test_what_the_doctor_says_is_a_document_in_any_encoding(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = Mock()
+    monkeypatch.setattr("kerasbench.cli.preparing.print_document", document)
+    assert shell.out("doctor", "--json") == ""
+    document.assert_called_once()
+
+
+def test_the_doctor_looks_at_the_backends_and_interpreters_that_are_named(shell: Shell, gather: Mock) -> None:
+    python = f"torch={sys.executable}"
+    shell.out("doctor", "--backend", "torch", "--python", python, "--insecure")  # which is of other machines
     names, chosen = gather.call_args.args
-    assert isinstance(chosen, Interpreters)
     assert (names, chosen.of(Environment("torch"))) == (["torch"], sys.executable)
 
 
-def test_the_doctor_waits_for_no_run_and_disturbs_none(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    gather = Mock()
-    monkeypatch.setattr(GATHER, gather)
+def test_the_doctor_waits_for_no_run_and_disturbs_none(shell: Shell, gather: Mock) -> None:
     with lock.machine_lock():
-        assert main.main(["doctor"]) == 2
-    assert "another kerasbench run is measuring on this machine" in capsys.readouterr().err
+        assert "another kerasbench run is measuring on this machine" in shell.refused("doctor")
     gather.assert_not_called()
 
 
@@ -181,29 +164,17 @@ def test_the_doctor_waits_for_no_run_and_disturbs_none(
         ("workflows/speed.yml", ["speed-comment.yml", "speed.yml"], "speed-comment.yml: replace OWNER"),
     ],
 )
-def test_new_writes_once(
-    file: str,
-    files: list[str],
-    said: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_new_writes_once(file: str, files: list[str], said: str, shell: Shell) -> None:
     Path("my dir").mkdir()
-    assert main.main(["new", file]) == 0
-    assert said in capsys.readouterr().out
+    assert said in shell.out("new", file)
     assert sorted(path.name for path in Path(file).parent.iterdir() if path.is_file()) == files
     Path(file).write_text("mine")
-    assert main.main(["new", file]) == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1) and "already exists" in err
+    assert "already exists" in shell.refused("new", file)
     assert Path(file).read_text() == "mine"
 
 
-def test_new_writes_through_no_link(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name, linked in (("speed.yml", "speed-comment.yml"), ("mine.py", "mine.py")):
-        (tmp_path / linked).symlink_to(tmp_path / "elsewhere")
-        assert main.main(["new", str(tmp_path / name)]) != 0
-        assert f"{linked} already exists, and was left as it is" in capsys.readouterr().err
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["mine.py", "speed-comment.yml"]
+@pytest.mark.parametrize(("name", "linked"), [("speed.yml", "speed-comment.yml"), ("mine.py", "mine.py")])
+def test_new_writes_through_no_link(name: str, linked: str, shell: Shell) -> None:
+    Path(linked).symlink_to("elsewhere")
+    assert f"{linked} already exists, and was left as it is" in shell.refused("new", name)
+    assert [str(file) for file in Path().iterdir()] == [linked]
