@@ -166,9 +166,7 @@ def test_ctrl_c_twice_at_any_moment_leaves_what_can_be_resumed(command: Command,
 
 
 @pytest.mark.parametrize("kills", [3, pytest.param(30, marks=pytest.mark.weekly)])
-def test_a_run_that_is_killed_at_random_moments_is_complete_in_the_end(
-    command: Command, rng: random.Random, kills: int
-) -> None:
+def test_a_run_killed_at_random_is_complete_in_the_end(command: Command, rng: random.Random, kills: int) -> None:
     on_disk: list[Trial] = []
     command.results.mkdir()
     (command.results / "2026-01-02T030405.json.partial").write_text("{")  # as others will be left here
@@ -314,9 +312,7 @@ def test_an_interruption_that_comes_where_nothing_can_be_raised_is_raised_after_
             _wait_for_a_signal()
 
 
-def test_a_module_that_runs_a_command_line_when_it_is_imported_can_be_interrupted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_line_in_an_import_can_be_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "runs_at_import.py").write_text(
         "from kerasbench.cli import main\ncode = main.main(['report', 'nothing'])\n"
     )

@@ -82,9 +82,7 @@ def test_a_wrong_command_line_is_one_clear_line(shell: Shell, arguments: list[st
         (["soak", "mnist_dense"], ("bench", None, ("jax",))),  # it knows no budget
     ],
 )
-def test_a_file_of_the_folder_has_defaults_that_the_command_line_overrides(
-    arguments: list[str], meant: tuple[object, ...], shell: Shell, measure: Mock
-) -> None:
+def test_defaults_of_the_folder(arguments: list[str], meant: tuple[object, ...], shell: Shell, measure: Mock) -> None:
     Path("kerasbench.toml").write_text('results = "bench"\nbudget = "10m"\nbackend = "jax"\n')
     assert shell(*arguments)[0] == 130
     _, options = measure.call_args.args

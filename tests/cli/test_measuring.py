@@ -128,9 +128,7 @@ def labelled(command: Command) -> list[str]:
         (["--fail-on", "regression", "--threshold", "20%"], 0, "1.095× (1.095–1.095), tie"),
     ],
 )
-def test_versions_are_compared_and_a_regression_has_its_exit_code(
-    command: Command, more: list[str], code: int, verdict: str
-) -> None:
+def test_versions_are_compared_and_gated(command: Command, more: list[str], code: int, verdict: str) -> None:
     ended, out, err = compare(command, *labelled(command), *more)
     assert ended == code, err
     (line,) = [line for line in out.splitlines() if line.startswith("| mine")]

@@ -115,7 +115,7 @@ def test_more_columns_than_a_file_may_have_are_refused_before_they_are_measured(
         (TORCH_ALONE, {"chosen": [dataclasses.replace(LARGE, named=True)]}, ["torch cpu", "torch gpu"], {}),
     ],
 )
-def test_what_there_is_is_measured_and_what_is_missing_is_named_if_it_was_meant(
+def test_what_a_plan_measures(
     probes: Probes, asked: dict[str, Any], measured: list[str], absent: dict[str, str]
 ) -> None:
     planned = make(probes, **asked)
@@ -198,9 +198,7 @@ def test_numbers_of_cards_that_mean_others_to_the_user_are_refused(
         (probes(jax=GONE), [], r"no backend(.|\n)*kerasbench\[jax\]"),
     ],
 )
-def test_where_nothing_can_be_measured_it_is_said_what_was_seen(
-    probes: Probes, devices: list[str], complaint: str
-) -> None:
+def test_where_there_is_nothing_it_is_said_what_was_seen(probes: Probes, devices: list[str], complaint: str) -> None:
     with pytest.raises(MissingBackend, match=complaint):
         make(probes, devices=devices)
 
@@ -253,9 +251,7 @@ def test_an_epoch_that_holds_slices_can_be_taken_apart_and_one_step_fewer_cannot
 
 
 @pytest.mark.parametrize(("protocol", "measured"), [(SWEEP, 0), (Protocol(soaks=True), 0), (Protocol(), 1)])
-def test_steps_of_what_is_not_trained_are_refused_before_a_process_is_started(
-    protocol: Protocol, measured: int
-) -> None:
+def test_steps_of_what_is_not_trained_are_refused(protocol: Protocol, measured: int) -> None:
     planned = make(JAX_ALONE, [UNTRAINED], effort=dataclasses.replace(DEFAULT, protocol=protocol))
     assert (len(planned.cases), len(planned.absent)) == (measured, 1 - measured)
 
@@ -282,16 +278,12 @@ def test_a_built_in_scenario_is_named_by_its_label_and_another_by_its_file() -> 
         (of_workload(keras_only="a feed"), made.CPU, Options(native=True), "dense has a feed, which a native baseline"),
     ],
 )
-def test_what_means_nothing_in_a_column_is_unsupported_before_it_is_tried(
-    selected: Selected, device: Device, options: Options, reason: str
-) -> None:
+def test_what_a_column_does_not_support(selected: Selected, device: Device, options: Options, reason: str) -> None:
     failure = plan_cases.unsupported(Case(selected, "torch", device, options), RunConfig(), 2)
     assert reason in failure.cause if failure else not reason
 
 
-def test_memory_is_kept_on_a_cpu_by_glibc_alone_and_tried_where_steps_give_it_back(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_memory_is_kept_on_a_cpu_by_glibc_and_tried_where_steps_give_it_back(monkeypatch: pytest.MonkeyPatch) -> None:
     keep, tried = Options(malloc="keep"), []
     for has_glibc in (True, False):
         monkeypatch.setattr(plan_cases, "has_glibc", lambda answer=has_glibc: answer)

@@ -228,9 +228,7 @@ def test_a_workload_is_named_by_its_own_name_alone(known: Path) -> None:
         (["{mine}", "{other}"], "2 files are called mine: "),
     ],
 )
-def test_a_pattern_that_matches_nothing_or_two_files_of_one_name_is_an_error(
-    known: Path, patterns: list[str], complaint: str
-) -> None:
+def test_a_pattern_that_means_nothing_or_two_is_refused(known: Path, patterns: list[str], complaint: str) -> None:
     other = known.parent / "other" / "mine.py"
     other.parent.mkdir()
     other.write_text(SOURCE)
@@ -273,9 +271,7 @@ ENDLESS = [(name, suffix) for name in ("fifo", "endless") for suffix in ("py", "
     ],
 )
 @pytest.mark.usefixtures("odd")
-def test_what_can_be_no_scenario_is_refused_before_anything_starts(
-    patterns: list[str], model_config: ModelConfig, complaint: str
-) -> None:
+def test_what_can_be_no_scenario_is_refused(patterns: list[str], model_config: ModelConfig, complaint: str) -> None:
     with pytest.raises((UnusableScenario, UsageError), match=complaint):
         catalog.require_known(patterns, model_config)
 
@@ -322,9 +318,7 @@ def test_without_patterns_the_suite_that_was_asked_for_is_chosen() -> None:
         catalog.require_known([], suite="tinny")
 
 
-def test_a_built_in_scenario_is_one_by_its_path_and_not_by_its_name(
-    known: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_built_in_scenario_is_one_by_its_path_not_by_its_name(known: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(catalog.builtin_folder())
     other = known.rename(known.with_name("iris_mlp.py"))
     assert [catalog.describe(file, "", ask=Children()).suite for file in (Path("iris_mlp.py"), other)] == [

@@ -193,9 +193,7 @@ def test_a_race_tries_what_changes_no_result_unless_settings_are_named(monkeypat
         ({"KERAS_BACKEND": "openvino"}, "{}", "tensorflow"),
     ],
 )
-def test_the_backend_that_keras_takes_without_settings(
-    tmp_path: Path, variables: dict[str, str], configured: str, backend: str
-) -> None:
+def test_the_backend_of_keras_itself(tmp_path: Path, variables: dict[str, str], configured: str, backend: str) -> None:
     (tmp_path / "keras.json").write_text(configured)
     assert configure.default_backend({"KERAS_HOME": str(tmp_path)} | variables) == backend
 

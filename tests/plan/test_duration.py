@@ -104,9 +104,7 @@ VERSIONS = [
         (made.changed(made.plan(*VERSIONS), config={"versus": ["a", "b"]}), Family.REPEATED, 0.03 * math.sqrt(2)),
     ],
 )
-def test_a_plan_assumes_what_is_known_of_the_family_of_its_ratios(
-    tmp_path: Path, planned: Plan, family: Family, scatter: float
-) -> None:
+def test_a_plan_assumes_what_its_family_scatters(tmp_path: Path, planned: Plan, family: Family, scatter: float) -> None:
     assert duration.family_of(planned) is family
     assert recall(tmp_path, planned=planned).scatter == RunScatter(scatter)
     seen = duration.detectable(planned, 0.03, RunScatter(0.0))[12]  # whatever it sees worse is of other sittings
