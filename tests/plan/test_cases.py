@@ -41,7 +41,8 @@ VERSIONS = probes(torch_old=TORCH, torch_new=NEWER, jax=JAX)
 HALF_GONE = probes(torch_old=TORCH, torch_new=GONE, jax_old=GONE, jax_new=GONE)
 OLD_BLIND, NEW_BLIND = probes(torch_old=BLIND, torch_new=TORCH, jax_old=JAX), probes(torch_old=TORCH, torch_new=BLIND)
 NO_GPU = "torch 2.13.0 sees cpu, not gpu"
-VERSUS, ALL = {"versus": ["old", "new"]}, {"backends": ["torch", "jax"]}
+VERSUS: dict[str, Any] = {"versus": ["old", "new"]}
+ALL = {"backends": ["torch", "jax"]}
 ON_CPU = VERSUS | {"devices": ["cpu"]}
 
 
