@@ -160,8 +160,7 @@ def test_ctrl_c_twice_at_any_moment_leaves_what_can_be_resumed(command: Command,
         assert command.ended() in (130, 0, -signal.SIGINT)  # the last: before or after all that is to be kept
         assert "Traceback" not in command.output()[1] and "Exception ignored" not in command.output()[1]
         assert not any(command.results.glob("*.partial"))
-        for file in _files(command):
-            store.load(file)
+        _records(command)
         stand_in.wait_for(lambda: stand_in.children(command.folder) == [])
 
 
@@ -177,14 +176,13 @@ def test_a_run_killed_at_random_is_complete_in_the_end(command: Command, rng: ra
         on_disk = _go_on(command, on_disk)
         _wait_for_any_moment(command, rng)
         command.ended(signal.SIGKILL)
-        in_the_middle += any(record.unfinished and record.trials for record in map(store.load, _files(command)))
+        in_the_middle += any(record.unfinished and record.trials for record in _records(command))
     for _ in range(2):  # the one that was killed last, where it was not at its end, and one more from the beginning
         on_disk = _go_on(command, on_disk)
         assert command.ended() == 0, command.output()
-    assert not _unfinished(command)
-    files = _files(command)
-    assert len(files) > 1
-    for record in map(store.load, files):
+    records = _records(command)
+    assert len(records) > 1 and not any(record.unfinished for record in records)
+    for record in records:
         if record.stopped_because != SUPERSEDED:  # a kill between the trials of a block leaves its first ones alone
             tried = sorted((trial.round, trial.backend) for trial in record.trials)
             assert tried == [(number, backend) for number in range(1, ROUNDS + 1) for backend in stand_in.BACKENDS]
@@ -196,11 +194,12 @@ def test_a_run_killed_at_random_is_complete_in_the_end(command: Command, rng: ra
 
 def _go_on(command: Command, on_disk: list[Trial]) -> list[Trial]:
     """Resume, or begin anew; return the trials that are on disk before, of which none that was there may have gone."""
-    there = [trial for file in _files(command) for trial in store.load(file).trials]
+    records = _records(command)
+    there = [trial for record in records for trial in record.trials]
     assert [trial for trial in on_disk if trial not in there] == []
     for file in command.results.iterdir():  # as if an hour had passed: only then what is half written is swept up
         os.utime(file, (0, 0))
-    if _unfinished(command):
+    if any(record.unfinished for record in records):
         command.start("--resume", "--scenario", str(command.folder / "mine.py"))
     else:
         begin(command)
@@ -218,15 +217,12 @@ def _wait_for_any_moment(command: Command, rng: random.Random) -> None:
     time.sleep(rng.uniform(0.0, PAUSE_S))
 
 
-def _files(command: Command) -> list[Path]:
+def _records(command: Command) -> list[Run]:
     """Return the runs that have begun."""
-    with suppress(ResultsError):
-        return store.result_files(command.results) if command.results.is_dir() else []
-    return []
-
-
-def _unfinished(command: Command) -> bool:
-    return any(store.load(file).unfinished for file in _files(command))
+    files: list[Path] = []
+    with suppress(ResultsError, FileNotFoundError):
+        files = store.result_files(command.results)
+    return list(map(store.load, files))
 
 
 def _progress(command: Command) -> str:
@@ -235,7 +231,7 @@ def _progress(command: Command) -> str:
 
 
 def _journaled(command: Command) -> int:
-    return max((len(store.load(file).trials) for file in _files(command)), default=0)
+    return max((len(record.trials) for record in _records(command)), default=0)
 
 
 def test_twice_raises_and_the_third_leaves_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
