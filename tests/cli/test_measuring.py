@@ -176,9 +176,8 @@ def test_a_gate_lets_nothing_pass_that_was_not_measured_on_every_machine(
     failed: dict[str, str], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = of_versions(*versions(ALIKE))
-    store = Store.create(tmp_path, run.started)
-    store.finish(run)
-    machines = Machines([], data={"m1": store.data}, failed=failed, briefs=[MachineBrief.of("m1", Findings.of(run))])
+    data = {"m1": made.stored(tmp_path, run).data}
+    machines = Machines([], data=data, failed=failed, briefs=[MachineBrief.of("m1", Findings.of(run))])
     monkeypatch.setattr("kerasbench.api.measure", Mock(return_value=machines))
     assert main.main(["versus", "old", "new", "--hosts", "m1,m2", "--fail-on", "regression"]) == code
 
