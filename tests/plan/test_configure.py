@@ -144,31 +144,26 @@ def test_a_sweep_is_of_one_workload_and_by_widths_of_one_that_scales() -> None:
         configure.require_sweepable([made.selected()], [Options(batch=8), Options(width=2.0)])
 
 
+EXECUTIONS = ["1", "8"]
+
+
 @pytest.mark.parametrize(
-    ("said", "options"),
+    ("said", "competing", "beside"),
     [
-        (Settings(), [DEFAULT]),
-        (
-            Settings(jit=["on", "off"], dtype=["float32", "float32"], threads=["1"]),
-            [Options(jit=jit, dtype="float32", threads=1) for jit in (True, False)],
-        ),
-        (Settings(malloc=["default", "keep"]), [DEFAULT, Options(malloc="keep")]),
+        (Settings(), "", ""),
+        (Settings(jit=["on", "off"], dtype=["float32"] * 2), "jit=on dtype=float32, jit=off dtype=float32", ""),
+        (Settings(malloc=["default", "keep"], threads=["1"]), "threads=1, threads=1 malloc=keep", ""),
         (  # the loop of a baseline is its own
-            Settings(native=True, steps_per_execution=["1", "8"]),
-            [Options(steps_per_execution=1), Options(steps_per_execution=8), Options(native=True)],
+            Settings(jit=["on"], native=True, steps_per_execution=EXECUTIONS, warm_cache=True),
+            "jit=on steps-per-execution=1, jit=on steps-per-execution=8",
+            "jit=on native=on, jit=on steps-per-execution=1 warm-cache=on, jit=on steps-per-execution=8 warm-cache=on",
         ),
     ],
 )
-def test_options_are_crossed_and_taken_once(said: Settings, options: list[Options]) -> None:
-    assert configure.options_of(said) == options
-
-
-def test_baselines_and_warm_caches_are_columns_beside_all_others_and_compete_with_none() -> None:
-    said = Settings(jit=["on"], native=True, steps_per_execution=["1", "8"], warm_cache=True)
-    plain = [Options(jit=True, steps_per_execution=steps) for steps in (1, 8)]
-    beside = [Options(jit=True, native=True), *(replace(options, warm_cache=True) for options in plain)]
-    assert configure.options_of(said) == [*plain, *beside]
-    assert not any(Column("jax", "cpu", options).competes for options in beside)
+def test_options_are_crossed_and_taken_once(said: Settings, competing: str, beside: str) -> None:
+    columns = [Column("jax", "cpu", options) for options in configure.options_of(said)]
+    assert ", ".join(column.options.label for column in columns if column.competes) == competing
+    assert ", ".join(column.options.label for column in columns) == competing + (beside and f", {beside}")
 
 
 def test_a_race_tries_what_changes_no_result_unless_settings_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
