@@ -48,23 +48,14 @@ def mine(tmp_path: Path) -> Path:
     return file
 
 
-def labels(chosen: list[catalog.Selected]) -> list[str]:
-    return [selected.label for selected in chosen]
-
-
 def test_a_file_is_described_by_a_child(mine: Path) -> None:
-    assert catalog.describe(mine, sys.executable).description == Description(
-        "mine",
-        "Mine.",
-        "Mine.\n\nMore of it.",
-        "",
-        None,
-        True,
-        [
-            WorkloadDescription("a", 10, 4, False, 3, 1, 0, 0, "Iris", False, predict_batch=4),
-            WorkloadDescription("b", 10, 10, True, 1, 1, 0, 0, "Iris", False, predict_batch=32),
-        ],
-    )
+    workloads = [
+        WorkloadDescription("a", 10, 4, False, 3, 1, 0, 0, "Iris", False, predict_batch=4),
+        WorkloadDescription("b", 10, 10, True, 1, 1, 0, 0, "Iris", False, predict_batch=32),
+    ]
+    entry = catalog.describe(mine, sys.executable)
+    assert entry.description == Description("mine", "Mine.", "Mine.\n\nMore of it.", "", None, True, workloads)
+    assert entry.baselines == {}
 
 
 def test_a_link_to_a_file_is_loaded_by_its_own_name_and_place(mine: Path, tmp_path: Path) -> None:
@@ -80,8 +71,6 @@ def test_a_link_to_a_file_is_loaded_by_its_own_name_and_place(mine: Path, tmp_pa
 
 
 def test_what_only_keras_has_and_baselines_beside_it_are_known_of_a_scenario(mine: Path) -> None:
-    entry = catalog.describe(mine, sys.executable)
-    assert (entry.baselines, {workload.keras_only for workload in entry.description.workloads}) == ({}, {""})
     mine.write_text(SOURCE.replace("batch=4, ", "batch=4, feed=lambda x, y, batch: None, "))
     (mine.parent / "native").mkdir()
     baseline = mine.parent / "native" / "mine_torch.py"
@@ -188,34 +177,30 @@ def test_a_damaged_cache_is_not_believed(builtin: Path, damaged: str) -> None:
 @pytest.mark.parametrize(
     ("patterns", "chosen"),
     [
-        (["mnist_d*"], ["mnist_dense"]),
-        (["iris_mlp/default", "mnist_dense"], ["iris_mlp", "mnist_dense"]),
-        (["mnist_mlp/t*"], ["mnist_mlp/tiny"]),
-        (["{mine}"], ["mine/a", "mine/b"]),
-        (["{mine}/b"], ["mine/b"]),
-        (["resnet8", "iris_mlp", "gpt2/small", "{mine}"], ["mine/a", "mine/b", "iris_mlp", "gpt2/small", "resnet8"]),
-        (["{mine}/b", "{link}/a"], ["mine/b", "link/a"]),
-        *((["{mine}", again], ["mine/a", "mine/b"]) for again in ("{mine}", "{mine}/b", "{folder}/../{name}/mine.py")),
+        (["mnist_d*"], "mnist_dense"),
+        (["iris_mlp/default", "mnist_dense"], "iris_mlp! mnist_dense"),
+        (["mnist_mlp/t*"], "mnist_mlp/tiny!"),
+        (["mnist_mlp", "mnist_mlp/t*"], "mnist_mlp/minibatch mnist_mlp/full_batch mnist_mlp/tiny!"),
+        (["{builtin}/mnist_mlp.py/tiny", "mnist_mlp"], "mnist_mlp/tiny! mnist_mlp/minibatch mnist_mlp/full_batch"),
+        (["{mine}"], "mine/a mine/b"),
+        (["{mine}/b"], "mine/b!"),
+        (["resnet8", "iris_mlp", "gpt2/small", "{mine}"], "mine/a mine/b iris_mlp gpt2/small! resnet8"),
+        (["{mine}/b", "{link}/a"], "mine/b! link/a!"),
+        (["{mine}", "{mine}"], "mine/a mine/b"),
+        (["{mine}", "{mine}/b"], "mine/a mine/b!"),
+        (["{mine}", "{folder}/../{folder.name}/mine.py"], "mine/a mine/b"),
     ],
 )
-def test_patterns_choose_scenarios_and_workloads_each_once(known: Path, patterns: list[str], chosen: list[str]) -> None:
-    link, folder = known.with_name("link.py"), known.parent
+def test_patterns_choose_workloads_each_once_and_as_named_by_its_own_name(
+    known: Path, patterns: list[str], chosen: str
+) -> None:
+    link = known.with_name("link.py")
     link.symlink_to(known)
-    words = [pattern.format(mine=known, link=link, folder=folder, name=folder.name) for pattern in patterns]
-    selected = catalog.select(words, sys.executable)
-    assert labels(selected) == chosen
+    places = {"mine": known, "link": link, "folder": known.parent, "builtin": catalog.builtin_folder()}
+    selected = catalog.select([pattern.format(**places) for pattern in patterns], sys.executable)
+    assert " ".join(workload.label + "!" * workload.named for workload in selected) == chosen
     # A record has a scenario for each entry.
     assert len({id(workload.entry) for workload in selected}) == len({workload.entry.name for workload in selected})
-
-
-def test_a_workload_is_named_by_its_own_name_alone(known: Path) -> None:
-    def named(*patterns: str) -> list[str]:
-        return [workload.label for workload in catalog.select(patterns, sys.executable) if workload.named]
-
-    assert named("mnist_mlp", str(known)) == []
-    assert named("mnist_mlp/t*", "mnist_mlp", f"{known}/b", str(known)) == ["mine/b", "mnist_mlp/tiny"]
-    by_path = f"{catalog.builtin_folder()}/mnist_mlp.py/tiny"
-    assert named(by_path, "mnist_mlp") == ["mnist_mlp/tiny"]
 
 
 @pytest.mark.parametrize(
@@ -313,7 +298,9 @@ def test_of_several_files_the_one_that_cannot_be_used_is_named(mine: Path) -> No
 def test_without_patterns_the_suite_that_was_asked_for_is_chosen() -> None:
     for suite, some in (("tiny", {"resnet8"}), ("published", {"cifar10_cnn", "iris_mlp", "mnist_dense"})):
         chosen = catalog.select([], sys.executable, suite=suite)
-        assert {workload.entry.suite for workload in chosen} == {suite} and some <= set(labels(chosen))
+        assert {workload.entry.suite for workload in chosen} == {suite} and some <= {
+            selected.label for selected in chosen
+        }
     with pytest.raises(UsageError, match="unknown suite 'tinny'; did you mean 'tiny'"):
         catalog.require_known([], suite="tinny")
 
