@@ -276,30 +276,24 @@ IMPORTED = "import signal, time\nsignal.raise_signal({number})\ntime.sleep(0.05)
 
 
 @pytest.mark.parametrize("place", ["import", "destructor"])
-@pytest.mark.parametrize(
-    ("handler", "number"),  # Ctrl-C is ignored by a job in the background, or under a supervisor
-    [(signal.default_int_handler, signal.SIGINT), (signal.SIG_IGN, signal.SIGTERM)],
-)
+@pytest.mark.parametrize("comes", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("again_s", [0.0, main.AGAIN_S])  # 0: while the hook is still at it
 def test_an_interruption_that_comes_where_nothing_can_be_raised_is_raised_after_it(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    place: str,
-    handler: "signal.Handlers",
-    number: signal.Signals,
-    again_s: float,
+    place: str, comes: signal.Signals, again_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half of numpy cannot be imported again, and Python drops what a destructor raises, and says so on stderr."""
-    name = f"slow_to_import_{number.name}_{again_s > 0}"
-    (tmp_path / f"{name}.py").write_text(IMPORTED.format(number=number.value))
+    name = f"slow_to_import_{comes.name}_{again_s > 0}"
+    (tmp_path / f"{name}.py").write_text(IMPORTED.format(number=comes.value))
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(main, "AGAIN_S", again_s)
 
     class Fragile:
         def __del__(self) -> None:
-            signal.raise_signal(number)
+            signal.raise_signal(comes)
 
-    with handling(signal.SIGINT, handler), heeded():
+    # Ctrl-C is ignored by a job in the background, or under a supervisor: then it is SIGTERM that comes.
+    before = signal.default_int_handler if comes is signal.SIGINT else signal.SIG_IGN
+    with handling(signal.SIGINT, before), heeded():
         if place == "import":
             assert importlib.import_module(name).to_the_end
         else:

@@ -12,7 +12,7 @@ from kerasbench.analysis.estimates import MIN_RATIOS, POWER, LogEstimate, Verdic
 from kerasbench.analysis.families import ASSUMED, Family
 from kerasbench.analysis.summary import summarize
 from kerasbench.plan import duration
-from kerasbench.plan.cases import Plan
+from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import Eta, History, RunScatter, minimum_detectable_effect, typical_trial_s
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Phase
@@ -142,40 +142,36 @@ def test_a_trial_is_guessed_by_what_it_measures_and_the_control_of_a_soak_rests_
     assert soaked - control == pytest.approx(80.0)
 
 
-def test_the_eta_takes_each_case_s_own_trials_where_it_has_some() -> None:
-    eta = Eta(made.plan(TORCH, JAX, effort=saved.exactly(3)))
-    assert eta.most_s == 6 * TYPICAL_S
-    eta.ended(TORCH, trial(4.0))
-    assert eta.most_s == 2 * 4.0 + 3 * 4.0  # the guess for the other case is corrected by this one
-    eta.ended(JAX, trial(10.0))
-    assert eta.most_s == 2 * 4.0 + 2 * 10.0
-    recalled = Eta(made.plan(TORCH, JAX, effort=saved.exactly(1)), {TORCH.key: 30.0})
-    assert recalled.most_s == 30 + TYPICAL_S
+TENSORFLOW = made.case(backend="tensorflow")
+FAILED: dict[str, object] = {"failure": made.FAILURE, "measurement": None}
+GIVEN_UP = dataclasses.replace(trial(0.0, **FAILED), wall_ns=0, phases=[])  # without a trial
 
 
-def test_a_first_column_that_is_measured_again_is_one_more_and_takes_no_round_off() -> None:
-    eta = Eta(made.plan(TORCH, effort=saved.exactly(2)))
-    eta.ended(TORCH, trial(4.0))
-    eta.ended(TORCH, trial(4.0))
-    assert (eta.trials, eta.most_s) == (3, 4.0)
+@pytest.mark.parametrize(
+    ("cases", "ended", "decided", "trials", "most_s"),
+    [
+        ([TORCH, JAX], [], [], 6, 6 * TYPICAL_S),
+        ([TORCH, JAX], [(TORCH, trial(4.0))], [], 6, 2 * 4.0 + 3 * 4.0),  # by which the other's guess is corrected
+        ([TORCH, JAX], [(TORCH, trial(4.0)), (JAX, trial(10.0))], [], 6, 2 * 4.0 + 2 * 10.0),
+        ([TORCH], [(TORCH, trial(4.0)), (TORCH, trial(4.0))], [], 4, 2 * 4.0),  # again in the same round
+        ([TORCH, JAX], [(TORCH, trial(4.0, **FAILED))], [], 4, 3 * 4.0),
+        ([TORCH, JAX], [(TORCH, trial(4.0))], [TORCH], 4, 3 * 4.0),
+        ([TORCH, JAX, TENSORFLOW], [(TORCH, trial(4.0)), (JAX, GIVEN_UP)], [], 7, 2 * 4.0 + 3 * 4.0),
+    ],
+)
+def test_the_eta_goes_by_trials_and_waits_for_none_that_is_over(
+    cases: list[Case], ended: list[tuple[Case, Trial]], decided: list[Case], trials: int, most_s: float
+) -> None:
+    eta = Eta(made.plan(*cases, effort=saved.exactly(3)))
+    for case, its_trial in ended:
+        eta.ended(case, its_trial)
+    eta.decided(decided)
+    assert (eta.trials, eta.most_s) == (trials, most_s)
 
 
-FAILED = {"failure": made.FAILURE, "measurement": None}
-
-
-@pytest.mark.parametrize("decided", [True, False])
-def test_what_failed_and_what_is_decided_is_not_waited_for(decided: bool) -> None:
-    eta = Eta(made.plan(TORCH, JAX, effort=saved.exactly(3)))
-    eta.ended(TORCH, trial(4.0, **({} if decided else FAILED)))
-    eta.decided([TORCH] if decided else [])
-    assert (eta.trials, eta.most_s) == (4, 3 * 4.0)
-
-
-def test_what_was_given_up_without_a_trial_took_no_time() -> None:
-    eta = Eta(made.plan(TORCH, JAX, made.case(backend="tensorflow"), effort=saved.exactly(3)))
-    eta.ended(TORCH, trial(4.0))
-    eta.ended(JAX, dataclasses.replace(trial(0.0, **FAILED), wall_ns=0, phases=[]))
-    assert (eta.trials, eta.most_s) == (7, 2 * 4.0 + 3 * 4.0)
+def test_the_eta_begins_with_what_earlier_runs_tell() -> None:
+    eta = Eta(made.plan(TORCH, JAX, effort=saved.exactly(1)), {TORCH.key: 30.0})
+    assert eta.most_s == 30 + TYPICAL_S
 
 
 def test_a_run_is_over_soonest_when_every_row_is_decided_after_its_fewest_rounds() -> None:
