@@ -13,13 +13,11 @@ from kerasbench.cli.options import OPTIONS, examples_of, options_of, with_defaul
 from tests.cli.conftest import Shell
 
 ROOT = main.app
-
-
 ALL: dict[str, Any] = {"kerasbench": ROOT, **ROOT.commands, **main.environments.commands}
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_every_command_shows_two_examples_and_each_can_be_parsed(name: str) -> None:
+def test_every_command_has_two_examples_that_can_be_parsed_and_help_that_fits(name: str) -> None:
     lines = [shlex.split(line, comments=True) for line in examples_of(name)]
     assert len(lines) == 2
     for line in lines:
@@ -27,10 +25,6 @@ def test_every_command_shows_two_examples_and_each_can_be_parsed(name: str) -> N
         if program == "env":
             program, *arguments = arguments
         ALL[program].make_context(program, [word for word in arguments if word != ">"])
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_every_option_has_its_purpose_and_every_help_fits(name: str) -> None:
     command = ALL[name]
     context = command.make_context(name, [], resilient_parsing=True)
     groups = options_of(command, context)

@@ -52,7 +52,6 @@ def recall(folder: Path, *runs: Run, planned: Plan = PLANNED, chip: str = made.M
 
 
 RUN = three_rounds(0.1)
-NEWEST = "2026-01-0{}T000000.json"
 
 
 def test_scatter_is_that_of_a_ratio_between_blocks_and_slices_of_one_say_nothing_of_it() -> None:
@@ -71,21 +70,30 @@ def test_scatter_is_that_of_a_ratio_between_blocks_and_slices_of_one_say_nothing
 def test_a_plan_recalls_the_machine_s_own_trials(tmp_path: Path) -> None:
     for name in ("2026-01-03.json", "a.json", "b.json"):
         (tmp_path / name).write_text("[")
-    history = recall(tmp_path, RUN)
-    assert history.trial_s == {case.key: 9.0 for case in PLANNED.cases}
-    assert history.scatter.source == NEWEST.format(1)
+    assert recall(tmp_path, RUN).trial_s == {case.key: 9.0 for case in PLANNED.cases}
     assert recall(tmp_path, chip="Chip 10") == recall(tmp_path / "gone") == History()
 
 
-def test_what_was_measured_one_after_another_says_nothing_of_blocks(tmp_path: Path) -> None:
-    older = [dataclasses.replace(trial, block=0) for trial in RUN.trials]
-    history = recall(tmp_path, dataclasses.replace(RUN, trials=older))
-    assert (history.scatter, len(history.trial_s)) == (RunScatter(), 2)
+NOT_IN_TURN = dataclasses.replace(RUN, trials=[dataclasses.replace(trial, block=0) for trial in RUN.trials])
+OTHERS = [made.changed(RUN, machine={"chip": "Chip 10"}), made.changed(RUN, config={"effort": saved.PUBLISHED})]
+LONGER = {"protocol": {"slices_max_ns": 600 * 10**9, "soaks": True}}
 
 
-def test_the_newest_run_says_how_much_trials_scatter(tmp_path: Path) -> None:
-    scatter = recall(tmp_path, three_rounds(0.4), RUN).scatter
-    assert scatter.source == NEWEST.format(2) and scatter.between < 0.2
+@pytest.mark.parametrize(
+    ("runs", "planned", "source", "trials"),
+    [
+        ([three_rounds(0.4), RUN], PLANNED, "2026-01-02T000000.json", 2),  # the newest
+        ([RUN, *OTHERS * duration.FILES], PLANNED, "2026-01-01T000000.json", 2),
+        ([NOT_IN_TURN], PLANNED, "", 2),
+        ([RUN], made.plan(TORCH, JIT), "", 2),  # how ratios of backends scattered says nothing of options
+        ([RUN], made.changed(PLANNED, config={"effort": LONGER}), "2026-01-01T000000.json", 0),
+    ],
+)
+def test_a_plan_learns_from_runs_that_measured_the_same(
+    tmp_path: Path, runs: list[Run], planned: Plan, source: str, trials: int
+) -> None:
+    history = recall(tmp_path, *runs, planned=planned)
+    assert (history.scatter.source, len(history.trial_s)) == (source, trials)
 
 
 VERSIONS = [
@@ -108,23 +116,6 @@ def test_a_plan_assumes_what_its_family_scatters(tmp_path: Path, planned: Plan, 
     assert recall(tmp_path, planned=planned).scatter == RunScatter(scatter)
     seen = duration.detectable(planned, 0.03, RunScatter(0.0))[12]  # whatever it sees worse is of other sittings
     assert (seen > 0.031) is (ASSUMED[family].between_sittings > 0)
-
-
-def test_how_ratios_of_backends_scattered_says_nothing_of_other_options(tmp_path: Path) -> None:
-    assert recall(tmp_path, three_rounds(0.3)).scatter.source
-    assert not recall(tmp_path, planned=made.plan(TORCH, JIT)).scatter.source
-
-
-def test_how_long_a_trial_takes_is_told_by_those_that_measured_as_much(tmp_path: Path) -> None:
-    longer = {"protocol": {"slices_max_ns": 600 * 10**9, "soaks": True}}
-    history = recall(tmp_path, RUN, planned=made.changed(PLANNED, config={"effort": longer}))
-    assert (history.trial_s, history.scatter.source) == ({}, NEWEST.format(1))
-
-
-def test_newer_results_of_other_machines_and_protocols_hide_none_of_its_own(tmp_path: Path) -> None:
-    others = [made.changed(RUN, machine={"chip": "Chip 10"}), made.changed(RUN, config={"effort": saved.PUBLISHED})]
-    history = recall(tmp_path, RUN, *others * duration.FILES)
-    assert (history.scatter.source, len(history.trial_s)) == (NEWEST.format(1), 2)
 
 
 def test_a_trial_is_guessed_by_what_it_measures_and_the_control_of_a_soak_rests_most_of_the_time() -> None:

@@ -75,11 +75,6 @@ def test_a_model_that_cannot_be_saved_or_is_not_built_yet_is_refused(fails: str,
         pass
 
 
-def test_a_name_and_a_list_of_names_are_no_models() -> None:
-    assert not any(map(live.is_model, ("mine.keras", ["a", "b"], ())))
-    assert live.is_model(model())
-
-
 def test_rows_come_back_in_their_structure(tmp_path: Path) -> None:
     x = {"tokens": np.arange(6).reshape(3, 2), "rest": [np.ones((3, 1)), np.array([True, False, True])]}
     count = live.write_rows(tmp_path / "rows.npz", (x, np.zeros(3, np.uint8), np.ones(3)))
