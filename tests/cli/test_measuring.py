@@ -109,16 +109,13 @@ def other(command: Command, step_ms: float, name: str = "new") -> Path:
     return folder / "python"
 
 
-def compare(command: Command, *arguments: str) -> tuple[int, str, str]:
-    """Compare the stand-in with another, and return the exit code and what was written to stdout and stderr."""
-    words = ("--scenario", scenario(command), "--backend", "torch", "--rounds", "3")
-    return command.run("versus", *arguments, *words)
+def on_torch(command: Command) -> list[str]:
+    return ["--scenario", scenario(command), "--backend", "torch", "--rounds", "3"]
 
 
 def labelled(command: Command) -> list[str]:
-    """Return the words that compare the stand-in with a slower one, by their labels."""
-    old, new = command.folder / "python", other(command, 2.2)
-    return ["old", "new", "--python", f"torch@old={old}", "--python", f"torch@new={new}"]
+    """Return the words that give the stand-in and a slower one their labels."""
+    return ["--python", f"torch@old={command.folder / 'python'}", "--python", f"torch@new={other(command, 2.2)}"]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +126,7 @@ def labelled(command: Command) -> list[str]:
     ],
 )
 def test_versions_are_compared_and_gated(command: Command, more: list[str], code: int, verdict: str) -> None:
-    ended, out, err = compare(command, *labelled(command), *more)
+    ended, out, err = command.run("versus", "old", "new", *labelled(command), *on_torch(command), *more)
     assert ended == code, err
     (line,) = [line for line in out.splitlines() if line.startswith("| mine")]
     _, base, takes, again = (cell.strip() for cell in line.strip("| ").split(" | ")[1:])
@@ -198,8 +195,8 @@ def test_machines_of_which_nothing_could_be_kept_are_named(shell: Shell, monkeyp
 
 
 def test_two_interpreters_need_no_label(command: Command) -> None:
-    code, out, err = compare(command, str(command.folder / "python"), str(other(command, 2.2)))
-    assert code == 0, err
+    sides = [str(command.folder / "python"), str(other(command, 2.2))]
+    out, _ = succeed(command, "versus", *sides, *on_torch(command))
     assert "python-head takes 1.095× (1.095–1.095) as long as python\n" in out
 
 
@@ -225,10 +222,10 @@ def test_columns_with_labels_stand_beside_the_others_and_a_run_of_them_is_resume
 
 
 def test_a_comparison_of_versions_is_resumed_by_its_labels(command: Command) -> None:
-    arguments = labelled(command)
-    assert compare(command, *arguments)[0] == 0
+    named = labelled(command)
+    succeed(command, "versus", "old", "new", *named, *on_torch(command))
     whole = interrupt(command)
-    out, _ = succeed(command, "--resume", "--scenario", scenario(command), *arguments[2:])
+    out, _ = succeed(command, "--resume", "--scenario", scenario(command), *named)
     assert Counter(trial.case for trial in load(data_of(command)).trials) == whole
     assert "new takes 1.095× (1.095–1.095) as long as old\n" in out
 
@@ -250,7 +247,7 @@ def test_a_run_that_its_budget_ended_gets_more_time_and_what_it_let_in_again(com
 
 
 def test_bisect_finds_the_first_slow_version_with_each_probe_beside_good(command: Command) -> None:
-    words = ["--scenario", scenario(command), "--backend", "torch", "--rounds", "3", "--json"]
+    words = [*on_torch(command), "--json"]
     for number, step_ms in enumerate((2.0, 2.0, 2.0, 2.0, 3.0, 3.0)):
         words += ["--python", f"torch@v{number}={other(command, step_ms, f'v{number}')}"]
     out, err = succeed(command, "bisect", *(f"v{number}" for number in range(6)), *words)

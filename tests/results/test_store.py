@@ -237,6 +237,7 @@ def edited(store: Store, edits: Edits, measured: Measurement | None = None) -> P
         ("minimal_effect", 0, "minimal_effect is out of range"),
         ("config/race", {"margin": -1}, "margin of its race are out of range"),
         ("config/race", {"purpose": "build"}, r"Invalid enum value 'build'.*race"),
+        ("config", {"race": {}, "effort": {"max_rounds": MAX_ROUNDS + 1}}, "the rounds or the margin of its race"),
         ("machine/identifier", "x {: onfocus=a }", "its machine cannot be called 'x "),
         ("machine/identifier", "x" * 65, "its machine cannot be called 'x"),
         ("finished", "soon", "'soon' is not a time"),
@@ -246,11 +247,6 @@ def edited(store: Store, edits: Edits, measured: Measurement | None = None) -> P
 def test_values_that_cannot_be_are_named(store: Store, path: str, value: object, complaint: str) -> None:
     with pytest.raises(ResultsError, match=complaint):
         load(edited(store, {path: value}))
-
-
-def test_a_race_has_no_more_rounds_than_one_can_ask_for(store: Store) -> None:
-    with pytest.raises(ResultsError, match="the rounds or the margin of its race"):
-        load(edited(store, {"config/race": {}, "config/effort": {"max_rounds": MAX_ROUNDS + 1}}))
 
 
 def test_a_run_may_have_as_many_columns_as_eight_cards_race_with_and_no_more(store: Store) -> None:
