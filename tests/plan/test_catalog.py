@@ -27,17 +27,10 @@ SOURCE = '''"""Mine.
 More of it.
 """
 import keras
-
 from kerasbench import Workload, Scenario, datasets
 
-
-def build(workload):
-    return keras.Sequential()
-
-
-scenario = Scenario(
-    build=build, data=datasets.iris(), workloads=(Workload(train=10, batch=4, name="a"), Workload(train=10, name="b"))
-)
+workloads = (Workload(train=10, batch=4, name="a"), Workload(train=10, name="b"))
+scenario = Scenario(build=lambda workload: keras.Sequential(), data=datasets.iris(), workloads=workloads)
 '''
 
 
@@ -78,7 +71,7 @@ def test_what_only_keras_has_and_baselines_beside_it_are_known_of_a_scenario(min
     entry = catalog.describe(mine, sys.executable)
     assert entry.baselines == {"torch": content_hash(baseline)}
     assert [workload.keras_only for workload in entry.description.workloads] == ["a pipeline of its own", ""]
-    mine.write_text(SOURCE.replace("build=build, ", "build=build, callbacks=lambda folder: [], "))
+    mine.write_text(SOURCE.replace("Scenario(build", "Scenario(callbacks=lambda folder: [], build"))
     workloads = catalog.describe(mine, sys.executable).description.workloads
     assert {workload.keras_only for workload in workloads} == {"callbacks of Keras"}
 
