@@ -161,16 +161,13 @@ def test_numbers_of_cards_that_mean_others_to_the_user_are_refused(
     plan_cases.make(RunConfig(devices=["cpu"]), [made.selected()], TORCH_ALONE, here)
 
 
-@pytest.mark.parametrize(
-    ("probes", "devices", "complaint"),
-    [
-        (JAX_ALONE, ["gpu"], r"no device gpu(.|\n)*jax 0.10.2 sees cpu\n(.|\n)*kerasbench doctor"),
-        (probes(jax=GONE), [], r"no backend(.|\n)*kerasbench\[jax\]"),
-    ],
-)
-def test_where_there_is_nothing_it_is_said_what_was_seen(probes: Probes, devices: list[str], complaint: str) -> None:
-    with pytest.raises(MissingBackend, match=complaint):
-        make(probes, devices=devices)
+def test_what_is_missing_is_said_with_what_was_seen_and_with_a_remedy() -> None:
+    ((_, failure),) = make(devices=["gpu"]).absent
+    assert failure.remedy == plan_cases.DOCTOR
+    with pytest.raises(MissingBackend, match=r"no device gpu(.|\n)*jax 0.10.2 sees cpu\n(.|\n)*kerasbench doctor"):
+        make(JAX_ALONE, devices=["gpu"])
+    with pytest.raises(MissingBackend, match=r"no backend(.|\n)*kerasbench\[jax\]"):
+        make(probes(jax=GONE))
 
 
 def test_a_plan_says_what_each_case_s_trials_measure() -> None:
