@@ -47,8 +47,8 @@ COLUMNS = {
 def elsewhere(tmp_path: Path) -> Path:
     """The package as another machine or a wheel would have it: in another folder, compiled, its files newer."""
     package = tmp_path / "site-packages" / "kerasbench"
-    shutil.copytree(PACKAGE, package, copy_function=shutil.copyfile)
-    (package / "worker" / "__pycache__").mkdir(exist_ok=True)
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"), copy_function=shutil.copyfile)
+    (package / "worker" / "__pycache__").mkdir()
     (package / "worker" / "__pycache__" / "clock.cpython-311.pyc").write_bytes(b"compiled")
     return package
 
