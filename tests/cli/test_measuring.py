@@ -14,7 +14,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.history import history
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.versus import versus
-from kerasbench.cli import main, measuring
+from kerasbench.cli import measuring
 from kerasbench.errors import Undecided
 from kerasbench.protocol.columns import CaseKey, Options
 from kerasbench.protocol.measurement import Measurement
@@ -169,14 +169,14 @@ def test_what_a_gate_fails_on(trials: list[Trial], code: int) -> None:
 
 
 @pytest.mark.parametrize(("failed", "code"), [({}, 0), ({"m2": "the connection has ended"}, 1)])
-def test_a_gate_lets_nothing_pass_that_was_not_measured_on_every_machine(
-    failed: dict[str, str], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_gate_needs_every_machine(
+    failed: dict[str, str], code: int, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = of_versions(*versions(ALIKE))
-    data = {"m1": made.stored(tmp_path, run).data}
-    machines = Machines([], data=data, failed=failed, briefs=[MachineBrief.of("m1", Findings.of(run))])
+    data, briefs = {"m1": made.stored(Path("results"), run).data}, [MachineBrief.of("m1", Findings.of(run))]
+    machines = Machines([], data=data, failed=failed, briefs=briefs)
     monkeypatch.setattr("kerasbench.api.measure", Mock(return_value=machines))
-    assert main.main(["versus", "old", "new", "--hosts", "m1,m2", "--fail-on", "regression"]) == code
+    assert shell("versus", "old", "new", "--hosts", "m1,m2", "--fail-on", "regression")[0] == code
 
 
 def test_what_continues_a_machine_s_run_names_interpreters_made_there(capsys: pytest.CaptureFixture[str]) -> None:

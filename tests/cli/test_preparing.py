@@ -96,9 +96,7 @@ def test_env_create_names_an_environment_that_no_file_names(shell: Shell, asked:
         ("python = 3\n", "", "allowed are results, budget, backend, and"),
     ],
 )
-def test_env_create_refuses_what_it_cannot_do_before_it_makes_anything(
-    file: str, arguments: str, complaint: str, shell: Shell, asked: Environments
-) -> None:
+def test_env_create_refusals(file: str, arguments: str, complaint: str, shell: Shell, asked: Environments) -> None:
     Path("kerasbench.toml").write_text(file)
     assert complaint in shell.refused("env", "create", *arguments.split())
     assert asked == []

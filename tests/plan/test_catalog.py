@@ -184,9 +184,7 @@ def test_a_damaged_cache_is_not_believed(builtin: Path, damaged: str) -> None:
         (["{mine}", "{folder}/../{folder.name}/mine.py"], "mine/a mine/b"),
     ],
 )
-def test_patterns_choose_workloads_each_once_and_as_named_by_its_own_name(
-    known: Path, patterns: list[str], chosen: str
-) -> None:
+def test_patterns_choose_workloads_each_once_and_name_some(known: Path, patterns: list[str], chosen: str) -> None:
     link = known.with_name("link.py")
     link.symlink_to(known)
     places = {"mine": known, "link": link, "folder": known.parent, "builtin": catalog.builtin_folder()}

@@ -10,7 +10,7 @@ from kerasbench.names import EXPLAIN, FASTEST, RUN, SOAK, VERSUS
 from kerasbench.names import SWEEP as SWEEPS
 from kerasbench.plan import configure
 from kerasbench.protocol.columns import DEFAULT, Column, Options
-from kerasbench.protocol.requests import Input, ModelConfig, ProtocolKind
+from kerasbench.protocol.requests import Input, ModelConfig
 from kerasbench.results.run import DEFAULT as DEFAULT_EFFORT
 from kerasbench.results.run import PUBLISHED, QUICK, RACE, SWEEP, Purpose, RaceConfig, RunConfig, SoakConfig, exactly
 from kerasbench.results.store import load
@@ -124,11 +124,10 @@ def test_what_a_file_says_was_asked_for_is_looked_at_again() -> None:
             configure.validated(RunConfig(environments=["torch@old", other]))
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "between"), [(64, 128, [81, 102]), (8, 64, [16, 32]), (1, 2, []), (2, 4, [3]), (1, 4, [2, 3])]
-)
-def test_two_sizes_divide_a_bracket_where_there_is_room(low: float, high: float, between: list[float]) -> None:
-    assert configure.sizes_between(low, high, whole=True) == between
+def test_two_sizes_divide_a_bracket_where_there_is_room() -> None:
+    brackets = [(64, 128), (8, 64), (1, 2), (2, 4), (1, 4)]
+    between = [configure.sizes_between(low, high, whole=True) for low, high in brackets]
+    assert between == [[81, 102], [16, 32], [], [3], [2, 3]]
     assert configure.sizes_between(1, 2, whole=False) == [1.26, 1.59]  # widths
 
 
@@ -189,18 +188,14 @@ def test_the_backend_of_keras_itself(tmp_path: Path, variables: dict[str, str], 
     assert configure.default_backend({"KERAS_HOME": str(tmp_path)} | variables) == backend
 
 
-@pytest.mark.parametrize(
-    ("purpose", "kind", "clears"),
-    [
-        ("train", "steady", False),
-        ("predict", "calls", False),
-        ("build", "builds", False),
-        ("build-cleared", "builds", True),
-    ],
-)
-def test_a_soak_is_one_long_block_with_a_control(purpose: Purpose, kind: ProtocolKind, clears: bool) -> None:
+KINDS: dict[Purpose, str] = {"train": "steady", "predict": "calls", "build": "builds", "build-cleared": "builds"}
+
+
+@pytest.mark.parametrize("purpose", KINDS)
+def test_a_soak_is_one_long_block_with_a_control(purpose: Purpose) -> None:
     asked = configure.soak(Settings(["dense"], purpose=purpose, minutes=10))
     protocol = asked.effort.protocol
     assert (asked.soak, asked.control, asked.timeout_s) == (SoakConfig(purpose, 10.0), True, None)
-    assert (protocol.kind, protocol.clears, protocol.soaks, protocol.slices_max_ns) == (kind, clears, True, 600 * 10**9)
+    assert (protocol.kind, protocol.clears) == (KINDS[purpose], purpose == "build-cleared")
+    assert (protocol.soaks, protocol.slices_max_ns) == (True, 600 * 10**9)
     assert (asked.effort.min_rounds, asked.effort.max_rounds) == (1, 1)

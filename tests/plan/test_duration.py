@@ -89,9 +89,7 @@ LONGER = {"protocol": {"slices_max_ns": 600 * 10**9, "soaks": True}}
         ([RUN], made.changed(PLANNED, config={"effort": LONGER}), "2026-01-01T000000.json", 0),
     ],
 )
-def test_a_plan_learns_from_runs_that_measured_the_same(
-    tmp_path: Path, runs: list[Run], planned: Plan, source: str, trials: int
-) -> None:
+def test_what_earlier_runs_tell(tmp_path: Path, runs: list[Run], planned: Plan, source: str, trials: int) -> None:
     history = recall(tmp_path, *runs, planned=planned)
     assert (history.scatter.source, len(history.trial_s)) == (source, trials)
 

@@ -96,9 +96,7 @@ LOUD = [made.trial(index, "loud") for index in (1, 2, 3, 4, 5)]
         ([*DECIDED, *LOUD], 0, 5),
     ],
 )
-def test_a_round_is_complete_when_each_running_case_has_a_trial(
-    store: Store, trials: list[Trial], cases: int, rounds: int
-) -> None:
+def test_a_round_is_complete_with_all_its_cases(store: Store, trials: list[Trial], cases: int, rounds: int) -> None:
     store.begin(dataclasses.replace(made.record(*trials, rounds=0), cases=cases))
     assert load(store.journal).rounds_completed == rounds
 
