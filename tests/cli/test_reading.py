@@ -35,6 +35,16 @@ def test_where_nothing_was_judged_it_does_not_pass_and_says_why(shell: Shell) ->
     assert err.startswith("kerasbench: nothing could be judged, so this is no pass: 1 case: a verdict needs three runs")
 
 
+def test_more_than_two_stand_side_by_side_under_their_places(shell: Shell) -> None:
+    places = {"a/results": 1.0, "b/results": 2.0, "keras-3.14": 3.0, "keras-3.15": 4.0}
+    for place, step_ms in places.items():
+        stored(Path(place), step_ms)
+    lines = [line for line in shell.out("compare", *places, "keras-3.15").splitlines() if "| " in line]
+    header, row = ([cell.strip() for cell in line.split("|")[2:-1]] for line in lines)
+    assert header == [*list(places)[:3], "keras-3.15 (1)", "keras-3.15 (2)"]
+    assert row == ["1.00 ms", "2.0×", "3.0×", "4.0×", "4.0×"]
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
