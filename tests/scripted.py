@@ -10,7 +10,6 @@ from kerasbench.analysis.families import Priors
 from kerasbench.analysis.ratios import by_rounds
 from kerasbench.events import Event
 from kerasbench.host.noise import Surroundings
-from kerasbench.plan import cases
 from kerasbench.plan.cases import Case
 from kerasbench.processes.block import BlockMember, BlockPolicy, OnBlockEvent, PhaseStarted, Tick, TrialStarted
 from kerasbench.processes.outcome import Outcome
@@ -19,7 +18,7 @@ from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import TrialRequest
-from kerasbench.results.run import Run, Trial
+from kerasbench.results.run import Effort, Run, Trial, exactly
 from kerasbench.results.store import Store
 from kerasbench.runs import rounds
 from kerasbench.runs.machine import MachineMonitor, Outcomes
@@ -70,48 +69,60 @@ def as_planned(cases: Sequence[Case], seed: int, round_index: int) -> list[Case]
     return list(cases)
 
 
-def with_config(planned: cases.Plan, **different: Any) -> cases.Plan:
-    """Return a plan whose configuration differs in these fields."""
-    return dataclasses.replace(planned, config=dataclasses.replace(planned.config, **different))
-
-
-def execute(
-    planned: cases.Plan,
+def run(
     store: Store,
     launch: Launch,
-    *,
+    *planned: Case,
+    effort: Effort | None = None,
+    config: dict[str, Any] | None = None,
     events: Events | None = None,
     monitor: MachineMonitor | None = None,
     carried: Sequence[Trial] = (),
+    absent: tuple[tuple[Case, Failure], ...] = (),
     **different: Any,
 ) -> Run:
-    """Execute a run; ``different`` are further fields of it."""
+    """Measure these cases, or a scenario on two backends, in two rounds unless there is another effort.
+
+    ``config`` are fields of the plan's configuration; ``different`` are further fields of the run.
+    """
+    plan = made.changed(made.plan(*(planned or CASES), effort=effort or exactly(2), absent=absent), config=config or {})
     if carried:
         different["earlier"] = made.record(*carried)
     named: dict[str, Any] = {"state": made.state(), "in_order": as_planned, "between": by_round} | different
-    return rounds.Rounds(
-        planned, store, launch, monitor or Quiet(), Events() if events is None else events, **named
-    ).execute()
+    heard = Events() if events is None else events
+    return rounds.Rounds(plan, store, launch, monitor or Quiet(), heard, **named).execute()
 
 
-def noisy(*steps_ms: float) -> list[Measurement | Failure]:
+def noisy(*steps_ms: float) -> list[Measurement]:
     return [made.measurement(step_ms=step) for step in steps_ms]
 
 
 CASES = [made.case(backend="torch"), made.case(backend="jax")]
-ANSWERS = {"torch": noisy(1), "jax": noisy(2), "tensorflow": noisy(3), "native": noisy(4)}
+THREE = [*CASES, made.case(backend="tensorflow")]
+ANSWERS: dict[str, Sequence[Measurement | Failure]] = {
+    "torch": noisy(1),
+    "jax": noisy(2),
+    "tensorflow": noisy(3),
+    "native": noisy(4),
+}
 
 
 class FakeWorker:
     """Answers a block at once, by backend: a list of measurements and failures, the last one over again.
 
     ``blocks`` are the backends of each, in their order, ``alone`` whether they were started so. Of a block no more than
-    ``room`` are started (see ``fitting``).
+    ``room`` are started, and the ``large`` backend beside no other. ``fails`` has a request fail that has an answer.
     """
 
-    def __init__(self, room: int | None = None, **answers: list[Measurement | Failure]) -> None:
+    def __init__(
+        self,
+        room: int = 9,
+        large: str = "",
+        fails: Callable[[TrialRequest], Failure | None] = lambda request: None,
+        **answers: Sequence[Measurement | Failure],
+    ) -> None:
+        self.room, self.large, self.fails = room, large, fails
         self.answers = ANSWERS | answers
-        self.room = room
         self.requests: list[TrialRequest] = []
         self.limits: list[Limits] = []
         self.blocks: list[list[str]] = []
@@ -120,7 +131,8 @@ class FakeWorker:
     def __call__(
         self, entrants: Sequence[BlockMember], rules: BlockPolicy, on_event: OnBlockEvent, alone: bool, /
     ) -> list[Outcome | None]:
-        fitting = self.fitting([entrant.request.backend for entrant in entrants])
+        backends = [entrant.request.backend for entrant in entrants]
+        fitting = [not place or (place < self.room and name != self.large) for place, name in enumerate(backends)]
         started = [entrant for entrant, fits in zip(entrants, fitting, strict=True) if fits]
         self.blocks.append([entrant.request.backend for entrant in started])
         self.alone.append(alone)
@@ -138,17 +150,13 @@ class FakeWorker:
     def meanwhile(self, on_event: OnBlockEvent) -> None:
         """Do what a test wants to happen in a block of these ``entrants``, which goes by these ``rules``."""
 
-    def fitting(self, backends: Sequence[str]) -> list[bool]:
-        """Tell which of a block's entrants have room."""
-        return [self.room is None or index < self.room for index in range(len(backends))]
-
     def answer(self, entrant: BlockMember) -> Outcome:
         self.requests.append(entrant.request)
         self.limits.append(entrant.limits)
         backend = entrant.request.backend
         asked = sum(request.backend == backend for request in self.requests)
         answers = self.answers[backend]
-        answer = answers[min(asked, len(answers)) - 1]
+        answer = self.fails(entrant.request) or answers[min(asked, len(answers)) - 1]
         if isinstance(answer, Measurement):
             return Outcome([], 10**9, measurement=answer)
         return Outcome([], 10**9, failure=answer)
