@@ -9,7 +9,7 @@ import pytest
 
 from kerasbench.analysis.cases import STEADY
 from kerasbench.analysis.ratios import ratio_of
-from kerasbench.protocol.measurement import Latency, Measurement, Samples
+from kerasbench.protocol.measurement import Latency, Samples
 from kerasbench.protocol.messages import Phase
 from kerasbench.protocol.requests import Protocol
 from kerasbench.results.run import SWEEP, Effort, RaceConfig, RunConfig, Trial, exactly
@@ -45,61 +45,52 @@ def blocks(
 ) -> list[Trial]:
     """Trials of two columns that take turns of a quarter of a second; their ratio scatters by so much."""
     rng, trials = random.Random(3), list[Trial]()
+    phases = [Phase("train", 0, 10 * S), Phase("epoch", 10 * S, 12 * S), Phase("predict", 12 * S, 15 * S)]
     for block in range(1, number + 1):
         for backend, level in (("jax", 1.0), ("torch", 2 * math.exp(rng.gauss(0, apart)))):
             steps = [level * math.exp(rng.gauss(0, within / math.sqrt(2))) for _ in range(40)]
             epochs = [level * epoch_ms * math.exp(rng.gauss(0, within / math.sqrt(2))) for _ in range(8)]
-            trials.append(trial(block, made.sliced(steps, epochs), start_s, backend))
+            sliced = made.changed(made.sliced(steps, epochs), training={"warmup": Samples.of(())})
+            wall_ns = int((start_s + 2 * 15) * S)
+            trials.append(made.in_block(block, sliced, backend=backend, phases=phases, wall_ns=wall_ns))
     return trials
 
 
-def trial(block: int, found: Measurement, start_s: float, backend: str) -> Trial:
-    training = dataclasses.replace(made.trained(found), warmup=Samples.of(()))
-    turns = [Phase("train", 0, 10 * S), Phase("epoch", 10 * S, 12 * S), Phase("predict", 12 * S, 15 * S)]
-    record = made.in_block(block, dataclasses.replace(found, training=training), backend=backend)
-    return dataclasses.replace(record, phases=turns, wall_ns=int((start_s + 2 * 15) * S))
-
-
-def cycles(trials: list[Trial], metric: str = STEADY) -> dict[str, int]:
-    return schedule.cycles_of(PROTOCOL, OpenRow([], trials=trials).compared, metric, None)
+def cycles(trials: Sequence[Trial], metric: str = STEADY) -> dict[str, int]:
+    return schedule.cycles_of(PROTOCOL, OpenRow([], trials=[*trials]).compared, metric, None)
 
 
 def test_a_block_has_the_cycles_that_its_scatter_and_its_start_ask_for_the_second_those_of_others() -> None:
-    found = cycles(blocks(12))
-    assert found["train"] == pytest.approx(MEDIAN * math.sqrt(30 / 0.5) * 0.2 / 0.1, rel=0.35)
-    assert cycles(blocks(12, start_s=120.0))["train"] == pytest.approx(2 * found["train"], abs=1)
-    assert cycles(blocks(12, apart=0.2))["train"] < found["train"] < cycles(blocks(12, apart=0.05))["train"]
+    usual = cycles(blocks(12))
+    assert usual["train"] == pytest.approx(MEDIAN * math.sqrt(30 / 0.5) * 0.2 / 0.1, rel=0.35)
+    assert cycles(blocks(12, start_s=120.0))["train"] == pytest.approx(2 * usual["train"], abs=1)
+    assert cycles(blocks(12, apart=0.2))["train"] < usual["train"] < cycles(blocks(12, apart=0.05))["train"]
     assert cycles(blocks(12, within=0.02))["train"] == PROTOCOL.min_cycles
-    assert found["predict_one"] == found["predict_batch"] == found["predict_all"] == PROTOCOL.min_cycles
+    assert usual["predict_one"] == usual["predict_batch"] == usual["predict_all"] == PROTOCOL.min_cycles
     assert cycles(blocks(1))["train"] == pytest.approx(MEDIAN * math.sqrt(30 / 0.5) * 0.2 / 0.07, rel=0.35)
 
 
 @pytest.mark.parametrize(
-    ("effort", "backends", "bounded"),
+    ("config", "backends", "at_most"),
     [
-        (Effort(), ("jax", "torch"), True),
-        (exactly(1), ("jax", "torch"), False),
-        (Effort(protocol=SWEEP), ("jax", "torch"), False),
-        (Effort(), ("torch", "torch"), False),
+        (RunConfig(), ("jax", "torch"), {"train": schedule.FIRST_CYCLES}),
+        (RunConfig(effort=exactly(1)), ("jax", "torch"), {}),
+        (RunConfig(effort=Effort(protocol=SWEEP)), ("jax", "torch"), {}),
+        (RunConfig(), ("torch", "torch"), {}),
+        (RunConfig(race=RaceConfig(), effort=exactly(1)), ("torch",), {"train": schedule.RACE_CYCLES}),
     ],
 )
-def test_a_first_block_is_as_long_as_those_of_others_if_further_ones_follow(
-    effort: Effort, backends: Sequence[str], bounded: bool
+def test_a_first_block_is_as_long_as_those_of_others_if_further_ones_follow_and_short_in_a_race(
+    config: RunConfig, backends: Sequence[str], at_most: dict[str, int]
 ) -> None:
-    found = schedule.first_portion(RunConfig(effort=effort), [made.case(backend=backend) for backend in backends])
-    assert found == Portion({"train": schedule.FIRST_CYCLES} if bounded else {})
-
-
-def test_the_first_look_of_a_race_is_short() -> None:
-    config = RunConfig(race=RaceConfig(), effort=exactly(1))
-    assert schedule.first_portion(config, [made.case()]) == Portion({"train": schedule.RACE_CYCLES})
+    assert schedule.first_portion(config, [made.case(backend=backend) for backend in backends]) == Portion(at_most)
 
 
 def test_the_ratio_that_scatters_most_decides_and_of_one_column_the_time() -> None:
-    loud = blocks(12, apart=0.3)
-    quiet = [dataclasses.replace(one, backend="tensorflow") for one in blocks(12, apart=0.03) if one.backend == "torch"]
-    assert cycles([*loud, *quiet])["train"] <= cycles(loud)["train"] < cycles(blocks(12, apart=0.03))["train"]
-    assert "train" not in cycles([one for one in blocks(4) if one.backend == "jax"])
+    loud, quiet = (blocks(6, apart=apart) for apart in (0.3, 0.03))
+    third = [dataclasses.replace(trial, backend="tensorflow") for trial in quiet if trial.backend == "torch"]
+    assert cycles([*loud, *third])["train"] <= cycles(loud)["train"] < cycles(quiet)["train"]
+    assert "train" not in cycles([trial for trial in quiet if trial.backend == "jax"])
 
 
 def test_short_epochs_have_cycles_of_their_own_where_they_matter() -> None:
@@ -108,25 +99,21 @@ def test_short_epochs_have_cycles_of_their_own_where_they_matter() -> None:
 
 
 def test_predictions_stand_for_a_model_that_is_not_trained() -> None:
-    rng = random.Random(5)
-
-    def drawn(block: int, backend: str, level: float) -> Trial:
-        found = made.predicting([level * math.exp(rng.gauss(0, 0.2)) for _ in range(20)])
-        return dataclasses.replace(
-            made.in_block(block, found, backend=backend), phases=[Phase("predict", 0, 10 * S)], wall_ns=50 * S
-        )
-
-    trials = [drawn(block, backend, 1.0) for block in range(1, 5) for backend in ("jax", "torch")]
+    trials = [
+        made.in_block(block, made.predicting([2.0, 2.5, 2.2] * 6), backend=backend, phases=[Phase("predict", 0, S)])
+        for block in (1, 2)
+        for backend in ("jax", "torch")
+    ]
     assert list(cycles(trials, "predict_batch_p50_ms")) == ["predict_batch"]
 
 
 def test_turns_of_every_way_to_predict_are_no_start() -> None:
-    found = made.predicting([2.0] * 6)
-    found = dataclasses.replace(found, prediction=[*found.prediction, Latency(1, [S], found.slices, "call")])
+    measured = made.predicting([2.0] * 6)
+    measured.prediction.append(Latency(1, [S], measured.prediction[1].slices, "call"))
     phases = [Phase("predict", 0, 10 * S), Phase("calls", 10 * S, 24 * S), Phase("generate", 24 * S, 30 * S)]
-    one = dataclasses.replace(made.in_block(1, found), phases=phases, wall_ns=50 * S)
-    assert schedule._start_s([(one, found)]) == pytest.approx(20)
-    assert schedule._turn_s(one, "predict_batch") == pytest.approx(24 / (2 + 6 + 6))
+    trial = made.in_block(1, measured, phases=phases, wall_ns=50 * S)
+    assert schedule._start_s([(trial, measured)]) == pytest.approx(20)
+    assert schedule._turn_s(trial, "predict_batch") == pytest.approx(24 / (2 + 6 + 6))
 
 
 def portion(trials: list[Trial], protocol: Protocol = PROTOCOL, paired: bool = False) -> Portion:
@@ -134,41 +121,30 @@ def portion(trials: list[Trial], protocol: Protocol = PROTOCOL, paired: bool = F
     return schedule.next_portion(case, OpenRow([], trials=trials).compared, trials, ratio_of, None)
 
 
-def test_short_epochs_that_matter_to_a_ratio_are_in_every_block() -> None:
+def test_short_epochs_that_matter_to_a_ratio_or_that_others_disturbed_are_in_every_block() -> None:
     assert [portion(blocks(3, epoch_ms=ms)).epochs for ms in (2.0, 60.0)] == [False, True]
-    alone = [one for one in blocks(3) if one.backend == "jax"]
-    assert (portion(alone).epochs, portion(alone).predicts) == (True, False)
-
-
-def test_short_epochs_that_others_disturbed_are_measured_again() -> None:
-    def disturbed(one: Trial) -> Trial:
-        found = made.known(one.measurement)
-        epochs = made.trained(found).epochs
-        marked = dataclasses.replace(epochs, disturbed=[True] * len(epochs))
-        return dataclasses.replace(one, measurement=made.changed(found, training={"epochs": marked}))
-
-    assert portion([disturbed(one) for one in blocks(3)]).epochs
+    assert portion([made.disturbed(trial) for trial in blocks(3, epoch_ms=2.0)]).epochs
+    alone = portion([trial for trial in blocks(3) if trial.backend == "jax"])
+    assert (alone.epochs, alone.predicts) == (True, False)
 
 
 @pytest.mark.parametrize("protocol", [SWEEP, Protocol(parts=True)])
 def test_nothing_is_left_out_where_all_is_asked_for(protocol: Protocol) -> None:
-    found = portion(blocks(3), protocol)
-    assert (found.epochs, found.predicts) == (True, True)
+    whole = portion(blocks(3), protocol)
+    assert (whole.epochs, whole.predicts) == (True, True)
 
 
-def test_the_predictions_of_versions_are_measured_until_they_are_precise() -> None:
-    def with_predictions(one: Trial, backend: str, ms: float) -> Trial:
-        predicted = made.predicting([ms] * 6)
-        assert one.measurement is not None
-        found = dataclasses.replace(one.measurement, prediction=predicted.prediction)
-        return dataclasses.replace(one, measurement=found)
-
-    even = [with_predictions(one, one.backend, 2.0) for one in blocks(3)]
-    uneven = [with_predictions(one, one.backend, one.block if one.backend == "jax" else 2.0) for one in blocks(3)]
-    assert [portion(trials, paired=True).predicts for trials in (even, uneven)] == [False, True]
-    assert [portion(trials).predicts for trials in (even, uneven)] == [False, False]
+@pytest.mark.parametrize("uneven", [False, True])
+def test_the_predictions_of_versions_are_measured_until_they_are_precise(uneven: bool) -> None:
+    trials = []
+    for trial in blocks(3):
+        batch_ms = trial.block if uneven and trial.backend == "jax" else 2.0
+        prediction = made.predicting([batch_ms] * 6).prediction
+        trials.append(made.changed(trial, measurement={"prediction": prediction}))
+    assert portion(trials, paired=True).predicts is uneven
+    assert not portion(trials).predicts
 
 
 def test_a_row_that_did_not_fit_into_memory_together_leaves_nothing_out() -> None:
-    apart = [dataclasses.replace(one, block=2 * one.block + (one.backend == "jax")) for one in blocks(4)]
+    apart = [made.changed(trial, block=2 * trial.block + (trial.backend == "jax")) for trial in blocks(4)]
     assert portion(apart) == Portion()

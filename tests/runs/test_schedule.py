@@ -1,7 +1,6 @@
 """Orders of cases, and when a row and a run have enough."""
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from kerasbench.runs import schedule
 from kerasbench.runs.rows import OpenRow
 from kerasbench.runs.schedule import Between, StopReason
 from tests import made
-from tests.scripted import by_round
+from tests.scripted import THREE, by_round
 
 WIDE, NARROW = 0.5, 0.01
 FIVE, TWELVE = Effort(3, 5), Effort(3, 12)
@@ -53,19 +52,17 @@ def test_a_row_is_given_up_when_three_blocks_have_gained_nothing(
 
 
 def test_on_battery_a_run_aims_at_less() -> None:
-    assert schedule.stop_reason(FIVE, [[0.04]] * 3, schedule.precision_of(0.05)) is StopReason.PRECISE
-    assert schedule.stop_reason(FIVE, [[0.04], [0.04], [0.03]], schedule.precision_of(0.03)) is None
+    reasons = [schedule.stop_reason(FIVE, [[0.04]] * 3, schedule.precision_of(effect)) for effect in (0.03, 0.05)]
+    assert reasons == [None, StopReason.PRECISE]
 
 
 def test_a_run_says_which_of_its_rows_ended_why() -> None:
     three = [StopReason.PRECISE, StopReason.ROUNDS, StopReason.PRECISE]
     assert schedule.all_in_words(three[:1], FIVE, 0.05) == "the session's own noise is below ±5 % for every ratio"
-    assert schedule.all_in_words(three, FIVE, 0.02) == (
-        "2 workloads: the session's own noise is below ±2 % for every ratio; 1 workload: all 5 rounds are done"
-    )
-    assert schedule.all_in_words([StopReason.NO_GAIN], FIVE, 0.02, several=False) == (
-        "the last 3 rounds made the times no more precise"
-    )
+    assert schedule.all_in_words(three, FIVE, 0.02).startswith("2 workloads: the session's own noise is below ±2 %")
+    assert schedule.all_in_words(three, FIVE, 0.02).endswith("; 1 workload: all 5 rounds are done")
+    given_up = schedule.all_in_words([StopReason.NO_GAIN], FIVE, 0.02, several=False)
+    assert given_up == "the last 3 rounds made the times no more precise"
     assert schedule.all_in_words([StopReason.ROUNDS], exactly(1), 0.02) == "one round was asked for"
 
 
@@ -92,56 +89,39 @@ def widths(trials: list[Trial], between: Between = by_round) -> list[float | Non
 
 
 def test_all_ratios_of_a_row_are_looked_at_but_those_of_failed_columns_or_of_one_its_own_interval() -> None:
-    steps = {"jax": (1.0, 1.01, 0.99), "tensorflow": (2.0, 2.01, 2.0), "torch": (3.0, 3.0, 3.1)}
-    trials = [
-        made.trial(index, backend=backend, found=made.measurement(step))
-        for backend, found in steps.items()
-        for index, step in enumerate(found, start=1)
-    ]
-    assert len(widths(trials)) == 3
-    failed = made.trial(4, backend="torch", failure=made.FAILURE)
-    (width,) = widths([*trials, failed])
-    assert width is not None and width < 0.1
-    trials = [made.trial(index, backend=backend) for index in (1, 2, 3) for backend in ("jax", "torch")]
-
-    def between(*asked: Any) -> LogEstimate:
+    def disturbed(*asked: Any) -> LogEstimate:
         return LogEstimate(0.0, 0.001, 2, 3, disturbed=True)
 
-    assert widths(trials, between) == [None]
-    trials = [made.trial(index, found=made.measurement(2 + index / 100)) for index in (1, 2, 3)]
-    (width,) = widths(trials)
-    assert width is not None and 0 < width < 0.1
-    assert widths(trials[:1]) == [None]
-    assert widths([made.trial(failure=made.FAILURE)]) == []
-
-
-def labels(cases: Sequence[Case]) -> list[str]:
-    return [case.label for case in cases]
-
-
-CASES = [made.case(name, backend) for name in ("a", "b", "c", "d") for backend in ("jax", "tensorflow", "torch")]
+    jax = made.in_rounds(1.0, 1.01, 0.99, backend="jax")
+    tensorflow = made.in_rounds(2.0, 2.01, 2.0, backend="tensorflow")
+    torch = made.in_rounds(3.0, 3.0, 3.1, backend="torch")
+    assert len(widths([*jax, *tensorflow, *torch])) == 3
+    assert widths([*jax, *torch], disturbed) == [None]
+    failed = made.trial(4, backend="torch", failure=made.FAILURE)
+    for trials in ([*jax, *tensorflow, *torch, failed], jax):
+        (width,) = widths(trials)
+        assert width is not None and 0 < width < 0.1
+    assert widths(jax[:1]) == [None]
+    assert widths([failed]) == []
 
 
 def test_an_order_keeps_scenarios_together_and_is_drawn_anew_for_each_round_and_seed() -> None:
-    ordered = schedule.order_cases(CASES, seed=1, round_index=1)
-    assert Counter(case.key for case in ordered) == Counter(case.key for case in CASES)
+    cases = [made.case(name, case.backend) for name in ("a", "b", "c", "d") for case in THREE]
+    ordered = schedule.order_cases(cases, seed=1, round_index=1)
+    assert Counter(case.key for case in ordered) == Counter(case.key for case in cases)
     scenarios = [case.selected.entry.name for case in ordered]
     assert all(len(set(scenarios[start : start + 3])) == 1 for start in range(0, 12, 3))
-    drawn = {tuple(labels(schedule.order_cases(CASES, seed, index))) for seed in (1, 2) for index in (1, 2, 3)}
-    assert len(drawn) == 6
-    assert schedule.order_cases(CASES, 1, 1) == schedule.order_cases(CASES, 1, 1)
-
-
-SWEPT = [
-    made.case(backend=backend, options=Options(batch=batch)) for batch in (1, 2, 4, 8) for backend in ("jax", "torch")
-]
+    drawn = [tuple(case.key for case in schedule.order_cases(cases, *drawn)) for drawn in ((1, 1), (1, 2), (2, 1))]
+    assert len(set(drawn)) == 3
+    assert schedule.order_cases(cases, 1, 1) == ordered
 
 
 def test_larger_in_a_series_is_what_differs_in_nothing_but_a_larger_size() -> None:
-    others = [
-        made.case(backend="jax", options=Options(jit=True, batch=8)),
-        made.case("conv", "jax", options=Options(batch=8)),
-    ]
-    found = schedule.larger_in_series(SWEPT[2], [*SWEPT, *others, made.case(backend="jax")])
-    assert labels(found) == ["dense jax cpu batch=4", "dense jax cpu batch=8"]
-    assert schedule.larger_in_series(made.case(), SWEPT) == []
+    def swept(backend: str = "jax", **options: Any) -> list[Case]:
+        sizes = [Options(batch=batch, **options) for batch in (1, 2, 4, 8)]
+        return [made.case(backend=backend, options=size) for size in sizes]
+
+    series = swept()
+    others = [*swept("torch"), *swept(jit=True), made.case("conv", "jax", options=Options(batch=8)), made.case()]
+    assert schedule.larger_in_series(series[1], [*series, *others]) == series[2:]
+    assert schedule.larger_in_series(made.case(), others) == []
