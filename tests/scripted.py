@@ -8,7 +8,7 @@ from kerasbench.analysis.cases import Measured
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.families import Priors
 from kerasbench.analysis.ratios import by_rounds
-from kerasbench.events import Event
+from kerasbench.events import Event, OnEvent
 from kerasbench.host.noise import Surroundings
 from kerasbench.plan.cases import Case
 from kerasbench.processes.block import BlockMember, BlockPolicy, OnBlockEvent, PhaseStarted, Tick, TrialStarted
@@ -75,7 +75,7 @@ def run(
     *planned: Case,
     effort: Effort | None = None,
     config: dict[str, Any] | None = None,
-    events: Events | None = None,
+    events: OnEvent | None = None,
     monitor: MachineMonitor | None = None,
     carried: Sequence[Trial] = (),
     absent: tuple[tuple[Case, Failure], ...] = (),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kerasbench.events import CycleEnded, Notice
+from kerasbench.events import CycleEnded, Notice, RunEnded
 from kerasbench.processes.block import BlockMember, OnBlockEvent
 from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.columns import Options
@@ -53,6 +53,7 @@ def test_ctrl_c_ends_a_soak_with_what_its_column_has_measured(store: Store) -> N
     record = run(store, Interrupted(1), *ROWS, effort=EFFORT, config=SOAK, events=events)
     assert record.stopped_because == "interrupted"
     assert [trial.backend for trial in record.trials if trial.measurement] == ["torch", "jax"]
+    assert events[-1] == RunEnded(interrupted=True)
     (notice,) = events.of(Notice)
     assert notice.text.startswith("ending after this turn")
     assert signal.getsignal(signal.SIGINT) is before

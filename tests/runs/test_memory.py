@@ -1,5 +1,6 @@
 """Blocks where memory runs out: beside others, at a size of a sweep, or at a limit."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -27,14 +28,16 @@ def small(*batches: int) -> FakeWorker:
 
 
 def test_a_series_is_not_tried_at_larger_sizes_than_it_ran_out_of_memory_at(store: Store) -> None:
-    worker = small(2, 4, 8)
-    record = run(store, worker, *SERIES, made.case("conv", options=Options(batch=1)), effort=SWEPT)
-    tried = [(request.scenario, request.options.batch) for request in worker.requests]
-    assert sorted(tried) == [("conv", 1), ("conv", 1), ("dense", 1), ("dense", 1), ("dense", 2)]
+    four = Options(batch=4)
+    others = [made.case("conv", options=four), made.case(backend="jax", options=four), made.case()]
+    others.append(made.case(options=Options(batch=4, jit=True)))
+    record = run(store, small(2), *SERIES, *others, effort=SWEPT)
     not_tried = made.changed(OOM, cause="not tried: out of memory at batch 2")
-    failures = {trial.options.batch: trial.failure for trial in record.trials if trial.failure}
-    assert failures == {2: OOM, 4: not_tried, 8: not_tried}
-    assert {trial.options.batch for trial in record.trials if not trial.block} == {4, 8}
+    failures = {trial.case: trial.failure for trial in record.trials if trial.failure}
+    assert failures == {SERIES[1].key: OOM, SERIES[2].key: not_tried, SERIES[3].key: not_tried}
+    assert {trial.case for trial in record.trials if not trial.block} == {case.key for case in SERIES[2:]}
+    measured = Counter(trial.case for trial in record.trials if trial.measurement)
+    assert measured == {case.key: 2 for case in (SERIES[0], *others)}
     assert load(store.journal).trials == record.trials
 
 

@@ -128,21 +128,20 @@ def begun(folder: Path, day: int, record: Run | None = None, **different: Any) -
     return store
 
 
-def test_the_newest_run_that_was_interrupted_is_found(tmp_path: Path) -> None:
-    begun(tmp_path, 1)
-    newest = begun(tmp_path, 2)
+def test_the_newest_run_that_was_interrupted_is_found_and_what_another_process_measures_is_passed_over(
+    tmp_path: Path,
+) -> None:
+    older, newest = begun(tmp_path, 1), begun(tmp_path, 2)
     Store.create(tmp_path, "2026-01-03T00:00:00Z").finish(made.record(made.trial(1)))
     Store.create(tmp_path, "2026-01-04T00:00:00Z")  # reserved, and killed before anything was written
     assert resume.find(tmp_path, HERE).file == newest.journal
-
-
-def test_a_run_that_another_process_measures_is_passed_over(tmp_path: Path) -> None:
-    measured = begun(tmp_path, 2)
-    measured.hold()
+    newest.hold()
+    assert resume.find(tmp_path, HERE).file == older.journal
+    older.hold()
     with pytest.raises(ResultsError, match="another process is still measuring this run; wait until it ends"):
         resume.find(tmp_path, HERE)
-    measured.release()
-    assert resume.find(tmp_path, HERE).file == measured.journal
+    older.release()
+    newest.release()
 
 
 def test_a_run_that_its_budget_ended_goes_on_where_there_is_more_time(tmp_path: Path) -> None:
@@ -271,6 +270,8 @@ def test_two_more_sizes_are_measured_once_inside_the_bracket_on_the_columns_that
     assert plan.effort.protocol == planned.effort.protocol
     assert plan.warnings == ["more sizes near the crossover: batch=16, batch=32"]
     assert resume.finer(plan, crossing(), 100.0) is None
+    limited = swept_plan(budget_s=100 + 4 * 3 * 9 + 1)  # four cases of three trials, 9 s each
+    assert [resume.finer(limited, crossing(), spent_s) is None for spent_s in (100.0, 1_000.0)] == [False, True]
 
 
 def test_a_quick_look_is_not_refined_though_its_slices_give_an_interval() -> None:
@@ -294,27 +295,9 @@ def test_only_a_whole_run_with_a_crossing_that_has_an_interval_is_refined(record
     assert resume.refine(swept_plan(), record, 0.0, never) is record
 
 
-@pytest.mark.parametrize(("spent_s", "goes_on"), [(100.0, True), (1_000.0, False)])
-def test_a_budget_must_hold_it(spent_s: float, goes_on: bool) -> None:
-    planned = swept_plan(budget_s=100 + 4 * 3 * 9 + 1)  # four cases of three trials, 9 s each
-    assert (resume.finer(planned, crossing(), spent_s) is not None) is goes_on
-
-
 def test_sizes_that_two_brackets_share_are_measured_once() -> None:
     columns_of = resume.more_sizes(summarize(crossing(third=lambda batch: (20 / batch) ** 0.7)))
     assert {size: len(columns) for size, columns in columns_of.items()} == {Size(16): 3, Size(32): 3}
-
-
-def test_both_parts_are_one_record_which_may_still_have_the_rounds_that_were_asked_for() -> None:
-    planned = swept_plan(budget_s=1e6)
-    first = made.changed(crossing(), config=planned.config, stopped_because="every interval is within ±2%")
-    config = finer(planned, first).config
-    going_on = made.changed(crossing(), config=config, stopped_because="all 3 rounds are done")
-    joined = resume.joined(first, going_on)
-    assert joined.stopped_because == first.stopped_because
-    assert joined.config == made.changed(config, effort=planned.effort) != config
-    joined = resume.joined(first, made.changed(crossing(rounds=1), stopped_because=INTERRUPTED))
-    assert (joined.stopped_because, joined.rounds_completed) == (INTERRUPTED, 3)
 
 
 def trials_of(cases: Sequence[Case]) -> list[Trial]:
@@ -357,17 +340,23 @@ def test_a_backend_that_was_installed_since_takes_no_part_in_the_rest() -> None:
     assert resume.as_started(PLANNED, before) is PLANNED
 
 
-def test_further_sizes_begin_with_what_was_measured_and_end_in_one_record_unless_the_disk_is_full() -> None:
-    def execute(planned: Plan, earlier: Run) -> Run:
-        assert all(trial.round for trial in earlier.trials)
-        return made.changed(earlier, trials=[*earlier.trials, *trials_of(planned.cases[12:])])
+def test_further_sizes_begin_with_what_was_measured_and_are_one_record_with_it() -> None:
+    planned = swept_plan(budget_s=1e6)
+    first = made.changed(crossing(), config=planned.config, stopped_because="every interval is within ±2%")
+    first.trials.append(made.trial(0, failure=made.FAILURE))  # absent
 
-    def full(planned: Plan, earlier: Run) -> Run:
+    def execute(further: Plan, earlier: Run) -> Run:
+        assert all(trial.round for trial in earlier.trials)
+        trials = [*earlier.trials, *trials_of(further.cases[12:])]
+        return made.changed(earlier, config=further.config, trials=trials, stopped_because="all 3 rounds are done")
+
+    def full(further: Plan, earlier: Run) -> Run:
         raise ResultsError("full")
 
-    first = crossing()
-    assert resume.refine(swept_plan(), first, 0.0, full) is first
-    first.trials.append(made.trial(0, failure=made.FAILURE))  # absent
-    record = resume.refine(swept_plan(), first, 0.0, execute)
-    assert record.started == first.started
-    assert {trial.options.batch for trial in record.trials} == {1, 8, 16, 32, 64, 512}
+    whole, config = resume.refine(planned, first, 100.0, execute), finer(planned, first).config
+    assert {trial.options.batch for trial in whole.trials} == {1, 8, 16, 32, 64, 512}
+    assert (whole.started, whole.stopped_because) == (first.started, first.stopped_because)
+    assert whole.config == made.changed(config, effort=planned.effort) != config
+    cut_short = resume.joined(first, made.changed(whole, stopped_because=INTERRUPTED, rounds_completed=1))
+    assert (cut_short.stopped_because, cut_short.rounds_completed) == (INTERRUPTED, 3)
+    assert resume.refine(planned, first, 100.0, full) is first

@@ -1,7 +1,6 @@
 """Runs by a worker that answers at once: rounds, blocks, and what goes on after an interruption."""
 
 import dataclasses
-import io
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import islice
@@ -9,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from kerasbench import events
-from kerasbench.analysis.cases import Measured
+from kerasbench.analysis.cases import Measured, summarize_case
 from kerasbench.analysis.summary import summarize
 from kerasbench.errors import ResultsError
 from kerasbench.host.load import LoadLimit
@@ -24,10 +22,9 @@ from kerasbench.protocol.columns import CaseKey, Device, Options
 from kerasbench.protocol.measurement import Latency, Measurement, Samples, Slice
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import TrialRequest
-from kerasbench.report.progress import ConsoleProgress
 from kerasbench.results.run import QUICK, Effort, RaceConfig, Run, Trial, exactly
 from kerasbench.results.store import Store, load
-from kerasbench.runs import machine, turns
+from kerasbench.runs import machine, rows, turns
 from kerasbench.runs.schedule import order_cases
 from tests import made
 from tests.scripted import CASES, THREE, Events, FakeWorker, Quiet, noisy, run
@@ -57,21 +54,17 @@ def test_a_row_that_is_decided_takes_no_further_block_also_when_the_run_is_resum
     assert tried(resumed) == tried(whole)
 
 
-def test_only_a_row_s_first_blocks_are_started_one_after_another(store: Store) -> None:
-    worker = FakeWorker()
-    record = run(store, worker, effort=exactly(5))
-    assert worker.alone == [True] * 3 + [False] * 2
-    assert [trial.started_alone for trial in record.trials] == [True] * 6 + [False] * 4
-
-
-@pytest.mark.parametrize(("free_gib", "alone"), [(64, False), (3, True)])
-def test_a_quick_look_starts_all_at_once_where_memory_is_ample(
-    store: Store, monkeypatch: pytest.MonkeyPatch, free_gib: int, alone: bool
+@pytest.mark.parametrize(
+    ("effort", "free_gib", "alone"),
+    [(exactly(5), 64, [True] * 3 + [False] * 2), (QUICK, 64, [False]), (QUICK, 3, [True])],
+)
+def test_only_a_row_s_first_blocks_start_one_by_one_and_of_a_quick_look_where_memory_is_scarce(
+    store: Store, monkeypatch: pytest.MonkeyPatch, effort: Effort, free_gib: int, alone: list[bool]
 ) -> None:
     monkeypatch.setattr(machine, "available_bytes", lambda: free_gib << 30)
     worker = FakeWorker()
-    run(store, worker, effort=QUICK)
-    assert worker.alone == [alone]
+    record = run(store, worker, effort=effort)
+    assert worker.alone == [trial.started_alone for trial in record.trials[::2]] == alone
 
 
 def test_no_column_always_starts_first_unless_not_all_fit_into_memory_and_the_same_ones_meet(store: Store) -> None:
@@ -174,20 +167,6 @@ def test_a_run_of_which_everything_failed_ends_and_what_is_absent_is_recorded_wi
     record = run(store, worker, CASES[0], absent=((CASES[1], made.FAILURE),))
     assert [(trial.backend, trial.round) for trial in record.trials] == [("jax", 0), ("torch", 1)]
     assert (worker.blocks, record.stopped_because) == ([["torch"]], "every case has failed")
-
-
-def test_ctrl_c_keeps_what_was_measured(store: Store) -> None:
-    def in_the_second_block(request: TrialRequest) -> Failure | None:
-        if len(worker.requests) == 4:
-            raise KeyboardInterrupt
-        return None
-
-    worker, heard = FakeWorker(fails=in_the_second_block), Events()
-    record = run(store, worker, events=heard)
-    assert (record.stopped_because, record.rounds_completed, len(record.trials)) == ("interrupted", 1, 2)
-    assert load(store.journal).trials == record.trials
-    assert [event.is_first for event in heard.of(events.BlockStarted)] == [True, False]
-    assert heard[-1] == events.RunEnded(interrupted=True)
 
 
 def test_a_disk_that_takes_no_more_ends_the_run_and_loses_nothing_that_was_measured(
@@ -333,21 +312,15 @@ def test_all_rows_of_a_round_are_decided_by_the_same_knowledge(store: Store, mon
 
 
 def test_a_round_sums_each_case_up_once_for_all_who_ask(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    sum_up, progress, summed_up = Measured.__init__, ConsoleProgress(Console(file=io.StringIO())), [0]
+    summed_up: list[CaseKey] = []
 
-    def count(measured: Measured, *given: Any) -> None:
-        summed_up[-1] += 1
-        sum_up(measured, *given)
+    def count(trials: Sequence[Trial]) -> Measured:
+        summed_up.append(trials[0].case)
+        return summarize_case(trials)
 
-    class Drawn(Events):
-        def __call__(self, event: events.Event) -> None:
-            progress(event)
-            if isinstance(event, events.RoundEnded):
-                summed_up.append(0)
-
-    monkeypatch.setattr(Measured, "__init__", count)
-    run(store, FakeWorker(), *CASES, CONV, effort=exactly(4), events=Drawn())
-    assert summed_up == [3, 3, 3, 3, 0]
+    monkeypatch.setattr(rows, "summarize_case", count)
+    run(store, FakeWorker(), *CASES, CONV, effort=exactly(4))
+    assert Counter(summed_up) == {case.key: 4 for case in (*CASES, CONV)}
 
 
 def test_a_resumed_run_s_budget_counts_what_was_spent_before(store: Store) -> None:

@@ -6,9 +6,7 @@ from typing import Any
 import pytest
 
 from kerasbench.analysis.estimates import LogEstimate
-from kerasbench.plan.cases import Case
-from kerasbench.protocol.columns import Options
-from kerasbench.results.run import Effort, Trial, exactly
+from kerasbench.results.run import Effort, Trial
 from kerasbench.runs import schedule
 from kerasbench.runs.rows import OpenRow
 from kerasbench.runs.schedule import Between, StopReason
@@ -56,14 +54,11 @@ def test_on_battery_a_run_aims_at_less() -> None:
     assert reasons == [None, StopReason.PRECISE]
 
 
-def test_a_run_says_which_of_its_rows_ended_why() -> None:
-    three = [StopReason.PRECISE, StopReason.ROUNDS, StopReason.PRECISE]
-    assert schedule.all_in_words(three[:1], FIVE, 0.05) == "the session's own noise is below ±5 % for every ratio"
-    assert schedule.all_in_words(three, FIVE, 0.02).startswith("2 workloads: the session's own noise is below ±2 %")
-    assert schedule.all_in_words(three, FIVE, 0.02).endswith("; 1 workload: all 5 rounds are done")
-    given_up = schedule.all_in_words([StopReason.NO_GAIN], FIVE, 0.02, several=False)
+def test_a_run_says_what_it_aimed_at_and_that_it_gained_nothing() -> None:
+    precise = schedule.in_words(StopReason.PRECISE, FIVE, 0.05)
+    assert precise == "the session's own noise is below ±5 % for every ratio"
+    given_up = schedule.in_words(StopReason.NO_GAIN, FIVE, 0.02, several=False)
     assert given_up == "the last 3 rounds made the times no more precise"
-    assert schedule.all_in_words([StopReason.ROUNDS], exactly(1), 0.02) == "one round was asked for"
 
 
 @pytest.mark.parametrize(
@@ -114,14 +109,3 @@ def test_an_order_keeps_scenarios_together_and_is_drawn_anew_for_each_round_and_
     drawn = [tuple(case.key for case in schedule.order_cases(cases, *drawn)) for drawn in ((1, 1), (1, 2), (2, 1))]
     assert len(set(drawn)) == 3
     assert schedule.order_cases(cases, 1, 1) == ordered
-
-
-def test_larger_in_a_series_is_what_differs_in_nothing_but_a_larger_size() -> None:
-    def swept(backend: str = "jax", **options: Any) -> list[Case]:
-        sizes = [Options(batch=batch, **options) for batch in (1, 2, 4, 8)]
-        return [made.case(backend=backend, options=size) for size in sizes]
-
-    series = swept()
-    others = [*swept("torch"), *swept(jit=True), made.case("conv", "jax", options=Options(batch=8)), made.case()]
-    assert schedule.larger_in_series(series[1], [*series, *others]) == series[2:]
-    assert schedule.larger_in_series(made.case(), others) == []

@@ -8,7 +8,6 @@ from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.requests import Protocol, Sizes
 from kerasbench.results.run import QUICK, RACE, SWEEP
 from kerasbench.runs import schedule, sizes
-from kerasbench.runs.turns import LEAST_CYCLES
 from tests import made
 
 MS, S = 1_000_000, 1_000_000_000
@@ -96,25 +95,10 @@ def test_no_quick_column_goes_on_for_minutes_whatever_its_step(step_ns: int, wor
 
 
 def test_a_column_takes_as_long_as_what_it_measures() -> None:
-    with_parts = dataclasses.replace(BRIEF, parts=True)
-    row = sized(100 * MS, with_parts)
-    by_steps_s, quick_s, with_parts_s = (
-        schedule.column_s(protocol, WORKLOAD, row, 100 * MS) for protocol in (SWEEP, BRIEF, with_parts)
-    )
-    assert by_steps_s < quick_s < with_parts_s
+    def column_s(protocol: Protocol, learnable: bool = True, left_out: tuple[str, ...] = ()) -> float:
+        row = dataclasses.replace(sized(100 * MS, with_parts), left_out=[*left_out])
+        return schedule.column_s(protocol, WORKLOAD, row, 100 * MS, learnable)
 
-
-def test_where_nothing_can_be_learned_steps_for_parity_are_all() -> None:
-    row, units = sized(100 * MS), sizes.units_of(WORKLOAD, 100 * MS)
-    protocol = dataclasses.replace(BRIEF, repeats=True)
-    learned_s, parity_s = (schedule.column_s(protocol, WORKLOAD, row, 100 * MS, learns) for learns in (True, False))
-    evaluated_ns = 2 * row.evaluated_batches * units.forward
-    assert learned_s - parity_s == pytest.approx((units.step * (row.learn_steps - 6) + evaluated_ns) / 1e9)
-
-
-def test_a_column_makes_few_cycles_of_long_units() -> None:
-    row, units = sized(500 * MS), sizes.units_of(WORKLOAD, 500 * MS)
-    without = dataclasses.replace(row, left_out=["epoch"])
-    with_s, without_s = (schedule.column_s(BRIEF, WORKLOAD, sizing, 500 * MS) for sizing in (row, without))
-    epochs_s = (4 + LEAST_CYCLES) * units.epoch / 1e9
-    assert with_s - without_s == pytest.approx(epochs_s + schedule.STAGE_S)
+    with_parts, learning = dataclasses.replace(BRIEF, parts=True), dataclasses.replace(BRIEF, repeats=True)
+    assert column_s(SWEEP) < column_s(BRIEF, left_out=("epoch",)) < column_s(BRIEF) < column_s(with_parts)
+    assert column_s(learning, learnable=False) == column_s(BRIEF) < column_s(learning)
