@@ -1,5 +1,6 @@
 """What of an interrupted run still counts, and more sizes where series of a sweep cross."""
 
+import functools
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -26,11 +27,11 @@ JAX, TORCH = made.case(backend="jax"), made.case(backend="torch")
 CONV = made.case("conv")
 PLANNED = made.plan(JAX, TORCH, effort=exactly(3))
 HERE = made.changed(made.MACHINE, identifier="a")
-PROBES = made.by_environment(
-    {name: ProbeReport(name, "3.11.7", {"keras": "3.15.1"}, [made.CPU]) for name in ("jax", "torch")}
-)
-NEWER = {environment: made.changed(probe, versions={"keras": "3.16.0"}) for environment, probe in PROBES.items()}
-NEWER_JAX = PROBES | {Environment("jax"): NEWER[Environment("jax")]}
+PROBE = ProbeReport("torch", "3.11.7", {"keras": "3.15.1"}, [made.CPU])
+NEWER_PROBE = made.changed(PROBE, versions={"keras": "3.16.0"})
+PROBES = made.by_environment({"jax": PROBE, "torch": PROBE})
+NEWER = made.by_environment({"jax": NEWER_PROBE, "torch": NEWER_PROBE})
+NEWER_JAX = made.by_environment({"jax": NEWER_PROBE, "torch": PROBE})
 
 
 def interrupted(*trials: Trial, **different: Any) -> Run:
@@ -39,25 +40,58 @@ def interrupted(*trials: Trial, **different: Any) -> Run:
     return made.changed(run, **different)
 
 
-def kept(*trials: Trial, planned: Plan = PLANNED, probes: Probes = PROBES) -> list[bool]:
+torch, jax = made.trial, functools.partial(made.trial, backend="jax")
+CHANGED = made.changed(TORCH, selected={"entry": {"file_hash": "another"}})
+REWRITTEN = made.changed(TORCH, selected={"entry": {"baselines": {"torch": "another"}}})
+NATIVE, THREADS = Options(native=True), Options(threads=1)
+OLD, NEW = Options(environment="old"), Options(environment="new")
+VERSIONS = made.plan(made.case(options=OLD), made.case(options=NEW))
+H200, A100 = (Device("cuda", 0, name) for name in ("H200", "A100"))
+TOLD_VERSIONS = {"python": PROBE.python, "below": "0.10.2"} | PROBE.versions
+TOLD = made.changed(torch(1), measurement={"resolved": {"versions": TOLD_VERSIONS}})
+
+
+def with_package(version: str) -> ProbeReport:
+    return made.changed(PROBE, versions=PROBE.versions | {"below": version})
+
+
+def of_versions(old: ProbeReport, new: ProbeReport) -> Probes:
+    return made.by_environment({"torch@old": old, "torch@new": new})
+
+
+@pytest.mark.parametrize(
+    ("trials", "planned", "probes", "kept"),
+    [
+        # What is complete counts, up to the last round that all columns have.
+        ([torch(1), jax(1), torch(2), jax(2)], PLANNED, PROBES, [True] * 4),
+        ([torch(1, failure=made.FAILURE)], made.plan(TORCH), PROBES, [True]),
+        ([torch(1), jax(1), torch(2)], PLANNED, PROBES, [True, True, False]),
+        ([torch(1), jax(1, failure=made.FAILURE), torch(2)], PLANNED, PROBES, [True] * 3),
+        ([torch(1), torch(2)], PLANNED, PROBES, [False, False]),
+        # A column that is measured anew takes its row with it and no other.
+        ([torch(1), jax(1), torch(1, "conv")], made.plan(JAX, TORCH, CONV), NEWER_JAX, [False, False, True]),
+        # A changed scenario, baseline, option or device is measured anew.
+        ([torch(1)], made.plan(CHANGED), PROBES, [False]),
+        ([torch(1)], made.plan(REWRITTEN), PROBES, [True]),
+        ([torch(1, options=NATIVE)], made.plan(made.changed(REWRITTEN, options=NATIVE)), PROBES, [False]),
+        ([torch(1, options=THREADS)], PLANNED, PROBES, [False]),
+        ([torch(1, device=H200)], made.plan(made.case(device=A100)), PROBES, [False]),
+        # A labelled column is known by the versions of its own interpreter.
+        ([torch(1, options=OLD), torch(1, options=NEW)], VERSIONS, of_versions(PROBE, PROBE), [True, True]),
+        ([torch(1, options=OLD), torch(1, options=NEW)], VERSIONS, of_versions(PROBE, NEWER_PROBE), [False, False]),
+        # A package below the backend counts too where the trial tells it.
+        ([TOLD], made.plan(TORCH), {Environment("torch"): with_package("0.10.2")}, [True]),
+        ([TOLD], made.plan(TORCH), {Environment("torch"): with_package("0.10.3")}, [False]),
+        ([torch(1)], made.plan(TORCH), {Environment("torch"): with_package("0.10.2")}, [False]),
+    ],
+)
+def test_trials_count_whose_case_is_the_same_and_who_were_measured_beside_the_others_of_their_row(
+    trials: list[Trial], planned: Plan, probes: Probes, kept: list[bool]
+) -> None:
     record = interrupted(*trials)
     carried, superseded = resume.carry(record, planned, probes)
     assert len(carried) + len(superseded) == len(trials)
-    return [trial in carried for trial in record.trials]
-
-
-def test_what_is_complete_counts_up_to_the_last_round_that_all_columns_have() -> None:
-    first, beside, second = made.trial(1), made.trial(1, backend="jax"), made.trial(2)
-    assert kept(first, beside, second, made.trial(2, backend="jax")) == [True] * 4
-    assert kept(made.trial(1, failure=made.FAILURE), planned=made.plan(TORCH, effort=exactly(3))) == [True]
-    assert kept(first, beside, second) == [True, True, False]
-    assert kept(first, made.trial(1, backend="jax", failure=made.FAILURE), second) == [True] * 3
-    assert kept(first, second) == [False, False]
-
-
-def test_a_column_that_is_measured_anew_takes_its_row_with_it_and_no_other() -> None:
-    trials = [made.trial(1), made.trial(1, backend="jax"), made.trial(1, "conv")]
-    assert kept(*trials, planned=made.plan(JAX, TORCH, CONV), probes=NEWER_JAX) == [False, False, True]
+    assert [trial in carried for trial in record.trials] == kept
 
 
 def test_a_column_that_computed_something_else_is_judged_anew_where_its_row_is_measured_anew() -> None:
@@ -78,39 +112,6 @@ def test_what_other_code_measured_is_measured_anew_with_its_row_and_so_is_what_f
         trials = list(record.trials)
         trials[index] = made.changed(trials[index], code=other)
         assert resume.carry(made.changed(record, trials=trials), planned, PROBES)[1] == trials[again]
-
-
-def test_a_changed_scenario_baseline_device_or_option_is_measured_anew() -> None:
-    changed = made.changed(TORCH, selected={"entry": {"file_hash": "another"}})
-    assert kept(made.trial(1), planned=made.plan(changed)) == [False]
-    plain = made.changed(TORCH, selected={"entry": {"baselines": {"torch": "another"}}})
-    native = made.changed(plain, options=Options(native=True))
-    assert kept(made.trial(1), planned=made.plan(plain)) == [True]
-    assert kept(made.trial(1), made.trial(1, options=native.options), planned=made.plan(plain, native)) == [False] * 2
-    assert kept(made.trial(1, options=Options(threads=1))) == [False]
-    on_card = made.plan(made.case(device=Device("cuda", 0, "A100")))
-    assert kept(made.trial(1, device=Device("cuda", 0, "H200")), planned=on_card) == [False]
-
-
-def test_a_package_below_the_backend_counts_too_where_the_trial_tells_it() -> None:
-    planned, untold = made.plan(JAX), made.trial(1, backend="jax")
-    probe = PROBES[Environment("jax")]
-    told = made.changed(
-        untold, measurement={"resolved": {"versions": {"keras": "3.15.1", "python": "3.11.7", "jaxlib": "0.10.2"}}}
-    )
-    for version, counts in (("0.10.2", True), ("0.10.3", False)):
-        probes = {Environment("jax"): made.changed(probe, versions=probe.versions | {"jaxlib": version})}
-        assert kept(told, planned=planned, probes=probes) == [counts]
-        assert kept(untold, planned=planned, probes=probes) == [False]
-
-
-def test_a_labelled_column_is_known_by_the_versions_of_its_own_interpreter() -> None:
-    old, new = (Options(environment=label) for label in ("old", "new"))
-    planned, torch = made.plan(made.case(options=old), made.case(options=new)), Environment("torch")
-    for probe, counts in ((PROBES[torch], True), (NEWER[torch], False)):
-        probes = made.by_environment({"torch@old": PROBES[torch], "torch@new": probe})
-        both = kept(made.trial(1, options=old), made.trial(1, options=new), planned=planned, probes=probes)
-        assert both == [counts, counts]
 
 
 @pytest.mark.parametrize(("minutes", "kept"), [(1.0, 1), (10.0, 0)])

@@ -84,26 +84,29 @@ def test_what_fails_on_a_card_beside_others_before_it_was_measured_may_not_by_it
 
 NOON = "2026-01-02T12:00:00Z"
 NOON_S = text.seconds(NOON)
+ENDED = made.trial(1, ended=NOON, sitting=2)
+FAILED = made.trial(1, failure=made.FAILURE, ended=NOON)
+LONG_AGO = made.trial(1, ended="2026-01-02T09:00:00Z", sitting=2)
+ABSENT = made.trial(0, failure=made.FAILURE, ended="2026-01-02T19:00:00Z")
 
 
 @pytest.mark.parametrize(
-    ("later_s", "booted_s", "sitting"),
-    [(3_600, 0, 2), (3_601, 0, 3), (60, NOON_S - 1, 2), (60, NOON_S + 30, 3)],
-    ids=["within an hour", "after more", "started before", "started again"],
+    ("trials", "later_s", "booted_s", "sitting"),
+    [
+        ([], 0, NOON_S, 1),
+        ([ABSENT], 0, NOON_S, 1),
+        ([ENDED, made.trial(1, sitting=1)], 3_600, 0, 2),
+        ([ENDED], 3_601, 0, 3),
+        ([ENDED], 60, NOON_S - 1, 2),  # the machine was started before
+        ([ENDED], 60, NOON_S + 30, 3),
+        ([LONG_AGO, FAILED, ABSENT], 60, 0, 2),  # a pause is told by trials that were tried
+        ([LONG_AGO, ABSENT], 60, 0, 3),
+        ([made.trial(1, sitting=2)], 10, 0, 2),  # and else by when the run ended
+        ([made.trial(1, sitting=2)], 4_000, 0, 3),
+    ],
 )
 def test_a_run_that_goes_on_later_or_after_a_restart_is_in_another_sitting(
-    later_s: float, booted_s: float, sitting: int
+    trials: list[Trial], later_s: float, booted_s: float, sitting: int
 ) -> None:
-    trials = [made.trial(1, ended=NOON, sitting=2), made.trial(1, sitting=1)]
-    assert records.sitting(made.record(*trials), NOON_S + later_s, booted_s) == sitting
-
-
-def test_a_pause_is_told_by_trials_that_were_tried_and_else_by_when_the_run_ended() -> None:
-    failed = made.trial(1, failure=made.FAILURE, ended=NOON)
-    long_ago = made.trial(1, ended="2026-01-02T09:00:00Z")
-    absent = made.trial(0, failure=made.FAILURE, ended="2026-01-02T19:00:00Z")
-    assert records.sitting(made.record(long_ago, failed, absent), NOON_S + 60, 0) == 1
-    assert records.sitting(made.record(long_ago, absent), NOON_S + 60, 0) == 2
-    record = made.changed(made.record(made.trial(1)), finished=NOON)
-    assert [records.sitting(record, NOON_S + later_s, 0) for later_s in (10, 4_000)] == [1, 2]
-    assert records.sitting(made.record(made.trial(0, failure=made.FAILURE)), NOON_S, NOON_S) == 1
+    record = made.changed(made.record(*trials), finished=NOON)
+    assert records.sitting(record, NOON_S + later_s, booted_s) == sitting
