@@ -1,6 +1,7 @@
 """Runs without children: a worker that answers at once, and a machine that does nothing else."""
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -9,19 +10,18 @@ from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.families import Priors
 from kerasbench.analysis.ratios import by_rounds
 from kerasbench.events import Event, OnEvent
-from kerasbench.host.noise import Surroundings
+from kerasbench.host.noise import MachineState
 from kerasbench.plan.cases import Case
 from kerasbench.processes.block import BlockMember, BlockPolicy, OnBlockEvent, PhaseStarted, Tick, TrialStarted
 from kerasbench.processes.outcome import Outcome
 from kerasbench.processes.process import Limits
-from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import TrialRequest
 from kerasbench.results.run import Effort, Run, Trial, exactly
 from kerasbench.results.store import Store
 from kerasbench.runs import rounds
-from kerasbench.runs.machine import MachineMonitor, Outcomes
+from kerasbench.runs.machine import MachineMonitor
 from kerasbench.runs.rounds import Launch
 from tests import made
 
@@ -38,23 +38,20 @@ class Events(list[Event]):
         self.append(event)
 
 
-class Quiet(MachineMonitor):
+def quiet(*heavy: int, hot: bool = False) -> MachineMonitor:
     """A machine that does nothing else; it gets hot in blocks that are ``heavy``, counted from 1."""
+    looks = itertools.count()  # before and after each block
 
-    def __init__(self, *heavy: int, hot: bool = False) -> None:
-        super().__init__()
-        self.heavy = heavy
-        self.hot = hot
-        self.blocks = 0
+    def look(sample_s: float) -> MachineState:
+        block, is_after = divmod(next(looks), 2)
+        return made.state(thermal_level=2 if is_after and block + 1 in heavy else None)
 
-    def watch(
-        self, devices: Sequence[Device], block: Callable[[], Outcomes], on_wait: Callable[[str], None]
-    ) -> tuple[Outcomes, Sequence[Surroundings]]:
-        if self.hot:
+    def cool(on_wait: Callable[[str], None]) -> float:
+        if hot:
             on_wait("hot")
-        self.blocks += 1
-        after = made.state(thermal_level=2 if self.blocks in self.heavy else None)
-        return block(), [made.surroundings(after=after)] * len(devices)
+        return 0.0
+
+    return MachineMonitor(look, cool)
 
 
 def by_round(
@@ -90,7 +87,7 @@ def run(
         different["earlier"] = made.record(*carried)
     named: dict[str, Any] = {"state": made.state(), "in_order": as_planned, "between": by_round} | different
     heard = Events() if events is None else events
-    return rounds.Rounds(plan, store, launch, monitor or Quiet(), heard, **named).execute()
+    return rounds.Rounds(plan, store, launch, monitor or quiet(), heard, **named).execute()
 
 
 def noisy(*steps_ms: float) -> list[Measurement]:

@@ -29,7 +29,7 @@ from kerasbench.results.store import Store, load
 from kerasbench.runs import machine, rows, turns
 from kerasbench.runs.schedule import order_cases
 from tests import made
-from tests.scripted import CASES, THREE, Events, FakeWorker, Quiet, noisy, run
+from tests.scripted import CASES, THREE, Events, FakeWorker, noisy, quiet, run
 
 ONCE = exactly(1)
 CONV = made.case("conv")
@@ -197,7 +197,7 @@ def test_a_child_is_told_who_was_on_its_card_before_the_block(store: Store, monk
 
 
 def test_a_disturbed_block_is_kept_and_marked_and_nothing_is_repeated(store: Store) -> None:
-    record = run(store, FakeWorker(), monitor=Quiet(1))
+    record = run(store, FakeWorker(), monitor=quiet(1))
     assert [(trial.round, trial.disturbed) for trial in record.trials] == [(1, True)] * 2 + [(2, False)] * 2
     assert record.trials[0].noise[0].reason == "thermal pressure level 2"
 
@@ -228,8 +228,8 @@ def test_a_block_is_judged_by_what_others_took_live_and_in_its_record(
     measured = made.changed(made.measurement(), training={"slices": Samples.of(slices)})
     worker = FakeWorker(torch=[measured], jax=[measured])
     record = run(store, worker, effort=ONCE)
-    for trial in record.trials:
-        assert made.trained(made.known(trial.measurement)).slices.disturbed == [False, True] * 5
+    disturbed = [made.trained(made.known(trial.measurement)).slices.disturbed for trial in record.trials]
+    assert disturbed == [[False, True] * 5] * 2
     assert not worker.rules.enough("train", {0: slices[:10], 1: slices[:10]})  # five of ten are left
     assert worker.rules.enough("train", {0: slices[:10:2] * 2, 1: slices[:10:2] * 2})
     assert record.load == LoadLimit(0.0, 0.12, 1)
@@ -249,7 +249,7 @@ def test_the_order_of_turns_is_drawn_from_the_run_s_seed_and_differs_from_block_
 
 def test_a_run_tells_in_order_what_happens(store: Store) -> None:
     heard = Events()
-    record = run(store, FakeWorker(), effort=ONCE, events=heard, monitor=Quiet(hot=True))
+    record = run(store, FakeWorker(), effort=ONCE, events=heard, monitor=quiet(hot=True))
     torch, jax = CASES
     assert heard == [
         events.RunStarted(made.plan(*CASES, effort=ONCE), record, History()),
