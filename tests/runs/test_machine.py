@@ -45,9 +45,7 @@ def nvml(monkeypatch: pytest.MonkeyPatch) -> Nvml:
         ([None, None], [1, 1], [True]),  # nobody tells
     ],
 )
-def test_a_child_fits_beside_what_those_before_it_hold_or_are_known_to_take(
-    free_gib: list[int | None], peaks_gib: list[float], fits: list[bool]
-) -> None:
+def test_a_child_fits_beside_those_before(free_gib: list[int | None], peaks_gib: list[float], fits: list[bool]) -> None:
     looks = iter([None if gib is None else gib * GIB for gib in free_gib])
     budget = MemoryBudget([MemoryPool(looks.__next__, [int(gib * GIB) for gib in peaks_gib])])
     assert [budget() for _ in fits] == fits

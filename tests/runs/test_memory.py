@@ -101,9 +101,7 @@ def test_what_fails_by_itself_too_has_failed_whether_by_its_own_limit_or_for_wan
 
 
 @pytest.mark.parametrize(("done", "rounds_left"), [(2, 2), (3, 1)])
-def test_a_run_that_is_interrupted_before_a_column_was_measured_by_itself_begins_that_round_again(
-    store: Store, done: int, rounds_left: int
-) -> None:
+def test_a_round_of_which_a_crowded_column_is_missing_begins_again(store: Store, done: int, rounds_left: int) -> None:
     worker = Crowded()
     run(store, worker, carried=run(store, Crowded()).trials[:done])
     assert worker.blocks == [["torch"], ["jax"]] * rounds_left

@@ -4,6 +4,7 @@ import functools
 import math
 import re
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -85,9 +86,7 @@ def of_versions(old: ProbeReport, new: ProbeReport) -> Probes:
         ([torch(1)], made.plan(TORCH), {Environment("torch"): with_package("0.10.2")}, [False]),
     ],
 )
-def test_trials_count_whose_case_is_the_same_and_who_were_measured_beside_the_others_of_their_row(
-    trials: list[Trial], planned: Plan, probes: Probes, kept: list[bool]
-) -> None:
+def test_which_trials_of_a_run_count(trials: list[Trial], planned: Plan, probes: Probes, kept: list[bool]) -> None:
     record = interrupted(*trials)
     carried, superseded = resume.carry(record, planned, probes)
     assert len(carried) + len(superseded) == len(trials)
@@ -129,9 +128,7 @@ def begun(folder: Path, day: int, record: Run | None = None, **different: Any) -
     return store
 
 
-def test_the_newest_run_that_was_interrupted_is_found_and_what_another_process_measures_is_passed_over(
-    tmp_path: Path,
-) -> None:
+def test_the_newest_interrupted_run_is_found_that_no_other_process_measures(tmp_path: Path) -> None:
     older, newest = begun(tmp_path, 1), begun(tmp_path, 2)
     Store.create(tmp_path, "2026-01-03T00:00:00Z").finish(made.record(made.trial(1)))
     Store.create(tmp_path, "2026-01-04T00:00:00Z")  # reserved, and killed before anything was written
@@ -157,9 +154,7 @@ def test_a_run_that_its_budget_ended_goes_on_where_there_is_more_time(tmp_path: 
         resume.find(tmp_path / "gone", HERE)
 
 
-def test_a_file_of_others_is_no_obstacle_and_a_damaged_run_is_none_that_is_passed_over_unsaid(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_damaged_run_is_passed_over_unsaid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = begun(tmp_path, 1)
     (tmp_path / "package.json").write_text("{}")
     (tmp_path / "2025-01-01T000000.json").write_text("{")  # older: the run that is meant is another one
@@ -195,11 +190,6 @@ def test_a_newer_run_that_cannot_go_on_here_is_passed_over_and_named(
     assert capsys.readouterr().err == f"kerasbench: {other.journal}: {why}; skipped\n"
 
 
-def name_again(begun: RunConfig, named: ResumeConfig) -> None:
-    record = made.changed(made.record(), config=begun)
-    resume.require_named_again(resume.Interrupted(Path("some.json"), record), named)
-
-
 MODEL = RunConfig(scenarios=["mnist_dense", "evil.keras"], model_config=ModelConfig(custom="own layers.py", trust=True))
 
 
@@ -213,23 +203,16 @@ MODEL = RunConfig(scenarios=["mnist_dense", "evil.keras"], model_config=ModelCon
         (RunConfig(scenarios=["mine.py/tiny"]), ResumeConfig(), "--resume --scenario mine.py"),
         (RunConfig(), ResumeConfig(scenarios=["mine.py"]), "this run had none"),
         (RunConfig(scenarios=["\0.py"]), ResumeConfig(), "--resume --scenario"),  # no name of a file
+        (MODEL, ResumeConfig(scenarios=[str(Path("evil.keras").absolute())], model_config=MODEL.model_config), ""),
+        (RunConfig(scenarios=["mnist_*", "keras.applications.ResNet50"]), ResumeConfig(), ""),  # built in
+        (RunConfig(scenarios=["mine.py/tiny", "mine.py/large"]), ResumeConfig(scenarios=["mine.py"]), ""),
     ],
 )
 def test_what_a_file_alone_names_is_not_executed(begun: RunConfig, named: ResumeConfig, advice: str) -> None:
-    with pytest.raises(UsageError, match=rf"some\.json: --resume runs files of a run only if.*{re.escape(advice)}"):
-        name_again(begun, named)
-
-
-@pytest.mark.parametrize(
-    ("begun", "named"),
-    [
-        (MODEL, ResumeConfig(scenarios=[str(Path("evil.keras").absolute())], model_config=MODEL.model_config)),
-        (RunConfig(scenarios=["mnist_*", "keras.applications.ResNet50"]), ResumeConfig()),
-        (RunConfig(scenarios=["mine.py/tiny", "mine.py/large"]), ResumeConfig(scenarios=["mine.py"])),
-    ],
-)
-def test_what_is_named_again_or_built_in_goes_on(begun: RunConfig, named: ResumeConfig) -> None:
-    name_again(begun, named)
+    interrupted = resume.Interrupted(Path("some.json"), made.changed(made.record(), config=begun))
+    refusal = rf"some\.json: --resume runs files of a run only if.*{re.escape(advice)}"
+    with pytest.raises(UsageError, match=refusal) if advice else nullcontext():
+        resume.require_named_again(interrupted, named)
 
 
 BATCHES = (1, 8, 64, 512)

@@ -89,9 +89,7 @@ def test_no_column_always_starts_first_unless_not_all_fit_into_memory_and_the_sa
         (FakeWorker(large="jax"), [["torch", "tensorflow"], ["torch"], ["jax"]]),
     ],
 )
-def test_what_does_not_fit_is_measured_in_further_blocks_of_the_round(
-    store: Store, worker: FakeWorker, blocks: list[list[str]]
-) -> None:
+def test_what_does_not_fit_has_further_blocks(store: Store, worker: FakeWorker, blocks: list[list[str]]) -> None:
     record = run(store, worker, *THREE)
     assert worker.blocks == blocks * 2
     assert [(trial.block, trial.backend) for trial in record.trials] == [
@@ -171,9 +169,7 @@ def test_a_run_of_which_everything_failed_ends_and_what_is_absent_is_recorded_wi
     assert (worker.blocks, record.stopped_because) == ([["torch"]], "every case has failed")
 
 
-def test_a_disk_that_takes_no_more_ends_the_run_and_loses_nothing_that_was_measured(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_ends_the_run_and_loses_nothing_measured(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     add, heard = store.add, Events()
 
     def until_it_is_full(trials: Sequence[Trial]) -> None:
@@ -220,9 +216,7 @@ def test_a_block_has_its_interpreters_and_rules_and_a_quota_recovers_between_tur
     assert not worker.rules.enough("train", {0: same[:5], 1: same[:5]})
 
 
-def test_a_block_is_judged_by_what_others_took_live_and_in_its_record(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_block_is_judged_by_what_others_took(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kerasbench.runs.records.processors", lambda: made.MACHINE.cores)
     slices = [Slice(50, 100 * made.MS, cycle, 0, others_ns=12 * made.MS + cycle % 2) for cycle in range(10)]
     measured = made.changed(made.measurement(), training={"slices": Samples.of(slices)})
@@ -451,9 +445,7 @@ def test_ctrl_c_ends_a_soak_with_what_its_column_has_measured(store: Store) -> N
 
 @pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize(("times", "first"), [(2, False), (1, True)])
-def test_ctrl_c_again_or_before_anything_was_measured_ends_a_soak_at_once(
-    store: Store, times: int, first: bool
-) -> None:
+def test_ctrl_c_again_or_before_any_cycle_ends_a_soak_at_once(store: Store, times: int, first: bool) -> None:
     record = run(store, Interrupted(times, first), *CASES, CONV, effort=EFFORT, config=SOAK)
     assert (record.stopped_because, record.trials) == ("interrupted", [])
 

@@ -105,8 +105,6 @@ ABSENT = made.trial(0, failure=made.FAILURE, ended="2026-01-02T19:00:00Z")
         ([made.trial(1, sitting=2)], 4_000, 0, 3),
     ],
 )
-def test_a_run_that_goes_on_later_or_after_a_restart_is_in_another_sitting(
-    trials: list[Trial], later_s: float, booted_s: float, sitting: int
-) -> None:
+def test_when_another_sitting_begins(trials: list[Trial], later_s: float, booted_s: float, sitting: int) -> None:
     record = made.changed(made.record(*trials), finished=NOON)
     assert records.sitting(record, NOON_S + later_s, booted_s) == sitting

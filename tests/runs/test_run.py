@@ -55,9 +55,7 @@ def test_what_is_asked_for_says_whom_its_columns_are_for_where_interpreters_have
     assert run.with_environments(labelled, Interpreters({Environment("jax", "other"): "/python"})) == labelled
 
 
-def test_the_machine_is_held_until_what_was_measured_has_been_drawn(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_machine_is_held_until_all_is_drawn(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "_measure", lambda *_: run.FinishedRun(made.record(made.trial()), store))
     config = RunConfig(scenarios=["mnist_dense"])
     with run.measured(config, tmp_path, Interpreters(), Events()), pytest.raises(MachineBusy), machine_lock():
@@ -76,9 +74,7 @@ def test_what_the_disk_refuses_is_kept_to_be_shown(store: Store, monkeypatch: py
     assert run.save(store, record) == run.FinishedRun(record, store, "no space left")
 
 
-def test_trials_of_other_code_go_to_a_file_of_their_own_and_that_is_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_trials_of_other_code_go_to_a_file_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = measuring_code(made.trial().column)
     left = made.record(made.trial(code=code), made.trial(code="other"))
     run.keep_superseded(tmp_path, left)
@@ -127,9 +123,7 @@ def test_what_means_nothing_is_refused_before_anything_is_made_and_so_is_all_whi
             run.versus_config(settings, Interpreters(), Events())
 
 
-def test_the_machine_is_looked_at_before_the_first_child_and_an_interpreter_that_answers_describes_the_scenarios(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_machine_is_looked_at_first_and_what_answers_describes_scenarios(monkeypatch: pytest.MonkeyPatch) -> None:
     went: list[str] = []
     report = ProbeReport("torch", "/new/python", {}, [made.CPU])
 
@@ -161,9 +155,7 @@ def with_rows(title: str, real: bool = True) -> Case:
     return made.changed(made.case(title.lower()), selected={"workload": {"data": title, "has_real_data": real}})
 
 
-def test_each_download_is_said_before_it_begins_and_all_that_fail_are_told_in_the_end(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_each_download_is_said_before_it_begins_and_all_failures_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     events, seen = Events(), list[int]()
 
     def fetch(file: str, *rest: str) -> str | Failure:
@@ -185,9 +177,7 @@ def test_what_has_no_real_rows_is_named() -> None:
 
 
 @pytest.mark.processes
-def test_a_model_that_no_backend_can_load_is_refused_before_any_is_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_that_nobody_can_load_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, layer = tmp_path / "code.keras", {"class_name": "Lambda", "function": {"class_name": "__lambda__"}}
     with zipfile.ZipFile(file, "w") as content:
         content.writestr("config.json", json.dumps({"class_name": "Sequential", "config": {"layers": [layer]}}))

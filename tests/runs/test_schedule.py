@@ -44,9 +44,7 @@ UNUSUAL = [*FIRST, [2 * WIDE, NARROW], [1.5 * WIDE, NARROW]]  # a block, and one
         ([[None], [None], *[[WIDE, WIDE]] * 3, [WIDE]], None),  # a column has failed
     ],
 )
-def test_a_row_has_enough_when_it_is_precise_or_three_blocks_have_gained_nothing(
-    widths: list[list[float | None]], reason: StopReason | None
-) -> None:
+def test_when_a_row_has_enough(widths: list[list[float | None]], reason: StopReason | None) -> None:
     assert schedule.stop_reason(Effort(3, 9), widths) is reason
 
 
@@ -72,9 +70,7 @@ def test_a_run_says_what_it_aimed_at_and_that_it_gained_nothing() -> None:
         (120.0, 1.0, 2, "--budget 100 s is used up: 2 rounds have taken 120 s"),
     ],
 )
-def test_a_budget_allows_no_round_that_it_would_not_hold(
-    spent_s: float, another_s: float, done: int, reason: str
-) -> None:
+def test_a_budget_allows_no_round_beyond_it(spent_s: float, another_s: float, done: int, reason: str) -> None:
     assert schedule.out_of_budget(100.0, spent_s, another_s, done) == reason
     assert schedule.out_of_budget(None, spent_s, another_s, done) == ""
 
@@ -171,9 +167,7 @@ def test_a_block_has_the_cycles_that_its_scatter_and_its_start_ask_for_the_secon
         (RunConfig(race=RaceConfig(), effort=exactly(1)), ("torch",), {"train": schedule.RACE_CYCLES}),
     ],
 )
-def test_a_first_block_is_as_long_as_those_of_others_if_further_ones_follow_and_short_in_a_race(
-    config: RunConfig, backends: Sequence[str], at_most: dict[str, int]
-) -> None:
+def test_how_long_a_first_block_is(config: RunConfig, backends: Sequence[str], at_most: dict[str, int]) -> None:
     assert schedule.first_portion(config, [made.case(backend=backend) for backend in backends]) == Portion(at_most)
 
 

@@ -63,9 +63,7 @@ def test_slow_steps_are_fewer_and_stages_that_would_take_too_long_are_left_out()
         (5 * S, Protocol("calls"), PREDICTS, []),
     ],
 )
-def test_only_stages_that_a_row_has_and_that_no_answer_needs_are_left_out(
-    step_ns: int, protocol: Protocol, workload: WorkloadDescription, left_out: list[str]
-) -> None:
+def test_what_is_left_out(step_ns: int, protocol: Protocol, workload: WorkloadDescription, left_out: list[str]) -> None:
     assert sized(step_ns, protocol, workload).left_out == left_out
 
 
@@ -80,9 +78,7 @@ def test_only_stages_that_a_row_has_and_that_no_answer_needs_are_left_out(
         ({0: [MS, MS], 1: [20 * S, 2 * MS]}, 2, 2 * MS),
     ],
 )
-def test_a_row_is_sized_by_the_quickest_step_of_its_slowest_column_unless_that_may_be_a_hiccup(
-    steps_ns: dict[int, list[int]], least: int, step_ns: int | None
-) -> None:
+def test_by_which_step_a_row_is_sized(steps_ns: dict[int, list[int]], least: int, step_ns: int | None) -> None:
     row = sizes.sizes_of(BRIEF, WORKLOAD, steps_ns, least)
     assert (row and row.step_ns) == step_ns
 

@@ -155,9 +155,7 @@ def test_a_soak_of_predictions_goes_on_with_the_largest_batch_that_there_is(batc
 
 
 @pytest.mark.parametrize(("disturbed", "cycles"), [([], 6), ([2], 7), ([0, 2, 4], 9), ([0, 2, 4, *range(6, 100)], 12)])
-def test_a_cycle_that_others_disturbed_is_measured_again_which_at_most_doubles_the_cycles(
-    disturbed: list[int], cycles: int
-) -> None:
+def test_cycles_that_others_disturbed_are_measured_again_up_to_as_many_more(disturbed: list[int], cycles: int) -> None:
     quiet, hit = slices([100], 100), slices([50], 100, disturbed)
     assert next(count for count in range(1, 100) if enough("train", quiet[:count], hit[:count])) == cycles
 
