@@ -121,10 +121,10 @@ def test_a_soak_that_was_cut_short_is_measured_anew(minutes: float, kept: int) -
     assert len(resume.carry(record, made.plan(TORCH), PROBES)[0]) == kept
 
 
-def begun(folder: Path, day: int, record: Run | None = None, **different: Any) -> Store:
+def begun(folder: Path, day: int, **different: Any) -> Store:
     """A run of that day, which has not ended."""
     store = Store.create(folder, f"2026-01-0{day}T00:00:00Z")
-    store.begin(record or interrupted(made.trial(1), **different))
+    store.begin(interrupted(made.trial(1), **different))
     return store
 
 

@@ -88,17 +88,19 @@ def test_a_loud_stage_ends_at_the_cycles_that_a_block_is_worth() -> None:
     assert not enough("train", slices(LOUD, 20, [1, 2]), slices([100], 20), train=20)
 
 
-@pytest.mark.parametrize("stage", ["epoch", "predict_all"])
-def test_long_epochs_and_passes_have_three_cycles_once_their_time_is_up(stage: str) -> None:
-    assert [enough(stage, slices(SLOW, cycles)) for cycles in (2, 3)] == [False, True]
-    assert not enough(stage, slices([100, 150], 5))
-
-
-def test_slow_slices_have_the_fewest_cycles_and_parts_a_time_of_their_own() -> None:
-    assert [enough("train", slices(SLOW, count)) for count in (5, 6)] == [False, True]
-    there = math.ceil(turns.PARTS_SHARE * PROTOCOL.slices_max_ns / (300 * made.MS))
-    assert [enough("parts", slices([300], count)) for count in (there - 1, there)] == [False, True]
-    assert [enough("parts", slices([9_000], count)) for count in (5, 6)] == [False, True]
+@pytest.mark.parametrize(
+    ("stage", "times_ms", "cycles"),
+    [
+        ("epoch", SLOW, turns.LEAST_CYCLES),
+        ("predict_all", SLOW, turns.LEAST_CYCLES),
+        ("train", SLOW, PROTOCOL.min_cycles),
+        ("epoch", [100, 100], PROTOCOL.min_cycles),
+        ("parts", [9_000], PROTOCOL.min_cycles),
+        ("parts", [300], math.ceil(turns.PARTS_SHARE * PROTOCOL.slices_max_ns / (300 * made.MS))),
+    ],
+)
+def test_how_many_cycles_slow_units_have(stage: str, times_ms: list[float], cycles: int) -> None:
+    assert [enough(stage, slices(times_ms, count)) for count in (cycles - 1, cycles)] == [False, True]
 
 
 CALLED = Protocol("calls")
