@@ -256,32 +256,20 @@ def test_two_more_sizes_are_measured_once_inside_the_bracket_on_the_columns_that
     assert resume.finer(plan, crossing(), 100.0) is None
     limited = swept_plan(budget_s=100 + 4 * 3 * 9 + 1)  # four cases of three trials, 9 s each
     assert [resume.finer(limited, crossing(), spent_s) is None for spent_s in (100.0, 1_000.0)] == [False, True]
+    shared = resume.more_sizes(summarize(crossing(third=lambda batch: (20 / batch) ** 0.7)))  # by two brackets
+    assert {size: len(columns) for size, columns in shared.items()} == {Size(16): 3, Size(32): 3}
 
 
-def test_a_quick_look_is_not_refined_though_its_slices_give_an_interval() -> None:
-    record = crossing(rounds=1)
-    for number, trial in enumerate(record.trials):
+def test_only_a_whole_run_with_a_crossing_that_has_an_interval_is_refined() -> None:
+    quick = crossing(rounds=1)  # whose slices give an interval
+    for number, trial in enumerate(quick.trials):
         step_ms = made.trained(made.known(trial.measurement)).median_ns / made.MS
         slices = made.sliced([step_ms * (1 + 0.001 * (cycle % 3)) for cycle in range(12)])
-        record.trials[number] = made.changed(trial, measurement=slices, block=1 + number // len(BACKENDS))
-    assert resume.more_sizes(summarize(record))
-    assert resume.finer(swept_plan(), record, 100.0) is None
-
-
-@pytest.mark.parametrize(
-    "record",
-    [crossing(planted=1e9), crossing(rounds=2), made.changed(crossing(), stopped_because=INTERRUPTED)],
-)
-def test_only_a_whole_run_with_a_crossing_that_has_an_interval_is_refined(record: Run) -> None:
-    def never(planned: Plan, earlier: Run) -> Run:
-        raise AssertionError("nothing was asked for")
-
-    assert resume.refine(swept_plan(), record, 0.0, never) is record
-
-
-def test_sizes_that_two_brackets_share_are_measured_once() -> None:
-    columns_of = resume.more_sizes(summarize(crossing(third=lambda batch: (20 / batch) ** 0.7)))
-    assert {size: len(columns) for size, columns in columns_of.items()} == {Size(16): 3, Size(32): 3}
+        quick.trials[number] = made.changed(trial, measurement=slices, block=1 + number // len(BACKENDS))
+    assert resume.more_sizes(summarize(quick))
+    cut_short = made.changed(crossing(), stopped_because=INTERRUPTED)
+    for record in (quick, crossing(rounds=2), cut_short, crossing(planted=1e9)):
+        assert resume.finer(swept_plan(), record, 100.0) is None
 
 
 def trials_of(cases: Sequence[Case]) -> list[Trial]:
@@ -344,3 +332,4 @@ def test_further_sizes_begin_with_what_was_measured_and_are_one_record_with_it()
     cut_short = resume.joined(first, made.changed(whole, stopped_because=INTERRUPTED, rounds_completed=1))
     assert (cut_short.stopped_because, cut_short.rounds_completed) == (INTERRUPTED, 3)
     assert resume.refine(planned, first, 100.0, full) is first
+    assert resume.refine(PLANNED, first, 100.0, execute) is first  # which wants none

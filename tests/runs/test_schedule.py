@@ -48,15 +48,13 @@ def test_when_a_row_has_enough(widths: list[list[float | None]], reason: StopRea
     assert schedule.stop_reason(Effort(3, 9), widths) is reason
 
 
-def test_on_battery_a_run_aims_at_less() -> None:
-    reasons = [schedule.stop_reason(FIVE, [[0.04]] * 3, schedule.precision_of(effect)) for effect in (0.03, 0.05)]
+def test_a_run_says_what_it_aimed_at_which_is_less_on_battery_and_that_it_gained_nothing() -> None:
+    usual, on_battery = (schedule.precision_of(effect) for effect in (0.03, 0.05))
+    reasons = [schedule.stop_reason(FIVE, [[0.04]] * 3, precision) for precision in (usual, on_battery)]
     assert reasons == [None, StopReason.PRECISE]
-
-
-def test_a_run_says_what_it_aimed_at_and_that_it_gained_nothing() -> None:
-    precise = schedule.in_words(StopReason.PRECISE, FIVE, 0.05)
+    precise = schedule.in_words(StopReason.PRECISE, FIVE, on_battery)
     assert precise == "the session's own noise is below ±5 % for every ratio"
-    given_up = schedule.in_words(StopReason.NO_GAIN, FIVE, 0.02, several=False)
+    given_up = schedule.in_words(StopReason.NO_GAIN, FIVE, usual, several=False)
     assert given_up == "the last 3 rounds made the times no more precise"
 
 
