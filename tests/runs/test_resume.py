@@ -175,9 +175,7 @@ def test_no_damaged_run_is_passed_over_unsaid(tmp_path: Path, capsys: pytest.Cap
         {"config": RunConfig([f"/tmp/{live.FOLDER}x/net.keras"])},
     ],
 )
-def test_a_newer_run_that_cannot_go_on_here_is_passed_over_and_named(
-    different: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_go_on_here(different: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = begun(tmp_path, 2, **different)
     why, advice = "measured a model object of a Python process that has ended", "; measure it again"
     if "machine" in different:

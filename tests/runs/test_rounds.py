@@ -361,9 +361,7 @@ def test_a_race_measures_those_alone_that_may_win_and_keras_without_settings(sto
         ([1.0, 1.02], [1.02, 1.0], 3, "all 3 rounds are done"),
     ],
 )
-def test_a_race_ends_when_no_other_can_be_faster(
-    store: Store, jax_ms: list[float], tensorflow_ms: list[float], blocks: int, reason: str
-) -> None:
+def test_a_race_is_won(store: Store, jax_ms: list[float], tensorflow_ms: list[float], blocks: int, reason: str) -> None:
     worker = FakeWorker(torch=sliced(9.0), jax=sliced(*jax_ms), tensorflow=sliced(*tensorflow_ms))
     record = run(store, worker, *THREE, effort=Effort(1, 3), config={"race": RaceConfig(baseline="torch")})
     assert (worker.blocks, record.stopped_because) == ([["torch", "jax", "tensorflow"]] * blocks, reason)
@@ -450,9 +448,7 @@ def test_ctrl_c_again_or_before_any_cycle_ends_a_soak_at_once(store: Store, time
 
 
 @pytest.mark.parametrize(("effort", "config"), [(EFFORT, SOAK), (None, None)])
-def test_a_block_is_over_once_its_control_is_left_alone_if_it_is_a_soak_s(
-    store: Store, effort: Effort | None, config: dict[str, SoakConfig] | None
-) -> None:
+def test_when_a_block_is_over(store: Store, effort: Effort | None, config: dict[str, SoakConfig] | None) -> None:
     class Leaving(FakeWorker):
         """Both columns are left after a cycle, then the one that goes on, then its control."""
 

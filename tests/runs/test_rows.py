@@ -75,9 +75,7 @@ CARD = Device("cuda", 0, "NVIDIA H200")
         (Code.ERROR, CARD, False, False, False),
     ],
 )
-def test_what_fails_on_a_card_beside_others_before_it_was_measured_may_not_by_itself(
-    code: Code, device: Device, had_turn: bool, beside: bool, crowded: bool
-) -> None:
+def test_which_failure_was_crowded(code: Code, device: Device, had_turn: bool, beside: bool, crowded: bool) -> None:
     outcome = Outcome([], 7, failure=Failure(code, "busy", "none"), had_turn=had_turn)
     assert records.trial_record(made.case(device=device), 1, outcome, 1, beside).crowded is crowded
 

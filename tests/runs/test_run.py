@@ -37,9 +37,7 @@ OLD_AND_NEW = Interpreters(made.by_environment({"torch@old": "/old/python", "tor
         (RunConfig(environments=["torch", "torch@other"]), "name its interpreter again, --python torch@other=PATH"),
     ],
 )
-def test_a_run_is_not_resumed_without_what_it_was_begun_with(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun: RunConfig, complaint: str
-) -> None:
+def test_what_resuming_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun: RunConfig, complaint: str) -> None:
     different = {"config": begun, "machine": host.fingerprint(), "stopped_because": "interrupted"}
     made.stored(tmp_path, made.changed(made.record(made.trial()), **different))
     monkeypatch.setenv("OMP_PROC_BIND", "false")
@@ -111,9 +109,7 @@ def test_all_backends_are_compared_unless_the_words_name_some(monkeypatch: pytes
         ({"threshold": 0}, "--threshold takes 3 % or more, not 0.00 %"),
     ],
 )
-def test_what_means_nothing_is_refused_before_anything_is_made_and_so_is_all_while_another_run_measures(
-    said: dict[str, object], complaint: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_versus_refuses(said: dict[str, object], complaint: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sides, "overlay", lambda *_: pytest.fail("it was made"))
     settings = Settings(base="keras==3.14", head="keras==3.15")
     with machine_lock():

@@ -127,9 +127,7 @@ UNTRAINED = {"predicts_only": True}
         (CALLED, {"new_tokens": 32, "own_generate": True}, (*BATCHED, *CALLS, GENERATIONS[-1]), 1 / 10),
     ],
 )
-def test_the_time_is_shared_by_the_stages_that_there_are(
-    protocol: Protocol, different: dict[str, Any], stages: tuple[str, ...], first_share: float
-) -> None:
+def test_shares(protocol: Protocol, different: dict[str, Any], stages: tuple[str, ...], first_share: float) -> None:
     shares = turns.shares(protocol, dataclasses.replace(made.workload(), **different))
     assert tuple(shares) == stages
     assert shares[stages[0]] == pytest.approx(first_share)
