@@ -51,6 +51,7 @@ def test_a_row_that_is_decided_takes_no_further_block_also_when_the_run_is_resum
         events.RowEnded([quiet], "the session's own noise is below ±2 % for every time"),
         events.RowEnded(loud, "all 5 rounds are done"),
     ]
+    assert Counter(event.is_first for event in heard.of(events.BlockStarted)) == {True: 2, False: 6}
     before = [trial for trial in whole.trials if trial.round <= 3]
     resumed = run(store, FakeWorker(jax=noisy(3)), quiet, *loud, effort=Effort(3, 5), carried=before)
     assert tried(resumed) == tried(whole)
@@ -401,7 +402,7 @@ def test_a_case_whose_caches_cannot_be_filled_has_failed_and_the_others_go_on(st
 
 
 SOAK = {"soak": SoakConfig()}
-EFFORT = Effort(1, 1, cold=False, protocol=Protocol(soaks=True))
+SOAKING = Effort(1, 1, cold=False, protocol=Protocol(soaks=True))
 
 
 class Interrupted(FakeWorker):
@@ -431,7 +432,7 @@ def ctrl_c() -> Iterator[None]:
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_a_soak_with_what_its_column_has_measured(store: Store) -> None:
     heard, before = Events(), signal.getsignal(signal.SIGINT)
-    record = run(store, Interrupted(1), *CASES, CONV, effort=EFFORT, config=SOAK, events=heard)
+    record = run(store, Interrupted(1), *CASES, CONV, effort=SOAKING, config=SOAK, events=heard)
     assert record.stopped_because == "interrupted"
     assert [trial.backend for trial in record.trials if trial.measurement] == ["torch", "jax"]
     assert heard[-1] == events.RunEnded(interrupted=True)
@@ -443,11 +444,11 @@ def test_ctrl_c_ends_a_soak_with_what_its_column_has_measured(store: Store) -> N
 @pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize(("times", "first"), [(2, False), (1, True)])
 def test_ctrl_c_again_or_before_any_cycle_ends_a_soak_at_once(store: Store, times: int, first: bool) -> None:
-    record = run(store, Interrupted(times, first), *CASES, CONV, effort=EFFORT, config=SOAK)
+    record = run(store, Interrupted(times, first), *CASES, CONV, effort=SOAKING, config=SOAK)
     assert (record.stopped_because, record.trials) == ("interrupted", [])
 
 
-@pytest.mark.parametrize(("effort", "config"), [(EFFORT, SOAK), (None, None)])
+@pytest.mark.parametrize(("effort", "config"), [(SOAKING, SOAK), (None, None)])
 def test_when_a_block_is_over(store: Store, effort: Effort | None, config: dict[str, SoakConfig] | None) -> None:
     class Leaving(FakeWorker):
         """Both columns are left after a cycle, then the one that goes on, then its control."""
@@ -470,6 +471,6 @@ def test_memory_that_a_soak_has_used_up_was_taken_by_no_other(store: Store, had_
             return dataclasses.replace(super().answer(entrant), had_turn=had_turn)
 
     worker = Leaking(jax=[Failure(Code.OOM, "no memory", "less of it")])
-    record = run(store, worker, effort=EFFORT, config=SOAK)
+    record = run(store, worker, effort=SOAKING, config=SOAK)
     assert worker.blocks == [["torch", "jax"]] + ([] if had_turn else [["jax"]])
     assert any(trial.crowded for trial in record.trials) is not had_turn
