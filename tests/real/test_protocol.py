@@ -5,28 +5,23 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.plan import catalog
 from kerasbench.protocol.messages import Code
 from tests import made
 from tests.real import trials
 
 pytestmark = pytest.mark.real
 
-PUBLISHED = dataclasses.replace(trials.SHORTEST, kind="published")
-
 
 def test_a_scenario_s_callbacks_and_its_validation_are_part_of_timed_training(faults: Path) -> None:
     failure = trials.run(faults / "needs_its_callback.py", "jax").failure
-    assert failure is not None
-    assert (failure.code, failure.phase) == (Code.ERROR, "train")
+    assert failure is not None and (failure.code, failure.phase) == (Code.ERROR, "train")
     assert "RuntimeError: saw ['loss', 'val_loss']" in failure.cause
 
 
 def test_the_published_protocol_runs_every_epoch() -> None:
-    file = catalog.builtin_folder() / "tabular_conv1d.py"
-    measurement = trials.measured(trials.run(file, "jax", protocol=PUBLISHED))
-    published = measurement.published
-    assert published is not None
+    protocol = dataclasses.replace(trials.SHORTEST, kind="published")
+    measurement = trials.measured(trials.builtin("tabular_conv1d", "default", "jax", protocol=protocol))
+    published = made.known(measurement.published)
     assert len(published.epochs_ns) == 10
     assert sum(published.epochs_ns) <= published.total_ns
     assert {name: len(values) for name, values in published.history.items()} == dict.fromkeys(
@@ -38,13 +33,8 @@ def test_the_published_protocol_runs_every_epoch() -> None:
     assert len(made.trained(measurement).epochs) >= 1
 
 
-@pytest.mark.parametrize(
-    ("file", "backend", "why"),
-    [
-        ("distorts_pictures.py", "tensorflow", "its random numbers cannot be switched off"),
-        ("builds_once.py", "torch", "a second model cannot be built"),
-    ],
-)
-def test_what_cannot_be_judged_is_measured_all_the_same(faults: Path, file: str, backend: str, why: str) -> None:
-    outcome = trials.run(faults / file, backend, protocol=trials.STEPS_ALONE)
-    assert trials.measured(outcome).parity is None, why
+# Random numbers that cannot be switched off; a second model that cannot be built.
+@pytest.mark.parametrize("name", ["distorts_pictures", "builds_once"])
+def test_what_cannot_be_judged_is_measured_all_the_same(faults: Path, name: str) -> None:
+    outcome = trials.run(faults / f"{name}.py", "jax", protocol=trials.STEPS_ALONE)
+    assert trials.measured(outcome).parity is None

@@ -47,5 +47,5 @@ def test_layers_of_every_kind_agree_and_say_how_they_were_computed(tmp_path: Pat
 def test_the_scenario_to_begin_with_is_measured_as_it_stands(tmp_path: Path) -> None:
     file = tmp_path / "my_model.py"
     templates.begin_file(file)
-    outcome = trials.run(file, "torch", protocol=trials.STEPS_ALONE)
+    outcome = trials.run(file, "jax", protocol=trials.STEPS_ALONE)
     assert trials.measured(outcome).parameters == 79_510

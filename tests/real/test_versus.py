@@ -11,7 +11,7 @@ from tests.real import trials
 
 pytestmark = pytest.mark.real
 
-BACKEND, LABELS = "torch", ("other", "own")  # torch's is the quickest to start
+BACKEND, LABELS = "jax", ("other", "own")
 
 
 def test_a_version_on_top_is_measured_beside_the_one_below_and_computes_the_same(faults: Path) -> None:
