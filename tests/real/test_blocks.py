@@ -1,18 +1,18 @@
 """Three backends side by side, in real children, with all that a trial can measure."""
 
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from kerasbench import backends
+from kerasbench.protocol.columns import DEFAULT, Options
 from kerasbench.protocol.measurement import Measurement, Samples
 from kerasbench.runs.turns import LEAST_CYCLES
 from tests import made
 from tests.real import trials
 
-pytestmark = [pytest.mark.real, pytest.mark.traced]
+pytestmark = pytest.mark.real
 
 CYCLES = 6
 
@@ -26,22 +26,22 @@ def stages(measurement: Measurement) -> list[Samples]:
 
 def test_every_stage_is_measured_in_turn_and_a_step_is_taken_apart_last(faults: Path) -> None:
     protocol = dataclasses.replace(trials.SHORTEST, min_cycles=CYCLES, parts=True)
-    entrants = [trials.member(faults / "fine.py", backend, protocol=protocol) for backend in backends.names()]
+    options = {"tensorflow": Options(steps_per_execution=2)}
+    entrants = [
+        trials.member(faults / "fine.py", backend, protocol=protocol, options=options.get(backend, DEFAULT))
+        for backend in backends.names()
+    ]
     outcomes = trials.together(entrants, alone=False)
+    trials.ran_two_steps_at_once(outcomes[backends.names().index("tensorflow")])
     assert not any(outcome.started_alone for outcome in outcomes)
     measurements = [trials.measured(outcome) for outcome in outcomes]
     for columns in zip(*map(stages, measurements), strict=True):
-        took_turns(columns)
+        cycles = list(zip(*columns, strict=True))
+        assert len(cycles) >= LEAST_CYCLES
+        for number, cycle in enumerate(cycles):  # in each, each column has one slice, at a place of its own
+            assert {slice_.cycle for slice_ in cycle} == {number}
+            assert sorted(slice_.position or 0 for slice_ in cycle) == list(range(len(columns)))
     for outcome, measurement in zip(outcomes, measurements, strict=True):
         assert len(made.trained(measurement).slices) >= CYCLES
         assert all(phase.waited_ns > 0 for phase in outcome.phases if phase.name == "train")
         trials.was_taken_apart(outcome)
-
-
-def took_turns(columns: Sequence[Samples]) -> None:
-    """Check that in each cycle each column has one slice, at a place of its own."""
-    cycles = list(zip(*columns, strict=True))
-    assert len(cycles) >= LEAST_CYCLES
-    for number, cycle in enumerate(cycles):
-        assert {slice_.cycle for slice_ in cycle} == {number}
-        assert sorted(slice_.position or 0 for slice_ in cycle) == list(range(len(columns)))

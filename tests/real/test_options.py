@@ -4,11 +4,13 @@ import dataclasses
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kerasbench.protocol.columns import Options, has_glibc
 from kerasbench.protocol.messages import Code
+from tests import made
 from tests.real import trials
 
 pytestmark = pytest.mark.real
@@ -52,41 +54,35 @@ def test_a_step_computes_in_the_dtype_by_the_threads_and_with_the_memory_and_com
     assert resolved.weight_dtypes == ["float64" if dtype == "float64" else "float32"]
 
 
+@pytest.mark.weekly
 def test_a_soak_leaves_subnormal_numbers_as_torch_has_them(faults: Path) -> None:
     protocol = dataclasses.replace(trials.STEPS_ALONE, soaks=True)
     measurement = trials.measured(trials.run(faults / "fine.py", "torch", protocol=protocol))
     assert measurement.resolved.subnormals == "kept"
 
 
-def test_where_keras_knows_no_executions_of_several_steps_it_says_so(faults: Path) -> None:
-    failure = trials.run(faults / "fine.py", "torch", options=Options(steps_per_execution=2)).failure
-    assert failure is not None
-    assert failure.code is Code.UNSUPPORTED
-    assert "cannot run 2 steps in one execution on torch" in failure.cause
-
-
-def test_a_scenario_that_names_its_own_dtype_cannot_be_measured_in_another(faults: Path) -> None:
-    failure = trials.run(faults / "insists_on_float32.py", "jax", options=Options(dtype="mixed_bfloat16")).failure
-    assert failure is not None
-    assert failure.code is Code.UNSUPPORTED
-    assert failure.cause == (
-        "asked for --dtype mixed_bfloat16, but it ran with mixed_bfloat16, layers in float32, weights in float32"
-    )
+@pytest.mark.parametrize(
+    ("file", "backend", "options", "cause"),
+    [
+        ("fine.py", "torch", Options(steps_per_execution=2), "cannot run 2 steps in one execution on torch"),
+        (
+            "insists_on_float32.py",
+            "jax",
+            Options(dtype="mixed_bfloat16"),
+            "asked for --dtype mixed_bfloat16, but it ran with mixed_bfloat16, layers in float32, weights in float32",
+        ),
+    ],
+)
+def test_what_cannot_be_had_is_refused(faults: Path, file: str, backend: str, options: Options, cause: str) -> None:
+    failure = made.known(trials.run(faults / file, backend, options=options).failure)
+    assert failure.code is Code.UNSUPPORTED and cause in failure.cause
 
 
 def test_a_second_process_finds_what_the_first_has_compiled(faults: Path, tmp_path: Path) -> None:
-    cached = [
-        trials.measured(
-            trials.run(
-                faults / "fine.py",
-                "jax",
-                options=Options(warm_cache=True),
-                protocol=trials.STEPS_ALONE,
-                caches=str(tmp_path),
-                fills_caches=fills,
-            )
-        ).resolved.cached
+    asked: dict[str, Any] = {"options": Options(warm_cache=True), "caches": str(tmp_path)}
+    first, second = (
+        trials.run(faults / "fine.py", "jax", protocol=trials.STEPS_ALONE, fills_caches=fills, **asked)
         for fills in (True, False)
-    ]
-    assert cached[0] == 0
-    assert cached[1] is None or cached[1] > 0  # None: the disk keeps no times of access
+    )
+    assert trials.measured(first).resolved.cached == 0
+    assert trials.measured(second).resolved.cached != 0  # None: the disk keeps no times of access

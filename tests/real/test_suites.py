@@ -11,18 +11,41 @@ from tests.real import trials
 
 pytestmark = pytest.mark.real
 
-EVERY_KIND = '''"""A model with one layer of each kind that a suite brings."""
+EVERY_KIND = '''"""A layer of each kind that a suite brings, and weights of every origin, some of them made late."""
 
 import keras
+import numpy as np
 from kerasbench import Workload, Scenario, datasets
+
+
+class Own(keras.layers.Layer):
+    def build(self, shape):
+        self.default = self.add_weight(name="default", shape=(8, 8))
+        self.function = self.add_weight(
+            name="function", shape=(8, 8), initializer=lambda shape, dtype: keras.random.normal(shape, dtype=dtype)
+        )
+        self.array = keras.Variable(np.arange(8.0, dtype="float32"), name="array")
+        self.tensor = keras.Variable(keras.random.normal((8, 8)), name="tensor")
+
+    def call(self, x):
+        return keras.ops.matmul(x, self.default + self.function + self.tensor) + self.array
+
+
+class Late(keras.Model):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner, self.dense = inner, keras.layers.Dense(2)
+
+    def call(self, x):  # not told whether it trains
+        return self.dense(self.inner(x))
 
 
 def build(workload):
     inputs = keras.Input((8,), dtype="int32")
-    x = keras.layers.Rescaling(2.0)(keras.layers.Embedding(50, 8)(inputs))
+    x = Own()(keras.layers.Rescaling(2.0)(keras.layers.Embedding(50, 8)(inputs)))
     x = x + keras.layers.MultiHeadAttention(2, 4)(x, x, use_causal_mask=True)
     x = keras.layers.BatchNormalization()(keras.layers.LSTM(8)(x))
-    model = keras.Model(inputs, keras.layers.Dense(2)(x))
+    model = Late(keras.Model(inputs, x))
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(optimizer="adam", loss=loss)
     return model

@@ -93,8 +93,7 @@ def builtin(
 
 def measured(outcome: Outcome) -> Measurement:
     assert outcome.failure is None, outcome.failure
-    assert outcome.measurement is not None
-    return outcome.measurement
+    return made.known(outcome.measurement)
 
 
 def was_taken_apart(outcome: Outcome) -> None:
@@ -108,6 +107,13 @@ def was_taken_apart(outcome: Outcome) -> None:
     assert parts.peak_flops > 0
     # Its large products come after the peaks of memory have been read.
     assert [phase.name for phase in outcome.phases][-3:] == ["finish", "parts", "exit"]
+
+
+def ran_two_steps_at_once(outcome: Outcome) -> None:
+    measurement = measured(outcome)
+    assert measurement.resolved.steps_per_execution == 2
+    assert {slice_.count % 2 for slice_ in made.trained(measurement).slices} == {0}
+    assert made.known(measurement.compiler).while_measured == 0
 
 
 def disagreements(measured: Mapping[str, Measurement] | Mapping[Column, Measurement]) -> dict[Column, Failure]:
