@@ -56,10 +56,10 @@ REQUESTS: list[Request] = [
 
 
 def test_every_kind_of_request_is_tried_here() -> None:
-    assert {type(one) for one in REQUESTS} == set(typing.get_args(Request))
+    assert {*map(type, REQUESTS)} == set(typing.get_args(Request))
 
 
-@pytest.mark.parametrize("asked", REQUESTS, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("asked", REQUESTS, ids=lambda asked: type(asked).__name__)
 def test_a_request_is_one_line_and_arrives_as_it_was_sent(asked: Request) -> None:
     line = encode_request(asked)
     assert line.count(b"\n") == 1 and line.endswith(b"\n")
