@@ -20,7 +20,6 @@ from tests import made
 from tests.untraced import untraced
 
 BACKENDS = ("jax", "torch")
-VERSIONS = {"keras": "3.15.1"}
 HERE = Path(__file__).parent
 
 
@@ -30,7 +29,9 @@ def furnish(folder: Path, name: str = "mine") -> Path:
     shutil.copy(HERE / "python.sh", interpreter)
     answer(folder, "describe", Message(descriptions=[made.entry(name).description]))
     for number, backend in enumerate(BACKENDS, start=1):
-        answer(folder, f"probe-{backend}", Message(probe=ProbeReport(backend, "3.11.7", VERSIONS, [made.CPU])))
+        answer(
+            folder, f"probe-{backend}", Message(probe=ProbeReport(backend, "3.11.7", {"keras": "3.15.1"}, [made.CPU]))
+        )
         for kind, measurement in (("trial", made.measurement(number)), ("parts", made.with_parts(steady_ms=number))):
             said = Message(measurement=dataclasses.replace(measurement, prediction=[]))
             answer(folder, f"{kind}-{backend}", Message(begun="train"), phase(), said)
@@ -84,10 +85,9 @@ def wait_for(condition: Callable[[], bool], at_most_s: float = 60) -> None:
 @contextmanager
 def forks() -> Iterator["subprocess.Popen[str]"]:
     """Start what command lines are forked from."""
-    command = [sys.executable, "-m", "tests.stand_in.command"]
     with untraced():
         process = subprocess.Popen(
-            command,
+            [sys.executable, "-m", "tests.stand_in.command"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
