@@ -1,14 +1,19 @@
-"""Three backends side by side, in real children, with all that a trial can measure."""
+"""Three backends side by side, in real children, with all that a trial can measure, and what a step is made of."""
 
 import dataclasses
+import sys
 from pathlib import Path
 
 import pytest
 
 from kerasbench import backends
+from kerasbench.plan import catalog
+from kerasbench.processes import questions
 from kerasbench.protocol.columns import DEFAULT, Options
 from kerasbench.protocol.measurement import Measurement, Samples
+from kerasbench.protocol.requests import CountRequest
 from kerasbench.runs.turns import LEAST_CYCLES
+from kerasbench.scenario import content_hash
 from tests import made
 from tests.real import trials
 
@@ -45,3 +50,20 @@ def test_every_stage_is_measured_in_turn_and_a_step_is_taken_apart_last(faults: 
         assert len(made.trained(measurement).slices) >= CYCLES
         assert all(phase.waited_ns > 0 for phase in outcome.phases if phase.name == "train")
         trials.was_taken_apart(outcome)
+
+
+@pytest.mark.traced  # all of the worker, on the backend that it slows down least
+def test_executions_of_several_steps_are_whole_in_a_slice_compiled_once_and_taken_apart(faults: Path) -> None:
+    """On JAX; above they are on TensorFlow."""
+    protocol = dataclasses.replace(trials.SHORTEST, parts=True)
+    outcome = trials.run(faults / "fine.py", "jax", Options(steps_per_execution=2), protocol=protocol)
+    trials.ran_two_steps_at_once(outcome)
+    trials.was_taken_apart(outcome)
+
+
+def test_torch_counts_the_products_of_a_training_step() -> None:
+    file = catalog.builtin_folder() / "mnist_dense.py"
+    operations = questions.count(CountRequest(str(file), content_hash(file), "default"), sys.executable)
+    forward = 784 * 300 + 300 * 100 + 100 * 10
+    backward = 2 * forward - 784 * 300  # by weights and by inputs, but for the pictures
+    assert operations == 2 * (forward + backward)

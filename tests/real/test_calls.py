@@ -74,7 +74,7 @@ def test_a_transformer_s_baseline_learns_as_keras_does(backend: str) -> None:
 
 @pytest.mark.weekly  # it compiles for a minute
 def test_torch_says_where_its_graphs_break(faults: Path) -> None:
-    outcome = trials.run(faults / "breaks_its_graph.py", "torch", options=Options(jit=True), protocol=CALLS)
+    outcome = trials.run(faults / "strange.py", "torch", Options(jit=True), workload="breaks_its_graph", protocol=CALLS)
     measurement = trials.measured(outcome)
     assert {latency.way for latency in measurement.prediction} >= {"call", "compiled_call"}
     compiler = made.known(measurement.compiler)

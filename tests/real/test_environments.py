@@ -1,4 +1,4 @@
-"""Environments that are really made, and the doctor on those that are there."""
+"""Environments that are really made, one on top of another, and the doctor on those that are there."""
 
 import json
 import os
@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from kerasbench import backends
-from kerasbench.environments import interpreters
+from kerasbench.environments import interpreters, sides
 from kerasbench.processes import questions
-from kerasbench.protocol.columns import Environment
+from kerasbench.protocol.columns import Column, Environment, Options
 from kerasbench.protocol.messages import Inventory
 from tests.real import trials
 
@@ -48,6 +48,22 @@ def test_an_environment_of_a_single_backend_is_made_and_measured_in(faults: Path
     versions = trials.measured(outcome).resolved.versions
     assert (f"keras=={versions['keras']}", versions[MADE]) == (trials.OTHER_KERAS, inventory.packages[MADE])
     shutil.rmtree(tmp_path / ".venvs")  # pytest would keep its gigabytes
+
+
+def test_a_version_on_top_is_measured_beside_the_one_below_and_computes_the_same(faults: Path) -> None:
+    other = sides.overlay(sys.executable, [trials.OTHER_KERAS], print)
+    options = [Options(environment=label) for label in ("other", "own")]
+    entrants = [
+        trials.member(faults / "fine.py", MADE, python, options=chosen)
+        for python, chosen in zip((other, sys.executable), options, strict=True)
+    ]
+    measured = [trials.measured(outcome) for outcome in trials.together(entrants)]
+    of_other, of_own = (measurement.resolved.versions for measurement in measured)
+    assert f"keras=={of_other['keras']}" == trials.OTHER_KERAS != f"keras=={of_own['keras']}"
+    assert of_other[MADE] == of_own[MADE]
+
+    columns = [Column(MADE, "cpu", chosen) for chosen in options]
+    assert trials.disagreements(dict(zip(columns, measured, strict=True))) == {}
 
 
 def test_the_doctor_sees_every_backend_of_the_tests_own_environment(tmp_path: Path) -> None:

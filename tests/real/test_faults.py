@@ -18,25 +18,24 @@ from tests.real import trials
 pytestmark = pytest.mark.real
 
 FAULTS = {
-    "raises_in_fit": (Code.ERROR, r"raises_in_fit\.py, line 8: ArithmeticError"),
+    "raises_in_fit": (Code.ERROR, r"goes_wrong\.py, line 23: ArithmeticError"),
     "speaks_in_markup": (Code.ERROR, r"speaks_in_markup\.py, line 10: ValueError: </td><img src=x> \|   \*bold\* \?"),
     "segfaults": (Code.CRASH, r"died from SIGSEGV in phase 'build'"),
     "is_killed": (Code.CRASH, r"killed by SIGKILL from outside in phase 'build'"),
     "eats_memory": (Code.OOM, r"used 1\.\d+ GiB in phase 'build', the limit is 1 GiB"),
     "forges_a_measurement": (Code.INVALID, r"other than kerasbench wrote to the result pipe in phase 'build'"),
-    "uses_another_framework": (Code.UNSUPPORTED, r"in_build\.py, line 43: imports \w+, which"),
+    "uses_another_framework": (Code.UNSUPPORTED, r"goes_wrong\.py, line 55: imports \w+, which"),
 }
 HARMLESS = "shouts"
 LAST_WORDS = {
-    "segfaults": "Fatal Python error: Segmentation fault, in in_build.py, line 20",
+    "segfaults": "Fatal Python error: Segmentation fault, in goes_wrong.py, line 32",
     "is_killed": "good \\| \\<b\\>bye\\</b\\>",
 }
 
 
 # One test, and so one process of the tests, for all that is said of the run: it is made once.
 def test_every_fault_is_a_row_and_what_is_harmless_is_complete(faults: Path, tmp_path: Path) -> None:
-    files = (HARMLESS, "raises_in_fit", "speaks_in_markup", "in_build")
-    chosen = ",".join(str(faults / f"{name}.py") for name in files)
+    chosen = ",".join(str(faults / f"{name}.py") for name in (HARMLESS, "speaks_in_markup", "goes_wrong"))
     options = ["--backend", "jax", "--quick", "--memory-limit", "1g", "--results", str(tmp_path)]
     command = whole_command.command(tmp_path, "--scenario", chosen, *options)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -1,4 +1,4 @@
-"""Goes wrong while the model is built, in another way in each workload."""
+"""Goes wrong in another way in each workload, mostly while the model is built."""
 
 import ctypes
 import json
@@ -8,12 +8,24 @@ import sys
 import time
 from pathlib import Path
 
-from base import data
+import base
+import keras
 
-from kerasbench import Scenario, Workload
+from kerasbench import Workload
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "schema_5.json"
 PART_BYTES, PARTS = 64 << 20, 40  # 2.5 GiB in all, should nobody stop it
+
+
+class Broken(keras.layers.Layer):
+    def call(self, x, training=None):
+        if training:
+            raise ArithmeticError("only in training")
+        return x
+
+
+def raises_in_fit():
+    return base.model(keras.layers.Dense(2), Broken())
 
 
 def segfaults():
@@ -45,11 +57,12 @@ def uses_another_framework():
     return torch.nn.Linear(4, 2)
 
 
-WAYS = {way.__name__: way for way in (segfaults, is_killed, eats_memory, forges_a_measurement, uses_another_framework)}
+WAYS = (raises_in_fit, segfaults, is_killed, eats_memory, forges_a_measurement, uses_another_framework)
+BY_NAME = {way.__name__: way for way in WAYS}
 
 
 def build(workload):
-    return WAYS[workload.name]()
+    return BY_NAME[workload.name]()
 
 
-spoiled = Scenario(build=build, data=data, workloads=tuple(Workload(train=320, batch=16, name=name) for name in WAYS))
+spoiled = base.scenario(build=build, workloads=tuple(Workload(train=320, batch=16, name=name) for name in BY_NAME))
