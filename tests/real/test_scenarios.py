@@ -16,21 +16,15 @@ from tests.real import trials
 
 pytestmark = pytest.mark.real
 
-# One workload of each scenario, the longest first: nothing shall wait for it in the end.
-WORKLOADS = {
-    "cifar10_cnn": "default",
-    "mnist_mlp": "minibatch",
-    "iris_mlp": "default",
-    "tabular_conv1d": "default",
-    "mnist_dense": "default",
-    "mnist_linear": "arrays",
-    "cifar100_dense": "default",
-    "boston_mlp": "default",
-    "cifar10_mlp": "default",
-}
+# The longest first: nothing shall wait for it in the end.
+SCENARIOS = (
+    *("cifar10_cnn", "mnist_mlp", "iris_mlp", "tabular_conv1d", "mnist_dense"),
+    *("mnist_linear", "cifar100_dense", "boston_mlp", "cifar10_mlp"),
+)
+WORKLOADS = {"mnist_mlp": "minibatch", "mnist_linear": "arrays"}  # of the others their only one
 # What is run often, and where: one scenario on every backend. All of them are weekly.
 OFTEN = {"mnist_mlp": backends.names(), "iris_mlp": ["jax", "torch"], "tabular_conv1d": ["jax", "tensorflow"]}
-WEEKLY = [name for name in WORKLOADS if OFTEN.get(name) != backends.names()]
+WEEKLY = [name for name in SCENARIOS if OFTEN.get(name) != backends.names()]
 # One whole trial of each kind: epochs of a single step, callbacks, dropout, convolutions.
 WHOLE = {"iris_mlp": "torch", "tabular_conv1d": "tensorflow", "cifar10_cnn": "tensorflow", "mnist_mlp": "jax"}
 LEARNING = {"iris_mlp", "cifar10_cnn", "mnist_mlp"}
@@ -40,7 +34,7 @@ CHANCE = 0.1  # or 0.33 for Iris, where all backends pass 0.9
 
 
 def test_every_builtin_scenario_is_checked_here() -> None:
-    assert {selected.entry.name for selected in catalog.select([], sys.executable)} == set(WORKLOADS)
+    assert {selected.entry.name for selected in catalog.select([], sys.executable)} == set(SCENARIOS)
 
 
 # One test, and so one process of the tests, for all that is said of a scenario: its trials are made once.
@@ -49,14 +43,10 @@ def test_every_builtin_scenario_is_checked_here() -> None:
     [*OFTEN.items(), *(pytest.param(name, backends.names(), marks=pytest.mark.weekly) for name in WEEKLY)],
 )
 def test_a_scenario_on_its_backends(name: str, chosen: list[str]) -> None:
+    workload = WORKLOADS.get(name, "default")
+    protocols = {backend: trials.SHORTEST if WHOLE.get(name) == backend else trials.STEPS_ALONE for backend in chosen}
     outcomes = {
-        backend: trials.builtin(
-            name,
-            WORKLOADS[name],
-            backend,
-            protocol=trials.SHORTEST if WHOLE.get(name) == backend else trials.STEPS_ALONE,
-        )
-        for backend in chosen
+        backend: trials.builtin(name, workload, backend, protocol=protocol) for backend, protocol in protocols.items()
     }
     measured = {backend: trials.measured(outcome) for backend, outcome in outcomes.items()}
     for backend, measurement in measured.items():
@@ -83,7 +73,7 @@ def test_a_scenario_on_its_backends(name: str, chosen: list[str]) -> None:
     for backend in chosen if name in BASELINES else []:
         is_whole = (name, backend) == ("mnist_mlp", "jax")  # learning and prediction, which they share, one shows
         protocol = trials.SHORTEST if is_whole else trials.STEPS_ALONE
-        baseline = trials.measured(trials.builtin(name, WORKLOADS[name], backend, TWIN, protocol))
+        baseline = trials.measured(trials.builtin(name, workload, backend, TWIN, protocol))
         keras = measured["jax"]
         assert trials.disagreements({Column("jax", "cpu"): keras, Column("jax", "cpu", TWIN): baseline}) == {}
         assert baseline.parity is not None

@@ -114,8 +114,7 @@ class Command:
     def start(self, *arguments: str) -> int:
         """Start one command line and return its process."""
         seed = self._rng.getrandbits(32)
-        self._say(json.dumps([str(self.folder), seed, *arguments, "--results", str(self.results)]))
-        self.process = self._said()
+        self.process = self._ask(json.dumps([str(self.folder), seed, *arguments, "--results", str(self.results)]))
         return self.process
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
@@ -127,9 +126,8 @@ class Command:
         """Wait for its end, after this signal if there is one, and return its exit status, negative for a signal."""
         if ending is not None:
             os.kill(self.process, ending)  # which finds the right one, if only its remains
-        self._say("")
         self.process = 0
-        return self._said()
+        return self._ask("")
 
     def tidy(self) -> None:
         """Leave nothing running, as a test that failed may have."""
@@ -142,13 +140,10 @@ class Command:
         """Return what the last one wrote to stdout and stderr."""
         return (self.folder / "out").read_text(), (self.folder / "err").read_text()
 
-    def _say(self, line: str) -> None:
-        assert self._forks.stdin is not None
+    def _ask(self, line: str) -> int:
+        assert self._forks.stdin is not None and self._forks.stdout is not None
         self._forks.stdin.write(line + "\n")
         self._forks.stdin.flush()
-
-    def _said(self) -> int:
-        assert self._forks.stdout is not None
         return int(self._forks.stdout.readline())
 
 
