@@ -32,20 +32,17 @@ JAX, TENSORFLOW, TORCH = (Column(backend, "cpu") for backend in ("jax", "tensorf
 JAX_GPU, TORCH_GPU, TORCH_SECOND_GPU = Column("jax", "gpu"), Column("torch", "gpu"), Column("torch", "gpu:1")
 
 
+HERE = {"finished": "2026-01-02T04:05:06Z", "kerasbench": "1.0", "commit": "1" * 40, "machine": {"identifier": "m1"}}
+
+
 def run(*trials: Trial, rounds: int = 3, **different: Any) -> Run:
     """A run of them, in which nothing is of this day, this machine or this version."""
-    known = {
-        "finished": "2026-01-02T04:05:06Z",
-        "kerasbench": "1.0",
-        "commit": "1" * 40,
-        "machine": {"identifier": "m1"},
-    }
-    return made.changed(made.record(*trials, rounds=rounds), **(known | different))
+    return made.changed(made.record(*trials, rounds=rounds), **(HERE | different))
 
 
-def bare(trials: Sequence[Trial], **different: Any) -> list[Trial]:
+def bare(trials: Sequence[Trial]) -> list[Trial]:
     """The same trials without their phases, of which the longest runs tell."""
-    return [made.changed(trial, phases=[], **different) for trial in trials]
+    return [made.changed(trial, phases=[]) for trial in trials]
 
 
 def torch(**options: Any) -> Column:
@@ -80,34 +77,27 @@ def published() -> Runs:
     return [run(*trials, rounds=1, config={"effort": PUBLISHED})]
 
 
-def called(ms: float, seed: int, generations: Sequence[Generation] = ()) -> Measurement:
-    """Calls in every way, and texts that grow."""
-    ways = ("predict_on_batch", "call", "compiled_call", "predict_call")
-    calls = [
-        made.latency(batch, made.wobbling(ms * (1 + place) * (1 if batch == 1 else 1.5), seed + place), way)
-        for place, way in enumerate(ways)
-        for batch in (1, 32)
-    ]
-    return dataclasses.replace(made.predicting(), prediction=calls, parity=None, generations=list(generations))
-
-
-def bent(texts: Generation, way: str) -> Generation:
-    """Texts of which each token takes a little longer than the one before."""
-    counts_times = (zip(texts.counts, times_ns, strict=True) for times_ns in texts.times_ns)
-    times_ns = [[ns + count * count * made.MS // 100 for count, ns in of_slice] for of_slice in counts_times]
-    return dataclasses.replace(texts, way=way, times_ns=times_ns)
-
-
 def calls() -> Runs:
-    def measured(ms: float, seed: int) -> Measurement:
-        grows = (("call", 2.0), ("compiled_call", 1.0), ("own", 0.5))
-        texts = [bent(made.growing(made.wobbling(ms * factor, seed), prompt_ms=ms), way) for way, factor in grows]
-        return called(ms, seed, texts)
+    """Calls in every way, and texts of which each token takes a little longer than the one before."""
 
-    columns = {TORCH: 3.0, torch(native=True): 2.0, torch(warm_cache=True): 2.9}
-    return [
-        made.untrained(run(*bare(made.in_blocks(columns, measured)), config={"effort": exactly(3, Protocol("calls"))}))
-    ]
+    def texts(way: str, ms: float, prompt_ms: float, seed: int) -> Generation:
+        grown = made.growing(made.wobbling(ms, seed), prompt_ms=prompt_ms)
+        more_ns = [count * count * made.MS // 100 for count in grown.counts]
+        times_ns = [[ns + more for ns, more in zip(times, more_ns, strict=True)] for times in grown.times_ns]
+        return dataclasses.replace(grown, way=way, times_ns=times_ns)
+
+    def measured(ms: float, seed: int) -> Measurement:
+        called = [
+            made.latency(batch, made.wobbling(ms * (1 + place) * (1 if batch == 1 else 1.5), seed + place), way)
+            for place, way in enumerate(("predict_on_batch", "call", "compiled_call", "predict_call"))
+            for batch in (1, 32)
+        ]
+        grows = (("call", 2.0), ("compiled_call", 1.0), ("own", 0.5))
+        generations = [texts(way, ms * factor, ms, seed) for way, factor in grows]
+        return dataclasses.replace(made.predicting(), prediction=called, parity=None, generations=generations)
+
+    columns, effort = {TORCH: 3.0, torch(native=True): 2.0, torch(warm_cache=True): 2.9}, exactly(3, Protocol("calls"))
+    return [made.untrained(run(*bare(made.in_blocks(columns, measured)), config={"effort": effort}))]
 
 
 def prediction_only() -> Runs:
