@@ -2,17 +2,8 @@
 
 import pytest
 
-from kerasbench.protocol.columns import (
-    DEFAULT,
-    Column,
-    Device,
-    Environment,
-    Options,
-    Size,
-    cuda_visibility,
-    parse_label,
-    visible_cuda,
-)
+from kerasbench.protocol import columns
+from kerasbench.protocol.columns import DEFAULT, Column, Device, Environment, Options, Size
 
 
 @pytest.mark.parametrize(
@@ -26,7 +17,7 @@ from kerasbench.protocol.columns import (
 )
 def test_a_device_is_called_by_its_kind_and_described_by_its_chip(device: Device, label: str, described: str) -> None:
     assert (device.label, device.described) == (label, described)
-    assert parse_label(label) == (device.kind, device.index)
+    assert columns.parse_label(label) == (device.kind, device.index)
 
 
 ORDER = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
@@ -48,19 +39,19 @@ BOTH = {"CUDA_VISIBLE_DEVICES": "2,3", "HIP_VISIBLE_DEVICES": "0"}
 def test_a_card_is_chosen_among_those_that_the_user_has_left_visible(
     device: Device, left: dict[str, str], shown: dict[str, str]
 ) -> None:
-    assert shown.items() <= cuda_visibility(device, left).items()
-    assert visible_cuda(left | {"PATH": "/bin"}) == ORDER | left
+    assert shown.items() <= columns.cuda_visibility(device, left).items()
+    assert columns.visible_cuda(left | {"PATH": "/bin"}) == ORDER | left
 
 
 @pytest.mark.parametrize("platform", ["cpu", "mps", "metal"])
 def test_cuda_is_hidden_from_everything_else(platform: str) -> None:
-    assert set(cuda_visibility(Device(platform)).values()) == {"-1"}
+    assert set(columns.cuda_visibility(Device(platform)).values()) == {"-1"}
 
 
 @pytest.mark.parametrize("text", ["", "cuda", "gpu:", "gpu:x", "gpu:-1", "cpu:1"])
 def test_other_words_are_no_labels(text: str) -> None:
     with pytest.raises(ValueError, match="no device label"):
-        parse_label(text)
+        columns.parse_label(text)
 
 
 def test_a_label_names_what_differs_the_interpreter_first_and_the_size_last() -> None:
