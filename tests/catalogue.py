@@ -11,19 +11,8 @@ from kerasbench.protocol.columns import Column, Options, Size
 from kerasbench.protocol.measurement import Compiler, Generation, Measurement, Published, Samples, Slice
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Protocol
-from kerasbench.results.run import (
-    INTERRUPTED,
-    PUBLISHED,
-    QUICK,
-    RACE,
-    SWEEP,
-    Counted,
-    RaceConfig,
-    Run,
-    SoakConfig,
-    Trial,
-    exactly,
-)
+from kerasbench.results import run as results
+from kerasbench.results.run import Run, Trial, exactly
 from kerasbench.results.store import load
 from tests import made
 
@@ -55,7 +44,7 @@ def steady() -> Runs:
 
 
 def quick() -> Runs:
-    asked = {"scenarios": ["my model.keras"], "effort": QUICK}  # a name that a shell would take apart
+    asked = {"scenarios": ["my model.keras"], "effort": results.QUICK}  # a name that a shell would take apart
     return [run(*bare(made.in_blocks({JAX: 2.0, TORCH: 3.0}, rounds=[1])), rounds=1, config=asked)]
 
 
@@ -74,7 +63,7 @@ def published() -> Runs:
 
     trials = made.in_blocks({JAX: 2.0, TORCH: 3.0}, measured, [1])
     trials = [dataclasses.replace(trial, block=0, protocol="published") for trial in trials]
-    return [run(*trials, rounds=1, config={"effort": PUBLISHED})]
+    return [run(*trials, rounds=1, config={"effort": results.PUBLISHED})]
 
 
 def calls() -> Runs:
@@ -143,7 +132,7 @@ def sweep() -> Runs:
         columns, size = {JAX: jax_ms, TORCH: torch_ms}, Size(width=width)
         trials += bare(made.in_blocks(columns, stepped, first=20 + 3 * place, size=size, name="conv"))
     trials = [*noisy(trials[:1], *HOT), *trials[1:-1], *noisy(trials[-1:], *HOT)]
-    return [run(*trials, config={"effort": exactly(3, SWEEP)})]
+    return [run(*trials, config={"effort": exactly(3, results.SWEEP)})]
 
 
 def explain() -> Runs:
@@ -155,7 +144,7 @@ def explain() -> Runs:
     mine = made.in_blocks({TORCH: 2.0}, taken_apart)
     rivals = made.in_blocks({torch(jit=True): 1.5, TORCH_GPU: 0.4})
     larger = made.in_blocks({TORCH: 4.0}, stepped, size=Size(batch=128), first=3)
-    flops = [Counted("dense", "default", 1e6)]
+    flops = [results.Counted("dense", "default", 1e6)]
     return [run(*mine, *rivals, *larger, config={"explain": True}, flops=flops)]
 
 
@@ -191,15 +180,15 @@ def race() -> Runs:
     trials = [*first, *made.in_blocks({fast: 1.0, even: 1.004, TENSORFLOW: 4.0}, with_first_step, [2, 3, 4])]
     failure = Failure(Code.OOM, "out of memory", "take a smaller batch")
     trials.append(made.trial(backend="torch", options=larger.options, failure=failure))
-    raced = RaceConfig(baseline="tensorflow", tries=["jit", "steps-per-execution", "batch-size"])
-    return [run(*bare(trials), rounds=4, config={"race": raced, "effort": RACE})]
+    raced = results.RaceConfig(baseline="tensorflow", tries=["jit", "steps-per-execution", "batch-size"])
+    return [run(*bare(trials), rounds=4, config={"race": raced, "effort": results.RACE})]
 
 
 def race_without_a_winner() -> Runs:
     """Ended after a round, in which two are nearly alike."""
     (over,) = race()
     first = [trial for trial in over.trials if trial.round == 1]
-    return [dataclasses.replace(over, trials=first, rounds_completed=1, stopped_because=INTERRUPTED)]
+    return [dataclasses.replace(over, trials=first, rounds_completed=1, stopped_because=results.INTERRUPTED)]
 
 
 def going_on(slower: float, leak_bytes: int, turns: int, on_gpu: bool = False) -> Samples:
@@ -219,9 +208,9 @@ def soak() -> Runs:
     )
     control = made.in_block(1, rests, device=made.GPU, options=Options(control=True))
     trials = [made.in_block(1, goes_on, device=made.GPU), control]
-    asked = {"soak": SoakConfig(minutes=1.0), "effort": exactly(1, Protocol(soaks=True))}
+    asked = {"soak": results.SoakConfig(minutes=1.0), "effort": exactly(1, Protocol(soaks=True))}
     builds = dataclasses.replace(made.predicting(), prediction=[], builds=going_on(0.0, 4 << 10, 40))
-    building = {"soak": SoakConfig("build", 1.0), "effort": exactly(1, Protocol("builds", soaks=True))}
+    building = {"soak": results.SoakConfig("build", 1.0), "effort": exactly(1, Protocol("builds", soaks=True))}
     return [
         run(*trials, rounds=1, config=asked),
         run(made.in_block(1, builds, name="conv"), rounds=1, config=building, started="2026-01-03T03:04:05Z"),
@@ -366,7 +355,7 @@ def interrupted() -> Runs:
     """In the third round, of which nothing counts."""
     trials = [*made.in_blocks({JAX: 2.0, TORCH: 3.0}, made.steps, [1, 2])]
     trials += made.in_blocks({JAX: 99.0}, made.steps, [3])
-    return [run(*bare(trials), rounds=2, stopped_because=INTERRUPTED, finished="")]
+    return [run(*bare(trials), rounds=2, stopped_because=results.INTERRUPTED, finished="")]
 
 
 def resumed() -> Runs:

@@ -6,6 +6,7 @@ It runs on torch in a child of a test, prints a line for each, and imports no ot
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -36,36 +37,31 @@ def save(folder: Path) -> None:
     keras.Sequential([keras.Input((8,)), layers.Lambda(lambda x: 2 * x)]).save(folder / "lambda.keras")
 
 
-def rewritten(file: Path, name: str, change: Callable[[str, bytes], bytes]) -> Path:
+def rewritten(file: Path, name: str, ending: str, change: Callable[[bytes], bytes]) -> Path:
+    """Copy a file; parts whose names end so are changed."""
     with zipfile.ZipFile(file) as old, zipfile.ZipFile(file.with_name(name), "w") as new:
         for part in old.namelist():
-            new.writestr(part, change(part, old.read(part)))
+            content = old.read(part)
+            new.writestr(part, change(content) if part.endswith(ending) else content)
     return file.with_name(name)
 
 
-def claiming(side: int) -> Callable[[str, bytes], bytes]:
+def claiming(side: int, content: bytes) -> bytes:
     """Claim a matrix of that side where a layer's weights are, with nothing of it stored."""
-
-    def change(name: str, content: bytes) -> bytes:
-        if not name.endswith(".h5"):
-            return content
-        weights = BytesIO(content)
-        with h5py.File(weights, "a") as file:
-            place = "layers/dense/vars/0"
-            del file[place]
-            file.create_dataset(place, (side, side), "float32", chunks=(1000, 1000), compression="gzip")
-        return weights.getvalue()
-
-    return change
+    weights, place = BytesIO(content), "layers/dense/vars/0"
+    with h5py.File(weights, "a") as file:
+        del file[place]
+        file.create_dataset(place, (side, side), "float32", chunks=(1000, 1000), compression="gzip")
+    return weights.getvalue()
 
 
 def hostile(folder: Path) -> Iterator[str]:
     file = folder / "one.keras"
     for bad in (
         folder / "lambda.keras",
-        rewritten(file, "claims.keras", claiming(50_000)),
-        rewritten(file, "large.keras", claiming(30_000)),
-        rewritten(file, "wide.keras", lambda _, content: content.replace(b'"units": 4', b'"units": 400000000')),
+        rewritten(file, "claims.keras", ".h5", partial(claiming, 50_000)),
+        rewritten(file, "large.keras", ".h5", partial(claiming, 30_000)),
+        rewritten(file, "wide.keras", ".json", lambda content: content.replace(b'"units": 4', b'"units": 400000000')),
     ):
         try:
             saved.load(bad, ModelConfig(), saved.outline(bad, trusted=True, custom=True))
