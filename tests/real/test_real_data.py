@@ -52,10 +52,7 @@ def test_real_rows_are_downloaded_once_and_fed(faults: Path, home: Path, tmp_pat
 def test_without_a_network_each_file_its_place_and_the_alternative_are_named(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    files = {
-        "cifar10_mlp": "cifar-10-batches-py-target_archive",
-        "boston_mlp": "boston_housing.npz",
-    }
+    files = {"cifar10_mlp": "cifar-10-batches-py-target_archive", "boston_mlp": "boston_housing.npz"}
     arguments = ["--scenario", ",".join(files), "--backend", "jax", "--data", "real"]
     assert main([*arguments, "--results", str(tmp_path / "results")]) == 2
     out, said = capsys.readouterr()
@@ -67,8 +64,7 @@ def test_without_a_network_each_file_its_place_and_the_alternative_are_named(
     for file in files.values():
         assert f"Put the file {file} into {home.resolve()}" in complaint
     assert all("--data synthetic" in line for line in lines)
-    assert "Traceback" not in complaint
-    assert not out
+    assert "Traceback" not in complaint and not out
 
 
 READ_CIFAR = """
