@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path, PurePosixPath
 
 from kerasbench.report.pages import made_from
+
 from kerasbench.results.store import STAMP
 
 FOLDER, INDEX = "results", "README.md"

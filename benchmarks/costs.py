@@ -8,9 +8,9 @@ Printed are overhead and cost per sample over what they are, for each backend.
 import sys
 from pathlib import Path
 
-from kerasbench.analysis.series import swept
 from kerasbench.analysis.summary import summarize
 from kerasbench.environments.interpreters import Interpreters
+from kerasbench.modes.sweep.series import swept
 from kerasbench.plan import configure
 from kerasbench.report.progress import ConsoleProgress, to_stderr
 from kerasbench.results.run import SWEEP, RunConfig, exactly

@@ -14,10 +14,10 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kerasbench.analysis import series
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, estimate, judge
 from kerasbench.analysis.ratios import by_rounds
-from kerasbench.analysis.series import Crossing, Ratios, fit
+from kerasbench.modes.sweep import series
+from kerasbench.modes.sweep.series import Crossing, Ratios, fit
 from kerasbench.plan import parse
 from kerasbench.plan.configure import sizes_between
 from kerasbench.protocol.columns import Column

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kerasbench.analysis import race
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.families import ASSUMED, TYPICAL_SCATTER, Family
+from kerasbench.modes.fastest import race
 from kerasbench.results.run import RACE
 
 BACKENDS, SETTINGS = 3, 4

@@ -1,11 +1,11 @@
-"""Do two sittings agree? Each ratio of one run next to the same ratio of another.
+"""Do two sessions agree? Each ratio of one run next to the same ratio of another.
 
     python benchmarks/two_sessions.py ONE.json OTHER.json
 
 Ratios are those of a row's columns to the fastest of ONE, with their 95 % intervals. They agree where they are apart by
 no more than both intervals reach (half of each, added). *Jointly*: by no more than the interval of their difference
 does, which is narrower: if the two differed by chance alone, 95 % would agree so. Printed last is how many would agree
-if each interval allowed for other sittings by some other standard deviation than by analysis.families.ASSUMED.
+if each interval allowed for other sessions by some other standard deviation than by analysis.families.ASSUMED.
 """
 
 import math
@@ -19,7 +19,7 @@ from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.report.words import times
 from kerasbench.results.store import load
 
-BETWEEN = (0.0, 0.01, 0.015, 0.02, 0.03)  # sittings, as standard deviations of a ratio's logarithm
+BETWEEN = (0.0, 0.01, 0.015, 0.02, 0.03)  # sessions, as standard deviations of a ratio's logarithm
 
 
 def read(file: str) -> Summary:
@@ -56,8 +56,8 @@ def main() -> int:
             print(f"| {' | '.join(cells)} |")
     print(f"\n{agree} of {len(found)} agree, {jointly} jointly.")
     for between in BETWEEN:
-        fit = sum(agreement(*(replace(one, between_sittings=between) for one in pair))[0] for pair in found)
-        print(f"{fit} would if each interval allowed for {100 * between:g} % between sittings.")
+        fit = sum(agreement(*(replace(one, between_sessions=between) for one in pair))[0] for pair in found)
+        print(f"{fit} would if each interval allowed for {100 * between:g} % between sessions.")
     return 0
 
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import kerasbench
-from kerasbench.analysis import race
 from kerasbench.analysis.ratios import in_row
+from kerasbench.modes.fastest import race
 from kerasbench.report.words import seconds, times
 
 SCENARIOS = ("mnist_dense", "cifar10_cnn", "iris_mlp", "resnet50/small")

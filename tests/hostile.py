@@ -15,9 +15,10 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.host import Machine
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.host.nvidia import Sample
+from kerasbench.pages import files as pages
+from kerasbench.pages import html
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Latency, Published, Samples, Slice, Throughput
-from kerasbench.report import html, pages
 from kerasbench.results.run import SCHEMA, Counted, Run, RunConfig, Trial
 from tests import made
 from tests.records import AGAIN, NEW, OLD

@@ -5,13 +5,14 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from kerasbench.modes.versus.bisect import Probe
-from kerasbench.modes.explain.breakdown import StepBreakdown
+from kerasbench.analysis.versus import Versus, versus
+
 from kerasbench.analysis.contrasts import Contrast, Place
 from kerasbench.analysis.estimates import LogEstimate, Verdict, judge
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
-from kerasbench.analysis.versus import Versus, versus
+from kerasbench.modes.explain.breakdown import StepBreakdown
+from kerasbench.modes.versus.bisect import Probe
 from kerasbench.protocol.columns import Column, Device, Options
 from kerasbench.protocol.measurement import Measurement, Samples, Slice
 from kerasbench.protocol.messages import Code, Failure
@@ -229,5 +230,5 @@ def soaked(slower: float, leak_bytes: float, rng: random.Random) -> Run:
         made.in_block(1, soaking(slower, leak_bytes, turns, rng), backend="torch"),
         made.in_block(1, soaking(0, 0, turns // 9, rng), backend="torch", options=Options(control=True)),
     ]
-    asked = {"effort": {"protocol": Protocol(soaks=True)}, "soak": SoakConfig(minutes=1.0)}
+    asked = {"effort": {"protocol": Protocol(lasts=True)}, "soak": SoakConfig(minutes=1.0)}
     return made.changed(made.record(*trials, rounds=1), config=asked)

@@ -15,16 +15,16 @@ import pytest
 
 import kerasbench
 from kerasbench import keywords
-from kerasbench.analysis.bisect import Bisection, Probe, SearchOutcome
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.table import NAMES
 from kerasbench.errors import ResultsError, Undecided, UsageError
+from kerasbench.modes.versus import tell as report_versus
+from kerasbench.modes.versus.bisect import Bisection, Probe, SearchOutcome
+from kerasbench.pages.files import SavedReport
 from kerasbench.plan import configure
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.requests import Input, ModelConfig
-from kerasbench.report import versus as report_versus
-from kerasbench.report.pages import SavedReport
 from kerasbench.results.run import (
     DEFAULT,
     INTERRUPTED,
@@ -269,7 +269,7 @@ def test_a_page_that_a_machine_s_run_lacks_is_said(tmp_path: Path, monkeypatch: 
     store = made.stored(tmp_path)
     share = SimpleNamespace(host="m1", store=store, file=store.data, is_done=True, is_unfinished=False, failed="")
     monkeypatch.setattr("kerasbench.runs.machines.ask", lambda *asked: [share])
-    monkeypatch.setattr("kerasbench.report.pages.replace", refuse)
+    monkeypatch.setattr("kerasbench.pages.files.replace", refuse)
     machines: Any = kerasbench.run("dense", hosts="m1")
     assert machines.failed == {"m1": "no space left"}
 

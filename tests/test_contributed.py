@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.report import pages
+from kerasbench.pages import files as pages
 from tests import made
 from tests.repository import git
 

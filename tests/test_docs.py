@@ -18,7 +18,7 @@ import pytest
 import kerasbench
 from kerasbench.cli.main import app
 from kerasbench.cli.options import with_default_command
-from kerasbench.report import pages
+from kerasbench.pages import files as pages
 from tests import made
 
 ROOT = Path(__file__).parent.parent

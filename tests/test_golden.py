@@ -18,15 +18,16 @@ import msgspec
 import pytest
 
 from kerasbench import api, returns
-from kerasbench.modes.versus.bisect import Bisection, Probe, bisect
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.metrics import METRICS
 from kerasbench.analysis.table import MEASURED, NAMES
 from kerasbench.cli.main import main
 from kerasbench.host.noise import WarningKind
+from kerasbench.modes.versus.bisect import Bisection, Probe, bisect
+from kerasbench.pages import data, history
 from kerasbench.protocol.columns import CaseKey, Column, Options
 from kerasbench.protocol.messages import Code
-from kerasbench.report import data, document, history, markdown
+from kerasbench.report import document, markdown
 from kerasbench.report.document import Document
 from kerasbench.results.run import Run
 from tests import catalogue, made

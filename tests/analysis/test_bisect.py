@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from kerasbench.modes.versus.bisect import Bisection, Probe, SearchOutcome, bisect, followed, most, probe_of
 from kerasbench.analysis.estimates import LogEstimate, Verdict, estimate
+from kerasbench.modes.versus.bisect import Bisection, Probe, SearchOutcome, bisect, followed, most, probe_of
+from kerasbench.pages import history
 from kerasbench.protocol.messages import Code
-from kerasbench.report import history
 from tests import made
 from tests.records import AGAIN, ALIKE, NEW, OLD, SLOWER, contrast, exactly
 from tests.records import compared as only

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from kerasbench.modes.explain.breakdown import Help, StepBreakdown, share
 from kerasbench.analysis.estimates import mean_interval
 from kerasbench.analysis.findings import Findings
+from kerasbench.modes.explain.breakdown import Help, StepBreakdown, share
+from kerasbench.modes.explain.tell import sentences
 from kerasbench.protocol.columns import Column, Device, Options
 from kerasbench.protocol.measurement import Measurement, Samples, Slice
-from kerasbench.modes.explain.tell import sentences
 from kerasbench.results.merge import merge
 from kerasbench.results.run import Counted, Trial
 from tests import made

@@ -31,7 +31,7 @@ def test_a_family_is_what_two_columns_have_in_common(other: Column, family: Fami
 def test_the_less_two_have_in_common_the_more_is_assumed_of_their_scatter(backend: str, metric: str) -> None:
     assumed = [ASSUMED[family].between_blocks(backend, metric) for family in Family]
     assert assumed == sorted(set(assumed))
-    rooms = [ASSUMED[family].between_sittings for family in Family]
+    rooms = [ASSUMED[family].between_sessions for family in Family]
     assert rooms == sorted(rooms) and rooms[0] == 0 < rooms[1]
 
 

@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
-from kerasbench.analysis import series
 from kerasbench.analysis.findings import Findings, abreast, light
 from kerasbench.analysis.published import PublishedSide, figures
 from kerasbench.analysis.summary import summarize
+from kerasbench.modes.sweep import series
+from kerasbench.pages import html, page
 from kerasbench.plan import catalog
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.protocol.measurement import Compiler
-from kerasbench.report import answer, charts, html, markdown, page
+from kerasbench.report import answer, charts, markdown
 from kerasbench.results.merge import merge
 from kerasbench.results.run import RaceConfig, SoakConfig
 from tests import made

@@ -81,10 +81,10 @@ def test_one_trial_s_percentile_has_no_interval_and_three_have_that_of_their_val
     assert of_three.half_width == pytest.approx(0)
 
 
-def test_of_three_sittings_each_is_the_mean_of_its_trials_of_times_the_geometric_one() -> None:
+def test_of_three_sessions_each_is_the_mean_of_its_trials_of_times_the_geometric_one() -> None:
     found = [made.measurement(1.0, overhead_ms=-1.0), made.measurement(4.0, overhead_ms=3.0)]
     trials = [
-        (dataclasses.replace(made.trial(found=one), sitting=sitting), one) for sitting in (1, 2, 3) for one in found
+        (dataclasses.replace(made.trial(found=one), session=session), one) for session in (1, 2, 3) for one in found
     ]
     names = ("steady_step_ms", "epoch_overhead_ms")
     assert [made.estimated(BY_NAME[name].estimate(trials)).value for name in names] == pytest.approx([2.0, 1.0])

@@ -256,30 +256,30 @@ def test_where_an_epoch_is_one_step_there_is_the_epoch_alone() -> None:
 BLOCKS = (1.0, 1.01, 0.99)
 
 
-def in_sittings(torch_ms: Sequence[float]) -> Run:
-    """Three blocks of JAX (1 ms) and torch in each sitting, whose torch takes so long."""
+def in_sessions(torch_ms: Sequence[float]) -> Run:
+    """Three blocks of JAX (1 ms) and torch in each session, whose torch takes so long."""
     trials: list[Trial] = []
-    for sitting, ms in enumerate(torch_ms, start=1):
+    for session, ms in enumerate(torch_ms, start=1):
         for index, factor in enumerate(BLOCKS):
-            block = 3 * (sitting - 1) + index + 1
+            block = 3 * (session - 1) + index + 1
             for backend, step_ms in (("jax", 1.0), ("torch", ms * factor)):
                 one = made.in_block(block, made.sliced([step_ms] * 8, [2 * step_ms] * 8), backend=backend)
-                trials.append(dataclasses.replace(one, sitting=sitting, ended=f"2026-01-0{sitting}T00:0{index}:00Z"))
+                trials.append(dataclasses.replace(one, session=session, ended=f"2026-01-0{session}T00:0{index}:00Z"))
     return made.record(*trials, rounds=3 * len(torch_ms))
 
 
 @pytest.mark.parametrize(("again_ms", "details"), [(2.5, ["by 25 %"]), (2.02, [])])
 def test_two_that_differ_by_more_than_their_intervals_are_warned_of(again_ms: float, details: list[str]) -> None:
-    summary = summarize(in_sittings([2.0, again_ms]))
+    summary = summarize(in_sessions([2.0, again_ms]))
     ratios = by_session(summary.rankings[0].others[0])
     assert [ratio.trials for ratio in ratios.values()] == [3, 3]
     assert made.known(apart(ratios)).value == pytest.approx(again_ms / 2, rel=0.01)
-    warned = [one for one in concerns(summary) if one.what is WarningKind.SITTINGS]
+    warned = [one for one in concerns(summary) if one.what is WarningKind.SESSIONS]
     assert [(one.columns, one.detail) for one in warned] == [([TORCH], detail) for detail in details]
 
 
 def test_a_sitting_that_others_disturbed_is_not_held_against_the_other() -> None:
-    summary = summarize(in_sittings([2.0, 2.5]))
+    summary = summarize(in_sessions([2.0, 2.5]))
     first, second = by_session(summary.rankings[0].others[0]).values()
     assert known(apart({1: first, 2: second})).is_above(1)
     assert not known(apart({1: first, 2: dataclasses.replace(second, disturbed=True)})).is_above(1)
@@ -287,23 +287,23 @@ def test_a_sitting_that_others_disturbed_is_not_held_against_the_other() -> None
 
 @pytest.mark.parametrize(("steps_ms", "deviation"), [([2.0], 0.02), ([2.0, 2.1], 0.02 / math.sqrt(2))])
 def test_one_sitting_or_two_allow_for_others(steps_ms: list[float], deviation: float) -> None:
-    (row,) = summarize(in_sittings(steps_ms)).rows
+    (row,) = summarize(in_sessions(steps_ms)).rows
     jax, torch = row.cases
     own = known(ratio_of(row.cases[torch], row.cases[jax], HEADLINE, row.cases.values()))
     found = known(in_row(row, torch, jax, HEADLINE))
-    assert found.between_sittings == pytest.approx(deviation)
-    assert dataclasses.replace(found, between_sittings=0) == own
-    assert known(in_row(row, torch, jax, "peak_rss_mib")).between_sittings == 0
+    assert found.between_sessions == pytest.approx(deviation)
+    assert dataclasses.replace(found, between_sessions=0) == own
+    assert known(in_row(row, torch, jax, "peak_rss_mib")).between_sessions == 0
 
 
-def test_sittings_count_by_the_blocks_that_have_a_figure() -> None:
-    record = in_sittings([2.0, 2.1])
+def test_sessions_count_by_the_blocks_that_have_a_figure() -> None:
+    record = in_sessions([2.0, 2.1])
     without = [dataclasses.replace(one, measurement=made.partial(known(one.measurement))) for one in record.trials]
-    partial = [one if one.sitting == 1 else other for one, other in zip(record.trials, without, strict=True)]
+    partial = [one if one.session == 1 else other for one, other in zip(record.trials, without, strict=True)]
     (row,) = summarize(dataclasses.replace(record, trials=partial)).rows
     jax, torch = row.cases
-    assert known(in_row(row, torch, jax, "predict_p50_ms")).between_sittings == pytest.approx(0.02)
-    assert known(in_row(row, torch, jax, STEADY)).between_sittings == pytest.approx(0.02 / math.sqrt(2))
+    assert known(in_row(row, torch, jax, "predict_p50_ms")).between_sessions == pytest.approx(0.02)
+    assert known(in_row(row, torch, jax, STEADY)).between_sessions == pytest.approx(0.02 / math.sqrt(2))
 
 
 @pytest.mark.parametrize(
@@ -317,16 +317,16 @@ def test_another_sitting_hits_two_of_the_same_alike_and_other_options_not(option
     ]
     (row,) = summarize(made.record(*trials, rounds=3)).rows
     first, second = row.cases
-    assert known(in_row(row, first, second, HEADLINE)).between_sittings == ASSUMED[family].between_sittings
+    assert known(in_row(row, first, second, HEADLINE)).between_sessions == ASSUMED[family].between_sessions
 
 
-def test_of_three_the_interval_is_over_sittings() -> None:
-    summary = summarize(in_sittings([2.0, 2.5, 2.2]))
+def test_of_three_the_interval_is_over_sessions() -> None:
+    summary = summarize(in_sessions([2.0, 2.5, 2.2]))
     (contrast,) = summary.rankings[0].others
     mean = math.exp(sum(map(math.log, BLOCKS)) / 3)
     wanted = estimate([2.0 * mean, 2.5 * mean, 2.2 * mean])
     found = contrast.ratio
-    assert (found.trials, found.basis, found.degrees) == (9, "sittings", 2)
+    assert (found.trials, found.basis, found.degrees) == (9, "sessions", 2)
     assert found.log_centre == pytest.approx(wanted.log_centre)
     assert found.log_error == pytest.approx(wanted.log_error)
     assert apart(by_session(contrast)) is None  # the interval says it
@@ -334,8 +334,8 @@ def test_of_three_the_interval_is_over_sittings() -> None:
 
 
 def test_a_disturbed_sitting_does_not_count_where_three_others_do() -> None:
-    record = in_sittings([2.0, 2.5, 2.2, 9.0])
-    trials = [made.disturbed(one) if one.sitting == 4 else one for one in record.trials]
+    record = in_sessions([2.0, 2.5, 2.2, 9.0])
+    trials = [made.disturbed(one) if one.session == 4 else one for one in record.trials]
     (contrast,) = summarize(dataclasses.replace(record, trials=trials)).rankings[0].others
     assert contrast.ratio.trials == 9
     assert contrast.ratio.value < 2.5

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kerasbench.analysis.estimates import LogEstimate, estimate, judge
-from kerasbench.analysis.series import (
+from kerasbench.analysis.summary import summarize
+from kerasbench.modes.sweep.series import (
     FIT_TOLERANCE,
     Crossing,
     Ratios,
@@ -18,7 +19,6 @@ from kerasbench.analysis.series import (
     sign,
     swept,
 )
-from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import DEFAULT, CaseKey, Column, Device, Options, Size
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.results.run import Run

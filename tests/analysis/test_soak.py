@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.modes.soak.trend import Soak, trend
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.warnings import concerns
 from kerasbench.host.noise import WarningKind
+from kerasbench.modes.soak import tell as soak
+from kerasbench.modes.soak.trend import Soak, trend
+from kerasbench.pages import files as pages
 from kerasbench.protocol.columns import Device
-from kerasbench.report import pages, soak
 from kerasbench.report.sections import LineChart
 from kerasbench.results.run import Run, SoakConfig
 from tests import made

@@ -6,12 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-
-from kerasbench.modes.versus.bisect import case_of
-from kerasbench.analysis.cases import HEADLINE, PREDICTED
-from kerasbench.analysis.estimates import Verdict
-from kerasbench.pages.series import history
-from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.versus import (
     DIFFERENT_MACHINES,
     MEMORY,
@@ -22,13 +16,19 @@ from kerasbench.analysis.versus import (
     require_decided,
     versus,
 )
+
+from kerasbench.analysis.cases import HEADLINE, PREDICTED
+from kerasbench.analysis.estimates import Verdict
+from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.warnings import concerns
 from kerasbench.errors import Undecided
 from kerasbench.host.noise import WarningKind
+from kerasbench.modes.versus import tell as report_versus
+from kerasbench.modes.versus.bisect import case_of
+from kerasbench.pages import several as report_compare
+from kerasbench.pages.series import history
 from kerasbench.protocol.columns import CaseKey, Column, Options, Size
 from kerasbench.protocol.messages import Code, Phase
-from kerasbench.report import compare as report_compare
-from kerasbench.report import versus as report_versus
 from kerasbench.results.run import PUBLISHED, RaceConfig, Run, RunConfig, ScenarioFacts, SoakConfig, Trial
 from tests import made
 from tests.records import AGAIN, ALIKE, NEW, OLD, SLOWER

@@ -11,15 +11,15 @@ from unittest.mock import Mock
 import pytest
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.pages.series import history
 from kerasbench.analysis.summary import summarize
-from kerasbench.analysis.versus import versus
 from kerasbench.cli import measuring
 from kerasbench.errors import Undecided
+from kerasbench.modes.versus.pairs import compared as versus
+from kerasbench.pages.series import history
+from kerasbench.pages.several import MachineBrief
 from kerasbench.protocol.columns import CaseKey, Options
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Message
-from kerasbench.pages.several import MachineBrief
 from kerasbench.results import run as saved
 from kerasbench.results.run import Trial
 from kerasbench.results.store import Store, load

@@ -217,7 +217,7 @@ def test_an_epoch_that_holds_slices_can_be_taken_apart_and_one_step_fewer_cannot
         make(JAX_ALONE, [of_steps(1, "a"), of_steps(2, "b")], explain=True)
 
 
-@pytest.mark.parametrize(("protocol", "measured"), [(SWEEP, 0), (Protocol(soaks=True), 0), (Protocol(), 1)])
+@pytest.mark.parametrize(("protocol", "measured"), [(SWEEP, 0), (Protocol(lasts=True), 0), (Protocol(), 1)])
 def test_steps_of_what_is_not_trained_are_refused(protocol: Protocol, measured: int) -> None:
     planned = make(JAX_ALONE, [UNTRAINED], effort=dataclasses.replace(DEFAULT, protocol=protocol))
     assert (len(planned.cases), len(planned.absent)) == (measured, 1 - measured)

@@ -197,5 +197,5 @@ def test_a_soak_is_one_long_block_with_a_control(purpose: Purpose) -> None:
     protocol = asked.effort.protocol
     assert (asked.soak, asked.control, asked.timeout_s) == (SoakConfig(purpose, 10.0), True, None)
     assert (protocol.kind, protocol.clears) == (KINDS[purpose], purpose == "build-cleared")
-    assert (protocol.soaks, protocol.slices_max_ns) == (True, 600 * 10**9)
+    assert (protocol.lasts, protocol.slices_max_ns) == (True, 600 * 10**9)
     assert (asked.effort.min_rounds, asked.effort.max_rounds) == (1, 1)

@@ -112,8 +112,8 @@ VERSIONS = [
 def test_a_plan_assumes_what_its_family_scatters(tmp_path: Path, planned: Plan, family: Family, scatter: float) -> None:
     assert duration.family_of(planned) is family
     assert recall(tmp_path, planned=planned).scatter == RunScatter(scatter)
-    seen = duration.detectable(planned, 0.03, RunScatter(0.0))[12]  # whatever it sees worse is of other sittings
-    assert (seen > 0.031) is (ASSUMED[family].between_sittings > 0)
+    seen = duration.detectable(planned, 0.03, RunScatter(0.0))[12]  # whatever it sees worse is of other sessions
+    assert (seen > 0.031) is (ASSUMED[family].between_sessions > 0)
 
 
 def test_a_trial_is_guessed_by_what_it_measures_and_the_control_of_a_soak_rests_most_of_the_time() -> None:
@@ -122,7 +122,7 @@ def test_a_trial_is_guessed_by_what_it_measures_and_the_control_of_a_soak_rests_
         for protocol in (saved.QUICK.protocol, Protocol(kind="published"))
     )
     assert quick < TYPICAL_S < published
-    soak = Protocol(soaks=True, slices_max_ns=90 * 10**9)
+    soak = Protocol(lasts=True, slices_max_ns=90 * 10**9)
     soaked, control = (typical_trial_s(dataclasses.replace(case, protocol=soak)) for case in (TORCH, AGAIN))
     assert soaked - control == pytest.approx(80.0)
 

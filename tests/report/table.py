@@ -5,7 +5,8 @@ import io
 from rich.console import Console
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.report import console, markdown, page
+from kerasbench.pages import page
+from kerasbench.report import console, markdown
 from kerasbench.report.sections import Page, Section, Words, inlines
 
 

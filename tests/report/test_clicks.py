@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.report import html
+from kerasbench.pages import html
 from tests import made
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")

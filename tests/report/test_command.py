@@ -14,7 +14,7 @@ from kerasbench.report.command import command
 from kerasbench.results.run import PUBLISHED, QUICK, RACE, SWEEP, Effort, RaceConfig, RunConfig, SoakConfig, exactly
 from tests import made
 
-SOAKED = Effort(1, 1, cold=False, protocol=Protocol("calls", soaks=True))  # as the command soak makes it
+SOAKED = Effort(1, 1, cold=False, protocol=Protocol("calls", lasts=True))  # as the command soak makes it
 SIZES = [Options(batch=batch) for batch in (1, 8)]
 A = {"scenarios": ["a"]}
 COMPILED = [Options(), Options(jit=True), Options(jit=False)]

@@ -4,8 +4,8 @@ import io
 import pytest
 
 from kerasbench.analysis.summary import summarize
+from kerasbench.pages.files import as_csv
 from kerasbench.protocol.columns import Column
-from kerasbench.report.pages import as_csv
 from tests import made
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from kerasbench.analysis.bisect import bisect
 from kerasbench.analysis.findings import Findings
-from kerasbench.report import data
+from kerasbench.modes.versus.bisect import bisect
+from kerasbench.pages import data
 from kerasbench.report.document import Document
 from tests import made
 from tests.records import exactly

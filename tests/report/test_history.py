@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from kerasbench.pages.series import history
 from kerasbench.analysis.summary import summarize
-from kerasbench.report import history as drawn
-from kerasbench.report import pages
+from kerasbench.pages import files as pages
+from kerasbench.pages import history as drawn
+from kerasbench.pages.series import history
 from kerasbench.results.run import PUBLISHED, SoakConfig
 from tests import made
 from tests.records import ALIKE, DATED, SLOWER, of_versions, versions

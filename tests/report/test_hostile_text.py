@@ -11,13 +11,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from kerasbench.analysis import versus
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.cli import listing
-from kerasbench.plan.catalog import Entry
-from kerasbench.report import compare, html, markdown, page
+from kerasbench.modes.versus import pairs as versus
+from kerasbench.pages import html, page
+from kerasbench.pages import several as compare
 from kerasbench.pages.files import as_csv
+from kerasbench.plan.catalog import Entry
+from kerasbench.report import markdown
 from kerasbench.results.run import Run
 from tests import hostile
 from tests.report.browser import Page

@@ -6,9 +6,9 @@ import re
 from kerasbench.analysis.findings import Findings
 from kerasbench.host import Machine
 from kerasbench.host.noise import Severity, Signal
+from kerasbench.pages import html, page
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.report import html, page
 from tests import made
 from tests.made import JAX, TORCH
 from tests.report.browser import Page

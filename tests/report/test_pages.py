@@ -10,8 +10,7 @@ import pytest
 from kerasbench.analysis.findings import Findings
 from kerasbench.cli.main import main
 from kerasbench.errors import ResultsError, UsageError
-from kerasbench.protocol.columns import DEFAULT, Options
-from kerasbench.report.pages import (
+from kerasbench.pages.files import (
     INDEX,
     default_places,
     draw,
@@ -23,6 +22,7 @@ from kerasbench.report.pages import (
     stale,
     write,
 )
+from kerasbench.protocol.columns import DEFAULT, Options
 from kerasbench.results.run import INTERRUPTED, SWEEP, Effort, RunConfig
 from kerasbench.results.store import Store
 from tests import made
@@ -291,6 +291,6 @@ def test_tables_that_cannot_be_saved_can_still_be_shown(empty: Store, monkeypatc
     def refuse(*_: object) -> None:
         raise ResultsError("no space left")
 
-    monkeypatch.setattr("kerasbench.report.pages.replace", refuse)
+    monkeypatch.setattr("kerasbench.pages.files.replace", refuse)
     drawn = save_report(made.record(made.trial()), empty)
     assert (drawn.unsaved, drawn.findings.record) == ("no space left", made.record(made.trial()))

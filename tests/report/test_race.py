@@ -3,8 +3,8 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis.findings import Findings
+from kerasbench.modes.fastest import tell as race
 from kerasbench.protocol.columns import Column, Device, Options
-from kerasbench.report import race
 from tests import made
 from tests.made import JAX, TENSORFLOW, TORCH
 from tests.records import FAST, RACED, candidate, raced

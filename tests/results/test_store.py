@@ -11,8 +11,8 @@ import pytest
 
 from kerasbench.analysis.findings import Findings
 from kerasbench.errors import ResultsError
+from kerasbench.pages import page
 from kerasbench.protocol.measurement import Measurement, Samples, Slice
-from kerasbench.report import page
 from kerasbench.results.run import MAX_COLUMNS, MAX_ROUNDS, Trial
 from kerasbench.results.store import MAX_FILE_BYTES, Store, as_json, clear_leftovers, load, result_files
 from tests import made

@@ -160,7 +160,7 @@ def test_a_baseline_is_asked_for_by_the_hash_of_its_file_and_the_record_keeps_it
     record = run(store, worker, *(Case(chosen, "torch", made.CPU, Options(native=native)) for native in (False, True)))
     asked = {request.options.native: request.baseline_hash for request in worker.requests}
     assert asked == {False: "", True: "hash of its baseline"}
-    assert record.scenarios[0].twins == {"torch": "hash of its baseline"}
+    assert record.scenarios[0].baselines == {"torch": "hash of its baseline"}
 
 
 def test_a_run_of_which_everything_failed_ends_and_what_is_absent_is_recorded_without_being_tried(store: Store) -> None:
@@ -402,7 +402,7 @@ def test_a_case_whose_caches_cannot_be_filled_has_failed_and_the_others_go_on(st
 
 
 SOAK = {"soak": SoakConfig()}
-SOAKING = Effort(1, 1, cold=False, protocol=Protocol(soaks=True))
+SOAKING = Effort(1, 1, cold=False, protocol=Protocol(lasts=True))
 
 
 class Interrupted(FakeWorker):

@@ -82,27 +82,27 @@ def test_which_failure_was_crowded(code: Code, device: Device, had_turn: bool, b
 
 NOON = "2026-01-02T12:00:00Z"
 NOON_S = text.seconds(NOON)
-ENDED = made.trial(1, ended=NOON, sitting=2)
+ENDED = made.trial(1, ended=NOON, session=2)
 FAILED = made.trial(1, failure=made.FAILURE, ended=NOON)
-LONG_AGO = made.trial(1, ended="2026-01-02T09:00:00Z", sitting=2)
+LONG_AGO = made.trial(1, ended="2026-01-02T09:00:00Z", session=2)
 ABSENT = made.trial(0, failure=made.FAILURE, ended="2026-01-02T19:00:00Z")
 
 
 @pytest.mark.parametrize(
-    ("trials", "later_s", "booted_s", "sitting"),
+    ("trials", "later_s", "booted_s", "session"),
     [
         ([], 0, NOON_S, 1),
         ([ABSENT], 0, NOON_S, 1),
-        ([ENDED, made.trial(1, sitting=1)], 3_600, 0, 2),
+        ([ENDED, made.trial(1, session=1)], 3_600, 0, 2),
         ([ENDED], 3_601, 0, 3),
         ([ENDED], 60, NOON_S - 1, 2),  # the machine was started before
         ([ENDED], 60, NOON_S + 30, 3),
         ([LONG_AGO, FAILED, ABSENT], 60, 0, 2),  # a pause is told by trials that were tried
         ([LONG_AGO, ABSENT], 60, 0, 3),
-        ([made.trial(1, sitting=2)], 10, 0, 2),  # and else by when the run ended
-        ([made.trial(1, sitting=2)], 4_000, 0, 3),
+        ([made.trial(1, session=2)], 10, 0, 2),  # and else by when the run ended
+        ([made.trial(1, session=2)], 4_000, 0, 3),
     ],
 )
-def test_when_another_sitting_begins(trials: list[Trial], later_s: float, booted_s: float, sitting: int) -> None:
+def test_when_another_sitting_begins(trials: list[Trial], later_s: float, booted_s: float, session: int) -> None:
     record = made.changed(made.record(*trials), finished=NOON)
-    assert records.sitting(record, NOON_S + later_s, booted_s) == sitting
+    assert records.session(record, NOON_S + later_s, booted_s) == session

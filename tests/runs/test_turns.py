@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kerasbench.protocol.measurement import Slice
-from kerasbench.protocol.requests import SOAK_TURNS, Protocol
+from kerasbench.protocol.requests import TURNS_FOR_ONE, Protocol
 from kerasbench.protocol.stages import AGENDAS, CALLS, GENERATIONS
 from kerasbench.results.run import SWEEP
 from kerasbench.runs import turns
@@ -135,11 +135,11 @@ def test_shares(protocol: Protocol, different: dict[str, Any], stages: tuple[str
 
 
 def test_a_soak_gives_its_control_a_turn_now_and_then_and_goes_on_for_its_time() -> None:
-    orders = turns.soak_orders([True, False])
-    assert list(next(orders(2))) == [0, *[1] * SOAK_TURNS]
+    orders = turns.long_orders([True, False])
+    assert list(next(orders(2))) == [0, *[1] * TURNS_FOR_ONE]
     for controls in ([True, False], [False, True]):
-        assert list(next(turns.soak_orders(controls)(1))) == [0]  # the other has failed, whichever that was
-    protocol = Protocol(soaks=True, slices_max_ns=1_000)
+        assert list(next(turns.long_orders(controls)(1))) == [0]  # the other has failed, whichever that was
+    protocol = Protocol(lasts=True, slices_max_ns=1_000)
     column = [Slice(1, 100, cycle) for cycle in range(9)]
     assert not turns.enough(protocol, SHARES, "train", [column, column[:1]])
     assert turns.enough(protocol, SHARES, "train", [[*column, Slice(1, 100, 9)], column[:1]])
@@ -148,7 +148,7 @@ def test_a_soak_gives_its_control_a_turn_now_and_then_and_goes_on_for_its_time()
 
 @pytest.mark.parametrize(("batch", "stage"), [(32, "predict_batch"), (1, "predict_one")])
 def test_a_soak_of_predictions_goes_on_with_the_largest_batch_that_there_is(batch: int, stage: str) -> None:
-    protocol, workload = Protocol("calls", soaks=True), dataclasses.replace(made.workload(), batch=batch)
+    protocol, workload = Protocol("calls", lasts=True), dataclasses.replace(made.workload(), batch=batch)
     of_stage, column = turns.shares(protocol, workload), [Slice(1, 100)]
     assert [running for running in of_stage if not turns.enough(protocol, of_stage, running, [column])] == [stage]
 

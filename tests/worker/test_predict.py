@@ -196,7 +196,7 @@ def test_a_column_that_compiles_nothing_calls_and_writes_nothing_compiled(monkey
 
 
 def test_a_soak_keeps_the_calls_of_its_first_slice_and_no_builds(monkeypatch: pytest.MonkeyPatch) -> None:
-    pace = dataclasses.replace(PACE, protocol=Protocol(soaks=True), meter=Meter(soaks=True))
+    pace = dataclasses.replace(PACE, protocol=Protocol(lasts=True), meter=Meter(lasts=True))
     latency = time_batches(Model(monkeypatch, 3), fed(), 16, pace, granted(3))
     assert ([slice_.count for slice_ in latency.slices], len(latency.calls_ns)) == ([34] * 3, 34)
     pace.meter.done = 0
