@@ -18,20 +18,21 @@ from kerasbench.errors import EnvironmentFailed, UsageError
 from kerasbench.host import macos, nvidia
 from kerasbench.host.nvidia import Card
 from kerasbench.processes import questions
-from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import Code, Failure, Inventory
 
-INVENTORY = Inventory("3.12.1", "/usr", "x86_64", {})
+INVENTORY, ARM_PYTHON = (Inventory("3.12.1", "/usr", architecture, {}) for architecture in ("x86_64", "arm64"))
+PYTHON_3_14 = Inventory("3.14.1", "/usr", "x86_64", {})
+OLD_PYTHON = Failure(Code.UNAVAILABLE, "/usr/bin/python3 is Python 3.9", "", "import")
 PINS = "jax==0.10.2\nkeras==3.15.1\n"
 
 
 class Uv:
-    """A stand-in for uv: it notes every command with its input, and fails where it is told to."""
+    """It notes every command with its input, and fails where it is told to."""
 
     def __init__(self) -> None:
         self.commands: list[tuple[str, ...]] = []
         self.inputs: list[list[str]] = []
-        self.fail_at = ""
+        self.fail_at, self.pins = "", PINS
         self.error: type[BaseException] = EnvironmentFailed
 
     def __call__(self, *arguments: str, failure: str, stdin: str = "", messages: bool = False) -> str:
@@ -44,7 +45,7 @@ class Uv:
             interpreter = interpreters.inside(Path(arguments[-1]))
             interpreter.parent.mkdir(parents=True)
             interpreter.write_text("new")
-        return PINS if "compile" in arguments else ""
+        return self.pins if "compile" in arguments else ""
 
 
 @pytest.fixture
@@ -90,11 +91,9 @@ def test_an_environment_has_keras_and_its_backend_and_a_lock_that_says_what_it_i
 
 
 def test_constraints_and_an_index_are_handed_to_uv(tool: Uv, tmp_path: Path) -> None:
-    spec = EnvironmentSpec(constraints=Path("constraints.txt"), index="https://index.example/cpu")
-    venvs.create("torch", spec, tmp_path)
+    venvs.create("torch", EnvironmentSpec(constraints=Path("c.txt"), index="https://index.example/cpu"), tmp_path)
     index = ("--index", "https://index.example/cpu", "--index-strategy", "unsafe-best-match")
-    assert tool.commands[0][-6:] == ("--constraint", "constraints.txt", *index)
-    assert tool.commands[2][-4:] == index
+    assert (tool.commands[0][-6:], tool.commands[2][-4:]) == (("--constraint", "c.txt", *index), index)
 
 
 CPU_BUILDS = ("--torch-backend", "cpu")
@@ -105,7 +104,7 @@ def test_torch_s_cpu_build_comes_from_its_own_index_and_from_there_again_by_the_
     system: str, options: tuple[str, ...], tool: Uv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     on(monkeypatch, system, ARM_PYTHON if system == "darwin" else INVENTORY)
-    monkeypatch.setattr(sys.modules[__name__], "PINS", f"torch==2.13.0{'+cpu' if options else ''}\n")
+    tool.pins = f"torch==2.13.0{'+cpu' if options else ''}\n"
     venvs.create("torch", EnvironmentSpec(gpu=False), tmp_path)
     venvs.create("torch", EnvironmentSpec(locked=True, force=True), tmp_path)
     compiled, _, synced, _, again = tool.commands
@@ -145,13 +144,9 @@ def test_a_lock_is_installed_and_nothing_else_and_no_old_build_of_an_address(
     assert tool.inputs[1] == pins
 
 
-def test_there_must_be_a_lock_where_one_is_asked_for(tool: Uv, tmp_path: Path) -> None:
+def test_an_environment_that_is_there_stays_without_force_or_versions(tool: Uv, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"jax\.lock does not exist: leave out --locked"):
         venvs.create("jax", EnvironmentSpec(locked=True), tmp_path)
-    assert tool.commands == []
-
-
-def test_an_environment_that_is_there_stays_without_force_or_versions(tool: Uv, tmp_path: Path) -> None:
     interpreter = interpreters.inside(tmp_path / "jax")
     interpreter.parent.mkdir(parents=True)
     interpreter.write_text("old")
@@ -177,24 +172,20 @@ def test_no_half_an_environment_is_left(step: str, error: type[BaseException], t
     assert list(tmp_path.iterdir()) == []
 
 
-H200 = Card("NVIDIA H200", "580.95.05")
-OLD = Card("NVIDIA H200", "535.183.06")
-TOO_OLD = Card("Tesla K80", "470.256.02")
+H200, OLD, TOO_OLD = (Card("NVIDIA H200", driver) for driver in ("580.95.05", "535.183.06", "470.256.02"))
 
 
-@pytest.mark.parametrize(
-    ("cards", "gpu", "cuda"),
-    [
+def test_the_target_is_what_the_driver_speaks_unless_something_else_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    targets: list[tuple[list[Card], bool | None, int | None]] = [
         *(([], None, None), ([], True, 13)),  # an image for another machine
         *(([H200], None, 13), ([H200], False, 13), ([OLD], None, 12), ([OLD], True, 12), ([TOO_OLD], None, None)),
-    ],
-)
-def test_the_target_is_what_the_driver_speaks_unless_something_else_is_asked_for(
-    cards: list[Card], gpu: bool | None, cuda: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    on(monkeypatch, "linux", cards=cards)
-    expected = Target("linux", "x86_64", (3, 12, 1), gpu is not False, cuda)
-    assert venvs.target("jax", EnvironmentSpec(gpu=gpu)) == expected
+    ]
+    for cards, gpu, cuda in targets:
+        on(monkeypatch, "linux", cards=cards)
+        expected = Target("linux", "x86_64", (3, 12, 1), gpu is not False, cuda)
+        assert venvs.target("jax", EnvironmentSpec(gpu=gpu)) == expected
 
 
 def test_a_driver_that_is_too_old_or_that_nobody_can_ask_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,11 +197,6 @@ def test_a_driver_that_is_too_old_or_that_nobody_can_ask_is_refused(monkeypatch:
     with pytest.raises(UsageError, match=r"which CUDA .* found out: .* -m pip install nvidia-ml-py; or add --cpu"):
         venvs.target("jax", EnvironmentSpec())
     assert venvs.target("jax", EnvironmentSpec(gpu=False)).cuda is None
-
-
-ARM_PYTHON = Inventory("3.12.1", "/usr", "arm64", {})
-PYTHON_3_14 = Inventory("3.14.1", "/usr", "x86_64", {})
-OLD_PYTHON = Failure(Code.UNAVAILABLE, "/usr/bin/python3 is Python 3.9", "", "import")
 
 
 def test_a_mac_s_target_has_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,7 +211,7 @@ def test_a_mac_s_target_has_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -> None
     [
         ("linux", PYTHON_3_14, r"Python 3\.14\.1, for which tensorflow has no wheels; a Python 3\.11 to 3\.13 is"),
         ("linux", OLD_PYTHON, r"/usr/bin/python3 is Python 3\.9; a Python 3\.11 to 3\.13 is needed"),
-        ("darwin", Inventory("3.12.1", "/usr", "x86_64", {}), r"x86-64 Python, .*; an arm64 Python 3\.11 to 3\.13"),
+        ("darwin", INVENTORY, r"x86-64 Python, .*; an arm64 Python 3\.11 to 3\.13"),
     ],
 )
 def test_an_interpreter_that_is_of_no_use_is_refused_before_anything_is_made(
@@ -248,7 +234,7 @@ def test_a_python_that_is_too_new_for_tensorflow_is_none_for_the_others(monkeypa
 
 @pytest.fixture
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A script that is called in the place of uv."""
+    """What is called in the place of uv."""
     file = tmp_path / "uv"
     file.write_text("#!/bin/sh\ncat; echo $1 $PYTHONPATH; echo trouble >&2; exit $1\n")
     file.chmod(0o755)
@@ -280,41 +266,36 @@ def test_uv_is_found_on_the_path_or_beside_this_python(script: Path, monkeypatch
 
 def test_a_new_file_names_an_interpreter_by_a_path_of_its_own_folder(tmp_path: Path) -> None:
     file = venvs.remember("jax", str(tmp_path / ".venvs/jax/bin/python"), tmp_path)
-    assert file == tmp_path / "kerasbench.toml"
-    assert tomllib.loads(file.read_text()) == {"python": {"jax": ".venvs/jax/bin/python"}}
     venvs.remember("torch", "/elsewhere/bin/python", tmp_path)
-    named = interpreters.find([], ["jax", "torch"], tmp_path)
-    paths = [named.of(Environment(backend)) for backend in ("jax", "torch")]
-    assert paths == [str(tmp_path / ".venvs/jax/bin/python"), "/elsewhere/bin/python"]
+    named = {"jax": ".venvs/jax/bin/python", "torch": "/elsewhere/bin/python"}
+    assert file == tmp_path / "kerasbench.toml" and tomllib.loads(file.read_text()) == {"python": named}
 
 
-def test_what_a_file_says_besides_stays_as_it_is(tmp_path: Path) -> None:
-    file = tmp_path / "kerasbench.toml"
-    text = '# mine\n[python]\n# the slow one\njax = "{}" # for now\ntorch = "/torch/python"\n'
-    file.write_text(text.format("/old/python"))
-    venvs.remember("jax", str(tmp_path / ".venvs/jax/bin/python"), tmp_path)
-    assert file.read_text() == text.format(".venvs/jax/bin/python")
+PYPROJECT = '[project]\nname = "mine" # of all names\n\n[tool.kerasbench]\n'
+FILES = [
+    ("kerasbench.toml", '# mine\n[python]\n# the slow one\njax = "{}" # for now\ntorch = "/torch/python"\n'),
+    ("pyproject.toml", PYPROJECT + '[tool.kerasbench.python]\njax = "{}" # for now\n[tool.mypy]\nstrict = true\n'),
+]
 
 
-PYPROJECT = '[project]\nname = "mine" # of all names\n\n[tool.kerasbench]\n{}\n[tool.mypy]\nstrict = true\n'
-
-
-@pytest.mark.parametrize("table", ["", '[tool.kerasbench.python]\njax = "/old/python" # for now\n'])
-def test_a_project_that_speaks_of_kerasbench_keeps_its_other_tables_and_comments(tmp_path: Path, table: str) -> None:
-    file, below = tmp_path / "pyproject.toml", tmp_path / "below"
-    file.write_text(PYPROJECT.format(table))
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        *((name, text.format("/old/python"), text.format("below/jax/bin/python")) for name, text in FILES),
+        ("pyproject.toml", PYPROJECT, PYPROJECT + '[tool.kerasbench.python]\njax = "below/jax/bin/python"\n'),
+    ],
+)
+def test_a_file_keeps_what_it_says_besides(tmp_path: Path, name: str, before: str, after: str) -> None:
+    file, below = tmp_path / name, tmp_path / "below"
+    file.write_text(before)
     below.mkdir()
-    assert venvs.remember("jax", str(below / ".venvs/jax/bin/python"), below) == file
-    text = file.read_text()
-    assert tomllib.loads(text)["tool"]["kerasbench"] == {"python": {"jax": "below/.venvs/jax/bin/python"}}
-    kept = [line for line in PYPROJECT.format(table).splitlines() if "jax =" not in line]
-    assert [line for line in text.splitlines() if line in kept] == kept
-    assert ("# for now" in text) is bool(table)
+    assert venvs.remember("jax", str(below / "jax/bin/python"), below) == file
+    assert file.read_text() == after
 
 
 def test_a_project_that_does_not_speak_of_kerasbench_gets_a_file_beside_it(tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'other'\n")
-    file = tmp_path / "kerasbench.toml"
+    project, file = tmp_path / "pyproject.toml", tmp_path / "kerasbench.toml"
+    project.write_text("[project]\nname = 'other'\n")
     assert venvs.remember("jax", "/jax/python", tmp_path) == file
     file.chmod(0o666)  # passed over, and not replaced by one without what it says
     with pytest.raises(UsageError, match="others own it or may change it"):
@@ -324,7 +305,7 @@ def test_a_project_that_does_not_speak_of_kerasbench_gets_a_file_beside_it(tmp_p
     file.symlink_to(tmp_path / "elsewhere.toml")
     with pytest.raises(UsageError, match=r"kerasbench\.toml: is a link, and nothing is written through links"):
         venvs.remember("jax", "/jax/python", tmp_path)
-    assert (tmp_path / "pyproject.toml").read_text() == "[project]\nname = 'other'\n"
+    assert project.read_text() == "[project]\nname = 'other'\n"
 
 
 OPTIONS_OF_PIP = ("--index-url=https://evil.example/simple", "-r x://y", "--pre", "-e git+https://example.org/a")
@@ -332,7 +313,7 @@ OPTIONS_OF_PIP = ("--index-url=https://evil.example/simple", "-r x://y", "--pre"
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The sources of Keras in a folder of another name, below the current one."""
+    """The sources of Keras in a folder of another name."""
     folder = tmp_path / "branch-1.2"
     folder.mkdir()
     (folder / "pyproject.toml").write_text('[project]\nname = "Keras"\n')
@@ -409,13 +390,12 @@ def test_a_label_is_made_of_what_is_installed() -> None:
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 PYTHONS = ((3, 11, 14), (3, 12, 12), (3, 13, 9))
-LINUX, MAC = ("linux", "x86_64"), ("darwin", "arm64")
+LINUX, MAC, SEQUOIA = ("linux", "x86_64"), ("darwin", "arm64"), (15, 7)
 CPU_ALONE = {"jax": "jax>=0.5", "tensorflow": "tensorflow>=2.18", "torch": "torch>=2.6"}
-SEQUOIA = (15, 7)
 
 
 def of_extra(name: str, target: Target) -> Iterator[str]:
-    """Return what an extra installs on a target, those that it includes taken apart."""
+    """Yield what an extra installs on a target, those that it includes taken apart."""
     markers = {
         "sys_platform": target.system,
         "platform_machine": target.architecture,
@@ -427,16 +407,14 @@ def of_extra(name: str, target: Target) -> Iterator[str]:
         if wanted.marker is not None and not wanted.marker.evaluate(markers):
             continue
         if wanted.name == PROJECT["name"]:
-            for extra in wanted.extras:
-                yield from of_extra(extra, target)
+            yield from (installed for extra in wanted.extras for installed in of_extra(extra, target))
         else:
             wanted.marker = None
             yield str(wanted)
 
 
-def target(platform: tuple[str, str], python: Version, gpu: bool = True, cuda: int | None = None) -> Target:
-    system, architecture = platform
-    return Target(system, architecture, python, gpu, cuda, SEQUOIA if platform == MAC else ())
+def target(platform: tuple[str, str], python: Version, cuda: int | None = None) -> Target:
+    return Target(*platform, python, True, cuda, SEQUOIA if platform == MAC else ())
 
 
 @pytest.mark.parametrize("python", PYTHONS)
@@ -444,11 +422,9 @@ def target(platform: tuple[str, str], python: Version, gpu: bool = True, cuda: i
     ("backend", "platform", "cuda", "extra"),
     [
         *((name, platform, None, name) for name in backends.names() for platform in (LINUX, MAC)),
-        ("tensorflow", LINUX, 12, "tensorflow-cuda"),
-        ("tensorflow", LINUX, 13, "tensorflow-cuda"),
+        *(("tensorflow", LINUX, cuda, "tensorflow-cuda") for cuda in (12, 13)),
+        *(("jax", LINUX, cuda, f"jax-cuda{cuda}") for cuda in (12, 13)),
         ("torch", LINUX, 13, "torch-cuda"),
-        ("jax", LINUX, 12, "jax-cuda12"),
-        ("jax", LINUX, 13, "jax-cuda13"),
     ],
 )
 def test_an_extra(backend: str, platform: tuple[str, str], cuda: int | None, extra: str, python: Version) -> None:
@@ -462,10 +438,9 @@ def test_an_extra(backend: str, platform: tuple[str, str], cuda: int | None, ext
     [
         *((name, Target(*LINUX, PYTHONS[1], False, 13), CPU_ALONE[name]) for name in CPU_ALONE),  # a card is no matter
         ("torch", Target(*LINUX, PYTHONS[1], True, 12), "torch>=2.6,<2.11"),  # newer wheels are of CUDA 13
-        ("jax", Target(*MAC, PYTHONS[1], False, None, SEQUOIA), "jax>=0.5"),  # no plug-in for the CPU
-        ("tensorflow", Target(*MAC, PYTHONS[1], False, None, SEQUOIA), "tensorflow>=2.18"),
-        ("jax", Target(*MAC, PYTHONS[1], macos=()), "jax>=0.5"),
-        ("jax", Target(*MAC, PYTHONS[1], macos=(13, 6)), "jax>=0.5"),  # jax-mps needs macOS 14
+        # No plug-in for the CPU; and jax-mps needs macOS 14.
+        *((name, Target(*MAC, PYTHONS[1], False, None, SEQUOIA), CPU_ALONE[name]) for name in ("jax", "tensorflow")),
+        *(("jax", Target(*MAC, PYTHONS[1], macos=version), "jax>=0.5") for version in ((), (13, 6))),
     ],
 )
 def test_what_no_extra_says(backend: str, here: Target, wanted: str) -> None:
