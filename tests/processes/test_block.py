@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from unittest.mock import DEFAULT, Mock
 
 import psutil
 import pytest
@@ -16,7 +16,7 @@ from kerasbench.processes.block import PhaseEnded, PhaseStarted, TrialStarted
 from kerasbench.processes.process import Child, Limits
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.messages import Code, Phase
-from tests import made, stand_in
+from tests import stand_in
 from tests.processes.columns import CYCLES, FINE, Clock, Columns
 from tests.untraced import untraced
 
@@ -34,11 +34,9 @@ def gone(number: int) -> bool:
 
 def test_every_column_has_one_turn_a_cycle_in_the_order_that_the_rules_draw(columns: Columns) -> None:
     assert columns.codes(FINE, FINE, FINE) == [None] * 3
-    of_stage = [("0 0", "1 2"), ("0 1", "1 0"), ("0 2", "1 1")]
-    for index, turns in enumerate(of_stage):
-        assert columns.turns(index) == [f"{stage} {turn}" for stage in ("train", "epoch") for turn in turns]
-    counts = [[1, 1, 1], [2, 2, 2]]
-    assert columns.stages == [(stage, of_cycle) for stage in ("train", "epoch") for of_cycle in counts]
+    for index, turns in enumerate([("0 0", "1 2"), ("0 1", "1 0"), ("0 2", "1 1")]):
+        assert columns.log(index)[1:] == [f"{stage} {turn}" for stage in ("train", "epoch") for turn in turns]
+    assert columns.stages == [(stage, [count] * 3) for stage in ("train", "epoch") for count in (1, 2)]
     assert columns.drawn == [3, 3]
 
 
@@ -47,7 +45,7 @@ def test_first_steps_are_made_in_turns_and_answered_with_the_sizes_of_the_row(co
     leaving = "say(ready='pilot')\nturn()\nos._exit(3)"
     assert columns.codes("pilot(5)\n" + TRAINS, leaving, "pilot(7)\n" + TRAINS) == [None, Code.CRASH, None]
     assert columns.steps_ns == [{0: [5], 2: [7]}, {0: [5, 5], 2: [7, 7]}]
-    assert columns.turns(2) == ["pilot 0 2", "pilot 1 1", "sized 65", "train 0 1", "train 1 0"]
+    assert columns.log(2)[1:] == ["pilot 0 2", "pilot 1 1", "sized 65", "train 0 1", "train 1 0"]
 
 
 @pytest.mark.parametrize(
@@ -62,7 +60,7 @@ def test_columns_on_a_gpu_follow_each_other_and_the_first_leads_in_after_one_on_
 ) -> None:
     columns.devices = dict.fromkeys(on_gpu, Device("cuda"))
     assert columns.codes(*[TRAINS] * len(turns)) == [None] * len(turns)
-    assert [columns.turns(index) for index in range(len(turns))] == [[f"train {turn}" for turn in of] for of in turns]
+    assert [columns.log(index)[1:] for index in range(len(turns))] == [[f"train {turn}" for turn in of] for of in turns]
 
 
 def test_nobody_runs_in_the_rest_before_a_turn(columns: Columns, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,32 +81,21 @@ def test_nobody_runs_in_the_rest_before_a_turn(columns: Columns, monkeypatch: py
 def test_an_order_may_have_a_column_several_times(columns: Columns, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns, "_orders", lambda count: iter([[0, 1], [1, 1, 1], [0, 1]]))
     assert columns.codes(TRAINS, TRAINS) == [None, None]
-    assert columns.turns(1) == ["train 0 1", "train 1 0", "train 1 1", "train 1 2", "train 2 1"]
+    assert columns.log(1)[1:] == ["train 0 1", "train 1 0", "train 1 1", "train 1 2", "train 2 1"]
 
 
 def test_a_column_takes_part_in_the_stages_that_it_is_ready_for(columns: Columns) -> None:
-    bodies = [
-        "slices('train')\nslices('parts')\nanswer()",
-        "slices('predict_one')\nslices('parts')\nanswer()",
-        "answer()",
-    ]
-    assert columns.codes(*bodies) == [None] * 3
-    assert [(stage, len(counts)) for stage, counts in columns.stages] == [
-        *[("train", 1)] * CYCLES,
-        *[("predict_one", 1)] * CYCLES,
-        *[("parts", 2)] * CYCLES,
-    ]
+    bodies = [f"slices('{stage}')\nslices('parts')\nanswer()" for stage in ("train", "predict_one")]
+    assert columns.codes(*bodies, "answer()") == [None] * 3
+    counts = [(stage, len(of_stage)) for stage, of_stage in columns.stages]
+    assert counts == [columns for columns in (("train", 1), ("predict_one", 1), ("parts", 2)) for _ in range(CYCLES)]
 
 
 def test_a_block_tells_what_becomes_of_each_column_and_what_each_cycle_has_measured(columns: Columns) -> None:
     spent = {"name": "first step", "start_ns": 1, "end_ns": 3}
     first, _ = columns.measure(f"say(begun='first step')\nsay(phase={spent})\nslices('train')\nanswer()", "sys.exit(3)")
-    assert columns.events == [
-        TrialStarted("0"),
-        PhaseStarted("0", "first step"),
-        PhaseEnded("0", Phase("first step", 1, 3)),
-        TrialStarted("1"),
-    ]
+    of_first = [TrialStarted("0"), PhaseStarted("0", "first step"), PhaseEnded("0", Phase("first step", 1, 3))]
+    assert columns.events == [*of_first, TrialStarted("1")]
     assert columns.states == [(0, "ready"), (1, "failed"), (0, "done")]
     assert columns.cycles == [("train", {"0": 1}, False), ("train", {"0": 2}, True)]
     assert first is not None and first.started_alone
@@ -150,20 +137,13 @@ def test_columns_that_started_side_by_side_go_on_side_by_side_and_measure_alone(
         "glob.glob(folder + '/*.log')", "[1 for log in glob.glob(folder + '/*.log') if 'done' in open(log).read()]"
     )
     assert columns.codes(*[body + "slices('epoch')\nanswer()"] * 2, alone=False) == [None, None]
-    assert columns.turns(0) == ["train 0 0", "train 1 1", "done", "epoch 0 0", "epoch 1 1"]
+    assert columns.log(0)[1:] == ["train 0 0", "train 1 1", "done", "epoch 0 0", "epoch 1 1"]
 
 
 def test_all_others_are_stopped_while_one_runs(columns: Columns) -> None:
-    body = """
-say(begun="set up")
-say(ready="train")
-while (given := turn()) is not None:
-    say(begun="turn")
-    say(slice=dict(given, count=1, ns=1))
-say(begun="finish")
-answer()
-"""
-    seen: list[tuple[int, str]] = []
+    measuring = "while (given := turn()):\n    say(begun='turn')\n    say(slice=dict(given, count=1, ns=1))\n"
+    body = f"say(begun='set up')\nsay(ready='train')\n{measuring}say(begun='finish')\nanswer()"
+    seen: list[tuple[str, int]] = []
     started: dict[int, int] = {}
 
     def look(index: int, name: str) -> None:
@@ -172,16 +152,12 @@ answer()
             others = [number for other, number in started.items() if other != index]
             stand_in.wait_for(lambda: all(gone(number) or stopped(number) for number in others))
             assert not stopped(started[index])
-            seen.append((index, name))
+            seen.append((name, index))
 
     columns.on_phase = look
     assert columns.codes(body, body, body) == [None] * 3
-    turns = [0, 1, 2, 1, 2, 0]
-    assert seen == [
-        *[(index, "set up") for index in range(3)],
-        *[(index, "turn") for index in turns],
-        *[(index, "finish") for index in range(3)],
-    ]
+    places = {"set up": [0, 1, 2], "turn": [0, 1, 2, 1, 2, 0], "finish": [0, 1, 2]}
+    assert seen == [(name, index) for name, of_name in places.items() for index in of_name]
 
 
 def test_what_a_column_has_started_is_stopped_with_it(columns: Columns) -> None:
@@ -199,31 +175,24 @@ def test_what_a_column_has_started_is_stopped_with_it(columns: Columns) -> None:
     assert gone(looks[0])
 
 
-LEAVING = """
-say(ready='train')
-say(slice=dict(turn(), count=1, ns=1))
-turn()
-"""
+LEAVING = "say(ready='train')\nsay(slice=dict(turn(), count=1, ns=1))\nturn()\n"
 
 
 @pytest.mark.parametrize(
     ("ending", "code"),
     [
-        (f"say(failure={vars(made.FAILURE)!r})", made.FAILURE.code),
+        ("say(failure=dict(code='error', cause='a', remedy='b', phase='build', detail=''))", Code.ERROR),
         ("os._exit(3)", Code.CRASH),
         ("os.kill(os.getpid(), signal.SIGSEGV)", Code.CRASH),
         ("answer()", None),
     ],
 )
-def test_without_a_column_that_leaves_in_its_turn_others_go_on(
-    columns: Columns, ending: str, code: Code | None
-) -> None:
-    ending = ending.replace(repr(made.FAILURE.code), repr(str(made.FAILURE.code)))
+def test_without_a_column_that_leaves_in_its_turn_others_go_on(columns: Columns, ending: str, code: Code) -> None:
     assert columns.codes(FINE, LEAVING + ending, FINE) == [None, code, None]
     assert columns.stages == [("train", [1] * 3), ("train", [2] * 2), ("epoch", [1] * 2), ("epoch", [2] * 2)]
     assert columns.drawn == [3, 2]
-    assert columns.turns(0)[:2] == ["train 0 0", "train 1 2"]
-    assert columns.turns(2)[:2] == ["train 0 2", "train 1 1"]
+    assert columns.log(0)[1:3] == ["train 0 0", "train 1 2"]
+    assert columns.log(2)[1:3] == ["train 0 2", "train 1 1"]
 
 
 def test_a_column_that_is_killed_while_it_is_parked_is_left_out(columns: Columns) -> None:
@@ -233,7 +202,8 @@ def test_a_column_that_is_killed_while_it_is_parked_is_left_out(columns: Columns
 
 
 def test_where_all_columns_leave_the_block_is_over(columns: Columns) -> None:
-    assert columns.codes(LEAVING + "os._exit(3)", "os._exit(3)") == [Code.CRASH] * 2
+    codes = columns.codes(LEAVING + "os._exit(3)", "os._exit(3)", "/no/such/python")
+    assert codes == [Code.CRASH, Code.CRASH, Code.UNAVAILABLE]
 
 
 @pytest.mark.parametrize("hang", ["hang()", "os.kill(os.getpid(), signal.SIGSTOP)"])
@@ -252,10 +222,9 @@ def test_a_compilation_has_a_limit_of_its_own(columns: Columns, clock: Clock) ->
     columns.limits = Limits(900.0, "900 s", compile_s=240.0)
     columns.on_phase = lambda index, name: clock.leap(300 * 10**9) if name in ("load", "first step") else None
     long, compiles = "say(begun='load')\nsay(begun='train')\n" + FINE, "say(begun='first step')\nhang()"
-    first, second = columns.measure(long, compiles)
-    assert first is not None and first.failure is None
-    assert second is not None and second.failure is not None
-    assert second.failure.cause == "stopped in phase 'first step': compiling took more than 240 s"
+    first, second = columns.failures(long, compiles)
+    assert first is None and second is not None
+    assert second.cause == "stopped in phase 'first step': compiling took more than 240 s"
 
 
 def test_side_by_side_the_start_counts_for_each(columns: Columns, clock: Clock) -> None:
@@ -275,10 +244,9 @@ def test_a_parked_column_that_holds_too_much_is_ended(columns: Columns, monkeypa
     monkeypatch.setattr(process, "LOOK_S", 0.0)
     monkeypatch.setattr(process, "group_bytes", held)
     columns.limits = Limits(900.0, "900 s", memory_bytes=4 << 30)
-    first, second = columns.measure(FINE, FINE)
-    assert first is not None and first.failure is not None and first.failure.code is Code.OOM
-    assert "5 GiB" in first.failure.cause
-    assert second is not None and second.failure is None
+    first, second = columns.failures(FINE, FINE)
+    assert first is not None and first.code is Code.OOM and "5 GiB" in first.cause
+    assert second is None
 
 
 @pytest.mark.parametrize("alone", [True, False])
@@ -298,15 +266,8 @@ def test_what_does_not_fit_is_not_started_and_what_comes_after_it_is(columns: Co
 def test_what_cannot_start_is_passed_over_if_others_live_that_have_what_it_lacks(
     columns: Columns, monkeypatch: pytest.MonkeyPatch, place: int, number: int, is_passed_over: bool
 ) -> None:
-    begun: list[object] = []
-
-    def child(*given: Any) -> Child:
-        begun.append(given)
-        if len(begun) == place + 1:
-            raise OSError(number, os.strerror(number))
-        return Child(*given)
-
-    monkeypatch.setattr(block, "Child", child)
+    effects = [OSError(number, os.strerror(number)) if index == place else DEFAULT for index in range(3)]
+    monkeypatch.setattr(block, "Child", Mock(wraps=Child, side_effect=effects))
     outcomes = columns.measure(FINE, FINE, FINE)
     without = outcomes.pop(place)
     assert all(outcome is not None and outcome.failure is None for outcome in outcomes)
@@ -333,28 +294,17 @@ def test_a_column_that_breaks_the_protocol_is_ended_and_the_others_go_on(columns
     assert columns.codes(body, FINE) == [Code.INVALID, None]
 
 
-def test_a_column_that_cannot_be_started_is_a_failure_beside_the_others(columns: Columns) -> None:
-    assert columns.codes("/no/such/python", FINE) == [Code.UNAVAILABLE, None]
-
-
 def test_where_there_is_no_guardian_nothing_is_started(columns: Columns, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*given: object, **options: object) -> None:
-        raise BlockingIOError(11, "Resource temporarily unavailable")
-
-    monkeypatch.setattr(subprocess, "Popen", refuse)
+    monkeypatch.setattr(subprocess, "Popen", Mock(side_effect=BlockingIOError(11, "Resource temporarily unavailable")))
     assert columns.codes(FINE, FINE) == [Code.CRASH] * 2
 
 
 def test_a_scratch_folder_is_there_as_long_as_its_child_and_gone_after_the_block(columns: Columns) -> None:
     body = "log(os.environ['TMPDIR'])\nslices('train')\nassert os.path.isdir(os.environ['TMPDIR'])\nanswer()"
     assert columns.codes(body, body) == [None, None]
-    folders = {columns.turns(index)[0] for index in (0, 1)}
+    folders = {columns.log(index)[1] for index in (0, 1)}
     assert len(folders) == 2
     assert not any(Path(folder).exists() for folder in folders)
-
-
-def interrupt(*told: object) -> bool:
-    raise KeyboardInterrupt
 
 
 INTERRUPTED = "say(begun='set up')\nsay(ready='train')\nturn()\nsay(begun='turn')\nhang()"
@@ -365,9 +315,9 @@ INTERRUPTED = "say(begun='set up')\nsay(ready='train')\nturn()\nsay(begun='turn'
 def test_ctrl_c_anywhere_leaves_nothing(
     columns: Columns, monkeypatch: pytest.MonkeyPatch, place: str, again: bool
 ) -> None:
-    before = psutil.Process().num_fds()
+    before, interrupt = psutil.Process().num_fds(), Mock(side_effect=KeyboardInterrupt)
     if place in ("began", "set up", "turn"):
-        columns.on_phase = lambda index, name: None if (index, name) != (1, place) else interrupt()  # type: ignore
+        columns.on_phase = lambda index, name: interrupt() if (index, name) == (1, place) else None
     else:
         setattr(columns, place, interrupt)
     if again:
@@ -403,7 +353,7 @@ def test_a_parent_that_is_killed_leaves_no_child_though_all_are_stopped(
         parent.stdout.readline()
         children = psutil.Process(parent.pid).children(recursive=True)
         (guardian,) = [child for child in children if "-I" in child.cmdline()]
-        daemons = [psutil.Process(int(turn)) for turn in columns.turns(0) if " " not in turn]
+        daemons = [psutil.Process(int(turn)) for turn in columns.log(0)[1:] if " " not in turn]
         stand_in.wait_for(lambda: stopped(columns.number(0)) and stopped(columns.number(1)))
         parent.send_signal(ending)
     marked = daemons if sys.platform == "linux" else []
