@@ -8,12 +8,9 @@ CGROUPS = "sys/fs/cgroup"
 RECORDED = Path(__file__).parent / "recorded"
 X86 = "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Intel(R) Core(TM) i7-9700K CPU @ 3.60GHz\n\n"
 ARM = "processor\t: 0\nBogoMIPS\t: 108.00\n\nHardware\t: BCM2835\nModel\t\t: Raspberry Pi 4 Model B Rev 1.4\n"
-MAINS = {"type": "Mains", "online": "1"}
-UNPLUGGED = {"type": "Mains", "online": "0"}
-USB = {"type": "USB", "online": "1"}
-BATTERY = {"type": "Battery", "status": "Discharging"}
-CHARGING = {"type": "Battery", "status": "Charging"}
-MOUSE = {"type": "Battery", "scope": "Device", "status": "Discharging"}
+MAINS, USB = {"type": "Mains", "online": "1"}, {"type": "USB", "online": "1"}
+UNPLUGGED, MOUSE = {"type": "Mains", "online": "0"}, {"type": "Battery", "scope": "Device", "status": "Discharging"}
+BATTERY, CHARGING = {"type": "Battery", "status": "Discharging"}, {"type": "Battery", "status": "Charging"}
 
 
 def recorded(name: str) -> str:
@@ -42,17 +39,12 @@ def test_the_chip_s_name(tmp_path: Path, cpuinfo: str, name: str) -> None:
     assert linux.chip(tree(tmp_path, {"proc/cpuinfo": cpuinfo})) == name
 
 
-def test_governors_are_told_once_each(tmp_path: Path) -> None:
-    names = {"cpu0": "powersave\n", "cpu1": "performance\n", "cpu10": "powersave\n", "cpufreq": "not one\n"}
-    root = tree(tmp_path, {f"{linux.CPUS}/{cpu}/cpufreq/scaling_governor": name for cpu, name in names.items()})
-    assert linux.governors(root) == ["performance", "powersave"]
-
-
-def test_throttling_is_summed_over_cores(tmp_path: Path) -> None:
+def test_governors_are_told_once_each_and_throttling_is_summed_over_cores(tmp_path: Path) -> None:
+    names = {"cpu0": "powersave", "cpu1": "performance", "cpu10": "powersave", "cpufreq": "not one"}
     counts = {"cpu0": "3\n", "cpu1": "0\n", "cpu10": "4\n", "cpu11": "rubbish\n"}
-    name = f"{linux.CPUS}/{{}}/thermal_throttle/core_throttle_count"
-    root = tree(tmp_path, {name.format(cpu): count for cpu, count in counts.items()})
-    assert linux.throttle_count(root) == 7
+    files = {f"{cpu}/cpufreq/scaling_governor": f"{name}\n" for cpu, name in names.items()}
+    tree(tmp_path / linux.CPUS, files | {f"{cpu}/thermal_throttle/core_throttle_count": counts[cpu] for cpu in counts})
+    assert (linux.governors(tmp_path), linux.throttle_count(tmp_path)) == (["performance", "powersave"], 7)
 
 
 def test_a_machine_that_does_not_tell(tmp_path: Path) -> None:
@@ -80,52 +72,45 @@ def test_who_feeds_the_machine(tmp_path: Path, supplies: list[dict[str, str]], b
     assert linux.on_battery(tmp_path) is battery
 
 
+STAT = recorded("cpu_stat_v2.txt")
+# Below the root, only what lies on the way up counts.
+ON_THE_WAY = {
+    "cpu.stat": recorded("cpu_stat_v2_root.txt"),
+    "a.slice/cpu.max": "150000 100000\n",
+    "a.slice/cpu.stat": STAT,
+    "a.slice/b.scope/cpu.max": "max 100000\n",
+    "a.slice/b.scope/cpu.stat": STAT,
+    "other.slice/cpu.max": "1000 100000\n",
+}
+PODMAN = "user.slice/user-1000.slice/user@1000.service/user.slice/podman-6696.scope"  # of a container without root
+
+
 @pytest.mark.parametrize(
-    ("text", "cores"), [("150000 100000\n", 1.5), *((text, None) for text in ("max 100000", "9 0", "", "²00 100"))]
+    ("group", "files", "cores", "throttled"),
+    [
+        ("rubbish\n0::/a:b\n", {"a:b/cpu.max": "150000 100000\n"}, 1.5, None),
+        *(("0::/\n", {"cpu.max": text}, None, None) for text in ("max 100000", "9 0", "", "²00 100")),
+        *(("0::/\n", {"cpu.stat": f"nr_throttled{text}\n"}, None, None) for text in ("", " many", " 1 2")),
+        (recorded("cgroup_v2.txt"), {f"{PODMAN}/cpu.max": "50000 100000\n"}, 0.5, None),
+        ("0::/a.slice/b.scope\n", ON_THE_WAY, 1.5, 6),
+        *(  # what a container sees at the root
+            (f"0::/{group}\n", {"cpu.max": "200000 100000\n", "cpu.stat": STAT}, 2, 3)
+            for group in ("", "../../kubepods/pod", "not/mounted/here")
+        ),
+    ],
 )
-def test_a_quota_is_a_share_of_a_period(tmp_path: Path, text: str, cores: float | None) -> None:
-    assert linux.quota_cores(grouped(tmp_path, "rubbish\n0::/a:b\n", {"a:b/cpu.max": text})) == cores
-
-
-@pytest.mark.parametrize("text", ["nr_throttled\n", "nr_throttled many\n", "nr_throttled 1 2\n"])
-def test_a_line_that_is_no_name_and_number_is_left_out(tmp_path: Path, text: str) -> None:
-    assert linux.quota_throttled(grouped(tmp_path, "0::/\n", {"cpu.stat": text})) is None
-
-
-def test_the_group_of_a_container_without_root(tmp_path: Path) -> None:
-    podman = "user.slice/user-1000.slice/user@1000.service/user.slice/podman-6696.scope"
-    root = grouped(tmp_path, recorded("cgroup_v2.txt"), {f"{podman}/cpu.max": "50000 100000\n"})
-    assert linux.quota_cores(root) == 0.5
-
-
-def test_the_smallest_quota_on_the_way_up(tmp_path: Path) -> None:
-    stat = recorded("cpu_stat_v2.txt")
-    root = grouped(
-        tmp_path,
-        "0::/a.slice/b.scope\n",
-        {
-            "cpu.stat": recorded("cpu_stat_v2_root.txt"),
-            "a.slice/cpu.max": "150000 100000\n",
-            "a.slice/cpu.stat": stat,
-            "a.slice/b.scope/cpu.max": "max 100000\n",
-            "a.slice/b.scope/cpu.stat": stat,
-            "other.slice/cpu.max": "1000 100000\n",
-        },
-    )
-    assert (linux.quota_cores(root), linux.quota_throttled(root)) == (1.5, 6)
-
-
-@pytest.mark.parametrize("cgroup", ["0::/\n", "0::/../../kubepods/pod\n", "0::/not/mounted/here\n"])
-def test_a_container_sees_its_quota_at_the_root(tmp_path: Path, cgroup: str) -> None:
-    root = grouped(tmp_path, cgroup, {"cpu.max": "200000 100000\n", "cpu.stat": recorded("cpu_stat_v2.txt")})
-    assert (linux.quota_cores(root), linux.quota_throttled(root)) == (2, 3)
+def test_a_quota_is_the_smallest_share_of_a_period_on_the_way_up(
+    tmp_path: Path, group: str, files: dict[str, str], cores: float | None, throttled: int | None
+) -> None:
+    root = grouped(tmp_path, group, files)
+    assert (linux.quota_cores(root), linux.quota_throttled(root)) == (cores, throttled)
 
 
 def test_version_1_through_a_link(tmp_path: Path) -> None:
-    group = "cpu,cpuacct/user.slice/user-0.slice/session-1.scope"
-    files = {"cpu.cfs_quota_us": "50000\n", "cpu.cfs_period_us": "100000\n", "cpu.stat": recorded("cpu_stat_v1.txt")}
-    top = {"cpu,cpuacct/cpu.cfs_quota_us": "-1\n", "cpu,cpuacct/cpu.cfs_period_us": "100000\n"}
-    files = {f"{group}/{name}": text for name, text in files.items()} | top
+    files = {"cpu.cfs_quota_us": "-1\n", "cpu.cfs_period_us": "100000\n"}
+    group = {"cpu.cfs_quota_us": "50000\n", "cpu.cfs_period_us": "100000\n", "cpu.stat": recorded("cpu_stat_v1.txt")}
+    files |= {f"user.slice/user-0.slice/session-1.scope/{name}": text for name, text in group.items()}
+    files = {f"cpu,cpuacct/{name}": text for name, text in files.items()}
     root = grouped(tmp_path, recorded("cgroup_v1.txt"), files)
     (root / CGROUPS / "cpu").symlink_to("cpu,cpuacct")
     assert (linux.quota_cores(root), linux.quota_throttled(root)) == (0.5, 675)
@@ -185,22 +170,32 @@ def test_the_system_s_own_identifier(tmp_path: Path, text: str, identifier: str)
     assert linux.machine_id(tree(tmp_path, {"etc/machine-id": text})) == identifier
 
 
-@pytest.mark.parametrize("mark", linux.CONTAINER_MARKS)
-def test_a_container_is_known_by_what_its_engine_puts_into_it(tmp_path: Path, mark: str) -> None:
-    assert linux.is_contained(tree(tmp_path, {mark: ""}))
+GROUPS = {
+    "12:cpu:/docker/3f2a1c": True,
+    "0::/system.slice/docker-3f2a1c.scope": True,
+    "0::/kubepods.slice/kubepods-burstable.slice/cri-containerd-3f2a.scope": True,
+    "0::/machine.slice/libpod-3f2a.scope": True,
+    "0::/user.slice/user-1000.slice/session-2.scope": False,
+    "0::/system.slice/docker.service": False,
+    "0::/system.slice/slurmstepd.scope/job_7": False,  # a job's group, on a machine with its own name
+}
 
 
 @pytest.mark.parametrize(
-    ("group", "contained"),
+    ("file", "text", "contained"),
     [
-        ("12:cpu:/docker/3f2a1c", True),
-        ("0::/system.slice/docker-3f2a1c.scope", True),
-        ("0::/kubepods.slice/kubepods-burstable.slice/cri-containerd-3f2a.scope", True),
-        ("0::/machine.slice/libpod-3f2a.scope", True),
-        ("0::/user.slice/user-1000.slice/session-2.scope", False),
-        ("0::/system.slice/docker.service", False),
-        ("0::/system.slice/slurmstepd.scope/job_7", False),  # a job's group, on a machine with its own name
+        *((mark, "", True) for mark in linux.CONTAINER_MARKS),
+        *((linux.OWN_CGROUP, f"{group}\n", contained) for group, contained in GROUPS.items()),
     ],
 )
-def test_a_container_is_known_by_its_control_group(tmp_path: Path, group: str, contained: bool) -> None:
-    assert linux.is_contained(grouped(tmp_path, f"{group}\n", {})) is contained
+def test_a_container_is_known_by_its_engine_s_marks_or_its_group(
+    tmp_path: Path, file: str, text: str, contained: bool
+) -> None:
+    assert linux.is_contained(tree(tmp_path, {file: text})) is contained
+
+
+def test_intel_s_kinds_of_cores(tmp_path: Path) -> None:
+    root = tree(tmp_path / "sys/devices", {"cpu_core/cpus": "0-15\n", "cpu_atom/cpus": "16-23,30\n"})
+    assert linux.cores_by_kind(tmp_path) == {"performance": 16, "efficiency": 9}
+    tree(root, {"cpu_atom/cpus": "none"})
+    assert linux.cores_by_kind(tmp_path) == {}

@@ -16,6 +16,7 @@ from tests import made
 MS = made.MS
 GPU = Device("cuda", 0, "NVIDIA H200")
 COLUMNS, CYCLES = 3, 40
+OF_16 = LoadLimit(counters=16)
 
 
 @pytest.mark.parametrize(
@@ -39,9 +40,9 @@ def test_a_limit_is_above_what_a_quiet_machine_does(
     assert dataclasses.astuple(limit) == pytest.approx(dataclasses.astuple(expected))
 
 
-def disturbed(columns: Sequence[Sequence[Slice]], limit: LoadLimit, stage: str = TRAIN) -> list[list[int | None]]:
-    """Return the cycles of each column that do not count."""
-    judged = load.judged(stage, dict(enumerate(columns)), [limit] * len(columns))
+def disturbed(columns: Sequence[Sequence[Slice]], *limits: LoadLimit) -> list[list[int | None]]:
+    """Return the cycles of each column that do not count; the last limit is also that of all further columns."""
+    judged = load.judged(TRAIN, dict(enumerate(columns)), [*limits, *limits[-1:] * len(columns)])
     return [[slice_.cycle for slice_ in slices if slice_.disturbed] for slices in judged]
 
 
@@ -69,27 +70,24 @@ def test_where_one_counter_is_read_a_slice_is_judged_by_itself(
 
 
 @pytest.mark.parametrize(
-    ("columns", "counters", "cycles"),
+    ("columns", "limits", "cycles"),
     [
         # What a short slice cannot show, a sum of slices does: 0.16 of a core in slices of 50 ms.
-        ([column(*[8.0] * 8, ns=50 * MS)], 1, [list(range(8))]),
-        ([column(*[8.0] * 2, ns=50 * MS)], 1, [[]]),
+        ([column(*[8.0] * 8, ns=50 * MS)], [LoadLimit()], [list(range(8))]),
+        ([column(*[8.0] * 2, ns=50 * MS)], [LoadLimit()], [[]]),
         # A burst marks its cycle, and no longer sum.
-        ([column(*[0.0] * 5, 100.0, *[0.0] * 10), column(*[0.0] * 16)], 16, [[5], []]),
+        ([column(*[0.0] * 5, 100.0, *[0.0] * 10), column(*[0.0] * 16)], [OF_16], [[5], []]),
         # A cycle is judged by all its columns: alone, there are 40 ms of rounding.
-        ([column(35.0, 35.0)] * 3, 9, [[0, 1]] * 3),
-        ([column(35.0, 35.0), column(0, 0), column(0, 0)], 9, [[], [], []]),
+        ([column(35.0, 35.0)] * 3, [LoadLimit(counters=9)], [[0, 1]] * 3),
+        ([column(35.0, 35.0), column(0, 0), column(0, 0)], [LoadLimit(counters=9)], [[], [], []]),
+        # What a column on a GPU tolerates hides nothing from those on the CPU.
+        ([column(50, 50)] * 3, [OF_16, OF_16, LoadLimit(above=0.96, counters=16)], [[0, 1], [0, 1], []]),
     ],
 )
-def test_sums_show_what_rounding_hides(columns: list[list[Slice]], counters: int, cycles: list[list[int]]) -> None:
-    assert disturbed(columns, LoadLimit(counters=counters)) == cycles
-
-
-def test_what_a_column_on_a_gpu_tolerates_hides_nothing_from_those_on_the_cpu() -> None:
-    slices = dict(enumerate([column(50, 50)] * 3))
-    limits = [LoadLimit(counters=16)] * 2 + [LoadLimit(above=0.96, counters=16)]
-    judged = load.judged(TRAIN, slices, limits)
-    assert [[slice_.disturbed for slice_ in of_column] for of_column in judged] == [[True] * 2] * 2 + [[False] * 2]
+def test_sums_show_what_rounding_hides(
+    columns: list[list[Slice]], limits: list[LoadLimit], cycles: list[list[int]]
+) -> None:
+    assert disturbed(columns, *limits) == cycles
 
 
 def test_a_system_that_tells_nothing_marks_nothing_and_a_card_s_mark_stays() -> None:
@@ -137,7 +135,7 @@ def test_half_a_core_is_found_within_a_cycle_or_a_block(processors: int, cycles:
     [
         (LoadLimit(), 100, 0.1),
         (LoadLimit(), 50, 0.3),
-        (LoadLimit(counters=16), 100, 2.1),
+        (OF_16, 100, 2.1),
         (LoadLimit(counters=128), 100, 16.2),
         (LoadLimit(above=7.68, counters=128), 100, 0.1),  # a column on a GPU
     ],
@@ -147,15 +145,14 @@ def test_sums_are_as_long_as_rounding_needs(limit: LoadLimit, slice_ms: int, jud
 
 
 def test_a_file_has_the_marks_by_which_a_block_went_on() -> None:
-    rng, limits = np.random.default_rng(7), [LoadLimit(counters=16)] * COLUMNS
+    rng, limits = np.random.default_rng(7), [OF_16] * COLUMNS
     (slices,) = in_blocks(counted(rng, 16, 100 * MS, 0.3))
     parts = in_blocks(counted(rng, 16, 40 * MS, 0.3, COLUMNS))  # of each column, in three ways
     kept = load.marked({place: measured(slices[place], parts[place]) for place in (0, 2)}, limits)
     live = load.judged(TRAIN, {place: slices[place] for place in (0, 2)}, limits)
     sums = {place: [in_sum(*ways) for ways in zip(*parts[place], strict=True)] for place in (0, 2)}
     of_sums = load.judged(PARTS, sums, limits)
-    assert 0 < sum(slice_.disturbed for slice_ in live[0]) < CYCLES
-    assert 0 < sum(slice_.disturbed for slice_ in of_sums[0]) < CYCLES
+    assert all(0 < sum(slice_.disturbed for slice_ in of_stage[0]) < CYCLES for of_stage in (live, of_sums))
     for measurement, of_train, of_parts in zip(kept.values(), live, of_sums, strict=True):
         training = made.trained(measurement)
         assert training.parts is not None
