@@ -20,24 +20,21 @@ OF_16 = LoadLimit(counters=16)
 
 
 @pytest.mark.parametrize(
-    ("device", "threads", "busy_share", "allowed", "system", "expected"),
+    ("limit", "expected"),
     [
-        (made.CPU, None, 0.0, 4, "linux", LoadLimit(0.0, 0.12, 1)),  # one line for all of them
-        (made.CPU, None, 0.0, 1, "linux", LoadLimit(0.0, 0.12, 1)),
-        (made.CPU, None, 0.0, 3, "linux", LoadLimit(0.0, 0.12, 3)),  # the lines of those that are allowed
-        (made.CPU, 2, 0.005, 4, "linux", LoadLimit(0.01, 0.12, 2)),
-        (made.CPU, 8, 0.005, 4, "linux", LoadLimit(0.02, 0.12, 1)),
-        (made.CPU, None, 0.5, 4, "linux", LoadLimit(0.04, 0.12, 1)),  # a busy machine is not a quiet one
-        (made.CPU, 1, 0.005, 4, "darwin", LoadLimit(0.02, 0.12, 4)),  # which rounds each processor, and limits none
-        (GPU, None, 0.0, 4, "linux", LoadLimit(0.0, 0.24, 1)),
-        (GPU, 1, 0.0, 4, "linux", LoadLimit(0.0, 0.12, 1)),
+        (limit_of(made.CPU, None, 0.0, 4, 4, "linux"), (0.0, 0.12, 1)),  # one line for all of them
+        (limit_of(made.CPU, None, 0.0, 1, 4, "linux"), (0.0, 0.12, 1)),
+        (limit_of(made.CPU, None, 0.0, 3, 4, "linux"), (0.0, 0.12, 3)),  # the lines of those that are allowed
+        (limit_of(made.CPU, 2, 0.005, 4, 4, "linux"), (0.01, 0.12, 2)),
+        (limit_of(made.CPU, 8, 0.005, 4, 4, "linux"), (0.02, 0.12, 1)),
+        (limit_of(made.CPU, None, 0.5, 4, 4, "linux"), (0.04, 0.12, 1)),  # a busy machine is not a quiet one
+        (limit_of(made.CPU, 1, 0.005, 4, 4, "darwin"), (0.02, 0.12, 4)),  # which rounds each core, and limits none
+        (limit_of(GPU, None, 0.0, 4, 4, "linux"), (0.0, 0.24, 1)),
+        (limit_of(GPU, 1, 0.0, 4, 4, "linux"), (0.0, 0.12, 1)),
     ],
 )
-def test_a_limit_is_above_what_a_quiet_machine_does(
-    device: Device, threads: int | None, busy_share: float, allowed: int, system: str, expected: LoadLimit
-) -> None:
-    limit = limit_of(device, threads, busy_share, allowed, 4, system)
-    assert dataclasses.astuple(limit) == pytest.approx(dataclasses.astuple(expected))
+def test_a_limit_is_above_what_a_quiet_machine_does(limit: LoadLimit, expected: tuple[float, float, int]) -> None:
+    assert dataclasses.astuple(limit) == pytest.approx(expected)
 
 
 def disturbed(columns: Sequence[Sequence[Slice]], *limits: LoadLimit) -> list[list[int | None]]:
@@ -46,27 +43,24 @@ def disturbed(columns: Sequence[Sequence[Slice]], *limits: LoadLimit) -> list[li
     return [[slice_.cycle for slice_ in slices if slice_.disturbed] for slices in judged]
 
 
-def column(*others_ms: float, ns: int = 100 * MS) -> list[Slice]:
-    return [Slice(1, ns, cycle, others_ns=int(ms * MS), steal_ns=0) for cycle, ms in enumerate(others_ms)]
+def column(*others_ms: float, ns: int = 100 * MS, steal_ms: float = 0) -> list[Slice]:
+    steal_ns = int(steal_ms * MS)
+    return [Slice(1, ns, cycle, others_ns=int(ms * MS), steal_ns=steal_ns) for cycle, ms in enumerate(others_ms)]
 
 
 @pytest.mark.parametrize(
-    ("others_ms", "steal_ms", "ns", "quiet", "is_disturbed"),
+    ("slices", "quiet", "cycles"),
     [
-        (12, 0, 100 * MS, 0.0, False),
-        (12.1, 0, 100 * MS, 0.0, True),
-        (2, 10.1, 100 * MS, 0.0, True),  # what a hypervisor keeps is taken by others, too
-        (14, 0, 100 * MS, 0.02, False),
-        (14.1, 0, 100 * MS, 0.02, True),
-        (10, 0, 4 * MS, 0.0, False),  # a tick of the system's clock
-        (10.1, 0, 4 * MS, 0.0, True),
+        *((column(12), 0.0, []), (column(12.1), 0.0, [0])),
+        (column(2, steal_ms=10.1), 0.0, [0]),  # what a hypervisor keeps is taken by others, too
+        *((column(14), 0.02, []), (column(14.1), 0.02, [0])),
+        *((column(10, ns=4 * MS), 0.0, []), (column(10.1, ns=4 * MS), 0.0, [0])),  # a tick of the system's clock
     ],
 )
 def test_where_one_counter_is_read_a_slice_is_judged_by_itself(
-    others_ms: float, steal_ms: float, ns: int, quiet: float, is_disturbed: bool
+    slices: list[Slice], quiet: float, cycles: list[int]
 ) -> None:
-    slices = [dataclasses.replace(column(others_ms, ns=ns)[0], steal_ns=int(steal_ms * MS))]
-    assert disturbed([slices, column(0, ns=ns)], LoadLimit(quiet)) == [[0] * is_disturbed, []]
+    assert disturbed([slices, column(0, ns=slices[0].ns)], LoadLimit(quiet)) == [cycles, []]
 
 
 @pytest.mark.parametrize(
@@ -130,18 +124,10 @@ def test_half_a_core_is_found_within_a_cycle_or_a_block(processors: int, cycles:
     assert np.mean([len(set().union(*disturbed(block, limit))) / cycles for block in cut]) > 0.9
 
 
-@pytest.mark.parametrize(
-    ("limit", "slice_ms", "judged_s"),
-    [
-        (LoadLimit(), 100, 0.1),
-        (LoadLimit(), 50, 0.3),
-        (OF_16, 100, 2.1),
-        (LoadLimit(counters=128), 100, 16.2),
-        (LoadLimit(above=7.68, counters=128), 100, 0.1),  # a column on a GPU
-    ],
-)
-def test_sums_are_as_long_as_rounding_needs(limit: LoadLimit, slice_ms: int, judged_s: float) -> None:
-    assert limit.judged_s(slice_ms * MS) == pytest.approx(judged_s)
+def test_sums_are_as_long_as_rounding_needs() -> None:
+    on_gpu = LoadLimit(above=7.68, counters=128)
+    judged_s = [limit.judged_s(100 * MS) for limit in (LoadLimit(), OF_16, LoadLimit(counters=128), on_gpu)]
+    assert [LoadLimit().judged_s(50 * MS), *judged_s] == pytest.approx([0.3, 0.1, 2.1, 16.2, 0.1])
 
 
 def test_a_file_has_the_marks_by_which_a_block_went_on() -> None:
