@@ -22,12 +22,12 @@ def here(folder: Path) -> Interpreters:
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> Path:
-    """A folder that looks like a virtual environment; its python is a link, as a real one's is."""
-    folder = tmp_path / ".venvs" / "torch" / "bin"
-    folder.mkdir(parents=True)
-    (folder / "python").symlink_to(sys.executable)
-    return folder.parent
+def python(tmp_path: Path) -> Path:
+    """What is in a virtual environment; it is a link, as a real one's is."""
+    python = tmp_path / ".venvs" / "torch" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.symlink_to(sys.executable)
+    return python
 
 
 @pytest.mark.parametrize(
@@ -37,12 +37,12 @@ def environment(tmp_path: Path) -> Path:
         ("pyproject.toml", '[tool.kerasbench.python]\ntorch = ".venvs/torch"\n'),
     ],
 )
-def test_a_file_names_interpreters_by_paths_of_its(tmp_path: Path, environment: Path, file: str, text: str) -> None:
+def test_a_file_names_interpreters_by_paths_of_its(tmp_path: Path, python: Path, file: str, text: str) -> None:
     (tmp_path / file).write_text(text)
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)
     named = here(below)
-    assert named.of(TORCH) == str(environment / "bin" / "python")  # the link itself: it is what makes the environment
+    assert named.of(TORCH) == str(python)  # the link itself: it is what makes the environment
     assert named.source(TORCH) == str(tmp_path / file)
     assert (named.of(JAX), named.source(JAX)) == (sys.executable, "")
     named.require(map(Environment, KNOWN))
@@ -69,48 +69,47 @@ def file(tmp_path: Path) -> Path:
     return file
 
 
+def passed_over(file: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """Return why a file is not heeded; empty if it is."""
+    path, said = here(file.parent).of(JAX), capsys.readouterr().err
+    assert path == (sys.executable if said else "/mine/python")
+    return said
+
+
 def test_a_file_that_others_own_or_may_change_is_passed_over_and_named(
-    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file.chmod(0o666)
-    assert here(tmp_path).of(JAX) == sys.executable
-    assert "everybody may change it" in capsys.readouterr().err
-    file.chmod(0o644)
-    assert here(tmp_path).of(JAX) == "/mine/python"
-    owner = file.stat().st_uid
-    monkeypatch.setattr("os.getuid", lambda: owner + 1)
-    if owner == 0:
-        os.chown(file, 12345, -1)
-    assert here(tmp_path).of(JAX) == sys.executable
-    assert "another user's" in capsys.readouterr().err
-
-
-def test_a_project_s_file_that_is_a_template_is_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "pyproject.toml").write_text("[{{cookiecutter.name}}]\n")
-    assert here(tmp_path).of(JAX) == sys.executable
-    assert "not TOML" in capsys.readouterr().err
-
-
-def test_what_a_group_may_change_is_passed_over_unless_it_is_the_user_s_own(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    file.chmod(0o666)
+    assert "everybody may change it" in passed_over(file, capsys)
     file.chmod(0o664)
     monkeypatch.setattr("pwd.getpwuid", lambda user: pwd.struct_passwd(("me", "x", user, 100, "", "/", "/bin/sh")))
+    # One's own group is nobody else's.
     groups = {("me",): True, ("me", "me"): True, ("me", "me", "eve"): False, ("us",): False}
     for (name, *members), heeded in groups.items():
         group = grp.struct_group((name, "x", 100, members))
         monkeypatch.setattr("grp.getgrgid", lambda number, group=group: group)
-        assert (here(file.parent).of(JAX) == "/mine/python") is heeded
-        assert ("its group may change it" in capsys.readouterr().err) is not heeded
+        assert ("its group may change it" in passed_over(file, capsys)) is not heeded
+    file.chmod(0o644)
+    assert not passed_over(file, capsys)
+    owner = file.stat().st_uid
+    monkeypatch.setattr("os.getuid", lambda: owner + 1)
+    if owner == 0:
+        os.chown(file, 12345, -1)
+    assert "another user's" in passed_over(file, capsys)
+
+
+def test_a_project_s_file_that_is_a_template_is_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "pyproject.toml"
+    file.write_text("[{{cookiecutter.name}}]\n")
+    assert "not TOML" in passed_over(file, capsys)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can make another user's link")
 def test_another_user_s_link_to_one_s_file_is_passed_over(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file.symlink_to(file.rename(file.with_name("other.toml")))
-    assert here(file.parent).of(JAX) == "/mine/python"
+    assert not passed_over(file, capsys)
     os.chown(file, 12345, -1, follow_symlinks=False)
-    assert here(file.parent).of(JAX) == sys.executable
-    assert "another user's" in capsys.readouterr().err
+    assert "another user's" in passed_over(file, capsys)
 
 
 @pytest.mark.parametrize(
@@ -158,11 +157,8 @@ def test_a_file_that_means_nothing_is_refused_by_its_name(
         reader(tmp_path)
 
 
-def test_an_interpreter_that_is_not_there_is_refused_where_it_is_needed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environment: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    python = environment / "bin" / "python"
+def test_what_is_not_there_is_refused_where_it_is_needed(python: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(python.parents[3])
     python.unlink()  # an environment that is broken is made again
     named = Interpreters({TORCH: str(python), OLD: "/no/such/python"}, dict.fromkeys((TORCH, OLD), "--python"))
     named.require([JAX])
@@ -196,14 +192,12 @@ def test_a_file_has_defaults_of_options(tmp_path: Path, monkeypatch: pytest.Monk
     find([], KNOWN)  # who looks for interpreters alone minds no default
 
 
-def test_no_file_no_default_and_a_file_that_is_passed_over_is_named_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_no_default_of_a_file_that_is_passed_over_which_is_named_once(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(Path, "home", lambda: tmp_path)  # which is looked at once, too
-    assert defaults(tmp_path) == {}
-    file = tmp_path / "kerasbench.toml"
+    monkeypatch.setattr(Path, "home", lambda: file.parent)  # which is looked at once, too
+    assert defaults(file.parent) == {}
     file.write_text('results = "bench"\n')
     file.chmod(0o666)
-    assert defaults(tmp_path) == {}
-    here(tmp_path)
-    assert capsys.readouterr().err.count("ignored") == 1
+    assert defaults(file.parent) == {}
+    assert passed_over(file, capsys).count("ignored") == 1

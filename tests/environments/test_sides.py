@@ -40,12 +40,12 @@ def built(monkeypatch: pytest.MonkeyPatch) -> Built:
     return overlays
 
 
-def environment(folder: Path) -> Path:
-    """Make a folder look like a virtual environment."""
+def environment(folder: Path) -> str:
+    """Make what looks like a virtual environment; return its python."""
     (folder / "bin").mkdir(parents=True)
     (folder / "pyvenv.cfg").touch()
     (folder / "bin" / "python").symlink_to("/bin/sh")
-    return folder / "bin" / "python"
+    return str(folder / "bin" / "python")
 
 
 def test_an_interpreter_is_called_as_its_environment_s_folder_or_project_or_as_its_file(here: Path) -> None:
@@ -53,10 +53,8 @@ def test_an_interpreter_is_called_as_its_environment_s_folder_or_project_or_as_i
     (here / "python3.12").symlink_to("/bin/sh")
     assert sides.parse_side("old", ["old"]) == Side("old")  # a label that was given goes before all else
     assert [sides.parse_side(word, []) for word in ("old", "old/bin/python", "mine/.venv", "./python3.12", "sh")] == [
-        *[Side("old", path=str(old))] * 2,
-        Side("mine", path=str(mine)),
-        Side("python3.12", path=str(here / "python3.12")),
-        Side("sh", path=str(shutil.which("sh"))),
+        *(Side("old", path=old), Side("old", path=old), Side("mine", path=mine)),
+        *(Side("python3.12", path=str(here / "python3.12")), Side("sh", path=str(shutil.which("sh")))),
     ]
 
 
@@ -107,9 +105,9 @@ def test_what_is_installed_is_put_on_top_of_each_interpreter_once(built: Built) 
 
 def test_the_same_twice_has_two_labels_and_so_have_two_things_of_one_name(here: Path, built: Built) -> None:
     python = environment(here / "old")
-    both = sides.sides("old", str(python), Interpreters(), ["torch"], print)
+    both = sides.sides("old", python, Interpreters(), ["torch"], print)
     assert both.environments == [Environment("torch", "old"), Environment("torch", "old-again")]
-    assert set(map(both.interpreters.of, both.environments)) == {str(python)}
+    assert set(map(both.interpreters.of, both.environments)) == {python}
     both = sides.sides("keras>=3.14", "keras==3.14", Interpreters(), ["torch"], print)
     assert both.labels == ["keras-3.14", "keras-3.14-head"]
 
