@@ -54,7 +54,6 @@ class Columns:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.events: list[block.BlockEvent] = []  # of trials and phases
-        self.states: list[tuple[int, str]] = []
         self.cycles: list[tuple[str, dict[str, int], bool]] = []  # how many slices each column has had
         self.on_phase: Callable[[int, str], None] = lambda index, name: None  # "began" is the first
         self.on_tick: Callable[[], None] = lambda: None
@@ -92,20 +91,15 @@ class Columns:
 
     def _note(self, event: block.BlockEvent) -> None:
         match event:
-            case block.TrialStarted(label):
-                self.events.append(event)
-                self.on_phase(int(label), "began")
-            case block.PhaseStarted(label, block.TrialState() as state):
-                self.states.append((int(label), state))
-            case block.PhaseStarted(label, phase):
-                self.events.append(event)
-                self.on_phase(int(label), phase)
-            case block.PhaseEnded():
-                self.events.append(event)
-            case block.CycleEnded(stage, slices, is_last):
-                self.cycles.append((stage, {label: len(of_column) for label, of_column in slices.items()}, is_last))
             case block.Tick():
                 self.on_tick()
+            case block.CycleEnded(stage, slices, is_last):
+                self.cycles.append((stage, {label: len(of_column) for label, of_column in slices.items()}, is_last))
+            case _:
+                self.events.append(event)
+                phase = "began" if isinstance(event, block.TrialStarted) else event.phase
+                if isinstance(phase, str) and not isinstance(phase, block.TrialState):
+                    self.on_phase(int(event.label), phase)
 
     def _member(self, index: int, body: str) -> BlockMember:
         python = self.folder / f"python-{index}"
