@@ -24,6 +24,14 @@ INVENTORY, ARM_PYTHON = (Inventory("3.12.1", "/usr", architecture, {}) for archi
 PYTHON_3_14 = Inventory("3.14.1", "/usr", "x86_64", {})
 OLD_PYTHON = Failure(Code.UNAVAILABLE, "/usr/bin/python3 is Python 3.9", "", "import")
 PINS = "jax==0.10.2\nkeras==3.15.1\n"
+PYPROJECT = '[project]\nname = "mine" # of all names\n\n[tool.kerasbench]\n'
+FILES = [
+    ("kerasbench.toml", '# mine\n[python]\n# the slow one\njax = "{}" # for now\ntorch = "/torch/python"\n'),
+    ("pyproject.toml", PYPROJECT + '[tool.kerasbench.python]\njax = "{}" # for now\n[tool.mypy]\nstrict = true\n'),
+]
+OPTIONS_OF_PIP = ("--index-url=https://evil.example/simple", "-r x://y", "--pre", "-e git+https://example.org/a")
+H200, OLD, TOO_OLD = (Card("NVIDIA H200", driver) for driver in ("580.95.05", "535.183.06", "470.256.02"))
+CPU_BUILDS = ("--torch-backend", "cpu")
 
 
 class Uv:
@@ -94,9 +102,6 @@ def test_constraints_and_an_index_are_handed_to_uv(tool: Uv, tmp_path: Path) -> 
     venvs.create("torch", EnvironmentSpec(constraints=Path("c.txt"), index="https://index.example/cpu"), tmp_path)
     index = ("--index", "https://index.example/cpu", "--index-strategy", "unsafe-best-match")
     assert (tool.commands[0][-6:], tool.commands[2][-4:]) == (("--constraint", "c.txt", *index), index)
-
-
-CPU_BUILDS = ("--torch-backend", "cpu")
 
 
 @pytest.mark.parametrize(("system", "options"), [("linux", CPU_BUILDS), ("darwin", ())])  # a Mac has one build
@@ -170,9 +175,6 @@ def test_no_half_an_environment_is_left(step: str, error: type[BaseException], t
     with pytest.raises(error):
         venvs.create("jax", EnvironmentSpec(), tmp_path)
     assert list(tmp_path.iterdir()) == []
-
-
-H200, OLD, TOO_OLD = (Card("NVIDIA H200", driver) for driver in ("580.95.05", "535.183.06", "470.256.02"))
 
 
 def test_the_target_is_what_the_driver_speaks_unless_something_else_is_asked_for(
@@ -271,13 +273,6 @@ def test_a_new_file_names_an_interpreter_by_a_path_of_its_own_folder(tmp_path: P
     assert file == tmp_path / "kerasbench.toml" and tomllib.loads(file.read_text()) == {"python": named}
 
 
-PYPROJECT = '[project]\nname = "mine" # of all names\n\n[tool.kerasbench]\n'
-FILES = [
-    ("kerasbench.toml", '# mine\n[python]\n# the slow one\njax = "{}" # for now\ntorch = "/torch/python"\n'),
-    ("pyproject.toml", PYPROJECT + '[tool.kerasbench.python]\njax = "{}" # for now\n[tool.mypy]\nstrict = true\n'),
-]
-
-
 @pytest.mark.parametrize(
     ("name", "before", "after"),
     [
@@ -306,9 +301,6 @@ def test_a_project_that_does_not_speak_of_kerasbench_gets_a_file_beside_it(tmp_p
     with pytest.raises(UsageError, match=r"kerasbench\.toml: is a link, and nothing is written through links"):
         venvs.remember("jax", "/jax/python", tmp_path)
     assert project.read_text() == "[project]\nname = 'other'\n"
-
-
-OPTIONS_OF_PIP = ("--index-url=https://evil.example/simple", "-r x://y", "--pre", "-e git+https://example.org/a")
 
 
 @pytest.fixture

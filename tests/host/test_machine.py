@@ -27,9 +27,7 @@ def test_this_machine_has_a_fingerprint_without_its_names(linux_box: pytest.Monk
 
 
 @pytest.mark.parametrize("is_contained", [False, True])
-def test_another_host_name_makes_no_other_machine_and_another_identifier_does_but_in_a_container(
-    linux_box: pytest.MonkeyPatch, is_contained: bool
-) -> None:
+def test_what_identifies_a_machine_and_a_container(linux_box: pytest.MonkeyPatch, is_contained: bool) -> None:
     linux_box.setattr(linux, "is_contained", lambda: is_contained)
     before = fingerprint()
     linux_box.setattr("platform.node", lambda: "dhcp-17")

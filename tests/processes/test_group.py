@@ -16,6 +16,8 @@ from kerasbench.processes.group import guarded
 from tests import stand_in
 from tests.untraced import untraced
 
+NAME = "KERASBENCH_TEST_MARK"
+
 
 def test_a_number_that_is_nobody_s_child_here_is_not_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     group.send(2**22 + 1, signal.SIGSTOP)  # beyond the highest process number of Linux
@@ -41,9 +43,6 @@ def test_one_that_ends_before_it_stands_by_is_an_error() -> None:
         pass
 
 
-NAME = "KERASBENCH_TEST_MARK"
-
-
 @contextmanager
 def marked(mark: str) -> Iterator[psutil.Process]:
     """Start a process in a group of its own that carries a mark."""
@@ -54,22 +53,21 @@ def marked(mark: str) -> Iterator[psutil.Process]:
         process.kill()
 
 
-@pytest.mark.parametrize("by_mark", [False, True])
-def test_what_is_left_when_the_input_ends_is_killed_though_it_is_stopped(by_mark: bool) -> None:
-    if by_mark and sys.platform != "linux":
-        pytest.skip("only Linux shows what others have in their environment")
+def test_what_is_left_when_the_input_ends_is_killed_though_it_is_stopped() -> None:
     command = [sys.executable, "-I", "-S", guardian.__file__, NAME]
     process = subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True)
-    with marked("1-1") as left, marked("1-2") as other, process:
+    with marked("1-1") as left, marked("1-2") as of_mark, marked("1-3") as other, process:
         assert process.stdout is not None
         process.stdout.readline()  # it stands by
         left.suspend()
-        names = ("1-1", "1-2") if by_mark else (left.pid, other.pid)
+        of_mark.suspend()
         for number in guardian.IGNORED:  # it is ended by no signal that ends its parent
             process.send_signal(number)
-        _, said = process.communicate(f"+{names[0]}\n+{names[1]}\n-{names[1]}\n+{2**22 + 1}\n")
+        lines = (f"+{left.pid}", "+1-2", "+1-3", f"+{other.pid}", "-1-3", f"-{other.pid}", f"+{2**22 + 1}\n")
+        _, said = process.communicate("\n".join(lines))
         assert (process.returncode, said) == (0, "")
         stand_in.wait_for(lambda: stand_in.is_gone(left))
+        stand_in.wait_for(lambda: stand_in.is_gone(of_mark) or sys.platform != "linux")  # which alone shows marks
         assert not stand_in.is_gone(other)
 
 
