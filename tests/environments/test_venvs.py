@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from kerasbench import backends
 from kerasbench.backends import Target, Version
 from kerasbench.environments import interpreters, venvs
-from kerasbench.environments.venvs import KERAS, NEWEST_PYTHON, EnvironmentSpec, release
+from kerasbench.environments.venvs import KERAS, NEWEST_PYTHON, EnvironmentSpec
 from kerasbench.errors import EnvironmentFailed, UsageError
 from kerasbench.host import macos, nvidia
 from kerasbench.host.nvidia import Card
@@ -444,8 +444,3 @@ def test_the_parent_needs_no_backend_and_no_build_of_tensorflow_is_for_a_python_
     assert "<" not in PROJECT["requires-python"]
     extras = [set(of_extra(extra, target(LINUX, (3, 14, 0)))) for extra in ("tensorflow-cpu", "keras")]
     assert extras[0] == extras[1] < set(of_extra("tensorflow-cpu", target(LINUX, (3, 13, 9))))
-
-
-def test_the_numbers_that_a_version_begins_with() -> None:
-    numbers = {"2.13.0+cpu": (2, 13, 0), "3.16.0rc1": (3, 16, 0), "0.12.0.1": (0, 12, 0, 1), "nightly": ()}
-    assert {version: release(version) for version in numbers} == numbers

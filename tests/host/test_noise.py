@@ -4,22 +4,16 @@ from typing import Any
 import pytest
 
 from kerasbench.host import linux, macos, noise
-from kerasbench.host.noise import HEAT_PATIENCE_S, Severity, Signal, Surroundings, WarningKind
+from kerasbench.host.noise import HEAT_PATIENCE_S, MachineState, Severity, Signal, Surroundings, WarningKind
 from kerasbench.host.nvidia import Sample
 from kerasbench.protocol.measurement import Samples, Slice
 from tests import made
 
-Graded = tuple[str, Severity]
 WARN, INVALID = Severity.WARN, Severity.INVALID
-CORES = 2
 
 
 def between(before: dict[str, Any] | None = None, after: dict[str, Any] | None = None) -> Surroundings:
     return made.surroundings(made.state(**before or {}), made.state(**after or {}))
-
-
-def graded(signals: list[Signal]) -> list[Graded]:
-    return [(WarningKind(signal.name), signal.severity) for signal in signals]
 
 
 def slices(disturbed: int, others_ms: int, steal_ms: int, card: float | None = None) -> Samples:
@@ -60,28 +54,25 @@ def test_others_are_who_disturbed_slices(disturbed: int, taken: tuple[Any, ...],
         (made.surroundings(gpu=(Sample(None, [], None),)), []),
         (made.surroundings(gpu=()), [("gpu", WARN)]),
         (made.surroundings(gpu=(Sample(1980, [], 60),), neighbours=(4711,)), [("gpu", WARN)]),
+        (made.state(), []),
+        (made.state(busy_share=0.2), [("load", WARN)]),
+        (made.state(busy_share=0.6), [("load", INVALID)]),
+        (made.state(on_battery=True), [("power", WARN)]),
+        (made.state(low_power=True), [("power", WARN)]),
+        (made.state(governors=["powersave"]), [("governor", WARN)]),
+        (made.state(governors=["performance"]), []),
+        (made.state(quota_cores=1.5), [("quota", WARN)]),
+        (made.state(quota_cores=2.0), []),
     ],
 )
-def test_what_speaks_against_a_trial(seen: Surroundings, expected: list[Graded]) -> None:
-    assert graded(noise.of_surroundings(seen, 1980 if seen.gpu else None)) == expected
-
-
-@pytest.mark.parametrize(
-    ("different", "expected"),
-    [
-        ({}, []),
-        ({"busy_share": 0.2}, [("load", WARN)]),
-        ({"busy_share": 0.6}, [("load", INVALID)]),
-        ({"on_battery": True}, [("power", WARN)]),
-        ({"low_power": True}, [("power", WARN)]),
-        ({"governors": ["powersave"]}, [("governor", WARN)]),
-        ({"governors": ["performance"]}, []),
-        ({"quota_cores": 1.5}, [("quota", WARN)]),
-        ({"quota_cores": 2.0}, []),
-    ],
-)
-def test_what_speaks_against_a_machine_before(different: dict[str, Any], expected: list[Graded]) -> None:
-    assert graded(noise.of_machine(made.state(**different), CORES)) == expected
+def test_what_speaks_against_a_trial_or_a_machine(
+    seen: Surroundings | MachineState, expected: list[tuple[str, Severity]]
+) -> None:
+    if isinstance(seen, MachineState):
+        signals = noise.of_machine(seen, cores=2)
+    else:
+        signals = noise.of_surroundings(seen, 1980 if seen.gpu else None)
+    assert [(WarningKind(signal.name), signal.severity) for signal in signals] == expected
 
 
 @pytest.mark.parametrize(
