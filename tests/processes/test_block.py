@@ -5,9 +5,11 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
+from subprocess import PIPE
 from types import SimpleNamespace
-from unittest.mock import DEFAULT, Mock
+from unittest.mock import DEFAULT, Mock, patch
 
 import psutil
 import pytest
@@ -250,38 +252,34 @@ def test_what_does_not_fit_is_not_started_and_what_comes_after_it_is(columns: Co
 
 
 @pytest.mark.parametrize(
-    ("place", "number", "is_passed_over"),
+    ("place", "number", "is_left_out"),
     [(1, errno.EAGAIN, True), (1, errno.EMFILE, True), (1, errno.EIO, False), (0, errno.EAGAIN, False)],
 )
-def test_what_cannot_start_is_passed_over_if_others_live_that_have_what_it_lacks(
-    columns: Columns, monkeypatch: pytest.MonkeyPatch, place: int, number: int, is_passed_over: bool
-) -> None:
+def test_what_lacks_what_others_have_is_left_out(columns: Columns, place: int, number: int, is_left_out: bool) -> None:
     effects = [OSError(number, os.strerror(number)) if index == place else DEFAULT for index in range(3)]
-    monkeypatch.setattr(block, "Child", Mock(wraps=Child, side_effect=effects))
-    outcomes = columns.measure(FINE, FINE, FINE)
+    with patch.object(block, "Child", wraps=Child, side_effect=effects):
+        outcomes = columns.measure(FINE, FINE, FINE)
     without = outcomes.pop(place)
     assert all(outcome and outcome.measurement for outcome in outcomes)
-    assert (without is None) is is_passed_over
+    assert (without is None) is is_left_out
     assert without is None or (without.failure and os.strerror(number) in without.failure.cause)
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "say(slice=dict(count=1, ns=1))\nhang()",
-        "say({'ready': 'train'}, slice=dict(count=1, ns=1))\nhang()",
-        "say({'ready': 'train'}, **ANSWER)\nhang()",
-        "say(ready='pilot')\nturn()\nsay(ready='train')\nhang()",
-        "say(ready='train')\nturn()\nsay(slice=dict(count=0, ns=1))\nhang()",
-        "say(ready='train')\nturn()\nsay(slice=dict(count=1, ns=0))\nhang()",
-        "slices('train')\nsay(ready='train')\nhang()",
-        "say(ready='lunch')\nhang()",
-        "answer()\nanswer()\nhang()",
-        "os.write(fd, b'nonsense\\n')\nhang()",
-    ],
-)
-def test_a_column_that_breaks_the_protocol_is_ended_and_the_others_go_on(columns: Columns, body: str) -> None:
-    assert columns.codes(body, FINE) == [Code.INVALID, None]
+def test_columns_that_break_the_protocol_are_ended_and_another_goes_on(columns: Columns) -> None:
+    bodies = (
+        "say(slice=dict(count=1, ns=1))",
+        "say({'ready': 'train'}, slice=dict(count=1, ns=1))",
+        "say({'ready': 'train'}, **ANSWER)",
+        "say(ready='pilot')\nturn()\nsay(ready='train')",
+        "say(ready='train')\nturn()\nsay(slice=dict(count=0, ns=1))",
+        "say(ready='train')\nturn()\nsay(slice=dict(count=1, ns=0))",
+        "slices('train')\nsay(ready='train')",
+        "say(ready='lunch')",
+        "answer()\nanswer()",
+        "os.write(fd, b'nonsense\\n')",
+    )
+    codes = columns.codes(FINE, *(f"{body}\nhang()" for body in bodies))
+    assert codes == [None, *[Code.INVALID] * len(bodies)]
 
 
 def test_where_there_is_no_guardian_nothing_is_started(columns: Columns, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,17 +297,14 @@ def test_a_scratch_folder_is_there_as_long_as_its_child_and_gone_after_the_block
 
 @pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize("place", ["fits", "on_cycle", "on_tick", "began", "set up", "turn"])
-def test_ctrl_c_anywhere_leaves_nothing(
-    columns: Columns, monkeypatch: pytest.MonkeyPatch, place: str, again: bool
-) -> None:
+def test_ctrl_c_anywhere_leaves_nothing(columns: Columns, place: str, again: bool) -> None:
     before, interrupt = psutil.Process().num_fds(), Mock(side_effect=KeyboardInterrupt)
     if place in ("began", "set up", "turn"):
         columns.on_phase = lambda index, name: interrupt() if (index, name) == (1, place) else None
     else:
         setattr(columns, place, interrupt)
-    if again:
-        monkeypatch.setattr("kerasbench.processes.group.sweep", interrupt)
-    with pytest.raises(KeyboardInterrupt):
+    sweep = patch("kerasbench.processes.group.sweep", interrupt) if again else nullcontext()
+    with sweep, pytest.raises(KeyboardInterrupt):
         columns.measure(FINE, INTERRUPTED if place in ("set up", "turn") else FINE, FINE)
     for log in columns.folder.glob("*.log"):
         assert gone(int(log.read_text().split()[0]))
@@ -330,10 +325,7 @@ columns.measure(daemon + FINE, FINE)
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
 def test_a_parent_that_is_killed_leaves_no_child_that_is_parked(columns: Columns, ending: signal.Signals) -> None:
     command = [sys.executable, "-c", PARENT, str(columns.folder)]
-    with (
-        untraced(),
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as parent,
-    ):
+    with untraced(), subprocess.Popen(command, stdin=PIPE, stdout=PIPE, start_new_session=True) as parent:
         assert parent.stdout is not None
         parent.stdout.readline()
         (guardian,) = [child for child in psutil.Process(parent.pid).children() if "-I" in child.cmdline()]

@@ -16,6 +16,9 @@ from kerasbench.protocol.messages import EXIT_PIPE_LOST, Code, Failure, Message,
 from tests import made
 
 FINE = Exit(0, False, False, None, "", 100, 50, "", "")
+MEASURED, FAILED = Message(measurement=made.measurement()), Message(failure=made.FAILURE)
+READY, SLICE = Message(ready="train"), Message(slice=Slice(50, 10**8, 3, 1, 10**8))
+ANSWER = MEASURED.encode().strip()
 LIMITS = Limits(300.0, "--timeout 300 s, the default", 4 << 30, compile_s=240.0)
 
 
@@ -38,11 +41,6 @@ def test_a_limit_follows_the_first_trial_unless_one_was_asked_for(limits: Limits
     assert limits.timeout_s == timeout_s
     assert limits.timeout.startswith(f"--timeout {timeout_s:g} s") and why in limits.timeout
     assert limits.compile_s == (outcome.COMPILE_S if why else None)
-
-
-MEASURED, FAILED = Message(measurement=made.measurement()), Message(failure=made.FAILURE)
-ANSWER = MEASURED.encode().strip()
-READY, SLICE = Message(ready="train"), Message(slice=Slice(50, 10**8, 3, 1, 10**8))
 
 
 def line(message: Message) -> bytes:
@@ -156,11 +154,8 @@ from threading import Barrier
 from kerasbench.processes.outcome import Received
 sys.setswitchinterval(1e-6)
 ready = Barrier(8)
-def take(received):
-    ready.wait()
-    received.take(received.token + b' {"begun": "import"}')
-with ThreadPoolExecutor(8) as threads:
-    list(threads.map(take, [Received() for _ in range(8)]))
+take = lambda received: (ready.wait(), received.take(received.token + b' {"begun": "import"}'))
+list(ThreadPoolExecutor(8).map(take, [Received() for _ in range(8)]))
 """
 
 

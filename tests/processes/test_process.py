@@ -21,6 +21,8 @@ from tests.processes.columns import Clock
 
 pytestmark = pytest.mark.processes
 
+HANG = "\nwhile True: time.sleep(1)"
+CLOSE = "for d in (fd, 1, 2): os.close(d)\n"
 HEAD = "import os, sys, time\nfd = int(sys.argv[1])\nrequest = sys.stdin.readline()\n"
 
 
@@ -62,10 +64,6 @@ def test_lines_come_one_by_one_and_the_request_arrives(run: Run) -> None:
     ended = run("os.write(fd, b'one\\ntw'); time.sleep(0.1); os.write(fd, b'o\\n' + request.encode())")
     assert run.lines == [b"one", b"two", b"hi"]
     assert (ended.status, ended.timed_out, ended.broke_protocol) == (0, False, False)
-
-
-HANG = "\nwhile True: time.sleep(1)"
-CLOSE = "for d in (fd, 1, 2): os.close(d)\n"
 
 
 def ended(child: process.Child, on_tick: Callable[[], None] = lambda: None) -> process.Exit:
@@ -120,6 +118,7 @@ def test_a_child_without_pipes_that_holds_too_much_is_stopped(run: Run, monkeypa
     with run.child(f"held = b'x' * {2 * limit_bytes}\n{CLOSE}{HANG}", memory_bytes=limit_bytes) as child:
         exit_ = ended(child)
     assert (exit_.exceeded_bytes or 0) > limit_bytes
+    assert process.group_bytes(child.number) == 0  # now that there is none
     assert (exit_.timed_out, exit_.status) == (False, -9)
 
 
@@ -212,8 +211,3 @@ def test_what_speaks_for_a_shortage_of_memory(
 ) -> None:
     shortage = process.shortage(Kills(*before), Kills(*after), left_share)
     assert word in shortage and bool(shortage) is bool(word)
-
-
-def test_a_group_holds_what_its_processes_hold() -> None:
-    assert process.group_bytes(os.getpgid(0)) >= psutil.Process().memory_info().rss / 2
-    assert process.group_bytes(2**22 + 1) == 0  # beyond the highest process number of Linux
