@@ -15,9 +15,6 @@ from kerasbench.protocol.columns import Environment
 from tests import made
 
 Built = list[tuple[str, Sequence[str]]]
-NAMED = Interpreters(
-    made.by_environment({"torch@old": "/old/python", "torch@new": "/new/python", "jax@old": "/jax/python"})
-)
 
 
 @pytest.fixture(autouse=True)
@@ -85,11 +82,13 @@ def test_what_means_nothing_is_refused(here: Path, word: str, known: list[str], 
 
 
 def test_labels_are_compared_where_a_backend_has_both() -> None:
-    both = sides.sides("old", "new", NAMED, ["jax", "torch"], print)
+    paths = {"torch@old": "/old/python", "torch@new": "/new/python", "jax@old": "/jax/python"}
+    named = Interpreters(made.by_environment(paths))
+    both = sides.sides("old", "new", named, ["jax", "torch"], print)
     assert (both.labels, list(map(str, both.environments))) == (["old", "new"], ["torch@old", "torch@new"])
     assert list(map(both.interpreters.of, both.environments)) == ["/old/python", "/new/python"]
     with pytest.raises(UsageError, match=r"no backend has both old and new; there are: torch@old, torch@new, jax@"):
-        sides.sides("old", "new", NAMED, ["jax"], print)
+        sides.sides("old", "new", named, ["jax"], print)
 
 
 def test_what_is_installed_is_put_on_top_of_each_interpreter_once(built: Built) -> None:
@@ -98,8 +97,7 @@ def test_what_is_installed_is_put_on_top_of_each_interpreter_once(built: Built) 
     both = sides.sides("keras==3.14", "keras==3.15", Interpreters(made.by_environment(named)), list(named), said.append)
     assert [python for python, _ in built] == ["/jax/python"] * 2 + ["/shared/python"] * 2
     assert said == ["made"] * 4
-    assert both.labels == ["keras-3.14", "keras-3.15"]
-    assert both.environments[:2] == [Environment("jax", "keras-3.14"), Environment("jax", "keras-3.15")]
+    assert both.environments[:2] == [Environment("jax", label) for label in ("keras-3.14", "keras-3.15")]
     assert both.interpreters.of(Environment("torch", "keras-3.15")) == "/made/keras==3.15/python"
 
 

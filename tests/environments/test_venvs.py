@@ -177,9 +177,7 @@ def test_no_half_an_environment_is_left(step: str, error: type[BaseException], t
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_target_is_what_the_driver_speaks_unless_something_else_is_asked_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_target_is_what_the_driver_speaks_or_what_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     targets: list[tuple[list[Card], bool | None, int | None]] = [
         *(([], None, None), ([], True, 13)),  # an image for another machine
         *(([H200], None, 13), ([H200], False, 13), ([OLD], None, 12), ([OLD], True, 12), ([TOO_OLD], None, None)),
@@ -190,7 +188,9 @@ def test_the_target_is_what_the_driver_speaks_unless_something_else_is_asked_for
         assert venvs.target("jax", EnvironmentSpec(gpu=gpu)) == expected
 
 
-def test_a_driver_that_is_too_old_or_that_nobody_can_ask_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_driver_that_is_too_old_or_unknown_is_refused_and_cuda_on_a_mac(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     on(monkeypatch, "linux", cards=[TOO_OLD])
     with pytest.raises(UsageError, match=r"--cuda: driver 470\.256\.02 is too old; update it to 525 or newer"):
         venvs.target("jax", EnvironmentSpec(gpu=True))
@@ -199,9 +199,6 @@ def test_a_driver_that_is_too_old_or_that_nobody_can_ask_is_refused(monkeypatch:
     with pytest.raises(UsageError, match=r"which CUDA .* found out: .* -m pip install nvidia-ml-py; or add --cpu"):
         venvs.target("jax", EnvironmentSpec())
     assert venvs.target("jax", EnvironmentSpec(gpu=False)).cuda is None
-
-
-def test_a_mac_s_target_has_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     on(monkeypatch, "darwin", ARM_PYTHON, version=(15, 7))
     assert venvs.target("jax", EnvironmentSpec()) == Target("darwin", "arm64", (3, 12, 1), True, None, (15, 7))
     with pytest.raises(UsageError, match=r"--cuda is for Linux"):
@@ -234,31 +231,20 @@ def test_a_python_that_is_too_new_for_tensorflow_is_none_for_the_others(monkeypa
         venvs.target("jax", EnvironmentSpec("/gone/python"))
 
 
-@pytest.fixture
-def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What is called in the place of uv."""
-    file = tmp_path / "uv"
-    file.write_text("#!/bin/sh\ncat; echo $1 $PYTHONPATH; echo trouble >&2; exit $1\n")
-    file.chmod(0o755)
+def test_uv_runs_without_the_variables_of_this_python_and_is_found_on_the_path_or_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "uv"
+    script.write_text("#!/bin/sh\ncat; echo $1 $PYTHONPATH; echo trouble >&2; exit $1\n")
+    script.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setenv("PYTHONPATH", "/here")
-    return file
-
-
-@pytest.mark.usefixtures("script")
-@pytest.mark.parametrize("messages", [True, False])
-def test_uv_runs_without_the_variables_of_this_python_and_its_output_is_returned_or_shown_where_it_fails(
-    messages: bool, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert venvs.uv("0", failure="it failed", stdin="in ", messages=messages) == "in 0\n" + "trouble\n" * messages
-    assert capfd.readouterr().err == ("" if messages else "trouble\n")
-    with pytest.raises(EnvironmentFailed, match=r"^jax: it failed: see the message of uv above"):
-        venvs.uv("3", failure="jax: it failed", messages=messages)
-    assert "trouble" in capfd.readouterr().err
-
-
-def test_uv_is_found_on_the_path_or_beside_this_python(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert venvs._uv_path() == str(script)
+    for messages in (True, False):
+        assert venvs.uv("0", failure="it failed", stdin="in ", messages=messages) == "in 0\n" + "trouble\n" * messages
+        assert capfd.readouterr().err == ("" if messages else "trouble\n")
+        with pytest.raises(EnvironmentFailed, match=r"^jax: it failed: see the message of uv above"):
+            venvs.uv("3", failure="jax: it failed", messages=messages)
+        assert "trouble" in capfd.readouterr().err
     monkeypatch.setenv("PATH", "/nowhere")
     assert venvs._uv_path() == uv.find_uv_bin()
     monkeypatch.setitem(sys.modules, "uv", None)
@@ -303,16 +289,6 @@ def test_a_project_that_does_not_speak_of_kerasbench_gets_a_file_beside_it(tmp_p
     assert project.read_text() == "[project]\nname = 'other'\n"
 
 
-@pytest.fixture
-def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The sources of Keras in a folder of another name."""
-    folder = tmp_path / "branch-1.2"
-    folder.mkdir()
-    (folder / "pyproject.toml").write_text('[project]\nname = "Keras"\n')
-    monkeypatch.chdir(tmp_path)
-    return folder
-
-
 def test_a_requirement_stays_as_it_is_and_tells_its_package() -> None:
     packages = {
         "torch>=2.6,<2.7": "torch",
@@ -323,33 +299,29 @@ def test_a_requirement_stays_as_it_is_and_tells_its_package() -> None:
     assert {venvs.parse(f" {text}"): venvs.package(text) for text in packages} == packages
 
 
-def test_a_checkout_is_named_by_its_own_files_wherever_it_lies_and_a_wheel_by_its_name(checkout: Path) -> None:
-    for text in ("./branch-1.2", str(checkout)):
-        assert venvs.parse(text) == str(checkout)
-    assert venvs.package(str(checkout)) == "keras"
-    for damaged in ("[project", f"x = {'1' * 5000}", f"x = {'[' * 5000}"):
-        (checkout / "pyproject.toml").write_text(damaged)
-        assert venvs.package(str(checkout)) == ""
-    wheel = checkout.with_name("keras_nightly-3.16.0.dev1-py3-none-any.whl")
+def test_a_checkout_is_named_by_its_own_files_wherever_it_lies_and_a_wheel_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    checkout, wheel = tmp_path / "branch-1.2", tmp_path / "keras_nightly-3.16.0.dev1-py3-none-any.whl"
+    checkout.mkdir()
+    damaged = dict.fromkeys(("[project", f"x = {'1' * 5000}", f"x = {'[' * 5000}"), "")
+    for content, name in {**damaged, '[project]\nname = "Keras"\n': "keras"}.items():
+        (checkout / "pyproject.toml").write_text(content)
+        assert venvs.package(str(checkout)) == name
     wheel.touch()
-    assert venvs.parse(wheel.name) == str(wheel)
     assert venvs.package(str(wheel)) == "keras-nightly"
-
-
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("", "'' is not a requirement"),
-        ("./gone", r"\./gone: neither a checkout"),
-        ("..", r"\.\.: neither a checkout"),
-        ("keras-3.14-py3-none-any.whl", "neither a checkout .* nor a wheel is there"),
-        *((option, "is not a requirement|nothing that pip|neither a checkout") for option in OPTIONS_OF_PIP),
-    ],
-)
-@pytest.mark.usefixtures("checkout")
-def test_what_cannot_be_installed_is_refused(text: str, complaint: str) -> None:
-    with pytest.raises(UsageError, match=complaint):
-        venvs.parse(text)
+    assert list(map(venvs.parse, ("./branch-1.2", str(checkout), wheel.name))) == [str(checkout)] * 2 + [str(wheel)]
+    refused = {
+        "": "'' is not a requirement",
+        "./gone": r"\./gone: neither a checkout",
+        "..": r"\.\.: neither a checkout",
+        "keras-3.14-py3-none-any.whl": "neither a checkout .* nor a wheel is there",
+        **dict.fromkeys(OPTIONS_OF_PIP, "is not a requirement|neither a checkout"),
+    }
+    for text, complaint in refused.items():
+        with pytest.raises(UsageError, match=complaint):
+            venvs.parse(text)
 
 
 def test_blanks_part_requirements_which_have_a_version_or_an_address() -> None:

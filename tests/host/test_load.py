@@ -13,6 +13,7 @@ from kerasbench.protocol.measurement import Latency, Measurement, Parts, Samples
 from kerasbench.protocol.stages import PARTS, TRAIN
 from tests import made
 
+Blocks = list[list[list[Slice]]]  # each of columns, of their slices
 MS = made.MS
 GPU = Device("cuda", 0, "NVIDIA H200")
 COLUMNS, CYCLES = 3, 40
@@ -57,9 +58,7 @@ def column(*others_ms: float, ns: int = 100 * MS, steal_ms: float = 0) -> list[S
         *((column(10, ns=4 * MS), 0.0, []), (column(10.1, ns=4 * MS), 0.0, [0])),  # a tick of the system's clock
     ],
 )
-def test_where_one_counter_is_read_a_slice_is_judged_by_itself(
-    slices: list[Slice], quiet: float, cycles: list[int]
-) -> None:
+def test_of_one_counter_each_slice_is_judged_by_itself(slices: list[Slice], quiet: float, cycles: list[int]) -> None:
     assert disturbed([slices, column(0, ns=slices[0].ns)], LoadLimit(quiet)) == [cycles, []]
 
 
@@ -91,18 +90,15 @@ def test_a_system_that_tells_nothing_marks_nothing_and_a_card_s_mark_stays() -> 
     assert load.marked({0: measurement}, [LoadLimit()]) == {0: measurement}
 
 
-def counted(rng: np.random.Generator, processors: int, ns: int, others: float, blocks: int = 1) -> list[Slice]:
-    """Return the slices of blocks whose processors are read one by one, of which others take so much of one."""
+def counted(rng: np.random.Generator, processors: int, ns: int, others: float, blocks: int = 1) -> Blocks:
+    """Return blocks whose processors are read one by one, of which others take so much of one."""
     shape = (blocks * COLUMNS * CYCLES, processors)
     free_ns, began_ns = rng.uniform(0, ns, shape), rng.uniform(0, load.TICK_NS, shape)
     used_ns = processors * ns - free_ns.sum(axis=1)
     free_ns[np.arange(len(free_ns)), free_ns.argmax(axis=1)] -= others * ns
     counted_ns = load.TICK_NS * np.floor((began_ns + free_ns) / load.TICK_NS).sum(axis=1)
     others_ns = map(int, processors * ns - counted_ns - used_ns)
-    return [Slice(1, ns, place % CYCLES, others_ns=taken_ns) for place, taken_ns in enumerate(others_ns)]
-
-
-def in_blocks(slices: list[Slice]) -> list[list[list[Slice]]]:
+    slices = [Slice(1, ns, place % CYCLES, others_ns=taken_ns) for place, taken_ns in enumerate(others_ns)]
     columns = [slices[start : start + CYCLES] for start in range(0, len(slices), CYCLES)]
     return [columns[start : start + COLUMNS] for start in range(0, len(columns), COLUMNS)]
 
@@ -111,7 +107,7 @@ def in_blocks(slices: list[Slice]) -> list[list[list[Slice]]]:
 @pytest.mark.parametrize("ns", [50 * MS, 100 * MS])
 def test_rounding_alone_marks_less_than_one_cycle_in_a_hundred(processors: int, ns: int) -> None:
     rng, limit = np.random.default_rng(processors), LoadLimit(counters=processors)
-    blocks = in_blocks(counted(rng, processors, ns, 0.0, 100))
+    blocks = counted(rng, processors, ns, 0.0, 100)
     marked = [len(set().union(*disturbed(block, limit))) / CYCLES for block in blocks]
     assert np.mean(marked) <= 0.01
 
@@ -119,7 +115,7 @@ def test_rounding_alone_marks_less_than_one_cycle_in_a_hundred(processors: int, 
 @pytest.mark.parametrize(("processors", "cycles"), [(4, 1), (16, 1), (128, CYCLES)])
 def test_half_a_core_is_found_within_a_cycle_or_a_block(processors: int, cycles: int) -> None:
     rng, limit = np.random.default_rng(processors), LoadLimit(counters=processors)
-    blocks = in_blocks(counted(rng, processors, 100 * MS, 0.5, 60))
+    blocks = counted(rng, processors, 100 * MS, 0.5, 60)
     cut = [[of_column[:cycles] for of_column in block] for block in blocks]
     assert np.mean([len(set().union(*disturbed(block, limit))) / cycles for block in cut]) > 0.9
 
@@ -132,8 +128,8 @@ def test_sums_are_as_long_as_rounding_needs() -> None:
 
 def test_a_file_has_the_marks_by_which_a_block_went_on() -> None:
     rng, limits = np.random.default_rng(7), [OF_16] * COLUMNS
-    (slices,) = in_blocks(counted(rng, 16, 100 * MS, 0.3))
-    parts = in_blocks(counted(rng, 16, 40 * MS, 0.3, COLUMNS))  # of each column, in three ways
+    (slices,) = counted(rng, 16, 100 * MS, 0.3)
+    parts = counted(rng, 16, 40 * MS, 0.3, COLUMNS)  # of each column, in three ways
     kept = load.marked({place: measured(slices[place], parts[place]) for place in (0, 2)}, limits)
     live = load.judged(TRAIN, {place: slices[place] for place in (0, 2)}, limits)
     sums = {place: [in_sum(*ways) for ways in zip(*parts[place], strict=True)] for place in (0, 2)}
