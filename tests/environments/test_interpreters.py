@@ -30,22 +30,23 @@ def python(tmp_path: Path) -> Path:
     return python
 
 
-@pytest.mark.parametrize(
-    ("file", "text"),
-    [
-        ("kerasbench.toml", '[python]\ntorch = ".venvs/torch/bin/python"\n'),
-        ("pyproject.toml", '[tool.kerasbench.python]\ntorch = ".venvs/torch"\n'),
-    ],
-)
-def test_a_file_names_interpreters_by_paths_of_its(tmp_path: Path, python: Path, file: str, text: str) -> None:
-    (tmp_path / file).write_text(text)
+@pytest.mark.parametrize(("name", "head"), [("kerasbench.toml", ""), ("pyproject.toml", "[tool.kerasbench]\n")])
+def test_a_file_names_interpreters_by_paths_of_its_and_has_defaults(
+    tmp_path: Path, python: Path, monkeypatch: pytest.MonkeyPatch, name: str, head: str
+) -> None:
+    text = 'python.torch = ".venvs/torch"\npython.tensorflow = ".venvs/torch/bin/python"\n'
+    options = 'results = "bench"\nbudget = "10m"\nbackend = ["jax", "torch"]\n'
+    (tmp_path / name).write_text(head + options + text)
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)
     named = here(below)
-    assert named.of(TORCH) == str(python)  # the link itself: it is what makes the environment
-    assert named.source(TORCH) == str(tmp_path / file)
+    # The link itself: it is what makes the environment.
+    assert [named.of(environment) for environment in (TORCH, Environment("tensorflow"))] == [str(python)] * 2
+    assert named.source(TORCH) == str(tmp_path / name)
     assert (named.of(JAX), named.source(JAX)) == (sys.executable, "")
     named.require(map(Environment, KNOWN))
+    monkeypatch.chdir(below)
+    assert defaults() == {"results": "../../bench", "budget": "10m", "backends": ["jax", "torch"]}
 
 
 @pytest.mark.parametrize("begins", ["pyproject.toml", ".git"])
@@ -180,16 +181,6 @@ def test_a_backend_has_a_column_for_each_of_its_interpreters(tmp_path: Path) -> 
     assert paths == {"torch": "/torch/python", "torch@old": "/other/python", "torch@new": "/new/python"}
     assert [named.source(Environment(name, "old")) for name in ("torch", "jax")] == ["--python", str(file)]
     assert Interpreters().environments(["jax"]) == [JAX]
-
-
-@pytest.mark.parametrize(("file", "head"), [("kerasbench.toml", ""), ("pyproject.toml", "[tool.kerasbench]\n")])
-def test_a_file_has_defaults_of_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, head: str) -> None:
-    (tmp_path / file).write_text(f'{head}results = "bench"\nbudget = "10m"\nbackend = ["jax", "torch"]\n')
-    below = tmp_path / "a"
-    below.mkdir()
-    monkeypatch.chdir(below)
-    assert defaults() == {"results": "../bench", "budget": "10m", "backends": ["jax", "torch"]}
-    find([], KNOWN)  # who looks for interpreters alone minds no default
 
 
 def test_no_default_of_a_file_that_is_passed_over_which_is_named_once(
