@@ -27,32 +27,19 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Install:
     return put
 
 
-def test_cards_and_their_driver(install: Install) -> None:
-    nvml = install(FakeCard(ONE, "NVIDIA GeForce RTX 3060"), FakeCard(TWO))
-    assert nvidia.cards() == [Card("NVIDIA GeForce RTX 3060", "570.1", ONE), Card("NVIDIA H200", "570.1", TWO)]
-    assert nvml.opened == 0
-
-
-@pytest.mark.parametrize("nvml", [None, Nvml(driver=None), Nvml(), Nvml([FakeCard(name=None)])])
-def test_no_cards_without_the_package_or_a_driver_with_one(nvml: Nvml | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pynvml", nvml)
-    assert nvidia.cards() == []
-
-
-def test_a_card_that_is_denied_is_none_of_ours(install: Install) -> None:
+def test_cards_and_their_driver_but_none_that_is_denied(install: Install) -> None:
     """NVML counts what a control group denies, and CUDA does not: card 0 of a job may be the machine's second."""
-    install(FakeCard(ONE, denied=True), FakeCard(TWO))
-    assert [card.uuid for card in nvidia.cards()] == [TWO]
+    nvml = install(FakeCard(ONE, denied=True), FakeCard(TWO, "NVIDIA GeForce RTX 3060"), FakeCard(SLICE))
+    assert nvidia.cards() == [Card("NVIDIA GeForce RTX 3060", "570.1", TWO), Card("NVIDIA H200", "570.1", SLICE)]
     with nvidia.watch("0") as watched:
         assert watched.uuid == TWO
+    assert nvml.opened == 0
 
 
 @pytest.mark.parametrize(
     ("package", "driver", "missing"), [(Nvml(), None, False), (None, None, True), (None, OSError("not there"), False)]
 )
-def test_the_package_is_missed_where_there_is_a_driver(
-    package: Nvml | None, driver: OSError | None, missing: bool
-) -> None:
+def test_the_package_is_missed_beside_a_driver(package: Nvml | None, driver: OSError | None, missing: bool) -> None:
     with patch.dict(sys.modules, pynvml=package), patch("ctypes.CDLL", side_effect=driver) as load:
         assert nvidia.package_missing() is missing
     assert load.call_args in (None, call("libnvidia-ml.so.1"))
@@ -100,15 +87,15 @@ def test_a_card_that_tells_nothing_has_no_samples(install: Install) -> None:
     assert (watched.samples, watched.neighbours, watched.uuid) == ([], [], ONE)
 
 
-@pytest.mark.parametrize(
-    ("nvml", "name"), [(None, "0"), (Nvml(driver=None), "0"), (Nvml([FakeCard()]), "1"), (Nvml([FakeCard()]), SLICE)]
-)
-def test_nothing_is_known_of_what_is_not_there(nvml: Nvml | None, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("nvml", [None, Nvml(driver=None), Nvml(), Nvml([FakeCard(name=None)])])
+def test_nothing_is_known_of_what_is_not_there(nvml: Nvml | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
-    with nvidia.watch(name) as watched:
-        assert watched == nvidia.Watched()
-    asked = (nvidia.processes(name), nvidia.free_bytes(name), nvidia.uuid(name), nvidia.is_exclusive(name))
-    assert asked == (None, None, "", False)
+    assert nvidia.cards() == []
+    for name in ("1", SLICE):
+        with nvidia.watch(name) as watched:
+            assert watched == nvidia.Watched()
+        asked = (nvidia.processes(name), nvidia.free_bytes(name), nvidia.uuid(name), nvidia.is_exclusive(name))
+        assert asked == (None, None, "", False)
 
 
 def test_no_thread_to_be_had_is_no_end_of_the_run(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:

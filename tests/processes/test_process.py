@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from kerasbench.host.linux import Kills
-from kerasbench.processes import group, process
+from kerasbench.processes import process
 from tests import stand_in
 from tests.processes.columns import Clock
 
@@ -90,17 +90,20 @@ def test_a_grandchild_does_not_outlive_its_trial(run: Run, monkeypatch: pytest.M
     stand_in.wait_for(lambda: all(map(stand_in.is_gone, stand_in.existing([int(run.lines[0])]))))
 
 
-def test_a_child_is_reaped_after_its_group_was_killed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    kill, seen = os.killpg, []
+def test_a_group_is_killed_before_its_child_is_reaped_and_a_guard_hears_of_both(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kill, heard = os.killpg, list[object]()
 
     def note(group: int, number: int) -> None:
-        seen.append((psutil.Process(group).status(), psutil.Process(group).ppid()))
+        heard.append((psutil.Process(group).status(), psutil.Process(group).ppid()))
         kill(group, number)
 
     monkeypatch.setattr(os, "killpg", note)
-    run("pass")
-    assert run(f"{CLOSE}time.sleep(0.1); os._exit(3)").status == 3  # its end is waited for, without pipes
-    assert seen == [(psutil.STATUS_ZOMBIE, os.getpid())] * 2
+    with run.child(f"{CLOSE}time.sleep(0.1); os._exit(3)", guard=heard.append) as child:
+        assert ended(child).status == 3  # its end is waited for, without pipes
+    number, mark = child.number, str(heard[0])[1:]
+    assert heard == [f"+{mark}", f"+{number}", (psutil.STATUS_ZOMBIE, os.getpid()), f"-{number}", f"-{mark}"]
 
 
 def test_no_group_is_killed_where_the_kernel_has_reaped_the_child(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,15 +164,6 @@ def test_what_is_said_to_a_child_that_has_gone_is_lost(run: Run) -> None:
         assert not ended(child).broke_protocol
 
 
-def test_a_guard_hears_of_a_child_while_there_is_something_to_kill(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    heard: list[str] = []
-    monkeypatch.setattr(group, "kill", lambda number: heard.append("killed"))
-    with run.child("pass", guard=heard.append) as child:
-        ended(child)
-    mark = heard[0].removeprefix("+")
-    assert heard == [f"+{mark}", f"+{child.number}", "killed", f"-{child.number}", f"-{mark}"]
-
-
 def test_a_parent_that_was_stopped_takes_no_child_to_hang(
     run: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,19 +189,16 @@ def test_a_child_that_nobody_can_kill_is_left_behind(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "left_share", "word"),
+    ("shortage", "word"),
     [
-        ((0, 0), (1, 1), 0.5, "control group"),
-        ((None, 3), (None, 4), 0.5, "machine, whose"),
-        ((2, 3), (2, 4), 0.5, "machine, whose"),
-        ((2, 3), (2, 3), 0.5, ""),
-        ((None, None), (1, 1), 0.5, ""),  # it was not counted before
-        ((0, 0), (0, 0), 0.012, "1.2 % of the machine's memory was left just before"),
-        ((None, None), (None, None), 0.05, ""),
+        (process.shortage(Kills(0, 0), Kills(1, 1), 0.5), "control group"),
+        (process.shortage(Kills(None, 3), Kills(None, 4), 0.5), "machine, whose"),
+        (process.shortage(Kills(2, 3), Kills(2, 4), 0.5), "machine, whose"),
+        (process.shortage(Kills(2, 3), Kills(2, 3), 0.5), ""),
+        (process.shortage(Kills(None, None), Kills(1, 1), 0.5), ""),  # it was not counted before
+        (process.shortage(Kills(0, 0), Kills(0, 0), 0.012), "1.2 % of the machine's memory was left just before"),
+        (process.shortage(Kills(None, None), Kills(None, None), 0.05), ""),
     ],
 )
-def test_what_speaks_for_a_shortage_of_memory(
-    before: tuple[int, int], after: tuple[int, int], left_share: float, word: str
-) -> None:
-    shortage = process.shortage(Kills(*before), Kills(*after), left_share)
+def test_what_speaks_for_a_shortage_of_memory(shortage: str, word: str) -> None:
     assert word in shortage and bool(shortage) is bool(word)
