@@ -140,9 +140,7 @@ def test_a_label_makes_an_environment_beside_the_others_with_what_is_asked_for_a
         (["/x/keras-3.14-py3-none-any.whl", "optree==0.17"], []),
     ],
 )
-def test_a_lock_is_installed_and_nothing_else_and_no_old_build_of_an_address(
-    pins: list[str], options: list[str], tool: Uv, tmp_path: Path
-) -> None:
+def test_a_lock_is_installed_and_no_old_build(pins: list[str], options: list[str], tool: Uv, tmp_path: Path) -> None:
     (tmp_path / "jax.lock").write_text("\n".join(pins))
     python = venvs.create("jax", EnvironmentSpec(locked=True), tmp_path)
     assert tool.commands[1:] == [("pip", "sync", "-", "--python", python, *options)]
@@ -188,9 +186,7 @@ def test_the_target_is_what_the_driver_speaks_or_what_is_asked_for(monkeypatch: 
         assert venvs.target("jax", EnvironmentSpec(gpu=gpu)) == expected
 
 
-def test_a_driver_that_is_too_old_or_unknown_is_refused_and_cuda_on_a_mac(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_driver_that_is_too_old_or_unknown_is_refused_and_cuda_on_a_mac(monkeypatch: pytest.MonkeyPatch) -> None:
     on(monkeypatch, "linux", cards=[TOO_OLD])
     with pytest.raises(UsageError, match=r"--cuda: driver 470\.256\.02 is too old; update it to 525 or newer"):
         venvs.target("jax", EnvironmentSpec(gpu=True))
@@ -299,9 +295,7 @@ def test_a_requirement_stays_as_it_is_and_tells_its_package() -> None:
     assert {venvs.parse(f" {text}"): venvs.package(text) for text in packages} == packages
 
 
-def test_a_checkout_is_named_by_its_own_files_wherever_it_lies_and_a_wheel_by_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_checkout_and_a_wheel_are_named_by_what_they_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     checkout, wheel = tmp_path / "branch-1.2", tmp_path / "keras_nightly-3.16.0.dev1-py3-none-any.whl"
     checkout.mkdir()

@@ -77,9 +77,7 @@ def test_of_one_counter_each_slice_is_judged_by_itself(slices: list[Slice], quie
         ([column(50, 50)] * 3, [OF_16, OF_16, LoadLimit(above=0.96, counters=16)], [[0, 1], [0, 1], []]),
     ],
 )
-def test_sums_show_what_rounding_hides(
-    columns: list[list[Slice]], limits: list[LoadLimit], cycles: list[list[int]]
-) -> None:
+def test_sums_show_what_is_hidden(columns: list[list[Slice]], limits: list[LoadLimit], cycles: list[list[int]]) -> None:
     assert disturbed(columns, *limits) == cycles
 
 

@@ -10,6 +10,7 @@ from kerasbench.protocol.measurement import Samples, Slice
 from tests import made
 
 WARN, INVALID = Severity.WARN, Severity.INVALID
+Graded = list[tuple[str, Severity]]
 
 
 def between(before: dict[str, Any] | None = None, after: dict[str, Any] | None = None) -> Surroundings:
@@ -65,9 +66,7 @@ def test_others_are_who_disturbed_slices(disturbed: int, taken: tuple[Any, ...],
         (made.state(quota_cores=2.0), []),
     ],
 )
-def test_what_speaks_against_a_trial_or_a_machine(
-    seen: Surroundings | MachineState, expected: list[tuple[str, Severity]]
-) -> None:
+def test_what_speaks_against_a_trial_or_a_machine(seen: Surroundings | MachineState, expected: Graded) -> None:
     if isinstance(seen, MachineState):
         signals = noise.of_machine(seen, cores=2)
     else:

@@ -90,7 +90,7 @@ def test_a_grandchild_does_not_outlive_its_trial(run: Run, monkeypatch: pytest.M
     stand_in.wait_for(lambda: all(map(stand_in.is_gone, stand_in.existing([int(run.lines[0])]))))
 
 
-def test_a_group_is_killed_before_its_child_is_reaped_and_a_guard_hears_of_both(
+def test_a_group_is_killed_and_the_guard_told_before_a_child_is_reaped(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kill, heard = os.killpg, list[object]()
@@ -164,9 +164,7 @@ def test_what_is_said_to_a_child_that_has_gone_is_lost(run: Run) -> None:
         assert not ended(child).broke_protocol
 
 
-def test_a_parent_that_was_stopped_takes_no_child_to_hang(
-    run: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_parent_that_was_stopped_ends_no_child(run: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     """As by Ctrl-Z and, later, fg: the child answers meanwhile, and nobody can hear it."""
     select = selectors.DefaultSelector.select
 

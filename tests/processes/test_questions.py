@@ -109,9 +109,7 @@ ASKED: dict[str, Ask] = {
 
 
 @pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
-def test_every_child_of_a_run_gets_what_was_let_in_and_nothing_else_that_changes_figures(
-    ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_child_gets_what_was_let_in_alone(ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATEN_CPU_CAPABILITY", "default")
     monkeypatch.setenv("LD_PRELOAD", "")
     monkeypatch.setenv("KERAS_HOME", str(tmp_path))
