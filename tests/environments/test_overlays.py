@@ -12,6 +12,7 @@ from kerasbench.errors import EnvironmentFailed
 
 pytestmark = pytest.mark.processes
 
+Commands = list[tuple[str, ...]]
 REAL = venvs.uv
 PLAN = """Would install 2 packages
  - keras==3.15.1
@@ -19,9 +20,6 @@ PLAN = """Would install 2 packages
  + optree==0.17
  + kauldron==1 (from git+https://example.org/kauldron)
 """
-
-
-Commands = list[tuple[str, ...]]
 
 
 @pytest.fixture(autouse=True)

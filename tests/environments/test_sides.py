@@ -1,7 +1,6 @@
 """What the words for base and head mean."""
 
 import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from kerasbench.environments.sides import Side
 from kerasbench.errors import UsageError
 from kerasbench.protocol.columns import Environment
 from tests import made
+from tests.repository import git
 
 Built = list[tuple[str, Sequence[str]]]
 
@@ -123,11 +123,9 @@ def test_a_commit_of_a_checkout_is_a_side_and_commits_lie_between_two(here: Path
     fork = here / "fork"
     fork.mkdir()
     (fork / "pyproject.toml").write_text('[project]\nname = "keras"\n')
-    git = ("git", "-C", str(fork), "-c", "user.name=a", "-c", "user.email=a@example.org")
-    commit = ("commit", "-q", "--allow-empty", "-m", "more")
-    for words in (("init", "-q", "-b", "master"), ("add", "."), commit, commit, commit):
-        subprocess.run([*git, *words], check=True)
-    commits = subprocess.check_output([*git, "rev-list", "--reverse", "HEAD"], text=True).split()
+    for words in ("init -b master", "add .", *["commit --allow-empty -m more"] * 3):
+        git(fork, *words.split())
+    commits = git(fork, "rev-list", "--reverse", "HEAD").split()
     side = sides.parse_side("./fork@master", [])
     assert side.wanted == (f"keras @ git+{fork.as_uri()}@{commits[-1]}",)
     assert side.label == f"keras-{commits[-1][:9]}"

@@ -1,3 +1,4 @@
+import itertools
 import sys
 from typing import Any
 
@@ -79,17 +80,10 @@ def test_what_speaks_against_a_trial_or_a_machine(seen: Surroundings | MachineSt
     [([None], 0.0), ([0], 0.0), ([1, 2, 0], 2.0), ([1], HEAT_PATIENCE_S)],  # the last level over and over
 )
 def test_a_hot_machine_is_waited_for_as_long_as_there_is_patience(levels: list[int | None], waited_s: float) -> None:
-    now_s = 0.0
     waits: list[str] = []
-
-    def sleep(seconds: float) -> None:
-        nonlocal now_s
-        now_s += seconds
-
-    def level() -> int | None:
-        return levels.pop(0) if len(levels) > 1 else levels[0]
-
-    assert noise.cool_down(waits.append, level, sleep, lambda: now_s) == waited_s
+    slept_s: list[float] = []
+    told = itertools.chain(levels, itertools.repeat(levels[-1]))
+    assert noise.cool_down(waits.append, lambda: next(told), slept_s.append, lambda: sum(slept_s)) == waited_s
     assert len(waits) == waited_s and (not waits or waits[0] == "thermal pressure level 1")
 
 

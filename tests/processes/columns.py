@@ -18,11 +18,10 @@ from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest
 from tests import made
 
 CYCLES = 2
-# What a script has: its number, what it says, the turn that it is given, a stage as it should be, a log of its own.
+# What a script has: what it says, the turn that it is given, a stage as it should be, a log of its own.
 HEAD = f"""#!{sys.executable} -IS
 import json, os, signal, sys, time
-fd, NUMBER = int(sys.argv[2]), sys.argv[0].rpartition("-")[2]
-token, _, request = sys.stdin.readline().partition(" ")
+fd, token = int(sys.argv[2]), sys.stdin.readline().partition(" ")[0]
 def say(*others, **message):  # in one write, for after some of these it is stopped
     os.write(fd, "".join(token + " " + json.dumps(said) + "\\n" for said in (*others, message)).encode())
 def turn(): return json.loads(sys.stdin.readline())
@@ -30,15 +29,11 @@ def log(line):
     with open(sys.argv[0] + ".log", "a") as file: print(line, file=file)
 def slices(stage, ns=1000):
     say(ready=stage)
-    while (given := turn()) is not None:
-        log(stage + " " + str(given["cycle"]) + " " + str(given["position"]) + (" led in" if given["lead_ns"] else ""))
-        say(slice=dict(given, count=1, ns=ns))
-def pilot(ns=1000):
-    say(ready="pilot")
-    while "cycle" in (given := turn()):
-        log("pilot " + str(given["cycle"]) + " " + str(given["position"]))
-        say(slice=dict(count=1, ns=ns))
-    log("sized " + str(given["learn_steps"]))
+    while "cycle" in (given := turn() or ()):
+        log(" ".join([stage, str(given["cycle"]), str(given["position"]), *["led in"] * bool(given["lead_ns"])]))
+        say(slice=dict(count=1, ns=ns, cycle=given["cycle"]))
+    return given
+def pilot(ns): log("sized " + str(slices("pilot", ns)["learn_steps"]))
 def hang():
     while True: time.sleep(60)
 ANSWER = {json.loads(Message(measurement=made.measurement()).encode())!r}
