@@ -23,7 +23,7 @@ def here(folder: Path) -> Interpreters:
 
 @pytest.fixture
 def python(tmp_path: Path) -> Path:
-    """What is in a virtual environment; it is a link, as a real one's is."""
+    """The python of what looks like a virtual environment; it is a link, as a real one's is."""
     python = tmp_path / ".venvs" / "torch" / "bin" / "python"
     python.parent.mkdir(parents=True)
     python.symlink_to(sys.executable)

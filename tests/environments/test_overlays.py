@@ -52,8 +52,7 @@ def test_it_has_what_was_asked_for_and_what_that_needs_before_the_rest(commands:
     assert asked[asked.index("--python") + 1] == sys.executable and "--dry-run" in asked
     assert installed == ("pip", "install", "--no-deps", "--python", python, "keras==3.14.*", "optree==0.17")
     environment = Path(python).parents[1]
-    assert environment.parent == tmp_path / "environments"
-    assert environment.name.startswith("keras-3.14-")
+    assert environment.parent == tmp_path / "environments" and environment.name.startswith("keras-3.14-")
     assert said == [f"keras==3.14.*: making an environment on top of {sys.executable}, in {environment}"]
     (packages,) = environment.glob("lib/python3*/site-packages")
     (packages / "pytest.py").write_text("here = True\n")  # in place of the one that is shared
@@ -81,13 +80,10 @@ def test_of_a_checkout_no_old_build_is_installed(commands: Commands, tmp_path: P
     assert commands[1][-3:] == ("--refresh-package=keras", str(tmp_path), "optree==0.17")
 
 
-@pytest.mark.parametrize("python", ["/gone/python", "/bin/false"])
-def test_an_interpreter_that_does_not_tell_where_its_packages_are(python: str) -> None:
-    with pytest.raises(EnvironmentFailed, match=f"^the packages of {python} could not be found"):
-        sides._site_folders(python)
-
-
-def test_a_cache_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+def test_an_interpreter_that_does_not_tell_its_packages_and_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
+    for python in ("/gone/python", "/bin/false"):
+        with pytest.raises(EnvironmentFailed, match=f"^the packages of {python} could not be found"):
+            sides._site_folders(python)
     (tmp_path / "environments").write_text("in the way")
     with pytest.raises(EnvironmentFailed, match=r"environments/keras-3\.14-.*: not created: see the message of uv"):
         overlay()

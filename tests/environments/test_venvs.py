@@ -35,7 +35,7 @@ CPU_BUILDS = ("--torch-backend", "cpu")
 
 
 class Uv:
-    """It notes every command with its input, and fails where it is told to."""
+    """A stand-in for uv: it notes every command with its input, and fails where it is told to."""
 
     def __init__(self) -> None:
         self.commands: list[tuple[str, ...]] = []

@@ -16,8 +16,7 @@ pytestmark = pytest.mark.processes
 
 NOBODY = 65534
 HOLD = """
-import os
-import sys
+import os, sys
 from pathlib import Path
 from kerasbench.host.lock import machine_lock
 os.setuid(int(sys.argv[2]))

@@ -11,7 +11,7 @@ from tests.made import MACHINE
 
 @pytest.fixture
 def linux_box(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """No container, whatever runs the test."""
+    """A Linux machine that is no container, whatever runs the test."""
     monkeypatch.delenv("KERASBENCH_MACHINE", raising=False)
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setattr(linux, "is_contained", lambda: False)
@@ -53,9 +53,8 @@ def test_a_user_says_which_machine_it_is(linux_box: pytest.MonkeyPatch) -> None:
 def test_cards_tell_nodes_of_equal_parts_apart(linux_box: pytest.MonkeyPatch) -> None:
     linux_box.setattr(linux, "is_contained", lambda: True)
     uuids = ("GPU-8f2a1c3d-1", "GPU-99999999-2", "")
-    linux_box.setattr(
-        nvidia, "cards", Mock(side_effect=[[nvidia.Card("NVIDIA H200", "570.1", uuid)] for uuid in uuids])
-    )
+    cards = [[nvidia.Card("NVIDIA H200", "570.1", uuid)] for uuid in uuids]
+    linux_box.setattr(nvidia, "cards", Mock(side_effect=cards))
     nodes = [fingerprint() for _ in uuids]
     assert len({node.identity for node in nodes}) == 3
     assert nodes[0].title.endswith("GiB, NVIDIA H200, GPU-8f2a1c3d, machine without an identifier")
