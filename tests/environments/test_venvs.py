@@ -4,6 +4,7 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -132,19 +133,18 @@ def test_a_label_makes_an_environment_beside_the_others_with_what_is_asked_for_a
     assert sorted(place.name for place in tmp_path.iterdir()) == ["jax@new", "jax@new.lock"]
 
 
-@pytest.mark.parametrize(
-    ("pins", "options"),
-    [
-        (["keras @ git+https://example.org/keras", "jax==0.9"], ["--refresh-package=keras"]),
-        (["git+https://example.org/keras"], ["--refresh"]),
-        (["/x/keras-3.14-py3-none-any.whl", "optree==0.17"], []),
-    ],
-)
-def test_a_lock_is_installed_and_no_old_build(pins: list[str], options: list[str], tool: Uv, tmp_path: Path) -> None:
-    (tmp_path / "jax.lock").write_text("\n".join(pins))
-    python = venvs.create("jax", EnvironmentSpec(locked=True), tmp_path)
-    assert tool.commands[1:] == [("pip", "sync", "-", "--python", python, *options)]
-    assert tool.inputs[1] == pins
+def test_a_lock_is_installed_and_nothing_else_and_no_old_build_of_an_address(tool: Uv, tmp_path: Path) -> None:
+    refreshed = {
+        ("keras @ git+https://example.org/keras", "jax==0.9"): ["--refresh-package=keras"],
+        ("git+https://example.org/keras",): ["--refresh"],
+        ("/x/keras-3.14-py3-none-any.whl", "optree==0.17"): [],
+    }
+    for pins, options in refreshed.items():
+        (tmp_path / "jax.lock").write_text("\n".join(pins))
+        python = venvs.create("jax", EnvironmentSpec(locked=True, force=True), tmp_path)
+        assert tool.commands.pop() == ("pip", "sync", "-", "--python", python, *options)
+        assert tool.inputs[-1] == list(pins)
+    assert [command[0] for command in tool.commands] == ["venv"] * 3
 
 
 def test_an_environment_that_is_there_stays_without_force_or_versions(tool: Uv, tmp_path: Path) -> None:
@@ -201,20 +201,17 @@ def test_a_driver_that_is_too_old_or_unknown_is_refused_and_cuda_on_a_mac(monkey
         venvs.target("jax", EnvironmentSpec(gpu=True))
 
 
-@pytest.mark.parametrize(
-    ("system", "answer", "complaint"),
-    [
+def test_an_interpreter_that_is_of_no_use_is_refused_before_anything_is_made(
+    monkeypatch: pytest.MonkeyPatch, tool: Uv, tmp_path: Path
+) -> None:
+    (tmp_path / "tensorflow.lock").write_text(PINS)
+    unfit: tuple[tuple[str, Inventory | Failure, str], ...] = (
         ("linux", PYTHON_3_14, r"Python 3\.14\.1, for which tensorflow has no wheels; a Python 3\.11 to 3\.13 is"),
         ("linux", OLD_PYTHON, r"/usr/bin/python3 is Python 3\.9; a Python 3\.11 to 3\.13 is needed"),
         ("darwin", INVENTORY, r"x86-64 Python, .*; an arm64 Python 3\.11 to 3\.13"),
-    ],
-)
-def test_an_interpreter_that_is_of_no_use_is_refused_before_anything_is_made(
-    system: str, answer: Inventory | Failure, complaint: str, monkeypatch: pytest.MonkeyPatch, tool: Uv, tmp_path: Path
-) -> None:
-    on(monkeypatch, system, answer)
-    (tmp_path / "tensorflow.lock").write_text(PINS)
-    for locked in (False, True):
+    )
+    for (system, answer, complaint), locked in product(unfit, (False, True)):
+        on(monkeypatch, system, answer)
         with pytest.raises(UsageError, match=rf"^--interpreter {sys.executable}: .*{complaint}"):
             venvs.create("tensorflow", EnvironmentSpec(locked=locked), tmp_path)
     assert tool.commands == []
