@@ -181,9 +181,9 @@ def test_a_child_that_nobody_can_kill_is_left_behind(run: Run) -> None:
     with patch.object(subprocess.Popen, "wait", autospec=True) as wait:
         wait.side_effect = subprocess.TimeoutExpired("worker", process.LEAVE_S)
         ended = run("time.sleep(60)", timeout_s=0.1)
+    assert wait.call_args.args[0].wait(60) == process.KILLED  # here it is gone
     assert (ended.status, ended.timed_out) == (process.KILLED, True)
     wait.assert_called_once_with(ANY, process.LEAVE_S)
-    assert wait.call_args.args[0].wait(60) == process.KILLED  # here it is gone
 
 
 @pytest.mark.parametrize(
