@@ -53,9 +53,8 @@ def test_a_failed_case_has_no_number_though_it_had_trials() -> None:
 
 def test_a_column_that_computes_something_else_is_a_failure_and_no_winner() -> None:
     other = made.measurement(step_ms=0.1, losses=(2.3, 2.5, 2.1, 2.0, 1.9, 1.8))
-    summary = summarize(
-        made.record(made.trial(backend="jax", found=other), made.trial(backend="tensorflow"), made.trial())
-    )
+    trials = made.trial(backend="jax", found=other), made.trial(backend="tensorflow"), made.trial()
+    summary = summarize(made.record(*trials))
     ((_, column, failure),) = summary.failures
     assert (column, failure.code) == (JAX, Code.PARITY)
     assert summary.rankings[0].fastest == TENSORFLOW
@@ -125,12 +124,10 @@ def test_cases_of_the_published_protocol_have_as_many_rounds_as_each_needed() ->
 
 
 def test_rows_end_at_different_rounds() -> None:
-    short, long = (
-        blocks(*[(index, index, name) for index in rounds for name in ("jax", "torch")])
-        for rounds in ((1,), (11, 12, 13))
-    )
-    other = [dataclasses.replace(trial, scenario="other", round=trial.round - 10) for trial in long.trials]
-    rows = summarize(made.record(*short.trials, *other, rounds=3)).rows
+    short = blocks((1, 1, "jax"), (1, 1, "torch")).trials
+    long = blocks(*[(index, 10 + index, name) for index in (1, 2, 3) for name in ("jax", "torch")]).trials
+    other = [dataclasses.replace(trial, scenario="other") for trial in long]
+    rows = summarize(made.record(*short, *other, rounds=3)).rows
     assert [row.rounds for row in rows] == [1, 3]
 
 
@@ -167,15 +164,16 @@ def test_a_row_that_left_something_out_for_slow_steps_says_what() -> None:
 def test_what_makes_plain_scripts_slower_or_this_one_is_a_warning(
     vanishing: float | None, pages: int, said: list[tuple[WarningKind, str]]
 ) -> None:
-    slices = Samples.of([Slice(50, 100_000_000, page_faults=pages)] * 10)
-    found = made.measurement()
-    training = dataclasses.replace(made.trained(found), slices=slices)
-    resolved = dataclasses.replace(found.resolved, subnormals="flushed")
-    found = dataclasses.replace(found, training=training, vanishing=vanishing, resolved=resolved, parameters=100_000)
-    trial = made.trial(found=found)
-    summary = summarize(made.record(trial))
+    found = made.changed(
+        made.measurement(),
+        training={"slices": Samples.of([Slice(50, 100 * made.MS, page_faults=pages)] * 10)},
+        resolved={"subnormals": "flushed"},
+        vanishing=vanishing,
+        parameters=100_000,
+    )
+    warned = concerns(summarize(made.record(made.trial(found=found))))
     told = {WarningKind.SUBNORMALS, WarningKind.PAGES}
-    assert [(one.what, one.detail) for one in concerns(summary) if one.what in told] == said
+    assert [(concern.what, concern.detail) for concern in warned if concern.what in told] == said
 
 
 def test_other_versions_of_keras_are_warned_of_but_not_between_labels() -> None:
@@ -188,7 +186,7 @@ def test_other_versions_of_keras_are_warned_of_but_not_between_labels() -> None:
 
 
 def disturbed(*hits: Sequence[int]) -> Findings:
-    """Blocks of JAX and torch, in each of which others took a core in these cycles, and torch took six times as long."""
+    """Blocks of JAX and torch, of which others took a core in these cycles, and torch took six times as long."""
     trials = []
     for block, hit in enumerate(hits, start=1):
         for backend, step_ms, factor in (("jax", 1.0, 1.0), ("torch", 3.0, 6.0)):
