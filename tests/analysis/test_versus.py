@@ -205,6 +205,8 @@ def asked(**config: Any) -> list[Run]:
 
 OLD_RUNS, ALIKE_RUNS = side(2.0, 2.02, 1.98, first=1), side(2.0, 2.01, 1.99, first=2)
 SLOWER_RUNS, FAILING = side(2.5, 2.52, 2.48, first=2), made.record(*failing(Options()))
+SOON_AFTER = [made.changed(run, started=f"{run.started}5") for run in SLOWER_RUNS]  # before the next one
+OLD_A, SLOWER_A = (on(runs, identifier="a") for runs in (OLD_RUNS, SLOWER_RUNS))
 OTHERWISE = "measured differently ({})".format
 
 
@@ -216,19 +218,13 @@ OTHERWISE = "measured differently ({})".format
         (OLD_RUNS, ALIKE_RUNS, 1.0, Verdict.SAME, ""),
         (OLD_RUNS, side(2.0, 3.0, 4.0, first=2), 1.44, Verdict.INCONCLUSIVE, ""),
         # Runs of a side that follow each other are one observation, and a slower hour is not called slower.
-        (OLD_RUNS, sorted([*SLOWER_RUNS, *SLOWER_RUNS], key=lambda run: run.started), 1.25, Verdict.SLOWER, ""),
+        (OLD_RUNS, [*SLOWER_RUNS, *SOON_AFTER], 1.25, Verdict.SLOWER, ""),
         (OLD_RUNS[:1], side(2.5, first=2), 1.25, None, TOO_FEW),  # a run has many trials and one hour
         (OLD_RUNS[:2], SLOWER_RUNS, 1.25, None, TOO_FEW),
         (OLD_RUNS, side(2.5, 2.52, 2.48, first=100), 1.25, None, TOO_FEW),  # all of the new side's on a slower day
         (OLD_RUNS, side(2.5, first=2) + side(2.5, 2.52, 2.48, first=100), 1.25, None, TOO_FEW),  # but for one of them
-        (on(OLD_RUNS, identifier="a"), on(SLOWER_RUNS, identifier="a"), 1.25, Verdict.SLOWER, ""),
-        (
-            OLD_RUNS[:1] + on(OLD_RUNS, identifier="a")[1:],
-            on(SLOWER_RUNS, identifier="a"),
-            1.25,
-            None,
-            DIFFERENT_MACHINES,
-        ),
+        (OLD_A, SLOWER_A, 1.25, Verdict.SLOWER, ""),
+        (OLD_RUNS[:1] + OLD_A[1:], SLOWER_A, 1.25, None, DIFFERENT_MACHINES),
         (OLD_RUNS, on(SLOWER_RUNS, chip="Chip 10"), 1.25, None, DIFFERENT_MACHINES),  # but ratios there are
         (OLD_RUNS, asked(effort=PUBLISHED), 1.25, None, OTHERWISE("protocol")),
         (OLD_RUNS, asked(data="real"), 1.25, None, OTHERWISE("data")),
