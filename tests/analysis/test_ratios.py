@@ -4,6 +4,7 @@ import random
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -192,7 +193,7 @@ STEADY, UNEVEN = called(*[[1.0] * 50] * 6), called([1.0, 2.0, 9.0], [4.0], [2.0,
     [
         (passes(1.0), passes(2.0), "predict_samples_per_s", 2.0),
         (called(*[[1.0] * 49 + [50.0]] * 6), STEADY, "predict_p50_ms", 1.0),
-        (called(*[[1.0] * 1000] * 6), STEADY, "predict_p50_ms", 1.0),  # of which a file keeps some, and of the next
+        (called(*[[1.0] * 1000] * 6), STEADY, "predict_p50_ms", 1.0),  # of these calls a file keeps some
         (*(called(*[[ms, 3 * ms]] * 6, complete=False) for ms in (1.0, 2.0)), "predict_p50_ms", 0.5),
         (UNEVEN, called([1.0], [4.0], [1.0]), "predict_p50_ms", 2.0),
         (UNEVEN, called([1.0], [1.0], [1.0]), "predict_p50_ms", 2.0),
@@ -261,19 +262,16 @@ def test_one_block_in_common_does_not_stand_for_many_by_way_of_another_column() 
     assert over(a, b, row=[a, brief, b]).basis == "slices"  # nobody knows more than their own block
 
 
+OLDER = summarize_case(made.in_rounds(1.0, 1.0, 1.0))  # a file of an older kerasbench has no blocks
+
+
 @pytest.mark.parametrize(
     ("a", "b", "trials", "basis"),
     [
         (blocks([1, 2, 4], [1.0] * 3, False), blocks([1, 3, 5], [2.0] * 3, False), 3, "trials"),
         (blocks([1, 2], [1.0] * 2, False), blocks([1, 3], [2.0] * 2, False), 1, "slices"),
         (blocks([1, 2], [1.0] * 2), blocks([3], [2.0]), 1, "trials"),  # none in common
-        # A file of an older kerasbench has no blocks.
-        (
-            summarize_case(made.in_rounds(1.0, 1.0, 1.0)),
-            summarize_case(made.in_rounds(2.0, 9.0, 2.0)[::2]),
-            2,
-            "trials",
-        ),
+        (OLDER, summarize_case(made.in_rounds(2.0, 9.0, 2.0)[::2]), 2, "trials"),
     ],
 )
 def test_one_block_in_common_does_not_stand_for_many_rounds_apart_either(
@@ -301,12 +299,7 @@ def test_the_scatter_of_blocks_is_told_from_that_of_slices() -> None:
     assert between == pytest.approx(0.05 * math.sqrt(2), rel=0.35)
     assert within == pytest.approx(1.2533 * 0.1 * math.sqrt(2 / 25), rel=0.25)
     assert alike < 0.03
-
-
-def test_one_block_and_old_files_tell_no_spread() -> None:
-    assert spread(level(1.0), level(1.0), STEP) is None
-    old = summarize_case(made.trial(index) for index in (1, 2, 3))
-    assert spread(old, old, STEP) is None
+    assert spread(level(1.0), level(1.0), STEP) is spread(OLDER, OLDER, STEP) is None
 
 
 def test_the_means_of_the_same_slices_count_what_medians_leave_out() -> None:
@@ -326,16 +319,13 @@ def test_means_leave_out_blocks_that_others_disturbed_as_medians_do() -> None:
     assert by_means(case(slow), case(b)) == pytest.approx(39.0)  # there is nothing else
 
 
-def scattered(*scales: float) -> list[list[Measured]]:
-    """Rows of two backends whose ratio, 2, scatters over three blocks by about so many percent each."""
-    return [
-        [level(2 * math.exp(-scale), 2.0, 2 * math.exp(scale)), level(1.0, 1.0, 1.0, backend="torch")]
-        for scale in scales
-    ]
+def thrice(backend: str = "jax", **options: Any) -> Measured:
+    return level(1.0, 1.0, 1.0, backend=backend, options=Options(**options))
 
 
 def test_a_ratio_borrows_from_those_of_its_run_what_its_few_blocks_do_not_know() -> None:
-    rows = scattered(0.02, 0.05, 0.06, 0.07, 0.05, 0.12)
+    scales = (0.02, 0.05, 0.06, 0.07, 0.05, 0.12)  # of the scatter over three blocks
+    rows = [(level(2 * math.exp(-scale), 2.0, 2 * math.exp(scale)), thrice("torch")) for scale in scales]
     priors = priors_of(rows)
     prior = priors(STEP, Family.BACKENDS)
     assert prior is not None and 0.02 < math.sqrt(prior.variance) < 0.1
@@ -346,16 +336,14 @@ def test_a_ratio_borrows_from_those_of_its_run_what_its_few_blocks_do_not_know()
     before, after = ([known(ratio.log_error) for ratio in borrowing] for borrowing in (own, moderated))
     assert after[0] > 1.5 * before[0]  # by luck its three blocks agree
     assert after[5] < before[5]
-
-
-def columns_of(backend: str, *options: Options) -> list[Measured]:
-    return [level(1.0, 1.0, 1.0, backend=backend, options=of_column) for of_column in options]
+    a, b = (dataclasses.replace(side, trials=side.trials[:2]) for side in rows[0])
+    assert ratio_of(a, b, STEP, (), priors) == ratio_of(a, b, STEP)  # two blocks borrow nothing
 
 
 OF_FAMILY = {
-    Family.REPEATED: columns_of("jax", Options(), Options(control=True)),
-    Family.OPTIONS: columns_of("jax", Options(), Options(jit=False)),
-    Family.BACKENDS: [*columns_of("jax", Options()), *columns_of("torch", Options())],
+    Family.REPEATED: (thrice(), thrice(control=True)),
+    Family.OPTIONS: (thrice(), thrice(jit=False)),
+    Family.BACKENDS: (thrice(), thrice("torch")),
 }
 
 
@@ -368,10 +356,9 @@ def test_a_family_borrows_nothing_from_another(family: Family) -> None:
 
 
 def test_each_case_is_paired_with_what_it_has_most_in_common_with() -> None:
-    jit = Options(jit=False)
-    again = dataclasses.replace(jit, control=True)
-    row = [*columns_of("jax", Options(), jit, again), *columns_of("torch", Options(), jit)]
-    jax, off, control, torch, torch_off = row
+    jax, off, control = thrice(), thrice(jit=False), thrice(jit=False, control=True)
+    torch, torch_off = thrice("torch"), thrice("torch", jit=False)
+    row = [jax, off, control, torch, torch_off]
     assert neighbours(row) == [(jax, off), (off, control), (jax, torch), (torch, torch_off)]
     assert [ratios.family_of(*pair).name for pair in neighbours(row)] == ["OPTIONS", "REPEATED", "BACKENDS", "OPTIONS"]
 
@@ -389,12 +376,6 @@ def test_jit_on_and_off_are_not_taken_for_the_same_thing_twice() -> None:
     shown = known(ratio_of(a, b, HEADLINE))
     assumed = ASSUMED[Family.OPTIONS].between_blocks("jax", HEADLINE)
     assert known(shown.log_error) > assumed / math.sqrt(2) > ASSUMED[Family.REPEATED].between_blocks("jax", HEADLINE)
-
-
-def test_two_blocks_borrow_nothing() -> None:
-    rows = scattered(*[0.05] * 6)
-    a, b = (dataclasses.replace(side, trials=side.trials[:2]) for side in rows[0])
-    assert ratio_of(a, b, STEP, (), priors_of(rows)) == ratio_of(a, b, STEP)
 
 
 @pytest.mark.parametrize(
