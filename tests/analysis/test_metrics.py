@@ -61,9 +61,8 @@ def test_what_is_read_off_a_trial(measurement: Measurement, values: dict[str, fl
 
 
 def test_one_slow_slice_does_not_move_the_value() -> None:
-    measurement = made.measurement(step_ms=2)
-    slices = Samples.of([*list(made.trained(measurement).slices)[:9], Slice(50, 10**10)])
-    assert read("steady_step_ms", made.changed(measurement, training={"slices": slices})) == pytest.approx(2)
+    slices = Samples.of([Slice(50, 100 * made.MS)] * 9 + [Slice(50, 10**10)])
+    assert read("steady_step_ms", made.changed(WHOLE, training={"slices": slices})) == pytest.approx(2)
 
 
 def test_names_are_unique_and_end_in_their_unit() -> None:
@@ -73,18 +72,16 @@ def test_names_are_unique_and_end_in_their_unit() -> None:
 
 
 def test_one_trial_s_percentile_has_no_interval_and_three_have_that_of_their_values() -> None:
-    metric, one = BY_NAME["predict_p50_ms"], calls(100)
-    found = made.estimated(metric.estimate([(made.trial(found=one), one)]))
-    assert (found.low, found.high, found.trials) == (None, None, 1)
-    of_three = made.estimated(metric.estimate([(made.trial(index, found=one), one) for index in (1, 2, 3)]))
-    assert of_three.trials == 3
-    assert of_three.half_width == pytest.approx(0)
+    metric, measurement = BY_NAME["predict_p50_ms"], calls(100)
+    single, thrice = (made.estimated(metric.estimate([(made.trial(), measurement)] * trials)) for trials in (1, 3))
+    assert (single.low, single.high, single.trials) == (None, None, 1)
+    assert thrice.trials == 3 and thrice.half_width == pytest.approx(0)
 
 
 def test_of_three_sittings_each_is_the_mean_of_its_trials_of_times_the_geometric_one() -> None:
-    found = [made.measurement(1.0, overhead_ms=-1.0), made.measurement(4.0, overhead_ms=3.0)]
+    measurements = [made.measurement(1.0, overhead_ms=-1.0), made.measurement(4.0, overhead_ms=3.0)]
     trials = [
-        (dataclasses.replace(made.trial(found=one), sitting=sitting), one) for sitting in (1, 2, 3) for one in found
+        (made.trial(found=measured, sitting=sitting), measured) for sitting in (1, 2, 3) for measured in measurements
     ]
     names = ("steady_step_ms", "epoch_overhead_ms")
     assert [made.estimated(BY_NAME[name].estimate(trials)).value for name in names] == pytest.approx([2.0, 1.0])
