@@ -8,7 +8,6 @@ from kerasbench.analysis import race
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.findings import Findings
 from kerasbench.protocol.columns import Column, Options
-from kerasbench.protocol.messages import Code
 from kerasbench.report import html
 from kerasbench.report import race as report
 from kerasbench.results.run import INTERRUPTED, RaceConfig, Run
@@ -61,19 +60,6 @@ def test_what_others_disturbed_is_not_called_as_good() -> None:
     assert (len(only(record).equals), len(only(busy).equals)) == (1, 0)
 
 
-def test_how_the_candidates_of_a_race_came_out() -> None:
-    record = raced({JAX: 2.0, FAST: 1.0, TENSORFLOW: 4.0, TORCH: 9.0}, {FAST: 1.0, TENSORFLOW: 4.1})
-    found = only(record)
-    assert [(column, found.rounds_of(column), column in found.left) for column in found.candidates] == [
-        (FAST, 2, False),
-        (JAX, 1, True),
-        (TENSORFLOW, 2, True),
-        (TORCH, 1, True),
-    ]
-    assert (found.leader, found.baseline, found.is_over) == (FAST, TENSORFLOW, True)
-    assert known(found.gain).value == pytest.approx(4.05, rel=0.1)
-
-
 def test_an_interruption_between_the_blocks_of_a_round_is_not_taken_for_leaving() -> None:
     """Where memory holds two candidates, a round has several blocks."""
     record = raced({TENSORFLOW: 1.05, JAX: 1.0}, {TENSORFLOW: 1.05})
@@ -88,12 +74,6 @@ def test_two_races_are_told_by_a_sentence_each_and_none_for_all() -> None:
     found = Findings.of(dataclasses.replace(made.record(*trials), config=record.config))
     assert html.of_results(found) == [report.sentence(raced) for raced in found.races]
     assert len(found.races) == 2
-
-
-def test_a_candidate_that_failed_is_in_the_race_as_a_failure() -> None:
-    found = only(raced({JAX: 1.0, TENSORFLOW: 4.0}, failed=TORCH))
-    assert found.candidates[-1] == TORCH
-    assert known(found.row.cases[TORCH].failure).code is Code.OOM
 
 
 def test_larger_batches_are_compared_by_the_time_of_a_sample() -> None:

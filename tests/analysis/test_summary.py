@@ -12,7 +12,7 @@ from kerasbench.protocol.measurement import Parity, Samples, Slice
 from kerasbench.protocol.messages import Code
 from kerasbench.results.run import Run
 from tests import made
-from tests.made import JAX, TENSORFLOW, TORCH
+from tests.made import JAX, TORCH
 from tests.records import NEW, OLD, of_versions
 from tests.records import versions as trials
 
@@ -41,23 +41,6 @@ def test_who_is_fastest(steps_ms: dict[str, list[float]], fastest: Column | None
 def test_a_round_that_was_not_completed_is_left_out_unless_there_is_no_other(rounds: int) -> None:
     (row,) = summarize(made.record(made.trial(1), *[made.trial(2)] * rounds, rounds=rounds)).rows
     assert len(row.cases[TORCH].trials) == 1
-
-
-def test_a_failed_case_has_no_number_though_it_had_trials() -> None:
-    summary = summarize(made.record(made.trial(1), made.trial(2, failure=made.FAILURE)))
-    (row,) = summary.rows
-    assert row.cases[TORCH].trials and row.cases[TORCH].estimate("train_step_ms") is None
-    assert summary.failures == [(row, TORCH, made.FAILURE)]
-    assert summary.rankings[0].fastest is None
-
-
-def test_a_column_that_computes_something_else_is_a_failure_and_no_winner() -> None:
-    other = made.measurement(step_ms=0.1, losses=(2.3, 2.5, 2.1, 2.0, 1.9, 1.8))
-    trials = made.trial(backend="jax", found=other), made.trial(backend="tensorflow"), made.trial()
-    summary = summarize(made.record(*trials))
-    ((_, column, failure),) = summary.failures
-    assert (column, failure.code) == (JAX, Code.PARITY)
-    assert summary.rankings[0].fastest == TENSORFLOW
 
 
 def test_outputs_are_compared_by_the_first_round_which_alone_has_them() -> None:
@@ -139,11 +122,6 @@ def test_versions_of_each_backend_have_as_many_rounds_as_they_needed() -> None:
         assert {backend: len(numbers) for backend, numbers in counted.items()} == rounds
 
 
-def test_rounds_that_differ_much_are_a_warning() -> None:
-    (concern,) = concerns(summarize(made.record(*made.in_rounds(1.0, 1.3, 1.6), rounds=3)))
-    assert (concern.what, concern.row, concern.columns) == (WarningKind.SCATTERED, "dense", [TORCH])
-
-
 def test_a_row_that_left_something_out_for_slow_steps_says_what() -> None:
     slow = dataclasses.replace(made.SIZES, step_ns=5_200_000_000, left_out=["epoch", "predict_all", "naps"])
     said = "left out: the fixed cost of an epoch, passes of predict, naps; one step takes 5.2 s"
@@ -174,15 +152,6 @@ def test_what_makes_plain_scripts_slower_or_this_one_is_a_warning(
     warned = concerns(summarize(made.record(made.trial(found=found))))
     told = {WarningKind.SUBNORMALS, WarningKind.PAGES}
     assert [(concern.what, concern.detail) for concern in warned if concern.what in told] == said
-
-
-def test_other_versions_of_keras_are_warned_of_but_not_between_labels() -> None:
-    for labels, said in ((("", ""), ["keras 3.0", "keras 3.1"]), (("", "new"), []), (("old", "new"), [])):
-        trials = []
-        for version, (backend, label) in enumerate(zip(("jax", "torch"), labels, strict=True)):
-            found = made.changed(made.measurement(), resolved={"versions": {"keras": f"3.{version}"}})
-            trials.append(made.trial(backend=backend, found=found, options=Options(environment=label)))
-        assert details(made.record(*trials), WarningKind.VERSIONS) == said
 
 
 def disturbed(*hits: Sequence[int]) -> Findings:
