@@ -56,9 +56,7 @@ def test_of_six_equal_versions_it_says_that_there_is_none(rng: random.Random) ->
     ("truths", "place", "change"),
     [([1.0, 1.1, 1.1, 1.6, 1.6, 1.7], (2, 3, 3), 1.6 / 1.1), ([1.0, 1.3], (0, 1, 1), 1.3)],
 )
-def test_of_several_changes_it_finds_one_that_is_there(
-    truths: list[float], place: tuple[int, int, int], change: float
-) -> None:
+def test_of_several_changes_it_finds_one(truths: list[float], place: tuple[int, int, int], change: float) -> None:
     search = bisect(len(truths), exactly(truths))
     assert search.outcome is SearchOutcome.FOUND
     assert (search.fast, search.slow, len(search.probes)) == place
@@ -81,9 +79,7 @@ OFF = "base differs from itself"
         (exactly([1.0] * 6, half_width=0.4), (0, 5, 1), "would have been found, nine times in ten."),  # nobody has seen
     ],
 )
-def test_it_stops_where_a_probe_cannot_be_placed_or_its_control_is_off(
-    probe: Callable[[int], Probe], place: tuple[int, int, int], said: str
-) -> None:
+def test_where_it_is_unsure_it_stops(probe: Callable[[int], Probe], place: tuple[int, int, int], said: str) -> None:
     search = bisect(6, probe)
     assert (search.outcome, search.fast, search.slow, len(search.probes)) == (SearchOutcome.UNDECIDED, *place)
     assert said in " ".join(history.sentences(search, [f"keras==3.{minor}" for minor in range(6)]))

@@ -65,9 +65,7 @@ def turns(*times_ms: tuple[float, ...]) -> Samples:
         (Samples([10] * 3, [10, 20, 90]), Samples([10] * 3, [40, 10, 90]), 0.5),
     ],
 )
-def test_a_share_is_of_the_same_turn_so_that_drift_does_not_touch_it(
-    part: Samples, whole: Samples, expected: float
-) -> None:
+def test_a_share_is_of_the_same_turn_whatever_drifts(part: Samples, whole: Samples, expected: float) -> None:
     assert share(part, whole) == pytest.approx(expected)
 
 
@@ -104,9 +102,7 @@ def test_the_rate_is_the_counted_operations_over_the_bare_step() -> None:
         (0.1, Options(batch=128, width=0.25), {}),
     ],
 )
-def test_a_larger_batch_is_advised_by_the_time_of_a_sample(
-    step_ms: float, options: Options, advised: dict[Help, float]
-) -> None:
+def test_when_a_larger_batch_is_advised(step_ms: float, options: Options, advised: dict[Help, float]) -> None:
     assert ratios(explained(*rivals(step_ms, options))) == pytest.approx(advised)
 
 
@@ -120,9 +116,7 @@ def test_a_larger_batch_of_another_run_is_not_advised_for_the_days_may_differ() 
 @pytest.mark.parametrize(
     ("options", "device", "what"), [(Options(jit=True), made.CPU, Help.JIT), (Options(), made.GPU, Help.DEVICE)]
 )
-def test_another_case_of_the_row_is_advised_where_it_is_faster_beyond_doubt(
-    options: Options, device: Device, what: Help
-) -> None:
+def test_another_case_is_advised_where_it_is_faster_beyond_doubt(options: Options, device: Device, what: Help) -> None:
     assert ratios(explained(*rivals(1.0, options, device))) == {what: pytest.approx(0.5)}
     assert ratios(explained(*rivals(2.02, options, device))) == {}
 

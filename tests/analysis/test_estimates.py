@@ -185,9 +185,7 @@ def test_a_difference_s_interval_is_that_of_a_t_test(seed: int) -> None:
 
 @pytest.mark.parametrize(("counts", "spreads"), [((5, 5), (0.1, 0.1)), ((3, 10), (0.3, 0.01)), ((4, 6), (0.02, 0.2))])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_two_runs_are_compared_as_by_welch_s_test(
-    seed: int, counts: tuple[int, int], spreads: tuple[float, float]
-) -> None:
+def test_two_runs_are_compared_by_welch(seed: int, counts: tuple[int, int], spreads: tuple[float, float]) -> None:
     a, b = (drawn(10 * seed + side, counts[side], spreads[side]) for side in (0, 1))
     found = estimates.welch(a, b)
     test = reference.ttest_ind(np.log(a), np.log(b), equal_var=False)
@@ -215,9 +213,7 @@ def test_verdicts_are_those_of_the_false_discovery_rate(seed: int, count: int, s
 
 
 @pytest.mark.parametrize("effect", [0.03, 0.1])
-def test_a_difference_that_a_ratio_could_have_shown_is_called_in_nine_of_ten_cases(
-    effect: float, rng: random.Random
-) -> None:
+def test_a_detectable_difference_is_called_in_nine_of_ten_cases(effect: float, rng: random.Random) -> None:
     # The error is what four ratios have on the average: that of one run is known only roughly.
     scatter, rounds, runs = 0.02, 4, 2000
     typical = LogEstimate(0.0, scatter / math.sqrt(rounds), rounds - 1, rounds)

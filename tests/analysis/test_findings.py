@@ -104,9 +104,7 @@ def test_a_workload_may_have_figures_of_several_machines() -> None:
         (PublishedSide(step_ms=(3, 3)), 25, (3, 3)),
     ],
 )
-def test_a_step_is_derived_from_the_most_exact_figure(
-    side: PublishedSide, steps: int, span: tuple[float, float]
-) -> None:
+def test_a_step_is_of_the_most_exact_figure(side: PublishedSide, steps: int, span: tuple[float, float]) -> None:
     assert side.ms_per_step(steps) == pytest.approx(span, rel=1e-3)
 
 

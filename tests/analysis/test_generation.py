@@ -22,9 +22,7 @@ from tests.made import JAX, TENSORFLOW, TORCH, known
         ([1, 2, 3], [9, 5, 1], None),
     ],
 )
-def test_the_line_through_times(
-    counts: Sequence[int], times: Sequence[float], line: tuple[float, float, float] | None
-) -> None:
+def test_line_of_times(counts: Sequence[int], times: Sequence[float], line: tuple[float, float, float] | None) -> None:
     slope = growth(counts, times)
     assert (slope and dataclasses.astuple(slope)) == (line and pytest.approx(line, rel=1e-3, abs=1e-9))
 

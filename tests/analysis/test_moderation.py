@@ -52,7 +52,5 @@ def test_equal_values_have_no_variance_and_still_an_interval() -> None:
         ([0.04, 0.03, 0.02, 0.01], 0.95),  # none but the last by itself, and all together
     ],
 )
-def test_intervals_are_as_wide_as_the_number_of_what_is_called_asks_for(
-    p_values: list[float], confidence: float
-) -> None:
+def test_intervals_are_as_wide_as_what_is_called_asks_for(p_values: list[float], confidence: float) -> None:
     assert confidence_of(p_values, 0.05) == pytest.approx(confidence)

@@ -159,9 +159,7 @@ def test_outputs_are_compared_by_their_largest_number(last: float, kind: str, fa
         (["a kind of a later version"], 5e-3, 1, True),
     ],
 )
-def test_layers_by_which_backends_differ_more_are_allowed_more(
-    layers: list[str], share: float, step: int, fails: bool
-) -> None:
+def test_layers_that_differ_more_are_allowed_more(layers: list[str], share: float, step: int, fails: bool) -> None:
     good, odd = case(*LOSSES, layers=layers), off(share, step, layers=layers)
     assert judged(jax=good, tensorflow=good, torch=odd) == ["torch"] * fails
     on_gpu = off(5e-5, layers=layers, kind="gpu")

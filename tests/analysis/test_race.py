@@ -40,7 +40,7 @@ def only(record: Run) -> race.Race:
         ({"b": 1.0}, 1.0, [], True),
     ],
 )
-def test_who_leaves_and_when_it_is_over_are_decided_by_95_percent(
+def test_who_leaves_and_when_it_is_over(
     times: dict[str, float], error: float, slower: list[str], is_over: bool
 ) -> None:
     for disturbed, seen in ((False, race.Seen("b", slower, is_over)), (True, race.Seen("b", [], len(times) == 1))):
@@ -126,9 +126,7 @@ def test_the_baseline_is_keras_without_settings(columns: list[Column], expected:
     ("error", "is_over", "choice"),
     [(0.005, True, "b"), (0.022, True, "a"), (0.022, False, "b")],  # until it is over nothing is said to be proven
 )
-def test_of_two_about_as_fast_the_simpler_is_chosen_unless_it_may_be_much_slower(
-    error: float, is_over: bool, choice: str
-) -> None:
+def test_of_two_about_as_fast_the_simpler_is_chosen(error: float, is_over: bool, choice: str) -> None:
     beside = compare({"a": 1.0, "b": 1.02}, error)
     found = race.Seen("a", [], is_over)
     assert race.simplest(found, ["a", "b"], beside, MARGIN, lambda candidate: (candidate == "a", 0)) == choice

@@ -53,9 +53,7 @@ def test_drift_from_slice_to_slice_cancels() -> None:
 @pytest.mark.parametrize(
     ("cycles", "disturbed", "is_left"), [(4, 1, True), (4, 3, False), (12, 6, True), (12, 7, False)]
 )
-def test_a_ratio_has_undisturbed_cycles_alone_where_six_or_half_of_them_are_left(
-    cycles: int, disturbed: int, is_left: bool
-) -> None:
+def test_undisturbed_cycles_count_alone_where_enough_are_left(cycles: int, disturbed: int, is_left: bool) -> None:
     """Short epochs have three cycles, and one more for each that was disturbed."""
     columns = [
         Samples.of(
@@ -84,9 +82,7 @@ def test_the_interval_of_three_blocks_is_over_blocks() -> None:
 
 @pytest.mark.parametrize(("backend", "apart"), [("torch", 0.03 * math.sqrt(2)), ("jax", 0.07)])
 @pytest.mark.parametrize("blocks", [1, 2])
-def test_the_interval_of_few_blocks_is_over_slices_and_as_wide_as_blocks_differ(
-    blocks: int, backend: str, apart: float
-) -> None:
+def test_the_interval_of_few_blocks_is_as_wide_as_blocks_differ(blocks: int, backend: str, apart: float) -> None:
     steps = [1.0, 1.02, 0.99, 1.05, 1.0, 0.97]
     ratio = over(case(*[made.sliced(steps)] * blocks, backend=backend), level(*[1.0] * blocks, backend="torch"))
     within = known(median_error([math.log(step) for step in steps]))
@@ -135,9 +131,7 @@ def without_epochs(ms: float, *left_out: str) -> Measurement:
         (lambda ms: made.measurement(overhead_ms=ms), {"epoch_overhead_ms": 1 / 2}),
     ],
 )
-def test_what_stands_for_a_case_is_compared(
-    measured: Callable[[float], Measurement], values: Mapping[str, float | None]
-) -> None:
+def test_what_stands_for_a_case(measured: Callable[[float], Measurement], values: Mapping[str, float | None]) -> None:
     a, b = (case(measured(ms)) for ms in (1.0, 2.0))
     forth, back = ({metric: ratio_of(*pair, metric, ()) for metric in values} for pair in ((a, b), (b, a)))
     assert {metric: ratio and ratio.value for metric, ratio in forth.items()} == pytest.approx(values)
@@ -274,9 +268,7 @@ OLDER = summarize_case(made.in_rounds(1.0, 1.0, 1.0))  # a file of an older kera
         (OLDER, summarize_case(made.in_rounds(2.0, 9.0, 2.0)[::2]), 2, "trials"),
     ],
 )
-def test_one_block_in_common_does_not_stand_for_many_rounds_apart_either(
-    a: Measured, b: Measured, trials: int, basis: str
-) -> None:
+def test_one_block_in_common_stands_for_no_rounds_apart(a: Measured, b: Measured, trials: int, basis: str) -> None:
     ratio = over(a, b)
     assert (ratio.trials, ratio.basis) == (trials, basis) and ratio.value == pytest.approx(0.5)
 
@@ -382,9 +374,7 @@ def test_jit_on_and_off_are_not_taken_for_the_same_thing_twice() -> None:
     ("of_epochs", "of_steps", "least", "most"),
     [(0.0, 0.02, 31, 31), (0.02, 0.0, 3, 3), (0.02, 0.02, 4, 30), (0.0, 0.0, 3, 3)],
 )
-def test_a_sum_is_worth_the_slices_of_the_part_that_its_error_comes_from(
-    of_epochs: float, of_steps: float, least: int, most: int
-) -> None:
+def test_a_sum_is_worth_the_slices_of_its_error(of_epochs: float, of_steps: float, least: int, most: int) -> None:
     training = made.trained(made.measurement(2.0, overhead_ms=10))
     ratio = ratios.joined((training, training), 10, BlockRatio(0.0, of_steps, 31), BlockRatio(0.0, of_epochs, 3))
     assert least <= ratio.slices <= most

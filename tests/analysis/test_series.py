@@ -11,7 +11,7 @@ from kerasbench.analysis import series
 from kerasbench.analysis.estimates import LogEstimate, estimate, judge
 from kerasbench.analysis.series import FIT_TOLERANCE, Crossing, Ratios, SizeSeries, crossings, fit, sign
 from kerasbench.analysis.summary import summarize
-from kerasbench.protocol.columns import CaseKey, Column, Options, Size
+from kerasbench.protocol.columns import Column, Options, Size
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.results.run import Run
 from tests import made
@@ -104,9 +104,7 @@ def test_the_interval_holds_a_planted_crossover_in_nine_of_ten_sweeps() -> None:
         ({1: 2.0, 2: 0.5, 4: 0.5, 8: 2.0}, [(JAX, (1, 2)), (TORCH, (4, 8))]),  # it comes back
     ],
 )
-def test_a_series_has_as_many_crossings_as_changes_of_sign(
-    values: Mapping[int, float], changes: list[tuple[Column, tuple[float, float]]]
-) -> None:
+def test_changes_of_sign_cross(values: Mapping[int, float], changes: list[tuple[Column, tuple[float, float]]]) -> None:
     assert [(crossing.winner, crossing.bracket) for crossing in crossings_in(ratios(values))] == changes
 
 
@@ -151,20 +149,6 @@ def test_a_case_that_failed_has_no_point_and_ends_its_series() -> None:
     assert [sweep.size(contrast) for contrast in sweep.duels[0].contrasts] == [1, 8]
     record.trials = [trial for trial in record.trials if trial.options.batch != 8 or trial.round == 1]  # interrupted
     assert [contrast.over.row.size for contrast in only(record).duels[0].contrasts] == [Size(1)]
-
-
-def test_a_row_of_a_size_is_judged_and_named_by_itself() -> None:
-    record = swept(jax=(1.0, 9.0), torch=(2.0, 2.0))
-    record.trials.append(made.trial(1, backend="jax"))
-    summary = summarize(record)
-    assert [(row.label, row.size) for row in summary.rows] == [
-        ("dense", None),
-        ("dense batch=1", Size(1)),
-        ("dense batch=8", Size(8)),
-    ]
-    assert [ranking.fastest for ranking in summary.rankings] == [None, JAX, TORCH]
-    assert summary.rows[1].key(JAX) == CaseKey("dense", "default", JAX, Size(1))
-    assert (len(summary.plain.rows), len(summary.swept.rows)) == (1, 2)
 
 
 def test_parity_is_judged_among_cases_of_one_size() -> None:

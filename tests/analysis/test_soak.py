@@ -14,7 +14,7 @@ from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Device
 from kerasbench.report import pages
 from kerasbench.report.soak import sentences
-from kerasbench.results.run import Run, SoakConfig
+from kerasbench.results.run import Run
 from tests import made
 from tests.made import known
 from tests.records import soaked, soaking
@@ -64,13 +64,6 @@ def test_a_slow_down_that_is_over_before_the_trend_begins_is_named_by_its_cause(
     assert "became slower in the first thousand" in line and "did not become slower" not in line
 
 
-def test_without_its_control_a_column_has_memory_alone(rng: random.Random) -> None:
-    record = soaked(0, 0, rng)
-    record.trials.pop()
-    soak = only(record)
-    assert soak.slower is None and soak.memory is not None
-
-
 def test_columns_of_a_soak_do_not_lack_memory_and_may_differ_from_their_controls(rng: random.Random) -> None:
     record = soaked(0.3, 0, rng)
     record.trials += [dataclasses.replace(trial, backend="jax", block=2) for trial in record.trials]
@@ -88,9 +81,7 @@ def test_columns_of_a_soak_do_not_lack_memory_and_may_differ_from_their_controls
         (None, False, ""),  # a device that does not tell
     ],
 )
-def test_memory_of_a_device_is_judged_beside_that_of_the_host(
-    on_device: float | None, grows: bool, said: str, rng: random.Random
-) -> None:
+def test_a_leak_on_a_device(on_device: float | None, grows: bool, said: str, rng: random.Random) -> None:
     record = soaked(0, 0, rng)
     for index, trial in enumerate(record.trials):
         slices = soaking(0, 0, len(known(trial.measurement).slices), rng, on_device)
@@ -106,14 +97,3 @@ def test_memory_of_a_device_is_judged_beside_that_of_the_host(
 def test_an_index_tells_a_soak_from_a_run(tmp_path: Path, rng: random.Random) -> None:
     made.stored(tmp_path, soaked(0, 0, rng))
     assert "dense (soak)" in pages.made_from([tmp_path])[tmp_path / pages.INDEX]
-
-
-def test_a_soak_of_builds_speaks_of_builds_and_of_its_own_length(rng: random.Random) -> None:
-    record = soaked(0.4, 0.0, rng)
-    record.config = dataclasses.replace(record.config, soak=SoakConfig("build", minutes=10.0))  # ended after one
-    for index, trial in enumerate(record.trials):
-        builds = known(trial.measurement).slices
-        record.trials[index] = made.changed(trial, measurement={"training": None, "builds": builds})
-    soak = only(record)
-    assert soak.unit == "build"
-    assert known(soak.slower).value == pytest.approx(0.4, abs=0.1)

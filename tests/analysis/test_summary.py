@@ -86,9 +86,7 @@ def had(record: Run) -> dict[str, list[int]]:
         ),
     ],
 )
-def test_a_row_that_took_turns_counts_the_rounds_in_which_it_had_all_its_columns(
-    measured: Sequence[tuple[int, int, str]], counted: dict[str, list[int]]
-) -> None:
+def test_rounds_that_count_in_turn(measured: Sequence[tuple[int, int, str]], counted: dict[str, list[int]]) -> None:
     assert had(blocks(*measured)) == counted
 
 
@@ -139,9 +137,7 @@ def test_a_row_that_left_something_out_for_slow_steps_says_what() -> None:
         (None, 60_000, [(WarningKind.PAGES, "1,200 pages, about 60 % of its time")]),
     ],
 )
-def test_what_makes_plain_scripts_slower_or_this_one_is_a_warning(
-    vanishing: float | None, pages: int, said: list[tuple[WarningKind, str]]
-) -> None:
+def test_what_makes_scripts_slower(vanishing: float | None, pages: int, said: list[tuple[WarningKind, str]]) -> None:
     found = made.changed(
         made.measurement(),
         training={"slices": Samples.of([Slice(50, 100 * made.MS, page_faults=pages)] * 10)},
