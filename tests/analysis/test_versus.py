@@ -8,22 +8,13 @@ from typing import Any
 
 import pytest
 
+from kerasbench.analysis import versus
 from kerasbench.analysis.bisect import case_of
 from kerasbench.analysis.cases import HEADLINE, PREDICTED, STEADY
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.history import history
 from kerasbench.analysis.summary import summarize
-from kerasbench.analysis.versus import (
-    DIFFERENT_MACHINES,
-    MEMORY,
-    NO_CODE,
-    TOO_FEW,
-    Change,
-    Versus,
-    compare,
-    require_decided,
-    versus,
-)
+from kerasbench.analysis.versus import Change, Versus, compare, require_decided
 from kerasbench.analysis.warnings import concerns
 from kerasbench.errors import Undecided
 from kerasbench.host.noise import WarningKind
@@ -70,7 +61,7 @@ def test_of_a_model_that_only_predicts_the_prediction_of_a_batch_is_compared() -
         for options, ms in ((OLD, 2.0), (NEW, 2.4), (AGAIN, 2.0))
     ]
     first = made.untrained(record(*batches))
-    (found,) = versus(summarize(first))
+    (found,) = versus.versus(summarize(first))
     (headline,) = found.headlines
     assert (headline.metric, headline.verdict, found.is_worse) == (PREDICTED, Verdict.SLOWER, True)
     (series,) = history([first, dataclasses.replace(first, started="2026-02")])
@@ -80,7 +71,7 @@ def test_of_a_model_that_only_predicts_the_prediction_of_a_batch_is_compared() -
 def test_a_threshold_hides_smaller_differences() -> None:
     assert verdicts(only(*trials(SLOWER), threshold=0.2)) == {"dense torch cpu": Verdict.SAME}
     assert only(*trials(SLOWER), threshold=0.0).effect == 0.03  # but nothing below the usual one is called different
-    assert versus(summarize(made.record(*trials(ALIKE), rounds=3))) == []  # a run that compares no versions
+    assert versus.versus(summarize(made.record(*trials(ALIKE), rounds=3))) == []  # a run that compares no versions
 
 
 def test_where_the_base_differs_from_itself_nothing_is_called_different() -> None:
@@ -93,7 +84,7 @@ def test_where_the_base_differs_from_itself_nothing_is_called_different() -> Non
     assert verdicts(both) == {"dense jax cpu": Verdict.SLOWER, "dense torch cpu": Verdict.INCONCLUSIVE}
     heavier = only(*trials(SLOWER | {NEW: {"step_ms": 2.2, "mib": 1024}, AGAIN: {"step_ms": 2.0, "mib": 700}}))
     assert verdicts(heavier) == {"dense torch cpu": Verdict.SLOWER}  # so has each number
-    assert verdicts(heavier, MEMORY) == {"dense torch cpu": Verdict.INCONCLUSIVE}
+    assert verdicts(heavier, versus.MEMORY) == {"dense torch cpu": Verdict.INCONCLUSIVE}
 
 
 def test_a_head_that_computes_something_else_has_no_figures_and_that_is_worse() -> None:
@@ -133,7 +124,7 @@ def test_figures_that_others_disturbed_are_no_pass(figures: Mapping[Options, Map
     """Memory is the same, which says nothing of the steps; what is worse in spite of it stays worse."""
     hit = {AGAIN} if worse else {*figures}
     found = only(*(made.disturbed(trial) if trial.options in hit else trial for trial in trials(figures)))
-    assert verdicts(found, MEMORY) == {"dense torch cpu": Verdict.SAME}
+    assert verdicts(found, versus.MEMORY) == {"dense torch cpu": Verdict.SAME}
     assert found.is_worse is worse
     if not worse:
         with pytest.raises(Undecided, match=r"^undecided: other programs used the CPU while \d of \d+ numbers"):
@@ -219,18 +210,30 @@ OTHERWISE = "measured differently ({})".format
         (OLD_RUNS, side(2.0, 3.0, 4.0, first=2), 1.44, Verdict.INCONCLUSIVE, ""),
         # Runs of a side that follow each other are one observation, and a slower hour is not called slower.
         (OLD_RUNS, [*SLOWER_RUNS, *SOON_AFTER], 1.25, Verdict.SLOWER, ""),
-        (OLD_RUNS[:1], side(2.5, first=2), 1.25, None, TOO_FEW),  # a run has many trials and one hour
-        (OLD_RUNS[:2], SLOWER_RUNS, 1.25, None, TOO_FEW),
-        (OLD_RUNS, side(2.5, 2.52, 2.48, first=100), 1.25, None, TOO_FEW),  # all of the new side's on a slower day
-        (OLD_RUNS, side(2.5, first=2) + side(2.5, 2.52, 2.48, first=100), 1.25, None, TOO_FEW),  # but for one of them
+        (OLD_RUNS[:1], side(2.5, first=2), 1.25, None, versus.TOO_FEW),  # a run has many trials and one hour
+        (OLD_RUNS[:2], SLOWER_RUNS, 1.25, None, versus.TOO_FEW),
+        (
+            OLD_RUNS,
+            side(2.5, 2.52, 2.48, first=100),
+            1.25,
+            None,
+            versus.TOO_FEW,
+        ),  # all of the new side's on a slower day
+        (
+            OLD_RUNS,
+            side(2.5, first=2) + side(2.5, 2.52, 2.48, first=100),
+            1.25,
+            None,
+            versus.TOO_FEW,
+        ),  # but for one of them
         (OLD_A, SLOWER_A, 1.25, Verdict.SLOWER, ""),
-        (OLD_RUNS[:1] + OLD_A[1:], SLOWER_A, 1.25, None, DIFFERENT_MACHINES),
-        (OLD_RUNS, on(SLOWER_RUNS, chip="Chip 10"), 1.25, None, DIFFERENT_MACHINES),  # but ratios there are
+        (OLD_RUNS[:1] + OLD_A[1:], SLOWER_A, 1.25, None, versus.DIFFERENT_MACHINES),
+        (OLD_RUNS, on(SLOWER_RUNS, chip="Chip 10"), 1.25, None, versus.DIFFERENT_MACHINES),  # but ratios there are
         (OLD_RUNS, asked(effort=PUBLISHED), 1.25, None, OTHERWISE("protocol")),
         (OLD_RUNS, asked(data="real"), 1.25, None, OTHERWISE("data")),
         (OLD_RUNS, asked(keep_env={"OMP_NUM_THREADS": "1"}), 1.25, None, OTHERWISE("--keep-env")),
         (OLD_RUNS, side(2.5, 2.52, 2.48, first=2, code="b"), 1.25, None, OTHERWISE("code of kerasbench")),
-        (*(side(2.0, 2.01, 1.99, first=first, code="") for first in (1, 2)), 1.0, None, NO_CODE),
+        (*(side(2.0, 2.01, 1.99, first=first, code="") for first in (1, 2)), 1.0, None, versus.NO_CODE),
     ],
 )
 def test_how_a_case_is_judged(old: list[Run], new: list[Run], ratio: float, verdict: Verdict | None, why: str) -> None:
@@ -239,8 +242,8 @@ def test_how_a_case_is_judged(old: list[Run], new: list[Run], ratio: float, verd
     contrast = change.contrast
     assert (change.case, change.beside, contrast.verdict, contrast.why) == (TORCH, None, verdict, why)
     assert contrast.ratio.value == found.overall == pytest.approx(ratio, rel=0.01)
-    assert (contrast.ratio.low is None) is (why == TOO_FEW)
-    assert why == TOO_FEW or contrast.ratio.trials == change.old.trials == change.new.trials == 3
+    assert (contrast.ratio.low is None) is (why == versus.TOO_FEW)
+    assert why == versus.TOO_FEW or contrast.ratio.trials == change.old.trials == change.new.trials == 3
     assert found.regressions == [TORCH] * (verdict is Verdict.SLOWER)
     undecided = {None: why, Verdict.INCONCLUSIVE: "undecided"}.get(verdict)
     said = re.escape(f"nothing could be judged, so this is no pass: 1 case: {undecided}")
