@@ -8,7 +8,7 @@ import pytest
 from scipy import stats as reference
 
 from kerasbench.analysis import estimates
-from kerasbench.analysis.estimates import Amount, Estimate, LogEstimate, Verdict, estimate, judge
+from kerasbench.analysis.estimates import CONFIDENCE, Amount, Estimate, LogEstimate, Verdict, claim, estimate, judge
 from tests import made
 from tests.made import known
 
@@ -159,7 +159,7 @@ def drawn(seed: int, count: int, spread: float = 0.1) -> list[float]:
 def test_a_value_and_its_interval_are_those_of_a_t_test_on_logarithms(seed: int, count: int) -> None:
     values = drawn(seed, count)
     found = estimate(values)
-    low, high = reference.ttest_1samp(np.log(values), 0).confidence_interval(estimates.CONFIDENCE)
+    low, high = reference.ttest_1samp(np.log(values), 0).confidence_interval(CONFIDENCE)
     assert found.value == pytest.approx(reference.gmean(values))
     assert around(found) == pytest.approx((math.exp(low), math.exp(high)))
     assert found.log_error == pytest.approx(reference.sem(np.log(values)))
@@ -170,9 +170,7 @@ def test_a_difference_s_interval_is_that_of_a_t_test(seed: int) -> None:
     values = [value - 5 for value in drawn(seed, 5)]
     found = estimates.mean_interval(values)
     assert found.value == pytest.approx(np.mean(values))
-    assert around(found) == pytest.approx(
-        tuple(reference.ttest_1samp(values, 0).confidence_interval(estimates.CONFIDENCE))
-    )
+    assert around(found) == pytest.approx(tuple(reference.ttest_1samp(values, 0).confidence_interval(CONFIDENCE)))
 
 
 @pytest.mark.parametrize(("counts", "spreads"), [((5, 5), (0.1, 0.1)), ((3, 10), (0.3, 0.01)), ((4, 6), (0.02, 0.2))])
@@ -181,7 +179,7 @@ def test_two_runs_are_compared_by_welch(seed: int, counts: tuple[int, int], spre
     a, b = (drawn(10 * seed + side, counts[side], spreads[side]) for side in (0, 1))
     found = estimates.welch(a, b)
     test = reference.ttest_ind(np.log(a), np.log(b), equal_var=False)
-    low, high = test.confidence_interval(estimates.CONFIDENCE)
+    low, high = test.confidence_interval(CONFIDENCE)
     assert around(found) == pytest.approx((math.exp(low), math.exp(high)))
     assert found.degrees == pytest.approx(test.df)
     assert found.log_centre / known(found.log_error) == pytest.approx(test.statistic)
@@ -199,8 +197,7 @@ def test_verdicts_are_those_of_the_false_discovery_rate(seed: int, count: int, s
     off = [(abs(ratio.log_centre) - math.log1p(effect)) / known(ratio.log_error) for ratio in ratios]
     rejected = reference.false_discovery_control([min(1, 2 * reference.t.sf(abs(t), 4)) for t in off]) <= 0.05
     expected = [
-        estimates.claim(ratio, effect)[0] if sure else Verdict.INCONCLUSIVE
-        for ratio, sure in zip(ratios, rejected, strict=True)
+        claim(ratio, effect)[0] if sure else Verdict.INCONCLUSIVE for ratio, sure in zip(ratios, rejected, strict=True)
     ]
     assert [verdict for _, verdict in judge(ratios, effect)] == expected
 

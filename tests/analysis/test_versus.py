@@ -14,7 +14,7 @@ from kerasbench.analysis.cases import HEADLINE, PREDICTED, STEADY
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.history import history
 from kerasbench.analysis.summary import summarize
-from kerasbench.analysis.versus import Change, Versus, compare, require_decided
+from kerasbench.analysis.versus import DIFFERENT_MACHINES, NO_CODE, TOO_FEW, Change, Versus, compare, require_decided
 from kerasbench.analysis.warnings import concerns
 from kerasbench.errors import Undecided
 from kerasbench.host.noise import WarningKind
@@ -210,30 +210,18 @@ OTHERWISE = "measured differently ({})".format
         (OLD_RUNS, side(2.0, 3.0, 4.0, first=2), 1.44, Verdict.INCONCLUSIVE, ""),
         # Runs of a side that follow each other are one observation, and a slower hour is not called slower.
         (OLD_RUNS, [*SLOWER_RUNS, *SOON_AFTER], 1.25, Verdict.SLOWER, ""),
-        (OLD_RUNS[:1], side(2.5, first=2), 1.25, None, versus.TOO_FEW),  # a run has many trials and one hour
-        (OLD_RUNS[:2], SLOWER_RUNS, 1.25, None, versus.TOO_FEW),
-        (
-            OLD_RUNS,
-            side(2.5, 2.52, 2.48, first=100),
-            1.25,
-            None,
-            versus.TOO_FEW,
-        ),  # all of the new side's on a slower day
-        (
-            OLD_RUNS,
-            side(2.5, first=2) + side(2.5, 2.52, 2.48, first=100),
-            1.25,
-            None,
-            versus.TOO_FEW,
-        ),  # but for one of them
+        (OLD_RUNS[:1], side(2.5, first=2), 1.25, None, TOO_FEW),  # a run has many trials and one hour
+        (OLD_RUNS[:2], SLOWER_RUNS, 1.25, None, TOO_FEW),
+        (OLD_RUNS, side(2.5, 2.52, 2.48, first=100), 1.25, None, TOO_FEW),  # all of the new side's on a slower day
+        (OLD_RUNS, side(2.5, first=2) + side(2.5, 2.52, 2.48, first=100), 1.25, None, TOO_FEW),  # but for one of them
         (OLD_A, SLOWER_A, 1.25, Verdict.SLOWER, ""),
-        (OLD_RUNS[:1] + OLD_A[1:], SLOWER_A, 1.25, None, versus.DIFFERENT_MACHINES),
-        (OLD_RUNS, on(SLOWER_RUNS, chip="Chip 10"), 1.25, None, versus.DIFFERENT_MACHINES),  # but ratios there are
+        (OLD_RUNS[:1] + OLD_A[1:], SLOWER_A, 1.25, None, DIFFERENT_MACHINES),
+        (OLD_RUNS, on(SLOWER_RUNS, chip="Chip 10"), 1.25, None, DIFFERENT_MACHINES),  # but ratios there are
         (OLD_RUNS, asked(effort=PUBLISHED), 1.25, None, OTHERWISE("protocol")),
         (OLD_RUNS, asked(data="real"), 1.25, None, OTHERWISE("data")),
         (OLD_RUNS, asked(keep_env={"OMP_NUM_THREADS": "1"}), 1.25, None, OTHERWISE("--keep-env")),
         (OLD_RUNS, side(2.5, 2.52, 2.48, first=2, code="b"), 1.25, None, OTHERWISE("code of kerasbench")),
-        (*(side(2.0, 2.01, 1.99, first=first, code="") for first in (1, 2)), 1.0, None, versus.NO_CODE),
+        (*(side(2.0, 2.01, 1.99, first=first, code="") for first in (1, 2)), 1.0, None, NO_CODE),
     ],
 )
 def test_how_a_case_is_judged(old: list[Run], new: list[Run], ratio: float, verdict: Verdict | None, why: str) -> None:
@@ -242,8 +230,8 @@ def test_how_a_case_is_judged(old: list[Run], new: list[Run], ratio: float, verd
     contrast = change.contrast
     assert (change.case, change.beside, contrast.verdict, contrast.why) == (TORCH, None, verdict, why)
     assert contrast.ratio.value == found.overall == pytest.approx(ratio, rel=0.01)
-    assert (contrast.ratio.low is None) is (why == versus.TOO_FEW)
-    assert why == versus.TOO_FEW or contrast.ratio.trials == change.old.trials == change.new.trials == 3
+    assert (contrast.ratio.low is None) is (why == TOO_FEW)
+    assert why == TOO_FEW or contrast.ratio.trials == change.old.trials == change.new.trials == 3
     assert found.regressions == [TORCH] * (verdict is Verdict.SLOWER)
     undecided = {None: why, Verdict.INCONCLUSIVE: "undecided"}.get(verdict)
     said = re.escape(f"nothing could be judged, so this is no pass: 1 case: {undecided}")
