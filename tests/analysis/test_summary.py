@@ -1,5 +1,6 @@
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -15,11 +16,6 @@ from tests import made
 from tests.made import JAX, TORCH
 from tests.records import NEW, OLD, of_versions
 from tests.records import versions as trials
-
-
-def details(run: Run, kind: WarningKind) -> list[str]:
-    """Return what is said of each concern of that kind."""
-    return [concern.detail for concern in concerns(summarize(run)) if concern.what is kind]
 
 
 @pytest.mark.parametrize(
@@ -62,9 +58,13 @@ def test_where_threads_were_chosen_the_terms_say_where_they_ran(processors: str,
     assert summary.terms == {TORCH: [terms], Column("torch", "cpu", two): [terms + where]}
 
 
-def blocks(*found: tuple[int, int, str]) -> Run:
-    """Trials of round, block and backend."""
-    trials = [made.in_block(block, made.sliced([1.0]), round_index=index, backend=name) for index, block, name in found]
+def blocks(*columns: tuple[int, int, str]) -> Run:
+    """Trials by round, block and backends."""
+    trials = [
+        made.in_block(block, made.sliced([1.0]), round_index=index, backend=backend)
+        for index, block, backends in columns
+        for backend in backends.split()
+    ]
     return made.record(*trials, rounds=1)
 
 
@@ -77,13 +77,10 @@ def had(record: Run) -> dict[str, list[int]]:
 @pytest.mark.parametrize(
     ("measured", "counted"),
     [
-        (((1, 1, "jax"), (1, 1, "torch"), (2, 2, "jax"), (2, 2, "torch")), {"jax": [1, 2], "torch": [1, 2]}),
-        (((1, 1, "jax"), (1, 1, "torch"), (2, 2, "jax")), {"jax": [1], "torch": [1]}),
+        (((1, 1, "jax torch"), (2, 2, "jax torch")), {"jax": [1, 2], "torch": [1, 2]}),
+        (((1, 1, "jax torch"), (2, 2, "jax")), {"jax": [1], "torch": [1]}),
         (((1, 1, "jax"),), {"jax": [1]}),
-        (
-            ((1, 1, "jax"), (1, 1, "torch"), (1, 2, "jax"), (1, 2, "tensorflow")),
-            {"jax": [1, 2], "torch": [1], "tensorflow": [2]},
-        ),
+        (((1, 1, "jax torch"), (1, 2, "jax tensorflow")), {"jax": [1, 2], "torch": [1], "tensorflow": [2]}),
     ],
 )
 def test_rounds_that_count_in_turn(measured: Sequence[tuple[int, int, str]], counted: dict[str, list[int]]) -> None:
@@ -91,7 +88,7 @@ def test_rounds_that_count_in_turn(measured: Sequence[tuple[int, int, str]], cou
 
 
 def test_a_column_that_failed_is_not_waited_for() -> None:
-    record = blocks((1, 1, "jax"), (1, 1, "torch"), (2, 2, "jax"), (3, 3, "jax"))
+    record = blocks((1, 1, "jax torch"), (2, 2, "jax"), (3, 3, "jax"))
     record.trials.append(dataclasses.replace(made.trial(2, failure=made.FAILURE), block=2))
     assert had(record)["jax"] == [1, 2, 3]
 
@@ -105,8 +102,8 @@ def test_cases_of_the_published_protocol_have_as_many_rounds_as_each_needed() ->
 
 
 def test_rows_end_at_different_rounds() -> None:
-    short = blocks((1, 1, "jax"), (1, 1, "torch")).trials
-    long = blocks(*[(index, 10 + index, name) for index in (1, 2, 3) for name in ("jax", "torch")]).trials
+    short = blocks((1, 1, "jax torch")).trials
+    long = blocks(*[(index, 10 + index, "jax torch") for index in (1, 2, 3)]).trials
     other = [dataclasses.replace(trial, scenario="other") for trial in long]
     rows = summarize(made.record(*short, *other, rounds=3)).rows
     assert [row.rounds for row in rows] == [1, 3]
@@ -120,34 +117,29 @@ def test_versions_of_each_backend_have_as_many_rounds_as_they_needed() -> None:
         assert {backend: len(numbers) for backend, numbers in counted.items()} == rounds
 
 
-def test_a_row_that_left_something_out_for_slow_steps_says_what() -> None:
-    slow = dataclasses.replace(made.SIZES, step_ns=5_200_000_000, left_out=["epoch", "predict_all", "naps"])
-    said = "left out: the fixed cost of an epoch, passes of predict, naps; one step takes 5.2 s"
-    for sizes, expected in ((made.SIZES, []), (slow, [said])):
-        run = made.record(made.trial(found=dataclasses.replace(made.measurement(), sizes=sizes)))
-        assert details(run, WarningKind.SLOW) == expected
+SLOW = dataclasses.replace(made.SIZES, step_ns=5_200_000_000, left_out=["epoch", "predict_all", "naps"])
+
+
+def paged(page_faults: int) -> dict[str, Samples]:
+    return {"slices": Samples.of([Slice(50, 100 * made.MS, page_faults=page_faults)] * 10)}
 
 
 @pytest.mark.parametrize(
-    ("vanishing", "pages", "said"),
+    ("different", "said"),
     [
-        (None, 0, []),
-        (0.1, 1_000, []),  # 20 pages a step of 2 ms: 1 % of it
-        (0.5, 0, [(WarningKind.SUBNORMALS, "by about 15 %")]),  # 50,000 numbers at 6 ns, of a step of 2 ms
-        (None, 60_000, [(WarningKind.PAGES, "1,200 pages, about 60 % of its time")]),
+        ({"sizes": made.SIZES}, []),
+        ({"sizes": SLOW}, ["left out: the fixed cost of an epoch, passes of predict, naps; one step takes 5.2 s"]),
+        ({"vanishing": 0.1}, []),
+        ({"vanishing": 0.5}, ["by about 15 %"]),  # 50,000 numbers at 6 ns, of a step of 2 ms
+        ({"training": paged(1_000)}, []),  # 20 pages a step of 2 ms: 1 % of it
+        ({"training": paged(60_000)}, ["1,200 pages, about 60 % of its time"]),
     ],
 )
-def test_what_makes_scripts_slower(vanishing: float | None, pages: int, said: list[tuple[WarningKind, str]]) -> None:
-    found = made.changed(
-        made.measurement(),
-        training={"slices": Samples.of([Slice(50, 100 * made.MS, page_faults=pages)] * 10)},
-        resolved={"subnormals": "flushed"},
-        vanishing=vanishing,
-        parameters=100_000,
-    )
-    warned = concerns(summarize(made.record(made.trial(found=found))))
-    told = {WarningKind.SUBNORMALS, WarningKind.PAGES}
-    assert [(concern.what, concern.detail) for concern in warned if concern.what in told] == said
+def test_what_makes_a_trial_slow_is_a_warning(different: dict[str, Any], said: list[str]) -> None:
+    found = made.changed(made.measurement(), resolved={"subnormals": "flushed"}, parameters=100_000)
+    warned = concerns(summarize(made.record(made.trial(found=made.changed(found, **different)))))
+    kinds = {WarningKind.SLOW, WarningKind.SUBNORMALS, WarningKind.PAGES}
+    assert [concern.detail for concern in warned if concern.what in kinds] == said
 
 
 def disturbed(*hits: Sequence[int]) -> Findings:
@@ -157,13 +149,10 @@ def disturbed(*hits: Sequence[int]) -> Findings:
         for backend, step_ms, factor in (("jax", 1.0, 1.0), ("torch", 3.0, 6.0)):
             ns = int(50 * step_ms * made.MS)
             slices = Samples.of(
-                Slice(50, int(ns * factor), cycle, 0, ns, int(ns * factor), 0, None, disturbed=True)
-                if cycle in hit
-                else Slice(50, ns, cycle, 0, ns, 0, 0)
+                Slice(50, int(ns * (factor if cycle in hit else 1)), cycle, 0, disturbed=cycle in hit)
                 for cycle in range(12)
             )
-            found = made.sliced([step_ms] * 12, [2 * step_ms] * 12)
-            found = made.changed(found, training={"slices": slices})
+            found = made.changed(made.sliced([step_ms] * 12, [2 * step_ms] * 12), training={"slices": slices})
             trials.append(made.in_block(block, found, backend=backend))
     return Findings.of(made.record(*trials, rounds=len(hits)))
 
