@@ -14,7 +14,7 @@ from kerasbench.analysis.ratios import in_row, ratio_of
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.warnings import concerns
 from kerasbench.host.noise import WarningKind
-from kerasbench.protocol.columns import Column, Device, Options
+from kerasbench.protocol.columns import Column, Options
 from kerasbench.protocol.measurement import Compiler, Measurement, Samples, Slice
 from kerasbench.results.run import Run, Trial
 from tests import made
@@ -116,25 +116,17 @@ def test_a_row_whose_mean_lies_outside_its_interval_says_both_and_who_waited() -
     assert (waited.what, waited.columns, waited.detail) == (WarningKind.WAITED, [TENSORFLOW], "in 3 of 18 turns")
 
 
-CARD = Device("cuda", 0, "H200")
-
-
-def of_steps(*columns: tuple[str, Device, float, float]) -> Row:
-    """Columns of backend, device, step and first step, in ms."""
-    trials = [
-        made.changed(trial, measurement={"training": {"first_step_ns": int(first_ms * made.MS)}})
-        for backend, device, step_ms, first_ms in columns
-        for trial in made.thrice(step_ms, backend=backend, device=device)
-    ]
-    return row_of(made.record(*trials, rounds=3))
-
-
 @pytest.mark.parametrize(
     ("step_ms", "first_ms", "extra_ms"),
     [(1.0, 1_100, [1_000]), (1.0, 100, []), (3.0, 1_100, []), (1.99, 1_100, []), (1.0, 101, [])],
 )
 def test_a_longer_first_step_is_repaid_by_quicker_ones(step_ms: float, first_ms: float, extra_ms: list[float]) -> None:
-    row = of_steps(("jax", made.CPU, step_ms, first_ms), ("torch", made.CPU, 2.0, 100))
+    trials = [
+        made.changed(trial, measurement={"training": {"first_step_ns": int(first * made.MS)}})
+        for backend, ms, first in (("jax", step_ms, first_ms), ("torch", 2.0, 100))
+        for trial in made.thrice(ms, backend=backend)
+    ]
+    row = row_of(made.record(*trials, rounds=3))
     for column in (JAX, TORCH):
         repaid = [repaid for repaid in break_evens(row, column, 0.03) if repaid.slow_start == JAX]
         assert [pays.extra_ms for pays in repaid] == pytest.approx(extra_ms)
@@ -144,20 +136,12 @@ def test_a_longer_first_step_is_repaid_by_quicker_ones(step_ms: float, first_ms:
 
 @pytest.mark.parametrize(("gpu_ms", "verdict"), [(1.0, Verdict.FASTER), (2.8, Verdict.SLOWER)])
 def test_the_gpu_is_judged_beside_the_cpu_of_the_same_backend(gpu_ms: float, verdict: Verdict) -> None:
-    row = of_steps(("torch", made.CPU, 2.0, 100), ("torch", CARD, gpu_ms, 100), ("jax", made.CPU, 1.0, 100))
-    (contrast,) = speed_ups([row], 0.03)
-    assert (contrast.under.column, contrast.over.column) == (TORCH, Column("torch", "gpu"))
-    assert contrast.verdict is verdict and contrast.ratio.value == pytest.approx(gpu_ms / 2)
-
-
-def test_the_gpu_is_judged_by_predictions_where_nothing_is_trained() -> None:
-    trials = [
-        made.in_block(block, made.predicting([ms] * 8), backend="torch", device=device)
-        for block in range(1, 4)
-        for device, ms in ((made.CPU, 2.0), (CARD, 1.0))
-    ]
+    gpu = Column("torch", "gpu")
+    trials = made.in_blocks({TORCH: 2.0, gpu: gpu_ms, JAX: 1.0}, lambda ms, _: made.predicting([ms] * 8))
     (contrast,) = speed_ups([row_of(made.untrained(made.record(*trials, rounds=3)))], 0.03)
-    assert (contrast.metric, contrast.verdict) == ("predict_batch_p50_ms", Verdict.FASTER)
+    assert (contrast.under.column, contrast.over.column, contrast.verdict) == (TORCH, gpu, verdict)
+    assert contrast.ratio.value == pytest.approx(gpu_ms / 2)
+    assert contrast.metric == "predict_batch_p50_ms"  # nothing is trained
 
 
 def bare(column: Column) -> Column:
