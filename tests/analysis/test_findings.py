@@ -62,21 +62,15 @@ def test_the_fastest_of_each_machine_and_of_all_and_every_ratio() -> None:
     assert conv.fastest == ("box", TORCH)
 
 
-def test_what_is_not_ranked_is_not_the_fastest_either_where_trials_were_dropped() -> None:
-    odd = dataclasses.replace(made.measurement(1, 0), compiler=Compiler(programs=9, while_measured=1))
-    box = machine(made.trial(backend="jax", found=odd), made.trial(found=made.measurement(2, 0)))
-    for summary in (box, light(box)):
-        _, (row,) = abreast([("box", summary)])
-        assert row.fastest == ("box", TORCH)
-
-
-def test_a_native_baseline_is_not_the_fastest() -> None:
+def test_what_does_not_compete_is_not_the_fastest_either_where_trials_were_dropped() -> None:
+    eager = dataclasses.replace(made.measurement(0.5, 0), compiler=Compiler(programs=9, while_measured=1))
     baseline = made.trial(found=made.measurement(1, 0), options=Options(native=True))
-    mac = machine(made.trial(found=made.measurement(2, 0)), baseline)
+    mac = machine(made.trial(backend="jax", found=eager), made.trial(found=made.measurement(2, 0)), baseline)
     box = machine(made.trial(found=made.measurement(4, 0)))
-    _, (row,) = abreast([("mac", mac), ("box", box)])
-    assert row.fastest == ("mac", TORCH) and row.firsts == {("mac", TORCH), ("box", TORCH)}
-    assert row.ratios["mac", TORCH.with_options(native=True)] == pytest.approx(0.5)
+    for summary in (mac, light(mac)):
+        _, (row,) = abreast([("mac", summary), ("box", box)])
+        assert row.fastest == ("mac", TORCH) and row.firsts == {("mac", TORCH), ("box", TORCH)}
+        assert row.ratios["mac", TORCH.with_options(native=True)] == pytest.approx(0.5)
     _, (alone,) = abreast([("mac", machine(baseline))])
     assert (alone.fastest, alone.firsts, alone.ratios) == (None, frozenset(), {})
 
