@@ -7,7 +7,7 @@ import pytest
 from kerasbench.analysis.breakdown import Help, StepBreakdown, share
 from kerasbench.analysis.estimates import mean_interval
 from kerasbench.analysis.findings import Findings
-from kerasbench.protocol.columns import DEFAULT, Column, Device, Options
+from kerasbench.protocol.columns import DEFAULT, Column, Options
 from kerasbench.protocol.measurement import Measurement, Samples, Slice
 from kerasbench.report.explanation import sentences
 from kerasbench.results.merge import merge
@@ -94,16 +94,20 @@ def test_the_rate_is_the_counted_operations_over_the_bare_step() -> None:
 
 
 @pytest.mark.parametrize(
-    ("step_ms", "options", "advised"),
+    ("others", "advised"),
     [
-        (4.0, Options(batch=128), {Help.BATCH: 0.5}),  # four times the samples in twice the time
-        (8.0, Options(batch=128), {}),  # as much for each sample
-        (0.1, Options(batch=16), {}),  # what is smaller, however fast it is
-        (0.1, Options(batch=128, width=0.25), {}),
+        (rivals(4.0, Options(batch=128)), {Help.BATCH: 0.5}),  # four times the samples in twice the time
+        (rivals(8.0, Options(batch=128)), {}),  # as much for each sample
+        (rivals(0.1, Options(batch=16)), {}),  # what is smaller, however fast it is
+        (rivals(0.1, Options(batch=128, width=0.25)), {}),
+        (rivals(1.0, Options(jit=True)), {Help.JIT: 0.5}),
+        (rivals(2.02, Options(jit=True)), {}),
+        (rivals(1.0, Options(), made.GPU), {Help.DEVICE: 0.5}),
+        (rivals(2.02, Options(), made.GPU), {}),
     ],
 )
-def test_when_a_larger_batch_is_advised(step_ms: float, options: Options, advised: dict[Help, float]) -> None:
-    assert ratios(explained(*rivals(step_ms, options))) == pytest.approx(advised)
+def test_what_is_faster_beyond_doubt_is_advised(others: list[Trial], advised: dict[Help, float]) -> None:
+    assert ratios(explained(*others)) == pytest.approx(advised)
 
 
 def test_a_larger_batch_of_another_run_is_not_advised_for_the_days_may_differ() -> None:
@@ -111,14 +115,6 @@ def test_a_larger_batch_of_another_run_is_not_advised_for_the_days_may_differ() 
     for day, advised in ((mine.started, True), ("2026-02", False)):
         larger = made.record(*rivals(4.0, Options(batch=128)), rounds=3)
         assert (Help.BATCH in ratios(only(merge([mine, made.changed(larger, started=day)])))) is advised
-
-
-@pytest.mark.parametrize(
-    ("options", "device", "what"), [(Options(jit=True), made.CPU, Help.JIT), (Options(), made.GPU, Help.DEVICE)]
-)
-def test_another_case_is_advised_where_it_is_faster_beyond_doubt(options: Options, device: Device, what: Help) -> None:
-    assert ratios(explained(*rivals(1.0, options, device))) == {what: pytest.approx(0.5)}
-    assert ratios(explained(*rivals(2.02, options, device))) == {}
 
 
 def test_interpreters_with_labels_differ_in_more_than_the_jit() -> None:
