@@ -40,9 +40,7 @@ def only(record: Run) -> race.Race:
         ({"b": 1.0}, 1.0, [], True),
     ],
 )
-def test_who_leaves_and_when_it_is_over(
-    times: dict[str, float], error: float, slower: list[str], is_over: bool
-) -> None:
+def test_who_leaves_and_when(times: dict[str, float], error: float, slower: list[str], is_over: bool) -> None:
     for disturbed, seen in ((False, race.Seen("b", slower, is_over)), (True, race.Seen("b", [], len(times) == 1))):
         assert race.look(list(times), compare(times, error, disturbed), MARGIN) == seen
 

@@ -165,15 +165,15 @@ def test_what_keras_cannot_change(import_ms: float | None, head: dict[str, str],
 TORCH = CaseKey("dense", "default", Column("torch", "cpu"))
 
 
-def run(*steps_ms: float, backend: str = "torch", started: str = "1", name: str = "dense", code: str = "a") -> Run:
-    trials = made.in_rounds(*steps_ms, backend=backend, name=name, code=code)
+def run(*steps_ms: float, started: str = "1", **different: Any) -> Run:
+    trials = made.in_rounds(*steps_ms, **{"code": "a"} | different)
     return dataclasses.replace(made.record(*trials, rounds=len(steps_ms)), started=started)
 
 
-def side(*steps_ms: float, first: int, every: int = 2, **said: Any) -> list[Run]:
-    """Runs of one side, the first of which began then; each of three trials that scatter little."""
+def side(*steps_ms: float, first: int, **different: Any) -> list[Run]:
+    """Runs of one side, every other one from the first; each of three trials that scatter little."""
     return [
-        run(step * 0.999, step, step * 1.001, started=f"{first + every * index:03}", **said)
+        run(step * 0.999, step, step * 1.001, started=f"{first + 2 * index:03}", **different)
         for index, step in enumerate(steps_ms)
     ]
 
@@ -269,9 +269,8 @@ def test_what_took_turns_is_not_judged_against_what_did_not() -> None:
         return runs
 
     assert compare(measured(True, 1), measured(True, 2)).verdicts == {Verdict.SAME: 2}
-    assert {*compare(measured(False, 1), measured(True, 2)).unjudged} == {
-        "measured differently (side by side or one after another)"
-    }
+    (why,) = compare(measured(False, 1), measured(True, 2)).unjudged
+    assert why == OTHERWISE("side by side or one after another")
 
 
 OTHER_SOURCE = [dataclasses.replace(facts, file_hash="another") for facts in OLD_RUNS[0].scenarios]
@@ -304,14 +303,10 @@ def test_a_case_has_the_source_of_its_own_run_where_another_workload_came_from_a
 def test_sizes_of_a_sweep_are_cases_of_their_own_and_compared_by_the_step_inside_an_epoch() -> None:
     old, new = side(2.0, 2.02, 1.98, first=1), side(4.0, 4.01, 4.02, first=2)
     for run in (*old, *new):
-        run.trials = [
-            dataclasses.replace(trial, options=Options(batch=batch)) for trial in run.trials for batch in (1, 8)
-        ]
+        run.trials = [made.changed(trial, options={"batch": batch}) for trial in run.trials for batch in (1, 8)]
     changes = compare(old, new).changes
-    assert [(change.case.size, change.contrast.verdict) for change in changes] == [
-        (Size(1), Verdict.SLOWER),
-        (Size(8), Verdict.SLOWER),
-    ]
+    verdicts = {change.case.size: change.contrast.verdict for change in changes}
+    assert verdicts == {Size(1): Verdict.SLOWER, Size(8): Verdict.SLOWER}
     assert {change.contrast.metric for change in changes} == {STEADY}
 
 
