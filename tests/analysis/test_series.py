@@ -114,14 +114,6 @@ def test_noise_about_a_crossover_is_one_crossover() -> None:
     assert 2 < crossing.at < 32
 
 
-@pytest.mark.parametrize("rounds", [1, 2])
-def test_too_few_rounds_give_a_place_without_an_interval(rounds: int) -> None:
-    (duel,) = only(swept(rounds, jax=(1.0, 4.0), torch=(2.0, 2.0))).duels
-    (crossing,) = duel.crossings
-    assert crossing.at == pytest.approx(math.sqrt(8))
-    assert not crossing.has_interval and crossing.interval is None
-
-
 @pytest.mark.parametrize(
     ("values", "beyond"),
     [([1.2, 1.21, 1.22], 1), ([0.8, 0.81, 0.82], -1), ([1.01, 1.011, 1.012], 0), ([0.8, 1.2, 2.0], 0), ([1.01], 1)],
