@@ -196,12 +196,10 @@ def test_predictions_are_compared_by_their_slices(a: Measured, b: Measured, metr
 
 
 def test_what_has_no_slices_is_paired_by_block() -> None:
-    def first(factor: float, alone: Sequence[int] = (1, 2, 3)) -> Measured:
-        trials = [made.in_block(block, made.sliced([1.0] * 6), block in alone) for block in (1, 2, 3)]
-        return summarize_case(
-            made.changed(trial, measurement={"training": {"first_step_ns": int(100 * factor * trial.block * made.MS)}})
-            for trial in trials
-        )
+    def first(ms: float, alone: Sequence[int] = (1, 2, 3)) -> Measured:
+        measured = [(block, {"first_step_ns": int(ms * block * made.MS)}) for block in (1, 2, 3)]
+        whole = made.sliced([1.0] * 6)
+        return summarize_case(made.in_block(n, made.changed(whole, training=step), n in alone) for n, step in measured)
 
     ratio = over(first(1.0), first(3.0), "first_step_ms")
     assert (ratio.trials, ratio.basis) == (3, "trials") and ratio.value == pytest.approx(1 / 3)
