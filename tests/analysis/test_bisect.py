@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from kerasbench.analysis.bisect import Bisection, Probe, SearchOutcome, bisect, followed, most, probe_of
 from kerasbench.analysis.estimates import Verdict, estimate
-from kerasbench.report import history
+from kerasbench.modes.versus.bisect import Bisection, Probe, SearchOutcome, bisect, followed, most, probe_of
+from kerasbench.pages import history
 from tests import made
 from tests.made import known
 from tests.records import AGAIN, ALIKE, NEW, OLD, SLOWER, contrast, exactly

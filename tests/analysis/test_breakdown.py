@@ -4,12 +4,12 @@ import dataclasses
 
 import pytest
 
-from kerasbench.analysis.breakdown import Help, StepBreakdown, share
 from kerasbench.analysis.estimates import mean_interval
 from kerasbench.analysis.findings import Findings
+from kerasbench.modes.explain.breakdown import Help, StepBreakdown, share
+from kerasbench.modes.explain.tell import sentences
 from kerasbench.protocol.columns import DEFAULT, Column, Options
 from kerasbench.protocol.measurement import Measurement, Samples, Slice
-from kerasbench.report.explanation import sentences
 from kerasbench.results.merge import merge
 from kerasbench.results.run import Counted, Run, Trial
 from tests import made

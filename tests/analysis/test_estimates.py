@@ -91,14 +91,14 @@ def test_a_run_s_verdicts_do_not_depend_on_what_else_is_shown() -> None:
     assert judge([border, *[None] * 19])[0].verdict is Verdict.FASTER  # nor on those that nothing can be said of
 
 
-@pytest.mark.parametrize("between_sittings", [0.0, 0.02])
-def test_the_interval_that_is_shown_is_the_one_that_decides(between_sittings: float, rng: random.Random) -> None:
+@pytest.mark.parametrize("between_sessions", [0.0, 0.02])
+def test_the_interval_that_is_shown_is_the_one_that_decides(between_sessions: float, rng: random.Random) -> None:
     effect = 0.03
     ratios = [measured(math.exp(rng.gauss(0, 0.2)), rng.uniform(0.001, 0.2)) for _ in range(40)]
     ratios += [measured(0.5, 0.01), measured(2.0, 0.01), measured(1.0, 0.2), measured(1.0, 0.001)]
-    judgements = judge([dataclasses.replace(ratio, between_sittings=between_sittings) for ratio in ratios], effect)
-    # 3 % is less than two sittings differ by
-    assert {verdict for _, verdict in judgements} == {*Verdict} - ({Verdict.SAME} if between_sittings else set())
+    judgements = judge([dataclasses.replace(ratio, between_sessions=between_sessions) for ratio in ratios], effect)
+    # 3 % is less than two sessions differ by
+    assert {verdict for _, verdict in judgements} == {*Verdict} - ({Verdict.SAME} if between_sessions else set())
     for ratio, verdict in judgements:
         low, high = around(known(ratio))
         beyond = Verdict.SLOWER if low > 1 + effect else Verdict.FASTER if high < 1 / (1 + effect) else None
@@ -106,31 +106,31 @@ def test_the_interval_that_is_shown_is_the_one_that_decides(between_sittings: fl
         assert verdict is (beyond or (Verdict.SAME if within else Verdict.INCONCLUSIVE))
 
 
-def test_an_interval_has_room_for_other_sittings_and_is_never_narrower_for_it() -> None:
+def test_an_interval_has_room_for_other_sessions_and_is_never_narrower_for_it() -> None:
     own = measured(0.5, 0.03)
-    ratio = dataclasses.replace(own, between_sittings=0.02)
+    ratio = dataclasses.replace(own, between_sessions=0.02)
     (error, _), (of_any, degrees) = ratio.errors
     assert own.errors == ratio.errors[:1] and of_any == pytest.approx(math.hypot(error, 0.02))
     assert degrees == pytest.approx(own.degrees * (of_any / error) ** 4)  # of Welch and Satterthwaite
     assert known(ratio.half_width) > known(own.half_width)
     few = LogEstimate(0.0, 0.03, 2, 3)  # Student's t asks for 4.3 errors; with what is assumed, for 2.7
-    assert dataclasses.replace(few, between_sittings=0.02).half_width == few.half_width
-    exact = dataclasses.replace(own, log_error=0.0, between_sittings=0.02)
+    assert dataclasses.replace(few, between_sessions=0.02).half_width == few.half_width
+    exact = dataclasses.replace(own, log_error=0.0, between_sessions=0.02)
     assert known(exact.half_width) == pytest.approx(math.expm1(1.95996 * 0.02), rel=1e-4)
     assert dataclasses.replace(exact, log_error=None).half_width is None
-    product = ratio.and_then(dataclasses.replace(ratio, basis="sittings"))
-    assert product.basis == "sittings"
-    assert product.between_sittings == pytest.approx(0.02 * math.sqrt(2))
+    product = ratio.and_then(dataclasses.replace(ratio, basis="sessions"))
+    assert product.basis == "sessions"
+    assert product.between_sessions == pytest.approx(0.02 * math.sqrt(2))
 
 
-def test_the_interval_of_few_blocks_holds_what_sittings_would_find_on_average() -> None:
+def test_the_interval_of_few_blocks_holds_what_sessions_would_find_on_average() -> None:
     rng, runs = random.Random(1), 2000
     for own in (0.01, 0.03, 0.1):
         hits = 0
         for _ in range(runs):
-            sitting = rng.gauss(0.0, 0.02)
-            ratio = estimate([math.exp(sitting + rng.gauss(0.0, own)) for _ in range(3)])
-            low, high = around(dataclasses.replace(ratio, between_sittings=0.02))
+            session = rng.gauss(0.0, 0.02)
+            ratio = estimate([math.exp(session + rng.gauss(0.0, own)) for _ in range(3)])
+            low, high = around(dataclasses.replace(ratio, between_sessions=0.02))
             hits += low <= 1 <= high
         assert 0.935 < hits / runs < 0.97
 

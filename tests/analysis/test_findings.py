@@ -7,14 +7,15 @@ from unittest.mock import Mock
 
 import pytest
 
-from kerasbench.analysis import series
 from kerasbench.analysis.findings import Findings, abreast, light
 from kerasbench.analysis.published import PublishedSide, figures
 from kerasbench.analysis.summary import Summary, summarize
+from kerasbench.modes.sweep import series
+from kerasbench.pages import html, page
 from kerasbench.plan import catalog
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.measurement import Compiler
-from kerasbench.report import html, markdown, page
+from kerasbench.report import markdown
 from kerasbench.results.merge import merge
 from kerasbench.results.run import RaceConfig, SoakConfig, Trial
 from tests import made

@@ -61,10 +61,10 @@ def test_names_are_unique_and_end_in_their_unit() -> None:
     assert all(metric.name.endswith(suffix.get(metric.unit, "")) for metric in METRICS)
 
 
-def test_of_three_sittings_each_is_the_mean_of_its_trials_of_times_the_geometric_one() -> None:
+def test_of_three_sessions_each_is_the_mean_of_its_trials_of_times_the_geometric_one() -> None:
     measurements = [made.measurement(1.0, overhead_ms=-1.0), made.measurement(4.0, overhead_ms=3.0)]
     trials = [
-        (made.trial(found=measured, sitting=sitting), measured) for sitting in (1, 2, 3) for measured in measurements
+        (made.trial(found=measured, session=session), measured) for session in (1, 2, 3) for measured in measurements
     ]
     names = ("steady_step_ms", "epoch_overhead_ms")
     assert [made.estimated(BY_NAME[name].estimate(trials)).value for name in names] == pytest.approx([2.0, 1.0])

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from kerasbench.analysis import race
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.findings import Findings
+from kerasbench.modes.fastest import race
+from kerasbench.modes.fastest import tell as report
+from kerasbench.pages import html
 from kerasbench.protocol.columns import Column, Options
-from kerasbench.report import html
-from kerasbench.report import race as report
 from kerasbench.results.run import INTERRUPTED, RaceConfig, Run
 from tests import made
 from tests.made import JAX, TENSORFLOW, TORCH, known

@@ -181,50 +181,50 @@ def test_what_has_a_price(keras: Measurement, native: Measurement, prices: Mappi
 BLOCKS = (1.0, 1.01, 0.99)
 
 
-def in_sittings(*torch_ms: float) -> Run:
-    """Three blocks of JAX (1 ms) and torch in each sitting, whose torch takes so long."""
+def in_sessions(*torch_ms: float) -> Run:
+    """Three blocks of JAX (1 ms) and torch in each session, whose torch takes so long."""
     trials: list[Trial] = []
-    for sitting, ms in enumerate(torch_ms, start=1):
+    for session, ms in enumerate(torch_ms, start=1):
         for index, factor in enumerate(BLOCKS):
-            ended = f"2026-01-0{sitting}T00:0{index}:00Z"
+            ended = f"2026-01-0{session}T00:0{index}:00Z"
             for backend, step_ms in (("jax", 1.0), ("torch", ms * factor)):
                 found = made.sliced([step_ms] * 8, [2 * step_ms] * 8)
-                trials.append(made.in_block(len(trials) // 2 + 1, found, backend=backend, sitting=sitting, ended=ended))
+                trials.append(made.in_block(len(trials) // 2 + 1, found, backend=backend, session=session, ended=ended))
     return made.record(*trials, rounds=3 * len(torch_ms))
 
 
 @pytest.mark.parametrize(("again_ms", "details"), [(2.5, ["by 25 %"]), (2.02, [])])
 def test_two_that_differ_by_more_than_their_intervals_are_warned_of(again_ms: float, details: list[str]) -> None:
-    summary = summarize(in_sittings(2.0, again_ms))
+    summary = summarize(in_sessions(2.0, again_ms))
     first, second = by_session(summary.rankings[0].others[0]).values()
     assert (first.trials, second.trials) == (3, 3)
     ratio = known(apart({1: first, 2: second}))
     assert ratio.value == pytest.approx(again_ms / 2, rel=0.01)
     assert ratio.is_above(1) is bool(details)
-    warned = [concern for concern in concerns(summary) if concern.what is WarningKind.SITTINGS]
+    warned = [concern for concern in concerns(summary) if concern.what is WarningKind.SESSIONS]
     assert [(concern.columns, concern.detail) for concern in warned] == [([TORCH], detail) for detail in details]
-    # A sitting that others disturbed is not held against the other.
+    # A session that others disturbed is not held against the other.
     assert not known(apart({1: first, 2: dataclasses.replace(second, disturbed=True)})).is_above(1)
 
 
 @pytest.mark.parametrize(("steps_ms", "deviation"), [([2.0], 0.02), ([2.0, 2.1], 0.02 / math.sqrt(2))])
 def test_one_sitting_or_two_allow_for_others(steps_ms: list[float], deviation: float) -> None:
-    row = row_of(in_sittings(*steps_ms))
+    row = row_of(in_sessions(*steps_ms))
     ratio = known(in_row(row, TORCH, JAX, HEADLINE))
-    assert ratio.between_sittings == pytest.approx(deviation)
+    assert ratio.between_sessions == pytest.approx(deviation)
     alone = ratio_of(row.cases[TORCH], row.cases[JAX], HEADLINE, row.cases.values())
-    assert dataclasses.replace(ratio, between_sittings=0) == alone
-    assert known(in_row(row, TORCH, JAX, "peak_rss_mib")).between_sittings == 0
+    assert dataclasses.replace(ratio, between_sessions=0) == alone
+    assert known(in_row(row, TORCH, JAX, "peak_rss_mib")).between_sessions == 0
 
 
-def test_sittings_count_by_the_blocks_that_have_a_figure() -> None:
-    record = in_sittings(2.0, 2.1)
+def test_sessions_count_by_the_blocks_that_have_a_figure() -> None:
+    record = in_sessions(2.0, 2.1)
     for index, trial in enumerate(record.trials):
-        if trial.sitting == 2:
+        if trial.session == 2:
             record.trials[index] = dataclasses.replace(trial, measurement=made.partial(known(trial.measurement)))
     row = row_of(record)
-    assert known(in_row(row, TORCH, JAX, "predict_p50_ms")).between_sittings == pytest.approx(0.02)
-    assert known(in_row(row, TORCH, JAX, STEADY)).between_sittings == pytest.approx(0.02 / math.sqrt(2))
+    assert known(in_row(row, TORCH, JAX, "predict_p50_ms")).between_sessions == pytest.approx(0.02)
+    assert known(in_row(row, TORCH, JAX, STEADY)).between_sessions == pytest.approx(0.02 / math.sqrt(2))
 
 
 @pytest.mark.parametrize(
@@ -233,20 +233,20 @@ def test_sittings_count_by_the_blocks_that_have_a_figure() -> None:
 def test_another_sitting_hits_two_of_the_same_alike_and_other_options_not(options: Options, family: Family) -> None:
     other = Column("torch", "cpu", options)
     row = row_of(by_blocks(*[{TORCH: 2.0, other: 1.0}] * 3))
-    assert known(in_row(row, TORCH, other, HEADLINE)).between_sittings == ASSUMED[family].between_sittings
+    assert known(in_row(row, TORCH, other, HEADLINE)).between_sessions == ASSUMED[family].between_sessions
 
 
-def test_of_three_the_interval_is_over_sittings() -> None:
+def test_of_three_the_interval_is_over_sessions() -> None:
     steps_ms = (2.0, 2.5, 2.2)
-    (contrast,) = only(in_sittings(*steps_ms)).others
+    (contrast,) = only(in_sessions(*steps_ms)).others
     mean = math.prod(BLOCKS) ** (1 / 3)
     ratio, wanted = contrast.ratio, estimate([ms * mean for ms in steps_ms])
-    assert (ratio.trials, ratio.basis, ratio.degrees) == (9, "sittings", 2)
+    assert (ratio.trials, ratio.basis, ratio.degrees) == (9, "sessions", 2)
     assert (ratio.log_centre, ratio.log_error) == pytest.approx((wanted.log_centre, wanted.log_error))
     assert apart(by_session(contrast)) is None  # the interval says it
     assert made.estimated(contrast.over.case.estimate(STEADY)).trials == 9
-    # A disturbed sitting does not count where three others do.
-    record = in_sittings(*steps_ms, 9.0)
-    record.trials = [made.disturbed(trial) if trial.sitting == 4 else trial for trial in record.trials]
+    # A disturbed session does not count where three others do.
+    record = in_sessions(*steps_ms, 9.0)
+    record.trials = [made.disturbed(trial) if trial.session == 4 else trial for trial in record.trials]
     (contrast,) = only(record).others
     assert contrast.ratio.trials == 9 and contrast.ratio.value < 2.5

@@ -357,7 +357,7 @@ def test_jit_on_and_off_are_not_taken_for_the_same_thing_twice() -> None:
     assert math.hypot(within, between) == pytest.approx(0.106, abs=0.001)
     assert within == pytest.approx(0.044, abs=0.001)
     ratio = known(ratios.in_row(row, off, jax, HEADLINE))
-    assert ratio.between_sittings == ASSUMED[Family.OPTIONS].between_sittings > 0
+    assert ratio.between_sessions == ASSUMED[Family.OPTIONS].between_sessions > 0
     a, b = (dataclasses.replace(row.cases[column], trials=row.cases[column].trials[:2]) for column in (off, jax))
     shown = known(ratio_of(a, b, HEADLINE))
     assumed = ASSUMED[Family.OPTIONS].between_blocks("jax", HEADLINE)

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kerasbench.analysis import series
 from kerasbench.analysis.estimates import LogEstimate, estimate, judge
-from kerasbench.analysis.series import FIT_TOLERANCE, Crossing, Ratios, SizeSeries, crossings, fit, sign
 from kerasbench.analysis.summary import summarize
+from kerasbench.modes.sweep import series
+from kerasbench.modes.sweep.series import FIT_TOLERANCE, Crossing, Ratios, SizeSeries, crossings, fit, sign
 from kerasbench.protocol.columns import Column, Options, Size
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.results.run import Run

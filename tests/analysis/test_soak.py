@@ -5,15 +5,15 @@ import random
 from pathlib import Path
 
 import pytest
+from kerasbench.report.soak import sentences
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.soak import Soak, trend
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.warnings import concerns
 from kerasbench.host.noise import WarningKind
+from kerasbench.modes.soak.trend import Soak, trend
+from kerasbench.pages import files as pages
 from kerasbench.protocol.columns import Device
-from kerasbench.report import pages
-from kerasbench.report.soak import sentences
 from kerasbench.results.run import Run
 from tests import made
 from tests.made import known

@@ -7,20 +7,20 @@ from contextlib import nullcontext
 from typing import Any
 
 import pytest
+from kerasbench.analysis.versus import DIFFERENT_MACHINES, NO_CODE, TOO_FEW, Change, Versus, compare, require_decided
+from kerasbench.report.versus import sentences
 
-from kerasbench.analysis import versus
-from kerasbench.analysis.bisect import case_of
 from kerasbench.analysis.cases import HEADLINE, PREDICTED, STEADY
 from kerasbench.analysis.estimates import Verdict
-from kerasbench.analysis.history import history
 from kerasbench.analysis.summary import summarize
-from kerasbench.analysis.versus import DIFFERENT_MACHINES, NO_CODE, TOO_FEW, Change, Versus, compare, require_decided
 from kerasbench.analysis.warnings import concerns
 from kerasbench.errors import Undecided
 from kerasbench.host.noise import WarningKind
+from kerasbench.modes.versus import pairs as versus
+from kerasbench.modes.versus.bisect import case_of
+from kerasbench.pages.series import history
 from kerasbench.protocol.columns import CaseKey, Column, Options, Size
 from kerasbench.protocol.messages import Phase
-from kerasbench.report.versus import sentences
 from kerasbench.results.run import PUBLISHED, RaceConfig, Run, SoakConfig, Trial
 from tests import made
 from tests.made import known
