@@ -19,6 +19,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from kerasbench.runs.share import Hello, Line
+from kerasbench.runs.ssh import over_ssh
 
 import kerasbench
 from kerasbench import __version__
@@ -29,8 +31,6 @@ from kerasbench.results.code import all_measuring_code
 from kerasbench.results.run import INTERRUPTED, Carried, Trial
 from kerasbench.results.store import load
 from kerasbench.runs import cluster, machines, share
-from kerasbench.runs.share import Hello, Line
-from kerasbench.runs.ssh import over_ssh
 from kerasbench.settings import Settings
 from tests import made, stand_in
 from tests.stand_in import Command
