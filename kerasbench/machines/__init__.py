@@ -89,7 +89,7 @@ def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
     for block in blocks:
         *whole, held = (held + block).split(b"\n")
         total += len(whole)
-        if len(held) > MOST_LINE_BYTES or total > MOST_LINES:
+        if max(map(len, (*whole, held))) > MOST_LINE_BYTES or total > MOST_LINES:
             raise ResultsError(f"it said more than a run can have to say ({total:,} lines)")
         yield from whole
 
