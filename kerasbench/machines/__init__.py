@@ -173,12 +173,15 @@ class Remote:
             return INTERRUPTED if self.stopped else str(error)
         return text.one_line(text.printable(self.end.cause))[: 4 * SHOWN] if self.end else ""
 
-    def _script(self, script: str) -> str:
-        return f'F="${{HOME:?}}/.local/state/kerasbench/asked/{self.name}"; {script}'
+    def _run(self, script: str, given: bytes | None = None) -> Iterator[bytes]:
+        try:
+            yield from self.carrier.run(f'F="${{HOME:?}}/.local/state/kerasbench/asked/{self.name}"; {script}', given)
+        except ResultsError as error:
+            raise ResultsError(f"the connection has ended: {text.printable(str(error))}") from None
 
     def _whole(self, script: str, given: bytes = b"") -> bytes:
         content = bytearray()
-        for block in self.carrier.run(self._script(script), given):
+        for block in self._run(script, given):
             content += block
             if len(content) > MAX_FILE_BYTES:
                 self.carrier.close()
@@ -194,15 +197,15 @@ class Remote:
             runner = f'"$HOME"/{shlex.quote(self.python[2:])}' if is_at_home else shlex.quote(self.python)
         script = START.format(runner, self.command, " ".join(words(self.command, self.asked, self.luggage)))
         try:
-            for line in _lines(self.carrier.run(self._script(script))):
+            for line in _lines(self._run(script)):
                 self._waiting.cancel()
                 self._take(line, say)
         except UsageError:
             self.carrier.close()
             raise
-        except ResultsError as error:
+        except ResultsError:
             if self.end is None:  # what has ended in order may have failed
-                raise ResultsError(f"the connection has ended: {text.printable(str(error))}") from None
+                raise
         if self.end is None:
             raise ResultsError("the connection has ended before its run")
 
