@@ -53,7 +53,7 @@ def address_of(place: Path) -> str:
 
 @pytest.fixture
 def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, "subprocess.Popen[bytes]"]]:
-    """Start a scheduler and two workers, all with Dask's defaults; yield them by name.
+    """Start a scheduler and two workers, all with Dask's defaults, one without a nanny; yield them by name.
 
     The contact address of the second leads nowhere, so that nobody can call it.
     """
@@ -88,8 +88,8 @@ def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
         processes = {"scheduler": start("scheduler", "scheduler", *common, *loopback, "--port", "0")}
         stand_in.wait_for(lambda: place.exists() and place.read_text() != "")  # it is made before it is written
         nowhere = ("--listen-address", "tls://127.0.0.1:0", "--contact-address", "tls://192.0.2.1:9")
-        for name, addresses in (("one", loopback), ("two", nowhere)):
-            processes[name] = start(name, "worker", *common, "--name", name, "--no-nanny", *addresses)
+        for name, more in (("one", (*loopback, "--no-nanny")), ("two", nowhere)):
+            processes[name] = start(name, "worker", *common, "--name", name, *more)
         logs = [tmp_path / f"{name}.log" for name in ("one", "two")]
         stand_in.wait_for(lambda: all("Registered to" in log.read_text() for log in logs))
         yield processes
