@@ -125,10 +125,6 @@ class Remote:
         return self.cause or (self.record.stopped_because if self.record and self.record.unfinished else "")
 
     @property
-    def file(self) -> Path | None:
-        return self.store.data if self.store else None
-
-    @property
     def is_unfinished(self) -> bool:
         """Whether what it has measured lies there, and --resume has it go on."""
         if self.record is not None:
@@ -217,7 +213,7 @@ class Remote:
             shown = text.one_line(line[:80].decode(errors="replace"))
             raise UsageError(f"its answer is not one of kerasbench: {shown!r} ({error})") from None
         if self.hello is None and not message.hello:
-            raise UsageError(f"its answer is not one of kerasbench: {text.one_line(line[:80].decode())!r}")
+            raise UsageError("its answer is not one of kerasbench: it did not say which one it is")
         if message.hello:
             self.hello, self.skew_s = message.hello, message.hello.now_s - time.time()
             if self.command != DOCTOR and (differs := self._differs()):
@@ -242,7 +238,10 @@ class Remote:
         """
         with tempfile.TemporaryDirectory() as scratch:
             copy = Path(scratch, self._file)
-            copy.write_bytes(self._whole(GET.format(self._file)))
+            try:
+                copy.write_bytes(self._whole(GET.format(self._file)))
+            except OSError as error:
+                raise ResultsError(f"its file cannot be kept here: {error.strerror}") from None
             record = load(copy)
         asked, config = self.asked, self.luggage.with_names_here(record.config)
         given = executed(asked.scenarios, ModelConfig(custom=asked.custom, trust=asked.trust))
@@ -250,11 +249,15 @@ class Remote:
         if executed(config.scenarios, config.model_config) != given or not is_same:
             raise ResultsError("it measured other files than it was asked for, or with other environment variables")
         carried = Carried(self.host, self.name, self.insecure)
-        self.store = self._earlier(record.started) or Store.create(self.results, record.started)
-        self.store.finish(dataclasses.replace(record, config=config, carried=carried))
-        self.record = dataclasses.replace(record, trials=[])
-        if not record.unfinished:
-            self._whole(REMOVE.format(self._file.partition(".")[0]))
+        store = self._earlier(record.started) or Store.create(self.results, record.started)
+        try:
+            store.finish(dataclasses.replace(record, config=config, carried=carried))
+        finally:
+            store.journal.unlink(missing_ok=True)  # which has reserved the name
+        self.store, self.record = store, dataclasses.replace(record, trials=[])
+        if not (record.unfinished or record.out_of_time):  # such a run may go on
+            with suppress(KerasbenchError):  # all of it is here
+                self._whole(REMOVE.format(self._file.partition(".")[0]))
 
     def _earlier(self, started: str) -> Store | None:
         """Return where the same run was kept when it was interrupted."""
@@ -313,10 +316,7 @@ def _alone(name: str) -> AbstractContextManager[object]:
         return nullcontext()
 
 
-Connections = Callable[[Settings], AbstractContextManager[Mapping[str, Carrier]]]  # carriers by machine
-
-
-def connections(settings: Settings) -> AbstractContextManager[Mapping[str, Carrier]]:
+def _connections(settings: Settings) -> AbstractContextManager[Mapping[str, Carrier]]:
     if settings.cluster:
         from kerasbench.machines import dask
 
@@ -324,7 +324,7 @@ def connections(settings: Settings) -> AbstractContextManager[Mapping[str, Carri
     return nullcontext({host: Shell(host) for host in settings.hosts})
 
 
-def ask(command: str, settings: Settings, say: Say, connect: Connections = connections) -> list[Remote]:
+def ask(command: str, settings: Settings, say: Say) -> list[Remote]:
     """Have the machines of ``--hosts`` or ``--cluster`` measure, and return what became of each.
 
     Raises:
@@ -342,7 +342,7 @@ def ask(command: str, settings: Settings, say: Say, connect: Connections = conne
     name, results = folder_name(settings.results), Path(settings.results)
     kept = variables.kept(settings.keep_env)
     luggage = packed(for_all, name, kept, kept | ({COMMIT: asked_in} if (asked_in := commit()) else {}))
-    with connect(settings) as carriers:
+    with _connections(settings) as carriers:
         hosts = list(carriers)
         python = {host: _python(host, hosts, settings.python) for host in hosts}
         remotes = []

@@ -28,7 +28,7 @@ from kerasbench.machines.luggage import Luggage, packed, words
 from kerasbench.machines.ssh import Shell
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.code import all_measuring_code
-from kerasbench.results.run import INTERRUPTED, Carried, Run
+from kerasbench.results.run import BUDGET, INTERRUPTED, Carried, Run
 from kerasbench.results.store import load
 from kerasbench.runs.run import SUPERSEDED
 from kerasbench.settings import Settings
@@ -267,6 +267,24 @@ def test_a_file_that_cannot_be_is_not_kept(
     monkeypatch.setattr(machines, "MAX_FILE_BYTES", 100_000)
     remote, _ = heard(tmp_path, said(*DONE), run)
     assert cause in remote.cause and list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_here_leaves_the_file_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise ResultsError("no space left")
+
+    monkeypatch.setattr("kerasbench.results.store.replace", refuse)
+    remote, _ = heard(tmp_path, said(*DONE))
+    assert isinstance(remote.carrier, Played)
+    assert remote.cause == "no space left" and remote.is_unfinished and remote.store is None
+    assert not any(script.startswith("rm") for script in remote.carrier.scripts) and list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("why", "removed"), [("enough", True), (INTERRUPTED, False), (BUDGET, False)])
+def test_a_run_that_may_go_on_stays_there(tmp_path: Path, why: str, removed: bool) -> None:
+    remote, _ = heard(tmp_path, said(*DONE), dataclasses.replace(RUN, stopped_because=why))
+    assert isinstance(remote.carrier, Played) and remote.store is not None
+    assert any(script.startswith("rm") for script in remote.carrier.scripts) is removed
 
 
 def test_one_that_says_no_hello_is_left(tmp_path: Path, ssh_log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
