@@ -9,6 +9,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -45,6 +47,27 @@ def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, capsys
     monkeypatch.setitem(sys.modules, "distributed", None)
     assert main.main(["run", "--cluster", "tcp://127.0.0.1:1"]) == 2
     assert "pip install 'kerasbench[cluster]'" in capsys.readouterr().err
+
+
+def test_a_scheduler_that_does_not_answer_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("distributed", reason="Dask is not installed: --cluster is not tested")
+    monkeypatch.setattr(cluster, "CONNECT_S", 0.2)
+    assert main.main(["run", "--cluster", "tcp://127.0.0.1:1", "--backend", "jax"]) == 2
+    assert "tcp://127.0.0.1:1: no scheduler answers: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("status", "cause"),
+    [
+        ("error", "its worker cannot run kerasbench: ModuleNotFoundError: no kerasbench; pip install"),
+        ("lost", "its scheduler has ended, or has lost the task"),
+    ],
+)
+def test_a_task_that_says_nothing_more_has_a_cause(status: str, cause: str) -> None:
+    future: Any = SimpleNamespace(status=status, exception=lambda timeout: ModuleNotFoundError("no kerasbench"))
+    assert cluster._why(future).startswith(cause)
 
 
 def address_of(place: Path) -> str:
