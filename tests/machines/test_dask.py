@@ -49,6 +49,11 @@ def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, capsys
     assert "pip install 'kerasbench[cluster]'" in capsys.readouterr().err
 
 
+def test_json_is_of_one_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["fastest", "mnist_dense", "--hosts", "one", "--json"]) == 2
+    assert "--json works for one machine" in capsys.readouterr().err
+
+
 def test_a_scheduler_that_does_not_answer_is_said(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -426,11 +426,6 @@ def test_interpreters_are_of_one_machine_or_of_all() -> None:
     assert machines._python("two", ["one", "two"], given) == ("", ["torch=.venvs/torch", "jax=/other"])
 
 
-def test_json_is_of_one_machine(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.main(["fastest", "mnist_dense", "--hosts", "one", "--json"]) == 2
-    assert "--json works for one machine" in capsys.readouterr().err
-
-
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 SERVER = """\
 Port {port}
