@@ -284,8 +284,8 @@ def test_a_page_that_a_machine_s_run_lacks_is_said(tmp_path: Path, monkeypatch: 
 
     store = Store.create(tmp_path, "2026-01-02T03:04:05Z")
     store.finish(made.record(made.trial()))
-    share = SimpleNamespace(host="m1", store=store, file=store.data, is_done=True, is_unfinished=False, failed="")
-    monkeypatch.setattr("kerasbench.runs.machines.ask", lambda *asked: [share])
+    remote = SimpleNamespace(host="m1", store=store, is_unfinished=False, failed="")
+    monkeypatch.setattr("kerasbench.machines.ask", lambda *asked: [remote])
     monkeypatch.setattr("kerasbench.report.pages.replace", refuse)
     found: Any = kerasbench.run("dense", hosts="m1")
     assert found.failed == {"m1": "no space left"}

@@ -184,25 +184,6 @@ def load(file: Path) -> Run:
     return record
 
 
-SENT = "not what kerasbench writes"  # said of what another machine sends
-
-
-def read_header(line: bytes) -> Run:
-    """Return a run without its trials, as another machine sends it; raise ResultsError for what cannot be one."""
-    with _decoding(SENT):
-        record = _decoded(line, Path("it"))
-    _require_possible(record, SENT)
-    return record
-
-
-def read_trial(line: bytes, record: Run) -> Trial:
-    """Return a trial of a run, as another machine sends it; raise ResultsError for what cannot be one."""
-    with _decoding(SENT):
-        trial = msgspec.json.decode(line, type=Trial)
-    _require_possible(dataclasses.replace(record, trials=[trial]), SENT)
-    return trial
-
-
 @contextmanager
 def _decoding(complaint: str) -> Iterator[None]:
     try:

@@ -204,14 +204,14 @@ def test_what_continues_a_machine_s_run_names_the_interpreters_that_were_made_th
     assert "--hosts=m1 --python=m1:kerasbench=/k '--python=m1:torch@old=/cache/a b/python'" in said
 
 
-def test_machines_of_which_nothing_could_be_kept_are_named(
+def test_what_a_lost_machine_has_is_named_with_how_to_go_on(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = Machines([], failed={"m1": "no space left"}, interrupted=["m1"])
+    found = Machines([], asked=Settings(hosts=["m1"]), failed={"m1": "no space left"}, interrupted=["m1"])
     monkeypatch.setattr("kerasbench.api.measure", lambda *asked, **own: found)
     assert main.main(["run", "--hosts", "m1"]) == 1
     out, err = capsys.readouterr()
-    assert "no space left" in out and not err
+    assert "no space left" in out and err.endswith("run --resume --results results --hosts=m1\n")
 
 
 def test_two_interpreters_need_no_label(command: Command) -> None:

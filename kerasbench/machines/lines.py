@@ -1,0 +1,168 @@
+"""A run as JSON lines (``--events``), told to the machine that has started this command.
+
+::
+
+    {"hello": {...}}                      who measures
+    {"python": ["torch@old=/..."]}        what --python takes to go on with it, where no file says so
+    {"say": "[1/8] mnist_dense torch cpu: 2.10 ms ..."}
+    {"file": "2026-11-27T021000.json"}    what was measured, in --results
+    {"end": {"code": 0}}                  the last one
+
+The end of the standard input is Ctrl-C.
+"""
+
+import os
+import platform
+import queue
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, suppress
+from pathlib import Path
+from typing import TextIO, cast
+
+import msgspec
+from rich.console import Console
+
+from kerasbench import __version__
+from kerasbench.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_OK, KerasbenchError, ResultsError
+from kerasbench.machines.ssh import BLOCK, SHOWN
+from kerasbench.report.progress import ConsoleProgress
+from kerasbench.results.code import all_measuring_code
+from kerasbench.results.run import INTERRUPTED
+from kerasbench.results.store import records
+from kerasbench.runs.run import SUPERSEDED, configured, measured
+from kerasbench.settings import Settings
+
+SENDING_S = 60.0  # what the last lines may take
+
+
+class Hello(msgspec.Struct, frozen=True):
+    kerasbench: str
+    code: str  # the hash of the code that measures
+    python: str
+    interpreter: str
+    now_s: float  # its clock: seconds since 1970
+
+
+class End(msgspec.Struct, frozen=True):
+    code: int
+    cause: str = ""  # why it measured less than was asked for, where no file says so
+
+
+class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+    hello: Hello | None = None
+    python: list[str] = []
+    say: str = ""
+    file: str = ""
+    end: End | None = None
+
+
+class Lines:
+    """A stream that tells each line of text. A thread of its own writes: no trial waits for a network."""
+
+    def __init__(self, outgoing: int) -> None:
+        self._outgoing, self._said = outgoing, ""
+        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._sender = threading.Thread(target=self._send_all, daemon=True)
+        self._sender.start()
+
+    def tell(self, line: Line) -> None:
+        self._lines.put(msgspec.json.encode(line) + b"\n")
+
+    def write(self, text: str) -> int:
+        *whole, self._said = (self._said + text).split("\n")
+        for line in filter(str.strip, whole):
+            self.tell(Line(say=line))
+        return len(text)
+
+    def flush(self) -> None:
+        """Do nothing: lines are told when they are whole."""
+
+    def console(self) -> Console:
+        return Console(file=cast("TextIO", self), width=SHOWN, highlight=False)
+
+    def close(self) -> None:
+        """Wait until all has been sent."""
+        self._lines.put(b"")
+        self._sender.join(SENDING_S)
+
+    def _send_all(self) -> None:
+        with suppress(OSError):  # nobody hears any more: the end of the input says so, too
+            while left := self._lines.get():
+                while left:
+                    left = left[os.write(self._outgoing, left) :]
+
+
+def told(act: Callable[[Lines], int]) -> int:
+    """Run a command whose output is lines, and return its exit code; whatever else it prints goes to stderr."""
+    outgoing = os.dup(sys.stdout.fileno())
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    lines = Lines(outgoing)
+    version = platform.python_version()
+    lines.tell(Line(hello=Hello(__version__, all_measuring_code(), version, sys.executable, time.time())))
+    end = End(EXIT_INTERNAL, "this is a bug in kerasbench: type the command there, and report what it says")
+    try:
+        with _ended_by_input(), redirect_stderr(cast("TextIO", lines)):
+            end = End(act(lines))
+    except KerasbenchError as error:
+        end = End(error.exit_code, str(error))
+    except KeyboardInterrupt:
+        end = End(EXIT_INTERRUPTED, INTERRUPTED)
+    finally:
+        lines.tell(Line(end=end))
+        lines.close()
+    return end.code
+
+
+@contextmanager
+def _ended_by_input() -> Iterator[None]:
+    """Interrupt the block when the standard input ends."""
+    lock, over = threading.Lock(), threading.Event()
+
+    def listen() -> None:
+        with suppress(OSError):
+            while os.read(sys.stdin.fileno(), BLOCK):
+                pass
+        with lock:
+            if not over.is_set():
+                # Not SIGINT, which is ignored in what a shell has put into the background.
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+
+    threading.Thread(target=listen, daemon=True).start()
+    try:
+        yield
+    finally:
+        with lock:
+            over.set()
+
+
+def measure(command: str, asked: Settings, lines: Lines) -> int:
+    """Measure as on a command line, without a page, and tell it; what became of cases is in the file.
+
+    Raises:
+        KerasbenchError: nothing can be measured, or the disk takes no more.
+    """
+    if asked.resume and (file := _not_fetched(Path(asked.results), asked.budget is not None)):
+        lines.tell(Line(file=file.name))
+        return EXIT_OK
+    progress = ConsoleProgress(lines.console())
+    config, chosen = configured(command, asked, progress)
+    lines.tell(Line(python=chosen.to_name_again()))
+    with measured(config, Path(asked.results), chosen, progress, asked.wait) as finished:
+        store, unsaved = finished.store, finished.unsaved
+    lines.tell(Line(file=(store.journal if unsaved else store.data).name))
+    if unsaved:
+        raise ResultsError(unsaved)
+    return EXIT_OK
+
+
+def _not_fetched(folder: Path, longer: bool) -> Path | None:
+    """Return the file of the newest run if that has ended: whoever asked for it was gone before it was fetched."""
+    runs = records(folder, newest_first=True) if any(folder.glob("*.json")) else ()
+    for file, record in runs:
+        if record.stopped_because != SUPERSEDED:
+            return None if record.unfinished or (longer and record.out_of_time) else file
+    return None

@@ -1,0 +1,104 @@
+"""A shell that carries the lines of a machine: of this one, or by the user's own ssh."""
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import IO
+
+from kerasbench import text
+from kerasbench.errors import ResultsError, UsageError
+
+HERE = "here"  # among --hosts: the machine that kerasbench was started on
+PYTHON = "KERASBENCH_PYTHON"  # in a shell on this machine: the interpreter that runs kerasbench
+BLOCK = 1 << 16  # bytes read at once: what a pipe holds
+SHOWN = 300  # characters of what it has complained about
+LEAVING_S = 1.0  # what a process has for ending once its output has ended
+# No password is asked for, a dead connection is found out within a minute, and no connection is left for others. The
+# agent with one's keys stays here, and so does the screen, whatever one's configuration says of that host.
+SSH = ("ssh", "-T", "-a", "-x", "-oBatchMode=yes", "-oConnectTimeout=20", "-oServerAliveInterval=15",
+       "-oServerAliveCountMax=3", "-oControlMaster=no")  # fmt: skip
+
+
+class Shell:
+    """Runs one script of a shell at a time on a machine."""
+
+    warning = ""
+
+    def __init__(self, host: str = HERE) -> None:
+        if host.startswith("-") or not host.isprintable() or " " in host:
+            raise UsageError(f"--hosts takes names as ssh does, me@box, not {host!r}")
+        self._host = host
+        self._process: subprocess.Popen[bytes] | None = None
+        self._stopped = False
+
+    def command(self, script: str) -> list[str]:
+        if self._host == HERE:
+            return ["sh", "-c", script]
+        return [*SSH, "--", self._host, f"exec sh -c {shlex.quote(script)}"]  # whichever shell its user has there
+
+    def run(self, script: str, given: bytes | None = None) -> Iterator[bytes]:
+        """Yield its output in blocks; its input is what is given, or nothing until ``stop``.
+
+        Raises:
+            ResultsError: it has failed.
+        """
+        command, pipe = self.command(script), subprocess.PIPE
+        with tempfile.TemporaryFile() as stream:
+            stream.write(given or b"")
+            stream.seek(0)
+            source = pipe if given is None else stream
+            try:
+                # In a session of its own: Ctrl-C is for kerasbench, which has its machines end in order.
+                process = self._process = subprocess.Popen(
+                    command, stdin=source, stdout=pipe, stderr=pipe, bufsize=0, start_new_session=True,
+                    env=os.environ | {PYTHON: sys.executable},
+                )  # fmt: skip
+            except OSError as error:
+                raise ResultsError(f"{command[0]} cannot be started: {error.strerror}") from None
+        if given is None and self._stopped:
+            self._end_input()
+        assert process.stdout is not None and process.stderr is not None
+        complaints = deque[bytes](maxlen=2)
+        hearing = threading.Thread(target=_overhear, args=[process.stderr, complaints], daemon=True)
+        hearing.start()
+        try:
+            while block := process.stdout.read(BLOCK):
+                yield block
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(LEAVING_S)
+            hearing.join(LEAVING_S)  # unless a process that it has left holds the pipe
+            if process.poll() != 0:
+                said = text.one_line(b"".join(complaints).decode(errors="replace"))
+                raise ResultsError((said or f"its process ended with status {process.poll()}")[-SHOWN:])
+        finally:
+            self.close()
+            process.stdout.close()
+
+    def stop(self) -> None:
+        self._stopped = True
+        self._end_input()
+
+    def _end_input(self) -> None:
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
+
+    def close(self) -> None:
+        """Leave nothing of it behind here; the other side hears of it as of the end of its input."""
+        self._end_input()
+        if self._process is not None:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(LEAVING_S)
+            self._process.kill()
+            self._process.wait()
+
+
+def _overhear(stream: IO[bytes], complaints: deque[bytes]) -> None:
+    with stream, suppress(OSError):
+        while block := stream.read(BLOCK):
+            complaints.append(block)
