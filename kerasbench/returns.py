@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from kerasbench.analysis import table
-from kerasbench.analysis.bisect import Bisection, Ending
+from kerasbench.analysis.bisect import Bisection, SearchOutcome
 from kerasbench.analysis.breakdown import StepBreakdown
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.race import Race
@@ -238,7 +238,7 @@ class Bisected(Shown):
     @property
     def version(self) -> str | None:
         """The first slow version; None if none is slow, or if it is undecided."""
-        return self.versions[self.bisection.slow] if self.bisection.outcome is Ending.FOUND else None
+        return self.versions[self.bisection.slow] if self.bisection.outcome is SearchOutcome.FOUND else None
 
     def to_data(self) -> PlainRow:
         return data.of_search(self.bisection, self.versions, self.key).to_data()

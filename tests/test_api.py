@@ -14,7 +14,7 @@ import pytest
 
 import kerasbench
 from kerasbench import keywords
-from kerasbench.analysis.bisect import Bisection, Ending, Probe
+from kerasbench.analysis.bisect import Bisection, Probe, SearchOutcome
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.table import NAMES
@@ -352,11 +352,11 @@ def test_versions_become_a_data_frame_of_pairs(data_frames: DataFrames) -> None:
 
 def test_a_search_for_a_version_prints_its_answer_and_names_the_version() -> None:
     probe = Probe(1, contrast(made.estimate(1.3, 1.4, trials=3), Verdict.SLOWER))
-    found = Bisected(Bisection(Ending.FOUND, [probe], fast=0, slow=1), ["old", "new"], "dense torch cpu")
+    found = Bisected(Bisection(SearchOutcome.FOUND, [probe], fast=0, slow=1), ["old", "new"], "dense torch cpu")
     assert found.version == "new"
     assert repr(found).startswith("new is the first slow version: a step takes 1.30× (1.21–1.40) as long as with old.")
     assert str(found).startswith("# dense torch cpu: new is the first slow version: a step takes 1.30×")
-    none = Bisected(Bisection(Ending.NONE, [probe], fast=0, slow=1), ["old", "new"], "dense torch cpu")
+    none = Bisected(Bisection(SearchOutcome.NONE, [probe], fast=0, slow=1), ["old", "new"], "dense torch cpu")
     assert none.version is None
     with pytest.raises(UsageError, match="bisect takes two versions or more"):
         kerasbench.bisect(["keras==3.15.0"])

@@ -12,7 +12,7 @@ from kerasbench.analysis.versus import Versus
 Case = tuple[str, str]  # the row and the column of a probe
 
 
-class Ending(StrEnum):
+class SearchOutcome(StrEnum):
     FOUND = "found"
     NONE = "none"
     UNDECIDED = "undecided"
@@ -36,7 +36,7 @@ class Probe:
 class Bisection:
     """How a search ended: the first slow version is ``slow``, unless it is ``undecided`` between that and ``fast``."""
 
-    outcome: Ending
+    outcome: SearchOutcome
     probes: list[Probe]
     fast: int = 0  # the newest version that is known to be as fast as GOOD
     slow: int = 0  # the oldest that is known to be slow
@@ -62,22 +62,22 @@ def bisect(versions: int, measure: Callable[[int], Probe]) -> Bisection:
     last = measure(versions - 1)
     probes, fast, slow = [last], 0, versions - 1
     if last.why or last.contrast is None or last.contrast.ratio.high is None:
-        return Bisection(Ending.UNDECIDED, probes, fast, slow)
+        return Bisection(SearchOutcome.UNDECIDED, probes, fast, slow)
     if last.contrast.verdict is not Verdict.SLOWER:
         # Not shown to be slower, and shown not to be much slower.
         none = last.contrast.verdict is not Verdict.INCONCLUSIVE or last.contrast.ratio.high <= 1 + 2 * last.effect
-        return Bisection(Ending.NONE if none else Ending.UNDECIDED, probes, fast, slow)
+        return Bisection(SearchOutcome.NONE if none else SearchOutcome.UNDECIDED, probes, fast, slow)
     middle = math.exp(last.contrast.ratio.log_centre / 2)
     while slow - fast > 1:
         probes.append(probe := measure((fast + slow) // 2))
         ratio = probe.ratio
         if probe.why or ratio is None or ratio.low is None or ratio.high is None or ratio.low <= middle <= ratio.high:
-            return Bisection(Ending.UNDECIDED, probes, fast, slow)
+            return Bisection(SearchOutcome.UNDECIDED, probes, fast, slow)
         if ratio.value < middle:
             fast = probe.index
         else:
             slow = probe.index
-    return Bisection(Ending.FOUND, probes, fast, slow)
+    return Bisection(SearchOutcome.FOUND, probes, fast, slow)
 
 
 def most(versions: int) -> int:

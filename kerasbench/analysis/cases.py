@@ -123,7 +123,7 @@ class Row:
     cases: dict[Column, Measured]
     origin: Origin  # its run
     size: Size | None = None
-    own: bool = False  # the scenario is the user's own, not a built-in one of the same name
+    of_user: bool = False  # the scenario is the user's own, not a built-in one of the same name
     priors: Priors | None = field(default=None, compare=False, repr=False)  # how the ratios of its run scatter
     ratios: Once[tuple[Column, Column, str], LogEstimate | None] = field(  # of two columns (ratios.in_row)
         init=False, default_factory=Once, compare=False, repr=False

@@ -16,7 +16,7 @@ OTHER_FIGURES = (
 
 
 @dataclass(frozen=True)
-class Side:
+class PublishedSide:
     """One device's figures, each as it was published: ``[low, high]`` where the author gave a range."""
 
     total_s: tuple[float, float] | None = None
@@ -49,8 +49,8 @@ class Figure:
     hardware: str
     software: str
     source: str
-    cpu: Side | None
-    gpu: Side | None
+    cpu: PublishedSide | None
+    gpu: PublishedSide | None
     note: str = ""
     batch: int | None = None  # None: the workload's
     precision: str = ""  # empty: float32

@@ -65,7 +65,7 @@ def summarize(record: Run, known: Mapping[CaseKey, Measured] | None = None) -> S
             cases,
             record.origin(Group(scenario.description.name, workload.name, size is not None)),
             size,
-            own=scenario.suite == "",
+            of_user=scenario.suite == "",
         )
         for scenario in record.scenarios
         for workload in scenario.description.workloads

@@ -133,11 +133,11 @@ def bisect(versions: Sequence[str], as_json: bool, **options: Any) -> int:
     Each probe measures a version side by side with GOOD. The search stops if GOOD, measured twice, differs from itself.
     """
     from kerasbench import api
-    from kerasbench.analysis.bisect import Ending
+    from kerasbench.analysis.bisect import SearchOutcome
 
     search = api.bisect(versions, say=lambda line: print(line, file=sys.stderr), **options)
     show(search, as_json)
-    return EXIT_FAILED if search.bisection.outcome is Ending.UNDECIDED else EXIT_OK
+    return EXIT_FAILED if search.bisection.outcome is SearchOutcome.UNDECIDED else EXIT_OK
 
 
 def _measure(command: str, options: Mapping[str, object], as_json: bool, **arguments: object) -> int:

@@ -230,7 +230,7 @@ def _caption(findings: Findings) -> list[Words]:
 
 
 def _data(rows: Sequence[Row]) -> str:
-    built_in = [row for row in rows if not row.own]
+    built_in = [row for row in rows if not row.of_user]
     real = {row.workload.data for row in built_in if row.workload.has_real_data and row.origin.config.data == "real"}
     real |= {row.workload.data for row in built_in if row.workload.data in REAL}
     if not built_in:

@@ -10,7 +10,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from kerasbench.report import markdown
-from kerasbench.report.sections import Code, Page, Section, Strong, Table, Words, inlines
+from kerasbench.report.sections import Page, Section, Strong, Table, Typed, Words, inlines
 from kerasbench.text import blanked
 
 
@@ -48,7 +48,7 @@ def _section(section: Section) -> Iterator[RenderableType]:
 def _words(words: Words) -> Text:
     text = Text()
     for part in inlines(words):
-        style = "bold" if isinstance(part, Strong) else "cyan" if isinstance(part, Code) else ""
+        style = "bold" if isinstance(part, Strong) else "cyan" if isinstance(part, Typed) else ""
         text.append(blanked(part if isinstance(part, str) else part.text), style=style)
     return text
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kerasbench.analysis.bisect import Bisection, Ending, Probe
+from kerasbench.analysis.bisect import Bisection, Probe, SearchOutcome
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.contrasts import Contrast, Place, between
 from kerasbench.analysis.estimates import Estimate, Interval, Verdict
@@ -33,7 +33,7 @@ def of_run(findings: Findings, records: Sequence[Run], file: Path | None = None)
     where = str(file) if file else None
     return Document(
         command=_command(findings),
-        machine=_like(document.MachineFacts, findings.record.machine),
+        machine=_like(document.MachineData, findings.record.machine),
         runs=[_like(document.RunFacts, run, rounds=run.rounds_completed, result_file=where) for run in records],
         fastest=list(_fastest(findings)),
         results=[*_results(findings.summary), *_parts(findings), *_costs(findings)],
@@ -81,7 +81,7 @@ def of_history(history: Sequence[Series]) -> Document:
 
 
 def of_search(bisection: Bisection, versions: Sequence[str], case: CaseKey | None) -> Document:
-    is_found = bisection.outcome is Ending.FOUND
+    is_found = bisection.outcome is SearchOutcome.FOUND
     search = document.Search(
         outcome=bisection.outcome,
         versions=list(versions),

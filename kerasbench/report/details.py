@@ -8,7 +8,7 @@ from kerasbench.analysis.cases import Row
 from kerasbench.analysis.contrasts import apart, by_session
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME, CALLED, RATE
-from kerasbench.analysis.published import Side, figures
+from kerasbench.analysis.published import PublishedSide, figures
 from kerasbench.analysis.summary import Summary
 from kerasbench.host.load import LoadLimit
 from kerasbench.host.noise import WarningKind
@@ -218,7 +218,7 @@ def beside_published(findings: Findings) -> Section | None:
     rows, lines, ratios = [], [], []
     for row, _ in ordered(findings.plain):
         # A user's own scenario may have the name of a built-in one.
-        for figure in [] if row.own else known.get((row.scenario.name, row.workload.name), []):
+        for figure in [] if row.of_user else known.get((row.scenario.name, row.workload.name), []):
             ratio = figure.gpu_over_cpu(row.workload.steps)
             ratios += [ratio] if ratio is not None else []
             batch = "" if figure.batch is None else f"batch {figure.batch}"
@@ -236,7 +236,7 @@ def beside_published(findings: Findings) -> Section | None:
     return Section(title, table=table, notes=notes, lines=lines, folded=True)
 
 
-def _side(side: Side | None, steps: int) -> Cell:
+def _side(side: PublishedSide | None, steps: int) -> Cell:
     ends = side.ms_per_step(steps) if side else None
     if side is None or ends is None:
         return EMPTY

@@ -177,7 +177,7 @@ class Search:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MachineFacts:
+class MachineData:
     """Where it was measured."""
 
     chip: str
@@ -207,7 +207,7 @@ class Document:
 
     schema: int = SCHEMA
     command: str
-    machine: MachineFacts | None = None
+    machine: MachineData | None = None
     runs: list[RunFacts] = field(default_factory=list)
     fastest: list[Winner] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from packaging.version import InvalidVersion, Version
 
-from kerasbench.analysis.bisect import Bisection, Ending, Probe
+from kerasbench.analysis.bisect import Bisection, Probe, SearchOutcome
 from kerasbench.analysis.contrasts import Contrast
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.history import Series
@@ -143,11 +143,11 @@ def sentences(search: Bisection, versions: Sequence[str]) -> list[str]:
     of_last, seen = f"{name} takes {ratio} as long as {versions[0]}.", ""
     if last.contrast is None or last.contrast.verdict is Verdict.INCONCLUSIVE:
         seen = could_have_seen(last.ratio, last.effect) if not last.why else ""
-    if search.outcome is Ending.FOUND:
+    if search.outcome is SearchOutcome.FOUND:
         step = "prediction" if _predicts(last) else "step"
         change = f": a {step} takes {times(search.change)} as long as with {fast}" if search.change else ""
         return [f"{slow} is the first slow version{change}.", probes]
-    if search.outcome is Ending.NONE:
+    if search.outcome is SearchOutcome.NONE:
         between = " The versions in between were not measured." if len(versions) > 2 else ""
         answer = f"{versions[-1]} is not clearly slower than {versions[0]}.{between}"
         return [f"{answer} {of_last} {seen}".strip(), probes]

@@ -16,12 +16,12 @@ from kerasbench.report.compare import side_by_side
 from kerasbench.report.sections import (
     EMPTY,
     Cell,
-    Code,
     Link,
     Page,
     Section,
     Strong,
     Table,
+    Typed,
     Words,
     inlines,
     mark,
@@ -162,7 +162,7 @@ def _words(words: Words) -> str:
     html = ""
     for part in inlines(words):
         match part:
-            case Code(text):
+            case Typed(text):
                 html += f"<code>{escaped(text)}</code>"
             case Strong(text):
                 html += f"<strong>{escaped(text)}</strong>"

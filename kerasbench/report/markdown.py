@@ -70,10 +70,10 @@ def _without_markup(text: str) -> str:
 
 
 def _inline(part: "Inline", escaped: Callable[[str], str]) -> str:
-    from kerasbench.report.sections import Code, Link, Strong
+    from kerasbench.report.sections import Link, Strong, Typed
 
     match part:
-        case Code(text):
+        case Typed(text):
             return f"`{one_line(text).replace('`', chr(39))}`"
         case Strong(text):
             return f"**{escape(text)}**"

@@ -8,7 +8,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.report import answer, details, explanation, generation, race, soak, sweep, versus, warnings
 from kerasbench.report.command import command
 from kerasbench.report.details import versions_of
-from kerasbench.report.sections import Code, Page, Section, Strong, Words
+from kerasbench.report.sections import Page, Section, Strong, Typed, Words
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import SPELLED, listed, seconds
 from kerasbench.results.merge import Merged
@@ -140,7 +140,7 @@ def head(findings: Findings) -> list[Words]:
         measured = count(rounds[0], "round") if len(rounds) == 1 else f"{rounds[0]} to {rounds[-1]} rounds"
     sittings = {trial.sitting for trial in record.trials}
     sessions = "one session" if len(sittings) < 2 else f"{len(sittings)} sessions"
-    return [*lines, [Code(command(record.config)), f" · {_date(record.started)}{took}, {measured}, {sessions}"]]
+    return [*lines, [Typed(command(record.config)), f" · {_date(record.started)}{took}, {measured}, {sessions}"]]
 
 
 def _date(started: str) -> str:

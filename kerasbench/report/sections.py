@@ -18,7 +18,7 @@ TORN = 8.0  # times the fastest: a longer bar is torn, and its number says how l
 
 
 @dataclass(frozen=True)
-class Code:
+class Typed:
     """What a reader types."""
 
     text: str
@@ -35,7 +35,7 @@ class Link:
     target: str
 
 
-Inline = str | Code | Strong | Link
+Inline = str | Typed | Strong | Link
 Words = str | Sequence[Inline]  # a sentence or a paragraph
 
 

@@ -8,7 +8,7 @@ from kerasbench.analysis.rankings import longer_by_means
 from kerasbench.analysis.warnings import Concern
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column
-from kerasbench.report.sections import Code, Inline, Link, Section, Strong, Words, mark
+from kerasbench.report.sections import Inline, Link, Section, Strong, Typed, Words, mark
 from kerasbench.report.words import LIMITATIONS, Names, listed, multiple, names, percent, span
 from kerasbench.text import count
 
@@ -148,9 +148,9 @@ def _to_do(kind: WarningKind, example: Concern, findings: Findings) -> list[Inli
     if kind is WarningKind.PAGES and example.columns:
         row = next(row for row in findings.summary.rows if row.label == example.row)
         command = f"kerasbench --scenario {row.scenario.name} --backend {example.columns[0].backend}"
-        return ["Try it: ", Code(f"{command} --malloc default,keep"), "."]
+        return ["Try it: ", Typed(f"{command} --malloc default,keep"), "."]
     if kind.is_command:
-        return ["What to do: ", Code(kind.remedy), "."]
+        return ["What to do: ", Typed(kind.remedy), "."]
     return [f"{_sentence(kind.remedy)}."]
 
 
@@ -178,5 +178,5 @@ def _machine(findings: Findings) -> Iterator[Caution]:
     for signal in findings.record.noise:
         if signal.name in set(WarningKind):
             kind = WarningKind(signal.name)
-            remedy = [" ", Code(kind.remedy), "."] if kind.is_command else [f" {_sentence(kind.remedy)}."]
+            remedy = [" ", Typed(kind.remedy), "."] if kind.is_command else [f" {_sentence(kind.remedy)}."]
             yield Caution([Strong(f"Before the run: {signal.reason}."), *remedy])

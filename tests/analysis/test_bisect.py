@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kerasbench.analysis.bisect import Bisection, Ending, Probe, bisect, followed, most, probe_of
+from kerasbench.analysis.bisect import Bisection, Probe, SearchOutcome, bisect, followed, most, probe_of
 from kerasbench.analysis.estimates import LogEstimate, Verdict, estimate
 from kerasbench.protocol.messages import Code
 from kerasbench.report import history
@@ -45,20 +45,20 @@ def test_of_six_versions_it_finds_the_first_slow_one_in_four_probes(slow: int, r
     truths = [1.0] * slow + [1.25] * (6 - slow)
     found = [search(truths, rng) for _ in range(60)]
     assert max(len(one.probes) for one in found) <= most(6) == 4
-    assert sum(one.outcome is Ending.FOUND and one.slow == slow for one in found) >= 54
-    wrong = sum(one.outcome is Ending.FOUND and one.slow != slow for one in found)
+    assert sum(one.outcome is SearchOutcome.FOUND and one.slow == slow for one in found) >= 54
+    wrong = sum(one.outcome is SearchOutcome.FOUND and one.slow != slow for one in found)
     assert wrong <= 3  # where it is not sure it stops
 
 
 def test_of_six_equal_versions_it_says_that_there_is_none(rng: random.Random) -> None:
     found = [search([1.0] * 6, rng) for _ in range(100)]
-    assert sum(one.outcome is Ending.NONE for one in found) >= 95
-    assert all(len(one.probes) == 1 for one in found if one.outcome is Ending.NONE)
+    assert sum(one.outcome is SearchOutcome.NONE for one in found) >= 95
+    assert all(len(one.probes) == 1 for one in found if one.outcome is SearchOutcome.NONE)
 
 
 def test_of_several_changes_it_finds_one_that_is_there() -> None:
     found = bisect(6, exactly([1.0, 1.1, 1.1, 1.6, 1.6, 1.7]))
-    assert (found.outcome, found.fast, found.slow) == (Ending.FOUND, 2, 3)
+    assert (found.outcome, found.fast, found.slow) == (SearchOutcome.FOUND, 2, 3)
     assert found.change is not None and found.change.value == pytest.approx(1.6 / 1.1)
     first = bisect(2, exactly([1.0, 1.3]))
     assert (first.slow, len(first.probes)) == (1, 1)
@@ -67,13 +67,13 @@ def test_of_several_changes_it_finds_one_that_is_there() -> None:
 
 def test_it_stops_where_a_probe_cannot_be_placed_or_its_control_is_off() -> None:
     unclear = bisect(6, exactly([1.0, 1.0, 1.12, 1.12, 1.25, 1.25], half_width=0.05))
-    assert (unclear.outcome, unclear.fast, unclear.slow, len(unclear.probes)) == (Ending.UNDECIDED, 0, 5, 2)
+    assert (unclear.outcome, unclear.fast, unclear.slow, len(unclear.probes)) == (SearchOutcome.UNDECIDED, 0, 5, 2)
     off = bisect(6, exactly([1.0, 1.0, 1.0, 1.25, 1.25, 1.25], v3="base differs from itself"))
-    assert (off.outcome, off.fast, off.slow) == (Ending.UNDECIDED, 2, 5)
+    assert (off.outcome, off.fast, off.slow) == (SearchOutcome.UNDECIDED, 2, 5)
     at_once = bisect(6, exactly([1.0] * 5 + [1.25], v5="base differs from itself"))
-    assert (at_once.outcome, len(at_once.probes)) == (Ending.UNDECIDED, 1)
+    assert (at_once.outcome, len(at_once.probes)) == (SearchOutcome.UNDECIDED, 1)
     rough = bisect(6, exactly([1.0] * 6, half_width=0.4))  # nobody has seen that there is none
-    assert rough.outcome is Ending.UNDECIDED
+    assert rough.outcome is SearchOutcome.UNDECIDED
     names = [f"keras==3.{minor}" for minor in range(6)]
     for one, said in (
         (unclear, "after keras==3.0 and not after keras==3.5. keras==3.2 takes 1.12× (1.07–1.18) as long"),
@@ -109,4 +109,4 @@ def test_it_follows_the_row_that_is_slowest_with_the_last_version_and_believes_n
     failing = [made.trial(1, failure=made.FAILURE, options=NEW)]
     fails = probe_of(1, only(*trials({OLD: {"step_ms": 2.0}}), *failing), None)
     assert fails.why.startswith("died from SIGSEGV") and made.FAILURE.code is Code.CRASH
-    assert bisect(4, lambda index: fails).outcome is Ending.UNDECIDED
+    assert bisect(4, lambda index: fails).outcome is SearchOutcome.UNDECIDED

@@ -8,7 +8,7 @@ import pytest
 
 from kerasbench.analysis import series
 from kerasbench.analysis.findings import Findings, abreast, light
-from kerasbench.analysis.published import Side, figures
+from kerasbench.analysis.published import PublishedSide, figures
 from kerasbench.analysis.summary import summarize
 from kerasbench.plan import catalog
 from kerasbench.protocol.columns import Column, Options
@@ -111,12 +111,14 @@ def test_a_workload_may_have_figures_of_several_machines() -> None:
 @pytest.mark.parametrize(
     ("side", "steps", "span"),
     [
-        (Side(total_s=(194, 194), epochs=20, epoch_s=(9, 11), step_ms=(6, 7)), 1594, (6.085, 6.085)),
-        (Side(epoch_s=(14.4, 15.2)), 391, (36.83, 38.87)),
-        (Side(step_ms=(3, 3)), 25, (3, 3)),
+        (PublishedSide(total_s=(194, 194), epochs=20, epoch_s=(9, 11), step_ms=(6, 7)), 1594, (6.085, 6.085)),
+        (PublishedSide(epoch_s=(14.4, 15.2)), 391, (36.83, 38.87)),
+        (PublishedSide(step_ms=(3, 3)), 25, (3, 3)),
     ],
 )
-def test_a_step_is_derived_from_the_most_exact_figure(side: Side, steps: int, span: tuple[float, float]) -> None:
+def test_a_step_is_derived_from_the_most_exact_figure(
+    side: PublishedSide, steps: int, span: tuple[float, float]
+) -> None:
     assert side.ms_per_step(steps) == pytest.approx(span, rel=1e-3)
 
 

@@ -3,13 +3,13 @@
 import pytest
 
 from kerasbench.report import console
-from kerasbench.report.sections import Cell, Code, Page, Section, Strong, Table
+from kerasbench.report.sections import Cell, Page, Section, Strong, Table, Typed
 from tests.report.table import on_terminal
 
 
 def test_every_part_of_a_section_is_shown_and_no_text_moves_the_cursor() -> None:
     table = Table(["a"], [[Cell("\x1b[31mred", strong=True, marks=[1, 2])], [Cell("oom", failed=True)]])
-    words: list[str | Strong | Code] = ["intro ", Strong("strong"), " ", Code("typed")]
+    words: list[str | Strong | Typed] = ["intro ", Strong("strong"), " ", Typed("typed")]
     section = Section("outer", [words], ["a line to copy"], None, table, ["[b]note"], ["a line"], "the end")
     shown = on_terminal(Page("title", [section, Section("hidden", lines=["below the fold"], folded=True)]))
     for text in (
