@@ -27,7 +27,7 @@ from filelock import FileLock, Timeout
 from kerasbench import __version__, text
 from kerasbench.errors import KerasbenchError, ResultsError, UsageError
 from kerasbench.host import COMMIT, commit
-from kerasbench.machines.lines import End, Hello, Line
+from kerasbench.machines.lines import End, Hello, Told
 from kerasbench.machines.luggage import VARIABLES, Luggage, folder_name, packed, words
 from kerasbench.machines.ssh import PYTHON, SHOWN, Shell
 from kerasbench.names import DOCTOR
@@ -208,7 +208,7 @@ class Remote:
     def _take(self, line: bytes, say: Say) -> None:
         """Take in a line; raise UsageError for an unfit one."""
         try:
-            message = msgspec.json.decode(line, type=Line)
+            message = msgspec.json.decode(line, type=Told)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             shown = text.one_line(line[:80].decode(errors="replace"))
             raise UsageError(f"its answer is not one of kerasbench: {shown!r} ({error})") from None

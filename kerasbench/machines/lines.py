@@ -52,7 +52,7 @@ class End(msgspec.Struct, frozen=True):
     cause: str = ""  # why it measured less than was asked for, where no file says so
 
 
-class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+class Told(msgspec.Struct, frozen=True, omit_defaults=True):
     hello: Hello | None = None
     python: list[str] = []
     say: str = ""
@@ -69,13 +69,13 @@ class Lines:
         self._sender = threading.Thread(target=self._send_all, daemon=True)
         self._sender.start()
 
-    def tell(self, line: Line) -> None:
+    def tell(self, line: Told) -> None:
         self._lines.put(msgspec.json.encode(line) + b"\n")
 
     def write(self, text: str) -> int:
         *whole, self._said = (self._said + text).split("\n")
         for line in filter(str.strip, whole):
-            self.tell(Line(say=line))
+            self.tell(Told(say=line))
         return len(text)
 
     def flush(self) -> None:
@@ -102,7 +102,7 @@ def told(act: Callable[[Lines], int]) -> int:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     lines = Lines(outgoing)
     version = platform.python_version()
-    lines.tell(Line(hello=Hello(__version__, all_measuring_code(), version, sys.executable, time.time())))
+    lines.tell(Told(hello=Hello(__version__, all_measuring_code(), version, sys.executable, time.time())))
     end = End(EXIT_INTERNAL, "this is a bug in kerasbench: type the command there, and report what it says")
     try:
         with _ended_by_input(), redirect_stderr(cast("TextIO", lines)):
@@ -112,7 +112,7 @@ def told(act: Callable[[Lines], int]) -> int:
     except KeyboardInterrupt:
         end = End(EXIT_INTERRUPTED, INTERRUPTED)
     finally:
-        lines.tell(Line(end=end))
+        lines.tell(Told(end=end))
         lines.close()
     return end.code
 
@@ -146,14 +146,14 @@ def measure(command: str, asked: Settings, lines: Lines) -> int:
         KerasbenchError: nothing can be measured, or the disk takes no more.
     """
     if asked.resume and (file := _not_fetched(Path(asked.results), asked.budget is not None)):
-        lines.tell(Line(file=file.name))
+        lines.tell(Told(file=file.name))
         return EXIT_OK
     progress = ConsoleProgress(lines.console())
     config, chosen = configured(command, asked, progress)
-    lines.tell(Line(python=chosen.to_name_again()))
+    lines.tell(Told(python=chosen.to_name_again()))
     with measured(config, Path(asked.results), chosen, progress, asked.wait) as finished:
         store, unsaved = finished.store, finished.unsaved
-    lines.tell(Line(file=(store.journal if unsaved else store.data).name))
+    lines.tell(Told(file=(store.journal if unsaved else store.data).name))
     if unsaved:
         raise ResultsError(unsaved)
     return EXIT_OK

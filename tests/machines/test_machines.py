@@ -23,7 +23,7 @@ from kerasbench import __version__, machines
 from kerasbench.cli import main
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.machines import Remote
-from kerasbench.machines.lines import End, Hello, Line
+from kerasbench.machines.lines import End, Hello, Told
 from kerasbench.machines.luggage import Luggage, packed, words
 from kerasbench.machines.ssh import Shell
 from kerasbench.protocol.requests import ModelConfig
@@ -203,11 +203,11 @@ def heard(folder: Path, said: str, run: object = RUN, **more: Any) -> tuple[Remo
     return remote, "\n".join(shown)
 
 
-def said(*lines: Line, hello: Hello = HELLO) -> str:
-    return "".join(msgspec.json.encode(line).decode() + "\n" for line in (Line(hello=hello), *lines))
+def said(*lines: Told, hello: Hello = HELLO) -> str:
+    return "".join(msgspec.json.encode(line).decode() + "\n" for line in (Told(hello=hello), *lines))
 
 
-DONE = (Line(file=FILE), Line(end=End(0)))
+DONE = (Told(file=FILE), Told(end=End(0)))
 
 
 def of_others(**config: Any) -> Run:
@@ -227,12 +227,12 @@ def test_what_was_measured_is_kept_with_where_it_comes_from(tmp_path: Path) -> N
         ("Welcome to this machine!\n", "its answer is not one of kerasbench: 'Welcome to this machine!'"),
         ('{"say":"\udcff"}\n', "its answer is not one of kerasbench"),
         ('{"say":"no hello"}\n', "its answer is not one of kerasbench"),
-        (said(Line(say="x" * 2_000)), "it said more than a run can have to say"),
-        (said(*[Line(say="x")] * 11), "it said more than a run can have to say"),
-        (said(Line(say="\x1b]0;owned\x07"), Line(end=End(2, "no \x1b[2J room"))), "no "),
+        (said(Told(say="x" * 2_000)), "it said more than a run can have to say"),
+        (said(*[Told(say="x")] * 11), "it said more than a run can have to say"),
+        (said(Told(say="\x1b]0;owned\x07"), Told(end=End(2, "no \x1b[2J room"))), "no "),
         (said(), "the connection has ended"),
-        (said(Line(file="../../x.json")), "not the name of a run's file: '../../x.json'"),
-        (said(Line(file=FILE + "\n")), "not the name of a run's file"),
+        (said(Told(file="../../x.json")), "not the name of a run's file: '../../x.json'"),
+        (said(Told(file=FILE + "\n")), "not the name of a run's file"),
         (said(hello=OLDER), f"kerasbench 0.0.1 there, {__version__} here: on box, "),
         (said(hello=Hello(__version__, "other", "3.11", "/p", 0)), "there has other code (other, and "),
     ],
@@ -309,7 +309,7 @@ def test_a_folder_there_is_of_a_single_command_line(tmp_path: Path, monkeypatch:
 def test_a_doctor_names_what_differs(two: Path, capsys: pytest.CaptureFixture[str]) -> None:
     late = Hello("0.0.1", "x", "3.9.1", "/p", time.time() + 3600)
     (two / "odd").mkdir()
-    (two / "odd" / "said").write_text(said(Line(end=End(0)), hello=late))
+    (two / "odd" / "said").write_text(said(Told(end=End(0)), hello=late))
     script(two / "odd" / "kerasbench", f"#!/bin/sh\ncat {two / 'odd' / 'said'}\n")
     names = ["one", "odd", "none"]
     python = [f"--python={name}:kerasbench={two / name / 'kerasbench'}" for name in names]
