@@ -45,8 +45,8 @@ from kerasbench.runs.run import measured
 from kerasbench.settings import Settings
 
 READY_S = 60.0
-SILENT = "#!/bin/sh\nexec sleep 100000\n"
-BUSY = "#!/bin/sh\nwhile :; do :; done\n"
+SILENT = "#!/bin/sh\necho\nexec sleep 100000\n"
+BUSY = "#!/bin/sh\necho\nwhile :; do :; done\n"
 
 
 def main(scenario: str, cycles: int, busy: bool) -> None:
@@ -94,7 +94,7 @@ def engine(folder: Path, carried: str) -> Iterator[list[psutil.Process]]:
         worker = psutil.Process(start("worker", "--no-nanny", "--nthreads", "1", "--memory-limit", "0"))
         client = stack.enter_context(Client(json.loads(place.read_text())["address"], timeout=READY_S))
         client.wait_for_workers(1, timeout=READY_S)
-        carrying = client.submit(cluster.carry, "topic", f"exec {script}", None, pure=False)
+        carrying = client.submit(cluster.carry, "topic", "stop", f"exec {script}", None, pure=False)
         wait_for(lambda: bool(worker.children()))
         (process,) = worker.children()
         stack.callback(process.kill)

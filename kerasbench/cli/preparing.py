@@ -50,7 +50,7 @@ def doctor(backends: Sequence[str], python: Sequence[str], events: bool, as_json
     if events:
         from kerasbench.machines import lines
 
-        return lines.told(lambda told: _diagnose(backends, python, False, told.console()))
+        return lines.told(lambda told: lines.End(_diagnose(backends, python, False, told.console())))
     if not (machines["hosts"] or machines["cluster"]):
         return _diagnose(backends, python, as_json)
     from kerasbench import machines as others

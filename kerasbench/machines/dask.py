@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psutil
 
@@ -51,8 +51,8 @@ def connected(address: str, insecure: bool) -> Iterator[dict[str, "DaskCarrier"]
         client = Client(address, timeout=CONNECT_S, set_as_default=False)
     except Exception as error:  # of the network, of certificates, of another version of Dask
         raise UsageError(f"{address}: no scheduler answers: {_words(error)}") from None
-    with client:
-        workers = client.scheduler_info(n_workers=-1)["workers"]
+    try:
+        workers = _workers(client)
         if not workers:
             raise UsageError(f"{address}: this cluster has no workers: docs/set-up-machines.md shows how to start them")
         carriers: dict[str, DaskCarrier] = {}
@@ -60,6 +60,12 @@ def connected(address: str, insecure: bool) -> Iterator[dict[str, "DaskCarrier"]
             name = str(facts["name"]) if str(facts["name"]) not in carriers else place
             carriers[name] = DaskCarrier(client, place)
         yield carriers
+    finally:
+        # Where the scheduler has ended, this raises what the attempt to reach it again has died of, such as tornado's
+        # ValueError: IOStream is not idle. And so would its __del__, which tries again unless it is closed.
+        with suppress(Exception):
+            client.close()
+        client.status = "closed"
 
 
 def require_encryption(address: str, insecure: bool) -> None:
@@ -85,26 +91,24 @@ class DaskCarrier:
 
     def __init__(self, client: "Client", worker: str) -> None:
         self.warning = ""
-        self._client, self._worker, self._topic = client, worker, ""
+        self._client, self._worker = client, worker
+        self._stop = f"kerasbench-{secrets.token_hex(8)}"  # an Event of Dask
         self._inbox: queue.SimpleQueue[object] = queue.SimpleQueue()
 
     def run(self, script: str, given: bytes | None = None) -> Iterator[bytes]:
-        self._topic, self._inbox = f"kerasbench-{secrets.token_hex(8)}", queue.SimpleQueue()
-        self._client.subscribe_topic(self._topic, lambda event, inbox=self._inbox: inbox.put(event[1]))
+        topic, inbox = f"kerasbench-{secrets.token_hex(8)}", queue.SimpleQueue[object]()
+        self._inbox = inbox
+        self._client.subscribe_topic(topic, lambda event: inbox.put(event[1]))
         with warnings.catch_warnings(action="ignore"):  # that files are large
             future = self._client.submit(
-                carry, self._topic, script, given,
-                key=self._topic, workers=[self._worker], allow_other_workers=False, pure=False, retries=0,
+                carry, topic, self._stop, script, given,
+                key=topic, workers=[self._worker], allow_other_workers=False, pure=False, retries=0,
             )  # fmt: skip
-        future.add_done_callback(lambda _, inbox=self._inbox: inbox.put(None))
-        try:
-            while not isinstance(message := self._next(future), dict):
-                if not isinstance(message, bytes):
-                    raise ResultsError("its answer is not one of kerasbench")
-                yield message
-        finally:
-            future.release()
-            self._client.unsubscribe_topic(self._topic)
+        future.add_done_callback(lambda _: inbox.put(None))
+        while not isinstance(message := self._next(future), dict):
+            if not isinstance(message, bytes):
+                raise ResultsError("its answer is not one of kerasbench")
+            yield message
         used = message.get("used")
         if given is None and isinstance(used, float) and used > DISTURBING:
             self.warning = (
@@ -117,9 +121,9 @@ class DaskCarrier:
     def stop(self) -> None:
         from distributed import Event
 
-        if self._topic and self._client.status == "running":
-            with suppress(Exception):  # the scheduler is gone: the task ends with its worker
-                Event(self._topic, client=self._client).set()
+        if self._client.status == "running":  # without its scheduler, the task ends with its worker
+            with suppress(Exception):  # of the network, or of Dask
+                Event(self._stop, client=self._client).set()
 
     def close(self) -> None:
         self.stop()
@@ -136,11 +140,17 @@ class DaskCarrier:
                     raise ResultsError(_why(future))
                 return message
             try:
-                is_there = self._worker in self._client.scheduler_info(n_workers=-1)["workers"]
+                is_there = self._worker in _workers(self._client)
             except Exception as error:  # of the network, or of Dask
                 raise ResultsError(f"the scheduler has ended: {_words(error)}") from None
             if not is_there:
                 raise ResultsError("its Dask worker has ended")
+
+
+def _workers(client: "Client") -> dict[str, dict[str, Any]]:
+    """Return what the scheduler says of each worker, by its address; scheduler_info may say that there are none."""
+    workers: dict[str, dict[str, Any]] = client.sync(client.scheduler.identity, n_workers=-1)["workers"]
+    return workers
 
 
 def _why(future: "Future") -> str:
@@ -151,12 +161,12 @@ def _why(future: "Future") -> str:
     return "its scheduler has ended, or has lost the task"
 
 
-def carry(topic: str, script: str, given: bytes | None) -> None:
+def carry(topic: str, stop: str, script: str, given: bytes | None) -> None:
     """Run a script in a shell of this worker's machine, and send its output to a topic. It is run there."""
     from distributed import Event, Status, get_client, get_worker
 
-    worker, shell, process = get_worker(), Shell(), psutil.Process()
-    stopped, ended = Event(topic, client=get_client()), threading.Event()
+    worker, shell, process, ended = get_worker(), Shell(), psutil.Process(), threading.Event()
+    stopped = Event(stop, client=get_client())
 
     def heed() -> None:
         with suppress(Exception):  # the scheduler is gone

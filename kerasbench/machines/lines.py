@@ -5,15 +5,13 @@
     {"hello": {...}}                      who measures
     {"python": ["torch@old=/..."]}        what --python takes to go on with it, where no file says so
     {"say": "[1/8] mnist_dense torch cpu: 2.10 ms ..."}
-    {"file": "2026-11-27T021000.json"}    what was measured, in --results
-    {"end": {"code": 0}}                  the last one
+    {"end": {"code": 0, "file": "2026-11-27T021000", "run": {...}}}   the last one, with what the file holds
 
 The end of the standard input is Ctrl-C.
 """
 
 import os
 import platform
-import queue
 import signal
 import sys
 import threading
@@ -27,16 +25,14 @@ import msgspec
 from rich.console import Console
 
 from kerasbench import __version__
-from kerasbench.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_OK, KerasbenchError, ResultsError
+from kerasbench.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, KerasbenchError
 from kerasbench.machines.ssh import BLOCK, SHOWN
 from kerasbench.report.progress import ConsoleProgress
 from kerasbench.results.code import all_measuring_code
-from kerasbench.results.run import INTERRUPTED
-from kerasbench.results.store import records
+from kerasbench.results.run import INTERRUPTED, Run
+from kerasbench.results.store import as_line, records
 from kerasbench.runs.run import SUPERSEDED, configured, measured
 from kerasbench.settings import Settings
-
-SENDING_S = 60.0  # what the last lines may take
 
 
 class Hello(msgspec.Struct, frozen=True):
@@ -47,30 +43,31 @@ class Hello(msgspec.Struct, frozen=True):
     now_s: float  # its clock: seconds since 1970
 
 
-class End(msgspec.Struct, frozen=True):
+class End(msgspec.Struct, frozen=True, omit_defaults=True):
     code: int
     cause: str = ""  # why it measured less than was asked for, where no file says so
+    file: str = ""  # its name there, without the ending
+    run: msgspec.Raw = msgspec.Raw()
 
 
 class Told(msgspec.Struct, frozen=True, omit_defaults=True):
     hello: Hello | None = None
     python: list[str] = []
     say: str = ""
-    file: str = ""
     end: End | None = None
 
 
 class Lines:
-    """A stream that tells each line of text. A thread of its own writes: no trial waits for a network."""
+    """A stream that tells each line of text."""
 
     def __init__(self, outgoing: int) -> None:
         self._outgoing, self._said = outgoing, ""
-        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        self._sender = threading.Thread(target=self._send_all, daemon=True)
-        self._sender.start()
 
-    def tell(self, line: Told) -> None:
-        self._lines.put(msgspec.json.encode(line) + b"\n")
+    def tell(self, told: Told) -> None:
+        left = memoryview(msgspec.json.encode(told) + b"\n")
+        with suppress(OSError):  # nobody hears any more: the end of the input says so, too
+            while left:  # a pipe holds far more than what is said in the minute that ssh takes to end
+                left = left[os.write(self._outgoing, left) :]
 
     def write(self, text: str) -> int:
         *whole, self._said = (self._said + text).split("\n")
@@ -84,36 +81,23 @@ class Lines:
     def console(self) -> Console:
         return Console(file=cast("TextIO", self), width=SHOWN, highlight=False)
 
-    def close(self) -> None:
-        """Wait until all has been sent."""
-        self._lines.put(b"")
-        self._sender.join(SENDING_S)
 
-    def _send_all(self) -> None:
-        with suppress(OSError):  # nobody hears any more: the end of the input says so, too
-            while left := self._lines.get():
-                while left:
-                    left = left[os.write(self._outgoing, left) :]
-
-
-def told(act: Callable[[Lines], int]) -> int:
+def told(act: Callable[[Lines], End]) -> int:
     """Run a command whose output is lines, and return its exit code; whatever else it prints goes to stderr."""
-    outgoing = os.dup(sys.stdout.fileno())
+    lines = Lines(os.dup(sys.stdout.fileno()))
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    lines = Lines(outgoing)
     version = platform.python_version()
     lines.tell(Told(hello=Hello(__version__, all_measuring_code(), version, sys.executable, time.time())))
     end = End(EXIT_INTERNAL, "this is a bug in kerasbench: type the command there, and report what it says")
     try:
         with _ended_by_input(), redirect_stderr(cast("TextIO", lines)):
-            end = End(act(lines))
+            end = act(lines)
     except KerasbenchError as error:
         end = End(error.exit_code, str(error))
     except KeyboardInterrupt:
         end = End(EXIT_INTERRUPTED, INTERRUPTED)
     finally:
         lines.tell(Told(end=end))
-        lines.close()
     return end.code
 
 
@@ -139,30 +123,27 @@ def _ended_by_input() -> Iterator[None]:
             over.set()
 
 
-def measure(command: str, asked: Settings, lines: Lines) -> int:
-    """Measure as on a command line, without a page, and tell it; what became of cases is in the file.
+def measure(command: str, asked: Settings, lines: Lines) -> End:
+    """Measure as on a command line, without a page; what became of cases is in the file.
 
     Raises:
-        KerasbenchError: nothing can be measured, or the disk takes no more.
+        KerasbenchError: nothing can be measured.
     """
-    if asked.resume and (file := _not_fetched(Path(asked.results), asked.budget is not None)):
-        lines.tell(Told(file=file.name))
-        return EXIT_OK
+    folder = Path(asked.results)
+    if asked.resume and (ended := _not_fetched(folder, longer=asked.budget is not None)):
+        return End(EXIT_OK, "", ended[0].stem, msgspec.Raw(as_line(ended[1]).strip()))
     progress = ConsoleProgress(lines.console())
     config, chosen = configured(command, asked, progress)
     lines.tell(Told(python=chosen.to_name_again()))
-    with measured(config, Path(asked.results), chosen, progress, asked.wait) as finished:
-        store, unsaved = finished.store, finished.unsaved
-    lines.tell(Told(file=(store.journal if unsaved else store.data).name))
-    if unsaved:
-        raise ResultsError(unsaved)
-    return EXIT_OK
+    with measured(config, folder, chosen, progress, asked.wait) as finished:
+        code = EXIT_USAGE if finished.unsaved else EXIT_OK
+        return End(code, finished.unsaved, finished.store.data.stem, msgspec.Raw(as_line(finished.record).strip()))
 
 
-def _not_fetched(folder: Path, longer: bool) -> Path | None:
-    """Return the file of the newest run if that has ended: whoever asked for it was gone before it was fetched."""
+def _not_fetched(folder: Path, longer: bool) -> tuple[Path, Run] | None:
+    """Return the newest run if that has ended: whoever asked for it was gone before it was fetched."""
     runs = records(folder, newest_first=True) if any(folder.glob("*.json")) else ()
     for file, record in runs:
         if record.stopped_because != SUPERSEDED:
-            return None if record.unfinished or (longer and record.out_of_time) else file
+            return None if record.unfinished or (longer and record.out_of_time) else (file, record)
     return None

@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kerasbench.errors import UsageError
+from kerasbench.host import COMMIT, commit
 from kerasbench.names import RUN, VERSUS
 from kerasbench.plan import catalog
+from kerasbench.processes import variables
 from kerasbench.results.run import RunConfig
 from kerasbench.scenario import baseline_file
 from kerasbench.settings import Settings, default, is_list, option, options_of
@@ -31,24 +33,23 @@ class Luggage:
     variables: Mapping[str, str] = field(default_factory=dict)  # of --keep-env
     folder: str = ""
 
-    def renamed(self, pattern: str, names: Mapping[str, str]) -> str:
-        """Return a pattern of scenarios, or a file, with another name of its file."""
-        match = catalog.FILE_PATTERN.fullmatch(pattern)
-        if pattern in names or match is None or match["file"] not in names:
-            return names.get(pattern, pattern)
-        return names[match["file"]] + (f"/{match['workload']}" if match["workload"] else "")
-
     def with_names_here(self, config: RunConfig) -> RunConfig:
         """Return the configuration of a run there with the names that its files have here."""
         here = {f"{self.folder}/{there}": name for name, there in self.names.items()}
 
         def name(pattern: str) -> str:
             _, folder, rest = pattern.rpartition(f"{self.folder}/")
-            return pattern if not folder else self.renamed(folder + rest, here)
+            return _renamed(folder + rest, here) if folder else pattern
 
         model = config.model_config
         named = dataclasses.replace(model, custom=name(model.custom), rows=name(model.rows))
         return dataclasses.replace(config, scenarios=list(map(name, config.scenarios)), model_config=named)
+
+
+def _renamed(pattern: str, names: Mapping[str, str]) -> str:
+    """Return a file, or a scenario of a file, with another name of that file."""
+    file = next((file for file in names if pattern == file or pattern.startswith(f"{file}/")), "")
+    return names[file] + pattern.removeprefix(file) if file else pattern
 
 
 def folder_name(results: str) -> str:
@@ -58,8 +59,8 @@ def folder_name(results: str) -> str:
     return f"{host}-{hashlib.sha256(place.encode()).hexdigest()[:HASH_LENGTH]}"
 
 
-def packed(settings: Settings, folder: str, kept: Mapping[str, str], exported: Mapping[str, str]) -> Luggage:
-    """Return the files of one's own that these settings name, with the baselines of scenarios.
+def packed(settings: Settings, folder: str) -> Luggage:
+    """Return the files of one's own that these settings name, with the baselines of scenarios, and variables.
 
     Raises:
         UsageError: they are too large, or cannot be read.
@@ -68,22 +69,22 @@ def packed(settings: Settings, folder: str, kept: Mapping[str, str], exported: M
     contents: dict[str, bytes] = {}
     for place in [*catalog.own_files(settings.scenarios), *filter(None, (settings.custom, settings.rows))]:
         file = Path(place)
-        group = hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:HASH_LENGTH]
-        baselines = (
-            [baseline_file(file, backend) for backend in catalog.baselines(file)] if file.suffix == ".py" else []
-        )
-        for source in (file, *baselines):
+        group = f"files/{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:HASH_LENGTH]}"
+        baselines = catalog.baselines(file) if file.suffix == ".py" else ()
+        for source in (file, *(baseline_file(file, backend) for backend in baselines)):
             try:
-                contents[f"files/{group}/{source.relative_to(file.parent).as_posix()}"] = source.read_bytes()
+                contents[f"{group}/{source.relative_to(file.parent).as_posix()}"] = source.read_bytes()
             except OSError as error:
                 raise UsageError(f"{source}: cannot be read: {error.strerror}") from None
-        names[place] = f"files/{group}/{file.name}"
+        names[place] = f"{group}/{file.name}"
     if sum(map(len, contents.values())) > MOST_FILES_BYTES:
         raise UsageError(
             f"files of more than {MOST_FILES_BYTES >> 20} MiB are not sent: copy them to each machine by other means, "
             "and run kerasbench there"
         )
+    kept = variables.kept(settings.keep_env)
     if not settings.resume:  # a run that goes on has those that it began with
+        exported = kept | ({COMMIT: asked_in} if (asked_in := commit()) else {})
         lines = (f"export {name}={shlex.quote(value)}\n" for name, value in exported.items())
         contents[VARIABLES] = "".join(lines).encode()
     archive = io.BytesIO()
@@ -99,19 +100,18 @@ def words(command: str, asked: Settings, luggage: Luggage) -> list[str]:
     """Return settings as words of a shell there, in whose variable F is the folder."""
 
     def there(value: object) -> str:
-        name = luggage.renamed(str(value), luggage.names)
+        name = _renamed(str(value), luggage.names)
         return f'"$F"/{shlex.quote(name)}' if name != str(value) else shlex.quote(name)
 
     offered = options_of(command)
     shell = ['--results="$F"/results'] if "results" in offered else []
     for name in offered:
         value = getattr(asked, name)
-        if name == "results" or value == (() if is_list(name) else default(name)):
-            continue
         flag = option(name).flag
-        shell += (
-            [flag] if value is True else [f"{flag}={there(part)}" for part in (value if is_list(name) else [value])]
-        )
+        if is_list(name):
+            shell += [f"{flag}={there(part)}" for part in value]
+        elif name != "results" and value != default(name):
+            shell.append(flag if value is True else f"{flag}={there(value)}")
     if asked.rows:
         shell += [f"--rows={there(asked.rows)}", f"--samples={asked.samples}"]
     if command == VERSUS:

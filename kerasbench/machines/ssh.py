@@ -1,6 +1,7 @@
 """A shell that carries the lines of a machine: of this one, or by the user's own ssh."""
 
 import os
+import select
 import shlex
 import subprocess
 import sys
@@ -19,6 +20,8 @@ PYTHON = "KERASBENCH_PYTHON"  # in a shell on this machine: the interpreter that
 BLOCK = 1 << 16  # bytes read at once: what a pipe holds
 SHOWN = 300  # characters of what it has complained about
 LEAVING_S = 1.0  # what a process has for ending once its output has ended
+ANSWER_S = 120.0  # until its first output
+SLOW_BYTES_S = 100_000.0  # of a connection by which files go
 # No password is asked for, a dead connection is found out within a minute, and no connection is left for others. The
 # agent with one's keys stays here, and so does the screen, whatever one's configuration says of that host.
 SSH = ("ssh", "-T", "-a", "-x", "-oBatchMode=yes", "-oConnectTimeout=20", "-oServerAliveInterval=15",
@@ -33,14 +36,11 @@ class Shell:
     def __init__(self, host: str = HERE) -> None:
         if host.startswith("-") or not host.isprintable() or " " in host:
             raise UsageError(f"--hosts takes names as ssh does, me@box, not {host!r}")
-        self._host = host
+        # Whichever shell its user has there, a script is one of sh.
+        self._shell = ["sh", "-c"] if host == HERE else [*SSH, "--", host]
+        self._is_here = host == HERE
         self._process: subprocess.Popen[bytes] | None = None
         self._stopped = False
-
-    def command(self, script: str) -> list[str]:
-        if self._host == HERE:
-            return ["sh", "-c", script]
-        return [*SSH, "--", self._host, f"exec sh -c {shlex.quote(script)}"]  # whichever shell its user has there
 
     def run(self, script: str, given: bytes | None = None) -> Iterator[bytes]:
         """Yield its output in blocks; its input is what is given, or nothing until ``stop``.
@@ -48,26 +48,29 @@ class Shell:
         Raises:
             ResultsError: it has failed.
         """
-        command, pipe = self.command(script), subprocess.PIPE
+        pipe = subprocess.PIPE
         with tempfile.TemporaryFile() as stream:
             stream.write(given or b"")
             stream.seek(0)
-            source = pipe if given is None else stream
             try:
                 # In a session of its own: Ctrl-C is for kerasbench, which has its machines end in order.
                 process = self._process = subprocess.Popen(
-                    command, stdin=source, stdout=pipe, stderr=pipe, bufsize=0, start_new_session=True,
-                    env=os.environ | {PYTHON: sys.executable},
+                    [*self._shell, script if self._is_here else f"exec sh -c {shlex.quote(script)}"],
+                    stdin=pipe if given is None else stream, stdout=pipe, stderr=pipe, bufsize=0,
+                    start_new_session=True, env=os.environ | {PYTHON: sys.executable},
                 )  # fmt: skip
             except OSError as error:
-                raise ResultsError(f"{command[0]} cannot be started: {error.strerror}") from None
-        if given is None and self._stopped:
+                raise ResultsError(f"{self._shell[0]} cannot be started: {error.strerror}") from None
+        if self._stopped:
             self._end_input()
         assert process.stdout is not None and process.stderr is not None
         complaints = deque[bytes](maxlen=2)
         hearing = threading.Thread(target=_overhear, args=[process.stderr, complaints], daemon=True)
         hearing.start()
         try:
+            if not select.select([process.stdout], [], [], ANSWER_S + len(given or b"") / SLOW_BYTES_S)[0]:
+                why = "something there keeps it from starting, such as a login script that waits"
+                raise ResultsError(f"no answer in {ANSWER_S:g} s: {why}")
             while block := process.stdout.read(BLOCK):
                 yield block
             with suppress(subprocess.TimeoutExpired):

@@ -59,7 +59,7 @@ class Store:
     def begin(self, record: Run) -> None:
         """Write the journal as the run now stands, in place of what it held; raise ResultsError if the disk refuses."""
         header = dataclasses.replace(record, trials=[])
-        replace(self.journal, b"".join(map(_line, (header, *record.trials))))
+        replace(self.journal, b"".join(map(as_line, (header, *record.trials))))
 
     def hold(self) -> None:
         """Let no other process go on with the journal as it has begun, until ``release`` or the end of this one."""
@@ -76,7 +76,7 @@ class Store:
         """Append the trials of a block to the journal in one write; raise ResultsError if the disk refuses."""
         try:
             with self.journal.open("ab") as stream:
-                stream.write(b"".join(map(_line, trials)))
+                stream.write(b"".join(map(as_line, trials)))
                 stream.flush()
                 os.fsync(stream.fileno())
         except OSError as error:
@@ -86,7 +86,7 @@ class Store:
 
     def finish(self, record: Run) -> None:
         """Put the data file in the journal's place; raise ResultsError where the disk refuses, and keep the journal."""
-        replace(self.data, _line(record))
+        replace(self.data, as_line(record))
         self.journal.unlink(missing_ok=True)
 
 
@@ -102,7 +102,7 @@ def is_held(journal: Path) -> bool:
     return False
 
 
-def _line(part: object) -> bytes:
+def as_line(part: object) -> bytes:
     return msgspec.json.encode(_without_empty(part)) + b"\n"
 
 
@@ -178,6 +178,11 @@ def load(file: Path) -> Run:
         content = read_plain(file, MAX_FILE_BYTES)
     except OSError as error:
         raise ResultsError(f"{file}: cannot be read: {error.strerror}") from None
+    return read(content, file)
+
+
+def read(content: bytes, file: Path) -> Run:
+    """Return what a file says of a run; it need not be there. Raise ResultsError for what is no result file."""
     with _decoding(f"{file}: not a kerasbench result file"):
         record = _from_journal(content, file) if file.suffix == JOURNAL else _decoded(content, file)
     _require_possible(record, f"{file}: not written by kerasbench, or changed since")
