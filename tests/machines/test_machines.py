@@ -91,11 +91,11 @@ def test_each_machine_measures_and_nothing_is_left_there(
     answer: Any = kerasbench.run(two / "mine.py", python=python, backends="jax,torch", keep_env="SECRET", **options)
     assert "JAX on one" in repr(answer) and "so nothing between them is decided" in str(answer)
     assert tried(answer["two"].records[0]) == ALL
-    found = records(two)
-    assert {name: tried(record) for name, record in found.items()} == {"one": ALL, "two": ALL}
-    assert {record.machine.identifier for record in found.values()} == {"one", "two"}
-    assert found["one"].config.scenarios == [str(two / "mine.py")]
-    assert found["one"].config.keep_env == {"SECRET": "it's; $HOME"}
+    runs = records(two)
+    assert {name: tried(run) for name, run in runs.items()} == {"one": ALL, "two": ALL}
+    assert {run.machine.identifier for run in runs.values()} == {"one", "two"}
+    assert runs["one"].config.scenarios == [str(two / "mine.py")]
+    assert runs["one"].config.keep_env == {"SECRET": "it's; $HOME"}
     err = capsys.readouterr().err
     for name in ("one", "two"):
         assert f"{name}: [{2 * ROUNDS}/{2 * ROUNDS}] " in err
@@ -168,8 +168,8 @@ def test_ctrl_c_ends_all_of_them_and_fetches_what_there_is(two: Path, capsys: py
     threading.Thread(target=interrupt).start()
     assert main.main(typed(two, ["one"])) == 130
     assert running(two / "one") == "" and all(stand_in.is_gone(child) for child in stand_in.hung(two / "one"))
-    found = records(two)["one"]
-    assert found.stopped_because == INTERRUPTED and found.trials
+    interrupted = records(two)["one"]
+    assert interrupted.stopped_because == INTERRUPTED and interrupted.trials
     (two / "one" / "trial-jax.hangs").unlink()
     assert main.main(typed(two, ["one"], "--resume")) == 0
     (file,) = (two / "results").glob("*.json")
@@ -437,6 +437,7 @@ PidFile none
 StrictModes no
 UsePAM no
 PasswordAuthentication no
+SetEnv HOME={home}
 """
 CLIENT = """\
 Host good stranger
@@ -470,7 +471,7 @@ def sshd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for file, name in (("known", "host"), ("known_wrongly", "other")):
         key = " ".join((keys / f"{name}.pub").read_text().split()[:2])
         (keys / file).write_text(f"[127.0.0.1]:{port} {key}\n")
-    (keys / "server").write_text(SERVER.format(port=port, folder=keys))
+    (keys / "server").write_text(SERVER.format(port=port, folder=keys, home=tmp_path / "good"))
     (keys / "client").write_text(CLIENT.format(port=port, folder=keys))
     real = shutil.which("ssh")
     program = script(tmp_path / "bin" / "ssh", f'#!/bin/sh\nexec {real} -F {shlex.quote(str(keys / "client"))} "$@"\n')
@@ -486,15 +487,15 @@ def sshd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             server.terminate()
 
 
-def test_the_user_s_own_ssh_carries_it_and_a_host_with_another_key_is_a_row(
+def test_the_user_s_own_ssh_carries_it_and_a_host_that_is_refused_or_killed_is_a_row(
     tmp_path: Path, sshd: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stand_in.furnish(tmp_path)
-    for name in ("good", "stranger"):
-        machine(tmp_path, name)
-    assert main.main(typed(tmp_path, ["good", "stranger"])) == 1
-    out, _ = capsys.readouterr()
-    (row,) = [line for line in out.splitlines() if line.startswith("| stranger")]
-    assert "Host key verification failed" in row
-    assert {name: tried(record) for name, record in records(tmp_path).items()} == {"good": ALL}
-    assert running(tmp_path / "good") == ""
+    good, _ = (machine(tmp_path, name).parent for name in ("good", "stranger"))
+    with killed_in_round_2(good):
+        assert main.main(typed(tmp_path, ["good", "stranger"])) == 1
+    rows = {line.split()[1]: line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")}
+    assert "Host key verification failed" in rows["stranger"] and "the connection has ended" in rows["good"]
+    assert records(tmp_path) == {} and running(good) == ""
+    assert main.main(typed(tmp_path, ["good"], "--resume")) == 0
+    assert {name: tried(run) for name, run in records(tmp_path).items()} == {"good": ALL} and left(good) == []

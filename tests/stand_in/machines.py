@@ -36,13 +36,13 @@ def script(file: Path, text: str) -> Path:
 
 def machine(folder: Path, name: str) -> Path:
     """Put a machine into a folder, and return what runs kerasbench there."""
-    own = folder / name
-    own.mkdir()
-    stand_in.furnish(own)
+    home = folder / name
+    home.mkdir()
+    stand_in.furnish(home)
     return script(
-        own / "kerasbench",
-        f"#!/bin/sh\nexport HOME={own} KERASBENCH_MACHINE={name}\nunset XDG_STATE_HOME\ncd {PROJECT}\nshift 2\n"
-        f'exec {sys.executable} -m tests.stand_in.command {own} 1 "$@"\n',
+        home / "kerasbench",
+        f"#!/bin/sh\nexport HOME={home} KERASBENCH_MACHINE={name}\nunset XDG_STATE_HOME\ncd {PROJECT}\nshift 2\n"
+        f'exec {sys.executable} -m tests.stand_in.command {home} 1 "$@"\n',
     )
 
 
@@ -50,23 +50,24 @@ def ssh(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Put the stand-in of ssh before the real one; return the file in which each of its command lines is a line."""
     program = script(folder / "bin" / "ssh", SSH.format(folder=folder))
     monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
     return program.with_name("log")
 
 
-def left(own: Path) -> list[Path]:
+def left(home: Path) -> list[Path]:
     """Return what is left on a machine of what it was asked for."""
-    return [file for place in own.rglob("asked") for file in place.rglob("*")]
+    return [file for place in home.rglob("asked") for file in place.rglob("*")]
 
 
-def there(own: Path) -> list[Run]:
+def there(home: Path) -> list[Run]:
     """Return the runs that lie on a machine."""
-    files = [file for file in left(own) if file.suffix in (".json", ".jsonl") and file.stat().st_size]
+    files = [file for file in left(home) if file.suffix in (".json", ".jsonl") and file.stat().st_size]
     return [load(file) for file in files]
 
 
-def running(own: Path) -> str:
+def running(home: Path) -> str:
     """Return the processes that have a machine's folder in their command line; nothing where they have ended."""
-    command = ["pgrep", "-af", f"command {own} "]
+    command = ["pgrep", "-af", f"command {home} "]
     return subprocess.run(command, check=False, capture_output=True, text=True).stdout
 
 
