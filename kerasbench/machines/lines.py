@@ -72,7 +72,7 @@ class Lines:
     def write(self, text: str) -> int:
         *whole, self._said = (self._said + text).split("\n")
         for line in filter(str.strip, whole):
-            self.tell(Told(say=line))
+            self.tell(Told(say=line[:SHOWN]))  # so short, it is written at once: Ctrl-C leaves no half of it
         return len(text)
 
     def flush(self) -> None:

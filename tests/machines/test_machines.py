@@ -124,18 +124,18 @@ def test_a_machine_that_vanishes_is_a_row_and_goes_on_with_what_it_has(
     assert left(two / "one") == []
 
 
-def test_what_was_measured_and_not_fetched_comes_when_the_run_goes_on(
+def test_what_the_disk_here_refuses_stays_there_until_the_run_goes_on(
     two: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
         raise ResultsError("no space left")
 
-    monkeypatch.setattr(Remote, "_keep", refuse)
-    assert main.main(typed(two, ["one"])) == 1
-    assert "to continue: " in capsys.readouterr().err
+    with monkeypatch.context() as patch:
+        patch.setattr("kerasbench.results.store.replace", refuse)
+        assert main.main(typed(two, ["one"])) == 1
+    out, err = capsys.readouterr()
+    assert "no space left" in out and "to continue: " in err and list((two / "results").iterdir()) == []
     (measured,) = there(two / "one")
-    monkeypatch.undo()
-    ssh(two, monkeypatch)
     assert main.main(typed(two, ["one"], "--resume")) == 0
     assert records(two)["one"].trials == measured.trials
     assert left(two / "one") == []
@@ -265,17 +265,6 @@ def test_what_no_kerasbench_says_is_refused(
 def test_a_file_that_cannot_be_is_not_kept(tmp_path: Path, run: object, cause: str) -> None:
     remote, _ = heard(tmp_path, done(run))
     assert cause in remote.cause and list(tmp_path.iterdir()) == []
-
-
-def test_a_full_disk_here_leaves_the_file_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise ResultsError("no space left")
-
-    monkeypatch.setattr("kerasbench.results.store.replace", refuse)
-    remote, _ = heard(tmp_path, done())
-    assert isinstance(remote.carrier, Played)
-    assert remote.cause == "no space left" and remote.is_unfinished and remote.store is None
-    assert not any(script.startswith("rm") for script in remote.carrier.scripts) and list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(("why", "removed"), [("enough", True), (INTERRUPTED, False), (BUDGET, False)])
