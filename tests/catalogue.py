@@ -10,43 +10,28 @@ from kerasbench.host.nvidia import Sample
 from kerasbench.protocol.columns import Column, Options, Size
 from kerasbench.protocol.measurement import Compiler, Generation, Measurement, Published, Samples, Slice
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.protocol.requests import Protocol, ProtocolKind
-from kerasbench.results.run import (
-    INTERRUPTED,
-    PUBLISHED,
-    QUICK,
-    RACE,
-    SWEEP,
-    Counted,
-    Effort,
-    RaceConfig,
-    Run,
-    SoakConfig,
-    Trial,
-    exactly,
-)
+from kerasbench.protocol.requests import Protocol
+from kerasbench.results import run as results
+from kerasbench.results.run import Run, Trial, exactly
 from kerasbench.results.store import load
 from tests import made
 
 Runs = list[Run]
 JAX, TENSORFLOW, TORCH = (Column(backend, "cpu") for backend in ("jax", "tensorflow", "torch"))
 JAX_GPU, TORCH_GPU, TORCH_SECOND_GPU = Column("jax", "gpu"), Column("torch", "gpu"), Column("torch", "gpu:1")
-HERE = "1" * 40  # a commit
+
+
+HERE = {"finished": "2026-01-02T04:05:06Z", "kerasbench": "1.0", "commit": "1" * 40, "machine": {"identifier": "m1"}}
 
 
 def run(*trials: Trial, rounds: int = 3, **different: Any) -> Run:
     """A run of them, in which nothing is of this day, this machine or this version."""
-    known = {"finished": "2026-01-02T04:05:06Z", "kerasbench": "1.0", "commit": HERE, "machine": {"identifier": "m1"}}
-    return made.changed(made.record(*trials, rounds=rounds), **(known | different))
+    return made.changed(made.record(*trials, rounds=rounds), **(HERE | different))
 
 
-def bare(trials: Sequence[Trial], **different: Any) -> list[Trial]:
+def bare(trials: Sequence[Trial]) -> list[Trial]:
     """The same trials without their phases, of which the longest runs tell."""
-    return [made.changed(trial, phases=[], **different) for trial in trials]
-
-
-def effort(kind: ProtocolKind) -> dict[str, Effort]:
-    return {"effort": exactly(3, Protocol(kind))}
+    return [made.changed(trial, phases=[]) for trial in trials]
 
 
 def torch(**options: Any) -> Column:
@@ -59,7 +44,7 @@ def steady() -> Runs:
 
 
 def quick() -> Runs:
-    asked = {"scenarios": ["my model.keras"], "effort": QUICK}  # a name that a shell would take apart
+    asked = {"scenarios": ["my model.keras"], "effort": results.QUICK}  # a name that a shell would take apart
     return [run(*bare(made.in_blocks({JAX: 2.0, TORCH: 3.0}, rounds=[1])), rounds=1, config=asked)]
 
 
@@ -78,35 +63,30 @@ def published() -> Runs:
 
     trials = made.in_blocks({JAX: 2.0, TORCH: 3.0}, measured, [1])
     trials = [dataclasses.replace(trial, block=0, protocol="published") for trial in trials]
-    return [run(*trials, rounds=1, config={"effort": PUBLISHED})]
-
-
-def called(ms: float, seed: int, generations: Sequence[Generation] = ()) -> Measurement:
-    """Calls in every way, and texts that grow."""
-    ways = ("predict_on_batch", "call", "compiled_call", "predict_call")
-    calls = [
-        made.latency(batch, made.wobbling(ms * (1 + place) * (1 if batch == 1 else 1.5), seed + place), way)
-        for place, way in enumerate(ways)
-        for batch in (1, 32)
-    ]
-    return dataclasses.replace(made.predicting(), prediction=calls, parity=None, generations=list(generations))
-
-
-def bent(texts: Generation, way: str) -> Generation:
-    """Texts of which each token takes a little longer than the one before."""
-    counts_times = (zip(texts.counts, times_ns, strict=True) for times_ns in texts.times_ns)
-    times_ns = [[ns + count * count * made.MS // 100 for count, ns in of_slice] for of_slice in counts_times]
-    return dataclasses.replace(texts, way=way, times_ns=times_ns)
+    return [run(*trials, rounds=1, config={"effort": results.PUBLISHED})]
 
 
 def calls() -> Runs:
-    def measured(ms: float, seed: int) -> Measurement:
-        grows = (("call", 2.0), ("compiled_call", 1.0), ("own", 0.5))
-        texts = [bent(made.growing(made.wobbling(ms * factor, seed), prompt_ms=ms), way) for way, factor in grows]
-        return called(ms, seed, texts)
+    """Calls in every way, and texts of which each token takes a little longer than the one before."""
 
-    columns = {TORCH: 3.0, torch(native=True): 2.0, torch(warm_cache=True): 2.9}
-    return [made.untrained(run(*bare(made.in_blocks(columns, measured)), config=effort("calls")))]
+    def texts(way: str, ms: float, prompt_ms: float, seed: int) -> Generation:
+        grown = made.growing(made.wobbling(ms, seed), prompt_ms=prompt_ms)
+        more_ns = [count * count * made.MS // 100 for count in grown.counts]
+        times_ns = [[ns + more for ns, more in zip(times, more_ns, strict=True)] for times in grown.times_ns]
+        return dataclasses.replace(grown, way=way, times_ns=times_ns)
+
+    def measured(ms: float, seed: int) -> Measurement:
+        called = [
+            made.latency(batch, made.wobbling(ms * (1 + place) * (1 if batch == 1 else 1.5), seed + place), way)
+            for place, way in enumerate(("predict_on_batch", "call", "compiled_call", "predict_call"))
+            for batch in (1, 32)
+        ]
+        grows = (("call", 2.0), ("compiled_call", 1.0), ("own", 0.5))
+        generations = [texts(way, ms * factor, ms, seed) for way, factor in grows]
+        return dataclasses.replace(made.predicting(), prediction=called, parity=None, generations=generations)
+
+    columns, effort = {TORCH: 3.0, torch(native=True): 2.0, torch(warm_cache=True): 2.9}, exactly(3, Protocol("calls"))
+    return [made.untrained(run(*bare(made.in_blocks(columns, measured)), config={"effort": effort}))]
 
 
 def prediction_only() -> Runs:
@@ -133,7 +113,6 @@ HOT = of_surroundings(
 )
 THROTTLED = of_surroundings(made.surroundings(made.state(throttle_count=3), made.state(throttle_count=7)), None)
 SILENT = of_surroundings(made.surroundings(gpu=()), None)  # a driver that tells nothing
-BATCHES = (1, 8, 64, 512)
 
 
 def stepped(step_ms: float, seed: int) -> Measurement:
@@ -143,18 +122,17 @@ def stepped(step_ms: float, seed: int) -> Measurement:
 
 def sweep() -> Runs:
     trials: list[Trial] = []
-    for place, batch in enumerate(BATCHES):
-        columns = {JAX: (0.2, 0.5, 3.0, 24.0)[place], TORCH: (1.0, 1.1, 1.7, 6.0)[place]}
-        if batch < BATCHES[-1]:
-            columns |= {TORCH_GPU: (0.8, 0.85, 0.9)[place]}
+    times = {1: (0.2, 1.0, 0.8), 8: (0.5, 1.1, 0.85), 64: (3.0, 1.7, 0.9), 512: (24.0, 6.0)}
+    for place, (batch, steps_ms) in enumerate(times.items()):
+        columns = dict(zip((JAX, TORCH, TORCH_GPU), steps_ms, strict=False))
         trials += bare(made.in_blocks(columns, stepped, first=3 * place, size=Size(batch=batch)))
     too_large = Failure(Code.OOM, "the GPU has no memory left", "take a smaller batch", "train")
-    trials.append(made.trial(failure=too_large, device=made.GPU, options=Options(batch=BATCHES[-1])))
-    for place, width in enumerate((0.5, 1.0, 2.0)):
-        columns = {JAX: (1.0, 2.0, 6.0)[place], TORCH: (2.0, 2.5, 3.0)[place]}
-        trials += bare(made.in_blocks(columns, stepped, first=20 + 3 * place, size=Size(width=width), name="conv"))
+    trials.append(made.trial(failure=too_large, device=made.GPU, options=Options(batch=512)))
+    for place, (width, jax_ms, torch_ms) in enumerate(((0.5, 1.0, 2.0), (1.0, 2.0, 2.5), (2.0, 6.0, 3.0))):
+        columns, size = {JAX: jax_ms, TORCH: torch_ms}, Size(width=width)
+        trials += bare(made.in_blocks(columns, stepped, first=20 + 3 * place, size=size, name="conv"))
     trials = [*noisy(trials[:1], *HOT), *trials[1:-1], *noisy(trials[-1:], *HOT)]
-    return [run(*trials, config={"effort": exactly(3, SWEEP)})]
+    return [run(*trials, config={"effort": exactly(3, results.SWEEP)})]
 
 
 def explain() -> Runs:
@@ -166,7 +144,7 @@ def explain() -> Runs:
     mine = made.in_blocks({TORCH: 2.0}, taken_apart)
     rivals = made.in_blocks({torch(jit=True): 1.5, TORCH_GPU: 0.4})
     larger = made.in_blocks({TORCH: 4.0}, stepped, size=Size(batch=128), first=3)
-    flops = [Counted("dense", "default", 1e6)]
+    flops = [results.Counted("dense", "default", 1e6)]
     return [run(*mine, *rivals, *larger, config={"explain": True}, flops=flops)]
 
 
@@ -178,15 +156,9 @@ def versus() -> Runs:
     def versions(trials: list[Trial]) -> list[Trial]:
         """The head has another Keras, and nothing else."""
         keras = {"old": "3.15.0", "new": "3.16.0"}
-        return [
-            made.changed(
-                trial,
-                measurement={
-                    "resolved": {"versions": {"keras": keras[trial.options.environment], "torch": "2.1"}},
-                },
-            )
-            for trial in trials
-        ]
+        known = [{"versions": {"keras": keras[trial.options.environment], "torch": "2.1"}} for trial in trials]
+        pairs = zip(trials, known, strict=True)
+        return [made.changed(trial, measurement={"resolved": resolved}) for trial, resolved in pairs]
 
     slower = versions(made.in_blocks({old: 2.0, new: 2.4, again: 2.0}))
     same = bare(versions(made.in_blocks({old: 5.0, new: 5.0, again: 5.0}, made.steps, name="conv", first=3)))
@@ -196,26 +168,27 @@ def versus() -> Runs:
     return [run(*slower, *same, *broken, config={"versus": ["old", "new"], "threshold": 0.03, "control": True})]
 
 
+def with_first_step(ms: float, seed: int) -> Measurement:
+    return made.changed(made.steps(ms, seed), training={"first_step_ns": int(100 * ms * made.MS)})
+
+
 def race() -> Runs:
     fast, even = (Column("jax", "cpu", Options(steps_per_execution=count)) for count in (8, 32))
     larger, bfloat = torch(batch_size=128), torch(dtype="mixed_bfloat16", threads=1)
 
-    def measured(ms: float, seed: int) -> Measurement:
-        return made.changed(made.steps(ms, seed), training={"first_step_ns": int(100 * ms * made.MS)})
-
-    first = made.in_blocks({fast: 1.0, even: 1.004, TENSORFLOW: 4.0, TORCH: 9.0, bfloat: 8.0}, measured, [1])
-    trials = [*first, *made.in_blocks({fast: 1.0, even: 1.004, TENSORFLOW: 4.0}, measured, [2, 3, 4])]
+    first = made.in_blocks({fast: 1.0, even: 1.004, TENSORFLOW: 4.0, TORCH: 9.0, bfloat: 8.0}, with_first_step, [1])
+    trials = [*first, *made.in_blocks({fast: 1.0, even: 1.004, TENSORFLOW: 4.0}, with_first_step, [2, 3, 4])]
     failure = Failure(Code.OOM, "out of memory", "take a smaller batch")
     trials.append(made.trial(backend="torch", options=larger.options, failure=failure))
-    raced = RaceConfig(baseline="tensorflow", tries=["jit", "steps-per-execution", "batch-size"])
-    return [run(*bare(trials), rounds=4, config={"race": raced, "effort": RACE})]
+    raced = results.RaceConfig(baseline="tensorflow", tries=["jit", "steps-per-execution", "batch-size"])
+    return [run(*bare(trials), rounds=4, config={"race": raced, "effort": results.RACE})]
 
 
 def race_without_a_winner() -> Runs:
     """Ended after a round, in which two are nearly alike."""
     (over,) = race()
     first = [trial for trial in over.trials if trial.round == 1]
-    return [dataclasses.replace(over, trials=first, rounds_completed=1, stopped_because=INTERRUPTED)]
+    return [dataclasses.replace(over, trials=first, rounds_completed=1, stopped_because=results.INTERRUPTED)]
 
 
 def going_on(slower: float, leak_bytes: int, turns: int, on_gpu: bool = False) -> Samples:
@@ -229,15 +202,15 @@ def going_on(slower: float, leak_bytes: int, turns: int, on_gpu: bool = False) -
 
 
 def soak() -> Runs:
-    goes_on = made.changed(made.steps(1.0), training={"slices": going_on(0.2, 64 << 10, 40, on_gpu=True)})
-    rests = made.changed(made.steps(1.0), training={"slices": going_on(0.0, 0, 40, on_gpu=True)})
-    trials = [
-        made.in_block(1, goes_on, device=made.GPU),
-        made.in_block(1, rests, device=made.GPU, options=Options(control=True)),
-    ]
-    asked = {"soak": SoakConfig(minutes=1.0), "effort": exactly(1, Protocol(soaks=True))}
+    goes_on, rests = (
+        made.changed(made.steps(1.0), training={"slices": going_on(slower, leak_bytes, 40, on_gpu=True)})
+        for slower, leak_bytes in ((0.2, 64 << 10), (0.0, 0))
+    )
+    control = made.in_block(1, rests, device=made.GPU, options=Options(control=True))
+    trials = [made.in_block(1, goes_on, device=made.GPU), control]
+    asked = {"soak": results.SoakConfig(minutes=1.0), "effort": exactly(1, Protocol(soaks=True))}
     builds = dataclasses.replace(made.predicting(), prediction=[], builds=going_on(0.0, 4 << 10, 40))
-    building = {"soak": SoakConfig("build", 1.0), "effort": exactly(1, Protocol("builds", soaks=True))}
+    building = {"soak": results.SoakConfig("build", 1.0), "effort": exactly(1, Protocol("builds", soaks=True))}
     return [
         run(*trials, rounds=1, config=asked),
         run(made.in_block(1, builds, name="conv"), rounds=1, config=building, started="2026-01-03T03:04:05Z"),
@@ -258,11 +231,7 @@ def variants() -> Runs:
         torch(warm_cache=True): 3.0,
         torch(control=True): 3.0,
     }
-
-    def measured(ms: float, seed: int) -> Measurement:
-        return made.changed(made.steps(ms, seed), training={"first_step_ns": int(100 * ms * made.MS)})
-
-    return [run(*bare(made.in_blocks(columns, measured)), config={"control": True})]
+    return [run(*bare(made.in_blocks(columns, with_first_step)), config={"control": True})]
 
 
 def devices() -> Runs:
@@ -370,10 +339,8 @@ def failures() -> Runs:
     trials = []
     for code, (cause, remedy, phase) in FAILED.items():
         failure = Failure(code, cause, remedy, phase, "the last line of the child")
-        trials += [
-            *bare(made.in_blocks({JAX: 2.0}, made.steps, [1], name=code)),
-            made.trial(name=code, failure=failure),
-        ]
+        trials += bare(made.in_blocks({JAX: 2.0}, made.steps, [1], name=code))
+        trials.append(made.trial(name=code, failure=failure))
     parity = made.in_blocks({JAX: 2.0, TENSORFLOW: 2.0, TORCH: 3.0}, made.steps, [1], name=Code.PARITY)
     wrong = made.changed(parity[-1], measurement={"parity": {"losses": [2.3, 2.9, 2.1]}})
     return [run(*trials, *bare([*parity[:-1], wrong]), rounds=1)]
@@ -388,7 +355,7 @@ def interrupted() -> Runs:
     """In the third round, of which nothing counts."""
     trials = [*made.in_blocks({JAX: 2.0, TORCH: 3.0}, made.steps, [1, 2])]
     trials += made.in_blocks({JAX: 99.0}, made.steps, [3])
-    return [run(*bare(trials), rounds=2, stopped_because=INTERRUPTED, finished="")]
+    return [run(*bare(trials), rounds=2, stopped_because=results.INTERRUPTED, finished="")]
 
 
 def resumed() -> Runs:
@@ -419,8 +386,8 @@ def over_time(torch_ms: Sequence[float], first_day: int = 1, keras: str = "", **
     """Runs on every second day, each of its commit, and with its Keras."""
     runs = []
     for place, ms in enumerate(torch_ms):
-        resolved = {"versions": {"keras": keras or f"3.1{place}.0", "torch": "2.1", "jax": "0.9"}}
-        trials = [made.changed(trial, code="c0de", measurement={"resolved": resolved}) for trial in pair("dense", ms)]
+        known = {"resolved": {"versions": {"keras": keras or f"3.1{place}.0", "torch": "2.1", "jax": "0.9"}}}
+        trials = [made.changed(trial, code="c0de", measurement=known) for trial in pair("dense", ms)]
         day = first_day + 2 * place
         runs.append(run(*trials, started=f"2026-02-{day:02d}T03:00:00Z", commit=f"{day:040x}", **different))
     return runs

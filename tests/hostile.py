@@ -3,7 +3,9 @@
 import dataclasses
 import json
 from collections.abc import Iterator
-from functools import cache
+from contextlib import suppress
+from functools import cache, reduce
+from operator import getitem
 from typing import Any, NamedTuple
 
 import msgspec
@@ -13,22 +15,21 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.host import Machine
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.host.nvidia import Sample
-from kerasbench.protocol.columns import Device, Options
+from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Latency, Published, Samples, Slice, Throughput
 from kerasbench.report import html, pages
 from kerasbench.results.run import SCHEMA, Counted, Run, RunConfig, Trial
 from tests import made
+from tests.records import AGAIN, NEW, OLD
 from tests.report.table import brief
 
 SCENARIO = "iris_mlp"  # which has published figures
-GPU = Device("cuda", 0, "H200")
 Place = tuple[Any, ...]  # the keys and indexes that lead to a value
 
 
 def record() -> Run:
     """Return a small run that sets every field of what is measured: three blocks of two columns, and a failure."""
-    columns = (("torch", made.CPU, 3.0), ("torch", GPU, 1.0))
-    trials = [_trial(number, *column) for number in (1, 2, 3) for column in columns]
+    trials = [_trial(number, device, ms) for number in (1, 2, 3) for device, ms in ((made.CPU, 3.0), (made.GPU, 1.0))]
     failed = made.trial(1, SCENARIO, "jax", failure=made.FAILURE)
     machine = Machine("Chip 9", 2, 8 << 30, "Linux 6.1", "x86_64", {"performance": 2}, ["H200"], "570", "abc")
     noise = [Signal("load", Severity.WARN, "20 % of the CPU in use")]
@@ -39,19 +40,18 @@ def record() -> Run:
 
 def compared() -> Run:
     """Return a small run of two versions and a control: of a model that is trained, and of one that only predicts."""
-    kinds = [Options(environment="old"), Options(environment="new"), Options(environment="old", control=True)]
     measured = (made.sliced([2.0, 2.1]), made.predicting())
     trials = [
         made.in_block(block, measurement, name=name, options=options)
         for name, measurement in zip((SCENARIO, "dense"), measured, strict=True)
         for block in (1, 2, 3)
-        for options in kinds
+        for options in (OLD, NEW, AGAIN)
     ]
     asked = RunConfig(versus=["old", "new"], environments=["torch@old", "torch@new"], control=True)
     return dataclasses.replace(made.record(*trials, rounds=3), config=asked)
 
 
-def _trial(number: int, backend: str, device: Device, step_ms: float) -> Trial:
+def _trial(number: int, device: Device, step_ms: float) -> Trial:
     parted = made.with_parts(steady_ms=step_ms * (1 + number / 1000))
     training, parts = made.trained(parted), made.known(made.trained(parted).parts)
     slice_, slices = next(iter(training.slices)), Samples.of([Slice(1, made.MS, 0, 0, 1), Slice(1, made.MS, 1, 1, 1)])
@@ -70,8 +70,8 @@ def _trial(number: int, backend: str, device: Device, step_ms: float) -> Trial:
         published=Published(9_000, [4_000, 5_000], {"loss": [1.0, 0.5], "accuracy": [0.5]}, 10, [7_000, 6_000]),
     )
     noise = (Signal("others", Severity.INVALID, "busy"),) if number == 2 else ()
-    samples = (Sample(1410, ["hw_slowdown"], 60),) if device is GPU else None
-    trial = made.in_block(number, small, name=SCENARIO, backend=backend, device=device, noise=noise)
+    samples = (Sample(1410, ["hw_slowdown"], 60),) if device is made.GPU else None
+    trial = made.in_block(number, small, name=SCENARIO, device=device, noise=noise)
     return dataclasses.replace(trial, surroundings=made.surroundings(gpu=samples, neighbours=(7,)))
 
 
@@ -103,29 +103,6 @@ def places(content: Any, at: Place = ()) -> Iterator[Place]:
 @cache
 def all_places(schema: int) -> list[Place]:
     return list(places(msgspec.json.decode(encoded(schema))))[1:]
-
-
-def put(content: Any, place: Place, edit: "Edit") -> None:
-    """Edit a place, if an earlier edit has left it."""
-    for key in place[:-1]:
-        if not _has(content, key):
-            return
-        content = content[key]
-    if _has(content, place[-1]):
-        content[place[-1]] = edit.value(content[place[-1]])
-
-
-def _has(content: Any, key: str | int) -> bool:
-    if isinstance(content, list):
-        return isinstance(key, int) and key < len(content)
-    return isinstance(content, dict) and key in content
-
-
-def everywhere(place: Place, trials: int) -> list[Place]:
-    """Return the same field of every trial, so that what is summed up over trials is hostile in all of them."""
-    if len(place) < 3 or place[0] != "trials":
-        return [place]
-    return [("trials", number, *place[2:]) for number in range(trials)]
 
 
 class Edit(NamedTuple):
@@ -164,13 +141,16 @@ EDITS = st.lists(
 
 
 def edited(edits: list[Edit], schema: int = SCHEMA) -> bytes:
-    """Return a run with other values at some places."""
+    """Return a run with other values at some places: of one trial, or of all, which are summed up."""
     content = msgspec.json.decode(encoded(schema))
-    known, trials = all_places(schema), len(content["trials"])
+    known, trials = all_places(schema), range(len(content["trials"]))
     for edit in edits:
         place = known[edit.number % len(known)]
-        for path in everywhere(place, trials) if edit.everywhere else [place]:
-            put(content, path, edit)
+        is_of_all = edit.everywhere and len(place) > 2 and place[0] == "trials"
+        for *keys, last in [("trials", number, *place[2:]) for number in trials] if is_of_all else [place]:
+            with suppress(LookupError, TypeError):  # an earlier edit has not left it
+                part = reduce(getitem, keys, content)
+                part[last] = edit.value(part[last])
     return json.dumps(content).encode()  # which knows whole numbers of any size
 
 

@@ -63,19 +63,9 @@ def case(name: str = "dense", backend: str = "torch", device: Device = CPU, opti
     return Case(selected(name), backend, device, options)
 
 
-def state(**different: object) -> MachineState:
+def state(**different: Any) -> MachineState:
     """A quiet machine."""
-    quiet = MachineState(
-        busy_share=0.0,
-        thermal_level=None,
-        on_battery=None,
-        low_power=None,
-        governors=[],
-        throttle_count=None,
-        quota_throttled=None,
-        quota_cores=None,
-    )
-    return MachineState(**(vars(quiet) | different))
+    return changed(MachineState(0.0, None, None, None, [], None, None, None), **different)
 
 
 def surroundings(
@@ -90,22 +80,12 @@ def surroundings(
 
 def plan(*cases: Case, effort: Effort | None = None, absent: tuple[tuple[Case, Failure], ...] = ()) -> Plan:
     effort = effort or Effort()
-    return Plan(
-        RunConfig(effort=effort),
-        MACHINE,
-        [dataclasses.replace(case, protocol=effort.protocol) for case in cases],
-        list(absent),
-    )
+    measured = [dataclasses.replace(case, protocol=effort.protocol) for case in cases]
+    return Plan(RunConfig(effort=effort), MACHINE, measured, list(absent))
 
 
 SIZES = Sizes(
-    step_ns=2 * MS,
-    parity_steps=6,
-    learn_steps=65,
-    silenced_steps=6,
-    evaluated_batches=1000,
-    pass_batches=1000,
-    warmup_calls=8,
+    2 * MS, parity_steps=6, learn_steps=65, silenced_steps=6, evaluated_batches=1000, pass_batches=1000, warmup_calls=8
 )
 
 
@@ -117,6 +97,7 @@ def measurement(
 ) -> Measurement:
     """A trial whose steps take exactly ``step_ms`` and whose epochs cost ``overhead_ms`` beyond them."""
     slice_ = Slice(50, int(50 * step_ms * MS))
+    versions = {"python": "3.11.7", "keras": "3.15.1"}
     return Measurement(
         training=Training(
             unit="step",
@@ -135,16 +116,7 @@ def measurement(
         learning=Learning(65, 2.3, 2.2, 1.4, 1.5, 0.5),
         parity=Parity(list(losses), []),
         proof=Proof(["cpu:0"], ["cpu:0"], ["cpu:0"], ["cpu:0"]),
-        resolved=Resolved(
-            False,
-            "float32",
-            ["float32"],
-            ["float32"],
-            "ieee",
-            "channels_last",
-            2,
-            {"python": "3.11.7", "keras": "3.15.1"},
-        ),
+        resolved=Resolved(False, "float32", ["float32"], ["float32"], "ieee", "channels_last", 2, versions),
         parameters=10,
         train_samples=32 * steps,
         steps_per_epoch=steps,
@@ -159,19 +131,15 @@ def with_parts(
     arrays_ms: float = 2.0, ready_ms: float = 1.5, bare_ms: float = 1.0, steady_ms: float = 2.0, peak: float = 1e11
 ) -> Measurement:
     """A trial that was taken apart: a step fed from arrays, with what lies ready, and by itself takes so long."""
-    made = measurement(steady_ms)
     arrays, ready, bare = (Samples.of([Slice(50, int(50 * ms * MS))] * 3) for ms in (arrays_ms, ready_ms, bare_ms))
-    training = Training(**(vars(trained(made)) | {"parts": Parts(arrays, ready, bare, peak)}))
-    return Measurement(**(vars(made) | {"training": training}))
+    return changed(measurement(steady_ms), training={"parts": Parts(arrays, ready, bare, peak)})
 
 
 def trained(measurement: Measurement) -> Training:
-    """The training of a trial that has one."""
     return known(measurement.training)
 
 
 def taught(measurement: Measurement) -> Learning:
-    """What a trial that trained has learned."""
     return known(measurement.learning)
 
 
@@ -191,7 +159,6 @@ def predicting(batch_ms: Sequence[float] = (2.0, 2.0), batch: int = 32) -> Measu
 
 
 def untrained(record: Run) -> Run:
-    """The record, of models that only predict."""
     return described(record, predicts_only=True)
 
 
@@ -206,18 +173,17 @@ def growing(
 
 def partial(whole: Measurement) -> Measurement:
     """A later trial of a case: it has left out short epochs, predictions, and what training teaches."""
-    training = dataclasses.replace(trained(whole), epochs=Samples.of(()), epoch_steps=0, again_ns=[])
-    return dataclasses.replace(
+    training = {"epochs": Samples.of(()), "epoch_steps": 0, "again_ns": []}
+    return changed(
         whole, training=training, prediction=[], throughput=None, learning=None, parity=None, peak_rss_bytes=1 << 20
     )
 
 
 def epochs_measurement(epoch_ms: float) -> Measurement:
     """A trial of a full-batch workload, whose slices count whole epochs of one step."""
-    made = measurement(steps=1)
     slice_ = Slice(10, int(10 * epoch_ms * MS))
     training = Training("epoch", 300 * MS, 10, Samples.of([slice_]), Samples.of([slice_] * 10), 0, Samples.of(()))
-    return Measurement(**(vars(made) | {"training": training}))
+    return dataclasses.replace(measurement(steps=1), training=training)
 
 
 def trial(
@@ -269,7 +235,6 @@ def estimate(value: float, high: float | None = None, trials: int = 1) -> LogEst
 
 
 def amount(value: float, reach: float | None = None, trials: int = 1) -> Amount:
-    """An amount with so much on both sides of it."""
     return Amount(value, None if reach is None else reach / t_quantile(trials - 1), trials - 1, trials)
 
 
@@ -277,13 +242,10 @@ def sliced(
     steps_ms: Sequence[float], epochs_ms: Sequence[float] = (), steps: int = 100, position: int = 0
 ) -> Measurement:
     """A trial that was measured in turn: a slice of 50 steps, and of one short epoch of two steps, in each cycle."""
-    made = measurement(steps=steps)
-    slices = [Slice(50, int(50 * ms * MS), cycle, position, 0) for cycle, ms in enumerate(steps_ms)]
-    epochs = [Slice(1, int(ms * MS), cycle, position, 0) for cycle, ms in enumerate(epochs_ms)]
-    if not epochs:
-        epochs = [Slice(1, int((10 + 2 * ms) * MS), cycle, position, 0) for cycle, ms in enumerate(steps_ms)]
-    training = dataclasses.replace(trained(made), slices=Samples.of(slices), epochs=Samples.of(epochs))
-    return dataclasses.replace(made, training=training)
+    epochs_ms = epochs_ms or [10 + 2 * ms for ms in steps_ms]
+    slices = Samples.of(Slice(50, int(50 * ms * MS), cycle, position, 0) for cycle, ms in enumerate(steps_ms))
+    epochs = Samples.of(Slice(1, int(ms * MS), cycle, position, 0) for cycle, ms in enumerate(epochs_ms))
+    return changed(measurement(steps=steps), training={"slices": slices, "epochs": epochs})
 
 
 def in_block(number: int, found: Measurement, alone: bool = True, **different: Any) -> Trial:
@@ -312,13 +274,11 @@ def changed(whole: T, **different: Any) -> T:
         part = getattr(whole, name)
         if isinstance(value, dict) and dataclasses.is_dataclass(part):
             different[name] = changed(part, **value)
-    replace: Any = dataclasses.replace
-    result: T = replace(whole, **different)
-    return result
+    replace: Callable[..., T] = dataclasses.replace
+    return replace(whole, **different)
 
 
 def known(value: T | None) -> T:
-    """What is there, where it may be missing."""
     assert value is not None
     return value
 
@@ -330,7 +290,6 @@ def estimated(value: Estimate | None) -> Estimate:
 
 
 def stored(folder: Path, run: Run | None = None) -> Store:
-    """The files of a run that is over."""
     run = run or record(trial())
     store = Store.create(folder, run.started)
     store.finish(run)

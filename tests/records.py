@@ -48,12 +48,6 @@ def of_backends(rounds: int = 3, workloads: int = 2, **step_ms: float) -> Findin
     return Findings.of(made.record(*trials, rounds=rounds))
 
 
-def by_turns(first: int, factor: float = 1.0) -> list[Run]:
-    """Runs of a side of `compare`, with room for those of the other side between them."""
-    runs = [made.record(*made.thrice(2.0 * factor * scatter, code="a"), rounds=3) for scatter in made.SCATTER]
-    return [made.changed(run, started=str(first + 2 * index)) for index, run in enumerate(runs)]
-
-
 BREAKDOWN = StepBreakdown(
     row=summarize(made.record(made.trial())).rows[0],
     column=Column("torch", "cpu"),
@@ -91,8 +85,8 @@ def dated(day: int, torch_ms: float, keras: str, jax_ms: float = 2.0) -> Run:
         for block in (1, 2, 3)
         for backend, ms in (("jax", jax_ms), ("torch", torch_ms))
     ]
-    commit = f"{day:040x}"
-    return dataclasses.replace(made.record(*trials, rounds=3), started=f"2026-01-{day:02d}T03:00:00Z", commit=commit)
+    run = made.record(*trials, rounds=3)
+    return dataclasses.replace(run, started=f"2026-01-{day:02d}T03:00:00Z", commit=f"{day:040x}")
 
 
 DATED = [dated(3, 9.0, "3.15.0"), dated(1, 6.0, "3.9.0"), dated(2, 12.0, "3.10.0", jax_ms=4.0)]

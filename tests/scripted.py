@@ -1,6 +1,7 @@
 """Runs without children: a worker that answers at once, and a machine that does nothing else."""
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -8,21 +9,19 @@ from kerasbench.analysis.cases import Measured
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.families import Priors
 from kerasbench.analysis.ratios import by_rounds
-from kerasbench.events import Event
-from kerasbench.host.noise import Surroundings
-from kerasbench.plan import cases
+from kerasbench.events import Event, OnEvent
+from kerasbench.host.noise import MachineState
 from kerasbench.plan.cases import Case
 from kerasbench.processes.block import BlockMember, BlockPolicy, OnBlockEvent, PhaseStarted, Tick, TrialStarted
 from kerasbench.processes.outcome import Outcome
 from kerasbench.processes.process import Limits
-from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import TrialRequest
-from kerasbench.results.run import Run, Trial
+from kerasbench.results.run import Effort, Run, Trial, exactly
 from kerasbench.results.store import Store
 from kerasbench.runs import rounds
-from kerasbench.runs.machine import MachineMonitor, Outcomes
+from kerasbench.runs.machine import MachineMonitor
 from kerasbench.runs.rounds import Launch
 from tests import made
 
@@ -39,23 +38,20 @@ class Events(list[Event]):
         self.append(event)
 
 
-class Quiet(MachineMonitor):
+def quiet(*heavy: int, hot: bool = False) -> MachineMonitor:
     """A machine that does nothing else; it gets hot in blocks that are ``heavy``, counted from 1."""
+    looks = itertools.count()  # before and after each block
 
-    def __init__(self, *heavy: int, hot: bool = False) -> None:
-        super().__init__()
-        self.heavy = heavy
-        self.hot = hot
-        self.blocks = 0
+    def look(sample_s: float) -> MachineState:
+        block, is_after = divmod(next(looks), 2)
+        return made.state(thermal_level=2 if is_after and block + 1 in heavy else None)
 
-    def watch(
-        self, devices: Sequence[Device], block: Callable[[], Outcomes], on_wait: Callable[[str], None]
-    ) -> tuple[Outcomes, Sequence[Surroundings]]:
-        if self.hot:
+    def cool(on_wait: Callable[[str], None]) -> float:
+        if hot:
             on_wait("hot")
-        self.blocks += 1
-        after = made.state(thermal_level=2 if self.blocks in self.heavy else None)
-        return block(), [made.surroundings(after=after)] * len(devices)
+        return 0.0
+
+    return MachineMonitor(look, cool)
 
 
 def by_round(
@@ -70,48 +66,60 @@ def as_planned(cases: Sequence[Case], seed: int, round_index: int) -> list[Case]
     return list(cases)
 
 
-def with_config(planned: cases.Plan, **different: Any) -> cases.Plan:
-    """Return a plan whose configuration differs in these fields."""
-    return dataclasses.replace(planned, config=dataclasses.replace(planned.config, **different))
-
-
-def execute(
-    planned: cases.Plan,
+def run(
     store: Store,
     launch: Launch,
-    *,
-    events: Events | None = None,
+    *planned: Case,
+    effort: Effort | None = None,
+    config: dict[str, Any] | None = None,
+    events: OnEvent | None = None,
     monitor: MachineMonitor | None = None,
     carried: Sequence[Trial] = (),
+    absent: tuple[tuple[Case, Failure], ...] = (),
     **different: Any,
 ) -> Run:
-    """Execute a run; ``different`` are further fields of it."""
+    """Measure these cases, or a scenario on two backends, in two rounds unless there is another effort.
+
+    ``config`` are fields of the plan's configuration; ``different`` are further fields of the run.
+    """
+    plan = made.changed(made.plan(*(planned or CASES), effort=effort or exactly(2), absent=absent), config=config or {})
     if carried:
         different["earlier"] = made.record(*carried)
     named: dict[str, Any] = {"state": made.state(), "in_order": as_planned, "between": by_round} | different
-    return rounds.Rounds(
-        planned, store, launch, monitor or Quiet(), Events() if events is None else events, **named
-    ).execute()
+    heard = Events() if events is None else events
+    return rounds.Rounds(plan, store, launch, monitor or quiet(), heard, **named).execute()
 
 
-def noisy(*steps_ms: float) -> list[Measurement | Failure]:
+def noisy(*steps_ms: float) -> list[Measurement]:
     return [made.measurement(step_ms=step) for step in steps_ms]
 
 
 CASES = [made.case(backend="torch"), made.case(backend="jax")]
-ANSWERS = {"torch": noisy(1), "jax": noisy(2), "tensorflow": noisy(3), "native": noisy(4)}
+THREE = [*CASES, made.case(backend="tensorflow")]
+ANSWERS: dict[str, Sequence[Measurement | Failure]] = {
+    "torch": noisy(1),
+    "jax": noisy(2),
+    "tensorflow": noisy(3),
+    "native": noisy(4),
+}
 
 
 class FakeWorker:
     """Answers a block at once, by backend: a list of measurements and failures, the last one over again.
 
     ``blocks`` are the backends of each, in their order, ``alone`` whether they were started so. Of a block no more than
-    ``room`` are started (see ``fitting``).
+    ``room`` are started, and the ``large`` backend beside no other. ``fails`` has a request fail that has an answer.
     """
 
-    def __init__(self, room: int | None = None, **answers: list[Measurement | Failure]) -> None:
+    def __init__(
+        self,
+        room: int = 9,
+        large: str = "",
+        fails: Callable[[TrialRequest], Failure | None] = lambda request: None,
+        **answers: Sequence[Measurement | Failure],
+    ) -> None:
+        self.room, self.large, self.fails = room, large, fails
         self.answers = ANSWERS | answers
-        self.room = room
         self.requests: list[TrialRequest] = []
         self.limits: list[Limits] = []
         self.blocks: list[list[str]] = []
@@ -120,7 +128,8 @@ class FakeWorker:
     def __call__(
         self, entrants: Sequence[BlockMember], rules: BlockPolicy, on_event: OnBlockEvent, alone: bool, /
     ) -> list[Outcome | None]:
-        fitting = self.fitting([entrant.request.backend for entrant in entrants])
+        backends = [entrant.request.backend for entrant in entrants]
+        fitting = [not place or (place < self.room and name != self.large) for place, name in enumerate(backends)]
         started = [entrant for entrant, fits in zip(entrants, fitting, strict=True) if fits]
         self.blocks.append([entrant.request.backend for entrant in started])
         self.alone.append(alone)
@@ -138,17 +147,13 @@ class FakeWorker:
     def meanwhile(self, on_event: OnBlockEvent) -> None:
         """Do what a test wants to happen in a block of these ``entrants``, which goes by these ``rules``."""
 
-    def fitting(self, backends: Sequence[str]) -> list[bool]:
-        """Tell which of a block's entrants have room."""
-        return [self.room is None or index < self.room for index in range(len(backends))]
-
     def answer(self, entrant: BlockMember) -> Outcome:
         self.requests.append(entrant.request)
         self.limits.append(entrant.limits)
         backend = entrant.request.backend
         asked = sum(request.backend == backend for request in self.requests)
         answers = self.answers[backend]
-        answer = answers[min(asked, len(answers)) - 1]
+        answer = self.fails(entrant.request) or answers[min(asked, len(answers)) - 1]
         if isinstance(answer, Measurement):
             return Outcome([], 10**9, measurement=answer)
         return Outcome([], 10**9, failure=answer)

@@ -20,25 +20,24 @@ import pytest
 
 from kerasbench.analysis.findings import Findings
 from kerasbench.plan import templates
-from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Message
 from kerasbench.report.data import of_run
 from tests import made, stand_in
+from tests.records import AGAIN, NEW, OLD, of_versions
 from tests.repository import git
 
 ROOT = Path(__file__).parents[1]
 ACTION = ROOT / ".github" / "actions" / "versus"
 
 
-def compared(folder: Path, rounds: int) -> dict[str, Any]:
+def compared(folder: Path, rounds: int = 3, name: str = "dense") -> dict[str, Any]:
     """Measure two versions in so many rounds, the head slower; keep the file there, and return what --json prints."""
-    kinds = [Options(environment="old"), Options(environment="new"), Options(environment="old", control=True)]
     trials = [
-        made.in_block(number, made.measurement(3.0 if options == kinds[1] else 2.0), options=options)
+        made.in_block(number, made.measurement(3.0 if options is NEW else 2.0), options=options, name=name)
         for number in range(1, rounds + 1)
-        for options in kinds
+        for options in (OLD, NEW, AGAIN)
     ]
-    run = made.changed(made.record(*trials, rounds=rounds), config={"versus": ["old", "new"]})
+    run = of_versions(*trials)
     return of_run(Findings.of(run), [run], made.stored(folder, run).data).to_data()
 
 
@@ -107,47 +106,40 @@ def test_arguments_may_have_several_lines_and_an_index_is_for_uv(job: Job) -> No
     assert "--scenario" not in said and "--backend" not in said
 
 
-@pytest.mark.parametrize(("code", "rounds", "decided"), [("0", 3, 5), ("1", 2, 0), ("3", 3, 5), ("130", 2, 0)])
+@pytest.mark.parametrize(
+    ("code", "rounds", "decided"), [("0", 3, "5"), ("1", 2, "0"), ("3", 3, "5"), ("130", 2, "0"), ("2", 0, "")]
+)
 def test_it_counts_verdicts_and_hands_them_on_with_the_code_however_it_ends(
-    job: Job, code: str, rounds: int, decided: int
+    job: Job, code: str, rounds: int, decided: str
 ) -> None:
-    job.say(compared(job.folder / "measured", rounds))
+    if rounds:
+        job.say(compared(job.folder / "measured", rounds))
     done = job.step("compare.sh", **COMPARE, STAND_IN_CODE=code)
     assert done.returncode == 0, done.stderr
     assert job.output.read_text() == f"code={code}\ndecided={decided}\n"
-    assert "new takes 1.4" in job.summary.read_text()
+    assert not rounds or "new takes 1.4" in job.summary.read_text()
 
 
 @pytest.mark.parametrize(
-    ("code", "fail", "ended", "said"),
+    ("code", "decided", "fail", "ended", "said"),
     [
-        ("0", "true", 0, "No significant regression beyond 5% was found."),
-        ("3", "true", 1, "::error::A figure is worse by more than 5%"),
-        ("3", "false", 0, "::warning::A figure is worse"),
-        ("1", "true", 1, "::error::Nothing became worse, but something could be measured with head alone"),
-        ("1", "false", 0, "::warning::Nothing became worse, but"),
-        ("2", "false", 1, "::error::kerasbench ended with 2"),
-        ("70", "false", 1, "::error::kerasbench ended with 70"),
-        ("", "false", 1, "::error::kerasbench ended with nothing"),
+        ("0", "2", "true", 0, "No significant regression beyond 5% was found."),
+        ("3", "2", "true", 1, "::error::A figure is worse by more than 5%"),
+        ("3", "2", "false", 0, "::warning::A figure is worse"),
+        ("1", "2", "true", 1, "::error::Nothing became worse, but something could be measured with head alone"),
+        ("1", "2", "false", 0, "::warning::Nothing became worse, but"),
+        ("1", "0", "true", 1, "::error::Nothing could be decided"),
+        ("1", "0", "false", 0, "::warning::Nothing could be decided"),
+        ("2", "", "false", 1, "::error::kerasbench ended with 2"),  # before it measured: no lack of a decision
+        ("70", "2", "false", 1, "::error::kerasbench ended with 70"),
+        ("", "2", "false", 1, "::error::kerasbench ended with nothing"),
     ],
 )
-def test_a_regression_fails_the_job_unless_it_is_to_warn(job: Job, code: str, fail: str, ended: int, said: str) -> None:
-    done = job.step("judge.sh", CODE=code, DECIDED="2", FAIL=fail, THRESHOLD="5%")
-    assert done.returncode == ended
-    assert done.stdout.startswith(said)
-
-
-@pytest.mark.parametrize(("fail", "ended", "how"), [("true", 1, "error"), ("false", 0, "warning")])
-def test_where_nothing_was_decided_the_job_does_not_pass_in_silence(job: Job, fail: str, ended: int, how: str) -> None:
-    done = job.step("judge.sh", CODE="1", DECIDED="0", FAIL=fail, THRESHOLD="5%")
-    assert done.returncode == ended
-    assert done.stdout.startswith(f"::{how}::Nothing could be decided") and "egression" not in done.stdout
-
-
-def test_what_ended_before_it_measured_is_no_lack_of_a_decision(job: Job) -> None:
-    assert job.step("compare.sh", **COMPARE, STAND_IN_CODE="2").returncode == 0
-    assert job.output.read_text() == "code=2\ndecided=\n"
-    assert job.step("judge.sh", CODE="2", DECIDED="", FAIL="false", THRESHOLD="5%").returncode == 1
+def test_a_regression_and_no_decision_fail_the_job_unless_it_is_to_warn(
+    job: Job, code: str, decided: str, fail: str, ended: int, said: str
+) -> None:
+    done = job.step("judge.sh", CODE=code, DECIDED=decided, FAIL=fail, THRESHOLD="5%")
+    assert (done.returncode, done.stdout.startswith(said)) == (ended, True), done.stdout
 
 
 def test_it_installs_the_kerasbench_that_it_is_a_part_of(job: Job) -> None:
@@ -164,12 +156,8 @@ def test_it_installs_the_kerasbench_that_it_is_a_part_of(job: Job) -> None:
 def test_every_script_is_a_step_and_every_variable_of_it_is_given_there(name: str, suffix: str) -> None:
     folder = ACTION.with_name(name)
     text = (folder / "action.yml").read_text()
-    steps = dict(
-        re.findall(
-            r"      env:\n((?:        .*\n)+)      run: (?:bash|python -P) \"\$GITHUB_ACTION_PATH/(\w+\.\w+)\"", text
-        )
-    )
-    given = {script: set(re.findall(r"^        (\w+):", slice_, re.M)) for slice_, script in steps.items()}
+    run = r"      env:\n((?:        .*\n)+)      run: (?:bash|python -P) \"\$GITHUB_ACTION_PATH/(\w+\.\w+)\""
+    given = {script: set(re.findall(r"^        (\w+):", step, re.M)) for step, script in re.findall(run, text)}
     assert given.keys() == {file.name for file in folder.glob(f"*.{suffix}")}
     for script, names in given.items():
         pattern = r"\$\{?([A-Z]+)\b" if suffix == "sh" else r"environ\[[\"']([A-Z]+)[\"']\]"
@@ -178,6 +166,9 @@ def test_every_script_is_a_step_and_every_variable_of_it_is_given_there(name: st
     inputs = set(re.findall(r"^  (\w+):\n    description", text, re.M)) - {"code", "decided"}
     assert set(re.findall(r"inputs\.(\w+)", text)) == inputs
     assert "shell: bash" in text and len(re.findall("run: ", text)) == text.count("shell: bash")
+
+
+BOT = "github-actions[bot]"
 
 
 class GitHub:
@@ -198,12 +189,9 @@ class GitHub:
         git(clone, "checkout", "-q", "-B", branch)
         (clone / "bin").mkdir(exist_ok=True)
         stand_in.furnish(clone / "bin")
-        measurement = dataclasses.replace(
-            made.sliced([step_ms * (1 + cycle / 1000) for cycle in range(10)]), prediction=[]
-        )
-        stand_in.answer(
-            clone / "bin", "trial-torch", Message(begun="train"), stand_in.phase(), Message(measurement=measurement)
-        )
+        steps_ms = [step_ms * (1 + cycle / 1000) for cycle in range(10)]
+        measured = Message(measurement=dataclasses.replace(made.sliced(steps_ms), prediction=[]))
+        stand_in.answer(clone / "bin", "trial-torch", Message(begun="train"), stand_in.phase(), measured)
         (clone / "note").write_text(mention + str(step_ms))
         git(clone, "add", ".")
         git(clone, "commit", "-q", "--allow-empty", "-m", f"a step of {step_ms} ms")
@@ -223,18 +211,16 @@ class GitHub:
             comments = [comment for comment in self.comments if str(comment["pull"]) == parts[1]]
             return comments if query["page"] == ["1"] else []
         if parts[0] == "issues" and parts[-1] == "comments" and method == "POST":
-            self.comments.append(
-                {"id": len(self.comments) + 1, "pull": int(parts[1]), "user": {"login": "github-actions[bot]"}, **body}
-            )
-            return self.comments[-1]
+            comment = {"id": len(self.comments) + 1, "pull": int(parts[1]), "user": {"login": BOT}, **body}
+            self.comments.append(comment)
+            return comment
         assert (method, parts[:2]) == ("PATCH", ["issues", "comments"])
         (comment,) = (comment for comment in self.comments if str(comment["id"]) == parts[2])
         return comment.update(body)
 
 
 @pytest.fixture
-def hub(tmp_path: Path) -> Iterator[tuple[GitHub, str]]:
-    """A GitHub and the address of its interface."""
+def workflows(tmp_path: Path) -> Iterator["Workflows"]:
     hub = GitHub(tmp_path / "hub")
 
     class Handler(BaseHTTPRequestHandler):
@@ -255,7 +241,7 @@ def hub(tmp_path: Path) -> Iterator[tuple[GitHub, str]]:
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        yield hub, f"http://127.0.0.1:{server.server_port}"
+        yield Workflows(tmp_path, hub, f"http://127.0.0.1:{server.server_port}")
         server.shutdown()
         thread.join()
 
@@ -270,30 +256,19 @@ class Workflows:
         """Run fetch.sh and compare.sh as the action does, with kerasbench beside the stand-in."""
         self.runs += 1
         job = Job(_made(self.folder / f"job{self.runs}"))
-        pull = next(pull["number"] for pull in self.hub.pulls if pull["head"]["sha"] == commit)
-        checkouts = job.folder / "pull"
-        fetched = job.step(
-            "fetch.sh",
-            PULL=str(pull),
-            BASE="",
-            HEAD="",
-            COMMIT=commit,
-            BRANCH="main",
-            ADDRESS=str(self.hub.bare),
-            FOLDER=str(checkouts),
-        )
+        (pull,) = (str(pull["number"]) for pull in self.hub.pulls if pull["head"]["sha"] == commit)
+        asked = {"PULL": pull, "BASE": "", "HEAD": "", "COMMIT": commit, "BRANCH": "main"}
+        fetched = job.step("fetch.sh", **asked, ADDRESS=str(self.hub.bare), FOLDER=str(job.folder / "pull"))
         assert fetched.returncode == 0, fetched.stderr
         outputs = dict(line.split("=", 1) for line in job.output.read_text().splitlines())
+        versions = {"BASE": outputs["base"], "HEAD": outputs["head"], "BACKEND": "torch", "THRESHOLD": "10%"}
         place = _made(job.folder / "own")
         scenario = stand_in.furnish(place)
         program = f'shift 2; cd "{ROOT}"; "{sys.executable}" -m tests.stand_in.command "{place}" 1 "$@"; code=$?\n'
         job.have_python(f'{program}cat "{place}/out"; exit $code\n')
         compared = job.step(
             "compare.sh",
-            BASE=outputs["base"],
-            HEAD=outputs["head"],
-            BACKEND="torch",
-            THRESHOLD="10%",
+            **versions,
             SCENARIO=str(scenario),
             ARGUMENTS="--rounds 3",
             LET_IN="yes",
@@ -307,7 +282,7 @@ class Workflows:
         """Run comment.py as the action does; return what it prints."""
         variables = {
             "TOKEN": "secret",
-            "LOGIN": "github-actions[bot]",
+            "LOGIN": BOT,
             "API": self.api,
             "REPOSITORY": "owner/project",
             "OWNER": owner,
@@ -324,28 +299,14 @@ class Workflows:
         return ended.stdout
 
 
-def _of_two_versions(folder: Path, name: str) -> Path:
-    """Put a comparison of a scenario of that name into a folder."""
-    trials = [
-        made.in_block(number, made.measurement(), options=Options(environment=label), name=name)
-        for number in (1, 2, 3)
-        for label in ("old", "new")
-    ]
-    run = made.changed(made.record(*trials, rounds=3), config={"versus": ["old", "new"]})
-    return made.stored(_made(folder), run).data.parent
-
-
 def _made(folder: Path) -> Path:
     folder.mkdir(parents=True)
     return folder
 
 
 @pytest.mark.processes
-def test_a_fork_s_pull_request_is_measured_against_where_it_began_and_has_one_comment(
-    tmp_path: Path, hub: tuple[GitHub, str]
-) -> None:
-    github, api = hub
-    workflows = Workflows(tmp_path, github, api)
+def test_a_fork_s_pull_request_is_measured_against_where_it_began_and_has_one_comment(workflows: Workflows) -> None:
+    github = workflows.hub
     slow = github.commit(github.folder / "fork", step_ms=3.0, branch="faster")
     github.commit(github.folder / "upstream", step_ms=9.0)  # what others did since is not the fork's fault
     job, results = workflows.measure(slow)
@@ -369,11 +330,10 @@ def test_a_fork_s_pull_request_is_measured_against_where_it_began_and_has_one_co
 
 @pytest.mark.processes
 def test_results_that_were_tampered_with_write_no_markup_and_choose_no_other_pull_request(
-    tmp_path: Path, hub: tuple[GitHub, str]
+    tmp_path: Path, workflows: Workflows
 ) -> None:
-    github, api = hub
+    github = workflows.hub
     commit = github.commit(github.folder / "fork", step_ms=2.0, branch="faster")
-    workflows = Workflows(tmp_path, github, api)
     results = _made(tmp_path / "artifact")
     workflows.comment(commit, results)
     assert "Nothing was measured." in github.comments[0]["body"]
@@ -383,14 +343,16 @@ def test_results_that_were_tampered_with_write_no_markup_and_choose_no_other_pul
     workflows.comment(commit, results)
     assert "cannot be read" in github.comments[0]["body"] and "everyone" not in github.comments[0]["body"]
     evil = "**x** @everyone [a](https://spam.example) <img src=x> www.spam.example octocat/hello#1 #2 GH-3 dc365f9aeaa"
-    workflows.comment(commit, _of_two_versions(tmp_path / "other", evil))
+    compared(tmp_path / "other", name=evil)
+    workflows.comment(commit, tmp_path / "other")
     body = github.comments[0]["body"].partition("longer look.")[2].replace("&#8203;", "\u200b")
     assert "everyone" in body
     markup = ("@everyone", r"(?<!\\)<img", r"(?<!\\)\]", "://", r"www\.spam", r"(?<!\\)\*(?<!\\)\*x")
     for pattern in (*markup, "hello\\\\?#1", "#2", "GH-3", "[0-9a-f]{7}"):
         assert re.search(pattern, body) is None, pattern
     # However long what it says becomes where it is escaped, GitHub takes it.
-    workflows.comment(commit, _of_two_versions(tmp_path / "long", "@" * 9_000))
+    compared(tmp_path / "long", name="@" * 9_000)
+    workflows.comment(commit, tmp_path / "long")
     assert 10_000 < len(github.comments[0]["body"]) < 65_536
     assert github.comments[0]["body"].endswith("The rest is in the artifact.")
     # What is no file is not opened, and no name begins a line of the log.

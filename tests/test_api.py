@@ -5,6 +5,7 @@ import runpy
 import sys
 from contextlib import nullcontext
 from functools import partial
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -35,7 +36,6 @@ from kerasbench.results.run import (
     SoakConfig,
     exactly,
 )
-from kerasbench.results.store import Store
 from kerasbench.returns import Bisected, Explained, Fastest, Machines, Results, Soaked, Versions
 from kerasbench.runs.run import FinishedRun
 from kerasbench.settings import Settings
@@ -50,20 +50,20 @@ def stored(folder: Path, *step_ms: float, record: Run | None = None) -> Path:
 
 
 def test_loaded_results_show_the_answer_first(tmp_path: Path) -> None:
-    found = kerasbench.load(stored(tmp_path, 2.0, 2.01, 1.99))
-    assert repr(found) == "dense: PyTorch takes 2.10 ms."
-    assert str(found).startswith("# A training step of dense takes 2.10 ms on PyTorch\n")
-    html = found._repr_html_()
+    results = kerasbench.load(stored(tmp_path, 2.0, 2.01, 1.99))
+    assert repr(results) == "dense: PyTorch takes 2.10 ms."
+    assert str(results).startswith("# A training step of dense takes 2.10 ms on PyTorch\n")
+    html = results._repr_html_()
     answer, table, details = (html.index(part) for part in ("takes 2.10 ms on PyTorch", "<table", "<details>"))
     assert answer < table < details
-    (row,) = found.summary.rows
+    (row,) = results.summary.rows
     estimate = row.cases[Column("torch", "cpu")].estimate("train_step_ms")
     assert estimate is not None and estimate.trials == 3
 
 
 def test_a_folder_or_several_files_are_one_machine_s_results(tmp_path: Path) -> None:
-    one, two = stored(tmp_path, 2.0), stored(tmp_path, 3.0)
-    assert len(kerasbench.load(tmp_path).records) == len(kerasbench.load(one, str(two)).records) == 2
+    first, second = stored(tmp_path, 2.0), stored(tmp_path, 3.0)
+    assert len(kerasbench.load(tmp_path).records) == len(kerasbench.load(first, str(second)).records) == 2
     other = dataclasses.replace(made.record(made.trial()), machine=dataclasses.replace(made.MACHINE, chip="M1"))
     stored(tmp_path, record=other)
     with pytest.raises(UsageError, match=rf"^{tmp_path}: results of 2 machines \(Chip 9, .*; M1, .*\)"):
@@ -73,10 +73,15 @@ def test_a_folder_or_several_files_are_one_machine_s_results(tmp_path: Path) -> 
 def test_comparing_gives_verdicts_and_regressions(tmp_path: Path) -> None:
     old = stored_by_turns(tmp_path / "old", 1, 2.0, 2.01, 1.99)
     new = stored_by_turns(tmp_path / "new", 2, 3.0, 3.01, 2.99)
-    found = kerasbench.compare(old, kerasbench.load(new))
-    assert found.regressions == ["dense torch cpu"]
-    assert "1 of 1 case clearly slower" in str(found)
-    assert repr(found).startswith("1 case measured on both sides, 1 judged: 1 slower, 0 faster")
+    comparison = kerasbench.compare(old, kerasbench.load(new))
+    assert comparison.regressions == ["dense torch cpu"]
+    assert "1 of 1 case clearly slower" in str(comparison)
+    assert repr(comparison) == (
+        "1 case measured on both sides, 1 judged: 1 slower, 0 faster, 0 neither.\n"
+        "dense torch cpu takes 1.50× as long as before."
+    )
+    failed = stored(tmp_path / "failed", record=made.record(made.trial(failure=made.FAILURE)))
+    assert "dense torch cpu fails now: died from SIGSEGV in phase 'train'" in repr(kerasbench.compare(old, failed))
 
 
 def test_results_become_a_picture_that_a_notebook_shows_and_a_file_keeps(tmp_path: Path) -> None:
@@ -89,38 +94,27 @@ def test_results_become_a_picture_that_a_notebook_shows_and_a_file_keeps(tmp_pat
         kerasbench.load(stored(tmp_path, 2.0, 2.01, 1.99)).plot()
 
 
-DataFrames = list[tuple[list[dict[str, Any]], list[str]]]  # rows and columns of each
-
-
-@pytest.fixture
-def data_frames(monkeypatch: pytest.MonkeyPatch) -> DataFrames:
-    """Put a stand-in in the place of pandas; return what it is asked to make."""
-    made_of: DataFrames = []
-    fake = SimpleNamespace(DataFrame=lambda rows, columns: made_of.append((rows, columns)))
-    monkeypatch.setitem(sys.modules, "pandas", fake)
-    return made_of
-
-
-def test_dataframes_are_made_by_pandas_where_it_is(
-    tmp_path: Path, data_frames: DataFrames, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_dataframes_are_made_by_pandas_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data_frames: list[tuple[list[dict[str, Any]], list[str]]] = []  # rows and columns of each
+    pandas = SimpleNamespace(DataFrame=lambda rows, columns: data_frames.append((rows, columns)))
+    monkeypatch.setitem(sys.modules, "pandas", pandas)
     old, new = stored(tmp_path / "old", 2.0, 2.01, 1.99), stored(tmp_path / "new", 3.0, 3.01, 2.99)
     kerasbench.load(old).to_dataframe()
     kerasbench.compare(old, new).to_dataframe()
-    (rows, columns), (changed, names) = data_frames
+    Versions([of_versions(*versions(SLOWER))]).to_dataframe()
+    (rows, columns), (changed, names), (pairs, of_pairs) = data_frames
     assert rows == kerasbench.load(old).to_dicts()
     assert columns == list(rows[0]) == list(NAMES)
     assert names == list(changed[0])
     assert (changed[0]["ratio"], changed[0]["verdict"]) == (pytest.approx(1.48, abs=0.01), None)
     assert str(changed[0]["why"]).startswith("a verdict needs three runs of each side")
+    assert of_pairs == list(pairs[0]) == list(report_versus.COLUMNS)
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(UsageError, match="pip install pandas"):
         kerasbench.load(old).to_dataframe()
 
 
-def test_bad_input_is_an_error_of_kerasbench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match=r"several machines: take one of them, \['m1'\]"):
-        kerasbench.compare(Results([]), Machines([], data={"m1": tmp_path}))
+def test_a_folder_without_a_history_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stored(tmp_path / "results", 2.0)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match=r"^results: no ratio was measured in two runs"):
@@ -133,30 +127,27 @@ class Runs:
     def __init__(self, folder: Path) -> None:
         trials = [made.trial(index, found=made.with_parts()) for index in (1, 2, 3)]
         self.record = made.record(*trials, rounds=3)
-        self.folder = folder
-        self.unsaved = ""
+        self.folder, self.unsaved = folder, ""
         self.config: list[RunConfig] = []
         self.waits: list[bool] = []
 
     def __call__(self, asked: RunConfig, folder: Path, chosen: object, audience: object, wait: bool) -> object:
         self.config.append(asked)
         self.waits.append(wait)
-        store = Store.create(self.folder, "2026-01-02T03:04:05Z")
-        store.finish(self.record)
-        return nullcontext(FinishedRun(self.record, store, self.unsaved))
+        return nullcontext(FinishedRun(self.record, made.stored(self.folder, self.record), self.unsaved))
 
 
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
-    found = Runs(tmp_path)
-    monkeypatch.setattr("kerasbench.runs.run.measured", found)
-    return found
+    runs = Runs(tmp_path)
+    monkeypatch.setattr("kerasbench.runs.run.measured", runs)
+    return runs
 
 
 def test_a_run_is_asked_for_in_the_words_of_the_command_line(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     kerasbench.run("dense", "jax", jit="on", dtype=["float32", "float64"], threads=1, native=True, protocol="published")
     monkeypatch.setenv("OMP_PROC_BIND", "true")
-    found = kerasbench.run(threads=(1, 2), data="real", wait=True, keep_env="OMP_PROC_BIND")
+    results = kerasbench.run(threads=(1, 2), data="real", wait=True, keep_env="OMP_PROC_BIND")
     first, second = runs.config
     assert (first.scenarios, first.backends) == (["dense"], ["jax"])
     assert (first.keep_env, second.keep_env) == ({}, {"OMP_PROC_BIND": "true"})
@@ -166,7 +157,7 @@ def test_a_run_is_asked_for_in_the_words_of_the_command_line(runs: Runs, monkeyp
     assert (first.effort, first.data) == (PUBLISHED, "synthetic")
     assert second.options == configure.options_of(Settings(threads=["1", "2"]))
     assert (second.effort, second.data) == (DEFAULT, "real")
-    assert found.records == [runs.record]
+    assert results.records == [runs.record]
     assert "# dense: the largest part of an epoch is computation" in (runs.folder / "2026-01-02T030405.md").read_text()
     with pytest.raises(UsageError, match="unknown value of --jit"):
         kerasbench.run(jit="maybe")
@@ -208,19 +199,12 @@ def test_the_signature_of_a_function_has_its_options() -> None:
     assert "jit (--jit): Compile the step: on, off, or default" in (kerasbench.run.__doc__ or "")
 
 
-@pytest.mark.parametrize(
-    ("config", "kind"),
-    [
-        ({"explain": True}, Explained),
-        ({"versus": ["old", "new"]}, Versions),
-        ({"race": RaceConfig()}, Fastest),
-        ({"soak": SoakConfig("train", 1.0)}, Soaked),
-        ({}, Results),
-    ],
-)
-def test_what_goes_on_is_of_the_kind_that_it_was(runs: Runs, config: dict[str, Any], kind: type[Results]) -> None:
-    runs.record = made.changed(runs.record, config=config)
-    assert type(kerasbench.run(resume=True)) is kind
+def test_what_goes_on_is_of_the_kind_that_it_was(runs: Runs) -> None:
+    plain = runs.record
+    kinds = {Explained: {"explain": True}, Versions: {"versus": ["old", "new"]}, Fastest: {"race": RaceConfig()}}
+    for kind, config in (kinds | {Soaked: {"soak": SoakConfig("train", 1.0)}, Results: {}}).items():
+        runs.record = made.changed(plain, config=config)
+        assert type(kerasbench.run(resume=True)) is kind
 
 
 def test_a_live_model_is_asked_for_by_a_file_of_its_own(runs: Runs) -> None:
@@ -282,13 +266,11 @@ def test_a_page_that_a_machine_s_run_lacks_is_said(tmp_path: Path, monkeypatch: 
     def refuse(*_: object) -> None:
         raise ResultsError("no space left")
 
-    store = Store.create(tmp_path, "2026-01-02T03:04:05Z")
-    store.finish(made.record(made.trial()))
-    remote = SimpleNamespace(host="m1", store=store, is_unfinished=False, failed="")
+    remote = SimpleNamespace(host="m1", store=made.stored(tmp_path), is_unfinished=False, failed="")
     monkeypatch.setattr("kerasbench.machines.ask", lambda *asked: [remote])
     monkeypatch.setattr("kerasbench.report.pages.replace", refuse)
-    found: Any = kerasbench.run("dense", hosts="m1")
-    assert found.failed == {"m1": "no space left"}
+    machines: Any = kerasbench.run("dense", hosts="m1")
+    assert machines.failed == {"m1": "no space left"}
 
 
 def test_what_could_not_be_saved_is_an_error(runs: Runs) -> None:
@@ -299,10 +281,9 @@ def test_what_could_not_be_saved_is_an_error(runs: Runs) -> None:
 
 
 def test_a_file_may_be_a_path_and_a_model_object_is_for_run_and_fastest(runs: Runs) -> None:
-    file = Path("mine.py")
-    kerasbench.explain(file)
-    kerasbench.sweep(file, [1, 8])
-    kerasbench.explain([file, "dense"])
+    kerasbench.explain(Path("mine.py"))
+    kerasbench.sweep(Path("mine.py"), [1, 8])
+    kerasbench.explain([Path("mine.py"), "dense"])
     assert [asked.scenarios for asked in runs.config] == [["mine.py"], ["mine.py"], ["mine.py", "dense"]]
     model: Any = SimpleNamespace(save=print, predict=print)
     for call in (kerasbench.explain, kerasbench.sweep, partial(kerasbench.versus, "keras==3.14", "keras==3.15")):
@@ -310,18 +291,14 @@ def test_a_file_may_be_a_path_and_a_model_object_is_for_run_and_fastest(runs: Ru
             call(model)
 
 
-@pytest.mark.parametrize("given", ["", [], ()])
-def test_where_a_scenario_is_needed_none_is_not_a_whole_suite(runs: Runs, given: Any) -> None:
-    for call in (kerasbench.explain, kerasbench.soak, kerasbench.fastest):
-        with pytest.raises(UsageError, match=r"needs a scenario|scenarios is empty|--scenario is empty"):
-            call(given)
-    with pytest.raises(UsageError, match="--scenario is empty"):
-        kerasbench.run("")
-    nothings: list[Any] = [[], None, set()]
+def test_where_a_scenario_is_needed_none_is_not_a_whole_suite(runs: Runs) -> None:
+    nothings: list[Any] = ["", [], None, set()]  # a filter that came out empty
     models: list[Any] = [SimpleNamespace(save=print, predict=print)]
-    for nothing in nothings:  # a filter that came out empty
-        with pytest.raises(UsageError, match="scenarios is empty: give a name or a file"):
-            kerasbench.run(nothing)
+    needing: list[Any] = [kerasbench.explain, kerasbench.soak, kerasbench.fastest]
+    calls = [*product([*needing, kerasbench.run], nothings), *((call, ()) for call in needing)]  # () is run's default
+    for call, nothing in calls:
+        with pytest.raises(UsageError, match=r"needs a scenario|scenarios is empty: give a n|--scenario is empty"):
+            call(nothing)
     with pytest.raises(UsageError, match="one model object at a time"):
         kerasbench.run(models)
     with pytest.raises(UsageError, match="--insecure is for --cluster"):
@@ -330,32 +307,25 @@ def test_where_a_scenario_is_needed_none_is_not_a_whole_suite(runs: Runs, given:
 
 
 def test_versions_have_regressions_for_a_test_to_look_at_and_show_the_answer_first() -> None:
-    found = Versions([of_versions(*versions(SLOWER), *versions(ALIKE, "jax"))])
-    (line,) = found.regressions
+    compared = Versions([of_versions(*versions(SLOWER), *versions(ALIKE, "jax"))])
+    (line,) = compared.regressions
     assert line.startswith("dense torch cpu: a training step takes 1.096× (")
-    assert found.versus[0].head == "new"
+    assert compared.versus[0].head == "new"
     assert Versions([of_versions(*versions(ALIKE))]).regressions == []
     with pytest.raises(Undecided, match=r"^nothing could be judged, so this is no pass: \d numbers, all undecided$"):
         print(Versions([of_versions(*versions(SLOWER)[:2])]).regressions)
-    html = found._repr_html_()
+    html = compared._repr_html_()
     answer, table, details = (html.index(part) for part in ("new instead of old", "<table", "<details>"))
     assert answer < table < details
-    assert repr(Results(found.records)) == repr(found)  # loaded from a file it says the same
-
-
-def test_versions_become_a_data_frame_of_pairs(data_frames: DataFrames) -> None:
-    Versions([of_versions(*versions(SLOWER))]).to_dataframe()
-    ((rows, columns),) = data_frames
-    assert columns == list(report_versus.COLUMNS)
-    assert {row["metric"] for row in rows} >= {"train_step_ms", "first_step_ms", "peak_rss_mib"}
+    assert repr(Results(compared.records)) == repr(compared)  # loaded from a file it says the same
 
 
 def test_a_search_for_a_version_prints_its_answer_and_names_the_version() -> None:
     probe = Probe(1, contrast(made.estimate(1.3, 1.4, trials=3), Verdict.SLOWER))
-    found = Bisected(Bisection(SearchOutcome.FOUND, [probe], fast=0, slow=1), ["old", "new"], "dense torch cpu")
-    assert found.version == "new"
-    assert repr(found).startswith("new is the first slow version: a step takes 1.30× (1.21–1.40) as long as with old.")
-    assert str(found).startswith("# dense torch cpu: new is the first slow version: a step takes 1.30×")
+    search = Bisected(Bisection(SearchOutcome.FOUND, [probe], fast=0, slow=1), ["old", "new"], "dense torch cpu")
+    assert search.version == "new"
+    assert repr(search).startswith("new is the first slow version: a step takes 1.30× (1.21–1.40) as long as with old.")
+    assert str(search).startswith("# dense torch cpu: new is the first slow version: a step takes 1.30×")
     none = Bisected(Bisection(SearchOutcome.NONE, [probe], fast=0, slow=1), ["old", "new"], "dense torch cpu")
     assert none.version is None
     with pytest.raises(UsageError, match="bisect takes two versions or more"):
@@ -365,7 +335,7 @@ def test_a_search_for_a_version_prints_its_answer_and_names_the_version() -> Non
 def test_ctrl_c_ends_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
     run = dataclasses.replace(of_versions(), stopped_because=INTERRUPTED)  # before a trial was kept
     files = SavedReport(Findings.of(run), Path("run.json"), Path("run.md"))
-    monkeypatch.setattr("kerasbench.api.measure", lambda *asked, **own: Versions([run], files))
+    monkeypatch.setattr("kerasbench.api.measure", lambda *asked, **named: Versions([run], files))
     said: list[str] = []
     with pytest.raises(KeyboardInterrupt):
         kerasbench.bisect(["old", "between", "new"], say=said.append)
@@ -374,6 +344,8 @@ def test_ctrl_c_ends_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_the_results_of_one_machine_have_is_refused_by_those_of_several(tmp_path: Path) -> None:
     several: Any = Machines([], None, data={"m1": tmp_path}, failed={"m2": "no connection"})
+    with pytest.raises(UsageError, match=r"several machines: take one of them, \['m1'\]"):
+        kerasbench.compare(Results([]), several)
     with pytest.raises(UsageError, match="no results of m2: no connection"):
         several["m2"]
     with pytest.raises(UsageError, match="no results of m3: there are results of m1"):

@@ -1,8 +1,8 @@
 """Results that a pull request brings: those that are what they say pass, and nothing else does."""
 
-import dataclasses
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -21,25 +21,28 @@ pytestmark = pytest.mark.processes
 
 def add_run(results: Path, day: int) -> Path:
     """Measure there, and make its page and the index."""
-    started = f"2026-01-{day:02d}T03:04:05Z"
-    found = [made.in_block(1, made.measurement(ms), backend=backend) for backend, ms in (("jax", 2.0), ("torch", 3.0))]
-    store = made.stored(results, dataclasses.replace(made.record(*found), started=started))
+    trials = [made.in_block(1, made.measurement(ms), backend=backend) for backend, ms in (("jax", 2.0), ("torch", 3.0))]
+    store = made.stored(results, made.changed(made.record(*trials), started=f"2026-01-{day:02d}T03:04:05Z"))
     pages.write(pages.made_from([results]))
     return store.data
 
 
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with one run."""
+    folder = tmp_path_factory.mktemp("begun")
+    git(folder, "init", "-q")
+    (folder / "code.py").touch()
+    add_run(folder / "results", 1)
+    git(folder, "add", ".")
+    git(folder, "commit", "-q", "-m", "before")
+    git(folder, "tag", "base")
+    return folder
+
+
 @pytest.fixture
-def clone(tmp_path: Path) -> Path:
-    """A checkout with one run."""
-    clone = tmp_path / "clone"
-    clone.mkdir()
-    git(clone, "init", "-q")
-    (clone / "code.py").write_text("")
-    add_run(clone / "results", 1)
-    git(clone, "add", ".")
-    git(clone, "commit", "-q", "-m", "before")
-    git(clone, "tag", "base")
-    return clone
+def clone(begun: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(begun, tmp_path / "clone"))
 
 
 def check(clone: Path) -> "subprocess.CompletedProcess[str]":
@@ -50,6 +53,16 @@ def check(clone: Path) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, cwd=clone, env=variables, capture_output=True, text=True, check=False)
 
 
+def refuses(clone: Path, said: str) -> None:
+    """Let it check, and say that in lines of which none is a command of the log, without a page."""
+    ended = check(clone)
+    assert (ended.returncode, said in ended.stderr) == (1, True), ended.stderr
+    first, *others = ended.stderr.splitlines()
+    assert re.fullmatch("::stop-commands::[0-9a-f]{32}", first)
+    assert not any(line.startswith("::") for line in others)
+    assert "# dense" not in ended.stdout
+
+
 def test_results_that_are_what_they_say_pass_and_their_pages_are_shown(clone: Path) -> None:
     data = add_run(clone / "results", 2)
     ended = check(clone)
@@ -58,81 +71,48 @@ def test_results_that_are_what_they_say_pass_and_their_pages_are_shown(clone: Pa
     assert ended.stdout.count("# dense: JAX had the shortest time in 1 round") == 1  # not the one that was there
 
 
-def make_faster(data: Path) -> None:
-    page = data.with_suffix(".md")
-    page.write_text(page.read_text().replace("takes 1.48×", "takes 1.05×"))
-    assert "1.05×" in page.read_text()
-
-
-def leave_out_the_page(data: Path) -> None:
-    data.with_suffix(".md").unlink()
-
-
-def damage(data: Path) -> None:
-    data.write_text(data.read_text()[:-20])
-
-
-def link(data: Path) -> None:
-    data.unlink()
-    data.symlink_to("/etc/passwd")
-
-
-def change_code(data: Path) -> None:
-    (data.parents[1] / "code.py").write_text("import os")
-
-
-def bring_a_program(data: Path) -> None:
-    (data.parent / "run.py").write_text("import os")
-
-
-def bring_names_that_are_commands(data: Path) -> None:
-    for name in ("\n::error::x.json", "##[error]x.json", os.fsdecode(b"\xff.json")):
-        data.with_name(name).write_text("{}")
-
-
-def bring_a_page_of_no_run(data: Path) -> None:
-    data.with_name("2026-01-03T030405.md").write_text("# Read this")
-
-
-def bring_a_chart_of_no_run(data: Path) -> None:
-    data.with_name("2026-01-03T030405.svg").write_text("<svg/>")
-
-
-def bring_a_page_of_another_name(data: Path) -> None:
-    data.with_name("notes.md").write_text("# Read this")
-
-
-def change_what_was_there(data: Path) -> None:
-    earlier = min(data.parent.glob("*.json"))
-    earlier.write_text(earlier.read_text().replace("Chip 9", "Chip 10"))
-    pages.write(pages.made_from([data.parent]))
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["../code.py"], "code.py': a pull request with results brings"),
+        (["run.py"], "run.py': a pull request with results brings"),
+        (["notes.md"], "notes.md': a pull request with results brings"),
+        (["\n::error::x.json", "##[error]x.json"], "\\n::error::x.json': a pull request with results brings"),
+        ([os.fsdecode(b"\xff.json")], "\\udcff.json': a pull request with results brings"),
+        (["2026-01-03T030405.md"], "no data make this page"),
+        (["2026-01-03T030405.svg"], "no data make this page"),
+    ],
+)
+def test_whatever_else_is_brought_is_refused(clone: Path, names: list[str], said: str) -> None:
+    add_run(clone / "results", 2)
+    for name in names:
+        (clone / "results" / name).write_text("import os")
+    refuses(clone, said)
 
 
 @pytest.mark.parametrize(
-    ("tamper", "said"),
+    ("day", "suffix", "edit", "said"),
     [
-        (make_faster, "differs from its data"),
-        (leave_out_the_page, "differs from its data"),
-        (damage, ".json"),
-        (link, ".json': is a link"),
-        (change_code, "code.py': a pull request with results brings"),
-        (bring_a_program, "run.py': a pull request with results brings"),
-        (bring_names_that_are_commands, "\\n::error::x.json': a pull request with results brings"),
-        (bring_names_that_are_commands, "\\udcff.json': a pull request with results brings"),
-        (bring_a_page_of_no_run, "no data make this page"),
-        (bring_a_chart_of_no_run, "no data make this page"),
-        (bring_a_page_of_another_name, "notes.md': a pull request with results brings"),
-        (change_what_was_there, "is there already"),
+        (2, ".md", lambda page: page.replace("takes 1.48×", "takes 1.05×"), "differs from its data"),
+        (2, ".md", lambda page: "", "differs from its data"),
+        (2, ".json", lambda data: data[:-20], ".json"),
+        (1, ".json", lambda data: data.replace("Chip 9", "Chip 10"), "is there already"),
     ],
 )
-def test_whatever_else_is_refused(clone: Path, tamper: Callable[[Path], None], said: str) -> None:
-    tamper(add_run(clone / "results", 2))
-    ended = check(clone)
-    assert (ended.returncode, said in ended.stderr) == (1, True), ended.stderr
-    first, *others = ended.stderr.splitlines()
-    assert re.fullmatch("::stop-commands::[0-9a-f]{32}", first)  # no later line is a command of the log
-    assert not any(line.startswith("::") for line in others)
-    assert "# dense" not in ended.stdout
+def test_what_was_tampered_with_is_refused(
+    clone: Path, day: int, suffix: str, edit: Callable[[str], str], said: str
+) -> None:
+    add_run(clone / "results", 2)
+    file = clone / "results" / f"2026-01-0{day}T030405{suffix}"
+    text = file.read_text()
+    edited = edit(text)
+    assert edited != text
+    file.unlink()
+    if edited:
+        file.write_text(edited)
+    if day == 1:
+        pages.write(pages.made_from([clone / "results"]))
+    refuses(clone, said)
 
 
 def test_code_that_draws_pages_anew_brings_no_results(clone: Path) -> None:
@@ -142,7 +122,9 @@ def test_code_that_draws_pages_anew_brings_no_results(clone: Path) -> None:
     assert check(clone).returncode == 0
 
 
-@pytest.mark.parametrize("name", ["results/2026-01-02T030405.md", "results/README.md", "docs/more/page.md"])
+@pytest.mark.parametrize(
+    "name", ["results/2026-01-02T030405.md", "results/2026-01-02T030405.json", "results/README.md", "docs/more/page.md"]
+)
 def test_a_link_alone_is_refused(clone: Path, name: str) -> None:
     link = clone / name
     link.parent.mkdir(parents=True, exist_ok=True)

@@ -64,17 +64,11 @@ def test_a_link_out_of_the_docs_fits_the_site_or_is_noted(
     assert noted == missing
 
 
-def run_tool(*command: str) -> "subprocess.CompletedProcess[str]":
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        [sys.executable, *command], cwd=ROOT, capture_output=True, text=True, check=False, env=environment
-    )
-
-
 def test_the_page_of_the_command_line_is_what_the_commands_are() -> None:
-    page = (ROOT / "docs" / "command-line.md").read_text("utf-8")
+    command, environment = [sys.executable, "docs/tools/command_line.py"], os.environ | {"PYTHONPATH": str(ROOT)}
+    written = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env=environment).stdout
     updates = "python docs/tools/command_line.py > docs/command-line.md updates it"
-    assert run_tool("docs/tools/command_line.py").stdout == page, updates
+    assert written == (ROOT / "docs" / "command-line.md").read_text("utf-8"), updates
 
 
 def test_calls_of_kerasbench_that_pages_show_have_parameters_that_there_are() -> None:
@@ -97,31 +91,26 @@ STARTS = re.compile(r"(?:\.venv/bin/)?(?:python -m )?kerasbench (.+)")
 CUT = re.compile(r"\s(?:[|>#&]|\d>).*")  # what a shell does with the output, and comments
 
 
-def commands() -> list[tuple[str, str]]:
-    """The command lines of all pages: in their blocks, and between backticks."""
+def test_the_command_lines_of_all_pages_are_taken() -> None:
+    """Those in their blocks, and between backticks."""
     commands = []
     for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
         text = page.read_text("utf-8")
         blocks = [line.strip() for block in FENCED.findall(text) for line in block.splitlines()]
-        lines = [*(line for line in blocks if STARTS.fullmatch(line)), *INLINE.findall(FENCED.sub("", text))]
+        lines = [*filter(STARTS.fullmatch, blocks), *INLINE.findall(FENCED.sub("", text))]
         commands += [(page.name, CUT.sub("", line)) for line in lines if "…" not in line and "..." not in line]
-    return commands
-
-
-def test_the_command_lines_of_all_pages_are_taken() -> None:
-    known = commands()
-    assert len(known) > 60
-    for page, line in known:
+    assert len(commands) > 60
+    for name_of_page, line in commands:
         (words,) = STARTS.findall(line)
         name, *rest = with_default_command(shlex.split(words), app.commands) or ["run"]
         command = app.get_command(click.Context(app), name)
-        assert command is not None, (page, line)
+        assert command is not None, (name_of_page, line)
         try:
             command.make_context(name, rest)
         except click.exceptions.Exit:  # --help
             continue
         except click.UsageError as error:
-            pytest.fail(f"{page}: {line}: {error.format_message()}")
+            pytest.fail(f"{name_of_page}: {line}: {error.format_message()}")
 
 
 MOST_PAGES, MOST_WORDS = 14, 24_000
@@ -169,10 +158,9 @@ def test_the_architecture_draws_every_room_and_names_files_and_functions_that_th
 def test_the_site_has_a_page_for_each_machine_and_one_of_all_without_what_a_race_or_a_comparison_measured(
     tmp_path: Path,
 ) -> None:
-    for number, (chip, versus) in enumerate((("Chip 9", []), ("Chip 10", []), ("Chip 11", ["old", "new"])), start=1):
-        trials = [made.in_block(1, made.measurement(ms), backend=name) for name, ms in (("jax", 2.0), ("torch", 3.0))]
-        started = f"2026-01-0{number}T03:04:05Z"
-        run = made.changed(made.record(*trials), started=started, config={"versus": versus}, machine={"chip": chip})
+    trials = [made.in_block(1, made.measurement(ms), backend=name) for name, ms in (("jax", 2.0), ("torch", 3.0))]
+    for chip, versus in (("Chip 9", []), ("Chip 10", []), ("Chip 11", ["old", "new"])):
+        run = made.changed(made.record(*trials), config={"versus": versus}, machine={"chip": chip})
         made.stored(tmp_path, run)
     files = tool("machines").made(tmp_path)
     index = files["machines/index.md"]

@@ -40,11 +40,8 @@ ON_LINUX = {
     "jax-cuda13": {"keras", "jax-cuda13-plugin"},
 }
 METAL = {"jax-mps": PYTHONS, "tensorflow-metal": ("3.11", "3.12")}  # the plug-ins, and for which Pythons there is one
-NOT_FOR_3_14 = {
-    "tensorflow",
-    "tensorflow-cpu",
-    "nvidia-cudnn-cu12",
-}  # TensorFlow has no wheels, and brings nothing along
+# TensorFlow has no wheels, and brings nothing along.
+NOT_FOR_3_14 = {"tensorflow", "tensorflow-cpu", "nvidia-cudnn-cu12"}
 # Each is a part of another one: what can be installed with more besides can be installed.
 CONTAINED = {"tensorflow": "all", "torch": "all", "jax": "all", "env": "test", "cluster": "test"}
 CASES = [*product([LINUX], EVERYWHERE | ON_LINUX, PYTHONS), *product([MACOS], EVERYWHERE, PYTHONS)]
@@ -59,9 +56,7 @@ SYSTEMS = {
 def applying(requirements: Iterable[Requirement], platform: str, python: str, extra: str = "") -> list[Requirement]:
     """Return the requirements that count on a platform and a Python."""
     place = SYSTEMS[platform] | {"python_version": python, "python_full_version": f"{python}.7", "extra": extra}
-    return [
-        requirement for requirement in requirements if requirement.marker is None or requirement.marker.evaluate(place)
-    ]
+    return [asked for asked in requirements if asked.marker is None or asked.marker.evaluate(place)]
 
 
 @pytest.mark.parametrize("python", PYTHONS)
@@ -69,12 +64,8 @@ def applying(requirements: Iterable[Requirement], platform: str, python: str, ex
 def test_whatever_the_project_asks_for_is_pinned_once_and_to_what_it_asks_for(platform: str, python: str) -> None:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
     lines = [*project["dependencies"], *(line for extra in project["optional-dependencies"].values() for line in extra)]
-    wanted = applying(
-        [requirement for requirement in map(Requirement, lines) if requirement.name != project["name"]],
-        platform,
-        python,
-    )
-    for requirement in wanted:
+    others = [requirement for requirement in map(Requirement, lines) if requirement.name != project["name"]]
+    for requirement in applying(others, platform, python):
         pins = [pin for pin in applying(PINS, platform, python) if pin.name == requirement.name]
         assert len(pins) == 1, f"{requirement} on {platform}, {python}: .ci/pins pins it"
         (version,) = pins[0].specifier
@@ -106,8 +97,8 @@ def variables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     # Of an option that is set twice the environment's comes first, and wins.
     options = [line.partition("=") for line in reversed(listed)]
     told = {name.rpartition(".")[2]: value.strip("'\"") for name, _, value in options}
-    found = {"UV_DEFAULT_INDEX": told.get("index-url"), "SSL_CERT_FILE": told.get("cert")}
-    of_pip = {name: value for name, value in found.items() if value and name not in os.environ}
+    settings = {"UV_DEFAULT_INDEX": told.get("index-url"), "SSL_CERT_FILE": told.get("cert")}
+    of_pip = {name: value for name, value in settings.items() if value and name not in os.environ}
     return os.environ | OLDEST_MACOS | of_pip | {"UV_CACHE_DIR": str(tmp_path_factory.mktemp("uv"))}
 
 
@@ -139,5 +130,5 @@ def test_what_is_not_resolved_is_a_part_of_what_is() -> None:
         extras.keys() - {"keras"} == EVERYWHERE.keys() | ON_LINUX.keys() | CONTAINED.keys()
     )  # keras is in the backends'
     for part, whole in CONTAINED.items():
-        (line,) = [one for one in extras[whole] if one.startswith("kerasbench[")]
+        (line,) = [asked for asked in extras[whole] if asked.startswith("kerasbench[")]
         assert part in line.removeprefix("kerasbench[").removesuffix("]").split(",")

@@ -122,24 +122,20 @@ with scratch_folder() as folder:
 """
 
 
-@pytest.fixture
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def test_a_scratch_folder_goes_with_its_child_and_nothing_else_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    return tmp_path
-
-
-def test_a_scratch_folder_goes_with_its_child(temporary: Path) -> None:
-    with files.scratch_folder() as folder:
-        Path(folder, "cache").write_text("compiled")
+    with files.scratch_folder() as kept:
+        Path(kept, "cache").write_text("compiled")
         files.remove_abandoned()
-        assert Path(folder, "cache").exists()  # its parent lives
-    assert list(temporary.iterdir()) == []
+        assert Path(kept, "cache").exists()  # its parent lives
+    assert list(tmp_path.iterdir()) == []
 
-
-def test_what_a_killed_parent_has_left_is_swept_up_and_nothing_else(temporary: Path) -> None:
-    (temporary / "kerasbench-of-mine").mkdir()
-    (temporary / f"{files.SCRATCH_PREFIX}x").symlink_to(temporary / "kerasbench-of-mine")
-    command = [sys.executable, "-c", HOLD, str(temporary)]
+    # What a killed parent has left is swept up.
+    (tmp_path / "kerasbench-of-mine").mkdir()
+    (tmp_path / f"{files.SCRATCH_PREFIX}x").symlink_to(tmp_path / "kerasbench-of-mine")
+    command = [sys.executable, "-c", HOLD, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         folder = Path(parent.stdout.readline().strip())
@@ -148,5 +144,5 @@ def test_what_a_killed_parent_has_left_is_swept_up_and_nothing_else(temporary: P
         assert folder.exists()
         parent.kill()
     files.remove_abandoned()
-    assert (temporary / "kerasbench-of-mine").exists()
+    assert (tmp_path / "kerasbench-of-mine").exists()
     assert not folder.exists()

@@ -16,7 +16,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from rich.console import Console
 
 from kerasbench import api, returns
 from kerasbench.analysis.bisect import Bisection, Probe, bisect
@@ -27,12 +26,12 @@ from kerasbench.cli.main import main
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import CaseKey, Column, Options
 from kerasbench.protocol.messages import Code
-from kerasbench.report import console, data, document, history, markdown
+from kerasbench.report import data, document, history, markdown
 from kerasbench.report.document import Document
-from kerasbench.report.sections import Page
 from kerasbench.results.run import Run
 from tests import catalogue, made
 from tests.records import exactly
+from tests.report.table import on_terminal
 
 GOLDEN = Path(__file__).parent / "golden"
 UPDATE = "python -m pytest tests/test_golden.py --update"
@@ -100,13 +99,6 @@ def in_files(folder: Path) -> Printed:
     return {kind: "\n".join(file.read_text("utf-8") for file in files) for kind, files in pages.items() if files}
 
 
-def on_terminal(page: Page) -> str:
-    """What a terminal of 100 characters shows."""
-    stream = io.StringIO()
-    console.show(page, Console(file=stream, width=100, force_terminal=False, color_system=None, legacy_windows=False))
-    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
-
-
 def of_runs(name: str, shell: Shell) -> Printed:
     """What is said of runs that were measured here: the page of each, and CSV and JSON of all together."""
     shell.store(catalogue.RUNS[name]())
@@ -114,7 +106,8 @@ def of_runs(name: str, shell: Shell) -> Printed:
     results = returns.kind_of(results.records[0])(results.records)  # as it is returned by what has measured it
     texts = {"csv": shell("report", "results", "--format", "csv"), "json": in_lines(results.to_data())}
     shell("report", "results")
-    texts |= in_files(shell.folder / "results") | {"txt": on_terminal(results.page)}
+    texts |= in_files(shell.folder / "results")
+    texts["txt"] = "".join(f"{line.rstrip()}\n" for line in on_terminal(results.page).splitlines())
     if name == "merged":
         texts["index.md"] = (shell.folder / "results" / "README.md").read_text("utf-8")
     if name in AS_HTML:
@@ -194,16 +187,14 @@ def test_pages_csv_and_json_are_as_they_were(name: str, shell: Shell, request: p
     if request.config.getoption("update"):
         for file, text in texts.items():
             (GOLDEN / file).write_text(text, encoding="utf-8")
-    differing = [line for file, text in texts.items() for line in difference(file, text)]
+    differing: list[str] = []
+    for file, text in texts.items():
+        known = (GOLDEN / file).read_text(encoding="utf-8") if (GOLDEN / file).exists() else ""
+        lines = known.splitlines(), text.splitlines()
+        differing += difflib.unified_diff(*lines, f"tests/golden/{file}", "now", n=0, lineterm="")
     if differing:
         shown = "\n".join(differing[:LINES])
         pytest.fail(f"{shown}\n… {len(differing)} lines in all. If they are meant: {UPDATE}", pytrace=False)
-
-
-def difference(file: str, text: str) -> Iterator[str]:
-    known = GOLDEN / file
-    before = known.read_text(encoding="utf-8").splitlines() if known.exists() else []
-    return difflib.unified_diff(before, text.splitlines(), f"tests/golden/{file}", "now", n=0, lineterm="")
 
 
 RECORD = GOLDEN / "schema_5.json"  # a result file, and not what is said of one

@@ -56,12 +56,11 @@ def test_a_file_that_was_cut_off_or_written_over_is_refused_or_drawn(
 
 WORDS = [b"{", b"}", b"[", b"]", b",", b":", b"-", b'"', b"\n", b"\xff"]
 WORDS += [b'"schema"', b'"trials"', b"3", b"1e999", b"null"]
+TEXTS = st.lists(st.one_of(st.sampled_from(WORDS), st.binary(max_size=3)), max_size=20)
 
 
 @SHARED
-@given(
-    st.lists(st.one_of(st.sampled_from(WORDS), st.binary(max_size=3)), max_size=20), st.sampled_from([".json", JOURNAL])
-)
+@given(TEXTS, st.sampled_from([".json", JOURNAL]))
 def test_what_is_no_result_at_all_is_refused(tmp_path: Path, words: list[bytes], suffix: str) -> None:
     assert not is_drawn(tmp_path, b"".join(words), suffix)
 

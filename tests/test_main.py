@@ -67,8 +67,7 @@ def test_streams_that_are_closed_or_full_lose_no_answer_in_silence(redirected: s
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
-    [(signal.default_int_handler, signal.SIG_DFL), (signal.SIG_IGN, signal.SIG_IGN)],
+    ("before", "after"), [(signal.default_int_handler, signal.SIG_DFL), (signal.SIG_IGN, signal.SIG_IGN)]
 )
 def test_ctrl_c_outside_of_a_command_ends_the_process_without_a_word_unless_it_is_ignored(
     monkeypatch: pytest.MonkeyPatch, before: "signal.Handlers", after: "signal.Handlers"

@@ -92,12 +92,11 @@ def test_what_a_scenario_says_of_itself_is_of_the_right_kind(wrong: dict[str, An
         Scenario(**right | wrong)
 
 
-@pytest.fixture
-def restored_path(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True)
+def _restored_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))
 
 
-@pytest.mark.usefixtures("restored_path")
 @pytest.mark.parametrize(("content", "count"), [("", "none"), ("a = Scenario(**k)\nb = Scenario(**k)", "2")])
 def test_a_file_has_one_scenario_and_a_name_and_is_not_huge(tmp_path: Path, content: str, count: str) -> None:
     head = "from kerasbench import Workload, Scenario\nk = dict(build=len, data=len, workloads=(Workload(train=1),))\n"
@@ -112,7 +111,6 @@ def test_a_file_has_one_scenario_and_a_name_and_is_not_huge(tmp_path: Path, cont
         content_hash(file)
 
 
-@pytest.mark.usefixtures("restored_path")
 def test_a_scenario_may_import_its_neighbour(tmp_path: Path) -> None:
     (tmp_path / "neighbour_of_mine.py").write_text("TRAIN = 7")
     file = tmp_path / "mine.py"

@@ -12,28 +12,21 @@ from kerasbench.settings import Settings, option, settings, words
 
 
 def test_every_default_is_said() -> None:
-    for one in dataclasses.fields(Settings):
-        if "option" in one.metadata and one.default not in (dataclasses.MISSING, None, "", False):
-            assert "default" in option(one.name).help.lower(), one.name
+    for field in dataclasses.fields(Settings):
+        if "option" in field.metadata and field.default not in (dataclasses.MISSING, None, "", False):
+            assert "default" in option(field.name).help.lower(), field.name
 
 
 def test_lists_are_repeated_or_separated_by_commas_but_a_path_with_a_comma_is_one(tmp_path: Path) -> None:
     assert words("backends", None) == []
     assert words("backends", ["torch, jax", "tensorflow,"]) == ["torch", "jax", "tensorflow"]
-    file = tmp_path / "a,b" / "net.keras"
+    file, parts = tmp_path / "a,b" / "net.keras", [f"{tmp_path}/a", "b/net.keras"]
     file.parent.mkdir()
-    assert words("backends", [str(file)]) == [f"{tmp_path}/a", "b/net.keras"]
+    assert words("backends", [str(file)]) == parts
     file.touch()
-    assert words("backends", [str(file), f"{file},{file}", "x" * 5000]) == [
-        str(file),
-        *2 * [f"{tmp_path}/a", "b/net.keras"],
-        "x" * 5000,
-    ]
-    assert words("backends", [f"torch={file.parent}", "jax,tensorflow"]) == [
-        f"torch={file.parent}",
-        "jax",
-        "tensorflow",
-    ]
+    assert words("backends", [str(file), f"{file},{file}", "x" * 5000]) == [str(file), *parts, *parts, "x" * 5000]
+    labelled = f"torch={file.parent}"
+    assert words("backends", [labelled, "jax,tensorflow"]) == [labelled, "jax", "tensorflow"]
     assert words("backends", ["torch=/no/a,jax=/no/b"]) == ["torch=/no/a", "jax=/no/b"]
 
 
@@ -48,11 +41,10 @@ def test_an_empty_word_is_no_choice_of_all() -> None:
 
 def test_what_python_gives_is_of_the_type_of_its_option() -> None:
     whole, real = np.int64(3), np.float32(2.5)
-    found = settings(
-        "run", {"rounds": whole, "budget": real, "backends": {"jax": 1}.keys(), "threads": np.array([1, 2])}
-    )
-    assert (found.rounds, found.budget, found.backends, found.threads) == (3, 2.5, ["jax"], ["1", "2"])
-    assert type(found.rounds) is int
+    given = {"rounds": whole, "budget": real, "backends": {"jax": 1}.keys(), "threads": np.array([1, 2])}
+    meant = settings("run", given)
+    assert (meant.rounds, meant.budget, meant.backends, meant.threads) == (3, 2.5, ["jax"], ["1", "2"])
+    assert type(meant.rounds) is int
     assert settings("run", {"backends": (name for name in ("jax", "torch"))}).backends == ["jax", "torch"]
 
 

@@ -18,7 +18,7 @@ LOADED = """
 import sys
 from kerasbench.cli.main import main
 try:
-    main([ARGUMENT])
+    main(sys.argv[1:])
 except SystemExit:
     pass
 print(*sys.modules)
@@ -27,13 +27,12 @@ print(*sys.modules)
 
 def loaded(argument: str, cache: Path) -> set[str]:
     """Return the modules that a command has loaded: packages of others by name, our own by room and by name."""
-    code = LOADED.replace("ARGUMENT", repr(argument))
     environment = os.environ | {"XDG_CACHE_HOME": str(cache), "HOME": str(cache)}
-    command = [sys.executable, "-c", code]
+    command = [sys.executable, "-c", LOADED, argument]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     modules = ended.stdout.splitlines()[-1].split()
-    own = {name for name in modules if name.startswith("kerasbench.")}
-    return {name.partition(".")[0] for name in modules} | {".".join(name.split(".")[:2]) for name in own} | own
+    ours = {name for name in modules if name.startswith("kerasbench.")}
+    return {name.partition(".")[0] for name in modules} | {".".join(name.split(".")[:2]) for name in ours} | ours
 
 
 OWN = {f"kerasbench.{room}" for room in ROOMS}
@@ -41,15 +40,15 @@ OWN = {f"kerasbench.{room}" for room in ROOMS}
 
 @pytest.mark.parametrize("argument", ["--help", "-h", "--version"])
 def test_help_loads_what_it_takes_to_parse_a_line_and_nothing_else(argument: str, tmp_path: Path) -> None:
-    found = loaded(argument, tmp_path)
+    modules = loaded(argument, tmp_path)
     rest = {f"kerasbench.{name}" for name in ("api", "backends", "plan", "protocol", "report", "scenario")}
-    assert "click" in found
-    assert not found & (SLOW | OF_LIST | OWN | rest)
+    assert "click" in modules
+    assert not modules & (SLOW | OF_LIST | OWN | rest)
 
 
 def test_list_loads_nothing_that_measures_once_all_is_remembered(tmp_path: Path) -> None:
     first = loaded("list", tmp_path)
     assert {"kerasbench.processes", "psutil"} <= first  # a child described the files
-    found = loaded("list", tmp_path)
-    assert found >= OF_LIST
-    assert not found & (SLOW | OWN | {"kerasbench.protocol.measurement", "kerasbench.protocol.messages"})
+    second = loaded("list", tmp_path)
+    assert second >= OF_LIST
+    assert not second & (SLOW | OWN | {"kerasbench.protocol.measurement", "kerasbench.protocol.messages"})

@@ -2,35 +2,21 @@ import dataclasses
 import math
 import random
 import statistics
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from scipy import stats as reference
 
 from kerasbench.analysis import estimates
-from kerasbench.analysis.estimates import (
-    CONFIDENCE,
-    Amount,
-    Estimate,
-    LogEstimate,
-    Verdict,
-    claim,
-    estimate,
-    judge,
-    learned,
-    mean_interval,
-    variance,
-    welch,
-)
+from kerasbench.analysis.estimates import CONFIDENCE, Amount, Estimate, LogEstimate, Verdict, claim, estimate, judge
 from tests import made
 from tests.made import known
 
 
 @pytest.mark.parametrize("values", [[3.0], [3.0, 3.1]])
 def test_fewer_than_three_trials_have_no_interval(values: list[float]) -> None:
-    found = estimate(values)
-    assert (found.low, found.high, found.half_width, found.trials) == (None, None, None, len(values))
+    few = estimate(values)
+    assert (few.low, few.high, few.half_width, few.trials) == (None, None, None, len(values))
 
 
 @pytest.mark.parametrize("values", [[], [1.0, 0.0, 2.0], [-1.0]])
@@ -50,21 +36,20 @@ def test_an_amount_is_told_from_zero_by_its_interval(value: float, error: float 
 @pytest.mark.parametrize("centre", [0.0, 1.0, 1e9])
 def test_the_variance_is_the_exact_one_s(centre: float) -> None:
     values = [centre + step for step in (0.1, -0.2, 0.4, 0.0)]
-    assert variance(values) == pytest.approx(statistics.variance(values))
-    assert variance([centre + 0.1] * 3) == 0
+    assert estimates.variance(values) == pytest.approx(statistics.variance(values))
+    assert estimates.variance([centre + 0.1] * 3) == 0
 
 
-def test_welch_of_two_trials_has_no_interval_and_of_equal_ones_no_width() -> None:
-    assert welch([1.0, 1.0], [1.0, 1.0, 1.0]).half_width is None
-    assert welch([2.0] * 3, [1.0] * 3).half_width == 0
+def test_intervals_at_their_edges() -> None:
+    assert estimates.welch([1.0, 1.0], [1.0, 1.0, 1.0]).half_width is None
+    assert estimates.welch([2.0] * 3, [1.0] * 3).half_width == 0
+    assert estimates.mean_interval([-1.0, 0.0, 4.0]).half_width == pytest.approx(4.302653 * math.sqrt(7 / 3))
+    assert estimates.mean_interval([1.0, 2.0]).half_width is None
+    assert estimates.mean_interval([-1.0, 0.0, 1.0]).half_width == math.inf
 
 
-def test_an_amount_may_be_negative_and_its_interval_is_a_share_of_its_value() -> None:
-    found = mean_interval([-1.0, 0.0, 4.0])
-    assert found.sign == 0
-    assert found.half_width == pytest.approx(4.302653 * math.sqrt(7 / 3))
-    assert mean_interval([1.0, 2.0]).half_width is None
-    assert mean_interval([-1.0, 0.0, 1.0]).half_width == math.inf
+def around(value: Estimate) -> tuple[float, float]:
+    return known(value.low), known(value.high)
 
 
 def verdict_of(ratio: LogEstimate, effect: float = estimates.MINIMAL_EFFECT) -> Verdict:
@@ -91,7 +76,7 @@ def test_the_whole_interval_decides(low: float, high: float, verdict: Verdict) -
     [(2.3036, 2.3036, False), (2.3036, 2.30361, False), (2.30264, 2.30285, True), (2.3, 0.4, True), (0.0, 0.0, False)],
 )
 def test_a_loss_that_stays_the_same_means_that_nothing_was_learned(before: float, after: float, answer: bool) -> None:
-    assert learned(before, after) is answer
+    assert estimates.learned(before, after) is answer
 
 
 def measured(value: float, spread: float) -> LogEstimate:
@@ -99,25 +84,25 @@ def measured(value: float, spread: float) -> LogEstimate:
     return estimate([value * (1 + spread * step) for step in (-1.2, -0.6, 0.0, 0.6, 1.2)])
 
 
-def verdicts(ratios: Sequence[LogEstimate | None], runs: Sequence[object] = ()) -> list[Verdict]:
-    return [one.verdict for one in judge(ratios, runs=runs)]
-
-
 def test_a_run_s_verdicts_do_not_depend_on_what_else_is_shown() -> None:
     border, unclear = measured(0.93, 0.02), measured(1.0, 0.1)
-    assert verdicts([border] + [unclear] * 19, ["one"] + ["other"] * 19)[0] is Verdict.FASTER
-    assert verdicts([border] + [None] * 19)[0] is Verdict.FASTER  # nor on those that nothing can be said of
+    others: list[LogEstimate | None] = [unclear] * 19
+    assert judge([border, *others], runs=["its own", *["another"] * 19])[0].verdict is Verdict.FASTER
+    assert judge([border, *[None] * 19])[0].verdict is Verdict.FASTER  # nor on those that nothing can be said of
 
 
-def test_the_interval_that_is_shown_is_the_one_that_decides(rng: random.Random) -> None:
+@pytest.mark.parametrize("between_sittings", [0.0, 0.02])
+def test_the_interval_that_is_shown_is_the_one_that_decides(between_sittings: float, rng: random.Random) -> None:
     effect = 0.03
     ratios = [measured(math.exp(rng.gauss(0, 0.2)), rng.uniform(0.001, 0.2)) for _ in range(40)]
-    judgements = judge(ratios, effect)
-    assert {one.verdict for one in judgements} >= {Verdict.FASTER, Verdict.SLOWER, Verdict.INCONCLUSIVE}
+    ratios += [measured(0.5, 0.01), measured(2.0, 0.01), measured(1.0, 0.2), measured(1.0, 0.001)]
+    judgements = judge([dataclasses.replace(ratio, between_sittings=between_sittings) for ratio in ratios], effect)
+    # 3 % is less than two sittings differ by
+    assert {verdict for _, verdict in judgements} == {*Verdict} - ({Verdict.SAME} if between_sittings else set())
     for ratio, verdict in judgements:
-        assert ratio is not None and ratio.low is not None and ratio.high is not None
-        beyond = Verdict.SLOWER if ratio.low > 1 + effect else Verdict.FASTER if ratio.high < 1 / (1 + effect) else None
-        within = 1 / (1 + effect) < ratio.low and ratio.high < 1 + effect
+        low, high = around(known(ratio))
+        beyond = Verdict.SLOWER if low > 1 + effect else Verdict.FASTER if high < 1 / (1 + effect) else None
+        within = 1 / (1 + effect) < low and high < 1 + effect
         assert verdict is (beyond or (Verdict.SAME if within else Verdict.INCONCLUSIVE))
 
 
@@ -144,20 +129,10 @@ def test_the_interval_of_few_blocks_holds_what_sittings_would_find_on_average() 
         hits = 0
         for _ in range(runs):
             sitting = rng.gauss(0.0, 0.02)
-            found = estimate([math.exp(sitting + rng.gauss(0.0, own)) for _ in range(3)])
-            interval = dataclasses.replace(found, between_sittings=0.02)
-            hits += known(interval.low) <= 1 <= known(interval.high)
+            ratio = estimate([math.exp(sitting + rng.gauss(0.0, own)) for _ in range(3)])
+            low, high = around(dataclasses.replace(ratio, between_sittings=0.02))
+            hits += low <= 1 <= high
         assert 0.935 < hits / runs < 0.97
-
-
-def test_an_interval_and_a_verdict_agree_where_sittings_differ() -> None:
-    rng = random.Random(1)
-    for _ in range(200):
-        own = LogEstimate(rng.gauss(0.0, 0.1), rng.uniform(0.001, 0.1), rng.choice((2, 9)), 3)
-        ratio = dataclasses.replace(own, between_sittings=0.02)
-        beyond = known(ratio.low) > 1.03 or known(ratio.high) < 1 / 1.03
-        assert (verdict_of(ratio) in (Verdict.FASTER, Verdict.SLOWER)) is beyond
-        assert verdict_of(ratio) is not Verdict.SAME  # 3 % is less than two sittings differ by
 
 
 def test_on_battery_a_difference_must_be_larger() -> None:
@@ -177,11 +152,6 @@ SEEDS = range(8)
 def drawn(seed: int, count: int, spread: float = 0.1) -> list[float]:
     rng = random.Random(seed)
     return [5 * math.exp(rng.gauss(0, spread)) for _ in range(count)]
-
-
-def around(found: Estimate) -> tuple[float, float]:
-    assert found.low is not None and found.high is not None
-    return found.low, found.high
 
 
 @pytest.mark.parametrize("count", [3, 5, 10])
@@ -205,62 +175,43 @@ def test_a_difference_s_interval_is_that_of_a_t_test(seed: int) -> None:
 
 @pytest.mark.parametrize(("counts", "spreads"), [((5, 5), (0.1, 0.1)), ((3, 10), (0.3, 0.01)), ((4, 6), (0.02, 0.2))])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_two_runs_are_compared_as_by_welch_s_test(
-    seed: int, counts: tuple[int, int], spreads: tuple[float, float]
-) -> None:
+def test_two_runs_are_compared_by_welch(seed: int, counts: tuple[int, int], spreads: tuple[float, float]) -> None:
     a, b = (drawn(10 * seed + side, counts[side], spreads[side]) for side in (0, 1))
     found = estimates.welch(a, b)
     test = reference.ttest_ind(np.log(a), np.log(b), equal_var=False)
     low, high = test.confidence_interval(CONFIDENCE)
     assert around(found) == pytest.approx((math.exp(low), math.exp(high)))
     assert found.degrees == pytest.approx(test.df)
-    assert found.log_error is not None
-    assert found.log_centre / found.log_error == pytest.approx(test.statistic)
-
-
-def ratios(seed: int, count: int, strength: float) -> list[LogEstimate]:
-    """Ratios of five rounds, from no difference to a clear one, in any order."""
-    rng = random.Random(seed)
-    made = [
-        estimate([math.exp(strength * index / count + rng.gauss(0, 0.03)) for _ in range(5)]) for index in range(count)
-    ]
-    rng.shuffle(made)
-    return made
-
-
-def p_values(found: Sequence[LogEstimate], effect: float) -> list[float]:
-    """Two-sided against the nearer edge of the effect, by scipy's t."""
-    edge = math.log1p(effect)
-    off = [abs(abs(one.log_centre) - edge) / one.log_error for one in found if one.log_error]
-    return [min(1.0, 2 * float(reference.t.sf(t, one.trials - 1))) for t, one in zip(off, found, strict=True)]
+    assert found.log_centre / known(found.log_error) == pytest.approx(test.statistic)
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.2, 0.6])
 @pytest.mark.parametrize("count", [1, 2, 11, 40])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_verdicts_are_those_of_the_false_discovery_rate(seed: int, count: int, strength: float) -> None:
-    found, effect = ratios(seed, count, strength), 0.03
-    rejected = reference.false_discovery_control(p_values(found, effect)) <= 0.05
+    rng, effect = random.Random(seed), 0.03
+    centres = [strength * index / count for index in range(count)]  # from no difference to a clear one, in any order
+    rng.shuffle(centres)
+    ratios = [estimate([math.exp(centre + rng.gauss(0, 0.03)) for _ in range(5)]) for centre in centres]
+    # Two-sided against the nearer edge of the effect.
+    off = [(abs(ratio.log_centre) - math.log1p(effect)) / known(ratio.log_error) for ratio in ratios]
+    rejected = reference.false_discovery_control([min(1, 2 * reference.t.sf(abs(t), 4)) for t in off]) <= 0.05
     expected = [
-        claim(one, effect)[0] if sure else Verdict.INCONCLUSIVE for one, sure in zip(found, rejected, strict=True)
+        claim(ratio, effect)[0] if sure else Verdict.INCONCLUSIVE for ratio, sure in zip(ratios, rejected, strict=True)
     ]
-    assert [one.verdict for one in judge(found, effect)] == expected
+    assert [verdict for _, verdict in judge(ratios, effect)] == expected
 
 
 @pytest.mark.parametrize("effect", [0.03, 0.1])
-def test_a_difference_that_a_ratio_could_have_shown_is_called_in_nine_of_ten_cases(
-    effect: float, rng: random.Random
-) -> None:
+def test_a_detectable_difference_is_called_in_nine_of_ten_cases(effect: float, rng: random.Random) -> None:
     # The error is what four ratios have on the average: that of one run is known only roughly.
     scatter, rounds, runs = 0.02, 4, 2000
     typical = LogEstimate(0.0, scatter / math.sqrt(rounds), rounds - 1, rounds)
-    found = estimates.detectable(typical, effect)
-    assert found is not None and found > effect
+    ratio = known(estimates.detectable(typical, effect))
+    assert ratio > effect
     assert estimates.detectable(dataclasses.replace(typical, log_error=None), effect) is None
-    called = sum(
-        verdict_of(estimate([math.exp(math.log1p(found) + rng.gauss(0, scatter)) for _ in range(rounds)]), effect)
-        is Verdict.SLOWER
-        for _ in range(runs)
-    )
+    centre = math.log1p(ratio)
+    runs_of = (estimate([math.exp(centre + rng.gauss(0, scatter)) for _ in range(rounds)]) for _ in range(runs))
+    called = sum(verdict_of(run, effect) is Verdict.SLOWER for run in runs_of)
     deviation = math.sqrt(runs * 0.9 * 0.1)
     assert called == pytest.approx(0.9 * runs, abs=5 * deviation)

@@ -3,9 +3,8 @@ import math
 import pytest
 
 from kerasbench.analysis.families import ASSUMED, TYPICAL_SCATTER, Family
-from kerasbench.protocol.columns import Column, Options
-
-JAX = Column("jax", "cpu")
+from kerasbench.protocol.columns import Column
+from tests.made import JAX, TORCH
 
 
 @pytest.mark.parametrize(
@@ -18,8 +17,8 @@ JAX = Column("jax", "cpu")
         (JAX.with_options(native=True), Family.OPTIONS),
         (JAX.with_options(jit=False, environment="keras-3.14"), Family.OPTIONS),
         (Column("jax", "gpu:0"), Family.BACKENDS),
-        (Column("torch", "cpu"), Family.BACKENDS),
-        (Column("torch", "cpu", Options(control=True)), Family.BACKENDS),
+        (TORCH, Family.BACKENDS),
+        (TORCH.with_options(control=True), Family.BACKENDS),
     ],
 )
 def test_a_family_is_what_two_columns_have_in_common(other: Column, family: Family) -> None:

@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis.metrics import BY_NAME, METRICS, MIN_CALLS_FOR_P99
-from kerasbench.protocol.measurement import Latency, Measurement, Samples, Slice
+from kerasbench.protocol.measurement import Latency, Measurement, Samples
 from tests import made
 
 
@@ -12,6 +12,9 @@ def read(name: str, measurement: Measurement) -> float | None:
 
 
 WHOLE = made.measurement(step_ms=2, overhead_ms=30, steps=100)
+WITHOUT_EPOCHS = made.changed(WHOLE, training={"epochs": Samples.of(())})
+ONE_SLOW = made.changed(WHOLE, training={"slices": Samples([50] * 10, [*[100 * made.MS] * 9, 10**10])})
+NO_EPOCH = dict.fromkeys(("train_step_ms", "epoch_s", "epoch_overhead_ms"))
 
 
 def calls(count: int) -> Measurement:
@@ -39,16 +42,8 @@ def calls(count: int) -> Measurement:
         # A partial last batch is in the overhead, and counted as a step.
         (dataclasses.replace(WHOLE, steps_per_epoch=101), {"epoch_s": 0.230, "train_step_ms": 230 / 101}),
         (made.epochs_measurement(5), {"train_step_ms": 5, "epoch_overhead_ms": None, "steady_step_ms": None}),
-        (
-            made.changed(WHOLE, training={"epochs": Samples.of(())}),
-            {
-                "steady_step_ms": 2,
-                "train_samples_per_s": 32 / 0.002,
-                "train_step_ms": None,
-                "epoch_s": None,
-                "epoch_overhead_ms": None,
-            },
-        ),
+        (WITHOUT_EPOCHS, {"steady_step_ms": 2, "train_samples_per_s": 32 / 0.002} | NO_EPOCH),
+        (ONE_SLOW, {"steady_step_ms": 2}),
         (dataclasses.replace(WHOLE, throughput=None), {"predict_samples_per_s": None}),
         (dataclasses.replace(WHOLE, prediction=WHOLE.prediction[:1]), {"predict_batch_p50_ms": None}),
         (calls(MIN_CALLS_FOR_P99 - 1), {"predict_p99_ms": None}),
@@ -60,31 +55,16 @@ def test_what_is_read_off_a_trial(measurement: Measurement, values: dict[str, fl
     assert {name: read(name, measurement) for name in values} == pytest.approx(values)
 
 
-def test_one_slow_slice_does_not_move_the_value() -> None:
-    measurement = made.measurement(step_ms=2)
-    slices = Samples.of([*list(made.trained(measurement).slices)[:9], Slice(50, 10**10)])
-    assert read("steady_step_ms", made.changed(measurement, training={"slices": slices})) == pytest.approx(2)
-
-
 def test_names_are_unique_and_end_in_their_unit() -> None:
     assert len(BY_NAME) == len(METRICS)
     suffix = {"ms": "_ms", "s": "_s", "MiB": "_mib", "/s": "_per_s"}
     assert all(metric.name.endswith(suffix.get(metric.unit, "")) for metric in METRICS)
 
 
-def test_one_trial_s_percentile_has_no_interval_and_three_have_that_of_their_values() -> None:
-    metric, one = BY_NAME["predict_p50_ms"], calls(100)
-    found = made.estimated(metric.estimate([(made.trial(found=one), one)]))
-    assert (found.low, found.high, found.trials) == (None, None, 1)
-    of_three = made.estimated(metric.estimate([(made.trial(index, found=one), one) for index in (1, 2, 3)]))
-    assert of_three.trials == 3
-    assert of_three.half_width == pytest.approx(0)
-
-
 def test_of_three_sittings_each_is_the_mean_of_its_trials_of_times_the_geometric_one() -> None:
-    found = [made.measurement(1.0, overhead_ms=-1.0), made.measurement(4.0, overhead_ms=3.0)]
+    measurements = [made.measurement(1.0, overhead_ms=-1.0), made.measurement(4.0, overhead_ms=3.0)]
     trials = [
-        (dataclasses.replace(made.trial(found=one), sitting=sitting), one) for sitting in (1, 2, 3) for one in found
+        (made.trial(found=measured, sitting=sitting), measured) for sitting in (1, 2, 3) for measured in measurements
     ]
     names = ("steady_step_ms", "epoch_overhead_ms")
     assert [made.estimated(BY_NAME[name].estimate(trials)).value for name in names] == pytest.approx([2.0, 1.0])

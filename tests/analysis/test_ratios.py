@@ -2,63 +2,58 @@ import dataclasses
 import math
 import random
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kerasbench.analysis.cases import Measured, summarize_case
-from kerasbench.analysis.estimates import estimate, median_error
+from kerasbench.analysis import ratios
+from kerasbench.analysis.cases import HEADLINE, Measured, summarize_case
+from kerasbench.analysis.cases import STEADY as STEP
+from kerasbench.analysis.estimates import LogEstimate, estimate, median_error
 from kerasbench.analysis.families import ASSUMED, Family
-from kerasbench.analysis.ratios import (
-    BlockRatio,
-    by_means,
-    by_slices,
-    family_of,
-    in_row,
-    joined,
-    neighbours,
-    of_blocks,
-    priors_of,
-    ratio_of,
-    share_of_epochs,
-    spread,
-)
+from kerasbench.analysis.ratios import BlockRatio, by_means, neighbours, priors_of, ratio_of, spread
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import DEFAULT, Column, Options
 from kerasbench.protocol.measurement import Latency, Measurement, Samples, Slice, kept_calls
 from kerasbench.protocol.messages import Phase
-from kerasbench.results.run import Trial
 from kerasbench.results.store import load
 from tests import made
 from tests.made import known
 
 RUN = Path(__file__).parent / "recorded" / "jit_on_and_off.json"
-STEP, HEADLINE = "steady_step_ms", "train_step_ms"
+RATE = "train_samples_per_s"
 DRIFT = (1.0, 1.3, 1.7, 0.8, 2.0, 1.1)
-NO_EPOCHS = {"epochs": Samples.of(())}
 
 
-def case(*found: Measurement, backend: str = "jax", options: Options = DEFAULT) -> Measured:
+def case(*blocks: Measurement, backend: str = "jax", options: Options = DEFAULT) -> Measured:
     return summarize_case(
-        made.in_block(number, one, backend=backend, options=options) for number, one in enumerate(found, start=1)
+        made.in_block(number, block, backend=backend, options=options) for number, block in enumerate(blocks, start=1)
     )
 
 
+def level(*steps_ms: float, backend: str = "jax", options: Options = DEFAULT) -> Measured:
+    """A case in whose blocks each slice has the same step."""
+    return case(*[made.sliced([step] * 6) for step in steps_ms], backend=backend, options=options)
+
+
+def over(a: Measured, b: Measured, metric: str = STEP, row: Sequence[Measured] = ()) -> LogEstimate:
+    return known(ratio_of(a, b, metric, row))
+
+
 def test_drift_from_slice_to_slice_cancels() -> None:
-    a = [case(*[made.sliced([2.0 * each * factor for each in DRIFT]) for each in (1.0, 1.5, 0.7)]) for factor in (1, 3)]
-    found = known(ratio_of(a[0], a[1], STEP, ()))
-    assert (found.basis, found.trials) == ("trials", 3)
-    assert found.value == pytest.approx(1 / 3)
-    assert found.half_width == pytest.approx(0, abs=1e-6)
+    blocks = [[2.0 * drift * factor for drift in DRIFT] for factor in (1.0, 1.5, 0.7)]
+    a, b = (case(*[made.sliced([ms * times for ms in block]) for block in blocks]) for times in (1, 3))
+    ratio = over(a, b)
+    assert (ratio.basis, ratio.trials) == ("trials", 3)
+    assert (ratio.value, known(ratio.half_width)) == pytest.approx((1 / 3, 0), abs=1e-6)
 
 
 @pytest.mark.parametrize(
     ("cycles", "disturbed", "is_left"), [(4, 1, True), (4, 3, False), (12, 6, True), (12, 7, False)]
 )
-def test_a_ratio_has_undisturbed_cycles_alone_where_six_or_half_of_them_are_left(
-    cycles: int, disturbed: int, is_left: bool
-) -> None:
+def test_undisturbed_cycles_count_alone_where_enough_are_left(cycles: int, disturbed: int, is_left: bool) -> None:
     """Short epochs have three cycles, and one more for each that was disturbed."""
     columns = [
         Samples.of(
@@ -67,87 +62,91 @@ def test_a_ratio_has_undisturbed_cycles_alone_where_six_or_half_of_them_are_left
         )
         for ms in (1.0, 2.0)
     ]
-    found = by_slices(*columns)
-    assert found is not None
-    assert found.disturbed is not is_left
-    assert found.slices == (cycles - disturbed if is_left else cycles)
-    assert (found.log == pytest.approx(math.log(1 / 2))) is is_left
+    ratio = known(ratios.by_slices(*columns))
+    assert ratio.disturbed is not is_left
+    assert ratio.slices == (cycles - disturbed if is_left else cycles)
+    assert (ratio.log == pytest.approx(math.log(1 / 2))) is is_left
 
 
 def test_slices_are_paired_by_their_cycle() -> None:
     a, b = made.sliced([1.0, 2.0, 9.0]), made.sliced([2.0, 4.0, 18.0])
-    late = dataclasses.replace(made.trained(b), slices=Samples.of([*made.trained(b).slices][1:]))
-    found = known(ratio_of(case(a), case(dataclasses.replace(b, training=late)), STEP, ()))
-    assert found.value == pytest.approx(0.5)
-    assert found.degrees == 1
+    late = made.changed(b, training={"slices": Samples.of([*made.trained(b).slices][1:])})
+    ratio = over(case(a), case(late))
+    assert (ratio.value, ratio.degrees) == pytest.approx((0.5, 1))
 
 
 def test_the_interval_of_three_blocks_is_over_blocks() -> None:
-    a = case(*[made.sliced([step] * 6) for step in (1.0, 1.1, 1.2)])
-    b = case(*[made.sliced([step] * 6) for step in (2.0, 2.0, 2.0)])
-    wanted = estimate([0.5, 0.55, 0.6])
-    found = known(ratio_of(a, b, STEP, ()))
-    assert found.log_centre == pytest.approx(wanted.log_centre)
-    assert found.log_error == pytest.approx(wanted.log_error)
+    ratio, wanted = over(level(1.0, 1.1, 1.2), level(2.0, 2.0, 2.0)), estimate([0.5, 0.55, 0.6])
+    assert (ratio.log_centre, ratio.log_error) == pytest.approx((wanted.log_centre, wanted.log_error))
 
 
 @pytest.mark.parametrize(("backend", "apart"), [("torch", 0.03 * math.sqrt(2)), ("jax", 0.07)])
 @pytest.mark.parametrize("blocks", [1, 2])
-def test_the_interval_of_few_blocks_is_over_slices_and_as_wide_as_blocks_differ(
-    blocks: int, backend: str, apart: float
-) -> None:
+def test_the_interval_of_few_blocks_is_as_wide_as_blocks_differ(blocks: int, backend: str, apart: float) -> None:
     steps = [1.0, 1.02, 0.99, 1.05, 1.0, 0.97]
-    a, b = (case(*[made.sliced(each)] * blocks, backend=one) for each, one in ((steps, backend), ([1.0] * 6, "torch")))
-    found = known(ratio_of(a, b, STEP, ()))
-    within = median_error([math.log(step) for step in steps])
-    assert within is not None and found.log_error is not None
-    assert (found.basis, found.trials, found.degrees) == ("slices", blocks, 5 * blocks)
-    assert found.log_error == pytest.approx(math.hypot(within, apart) / math.sqrt(blocks), rel=1e-3)
+    ratio = over(case(*[made.sliced(steps)] * blocks, backend=backend), level(*[1.0] * blocks, backend="torch"))
+    within = known(median_error([math.log(step) for step in steps]))
+    assert (ratio.basis, ratio.trials, ratio.degrees) == ("slices", blocks, 5 * blocks)
+    assert ratio.log_error == pytest.approx(math.hypot(within, apart) / math.sqrt(blocks), rel=1e-3)
 
 
 @pytest.mark.parametrize("count", [6, 20])
 def test_the_interval_of_one_block_holds_the_truth_where_backends_scatter_as_they_typically_do(count: int) -> None:
-    rng, runs, hits = random.Random(1), 600, 0
+    rng, runs, hits = random.Random(1), 300, 0
     for _ in range(runs):
         levels = math.exp(rng.gauss(0, 0.05)), 1.0
         a, b = (made.sliced([level * math.exp(rng.gauss(0, 0.05)) for _ in range(count)]) for level in levels)
-        found = known(ratio_of(case(a), case(b, backend="torch"), STEP, ()))
-        assert found.low is not None and found.high is not None
-        hits += found.low <= 1.0 <= found.high
+        ratio = over(case(a), case(b, backend="torch"))
+        hits += known(ratio.low) <= 1.0 <= known(ratio.high)
     assert hits / runs >= 0.93
 
 
-def test_the_headline_joins_steps_and_short_epochs() -> None:
-    a, b = made.sliced([1.0] * 6, [12.0] * 6), made.sliced([2.0] * 6, [18.0] * 6)
-    found = known(ratio_of(case(a), case(b), HEADLINE, ()))
-    assert found.value == pytest.approx((12 + 98 * 1) / (18 + 98 * 2))  # without noise it is the ratio of the epochs
-    assert known(ratio_of(case(b), case(a), HEADLINE, ())).value == pytest.approx(1 / found.value)
-    assert known(ratio_of(case(a), case(b), "epoch_s", ())) == found
-    assert known(ratio_of(case(a), case(b), "train_samples_per_s", ())).value == pytest.approx(1 / found.value)
+def epochs(epochs_ms: Sequence[float]) -> Measurement:
+    slices = Samples.of(Slice(10, int(10 * ms * made.MS), cycle, 0, 0) for cycle, ms in enumerate(epochs_ms))
+    return made.changed(made.epochs_measurement(1.0), training={"slices": slices})
 
 
-def test_where_short_epochs_were_left_out_a_step_inside_an_epoch_stands_for_all() -> None:
-    sizes = dataclasses.replace(made.SIZES, left_out=["epoch"])
-    a, b = (case(made.changed(made.sliced([ms] * 6), training=NO_EPOCHS, sizes=sizes)) for ms in (1.0, 2.0))
-    assert known(ratio_of(a, b, HEADLINE, ())).value == pytest.approx(0.5)
-    assert known(ratio_of(a, b, "train_samples_per_s", ())).value == pytest.approx(2)
-    assert a.values(HEADLINE) == [1.0]
-    assert a.values("epoch_overhead_ms") == []
-    assert by_means(a, b) == pytest.approx(0.5)
+def without_epochs(ms: float, *left_out: str) -> Measurement:
+    sizes = dataclasses.replace(made.SIZES, left_out=list(left_out))
+    return made.changed(made.sliced([ms] * 6), training={"epochs": Samples.of(())}, sizes=sizes)
+
+
+@pytest.mark.parametrize(
+    ("measured", "values"),
+    [
+        # Steps and short epochs, of two steps, are joined: without noise it is the ratio of the epochs.
+        (lambda ms: made.sliced([ms] * 6, [6 + 6 * ms] * 6), {HEADLINE: 110 / 214, "epoch_s": 110 / 214}),
+        # An epoch with fewer steps than a short one is left to its steps.
+        (lambda ms: made.sliced([ms] * 6, steps=1), {HEADLINE: 1 / 2}),
+        # Where short epochs were left out a step inside an epoch stands for all; a sweep has rates by its steps.
+        (lambda ms: without_epochs(ms, "epoch"), {HEADLINE: 1 / 2, RATE: 2}),
+        (without_epochs, {HEADLINE: None, RATE: 2}),
+        # Where the epoch is the unit it is compared alone.
+        (lambda ms: epochs([ms, 2 * ms, 4 * ms]), {HEADLINE: 1 / 2, "epoch_s": 1 / 2, RATE: 2, STEP: None}),
+        # What is not above zero has no ratio.
+        (lambda ms: made.measurement(overhead_ms=ms - 2), {"epoch_overhead_ms": None}),
+        (lambda ms: made.measurement(overhead_ms=ms), {"epoch_overhead_ms": 1 / 2}),
+    ],
+)
+def test_what_stands_for_a_case(measured: Callable[[float], Measurement], values: Mapping[str, float | None]) -> None:
+    a, b = (case(measured(ms)) for ms in (1.0, 2.0))
+    forth, back = ({metric: ratio_of(*pair, metric, ()) for metric in values} for pair in ((a, b), (b, a)))
+    assert {metric: ratio and ratio.value for metric, ratio in forth.items()} == pytest.approx(values)
+    assert {metric: ratio and 1 / ratio.value for metric, ratio in back.items()} == pytest.approx(values)
 
 
 def test_a_block_without_short_epochs_has_the_pairs_of_the_one_before_it() -> None:
-    steps = [[1.0] * 6, [1.1] * 6], [[2.0] * 6, [2.0] * 6]
     a, b = (
-        case(made.sliced(first, [epoch * each for each in DRIFT[:6]]), made.partial(made.sliced(second)))
-        for (first, second), epoch in zip(steps, (12.0, 18.0), strict=True)
+        case(made.sliced([first] * 6, [epoch * drift for drift in DRIFT]), made.partial(made.sliced([second] * 6)))
+        for first, second, epoch in ((1.0, 1.1, 12.0), (2.0, 2.0, 18.0))
     )
-    epoch_ms = statistics.median(DRIFT[:6])
-    found = [math.exp(one.log) for one in of_blocks((a, b), HEADLINE)]
+    epoch_ms = statistics.median(DRIFT)
+    blocks = [math.exp(block.log) for block in ratios.of_blocks((a, b), HEADLINE)]
     wanted = [(12 * epoch_ms + 98 * step) / (18 * epoch_ms + 98 * 2) for step in (1.0, 1.1)]
-    assert found == pytest.approx(wanted, rel=1e-3)
+    assert blocks == pytest.approx(wanted, rel=1e-3)
     share = 12 * epoch_ms / (12 * epoch_ms + 98), 18 * epoch_ms / (18 * epoch_ms + 196)
-    assert share_of_epochs(a.trials[0][1], b.trials[0][1]) == pytest.approx(statistics.fmean(share), rel=0.02)
+    shared = ratios.share_of_epochs(a.trials[0][1], b.trials[0][1])
+    assert shared == pytest.approx(statistics.fmean(share), rel=0.02)
 
 
 def test_the_error_of_the_headline_follows_from_those_of_its_parts() -> None:
@@ -157,97 +156,64 @@ def test_the_error_of_the_headline_follows_from_those_of_its_parts() -> None:
         steps = [level * math.exp(rng.gauss(0, 0.02)) for _ in range(40)]
         return made.sliced(steps, [epoch * math.exp(rng.gauss(0, 0.05)) for _ in range(15)], steps=20)
 
-    pairs = [(drawn(1.0, 30.0), drawn(2.0, 50.0)) for _ in range(200)]
-    found = [known(ratio_of(case(a), case(b), HEADLINE, ())) for a, b in pairs]
-    seen = statistics.stdev(one.log_centre for one in found)
+    headlines = [over(case(drawn(1.0, 30.0)), case(drawn(2.0, 50.0)), HEADLINE) for _ in range(120)]
+    seen = statistics.stdev(ratio.log_centre for ratio in headlines)
     apart = math.hypot(0.01, 0.01)
-    said = statistics.fmean(math.sqrt((one.log_error or 0) ** 2 - apart**2) for one in found)
+    said = statistics.fmean(math.sqrt(known(ratio.log_error) ** 2 - apart**2) for ratio in headlines)
     assert said == pytest.approx(seen, rel=0.2)
 
 
-def test_an_epoch_with_fewer_steps_than_a_short_one_is_left_to_its_steps() -> None:
-    a, b = made.sliced([1.0] * 6, steps=1), made.sliced([2.0] * 6, steps=1)
-    assert known(ratio_of(case(a), case(b), HEADLINE, ())).value == pytest.approx(0.5)
-
-
-def epochs(epochs_ms: Sequence[float]) -> Measurement:
-    slices = Samples.of(Slice(10, int(10 * ms * made.MS), cycle, 0, 0) for cycle, ms in enumerate(epochs_ms))
-    return made.changed(made.epochs_measurement(1.0), training={"slices": slices})
-
-
-def test_where_the_epoch_is_the_unit_it_is_compared_alone() -> None:
-    a, b = case(epochs([1.0, 2.0, 4.0])), case(epochs([3.0, 6.0, 12.0]))
-    for metric in (HEADLINE, "epoch_s"):
-        assert known(ratio_of(a, b, metric, ())).value == pytest.approx(1 / 3)
-    assert known(ratio_of(a, b, "train_samples_per_s", ())).value == pytest.approx(3)
-    assert ratio_of(a, b, STEP, ()) is None
-
-
-def test_a_sweep_has_rates_by_its_steps() -> None:
-    a, b = (case(made.changed(made.sliced([ms] * 6), training=NO_EPOCHS)) for ms in (1.0, 2.0))
-    assert known(ratio_of(a, b, "train_samples_per_s", ())).value == pytest.approx(2)
-    assert ratio_of(a, b, HEADLINE, ()) is None
-
-
-def test_passes_of_predict_are_compared_by_their_slices() -> None:
-    def predicting(factor: float) -> Measured:
-        slices = Samples.of(Slice(1, int(50 * factor * each * made.MS), cycle, 0) for cycle, each in enumerate(DRIFT))
-        return case(made.changed(made.sliced(DRIFT), throughput={"slices": slices}))
-
-    found = known(ratio_of(predicting(1.0), predicting(2.0), "predict_samples_per_s", ()))
-    assert found.basis == "slices"
-    assert found.value == pytest.approx(2.0)
+def passes(ms: float) -> Measured:
+    slices = Samples.of(Slice(1, int(50 * ms * drift * made.MS), cycle, 0) for cycle, drift in enumerate(DRIFT))
+    return case(made.changed(made.sliced(DRIFT), throughput={"slices": slices}))
 
 
 def called(*slices_ms: Sequence[float], complete: bool = True) -> Measured:
     """Calls with one sample: those of each slice."""
     slices = [Slice(len(calls), int(sum(calls) * made.MS), cycle, 0, 0) for cycle, calls in enumerate(slices_ms)]
     calls_ns = [int(calls[index] * made.MS) for calls in slices_ms for index in kept_calls(len(calls))]
-    found = Latency(1, calls_ns if complete else calls_ns[1:], Samples.of(slices))
-    return case(dataclasses.replace(made.sliced(DRIFT), prediction=[found]))
+    calls = Latency(1, calls_ns if complete else calls_ns[1:], Samples.of(slices))
+    return case(dataclasses.replace(made.sliced(DRIFT), prediction=[calls]))
 
 
-def test_medians_are_compared_where_medians_are_said() -> None:
-    steady, pausing = [1.0] * 50, [1.0] * 49 + [50.0]
-    found = known(ratio_of(called(*[pausing] * 6), called(*[steady] * 6), "predict_p50_ms", ()))
-    assert (found.value, found.basis) == (1.0, "slices")
-    many = called(*[steady * 20] * 6)  # of which a file keeps some
-    assert known(ratio_of(many, called(*[steady] * 6), "predict_p50_ms", ())).value == pytest.approx(1.0)
-    a, b = (called(*[[level, 3 * level]] * 6, complete=False) for level in (1.0, 2.0))  # a file has some of them
-    assert known(ratio_of(a, b, "predict_p50_ms", ())).value == pytest.approx(0.5)
-    uneven = called([1.0, 2.0, 9.0], [4.0], [2.0, 2.0])
-    assert known(ratio_of(uneven, called([1.0], [4.0], [1.0]), "predict_p50_ms", ())).value == pytest.approx(2.0)
-    assert known(ratio_of(uneven, called([1.0], [1.0], [1.0]), "predict_p50_ms", ())).value == pytest.approx(2.0)
+STEADY, UNEVEN = called(*[[1.0] * 50] * 6), called([1.0, 2.0, 9.0], [4.0], [2.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "metric", "value"),
+    [
+        (passes(1.0), passes(2.0), "predict_samples_per_s", 2.0),
+        (called(*[[1.0] * 49 + [50.0]] * 6), STEADY, "predict_p50_ms", 1.0),
+        (called(*[[1.0] * 1000] * 6), STEADY, "predict_p50_ms", 1.0),  # of these calls a file keeps some
+        (*(called(*[[ms, 3 * ms]] * 6, complete=False) for ms in (1.0, 2.0)), "predict_p50_ms", 0.5),
+        (UNEVEN, called([1.0], [4.0], [1.0]), "predict_p50_ms", 2.0),
+        (UNEVEN, called([1.0], [1.0], [1.0]), "predict_p50_ms", 2.0),
+    ],
+)
+def test_predictions_are_compared_by_their_slices(a: Measured, b: Measured, metric: str, value: float) -> None:
+    ratio = over(a, b, metric)
+    assert ratio.basis == "slices" and ratio.value == pytest.approx(value)
 
 
 def test_what_has_no_slices_is_paired_by_block() -> None:
-    def first(block: int, first_ms: float, alone: bool = True) -> Trial:
-        found = made.changed(made.sliced([1.0] * 6), training={"first_step_ns": int(first_ms * made.MS)})
-        return made.in_block(block, found, alone)
+    def first(ms: float, alone: Sequence[int] = (1, 2, 3)) -> Measured:
+        measured = [(block, {"first_step_ns": int(ms * block * made.MS)}) for block in (1, 2, 3)]
+        whole = made.sliced([1.0] * 6)
+        return summarize_case(made.in_block(n, made.changed(whole, training=step), n in alone) for n, step in measured)
 
-    a = summarize_case(first(block, 100.0 * block) for block in (1, 2, 3))
-    b = summarize_case(first(block, 300.0 * block) for block in (1, 2, 3))
-    found = known(ratio_of(a, b, "first_step_ms", ()))
-    assert (found.trials, found.basis) == (3, "trials")
-    assert found.value == pytest.approx(1 / 3)
-    several = summarize_case(first(block, 300.0 * block, alone=block < 3) for block in (1, 2, 3))
-    found = known(ratio_of(a, several, "first_step_ms", ()))
-    assert (found.trials, found.has_interval) == (2, False)  # who started beside others does not count
-    assert known(ratio_of(a, several, "peak_rss_mib", ())).trials == 3
+    ratio = over(first(1.0), first(3.0), "first_step_ms")
+    assert (ratio.trials, ratio.basis) == (3, "trials") and ratio.value == pytest.approx(1 / 3)
+    crowded = first(3.0, alone=(1, 2))  # who started beside others does not count
+    ratio = over(first(1.0), crowded, "first_step_ms")
+    assert (ratio.trials, ratio.has_interval) == (2, False)
+    assert over(first(1.0), crowded, "peak_rss_mib").trials == 3
 
 
 def test_a_phase_that_was_started_beside_others_is_no_figure() -> None:
-    found = made.in_block(1, made.sliced([1.0]), alone=False)
-    assert summarize_case([found]).estimate("startup_ms") is None
-    alone = dataclasses.replace(found, started_alone=True, phases=[Phase("spawn", 0, made.MS)])
+    crowded = made.in_block(1, made.sliced([1.0]), alone=False)
+    assert summarize_case([crowded]).estimate("startup_ms") is None
+    alone = dataclasses.replace(crowded, started_alone=True, phases=[Phase("spawn", 0, made.MS)])
     assert made.estimated(summarize_case([alone]).estimate("startup_ms")).value == 1.0
-
-
-def test_files_of_an_older_kerasbench_are_paired_by_rounds() -> None:
-    first, _, third = made.in_rounds(2.0, 9.0, 6.0)
-    found = known(ratio_of(summarize_case(made.in_rounds(1.0, 2.0, 3.0)), summarize_case([first, third]), STEP, ()))
-    assert found.trials == 2
-    assert found.value == pytest.approx(0.5)
 
 
 def blocks(numbers: Sequence[int], steps_ms: Sequence[float], in_one_round: bool = True) -> Measured:
@@ -260,61 +226,50 @@ def blocks(numbers: Sequence[int], steps_ms: Sequence[float], in_one_round: bool
 def test_a_column_that_had_blocks_with_both_stands_between_those_that_did_not_fit_together() -> None:
     a, b = blocks([1, 3, 5], [1.0, 1.1, 1.2]), blocks([2, 4, 6], [6.0, 6.3, 6.1])
     both = blocks([1, 2, 3, 4, 5, 6], [2.0, 3.0, 2.0, 3.0, 2.0, 3.0])  # the machine was slower in every second block
-    ours, theirs = known(ratio_of(a, both, STEP, ())), known(ratio_of(both, b, STEP, ()))
-    found = known(ratio_of(a, b, STEP, [blocks([7], [1.0]), a, b, both]))
-    assert found.value == pytest.approx(ours.value * theirs.value)
-    assert found.log_error == pytest.approx(math.hypot(ours.log_error or 0, theirs.log_error or 0))
-    assert 2 < found.degrees < 4
-    assert (found.trials, found.basis) == (3, "trials")
-    assert known(ratio_of(b, a, STEP, [both])).value == pytest.approx(1 / found.value)
+    ours, theirs = over(a, both), over(both, b)
+    ratio = over(a, b, row=[blocks([7], [1.0]), a, b, both])
+    assert ratio.value == pytest.approx(ours.value * theirs.value)
+    assert ratio.log_error == pytest.approx(math.hypot(known(ours.log_error), known(theirs.log_error)))
+    assert 2 < ratio.degrees < 4
+    assert (ratio.trials, ratio.basis) == (3, "trials")
+    assert over(b, a, row=[both]).value == pytest.approx(1 / ratio.value)
 
 
 def test_what_stands_between_two_is_no_firmer_than_either() -> None:
-    firm, few, other = blocks([1, 2, 3], [1.0, 1.1, 1.2]), blocks([4], [2.0]), blocks([1, 2, 3, 4], [2.0] * 4)
-    assert known(ratio_of(firm, few, STEP, [other])).basis == "slices"
-    alone = summarize_case([made.in_block(4, made.sliced([2.0]))])
-    assert not known(ratio_of(firm, alone, STEP, [other])).has_interval
+    firm, other = blocks([1, 2, 3], [1.0, 1.1, 1.2]), blocks([1, 2, 3, 4], [2.0] * 4)
+    assert over(firm, blocks([4], [2.0]), row=[other]).basis == "slices"
+    assert not over(firm, summarize_case([made.in_block(4, made.sliced([2.0]))]), row=[other]).has_interval
 
 
 def test_one_block_in_common_does_not_stand_for_many_by_way_of_another_column() -> None:
     a, b = blocks([1, 2, 4], [1.0, 1.1, 1.2]), blocks([1, 3, 5], [2.0, 6.3, 6.1])
-    both = blocks([1, 2, 3, 4, 5], [2.0, 2.0, 3.0, 2.0, 3.0])
-    brief = blocks([1], [5.0])
-    found = known(ratio_of(a, b, STEP, [a, brief, both, b]))
-    ours, theirs = known(ratio_of(a, both, STEP, ())), known(ratio_of(both, b, STEP, ()))
-    assert (found.trials, found.basis) == (3, "trials")
-    assert found.value == pytest.approx(ours.value * theirs.value)
-    assert known(ratio_of(a, b, STEP, [a, brief, b])).basis == "slices"  # nobody knows more than their own block
+    both, brief = blocks([1, 2, 3, 4, 5], [2.0, 2.0, 3.0, 2.0, 3.0]), blocks([1], [5.0])
+    ratio = over(a, b, row=[a, brief, both, b])
+    assert (ratio.trials, ratio.basis) == (3, "trials")
+    assert ratio.value == pytest.approx(over(a, both).value * over(both, b).value)
+    assert over(a, b, row=[a, brief, b]).basis == "slices"  # nobody knows more than their own block
+
+
+OLDER = summarize_case(made.in_rounds(1.0, 1.0, 1.0))  # a file of an older kerasbench has no blocks
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "in_one_round", "trials", "basis"),
+    ("a", "b", "trials", "basis"),
     [
-        ([1, 2, 4], [1, 3, 5], False, 3, "trials"),
-        ([1, 2], [1, 3], False, 1, "slices"),
-        ([1, 2], [3], True, 1, "trials"),  # none in common
+        (blocks([1, 2, 4], [1.0] * 3, False), blocks([1, 3, 5], [2.0] * 3, False), 3, "trials"),
+        (blocks([1, 2], [1.0] * 2, False), blocks([1, 3], [2.0] * 2, False), 1, "slices"),
+        (blocks([1, 2], [1.0] * 2), blocks([3], [2.0]), 1, "trials"),  # none in common
+        (OLDER, summarize_case(made.in_rounds(2.0, 9.0, 2.0)[::2]), 2, "trials"),
     ],
 )
-def test_one_block_in_common_does_not_stand_for_many_rounds_apart_either(
-    ours: list[int], theirs: list[int], in_one_round: bool, trials: int, basis: str
-) -> None:
-    a, b = (blocks(numbers, [ms] * len(numbers), in_one_round) for numbers, ms in ((ours, 1.0), (theirs, 2.0)))
-    found = known(ratio_of(a, b, STEP, ()))
-    assert (found.trials, found.basis) == (trials, basis)
-    assert found.value == pytest.approx(0.5)
-
-
-def test_what_is_not_above_zero_has_no_ratio() -> None:
-    def dear(overhead_ms: float) -> Measured:
-        return summarize_case([made.trial(found=made.measurement(overhead_ms=overhead_ms))])
-
-    assert ratio_of(dear(-1.0), dear(2.0), "epoch_overhead_ms", ()) is None
-    assert known(ratio_of(dear(1.0), dear(2.0), "epoch_overhead_ms", ())).value == pytest.approx(0.5)
+def test_one_block_in_common_stands_for_no_rounds_apart(a: Measured, b: Measured, trials: int, basis: str) -> None:
+    ratio = over(a, b)
+    assert (ratio.trials, ratio.basis) == (trials, basis) and ratio.value == pytest.approx(0.5)
 
 
 def test_a_case_that_failed_and_one_without_common_rounds_have_no_ratio() -> None:
-    failed = Measured(case(made.sliced([1.0])).trials, made.FAILURE)
-    assert ratio_of(failed, case(made.sliced([1.0])), STEP, ()) is None
+    failed = Measured(level(1.0).trials, made.FAILURE)
+    assert ratio_of(failed, level(1.0), STEP, ()) is None
     first, second = (summarize_case([made.trial(index)]) for index in (1, 2))
     assert ratio_of(first, second, STEP, ()) is None
 
@@ -330,68 +285,51 @@ def test_the_scatter_of_blocks_is_told_from_that_of_slices() -> None:
     assert between == pytest.approx(0.05 * math.sqrt(2), rel=0.35)
     assert within == pytest.approx(1.2533 * 0.1 * math.sqrt(2 / 25), rel=0.25)
     assert alike < 0.03
-
-
-def test_one_block_and_old_files_tell_no_spread() -> None:
-    assert spread(case(made.sliced([1.0] * 6)), case(made.sliced([1.0] * 6)), STEP) is None
-    old = summarize_case(made.trial(index) for index in (1, 2, 3))
-    assert spread(old, old, STEP) is None
+    assert spread(level(1.0), level(1.0), STEP) is spread(OLDER, OLDER, STEP) is None
 
 
 def test_the_means_of_the_same_slices_count_what_medians_leave_out() -> None:
-    a, b = (case(*[epochs(each)] * 3) for each in ([10.0] * 5 + [40.0], [5.0] * 6))
-    assert known(ratio_of(a, b, HEADLINE, ())).value == pytest.approx(2.0)
-    assert by_means(a, b) == pytest.approx(3.0)
+    a, b = (case(*[epochs(epochs_ms)] * 3) for epochs_ms in ([10.0] * 5 + [40.0], [5.0] * 6))
+    assert (over(a, b, HEADLINE).value, by_means(a, b)) == pytest.approx((2.0, 3.0))
     assert by_means(a, Measured([], None)) is None
+    assert by_means(*(case(without_epochs(ms, "epoch")) for ms in (1.0, 2.0))) == pytest.approx(0.5)
+    a, b = case(made.sliced([4.0] * 6, [30.0] * 6)), case(made.sliced([1.0] * 6, [10.0] * 6))
+    assert by_means(a, b) == pytest.approx((30 + 4 * 98) / (10 + 98))  # of steps, and of what an epoch costs once
 
 
 def test_means_leave_out_blocks_that_others_disturbed_as_medians_do() -> None:
-    alike = [epochs([ms] * 6) for ms in (3.0, 1.0)]
-    slices = made.trained(epochs([39.0] * 6)).slices
-    slow = made.changed(alike[0], training={"slices": dataclasses.replace(slices, disturbed=[True] * 6)})
-    a, b = case(*[alike[0]] * 3, slow), case(*[alike[1]] * 4)
-    assert known(ratio_of(a, b, HEADLINE, ())).value == pytest.approx(3.0)
-    assert by_means(a, b) == pytest.approx(3.0)
-    assert by_means(case(slow), case(alike[1])) == pytest.approx(39.0)  # there is nothing else
+    a, b, slow = (epochs([ms] * 6) for ms in (3.0, 1.0, 39.0))
+    slow = made.changed(slow, training={"slices": {"disturbed": [True] * 6}})
+    ours, theirs = case(a, a, a, slow), case(b, b, b, b)
+    assert (over(ours, theirs, HEADLINE).value, by_means(ours, theirs)) == pytest.approx((3.0, 3.0))
+    assert by_means(case(slow), case(b)) == pytest.approx(39.0)  # there is nothing else
 
 
-def test_the_mean_of_an_epoch_is_that_of_its_steps_and_of_what_it_costs_once() -> None:
-    a, b = case(made.sliced([4.0] * 6, [30.0] * 6)), case(made.sliced([1.0] * 6, [10.0] * 6))
-    assert by_means(a, b) == pytest.approx((30 + 4 * 98) / (10 + 98))
-
-
-def scattered(*scales: float) -> list[list[Measured]]:
-    """Rows of two backends whose ratio, 2, scatters over three blocks by about so many percent each."""
-    rows = []
-    for scale in scales:
-        first = case(*[made.sliced([2.0 * math.exp(scale * each)] * 6) for each in (-1.0, 0.0, 1.0)])
-        rows.append([first, case(*[made.sliced([1.0] * 6)] * 3, backend="torch")])
-    return rows
+def thrice(backend: str = "jax", **options: Any) -> Measured:
+    return level(1.0, 1.0, 1.0, backend=backend, options=Options(**options))
 
 
 def test_a_ratio_borrows_from_those_of_its_run_what_its_few_blocks_do_not_know() -> None:
-    rows = scattered(0.02, 0.05, 0.06, 0.07, 0.05, 0.12)
+    scales = (0.02, 0.05, 0.06, 0.07, 0.05, 0.12)  # of the scatter over three blocks
+    rows = [(level(2 * math.exp(-scale), 2.0, 2 * math.exp(scale)), thrice("torch")) for scale in scales]
     priors = priors_of(rows)
     prior = priors(STEP, Family.BACKENDS)
     assert prior is not None and 0.02 < math.sqrt(prior.variance) < 0.1
     own = [known(ratio_of(a, b, STEP)) for a, b in rows]
     moderated = [known(ratio_of(a, b, STEP, (), priors)) for a, b in rows]
-    assert [one.log_centre for one in moderated] == pytest.approx([one.log_centre for one in own])
-    assert {one.degrees for one in moderated} == {2 + prior.degrees}
-    before, after = ([one.log_error or 0.0 for one in found] for found in (own, moderated))
+    assert [ratio.log_centre for ratio in moderated] == pytest.approx([ratio.log_centre for ratio in own])
+    assert {ratio.degrees for ratio in moderated} == {2 + prior.degrees}
+    before, after = ([known(ratio.log_error) for ratio in borrowing] for borrowing in (own, moderated))
     assert after[0] > 1.5 * before[0]  # by luck its three blocks agree
     assert after[5] < before[5]
-
-
-def columns_of(backend: str, *options: Options) -> list[Measured]:
-    """Cases of three blocks of one backend."""
-    return [case(*[made.sliced([1.0] * 6)] * 3, backend=backend, options=of_column) for of_column in options]
+    a, b = (dataclasses.replace(side, trials=side.trials[:2]) for side in rows[0])
+    assert ratio_of(a, b, STEP, (), priors) == ratio_of(a, b, STEP)  # two blocks borrow nothing
 
 
 OF_FAMILY = {
-    Family.REPEATED: columns_of("jax", Options(), Options(control=True)),
-    Family.OPTIONS: columns_of("jax", Options(), Options(jit=False)),
-    Family.BACKENDS: [*columns_of("jax", Options()), *columns_of("torch", Options())],
+    Family.REPEATED: (thrice(), thrice(control=True)),
+    Family.OPTIONS: (thrice(), thrice(jit=False)),
+    Family.BACKENDS: (thrice(), thrice("torch")),
 }
 
 
@@ -404,12 +342,11 @@ def test_a_family_borrows_nothing_from_another(family: Family) -> None:
 
 
 def test_each_case_is_paired_with_what_it_has_most_in_common_with() -> None:
-    jit = Options(jit=False)
-    again = dataclasses.replace(jit, control=True)
-    row = [*columns_of("jax", Options(), jit, again), *columns_of("torch", Options(), jit)]
-    jax, off, control, torch, torch_off = row
+    jax, off, control = thrice(), thrice(jit=False), thrice(jit=False, control=True)
+    torch, torch_off = thrice("torch"), thrice("torch", jit=False)
+    row = [jax, off, control, torch, torch_off]
     assert neighbours(row) == [(jax, off), (off, control), (jax, torch), (torch, torch_off)]
-    assert [family_of(*pair).name for pair in neighbours(row)] == ["OPTIONS", "REPEATED", "BACKENDS", "OPTIONS"]
+    assert [ratios.family_of(*pair).name for pair in neighbours(row)] == ["OPTIONS", "REPEATED", "BACKENDS", "OPTIONS"]
 
 
 def test_jit_on_and_off_are_not_taken_for_the_same_thing_twice() -> None:
@@ -419,7 +356,7 @@ def test_jit_on_and_off_are_not_taken_for_the_same_thing_twice() -> None:
     within, between = known(spread(row.cases[off], row.cases[jax], HEADLINE))
     assert math.hypot(within, between) == pytest.approx(0.106, abs=0.001)
     assert within == pytest.approx(0.044, abs=0.001)
-    ratio = known(in_row(row, off, jax, HEADLINE))
+    ratio = known(ratios.in_row(row, off, jax, HEADLINE))
     assert ratio.between_sittings == ASSUMED[Family.OPTIONS].between_sittings > 0
     a, b = (dataclasses.replace(row.cases[column], trials=row.cases[column].trials[:2]) for column in (off, jax))
     shown = known(ratio_of(a, b, HEADLINE))
@@ -427,19 +364,11 @@ def test_jit_on_and_off_are_not_taken_for_the_same_thing_twice() -> None:
     assert known(shown.log_error) > assumed / math.sqrt(2) > ASSUMED[Family.REPEATED].between_blocks("jax", HEADLINE)
 
 
-def test_two_blocks_borrow_nothing() -> None:
-    rows = scattered(*[0.05] * 6)
-    a, b = (dataclasses.replace(one, trials=one.trials[:2]) for one in rows[0])
-    assert ratio_of(a, b, STEP, (), priors_of(rows)) == ratio_of(a, b, STEP)
-
-
 @pytest.mark.parametrize(
     ("of_epochs", "of_steps", "least", "most"),
     [(0.0, 0.02, 31, 31), (0.02, 0.0, 3, 3), (0.02, 0.02, 4, 30), (0.0, 0.0, 3, 3)],
 )
-def test_a_sum_is_worth_the_slices_of_the_part_that_its_error_comes_from(
-    of_epochs: float, of_steps: float, least: int, most: int
-) -> None:
+def test_a_sum_is_worth_the_slices_of_its_error(of_epochs: float, of_steps: float, least: int, most: int) -> None:
     training = made.trained(made.measurement(2.0, overhead_ms=10))
-    ratio = joined((training, training), 10, BlockRatio(0.0, of_steps, 31), BlockRatio(0.0, of_epochs, 3))
+    ratio = ratios.joined((training, training), 10, BlockRatio(0.0, of_steps, 31), BlockRatio(0.0, of_epochs, 3))
     assert least <= ratio.slices <= most

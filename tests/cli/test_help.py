@@ -9,23 +9,15 @@ from typing import Any
 import pytest
 
 from kerasbench.cli import main
-from kerasbench.cli import options as shown
-from kerasbench.cli.options import examples_of, options_of, with_default_command
+from kerasbench.cli.options import OPTIONS, examples_of, options_of, with_default_command
+from tests.cli.conftest import Shell
 
 ROOT = main.app
-
-
-def commands(group: Any) -> dict[str, Any]:
-    """Return every command of a group, those of its groups included, by name."""
-    below = [commands(command) for command in getattr(group, "commands", {}).values()]
-    return {group.name: group} | {name: command for several in below for name, command in several.items()}
-
-
-ALL = commands(ROOT)
+ALL: dict[str, Any] = {"kerasbench": ROOT, **ROOT.commands, **main.environments.commands}
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_every_command_shows_two_examples_and_each_can_be_parsed(name: str) -> None:
+def test_every_command_has_two_examples_that_can_be_parsed_and_help_that_fits(name: str) -> None:
     lines = [shlex.split(line, comments=True) for line in examples_of(name)]
     assert len(lines) == 2
     for line in lines:
@@ -33,10 +25,6 @@ def test_every_command_shows_two_examples_and_each_can_be_parsed(name: str) -> N
         if program == "env":
             program, *arguments = arguments
         ALL[program].make_context(program, [word for word in arguments if word != ">"])
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_every_option_has_its_purpose_and_every_help_fits(name: str) -> None:
     command = ALL[name]
     context = command.make_context(name, [], resilient_parsing=True)
     groups = options_of(command, context)
@@ -47,17 +35,15 @@ def test_every_option_has_its_purpose_and_every_help_fits(name: str) -> None:
     assert command not in prints or "--json" in text
 
 
-def test_commands_and_options_are_grouped_those_for_experts_last(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.main(["--help"]) == 0
-    text = capsys.readouterr().out
+def test_commands_are_grouped_and_described_in_whole_sentences(shell: Shell) -> None:
+    text = shell.out("--help")
     places = [text.index(f"\n{title}:\n") for title in ROOT.purposes]
     assert places == sorted(places)
-    assert "..." not in text.partition("Measure:")[2]  # no sentence is cut off
-    assert main.main(["run", "-h"]) == 0
-    text = capsys.readouterr().out
-    titles = [f"\n{title}:\n" for title in shown.OPTIONS if f"\n{title}:\n" in text]
-    assert [text.index(title) for title in titles] == sorted(text.index(title) for title in titles)
-    assert titles[-2:] == ["\nFor experts:\n", "\nOptions:\n"]
+    assert "..." not in text.partition("Measure:")[2]
+    text = shell.out("run", "-h")
+    titles = [title for title in OPTIONS if f"\n{title}:\n" in text]
+    assert titles == sorted(titles, key=lambda title: text.index(f"\n{title}:\n"))
+    assert titles[-2:] == ["For experts", "Options"]
 
 
 @pytest.mark.parametrize(

@@ -3,43 +3,30 @@
 import dataclasses
 import json
 
-import pytest
-
 from kerasbench.cli import listing
 from kerasbench.environments.doctor import Facts, diagnose
-from kerasbench.plan.catalog import Entry
 from tests import made
 from tests.environments import cases
 
 
-def entry(**different: object) -> Entry:
-    known = made.entry("dense", ("default", "tiny"))
-    first, second = known.description.workloads
-    workloads = [dataclasses.replace(first, **different), second]  # type: ignore[arg-type]
-    description = dataclasses.replace(known.description, workloads=workloads)
-    return dataclasses.replace(known, suite="tiny", description=description)
-
-
 def test_a_line_for_each_workload_has_its_suite_and_what_is_known_of_it() -> None:
-    shown = [entry(), entry(parameters=78_666, operations=2_400_313_344, large=True)]
-    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in listing.as_table(shown).splitlines()[2:]]
+    entry = dataclasses.replace(made.entry("dense", ("default", "tiny")), suite="tiny")
+    first, second = entry.description.workloads
+    known = dataclasses.replace(first, parameters=78_666, operations=2_400_313_344, large=True)
+    entry = made.changed(entry, description={"workloads": [known, second]})
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in listing.as_table([entry]).splitlines()[2:]]
     assert lines == [
-        ["tiny", "dense", "–", "32", "100", "3", "–", "dense in one line."],
-        ["tiny", "dense/tiny", "–", "32", "100", "3", "–", "dense in one line."],
         ["tiny", "dense", "78,666", "32", "100", "3", "2.4 G", "dense in one line. For a GPU."],
         ["tiny", "dense/tiny", "–", "32", "100", "3", "–", "dense in one line."],
     ]
-    (data,) = listing.as_data(shown[1:])
+    (data,) = listing.as_data([entry])
     assert (data["name"], data["suite"], data["file"]) == ("dense", "tiny", "dense.py")
     assert data["workloads"][0]["operations"] == 2_400_313_344
 
 
-@pytest.mark.parametrize(
-    ("count", "text"),
-    [(812, "812"), (2_837_952, "2.84 M"), (9_277_242_900_480, "9.28 T"), (7_000_000_000_000, "7 T"), (1_500, "1.5 k")],
-)
-def test_operations_have_three_digits(count: int, text: str) -> None:
-    assert listing.operations(count) == text
+def test_operations_have_three_digits() -> None:
+    counts = (812, 1_500, 2_837_952, 7_000_000_000_000, 9_277_242_900_480)
+    assert [listing.operations(count) for count in counts] == ["812", "1.5 k", "2.84 M", "7 T", "9.28 T"]
 
 
 def text_of(facts: Facts) -> str:
@@ -59,12 +46,14 @@ def test_a_machine_has_a_line_for_each_backend_and_is_said_to_be_in_good_order()
 
 
 def test_a_finding_has_its_remedy_below_it_a_command_as_a_shell_takes_it() -> None:
-    assert text_of(cases.gone(cases.load("m1"), "torch")).endswith(
+    m1 = cases.load("m1")
+    assert text_of(cases.gone(m1, "torch")).endswith(
         "note: torch: torch is not installed in /Users/user/bench/.venv\n"
         "    $ /Users/user/bench/.venv/bin/python -m pip install 'keras>=3.12' 'numpy>=1.26' 'torch>=2.6'"
     )
-    on_battery = text_of(cases.in_state(cases.load("m1"), on_battery=True))
-    assert on_battery.endswith("warning: runs on battery\n    → plug it in and switch the low-power mode off")
+    assert text_of(cases.in_state(m1, on_battery=True)).endswith(
+        "warning: runs on battery\n    → plug it in and switch the low-power mode off"
+    )
 
 
 def test_backends_that_are_broken_or_missing_have_rows_too() -> None:

@@ -1,14 +1,13 @@
 import errno
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from kerasbench.cli import main
 from kerasbench.cli.options import with_default_command
-from kerasbench.errors import UsageError
 from kerasbench.settings import settings
+from tests.cli.conftest import Shell
 
 SCENARIOS = (
     *("mnist_dense", "mnist_*", "mnist_mlp/tiny", "tiny_transformer", "nonsense,vit", "a b/mine.py", "my.keras/x"),
@@ -30,17 +29,25 @@ def test_run_is_meant_by_options_and_by_a_scenario(given: list[str], meant: list
     assert with_default_command(given, main.app.commands) == meant
 
 
-def test_run_takes_scenarios_with_its_option_and_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[list[str]] = []
+@pytest.fixture
+def measure(monkeypatch: pytest.MonkeyPatch) -> Mock:
+    """In place of what measures: it is interrupted at once."""
+    mock = Mock(side_effect=KeyboardInterrupt)
+    monkeypatch.setattr("kerasbench.api.measure", mock)
+    return mock
 
-    def measure(command: str, given: dict[str, object], **arguments: object) -> None:
-        asked.append(settings(command, given, **arguments).scenarios)
-        raise UsageError("enough")
 
-    monkeypatch.setattr("kerasbench.api.measure", measure)
-    assert main.main(["run", "mnist_dense", "lstm,vit", "--scenario", "mine.py"]) == 2
-    assert main.main(["mnist_dense", "lstm"]) == main.main(["--quick", "iris_mlp"]) == 2
-    assert asked == [["mine.py", "mnist_dense", "lstm", "vit"], ["mnist_dense", "lstm"], ["iris_mlp"]]
+@pytest.mark.parametrize(
+    ("words", "scenarios"),
+    [
+        (["run", "mnist_dense", "lstm,vit", "--scenario", "mine.py"], ["mine.py", "mnist_dense", "lstm", "vit"]),
+        (["mnist_dense", "lstm"], ["mnist_dense", "lstm"]),
+        (["--quick", "iris_mlp"], ["iris_mlp"]),
+    ],
+)
+def test_run_takes_scenarios_with_its_option_and_without(words: list[str], scenarios: list[str], measure: Mock) -> None:
+    assert main.main(words) == 130
+    assert settings(*measure.call_args.args, **measure.call_args.kwargs).scenarios == scenarios
 
 
 @pytest.mark.parametrize(
@@ -49,6 +56,10 @@ def test_run_takes_scenarios_with_its_option_and_without(monkeypatch: pytest.Mon
         (["--scenario", "a\x1b[31m|b.py"], "a|b.py: a scenario file's name must be"),
         (["--scenario", "x" * 300 + ".py"], "File name too long"),
         (["new", "."], "a scenario is a Python file: my_model.py, not ."),
+        (["new", "my_model"], "a scenario is a Python file: my_model.py, not my_model"),
+        (["new", "a|b.py"], "must be 1 to 64 letters"),
+        (["new", "no/such/folder.py"], "cannot be written: No such file or directory"),
+        (["new", "two words.yml"], "letters, digits, dashes and underscores"),
         (["versus", "~nobody-of-that-name/keras", "keras==3.14.*"], "is neither a label, nor"),
         (["lst"], "'lst' is neither a command nor a scenario; did you mean lstm or list? (commands: kerasbench --help"),
         (["mnist_dens"], "did you mean mnist_dense"),
@@ -56,15 +67,10 @@ def test_run_takes_scenarios_with_its_option_and_without(monkeypatch: pytest.Mon
         (["--resume", "--scenario", "mnist_dense"], "--resume reuses the interrupted run's options"),
     ],
 )
-def test_a_wrong_command_line_is_one_clear_line_and_exit_code_2(
-    arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main.main(arguments) == 2
-    out, err = capsys.readouterr()
-    assert complaint in err
-    assert err.startswith("kerasbench: ") and "\x1b" not in err
-    assert err.count("\n") == 1
-    assert not out
+def test_a_wrong_command_line_is_one_clear_line(shell: Shell, arguments: list[str], complaint: str) -> None:
+    said = shell.refused(*arguments)
+    assert said.startswith("kerasbench: ") and complaint in said and "\x1b" not in said
+    assert list(Path().iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -76,53 +82,40 @@ def test_a_wrong_command_line_is_one_clear_line_and_exit_code_2(
         (["soak", "mnist_dense"], ("bench", None, ("jax",))),  # it knows no budget
     ],
 )
-def test_a_file_of_the_folder_has_defaults_and_the_command_line_goes_before(
-    arguments: list[str], meant: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "kerasbench.toml").write_text('results = "bench"\nbudget = "10m"\nbackend = "jax"\n')
-    monkeypatch.chdir(tmp_path)
-    asked: list[dict[str, Any]] = []
-
-    def measure(_: str, options: dict[str, Any], **__: object) -> None:
-        asked.append(options)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("kerasbench.api.measure", measure)
-    assert main.main(arguments) == 130
-    (options,) = asked
+def test_defaults_of_the_folder(arguments: list[str], meant: tuple[object, ...], shell: Shell, measure: Mock) -> None:
+    Path("kerasbench.toml").write_text('results = "bench"\nbudget = "10m"\nbackend = "jax"\n')
+    assert shell(*arguments)[0] == 130
+    _, options = measure.call_args.args
     assert (options["results"], options.get("budget"), options["backends"]) == meant
 
 
-def test_a_group_without_a_command_shows_its_help(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.main(["env"]) == 2
-    out, err = capsys.readouterr()
-    assert err.startswith("Usage: kerasbench env") and "create" in err and not out
+def test_a_group_without_a_command_shows_its_help(shell: Shell) -> None:
+    code, out, err = shell("env")
+    assert (code, out) == (2, "")
+    assert err.startswith("Usage: kerasbench env") and "create" in err
 
 
-def test_what_a_user_can_mend_is_one_line_and_any_other_error_is_asked_to_be_reported(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (PermissionError(13, "Permission denied", "/root/m.py"), 2, "kerasbench: /root/m.py: Permission denied\n"),
+        (OSError(errno.ENOSPC, "No space left on device"), 2, "No space left on device: free disk space\n"),
+        (OSError(5, "Input/output error"), 70, "Input/output error\n"),
+        (ZeroDivisionError("of\x1b[31m ours"), 70, "\nZeroDivisionError: of ours\n"),
+    ],
+)
+def test_what_a_user_can_mend_is_one_line_and_other_errors_are_to_be_reported(
+    error: Exception, code: int, said: str, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    refused: list[Exception] = [
-        PermissionError(13, "Permission denied", "/root/m.py"),
-        OSError(5, "Input/output error"),
-    ]
-    monkeypatch.setattr("kerasbench.plan.catalog.builtin_files", lambda: (_ for _ in ()).throw(refused.pop(0)))
-    assert main.main(["list"]) == 2
-    assert capsys.readouterr().err == "kerasbench: /root/m.py: Permission denied\n"
-    assert main.main(["list"]) == 70
-    first, *traceback = capsys.readouterr().err.splitlines()
-    assert "please report it" in first and traceback[-1].endswith("Input/output error")
-    refused.append(ZeroDivisionError("of\x1b[31m ours"))
-    assert main.main(["list"]) == 70
-    assert capsys.readouterr().err.endswith("\nZeroDivisionError: of ours\n")
-    refused.append(OSError(errno.ENOSPC, "No space left on device"))
-    assert main.main(["list"]) == 2
-    assert capsys.readouterr().err == "kerasbench: No space left on device: free disk space\n"
+    monkeypatch.setattr("kerasbench.plan.catalog.builtin_files", Mock(side_effect=error))
+    ended, _, err = shell("list")
+    assert ended == code and err.endswith(said)
+    assert ("please report it" in err) is (err.count("\n") > 1) is (code == 70)
 
 
 def test_a_reader_that_has_seen_enough_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended: list[int] = []
-    monkeypatch.setattr("kerasbench.plan.catalog.builtin_files", lambda: (_ for _ in ()).throw(BrokenPipeError()))
-    monkeypatch.setattr("os.dup2", lambda null, stdout: ended.append(stdout))
-    monkeypatch.setattr("sys.stdout", SimpleNamespace(fileno=lambda: 1))
-    assert (main.main(["list"]), ended) == (0, [1])
+    ended = Mock()
+    monkeypatch.setattr("kerasbench.plan.catalog.builtin_files", Mock(side_effect=BrokenPipeError))
+    monkeypatch.setattr("os.dup2", ended)
+    monkeypatch.setattr("sys.stdout", Mock(fileno=lambda: 1))
+    assert (main.main(["list"]), ended.call_args.args[1:]) == (0, (1,))

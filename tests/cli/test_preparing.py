@@ -3,219 +3,172 @@
 import json
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
-from kerasbench.cli import main
 from kerasbench.environments import interpreters, venvs
-from kerasbench.environments.doctor import Facts
-from kerasbench.environments.interpreters import Interpreters
+from kerasbench.environments.venvs import EnvironmentSpec
 from kerasbench.host import lock
 from kerasbench.processes import questions
 from kerasbench.protocol.columns import Device, Environment
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
+from tests.cli.conftest import Shell
 from tests.environments import cases
 
-Environments = list[tuple[str, venvs.EnvironmentSpec]]
+Environments = list[tuple[str, EnvironmentSpec]]
 
 
 @pytest.fixture
-def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Environments:
+def asked(monkeypatch: pytest.MonkeyPatch) -> Environments:
     """The environments that were asked for; each is made at once, and holds a jax that sees the CPU."""
-    monkeypatch.chdir(tmp_path)
-    found: Environments = []
+    specs: Environments = []
     seen = ProbeReport("jax", "3.11.7", {"jax": "0.10.2"}, [Device("cpu")])
 
-    def create(name: str, wish: venvs.EnvironmentSpec) -> str:
-        found.append((name, wish))
+    def create(name: str, spec: EnvironmentSpec) -> str:
+        specs.append((name, spec))
         return f"/made/{name}/python"
 
     monkeypatch.setattr(venvs, "create", create)
     monkeypatch.setattr(questions, "probe", lambda name, python: seen)
-    return found
+    return specs
 
 
-def test_env_create_makes_each_backend_s_environment_and_names_it(
-    asked: Environments, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main.main(["env", "create", "--backend", "torch,jax", "--cpu", "--constraint", "c.txt"]) == 0
-    wish = venvs.EnvironmentSpec(gpu=False, constraints=Path("c.txt"))
-    assert asked == [("torch", wish), ("jax", wish)]
-    file = tmp_path / "kerasbench.toml"
-    assert file.read_text() == '[python]\ntorch = "/made/torch/python"\njax = "/made/jax/python"\n'
-    assert capsys.readouterr().out.splitlines()[1] == f"jax 0.10.2 sees cpu; {file} names it"
-
-
-def test_env_create_makes_a_further_environment_with_a_label(
-    asked: Environments, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "keras").mkdir()
-    (tmp_path / "keras" / "pyproject.toml").touch()
-    wanted = ["--with", "keras>=3.14,<3.15", "--with", "./keras"]
-    assert main.main(["env", "create", "--backend", "jax", "--name", "keras-3.14", *wanted]) == 0
-    assert asked == [
-        ("jax", venvs.EnvironmentSpec(label="keras-3.14", extra=("keras>=3.14,<3.15", str(tmp_path / "keras"))))
-    ]
-    file = tmp_path / "kerasbench.toml"
-    assert file.read_text() == '[python]\n"jax@keras-3.14" = "/made/jax/python"\n'
-    assert capsys.readouterr().out == f"jax 0.10.2 sees cpu @keras-3.14; {file} names it\n"
-    assert interpreters.find([], ["jax"], tmp_path).environments(["jax"]) == [Environment("jax", "keras-3.14")]
+EVERY = ["jax", "tensorflow", "torch"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "gpu"), [([], None), (["--cuda"], True), (["--cpu"], False), (["--cuda", "--force"], True)]
+    ("arguments", "spec", "names"),
+    [
+        ("", EnvironmentSpec(), EVERY),  # for what the machine has
+        ("--cuda", EnvironmentSpec(gpu=True), EVERY),
+        ("--cpu --backend torch,jax", EnvironmentSpec(gpu=False), ["torch", "jax"]),
+        ("--force --constraint c.txt", EnvironmentSpec(force=True, constraints=Path("c.txt")), EVERY),
+    ],
 )
-def test_env_create_is_for_all_backends_and_what_the_machine_has_unless_told_otherwise(
-    arguments: list[str],
-    gpu: bool | None,
-    asked: Environments,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+def test_env_create_makes_each_backend_s_environment_and_names_it(
+    arguments: str, spec: EnvironmentSpec, names: list[str], shell: Shell, asked: Environments
 ) -> None:
-    assert main.main(["env", "create", *arguments]) == 0
-    wish = venvs.EnvironmentSpec(gpu=gpu, force="--force" in arguments)
-    assert asked == [(name, wish) for name in ("jax", "tensorflow", "torch")]
-    (tmp_path / ".venvs" / "tensorflow").mkdir(parents=True)
-    again = main.main(["env", "create"])  # which leaves an environment that is there
-    assert (again, [name for name, _ in asked[3:]]) == (0, ["jax", "torch"])
-    assert f"tensorflow: {Path('.venvs/tensorflow')} already exists, skipped" in capsys.readouterr().out
+    out, file = shell.out("env", "create", *arguments.split()), Path("kerasbench.toml").absolute()
+    assert asked == [(name, spec) for name in names]
+    assert file.read_text() == "[python]\n" + "".join(f'{name} = "/made/{name}/python"\n' for name in names)
+    assert out == f"jax 0.10.2 sees cpu; {file} names it\n" * len(names)
 
 
-def test_env_create_names_an_environment_that_no_file_names(
-    asked: Environments, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    python = tmp_path / ".venvs" / "jax" / "bin" / "python"
+def test_env_create_makes_a_further_environment_with_a_label(shell: Shell, asked: Environments) -> None:
+    checkout, file = Path("keras").absolute(), Path("kerasbench.toml").absolute()
+    checkout.mkdir()
+    (checkout / "pyproject.toml").touch()
+    wanted = ["--with", "keras>=3.14,<3.15", "--with", "./keras"]
+    out = shell.out("env", "create", "--backend", "jax", "--name", "keras-3.14", *wanted)
+    assert asked == [("jax", EnvironmentSpec(label="keras-3.14", extra=("keras>=3.14,<3.15", str(checkout))))]
+    assert file.read_text() == '[python]\n"jax@keras-3.14" = "/made/jax/python"\n'
+    assert out == f"jax 0.10.2 sees cpu @keras-3.14; {file} names it\n"
+    assert interpreters.find([], ["jax"]).environments(["jax"]) == [Environment("jax", "keras-3.14")]
+
+
+def test_env_create_names_an_environment_that_no_file_names(shell: Shell, asked: Environments) -> None:
+    python = Path(".venvs/jax/bin/python")
     python.parent.mkdir(parents=True)
     python.symlink_to(sys.executable)
-    assert main.main(["env", "create", "--backend", "jax"]) == 0  # whether it is whole, nobody knows
-    assert asked == [] and "already exists, skipped" in capsys.readouterr().out
-    (tmp_path / ".venvs" / "jax.lock").touch()
-    assert main.main(["env", "create", "--backend", "jax", "--with", "keras==3.14"]) == 0
-    assert "already exists, skipped" in capsys.readouterr().out
-    assert main.main(["env", "create", "--backend", "jax"]) == 0
-    assert asked == [] and "kerasbench.toml names it" in capsys.readouterr().out
-    assert main.main(["env", "create", "--backend", "jax"]) == 0
-    assert "already exists, skipped" in capsys.readouterr().out
-
-
-CHOICES = [["--with", "keras==3.14"], ["--cuda"], ["--cpu"], ["--constraint", "x"]]
+    ask = ("env", "create", "--backend", "jax")
+    skipped = "jax: .venvs/jax already exists, skipped"
+    assert skipped in shell.out(*ask)  # whether it is whole, nobody knows
+    Path(".venvs/jax.lock").touch()
+    assert skipped in shell.out(*ask, "--with", "keras==3.14")
+    assert "kerasbench.toml names it" in shell.out(*ask)
+    assert skipped in shell.out(*ask)
+    assert asked == []
+    shell.out("env", "create")  # for the others
+    assert [name for name, _ in asked] == EVERY[1:]
 
 
 @pytest.mark.parametrize(
     ("file", "arguments", "complaint"),
     [
-        ("", ["--cuda", "--cpu"], "exclude each other"),
-        ("", ["--with", "./gone"], "./gone: neither a checkout"),
-        *(("", [*more, "--locked"], "and --constraint, or --locked") for more in CHOICES),
-        ("", ["--backend", ""], "--backend is empty"),
-        ("python = 3\n", [], "allowed are results, budget, backend, and"),
+        ("", "--cuda --cpu", "exclude each other"),
+        ("", "--with ./gone", "./gone: neither a checkout"),
+        *(
+            ("", f"{choice} --locked", "and --constraint, or --locked")
+            for choice in ("--with keras==3.14", "--cuda", "--cpu", "--constraint x")
+        ),
+        ("", "--backend=", "--backend is empty"),
+        ("python = 3\n", "", "allowed are results, budget, backend, and"),
     ],
 )
-def test_env_create_refuses_what_it_cannot_do_before_it_makes_anything(
-    file: str,
-    arguments: list[str],
-    complaint: str,
-    asked: Environments,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    (tmp_path / "kerasbench.toml").write_text(file)
-    assert main.main(["env", "create", *arguments]) == 2
-    assert complaint in capsys.readouterr().err
+def test_env_create_refusals(file: str, arguments: str, complaint: str, shell: Shell, asked: Environments) -> None:
+    Path("kerasbench.toml").write_text(file)
+    assert complaint in shell.refused("env", "create", *arguments.split())
     assert asked == []
 
 
 @pytest.mark.usefixtures("asked")
-def test_an_environment_that_does_not_load_is_an_error_and_is_named_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_environment_that_does_not_load_is_named_all_the_same(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = Failure(Code.UNAVAILABLE, "ImportError: no libcuda", "reinstall the backend", "import")
     monkeypatch.setattr(questions, "probe", lambda name, python: broken)
-    assert main.main(["env", "create", "--backend", "jax"]) == 2
-    assert capsys.readouterr().out.startswith("jax: made, but ImportError: no libcuda; for details: ")
-    assert "jax" in (tmp_path / "kerasbench.toml").read_text()
+    code, out, _ = shell("env", "create", "--backend", "jax")
+    assert code == 2 and out.startswith("jax: made, but ImportError: no libcuda; for details: ")
+    assert "jax" in Path("kerasbench.toml").read_text()
+
+
+@pytest.fixture
+def gather(monkeypatch: pytest.MonkeyPatch) -> Mock:
+    """In place of what asks all backends."""
+    mock = Mock(return_value=cases.load("m1"))
+    monkeypatch.setattr("kerasbench.environments.doctor.gather", mock)
+    return mock
 
 
 @pytest.mark.parametrize(("lacks", "code"), [("", 0), ("torch", 0), ("keras", 1)])
-def test_the_doctor_s_exit_code_is_that_of_an_error_alone(
-    lacks: str, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = cases.load("m1")
-    found = cases.gone(found, "torch") if lacks == "torch" else cases.installed(found, "torch", {lacks: None})
-    monkeypatch.setattr("kerasbench.environments.doctor.gather", lambda names, chosen: found)
-    assert main.main(["doctor", "--json"]) == code
-    assert len(json.loads(capsys.readouterr().out)["findings"]) == bool(lacks)
-    assert main.main(["doctor"]) == code
-    assert ("Nothing is wrong." in capsys.readouterr().out) is not bool(lacks)
+def test_the_doctor_s_exit_code_is_that_of_an_error_alone(lacks: str, code: int, shell: Shell, gather: Mock) -> None:
+    m1 = cases.load("m1")
+    gather.return_value = cases.gone(m1, "torch") if lacks == "torch" else cases.installed(m1, "torch", {lacks: None})
+    ended, out, _ = shell("doctor", "--json")
+    assert (ended, len(json.loads(out)["findings"])) == (code, bool(lacks))
+    ended, out, _ = shell("doctor")
+    assert (ended, "Nothing is wrong." in out) == (code, not lacks)
 
 
-def test_the_doctor_looks_at_the_backends_and_interpreters_that_are_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    seen: list[tuple[list[str], str]] = []
-
-    def gather(names: list[str], chosen: Interpreters) -> Facts:
-        seen.append((names, chosen.of(Environment("torch"))))
-        return cases.load("m1")
-
-    monkeypatch.setattr("kerasbench.environments.doctor.gather", gather)
-    assert main.main(["doctor", "--backend", "torch", "--python", f"torch={sys.executable}"]) == 0
-    assert seen == [(["torch"], sys.executable)]
-    said = capsys.readouterr().out
-    assert main.main(["doctor", "--backend", "torch", "--insecure"]) == 0  # of no other machine
-    assert capsys.readouterr().out == said
+@pytest.mark.usefixtures("gather")
+def test_what_the_doctor_says_is_a_document_in_any_encoding(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = Mock()
+    monkeypatch.setattr("kerasbench.cli.preparing.print_document", document)
+    assert shell.out("doctor", "--json") == ""
+    document.assert_called_once()
 
 
-def test_the_doctor_waits_for_no_run_and_disturbs_none(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(
-        "kerasbench.environments.doctor.gather", lambda names, chosen: pytest.fail("it started children")
-    )
+def test_the_doctor_looks_at_the_backends_and_interpreters_that_are_named(shell: Shell, gather: Mock) -> None:
+    python = f"torch={sys.executable}"
+    shell.out("doctor", "--backend", "torch", "--python", python, "--insecure")  # which is of other machines
+    names, chosen = gather.call_args.args
+    assert (names, chosen.of(Environment("torch"))) == (["torch"], sys.executable)
+
+
+def test_the_doctor_waits_for_no_run_and_disturbs_none(shell: Shell, gather: Mock) -> None:
     with lock.machine_lock():
-        assert main.main(["doctor"]) == 2
-    assert "another kerasbench run is measuring on this machine" in capsys.readouterr().err
+        assert "another kerasbench run is measuring on this machine" in shell.refused("doctor")
+    gather.assert_not_called()
 
 
-def test_new_writes_a_scenario_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main.main(["new", "my_model.py"]) == 0
-    assert "python -m kerasbench my_model.py --quick" in capsys.readouterr().out
+@pytest.mark.parametrize(
+    ("file", "files", "said"),
+    [
+        ("my_model.py", ["my_model.py"], "python -m kerasbench my_model.py --quick"),
+        ("my dir/x.py", ["x.py"], "kerasbench 'my dir/x.py' --quick"),
+        ("workflows/speed.yml", ["speed-comment.yml", "speed.yml"], "speed-comment.yml: replace OWNER"),
+    ],
+)
+def test_new_writes_once(file: str, files: list[str], said: str, shell: Shell) -> None:
     Path("my dir").mkdir()
-    assert main.main(["new", "my dir/x.py"]) == 0
-    assert "kerasbench 'my dir/x.py' --quick" in capsys.readouterr().out
-    written = Path("my_model.py").read_text("utf-8")
-    assert main.main(["new", "my_model.py"]) == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert "already exists" in err
-    assert Path("my_model.py").read_text("utf-8") == written
+    assert said in shell.out("new", file)
+    assert sorted(path.name for path in Path(file).parent.iterdir() if path.is_file()) == files
+    Path(file).write_text("mine")
+    assert "already exists" in shell.refused("new", file)
+    assert Path(file).read_text() == "mine"
 
 
-def test_what_the_doctor_says_is_not_changed_by_the_encoding_of_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    printed: list[str] = []
-    monkeypatch.setattr("kerasbench.cli.preparing.print_document", printed.append)
-    monkeypatch.setattr("kerasbench.environments.doctor.gather", lambda names, chosen: cases.load("m1"))
-    assert main.main(["doctor", "--json"]) == 0
-    assert json.loads(printed[0])["findings"] == []
-
-
-def test_new_writes_two_workflows_where_a_yml_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "workflows" / "speed.yml"
-    assert main.main(["new", str(file)]) == 0
-    assert sorted(one.name for one in file.parent.iterdir()) == ["speed-comment.yml", "speed.yml"]
-    assert "name: speed\n" in file.read_text() and capsys.readouterr().out.count("OWNER") == 2
-    assert main.main(["new", str(file)]) == 2
-    assert "already exists" in capsys.readouterr().err
-    assert main.main(["new", str(tmp_path / "two words.yml")]) == 2
-    assert "letters, digits, dashes and underscores" in capsys.readouterr().err
-
-
-def test_new_writes_through_no_link(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name, linked in (("speed.yml", "speed-comment.yml"), ("mine.py", "mine.py")):
-        (tmp_path / linked).symlink_to(tmp_path / "elsewhere")
-        assert main.main(["new", str(tmp_path / name)]) != 0
-        assert f"{linked} already exists, and was left as it is" in capsys.readouterr().err
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["mine.py", "speed-comment.yml"]
+@pytest.mark.parametrize(("name", "linked"), [("speed.yml", "speed-comment.yml"), ("mine.py", "mine.py")])
+def test_new_writes_through_no_link(name: str, linked: str, shell: Shell) -> None:
+    Path(linked).symlink_to("elsewhere")
+    assert f"{linked} already exists, and was left as it is" in shell.refused("new", name)
+    assert [str(file) for file in Path().iterdir()] == [linked]

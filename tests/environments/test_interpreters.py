@@ -4,6 +4,7 @@ import grp
 import os
 import pwd
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,35 +14,39 @@ from kerasbench.errors import UsageError
 from kerasbench.protocol.columns import Environment
 
 KNOWN = ["jax", "tensorflow", "torch"]
-JAX, TORCH = Environment("jax"), Environment("torch")
+JAX, TORCH, OLD = Environment("jax"), Environment("torch"), Environment("torch", "old")
+
+
+def here(folder: Path) -> Interpreters:
+    return find([], KNOWN, folder)
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> Path:
-    """A folder that looks like a virtual environment; its python is a link, as a real one's is."""
-    folder = tmp_path / ".venvs" / "torch" / "bin"
-    folder.mkdir(parents=True)
-    (folder / "python").symlink_to(sys.executable)
-    return folder.parent
+def python(tmp_path: Path) -> Path:
+    """The python of what looks like a virtual environment; it is a link, as a real one's is."""
+    python = tmp_path / ".venvs" / "torch" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.symlink_to(sys.executable)
+    return python
 
 
-@pytest.mark.parametrize(
-    ("file", "text"),
-    [
-        ("kerasbench.toml", '[python]\ntorch = ".venvs/torch/bin/python"\n'),
-        ("kerasbench.toml", '[python]\ntorch = ".venvs/torch"\n'),
-        ("pyproject.toml", '[tool.kerasbench.python]\ntorch = ".venvs/torch"\n'),
-    ],
-)
-def test_a_file_names_interpreters_by_paths_of_its(tmp_path: Path, environment: Path, file: str, text: str) -> None:
-    (tmp_path / file).write_text(text)
+@pytest.mark.parametrize(("name", "head"), [("kerasbench.toml", ""), ("pyproject.toml", "[tool.kerasbench]\n")])
+def test_a_file_names_interpreters_by_paths_of_its_and_has_defaults(
+    tmp_path: Path, python: Path, monkeypatch: pytest.MonkeyPatch, name: str, head: str
+) -> None:
+    text = 'python.torch = ".venvs/torch"\npython.tensorflow = ".venvs/torch/bin/python"\n'
+    options = 'results = "bench"\nbudget = "10m"\nbackend = ["jax", "torch"]\n'
+    (tmp_path / name).write_text(head + options + text)
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)
-    named = find([], KNOWN, below)
-    assert named.of(TORCH) == str(environment / "bin" / "python")  # the link itself: it is what makes the environment
-    assert named.source(TORCH) == str(tmp_path / file)
+    named = here(below)
+    # The link itself: it is what makes the environment.
+    assert [named.of(environment) for environment in (TORCH, Environment("tensorflow"))] == [str(python)] * 2
+    assert named.source(TORCH) == str(tmp_path / name)
     assert (named.of(JAX), named.source(JAX)) == (sys.executable, "")
     named.require(map(Environment, KNOWN))
+    monkeypatch.chdir(below)
+    assert defaults() == {"results": "../../bench", "budget": "10m", "backends": ["jax", "torch"]}
 
 
 @pytest.mark.parametrize("begins", ["pyproject.toml", ".git"])
@@ -50,12 +55,12 @@ def test_above_the_project_only_home_is_looked_at(tmp_path: Path, monkeypatch: p
     below = tmp_path / "project" / "below"
     below.mkdir(parents=True)
     (below.parent / begins).write_text("[project]\nname = 'other'\n")
-    assert find([], KNOWN, below).of(JAX) == sys.executable
+    assert here(below).of(JAX) == sys.executable
     home = tmp_path / "home"
     home.mkdir()
     (home / "kerasbench.toml").write_text('[python]\njax = "/mine/python"\n')
     monkeypatch.setenv("HOME", str(home))
-    assert find([], KNOWN, below).of(JAX) == "/mine/python"
+    assert here(below).of(JAX) == "/mine/python"
 
 
 @pytest.fixture
@@ -65,167 +70,122 @@ def file(tmp_path: Path) -> Path:
     return file
 
 
+def passed_over(file: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """Return why a file is not heeded; empty if it is."""
+    path, said = here(file.parent).of(JAX), capsys.readouterr().err
+    assert path == (sys.executable if said else "/mine/python")
+    return said
+
+
 def test_a_file_that_others_own_or_may_change_is_passed_over_and_named(
-    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.chmod(0o666)
-    assert find([], KNOWN, tmp_path).of(JAX) == sys.executable
-    assert "everybody may change it" in capsys.readouterr().err
+    assert "everybody may change it" in passed_over(file, capsys)
+    file.chmod(0o664)
+    monkeypatch.setattr("pwd.getpwuid", lambda user: pwd.struct_passwd(("me", "x", user, 100, "", "/", "/bin/sh")))
+    # One's own group is nobody else's.
+    groups = {("me",): True, ("me", "me"): True, ("me", "me", "eve"): False, ("us",): False}
+    for (name, *members), heeded in groups.items():
+        group = grp.struct_group((name, "x", 100, members))
+        monkeypatch.setattr("grp.getgrgid", lambda number, group=group: group)
+        assert ("its group may change it" in passed_over(file, capsys)) is not heeded
     file.chmod(0o644)
-    assert find([], KNOWN, tmp_path).of(JAX) == "/mine/python"
+    assert not passed_over(file, capsys)
     owner = file.stat().st_uid
     monkeypatch.setattr("os.getuid", lambda: owner + 1)
     if owner == 0:
         os.chown(file, 12345, -1)
-    assert find([], KNOWN, tmp_path).of(JAX) == sys.executable
-    assert "another user's" in capsys.readouterr().err
+    assert "another user's" in passed_over(file, capsys)
 
 
 def test_a_project_s_file_that_is_a_template_is_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "pyproject.toml").write_text("[{{cookiecutter.name}}]\n")
-    assert find([], KNOWN, tmp_path).of(JAX) == sys.executable
-    assert "not TOML" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("name", "members", "heeded"),
-    [("me", [], True), ("me", ["me"], True), ("me", ["me", "eve"], False), ("staff", [], False)],
-)
-def test_what_a_group_may_change_is_passed_over_unless_it_is_the_user_s_own(
-    file: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    name: str,
-    members: list[str],
-    heeded: bool,
-) -> None:
-    file.chmod(0o664)
-    monkeypatch.setattr("grp.getgrgid", lambda group: grp.struct_group((name, "x", group, members)))
-    monkeypatch.setattr("pwd.getpwuid", lambda user: pwd.struct_passwd(("me", "x", user, 100, "", "/", "/bin/sh")))
-    assert (find([], KNOWN, file.parent).of(JAX) == "/mine/python") is heeded
-    assert ("its group may change it" in capsys.readouterr().err) is not heeded
+    file = tmp_path / "pyproject.toml"
+    file.write_text("[{{cookiecutter.name}}]\n")
+    assert "not TOML" in passed_over(file, capsys)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can make another user's link")
 def test_another_user_s_link_to_one_s_file_is_passed_over(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file.symlink_to(file.rename(file.with_name("other.toml")))
-    assert find([], KNOWN, file.parent).of(JAX) == "/mine/python"
+    assert not passed_over(file, capsys)
     os.chown(file, 12345, -1, follow_symlinks=False)
-    assert find([], KNOWN, file.parent).of(JAX) == sys.executable
-    assert "another user's" in capsys.readouterr().err
+    assert "another user's" in passed_over(file, capsys)
 
 
-def test_a_name_without_a_folder_is_found_as_a_shell_finds_it(tmp_path: Path) -> None:
-    assert find(["jax=sh"], KNOWN, tmp_path).of(JAX).endswith("/sh")
-
-
-@pytest.mark.parametrize(
-    ("given", "complaint"),
-    [
-        ("torch", "takes NAME=PATH"),
-        ("torch=", "takes NAME=PATH"),
-        ("troch=/x", "did you mean 'torch'"),
-        ("torch@=/x", "'' cannot be a label"),
-        ("torch@a b=/x", "'a b' cannot be a label: use letters, digits"),
-        ("torch@-a=/x", "'-a' cannot be a label"),
-    ],
-)
-def test_an_option_that_means_nothing_is_refused(tmp_path: Path, given: str, complaint: str) -> None:
-    with pytest.raises(UsageError, match=complaint):
-        find([given], KNOWN, tmp_path)
+def test_an_option_that_means_nothing_is_refused(tmp_path: Path) -> None:
+    complaints = {
+        **dict.fromkeys(("torch", "torch="), "takes NAME=PATH"),
+        "troch=/x": "did you mean 'torch'",
+        "torch@=/x": "'' cannot be a label",
+        "torch@a b=/x": "'a b' cannot be a label: use letters, digits",
+        "torch@-a=/x": "'-a' cannot be a label",
+    }
+    for given, complaint in complaints.items():
+        with pytest.raises(UsageError, match=complaint):
+            find([given], KNOWN, tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("reader", "text", "complaint"),
     [
-        ("[python", "not TOML"),
-        ("python = 3", "allowed are results, budget, backend, and a table"),
-        ("[pythons]\n", "allowed are results, budget, backend"),
-        ('scenario = "mine.py"\n', "allowed are results, budget, backend"),
-        ('[python]\ntroch = "/x"\n', "did you mean 'torch'"),
-        ('[python]\n"torch@a=b" = "/x"\n', "'a=b' cannot be a label"),
-        ("[python]\ntorch = 3\n", "takes the path of an interpreter, not 3"),
-        ('[python]\ntorch = ""\n', "takes the path of an interpreter"),
-        ("\xff", "not TOML"),
-        (f"x = {'1' * 5000}", "not TOML: Exceeds the limit"),
-        (f"x = {'[' * 5000}", "not TOML: maximum recursion depth"),
+        (here, "[python", "not TOML"),
+        (here, "python = 3", "allowed are results, budget, backend, and a table"),
+        *((reader, 'scenario = "mine.py"\n', "allowed are results, budget, backend") for reader in (here, defaults)),
+        (here, '[python]\ntroch = "/x"\n', "did you mean 'torch'"),
+        (here, '[python]\n"torch@a=b" = "/x"\n', "'a=b' cannot be a label"),
+        (here, "[python]\ntorch = 3\n", "takes the path of an interpreter, not 3"),
+        (here, '[python]\ntorch = ""\n', "takes the path of an interpreter"),
+        (here, "\xff", "not TOML"),
+        (here, f"x = {'1' * 5000}", "not TOML: Exceeds the limit"),
+        (here, f"x = {'[' * 5000}", "not TOML: maximum recursion depth"),
+        (defaults, 'results = "/home/.ssh"', "results takes a folder below that of this file, not '/home/.ssh'"),
+        (defaults, 'results = "a/../../other"', "results takes a folder below"),
+        (defaults, "budget = 3", "budget takes text, as --budget does, not 3"),
+        (defaults, 'backend = ["jax", 3]', "backend takes text"),
+        (defaults, 'results = ["a"]', "results takes text"),
+        (defaults, r'results = "a\u0000b"', "results takes text"),
     ],
 )
-def test_a_file_that_means_nothing_is_refused_by_its_name(tmp_path: Path, text: str, complaint: str) -> None:
-    (tmp_path / "kerasbench.toml").write_bytes(text.encode("latin-1"))
-    with pytest.raises(UsageError, match=complaint) as caught:
-        find([], KNOWN, tmp_path)
-    assert "kerasbench.toml" in str(caught.value)
-
-
-def test_an_interpreter_that_is_not_there_is_refused_where_it_is_needed() -> None:
-    old = Environment("torch", "old")
-    named = Interpreters(dict.fromkeys((TORCH, old), "/no/such/python"), dict.fromkeys((TORCH, old), "--python"))
-    named.require([JAX])
-    with pytest.raises(UsageError, match=r"--python: no interpreter of torch at /no/such/python; .* env create"):
-        named.require([TORCH])
-    with pytest.raises(UsageError, match=r"no interpreter of torch@old at .* env create --backend torch --name old$"):
-        named.require([old])
-
-
-def test_an_environment_that_is_broken_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environment: Path
+def test_a_file_that_means_nothing_is_refused_by_its_name(
+    tmp_path: Path, reader: Callable[[Path], object], text: str, complaint: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    (environment / "bin" / "python").unlink()
-    with pytest.raises(UsageError, match=r"env create --backend torch --force$"):
-        Interpreters({TORCH: str(environment / "bin" / "python")}, {TORCH: "--python"}).require([TORCH])
+    (tmp_path / "kerasbench.toml").write_bytes(text.encode("latin-1"))
+    with pytest.raises(UsageError, match=f"^{tmp_path}/kerasbench.toml: .*{complaint}"):
+        reader(tmp_path)
+
+
+def test_what_is_not_there_is_refused_where_it_is_needed(python: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(python.parents[3])
+    python.unlink()  # an environment that is broken is made again
+    named = Interpreters({TORCH: str(python), OLD: "/no/such/python"}, dict.fromkeys((TORCH, OLD), "--python"))
+    named.require([JAX])
+    with pytest.raises(UsageError, match=r"no interpreter of torch at .* env create --backend torch --force$"):
+        named.require([TORCH])
+    with pytest.raises(UsageError, match=r"--python: no interpreter of torch@old at /no/.* torch --name old$"):
+        named.require([OLD])
 
 
 def test_a_backend_has_a_column_for_each_of_its_interpreters(tmp_path: Path) -> None:
     file = tmp_path / "kerasbench.toml"
     file.write_text('[python]\ntorch = "/torch/python"\n"torch@old" = "/old/python"\n"jax@old" = "/jax/python"\n')
-    named = find(["torch@new=/new/python", "torch@old=/other/python"], KNOWN, tmp_path)  # which go before the file
+    given = ["torch@new=/new/python", "torch@old=/other/python", "tensorflow=sh"]  # which go before the file
+    named = find(given, KNOWN, tmp_path)
+    assert named.of(Environment("tensorflow")).endswith("/sh")  # as a shell finds it
     assert list(map(str, named.environments(KNOWN))) == ["jax@old", "tensorflow", "torch", "torch@old", "torch@new"]
     assert named.labels() == ["old", "new"]
-    interpreters = [named.of(Environment("torch", label)) for label in ("", "old", "new")]
-    assert interpreters == ["/torch/python", "/other/python", "/new/python"]
+    paths = {str(environment): named.of(environment) for environment in (TORCH, OLD, Environment("torch", "new"))}
+    assert paths == {"torch": "/torch/python", "torch@old": "/other/python", "torch@new": "/new/python"}
     assert [named.source(Environment(name, "old")) for name in ("torch", "jax")] == ["--python", str(file)]
     assert Interpreters().environments(["jax"]) == [JAX]
 
 
-@pytest.mark.parametrize(("file", "head"), [("kerasbench.toml", ""), ("pyproject.toml", "[tool.kerasbench]\n")])
-def test_a_file_has_defaults_of_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, head: str) -> None:
-    (tmp_path / file).write_text(f'{head}results = "bench"\nbudget = "10m"\nbackend = ["jax", "torch"]\n')
-    below = tmp_path / "a"
-    below.mkdir()
-    monkeypatch.chdir(below)
-    assert defaults() == {"results": "../bench", "budget": "10m", "backends": ["jax", "torch"]}
-    find([], KNOWN)  # who looks for interpreters alone minds no default
-
-
-def test_no_file_no_default_and_a_file_that_is_passed_over_is_named_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_no_default_of_a_file_that_is_passed_over_which_is_named_once(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(Path, "home", lambda: tmp_path)  # which is looked at once, too
-    assert defaults(tmp_path) == {}
-    file = tmp_path / "kerasbench.toml"
+    monkeypatch.setattr(Path, "home", lambda: file.parent)  # which is looked at once, too
+    assert defaults(file.parent) == {}
     file.write_text('results = "bench"\n')
     file.chmod(0o666)
-    assert defaults(tmp_path) == {}
-    find([], KNOWN, tmp_path)
-    assert capsys.readouterr().err.count("ignored") == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ('results = "/home/user/.ssh"', "results takes a folder below that of this file, not '/home/user/.ssh'"),
-        ('results = "a/../../other"', "results takes a folder below"),
-        ("budget = 3", "budget takes text, as --budget does, not 3"),
-        ('backend = ["jax", 3]', "backend takes text"),
-        ('results = ["a"]', "results takes text"),
-        (r'results = "a\u0000b"', "results takes text"),
-        ("trust = true", "allowed are results, budget, backend"),
-    ],
-)
-def test_a_default_that_is_none_is_refused_by_the_file_s_name(tmp_path: Path, text: str, complaint: str) -> None:
-    (tmp_path / "kerasbench.toml").write_text(text)
-    with pytest.raises(UsageError, match=complaint) as caught:
-        defaults(tmp_path)
-    assert str(caught.value).startswith(f"{tmp_path}/kerasbench.toml: ")
+    assert defaults(file.parent) == {}
+    assert passed_over(file, capsys).count("ignored") == 1

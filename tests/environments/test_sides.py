@@ -1,7 +1,6 @@
 """What the words for base and head mean."""
 
 import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,11 +12,9 @@ from kerasbench.environments.sides import Side
 from kerasbench.errors import UsageError
 from kerasbench.protocol.columns import Environment
 from tests import made
+from tests.repository import git
 
-BACKENDS = ["jax", "torch"]
-NAMED = Interpreters(
-    made.by_environment({"torch@old": "/old/python", "torch@new": "/new/python", "jax@old": "/jax/python"})
-)
+Built = list[tuple[str, Sequence[str]]]
 
 
 @pytest.fixture(autouse=True)
@@ -27,9 +24,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def built(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Sequence[str]]]:
-    """What was made, each with the interpreter below it."""
-    overlays: list[tuple[str, Sequence[str]]] = []
+def built(monkeypatch: pytest.MonkeyPatch) -> Built:
+    """What was made, with the interpreters below it."""
+    overlays: Built = []
 
     def make(python: str, wanted: Sequence[str], say: sides.Say) -> str:
         overlays.append((python, wanted))
@@ -40,49 +37,30 @@ def built(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Sequence[str]]]:
     return overlays
 
 
-def environment(folder: Path) -> Path:
-    """Make a folder look like a virtual environment."""
+def environment(folder: Path) -> str:
+    """Make what looks like a virtual environment; return its python."""
     (folder / "bin").mkdir(parents=True)
     (folder / "pyvenv.cfg").touch()
     (folder / "bin" / "python").symlink_to("/bin/sh")
-    return folder / "bin" / "python"
+    return str(folder / "bin" / "python")
 
 
-def test_a_label_that_was_given_goes_before_all_else(here: Path) -> None:
-    environment(here / "old")
-    assert sides.parse_side("old", ["old"]) == Side("old")
-    assert sides.parse_side("old", []).path
-
-
-@pytest.mark.parametrize("word", ["", "  "])
-def test_a_word_that_is_empty_is_not_the_current_folder(here: Path, word: str) -> None:
-    (here / "pyproject.toml").touch()
-    with pytest.raises(UsageError, match="BASE or HEAD is empty"):
-        sides.parse_side(word, [])
-
-
-@pytest.mark.parametrize(
-    ("folder", "word", "label"),
-    [("old", "old", "old"), ("mine/.venv", "mine/.venv", "mine"), ("old", "old/bin/python", "old")],
-)
-def test_an_environment_is_called_as_its_folder_or_its_project(here: Path, folder: str, word: str, label: str) -> None:
-    python = environment(here / folder)
-    assert sides.parse_side(word, []) == Side(label, path=str(python))
-
-
-def test_an_interpreter_of_no_environment_is_called_as_its_file(here: Path) -> None:
+def test_an_interpreter_is_called_as_its_environment_s_folder_or_project_or_as_its_file(here: Path) -> None:
+    old, mine = environment(here / "old"), environment(here / "mine/.venv")
     (here / "python3.12").symlink_to("/bin/sh")
-    assert sides.parse_side("./python3.12", []) == Side("python3.12", path=str(here / "python3.12"))
-    assert sides.parse_side("sh", []) == Side("sh", path=str(shutil.which("sh")))
+    assert sides.parse_side("old", ["old"]) == Side("old")  # a label that was given goes before all else
+    assert [sides.parse_side(word, []) for word in ("old", "old/bin/python", "mine/.venv", "./python3.12", "sh")] == [
+        *(Side("old", path=old), Side("old", path=old), Side("mine", path=mine)),
+        *(Side("python3.12", path=str(here / "python3.12")), Side("sh", path=str(shutil.which("sh")))),
+    ]
 
 
 def test_a_checkout_and_requirements_are_to_be_installed(here: Path) -> None:
     (here / "keras").mkdir()
     (here / "keras" / "pyproject.toml").write_text('[project]\nname = "keras"\n')
     assert sides.parse_side("./keras", []) == Side("keras", wanted=(str(here / "keras"),))
-    assert sides.parse_side("keras==3.14.* torch==2.6", []) == Side(
-        "keras-3.14-torch-2.6", wanted=("keras==3.14.*", "torch==2.6")
-    )
+    two = Side("keras-3.14-torch-2.6", wanted=("keras==3.14.*", "torch==2.6"))
+    assert sides.parse_side("keras==3.14.* torch==2.6", []) == two
     assert sides.parse_side("keras>=3.14, <3.15", []).wanted == ("keras>=3.14,<3.15",)
 
 
@@ -93,38 +71,43 @@ def test_a_checkout_and_requirements_are_to_be_installed(here: Path) -> None:
         ("keras-3.14", [], "'keras-3.14' is neither a label, nor the path .* such as 'keras==3.14"),
         ("./gone", ["old"], "'./gone' is neither a label"),
         ("empty", [], "empty: neither an interpreter, nor a folder with an environment"),
+        *((word, [], "BASE or HEAD is empty") for word in ("", "  ")),  # not the current folder
     ],
 )
 def test_what_means_nothing_is_refused(here: Path, word: str, known: list[str], complaint: str) -> None:
+    (here / "pyproject.toml").touch()
     (here / "empty").mkdir()
     with pytest.raises(UsageError, match=complaint):
         sides.parse_side(word, known)
 
 
 def test_labels_are_compared_where_a_backend_has_both() -> None:
-    both = sides.sides("old", "new", NAMED, BACKENDS, print)
+    paths = {"torch@old": "/old/python", "torch@new": "/new/python", "jax@old": "/jax/python"}
+    named = Interpreters(made.by_environment(paths))
+    both = sides.sides("old", "new", named, ["jax", "torch"], print)
     assert (both.labels, list(map(str, both.environments))) == (["old", "new"], ["torch@old", "torch@new"])
     assert list(map(both.interpreters.of, both.environments)) == ["/old/python", "/new/python"]
     with pytest.raises(UsageError, match=r"no backend has both old and new; there are: torch@old, torch@new, jax@"):
-        sides.sides("old", "new", NAMED, ["jax"], print)
+        sides.sides("old", "new", named, ["jax"], print)
 
 
-def test_what_is_installed_is_put_on_top_of_each_interpreter_once(built: list[tuple[str, Sequence[str]]]) -> None:
+def test_what_is_installed_is_put_on_top_of_each_interpreter_once(built: Built) -> None:
     said: list[str] = []
     named = {"jax": "/jax/python", "torch": "/shared/python", "tensorflow": "/shared/python"}
     both = sides.sides("keras==3.14", "keras==3.15", Interpreters(made.by_environment(named)), list(named), said.append)
     assert [python for python, _ in built] == ["/jax/python"] * 2 + ["/shared/python"] * 2
     assert said == ["made"] * 4
-    assert both.labels == ["keras-3.14", "keras-3.15"]
-    assert both.environments[:2] == [Environment("jax", "keras-3.14"), Environment("jax", "keras-3.15")]
+    assert both.environments[:2] == [Environment("jax", label) for label in ("keras-3.14", "keras-3.15")]
     assert both.interpreters.of(Environment("torch", "keras-3.15")) == "/made/keras==3.15/python"
 
 
-def test_the_same_twice_has_two_labels(here: Path) -> None:
+def test_the_same_twice_has_two_labels_and_so_have_two_things_of_one_name(here: Path, built: Built) -> None:
     python = environment(here / "old")
-    both = sides.sides("old", str(python), Interpreters(), ["torch"], print)
+    both = sides.sides("old", python, Interpreters(), ["torch"], print)
     assert both.environments == [Environment("torch", "old"), Environment("torch", "old-again")]
-    assert set(map(both.interpreters.of, both.environments)) == {str(python)}
+    assert set(map(both.interpreters.of, both.environments)) == {python}
+    both = sides.sides("keras>=3.14", "keras==3.14", Interpreters(), ["torch"], print)
+    assert both.labels == ["keras-3.14", "keras-3.14-head"]
 
 
 def test_requirements_tell_which_backends_matter() -> None:
@@ -135,30 +118,16 @@ def test_requirements_tell_which_backends_matter() -> None:
     assert sides.about("keras==3.14", "old", packages, ["old"]) == []
 
 
-def test_two_things_of_one_name_are_not_said_to_be_the_same(built: list[tuple[str, Sequence[str]]]) -> None:
-    assert sides.sides("keras>=3.14", "keras==3.14", Interpreters(), ["torch"], print).labels == [
-        "keras-3.14", "keras-3.14-head"
-    ]  # fmt: skip
-
-
-def checkout(folder: Path, commits: int) -> list[str]:
-    """Make a checkout of a package named keras with so many commits; return them, the oldest first."""
-    git = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@example.org"]
-    folder.mkdir()
-    subprocess.run([*git, "init", "-q", "-b", "master"], check=True)
-    (folder / "pyproject.toml").write_text('[project]\nname = "keras"\n')
-    subprocess.run([*git, "add", "."], check=True)
-    for number in range(commits):
-        subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", f"commit {number}"], check=True)
-    log = subprocess.run([*git, "rev-list", "--reverse", "HEAD"], check=True, capture_output=True, text=True)
-    return log.stdout.split()
-
-
 @pytest.mark.processes
 def test_a_commit_of_a_checkout_is_a_side_and_commits_lie_between_two(here: Path) -> None:
-    commits = checkout(here / "fork", 3)
+    fork = here / "fork"
+    fork.mkdir()
+    (fork / "pyproject.toml").write_text('[project]\nname = "keras"\n')
+    for words in ("init -b master", "add .", *["commit --allow-empty -m more"] * 3):
+        git(fork, *words.split())
+    commits = git(fork, "rev-list", "--reverse", "HEAD").split()
     side = sides.parse_side("./fork@master", [])
-    assert side.wanted == (f"keras @ git+{(here / 'fork').as_uri()}@{commits[-1]}",)
+    assert side.wanted == (f"keras @ git+{fork.as_uri()}@{commits[-1]}",)
     assert side.label == f"keras-{commits[-1][:9]}"
     assert sides.between(f"./fork@{commits[0]}", "./fork@master") == [f"./fork@{commit}" for commit in commits]
     with pytest.raises(UsageError, match="does not come after"):
@@ -170,9 +139,8 @@ def test_a_commit_of_a_checkout_is_a_side_and_commits_lie_between_two(here: Path
 def test_releases_lie_between_two_exact_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     told = "keras (3.15.1)\nAvailable versions: 3.15.1, 3.15.0, 3.9.2, 3.12.0, 3.13.1, 3.13.0, 3.8.0\n"
     monkeypatch.setattr("kerasbench.environments.venvs.uv", lambda *words, failure: told)
-    assert sides.between("keras==3.9.2", "keras==3.15.0") == [
-        "keras==3.9.2", "keras==3.12.0", "keras==3.13.0", "keras==3.13.1", "keras==3.15.0"
-    ]  # fmt: skip
+    between = ("3.9.2", "3.12.0", "3.13.0", "3.13.1", "3.15.0")
+    assert sides.between("keras==3.9.2", "keras==3.15.0") == [f"keras=={version}" for version in between]
     monkeypatch.setattr("kerasbench.environments.venvs.uv", None)  # no index is asked for what is refused
     for good, bad, said in (
         ("keras==3.15.0", "keras==3.9.2", "does not come after"),

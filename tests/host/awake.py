@@ -3,8 +3,6 @@
 from pathlib import Path
 
 INHIBITS = "systemd-inhibit", 'for last; do :; done; "$last"'  # as the real one, it waits for what it starts
-WATCHES = "caffeinate", "exec sleep 600"
-FAILS = "systemd-inhibit", "echo Failed to connect to bus >&2; exit 1"
 
 
 def put(folder: Path, program: tuple[str, str]) -> Path:

@@ -13,83 +13,72 @@ from kerasbench.protocol.measurement import Latency, Measurement, Parts, Samples
 from kerasbench.protocol.stages import PARTS, TRAIN
 from tests import made
 
+Blocks = list[list[list[Slice]]]  # each of columns, of their slices
 MS = made.MS
 GPU = Device("cuda", 0, "NVIDIA H200")
 COLUMNS, CYCLES = 3, 40
+OF_16 = LoadLimit(counters=16)
 
 
 @pytest.mark.parametrize(
-    ("device", "threads", "busy_share", "allowed", "system", "expected"),
+    ("limit", "expected"),
     [
-        (made.CPU, None, 0.0, 4, "linux", LoadLimit(0.0, 0.12, 1)),  # one line for all of them
-        (made.CPU, None, 0.0, 1, "linux", LoadLimit(0.0, 0.12, 1)),
-        (made.CPU, None, 0.0, 3, "linux", LoadLimit(0.0, 0.12, 3)),  # the lines of those that are allowed
-        (made.CPU, 2, 0.005, 4, "linux", LoadLimit(0.01, 0.12, 2)),
-        (made.CPU, 8, 0.005, 4, "linux", LoadLimit(0.02, 0.12, 1)),
-        (made.CPU, None, 0.5, 4, "linux", LoadLimit(0.04, 0.12, 1)),  # a busy machine is not a quiet one
-        (made.CPU, 1, 0.005, 4, "darwin", LoadLimit(0.02, 0.12, 4)),  # which rounds each processor, and limits none
-        (GPU, None, 0.0, 4, "linux", LoadLimit(0.0, 0.24, 1)),
-        (GPU, 1, 0.0, 4, "linux", LoadLimit(0.0, 0.12, 1)),
+        (limit_of(made.CPU, None, 0.0, 4, 4, "linux"), (0.0, 0.12, 1)),  # one line for all of them
+        (limit_of(made.CPU, None, 0.0, 1, 4, "linux"), (0.0, 0.12, 1)),
+        (limit_of(made.CPU, None, 0.0, 3, 4, "linux"), (0.0, 0.12, 3)),  # the lines of those that are allowed
+        (limit_of(made.CPU, 2, 0.005, 4, 4, "linux"), (0.01, 0.12, 2)),
+        (limit_of(made.CPU, 8, 0.005, 4, 4, "linux"), (0.02, 0.12, 1)),
+        (limit_of(made.CPU, None, 0.5, 4, 4, "linux"), (0.04, 0.12, 1)),  # a busy machine is not a quiet one
+        (limit_of(made.CPU, 1, 0.005, 4, 4, "darwin"), (0.02, 0.12, 4)),  # which rounds each core, and limits none
+        (limit_of(GPU, None, 0.0, 4, 4, "linux"), (0.0, 0.24, 1)),
+        (limit_of(GPU, 1, 0.0, 4, 4, "linux"), (0.0, 0.12, 1)),
     ],
 )
-def test_a_limit_is_above_what_a_quiet_machine_does(
-    device: Device, threads: int | None, busy_share: float, allowed: int, system: str, expected: LoadLimit
-) -> None:
-    limit = limit_of(device, threads, busy_share, allowed, 4, system)
-    assert dataclasses.astuple(limit) == pytest.approx(dataclasses.astuple(expected))
+def test_a_limit_is_above_what_a_quiet_machine_does(limit: LoadLimit, expected: tuple[float, float, int]) -> None:
+    assert dataclasses.astuple(limit) == pytest.approx(expected)
 
 
-def disturbed(columns: Sequence[Sequence[Slice]], limit: LoadLimit, stage: str = TRAIN) -> list[list[int | None]]:
-    """Return the cycles of each column that do not count."""
-    judged = load.judged(stage, dict(enumerate(columns)), [limit] * len(columns))
+def disturbed(columns: Sequence[Sequence[Slice]], *limits: LoadLimit) -> list[list[int | None]]:
+    """Return the cycles of each column that do not count; the last limit is also that of all further columns."""
+    judged = load.judged(TRAIN, dict(enumerate(columns)), [*limits, *limits[-1:] * len(columns)])
     return [[slice_.cycle for slice_ in slices if slice_.disturbed] for slices in judged]
 
 
-def column(*others_ms: float, ns: int = 100 * MS) -> list[Slice]:
-    return [Slice(1, ns, cycle, others_ns=int(ms * MS), steal_ns=0) for cycle, ms in enumerate(others_ms)]
+def column(*others_ms: float, ns: int = 100 * MS, steal_ms: float = 0) -> list[Slice]:
+    steal_ns = int(steal_ms * MS)
+    return [Slice(1, ns, cycle, others_ns=int(ms * MS), steal_ns=steal_ns) for cycle, ms in enumerate(others_ms)]
 
 
 @pytest.mark.parametrize(
-    ("others_ms", "steal_ms", "ns", "quiet", "is_disturbed"),
+    ("slices", "quiet", "cycles"),
     [
-        (12, 0, 100 * MS, 0.0, False),
-        (12.1, 0, 100 * MS, 0.0, True),
-        (2, 10.1, 100 * MS, 0.0, True),  # what a hypervisor keeps is taken by others, too
-        (14, 0, 100 * MS, 0.02, False),
-        (14.1, 0, 100 * MS, 0.02, True),
-        (10, 0, 4 * MS, 0.0, False),  # a tick of the system's clock
-        (10.1, 0, 4 * MS, 0.0, True),
+        *((column(12), 0.0, []), (column(12.1), 0.0, [0])),
+        (column(2, steal_ms=10.1), 0.0, [0]),  # what a hypervisor keeps is taken by others, too
+        *((column(14), 0.02, []), (column(14.1), 0.02, [0])),
+        *((column(10, ns=4 * MS), 0.0, []), (column(10.1, ns=4 * MS), 0.0, [0])),  # a tick of the system's clock
     ],
 )
-def test_where_one_counter_is_read_a_slice_is_judged_by_itself(
-    others_ms: float, steal_ms: float, ns: int, quiet: float, is_disturbed: bool
-) -> None:
-    slices = [dataclasses.replace(column(others_ms, ns=ns)[0], steal_ns=int(steal_ms * MS))]
-    assert disturbed([slices, column(0, ns=ns)], LoadLimit(quiet)) == [[0] * is_disturbed, []]
+def test_of_one_counter_each_slice_is_judged_by_itself(slices: list[Slice], quiet: float, cycles: list[int]) -> None:
+    assert disturbed([slices, column(0, ns=slices[0].ns)], LoadLimit(quiet)) == [cycles, []]
 
 
 @pytest.mark.parametrize(
-    ("columns", "counters", "cycles"),
+    ("columns", "limits", "cycles"),
     [
         # What a short slice cannot show, a sum of slices does: 0.16 of a core in slices of 50 ms.
-        ([column(*[8.0] * 8, ns=50 * MS)], 1, [list(range(8))]),
-        ([column(*[8.0] * 2, ns=50 * MS)], 1, [[]]),
+        ([column(*[8.0] * 8, ns=50 * MS)], [LoadLimit()], [list(range(8))]),
+        ([column(*[8.0] * 2, ns=50 * MS)], [LoadLimit()], [[]]),
         # A burst marks its cycle, and no longer sum.
-        ([column(*[0.0] * 5, 100.0, *[0.0] * 10), column(*[0.0] * 16)], 16, [[5], []]),
+        ([column(*[0.0] * 5, 100.0, *[0.0] * 10), column(*[0.0] * 16)], [OF_16], [[5], []]),
         # A cycle is judged by all its columns: alone, there are 40 ms of rounding.
-        ([column(35.0, 35.0)] * 3, 9, [[0, 1]] * 3),
-        ([column(35.0, 35.0), column(0, 0), column(0, 0)], 9, [[], [], []]),
+        ([column(35.0, 35.0)] * 3, [LoadLimit(counters=9)], [[0, 1]] * 3),
+        ([column(35.0, 35.0), column(0, 0), column(0, 0)], [LoadLimit(counters=9)], [[], [], []]),
+        # What a column on a GPU tolerates hides nothing from those on the CPU.
+        ([column(50, 50)] * 3, [OF_16, OF_16, LoadLimit(above=0.96, counters=16)], [[0, 1], [0, 1], []]),
     ],
 )
-def test_sums_show_what_rounding_hides(columns: list[list[Slice]], counters: int, cycles: list[list[int]]) -> None:
-    assert disturbed(columns, LoadLimit(counters=counters)) == cycles
-
-
-def test_what_a_column_on_a_gpu_tolerates_hides_nothing_from_those_on_the_cpu() -> None:
-    slices = dict(enumerate([column(50, 50)] * 3))
-    limits = [LoadLimit(counters=16)] * 2 + [LoadLimit(above=0.96, counters=16)]
-    judged = load.judged(TRAIN, slices, limits)
-    assert [[slice_.disturbed for slice_ in of_column] for of_column in judged] == [[True] * 2] * 2 + [[False] * 2]
+def test_sums_show_what_is_hidden(columns: list[list[Slice]], limits: list[LoadLimit], cycles: list[list[int]]) -> None:
+    assert disturbed(columns, *limits) == cycles
 
 
 def test_a_system_that_tells_nothing_marks_nothing_and_a_card_s_mark_stays() -> None:
@@ -99,18 +88,15 @@ def test_a_system_that_tells_nothing_marks_nothing_and_a_card_s_mark_stays() -> 
     assert load.marked({0: measurement}, [LoadLimit()]) == {0: measurement}
 
 
-def counted(rng: np.random.Generator, processors: int, ns: int, others: float, blocks: int = 1) -> list[Slice]:
-    """Return the slices of blocks whose processors are read one by one, of which others take so much of one."""
+def counted(rng: np.random.Generator, processors: int, ns: int, others: float, blocks: int = 1) -> Blocks:
+    """Return blocks whose processors are read one by one, of which others take so much of one."""
     shape = (blocks * COLUMNS * CYCLES, processors)
     free_ns, began_ns = rng.uniform(0, ns, shape), rng.uniform(0, load.TICK_NS, shape)
     used_ns = processors * ns - free_ns.sum(axis=1)
     free_ns[np.arange(len(free_ns)), free_ns.argmax(axis=1)] -= others * ns
     counted_ns = load.TICK_NS * np.floor((began_ns + free_ns) / load.TICK_NS).sum(axis=1)
     others_ns = map(int, processors * ns - counted_ns - used_ns)
-    return [Slice(1, ns, place % CYCLES, others_ns=taken_ns) for place, taken_ns in enumerate(others_ns)]
-
-
-def in_blocks(slices: list[Slice]) -> list[list[list[Slice]]]:
+    slices = [Slice(1, ns, place % CYCLES, others_ns=taken_ns) for place, taken_ns in enumerate(others_ns)]
     columns = [slices[start : start + CYCLES] for start in range(0, len(slices), CYCLES)]
     return [columns[start : start + COLUMNS] for start in range(0, len(columns), COLUMNS)]
 
@@ -119,7 +105,7 @@ def in_blocks(slices: list[Slice]) -> list[list[list[Slice]]]:
 @pytest.mark.parametrize("ns", [50 * MS, 100 * MS])
 def test_rounding_alone_marks_less_than_one_cycle_in_a_hundred(processors: int, ns: int) -> None:
     rng, limit = np.random.default_rng(processors), LoadLimit(counters=processors)
-    blocks = in_blocks(counted(rng, processors, ns, 0.0, 100))
+    blocks = counted(rng, processors, ns, 0.0, 100)
     marked = [len(set().union(*disturbed(block, limit))) / CYCLES for block in blocks]
     assert np.mean(marked) <= 0.01
 
@@ -127,35 +113,26 @@ def test_rounding_alone_marks_less_than_one_cycle_in_a_hundred(processors: int, 
 @pytest.mark.parametrize(("processors", "cycles"), [(4, 1), (16, 1), (128, CYCLES)])
 def test_half_a_core_is_found_within_a_cycle_or_a_block(processors: int, cycles: int) -> None:
     rng, limit = np.random.default_rng(processors), LoadLimit(counters=processors)
-    blocks = in_blocks(counted(rng, processors, 100 * MS, 0.5, 60))
+    blocks = counted(rng, processors, 100 * MS, 0.5, 60)
     cut = [[of_column[:cycles] for of_column in block] for block in blocks]
     assert np.mean([len(set().union(*disturbed(block, limit))) / cycles for block in cut]) > 0.9
 
 
-@pytest.mark.parametrize(
-    ("limit", "slice_ms", "judged_s"),
-    [
-        (LoadLimit(), 100, 0.1),
-        (LoadLimit(), 50, 0.3),
-        (LoadLimit(counters=16), 100, 2.1),
-        (LoadLimit(counters=128), 100, 16.2),
-        (LoadLimit(above=7.68, counters=128), 100, 0.1),  # a column on a GPU
-    ],
-)
-def test_sums_are_as_long_as_rounding_needs(limit: LoadLimit, slice_ms: int, judged_s: float) -> None:
-    assert limit.judged_s(slice_ms * MS) == pytest.approx(judged_s)
+def test_sums_are_as_long_as_rounding_needs() -> None:
+    on_gpu = LoadLimit(above=7.68, counters=128)
+    judged_s = [limit.judged_s(100 * MS) for limit in (LoadLimit(), OF_16, LoadLimit(counters=128), on_gpu)]
+    assert [LoadLimit().judged_s(50 * MS), *judged_s] == pytest.approx([0.3, 0.1, 2.1, 16.2, 0.1])
 
 
 def test_a_file_has_the_marks_by_which_a_block_went_on() -> None:
-    rng, limits = np.random.default_rng(7), [LoadLimit(counters=16)] * COLUMNS
-    (slices,) = in_blocks(counted(rng, 16, 100 * MS, 0.3))
-    parts = in_blocks(counted(rng, 16, 40 * MS, 0.3, COLUMNS))  # of each column, in three ways
+    rng, limits = np.random.default_rng(7), [OF_16] * COLUMNS
+    (slices,) = counted(rng, 16, 100 * MS, 0.3)
+    parts = counted(rng, 16, 40 * MS, 0.3, COLUMNS)  # of each column, in three ways
     kept = load.marked({place: measured(slices[place], parts[place]) for place in (0, 2)}, limits)
     live = load.judged(TRAIN, {place: slices[place] for place in (0, 2)}, limits)
     sums = {place: [in_sum(*ways) for ways in zip(*parts[place], strict=True)] for place in (0, 2)}
     of_sums = load.judged(PARTS, sums, limits)
-    assert 0 < sum(slice_.disturbed for slice_ in live[0]) < CYCLES
-    assert 0 < sum(slice_.disturbed for slice_ in of_sums[0]) < CYCLES
+    assert all(0 < sum(slice_.disturbed for slice_ in of_stage[0]) < CYCLES for of_stage in (live, of_sums))
     for measurement, of_train, of_parts in zip(kept.values(), live, of_sums, strict=True):
         training = made.trained(measurement)
         assert training.parts is not None

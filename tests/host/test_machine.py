@@ -1,6 +1,6 @@
 import dataclasses
-from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -27,9 +27,7 @@ def test_this_machine_has_a_fingerprint_without_its_names(linux_box: pytest.Monk
 
 
 @pytest.mark.parametrize("is_contained", [False, True])
-def test_another_host_name_makes_no_other_machine_and_another_identifier_does_but_in_a_container(
-    linux_box: pytest.MonkeyPatch, is_contained: bool
-) -> None:
+def test_what_identifies_a_machine_and_a_container(linux_box: pytest.MonkeyPatch, is_contained: bool) -> None:
     linux_box.setattr(linux, "is_contained", lambda: is_contained)
     before = fingerprint()
     linux_box.setattr("platform.node", lambda: "dhcp-17")
@@ -54,42 +52,26 @@ def test_a_user_says_which_machine_it_is(linux_box: pytest.MonkeyPatch) -> None:
 
 def test_cards_tell_nodes_of_equal_parts_apart(linux_box: pytest.MonkeyPatch) -> None:
     linux_box.setattr(linux, "is_contained", lambda: True)
-    nodes = []
-    for uuid in ("GPU-8f2a1c3d-1", "GPU-99999999-2", ""):
-        card = nvidia.Card("NVIDIA H200", "570.1", uuid)
-        linux_box.setattr(nvidia, "cards", lambda card=card: [card])
-        nodes.append(fingerprint())
+    uuids = ("GPU-8f2a1c3d-1", "GPU-99999999-2", "")
+    cards = [[nvidia.Card("NVIDIA H200", "570.1", uuid)] for uuid in uuids]
+    linux_box.setattr(nvidia, "cards", Mock(side_effect=cards))
+    nodes = [fingerprint() for _ in uuids]
     assert len({node.identity for node in nodes}) == 3
     assert nodes[0].title.endswith("GiB, NVIDIA H200, GPU-8f2a1c3d, machine without an identifier")
     assert (nodes[0].gpus, nodes[0].driver) == (["NVIDIA H200"], "570.1")
 
 
-@pytest.mark.parametrize(
-    ("change", "same"),
-    [
-        ({"system": "Linux 6.2"}, True),  # an update is what before and after are compared for
-        ({"driver": "580"}, True),
-        ({"memory_bytes": MACHINE.memory_bytes + 4096}, True),
-        ({"chip": "Chip 10"}, False),
-        ({"cores": 4}, False),
-        ({"gpus": ["NVIDIA H200"]}, False),
-    ],
-)
-def test_what_makes_a_machine_another_one(change: dict[str, Any], same: bool) -> None:
-    assert (dataclasses.replace(MACHINE, **change).identity == MACHINE.identity) is same
+def test_what_makes_a_machine_another_one() -> None:
+    # An update of the system or of a driver is what before and after are compared for.
+    same: dict[str, Any] = {"system": "Linux 6.2", "driver": "580", "memory_bytes": MACHINE.memory_bytes + 4096}
+    assert dataclasses.replace(MACHINE, **same).identity == MACHINE.identity
+    others: dict[str, Any] = {"chip": "Chip 10", "cores": 4, "gpus": ["NVIDIA H200"]}
+    for name, value in others.items():
+        assert dataclasses.replace(MACHINE, **{name: value}).identity != MACHINE.identity
 
 
-@pytest.mark.parametrize(("gpu", "gpus"), [("Apple M1 (8-core GPU)", ["Apple M1 (8-core GPU)"]), ("", [])])
-def test_a_mac_s_gpu(gpu: str, gpus: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("gpus", [["Apple M1 (8-core GPU)"], []])
+def test_a_mac_s_gpu(gpus: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "darwin")
-    monkeypatch.setattr(macos, "gpu", lambda: gpu)
+    monkeypatch.setattr(macos, "gpu", lambda: "".join(gpus))
     assert (fingerprint().gpus, fingerprint().driver) == (gpus, "")
-
-
-def test_intel_s_kinds_of_cores(tmp_path: Path) -> None:
-    for folder, ranges in (("cpu_core", "0-15\n"), ("cpu_atom", "16-23,30\n")):
-        (tmp_path / "sys/devices" / folder).mkdir(parents=True)
-        (tmp_path / "sys/devices" / folder / "cpus").write_text(ranges)
-    assert linux.cores_by_kind(tmp_path) == {"performance": 16, "efficiency": 9}
-    (tmp_path / "sys/devices/cpu_atom/cpus").write_text("none")
-    assert linux.cores_by_kind(tmp_path) == {}

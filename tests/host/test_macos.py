@@ -35,7 +35,6 @@ COMMANDS: dict[Reader, list[str]] = {
         (macos.thermal_level, "notifyutil_nominal.txt", 0),
         (macos.thermal_level, "notifyutil_heavy.txt", 2),
         (macos.thermal_level, "notifyutil_failed.txt", None),
-        (macos.thermal_level, "1", None),
         (macos.thermal_level, "com.apple.system.other 1", None),
         (macos.thermal_level, "com.apple.system.thermalpressurelevel ²", None),
         (macos.on_battery, "pmset_batt_battery.txt", True),
@@ -69,10 +68,9 @@ COMMANDS: dict[Reader, list[str]] = {
         (macos.machine_id, f' "IOPlatformUUID" = "{UUID}"\n', UUID),
         *((reader, "", "") for reader in (macos.chip, macos.machine_id, macos.gpu)),
         *((reader, "", None) for reader in (macos.version, macos.thermal_level, macos.on_battery, macos.low_power)),
-        (macos.cores_by_kind, "", {}),
-        (macos.is_apple_silicon, "", False),
+        *((macos.cores_by_kind, "", {}), (macos.is_apple_silicon, "", False)),
     ],
-)  # fmt: skip
+)
 def test_what_a_command_says(reader: Reader, text: str, expected: object, monkeypatch: pytest.MonkeyPatch) -> None:
     output = recorded(text) if text.endswith((".txt", ".json")) else text
     monkeypatch.setattr(macos, "_output", lambda command, *_: {tuple(COMMANDS[reader]): output}[tuple(command)])

@@ -1,25 +1,21 @@
+import itertools
 import sys
 from typing import Any
 
 import pytest
 
 from kerasbench.host import linux, macos, noise
-from kerasbench.host.noise import HEAT_PATIENCE_S, Severity, Signal, Surroundings, WarningKind
+from kerasbench.host.noise import HEAT_PATIENCE_S, MachineState, Severity, Signal, Surroundings, WarningKind
 from kerasbench.host.nvidia import Sample
 from kerasbench.protocol.measurement import Samples, Slice
 from tests import made
 
-Graded = tuple[str, Severity]
 WARN, INVALID = Severity.WARN, Severity.INVALID
-CORES = 2
+Graded = list[tuple[str, Severity]]
 
 
-def signals_of(seen: Surroundings, top_clock_mhz: int | None = None) -> list[Graded]:
-    return graded(noise.of_surroundings(seen, top_clock_mhz))
-
-
-def graded(signals: list[Signal]) -> list[Graded]:
-    return [(WarningKind(signal.name), signal.severity) for signal in signals]
+def between(before: dict[str, Any] | None = None, after: dict[str, Any] | None = None) -> Surroundings:
+    return made.surroundings(made.state(**before or {}), made.state(**after or {}))
 
 
 def slices(disturbed: int, others_ms: int, steal_ms: int, card: float | None = None) -> Samples:
@@ -46,57 +42,37 @@ def test_others_are_who_disturbed_slices(disturbed: int, taken: tuple[Any, ...],
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "expected"),
+    ("seen", "expected"),
     [
-        ({}, {}, []),
-        ({}, {"thermal_level": 1}, [("heat", WARN)]),
-        ({"thermal_level": 2}, {}, [("heat", INVALID)]),
-        ({"throttle_count": 7}, {"throttle_count": 9}, [("heat", WARN)]),
-        ({"throttle_count": 7}, {"throttle_count": 7}, []),
-        ({"quota_throttled": 3}, {"quota_throttled": 4}, [("quota", WARN)]),
+        (between(), []),
+        (between(after={"thermal_level": 1}), [("heat", WARN)]),
+        (between({"thermal_level": 2}), [("heat", INVALID)]),
+        (between({"throttle_count": 7}, {"throttle_count": 9}), [("heat", WARN)]),
+        (between({"throttle_count": 7}, {"throttle_count": 7}), []),
+        (between({"quota_throttled": 3}, {"quota_throttled": 4}), [("quota", WARN)]),
+        (made.surroundings(gpu=(Sample(300, ["gpu_idle"], 40), Sample(1980, ["sw_power_cap"], 60))), []),
+        (made.surroundings(gpu=(Sample(1900, ["hw_thermal_slowdown"], 88),)), [("gpu heat", WARN)]),
+        (made.surroundings(gpu=(Sample(300, [], 40), Sample(1400, [], 60))), [("gpu clock", INVALID)]),
+        (made.surroundings(gpu=(Sample(None, [], None),)), []),
+        (made.surroundings(gpu=()), [("gpu", WARN)]),
+        (made.surroundings(gpu=(Sample(1980, [], 60),), neighbours=(4711,)), [("gpu", WARN)]),
+        (made.state(), []),
+        (made.state(busy_share=0.2), [("load", WARN)]),
+        (made.state(busy_share=0.6), [("load", INVALID)]),
+        (made.state(on_battery=True), [("power", WARN)]),
+        (made.state(low_power=True), [("power", WARN)]),
+        (made.state(governors=["powersave"]), [("governor", WARN)]),
+        (made.state(governors=["performance"]), []),
+        (made.state(quota_cores=1.5), [("quota", WARN)]),
+        (made.state(quota_cores=2.0), []),
     ],
 )
-def test_heat_and_quota(before: dict[str, Any], after: dict[str, Any], expected: list[Graded]) -> None:
-    assert signals_of(made.surroundings(made.state(**before), made.state(**after))) == expected
-
-
-@pytest.mark.parametrize(
-    ("samples", "top_clock_mhz", "expected"),
-    [
-        ((Sample(300, ["gpu_idle"], 40), Sample(1980, ["sw_power_cap"], 60)), 1980, []),
-        ((Sample(1900, ["hw_thermal_slowdown"], 88),), 1980, [("gpu heat", WARN)]),
-        ((Sample(300, [], 40), Sample(1400, [], 60)), 1980, [("gpu clock", INVALID)]),
-        ((Sample(None, [], None),), 1980, []),
-        ((), None, [("gpu", WARN)]),
-        (None, 1980, []),
-    ],
-)
-def test_a_gpu_that_slows_down(
-    samples: tuple[Sample, ...] | None, top_clock_mhz: int | None, expected: list[Graded]
-) -> None:
-    assert signals_of(made.surroundings(gpu=samples), top_clock_mhz) == expected
-
-
-def test_a_neighbour_on_the_gpu() -> None:
-    assert signals_of(made.surroundings(gpu=(Sample(1980, [], 60),), neighbours=(4711,))) == [("gpu", WARN)]
-
-
-@pytest.mark.parametrize(
-    ("different", "expected"),
-    [
-        ({}, []),
-        ({"busy_share": 0.2}, [("load", WARN)]),
-        ({"busy_share": 0.6}, [("load", INVALID)]),
-        ({"on_battery": True}, [("power", WARN)]),
-        ({"low_power": True}, [("power", WARN)]),
-        ({"governors": ["powersave"]}, [("governor", WARN)]),
-        ({"governors": ["performance"]}, []),
-        ({"quota_cores": 1.5}, [("quota", WARN)]),
-        ({"quota_cores": 2.0}, []),
-    ],
-)
-def test_what_speaks_against_a_machine_before(different: dict[str, Any], expected: list[Graded]) -> None:
-    assert graded(noise.of_machine(made.state(**different), CORES)) == expected
+def test_what_speaks_against_a_trial_or_a_machine(seen: Surroundings | MachineState, expected: Graded) -> None:
+    if isinstance(seen, MachineState):
+        signals = noise.of_machine(seen, cores=2)
+    else:
+        signals = noise.of_surroundings(seen, 1980 if seen.gpu else None)
+    assert [(WarningKind(signal.name), signal.severity) for signal in signals] == expected
 
 
 @pytest.mark.parametrize(
@@ -104,28 +80,16 @@ def test_what_speaks_against_a_machine_before(different: dict[str, Any], expecte
     [([None], 0.0), ([0], 0.0), ([1, 2, 0], 2.0), ([1], HEAT_PATIENCE_S)],  # the last level over and over
 )
 def test_a_hot_machine_is_waited_for_as_long_as_there_is_patience(levels: list[int | None], waited_s: float) -> None:
-    now_s = 0.0
     waits: list[str] = []
-
-    def sleep(seconds: float) -> None:
-        nonlocal now_s
-        now_s += seconds
-
-    def level() -> int | None:
-        return levels.pop(0) if len(levels) > 1 else levels[0]
-
-    assert noise.cool_down(waits.append, level, sleep, lambda: now_s) == waited_s
+    slept_s: list[float] = []
+    told = itertools.chain(levels, itertools.repeat(levels[-1]))
+    assert noise.cool_down(waits.append, lambda: next(told), slept_s.append, lambda: sum(slept_s)) == waited_s
     assert len(waits) == waited_s and (not waits or waits[0] == "thermal pressure level 1")
 
 
 ON_MAC: dict[str, Any] = {"thermal_level": 2, "on_battery": True, "low_power": True}
-ON_LINUX: dict[str, Any] = {
-    "on_battery": False,
-    "governors": ["powersave"],
-    "throttle_count": 5,
-    "quota_throttled": 6,
-    "quota_cores": 1.5,
-}
+ON_LINUX: dict[str, Any] = {"on_battery": False, "governors": ["powersave"], "throttle_count": 5}
+ON_LINUX |= {"quota_throttled": 6, "quota_cores": 1.5}
 
 
 @pytest.mark.parametrize(("platform", "seen"), [("darwin", ON_MAC | {"governors": []}), ("linux", ON_LINUX)])
@@ -143,11 +107,9 @@ def test_each_system_is_asked_its_own(platform: str, seen: dict[str, Any], monke
 @pytest.mark.parametrize(
     ("before_s", "after_s", "share"),
     [
-        ([5.0, 7.0], [6.0, 8.0], 0.0),
-        ([5.0, 7.0], [6.0, 7.5], 0.25),
-        ([5.0, 7.0], [5.0, 7.0], 1.0),
-        ([5.0, 7.0], [6.01, 8.01], 0.0),  # by their rounding
-        ([0.0, 0.0], [0.0, 0.0], 0.0),  # nothing is told
+        *(([5, 7], after_s, share) for after_s, share in (([6, 8], 0), ([6, 7.5], 0.25), ([5, 7], 1))),
+        ([5, 7], [6.01, 8.01], 0),  # by their rounding
+        ([0, 0], [0, 0], 0),  # nothing is told
     ],
 )
 def test_processors_are_busy_while_they_are_not_idle(before_s: list[float], after_s: list[float], share: float) -> None:

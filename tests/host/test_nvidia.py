@@ -1,9 +1,9 @@
-import ctypes
 import inspect
 import re
 import sys
 import threading
 from collections.abc import Callable
+from unittest.mock import Mock, call, patch
 
 import pytest
 
@@ -27,40 +27,22 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Install:
     return put
 
 
-def test_cards_and_their_driver(install: Install) -> None:
-    nvml = install(FakeCard(ONE, "NVIDIA GeForce RTX 3060"), FakeCard(TWO))
-    assert nvidia.cards() == [Card("NVIDIA GeForce RTX 3060", "570.1", ONE), Card("NVIDIA H200", "570.1", TWO)]
+def test_cards_and_their_driver_but_none_that_is_denied(install: Install) -> None:
+    """NVML counts what a control group denies, and CUDA does not: card 0 of a job may be the machine's second."""
+    nvml = install(FakeCard(ONE, denied=True), FakeCard(TWO, "NVIDIA GeForce RTX 3060"), FakeCard(SLICE))
+    assert nvidia.cards() == [Card("NVIDIA GeForce RTX 3060", "570.1", TWO), Card("NVIDIA H200", "570.1", SLICE)]
+    with nvidia.watch("0") as watched:
+        assert watched.uuid == TWO
     assert nvml.opened == 0
 
 
-@pytest.mark.parametrize("nvml", [None, Nvml(driver=None), Nvml(), Nvml([FakeCard(name=None)])])
-def test_no_cards_without_the_package_or_a_driver_with_one(nvml: Nvml | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pynvml", nvml)
-    assert nvidia.cards() == []
-
-
-def test_a_card_that_is_denied_is_none_of_ours(install: Install) -> None:
-    """NVML counts what a control group denies, and CUDA does not: card 0 of a job may be the machine's second."""
-    install(FakeCard(ONE, denied=True), FakeCard(TWO))
-    assert [card.uuid for card in nvidia.cards()] == [TWO]
-    with nvidia.watch("0") as watched:
-        assert watched.uuid == TWO
-
-
 @pytest.mark.parametrize(
-    ("package", "driver", "missing"), [(True, True, False), (False, True, True), (False, False, False)]
+    ("package", "driver", "missing"), [(Nvml(), None, False), (None, None, True), (None, OSError("not there"), False)]
 )
-def test_the_package_is_missed_where_there_is_a_driver(
-    package: bool, driver: bool, missing: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def load(name: str) -> None:
-        assert name == "libnvidia-ml.so.1"
-        if not driver:
-            raise OSError(f"{name}: cannot open shared object file")
-
-    monkeypatch.setitem(sys.modules, "pynvml", Nvml() if package else None)
-    monkeypatch.setattr(ctypes, "CDLL", load)
-    assert nvidia.package_missing() is missing
+def test_the_package_is_missed_beside_a_driver(package: Nvml | None, driver: OSError | None, missing: bool) -> None:
+    with patch.dict(sys.modules, pynvml=package), patch("ctypes.CDLL", side_effect=driver) as load:
+        assert nvidia.package_missing() is missing
+    assert load.call_args in (None, call("libnvidia-ml.so.1"))
 
 
 def test_a_card_is_meant_by_its_number_or_by_the_beginning_of_its_uuid() -> None:
@@ -71,24 +53,20 @@ def test_a_card_is_meant_by_its_number_or_by_the_beginning_of_its_uuid() -> None
 # The first two values are an L40S' with driver 595.80, the next an RTX 2080 Super's with 465.27 (captures in
 # github.com/utkuozdemir/nvidia_gpu_exporter); the rest is written after nvml.h's bits.
 @pytest.mark.parametrize(
-    ("reading", "sample"),
+    ("clock_mhz", "bits", "celsius", "reasons"),
     [
-        ((300, 0x1, 32), Sample(300, ["gpu_idle"], 32)),
-        ((1395, 0x24, 87), Sample(1395, ["sw_power_cap", "sw_thermal_slowdown"], 87)),
-        ((705, 0x48, 92), Sample(705, ["hw_slowdown", "hw_thermal_slowdown"], 92)),
-        ((None, 0x0, 40), Sample(None, [], 40)),
-        ((1410, None, 41), Sample(1410, [], 41)),
-        ((1410, 0x0, None), Sample(1410, [], None)),
+        (300, 0x1, 32, ["gpu_idle"]),
+        (1395, 0x24, 87, ["sw_power_cap", "sw_thermal_slowdown"]),
+        (705, 0x48, 92, ["hw_slowdown", "hw_thermal_slowdown"]),
+        *((None, 0x0, 40, []), (1410, None, 41, []), (1410, 0x0, None, [])),
     ],
 )
 @pytest.mark.parametrize("old", [False, True])
-def test_sample(
-    reading: tuple[int | None, int | None, int | None], sample: Sample, old: bool, install: Install
-) -> None:
-    nvml = install(FakeCard(readings=[reading]), old=old)
+def test_sample(clock_mhz: int, bits: int, celsius: int, reasons: list[str], old: bool, install: Install) -> None:
+    nvml = install(FakeCard(readings=[(clock_mhz, bits, celsius)]), old=old)
     with nvidia.watch("0") as watched:
         nvml.wait_for(1)
-    assert watched.samples[0] == sample
+    assert watched.samples[0] == Sample(clock_mhz, reasons, celsius)
 
 
 def test_samples_come_in_one_after_the_other_while_a_trial_runs_and_no_longer(install: Install) -> None:
@@ -109,23 +87,20 @@ def test_a_card_that_tells_nothing_has_no_samples(install: Install) -> None:
     assert (watched.samples, watched.neighbours, watched.uuid) == ([], [], ONE)
 
 
-@pytest.mark.parametrize(
-    ("nvml", "name"), [(None, "0"), (Nvml(driver=None), "0"), (Nvml([FakeCard()]), "1"), (Nvml([FakeCard()]), SLICE)]
-)
-def test_nothing_is_known_of_what_is_not_there(nvml: Nvml | None, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("nvml", [None, Nvml(driver=None), Nvml(), Nvml([FakeCard(name=None)])])
+def test_nothing_is_known_of_what_is_not_there(nvml: Nvml | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
-    with nvidia.watch(name) as watched:
-        assert watched == nvidia.Watched()
-    asked = (nvidia.processes(name), nvidia.free_bytes(name), nvidia.uuid(name), nvidia.is_exclusive(name))
-    assert asked == (None, None, "", False)
+    assert nvidia.cards() == []
+    for name in ("1", SLICE):
+        with nvidia.watch(name) as watched:
+            assert watched == nvidia.Watched()
+        asked = (nvidia.processes(name), nvidia.free_bytes(name), nvidia.uuid(name), nvidia.is_exclusive(name))
+        assert asked == (None, None, "", False)
 
 
 def test_no_thread_to_be_had_is_no_end_of_the_run(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
     install(FakeCard(processes=[7]))
-    monkeypatch.setattr(threading.Thread, "start", refuse)
+    monkeypatch.setattr(threading.Thread, "start", Mock(side_effect=RuntimeError("can't start new thread")))
     with nvidia.watch("0") as watched:
         pass
     assert (watched.samples, watched.neighbours) == ([], [7])
@@ -143,43 +118,24 @@ def test_what_is_known_of_a_card_is_that_of_the_one_that_is_named(install: Insta
     assert nvml.opened == 0
 
 
-def sliced() -> list[FakeCard]:
-    """Two cards, the first of which is in slices."""
-    first = FakeCard(ONE, mig=(1, 1), processes=[1, 2])
-    return [first, FakeCard(TWO, mig=(0, 0)), FakeCard(SLICE, processes=[2], slice_of=first)]
+def test_a_slice_is_told_apart_and_which_of_them_cuda_takes_is_not_guessed(install: Install) -> None:
+    for name, uuid in {"0": "", "1": "", ONE: "", SLICE: SLICE}.items():
+        first = FakeCard(ONE, mig=(1, 1), processes=[1, 2])
+        nvml = install(first, FakeCard(TWO, mig=(0, 0)), FakeCard(SLICE, processes=[2], slice_of=first))
+        with nvidia.watch(name) as watched:
+            nvml.wait_for(1)
+        assert (watched.uuid, bool(watched.samples)) == (uuid, True)
+    assert (watched.neighbours, watched.samples[0]) == ([2], Sample(1980, [], 60))  # with the clock of its card
 
 
-def test_a_slice_has_its_own_uuid_and_processes_and_the_clock_of_its_card(install: Install) -> None:
-    nvml = install(*sliced())
-    with nvidia.watch(SLICE) as watched:
-        nvml.wait_for(1)
-    assert (watched.uuid, watched.neighbours, watched.samples[0]) == (SLICE, [2], Sample(1980, [], 60))
-
-
-@pytest.mark.parametrize("name", ["0", "1", ONE])
-def test_which_slice_cuda_takes_is_not_guessed(name: str, install: Install) -> None:
-    nvml = install(*sliced())
-    with nvidia.watch(name) as watched:
-        nvml.wait_for(1)
-    assert (watched.uuid, bool(watched.samples)) == ("", True)
-
-
-def test_reasons_are_those_of_the_package() -> None:
+def test_the_package_has_every_name_that_is_asked_for_and_the_numbers_that_are_known() -> None:
+    """A slip of the pen would read as "not told"."""
     pynvml = pytest.importorskip("pynvml")
     assert set(nvidia.REASONS.values()) >= nvidia.THERMAL_REASONS
     assert (nvidia.CLOCK_SM, nvidia.TEMPERATURE_GPU) == (pynvml.NVML_CLOCK_SM, pynvml.NVML_TEMPERATURE_GPU)
     assert nvidia.EXCLUSIVE_PROCESS == pynvml.NVML_COMPUTEMODE_EXCLUSIVE_PROCESS
-    assert set(nvidia.REASONS) == {
-        value
-        for name, value in vars(pynvml).items()
-        if name.startswith("nvmlClocksEventReason")
-        and name not in ("nvmlClocksEventReasonNone", "nvmlClocksEventReasonAll")
-    }
-
-
-def test_the_package_has_every_name_that_is_asked_for() -> None:
-    """A slip of the pen would read as "not told"."""
-    pynvml = pytest.importorskip("pynvml")
+    reasons = (name for name in vars(pynvml) if re.fullmatch("nvmlClocksEventReason(?!None|All).*", name))
+    assert {getattr(pynvml, name) for name in reasons} == set(nvidia.REASONS)
     source = inspect.getsource(nvidia)
     asked = re.findall(r'"(nvml\w+)"', source) + re.findall(r"nvml\.(nvml\w+|NVML\w+)", source)
     assert len(set(asked)) > 10

@@ -7,35 +7,33 @@ import statistics
 from pathlib import Path
 
 import pytest
-import scipy.stats as reference
 
 from kerasbench.analysis.estimates import MIN_RATIOS, POWER, LogEstimate, Verdict, judge, prior_of, variance
 from kerasbench.analysis.families import ASSUMED, Family
 from kerasbench.analysis.summary import summarize
 from kerasbench.plan import duration
-from kerasbench.plan.cases import Plan
-from kerasbench.plan.duration import RunScatter
+from kerasbench.plan.cases import Case, Plan
+from kerasbench.plan.duration import Eta, History, RunScatter, minimum_detectable_effect, typical_trial_s
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Phase
 from kerasbench.protocol.requests import Protocol
 from kerasbench.results import run as saved
 from kerasbench.results.run import Run, Trial
-from kerasbench.results.store import Store
 from tests import made
 
 TORCH, JAX = made.case(backend="torch"), made.case(backend="jax")
+JIT, AGAIN = (made.case(options=options) for options in (Options(jit=True), Options(control=True)))
 PLANNED = made.plan(JAX, TORCH)
-TYPICAL_S = duration.typical_trial_s(TORCH)
+TYPICAL_S = typical_trial_s(TORCH)
 
 
-def trial(own_s: float, failed: bool = False) -> Trial:
+def trial(own_s: float, **different: object) -> Trial:
     """A trial of the first round, in which another column had its turns for a minute."""
-    found = made.trial(failure=made.FAILURE if failed else None)
     wait = Phase("train", 0, 60 * 10**9, 60 * 10**9)
-    return dataclasses.replace(found, wall_ns=int((60 + own_s) * 1e9), phases=[wait])
+    return made.changed(made.trial(), wall_ns=int((60 + own_s) * 1e9), phases=[wait], **different)
 
 
-def three_rounds(*, scatter: float) -> Run:
+def three_rounds(scatter: float) -> Run:
     """Two columns whose ratio scatters from block to block."""
     steps = {"jax": [1.0, 1.0, 1.0], "torch": [2 * (1 - scatter), 2.0, 2 * (1 + scatter)]}
     trials = [
@@ -46,56 +44,57 @@ def three_rounds(*, scatter: float) -> Run:
     return made.record(*trials, rounds=3)
 
 
-def test_scatter_is_that_of_a_ratio_between_blocks() -> None:
-    found = duration.run_scatter(summarize(three_rounds(scatter=0.1)), Family.BACKENDS)
-    assert found is not None
-    assert 0.09 < found.between < 0.11
-    assert found.borrowed == 0  # of a single ratio
-    assert (
-        duration.run_scatter(summarize(made.record(made.trial(), made.trial(backend="jax"))), Family.BACKENDS) is None
-    )
+def recall(folder: Path, *runs: Run, planned: Plan = PLANNED, chip: str = made.MACHINE.chip) -> History:
+    """What is known after these runs, a day apart."""
+    for day, run in enumerate(runs, start=1):
+        made.stored(folder, made.changed(run, started=f"2026-01-0{day}T00:00:00Z"))
+    return duration.recall(folder, dataclasses.replace(made.MACHINE, chip=chip), planned)
 
 
-def test_slices_of_one_block_say_nothing_of_how_blocks_scatter() -> None:
-    summary = summarize(three_rounds(scatter=0.1))
+RUN = three_rounds(0.1)
+
+
+def test_scatter_is_that_of_a_ratio_between_blocks_and_slices_of_one_say_nothing_of_it() -> None:
+    summary = summarize(RUN)
+    scatter = made.known(duration.run_scatter(summary, Family.BACKENDS))
+    assert 0.09 < scatter.between < 0.11
+    assert scatter.borrowed == 0  # of a single ratio
     (ranking,) = summary.rankings
     (contrast,) = ranking.others
-    sliced = dataclasses.replace(contrast, ratio=dataclasses.replace(contrast.ratio, basis="slices"))
-    rankings = [dataclasses.replace(ranking, others=[sliced])]
-    assert duration.run_scatter(dataclasses.replace(summary, rankings=rankings), Family.BACKENDS) is None
+    within = dataclasses.replace(ranking, others=[made.changed(contrast, ratio={"basis": "slices"})])
+    a_round = summarize(made.record(made.trial(), made.trial(backend="jax")))
+    for other in (dataclasses.replace(summary, rankings=[within]), a_round):
+        assert duration.run_scatter(other, Family.BACKENDS) is None
 
 
 def test_a_plan_recalls_the_machine_s_own_trials(tmp_path: Path) -> None:
-    Store.create(tmp_path, "2026-01-02T03:04:05Z").finish(three_rounds(scatter=0.1))
     for name in ("2026-01-03.json", "a.json", "b.json"):
         (tmp_path / name).write_text("[")
-    found = duration.recall(tmp_path, made.MACHINE, PLANNED)
-    assert found.trial_s == {case.key: 9.0 for case in PLANNED.cases}
-    assert found.scatter.source == "2026-01-02T030405.json"
-    other = dataclasses.replace(made.MACHINE, chip="Chip 10")
-    for place in (tmp_path, tmp_path / "gone"):
-        assert duration.recall(place, other, PLANNED) == duration.History()
+    assert recall(tmp_path, RUN).trial_s == {case.key: 9.0 for case in PLANNED.cases}
+    assert recall(tmp_path, chip="Chip 10") == recall(tmp_path / "gone") == History()
 
 
-def test_what_was_measured_one_after_another_says_nothing_of_blocks(tmp_path: Path) -> None:
-    record = three_rounds(scatter=0.1)
-    older = [dataclasses.replace(trial, block=0) for trial in record.trials]
-    Store.create(tmp_path, "2026-01-02T03:04:05Z").finish(dataclasses.replace(record, trials=older))
-    found = duration.recall(tmp_path, made.MACHINE, PLANNED)
-    assert (found.scatter, len(found.trial_s)) == (duration.RunScatter(), 2)
+NOT_IN_TURN = dataclasses.replace(RUN, trials=[dataclasses.replace(trial, block=0) for trial in RUN.trials])
+OTHERS = [made.changed(RUN, machine={"chip": "Chip 10"}), made.changed(RUN, config={"effort": saved.PUBLISHED})]
+LONGER = {"protocol": {"slices_max_ns": 600 * 10**9, "soaks": True}}
 
 
-def test_the_newest_run_says_how_much_trials_scatter(tmp_path: Path) -> None:
-    for day, scatter in enumerate((0.4, 0.1), start=1):
-        Store.create(tmp_path, f"2026-01-0{day}T00:00:00Z").finish(three_rounds(scatter=scatter))
-    found = duration.recall(tmp_path, made.MACHINE, PLANNED)
-    assert found.scatter.source == "2026-01-02T000000.json"
-    assert found.scatter.between < 0.2
+@pytest.mark.parametrize(
+    ("runs", "planned", "source", "trials"),
+    [
+        ([three_rounds(0.4), RUN], PLANNED, "2026-01-02T000000.json", 2),  # the newest
+        ([RUN, *OTHERS * duration.FILES], PLANNED, "2026-01-01T000000.json", 2),
+        ([NOT_IN_TURN], PLANNED, "", 2),
+        ([RUN], made.plan(TORCH, JIT), "", 2),  # how ratios of backends scattered says nothing of options
+        ([RUN], made.changed(PLANNED, config={"effort": LONGER}), "2026-01-01T000000.json", 0),
+    ],
+)
+def test_what_earlier_runs_tell(tmp_path: Path, runs: list[Run], planned: Plan, source: str, trials: int) -> None:
+    history = recall(tmp_path, *runs, planned=planned)
+    assert (history.scatter.source, len(history.trial_s)) == (source, trials)
 
 
-JIT = made.case(backend="torch", options=Options(jit=True))
-AGAIN = made.case(backend="torch", options=Options(control=True))
-VERSUS = [
+VERSIONS = [
     made.case(backend=backend, options=Options(environment=label))
     for backend in ("jax", "torch")
     for label in ("a", "b")
@@ -107,134 +106,90 @@ VERSUS = [
     [
         (made.plan(TORCH, JIT, JAX), Family.BACKENDS, 0.07),
         (made.plan(TORCH, JIT, AGAIN), Family.OPTIONS, ASSUMED[Family.OPTIONS].blocks),
-        (made.changed(made.plan(*VERSUS), config={"versus": ["a", "b"]}), Family.REPEATED, 0.03 * math.sqrt(2)),
+        (made.changed(made.plan(*VERSIONS), config={"versus": ["a", "b"]}), Family.REPEATED, 0.03 * math.sqrt(2)),
     ],
 )
-def test_a_plan_assumes_what_is_known_of_the_family_of_its_ratios(
-    tmp_path: Path, planned: Plan, family: Family, scatter: float
-) -> None:
+def test_a_plan_assumes_what_its_family_scatters(tmp_path: Path, planned: Plan, family: Family, scatter: float) -> None:
     assert duration.family_of(planned) is family
-    assert duration.recall(tmp_path, made.MACHINE, planned).scatter == RunScatter(scatter)
+    assert recall(tmp_path, planned=planned).scatter == RunScatter(scatter)
     seen = duration.detectable(planned, 0.03, RunScatter(0.0))[12]  # whatever it sees worse is of other sittings
     assert (seen > 0.031) is (ASSUMED[family].between_sittings > 0)
 
 
-def test_how_ratios_of_backends_scattered_says_nothing_of_other_options(tmp_path: Path) -> None:
-    Store.create(tmp_path, "2026-01-02T03:04:05Z").finish(three_rounds(scatter=0.3))
-    assert duration.recall(tmp_path, made.MACHINE, PLANNED).scatter.source
-    assert not duration.recall(tmp_path, made.MACHINE, made.plan(TORCH, JIT)).scatter.source
-
-
-def test_how_long_a_trial_takes_is_told_by_those_that_measured_as_much(tmp_path: Path) -> None:
-    Store.create(tmp_path, "2026-01-02T03:04:05Z").finish(three_rounds(scatter=0.1))
-    longer = dataclasses.replace(PLANNED.effort.protocol, slices_max_ns=600 * 10**9, soaks=True)
-    soak = made.changed(PLANNED, config={"effort": dataclasses.replace(PLANNED.effort, protocol=longer)})
-    found = duration.recall(tmp_path, made.MACHINE, soak)
-    assert (found.trial_s, found.scatter.source) == ({}, "2026-01-02T030405.json")
-
-
-def test_newer_results_of_other_machines_and_protocols_hide_none_of_its_own(tmp_path: Path) -> None:
-    own = three_rounds(scatter=0.1)
-    others = [
-        dataclasses.replace(own, machine=dataclasses.replace(made.MACHINE, chip="Chip 10")),
-        dataclasses.replace(own, config=dataclasses.replace(own.config, effort=saved.PUBLISHED)),
-    ]
-    for day, one in enumerate((own, *others * duration.FILES), start=1):
-        Store.create(tmp_path, f"2026-01-0{day}T00:00:00Z").finish(one)
-    found = duration.recall(tmp_path, made.MACHINE, PLANNED)
-    assert (found.scatter.source, len(found.trial_s)) == ("2026-01-01T000000.json", 2)
-
-
-def test_the_eta_takes_each_case_s_own_trials_where_it_has_some() -> None:
-    eta = duration.Eta(made.plan(TORCH, JAX, effort=saved.exactly(3)))
-    assert eta.most_s == 6 * TYPICAL_S
-    eta.ended(TORCH, trial(4.0))
-    assert eta.most_s == 2 * 4.0 + 3 * 4.0  # the guess for the other case is corrected by this one
-    eta.ended(JAX, trial(10.0))
-    assert eta.most_s == 2 * 4.0 + 2 * 10.0
-    recalled = duration.Eta(made.plan(TORCH, JAX, effort=saved.exactly(1)), {TORCH.key: 30.0})
-    assert recalled.most_s == 30 + TYPICAL_S
-
-
-def test_published_epochs_are_guessed_by_their_number() -> None:
-    protocol = Protocol(kind="published")
-    assert duration.typical_trial_s(dataclasses.replace(TORCH, protocol=protocol)) > TYPICAL_S
-    assert duration.typical_trial_s(dataclasses.replace(TORCH, protocol=saved.QUICK.protocol)) < TYPICAL_S
-
-
-def test_the_control_of_a_soak_rests_most_of_the_time() -> None:
-    protocol = Protocol(soaks=True, slices_max_ns=90 * 10**9)
-    own, control = (
-        duration.typical_trial_s(dataclasses.replace(TORCH, options=Options(control=control), protocol=protocol))
-        for control in (False, True)
+def test_a_trial_is_guessed_by_what_it_measures_and_the_control_of_a_soak_rests_most_of_the_time() -> None:
+    quick, published = (
+        typical_trial_s(dataclasses.replace(TORCH, protocol=protocol))
+        for protocol in (saved.QUICK.protocol, Protocol(kind="published"))
     )
-    assert own - control == pytest.approx(80.0)
+    assert quick < TYPICAL_S < published
+    soak = Protocol(soaks=True, slices_max_ns=90 * 10**9)
+    soaked, control = (typical_trial_s(dataclasses.replace(case, protocol=soak)) for case in (TORCH, AGAIN))
+    assert soaked - control == pytest.approx(80.0)
 
 
-def test_a_first_column_that_is_measured_again_is_one_more_and_takes_no_round_off() -> None:
-    eta = duration.Eta(made.plan(TORCH, effort=saved.exactly(2)))
-    eta.ended(TORCH, trial(4.0))
-    eta.ended(TORCH, trial(4.0))
-    assert (eta.trials, eta.most_s) == (3, 4.0)
+TENSORFLOW = made.case(backend="tensorflow")
+FAILED: dict[str, object] = {"failure": made.FAILURE, "measurement": None}
+GIVEN_UP = dataclasses.replace(trial(0.0, **FAILED), wall_ns=0, phases=[])  # without a trial
 
 
-def test_what_failed_and_what_is_decided_is_not_waited_for() -> None:
-    for failed in (True, False):
-        eta = duration.Eta(made.plan(TORCH, JAX, effort=saved.exactly(3)))
-        eta.ended(TORCH, trial(4.0, failed))
-        if not failed:
-            eta.decided([TORCH])
-        assert (eta.trials, eta.most_s) == (4, 3 * 4.0)
+@pytest.mark.parametrize(
+    ("cases", "ended", "decided", "trials", "most_s"),
+    [
+        ([TORCH, JAX], [], [], 6, 6 * TYPICAL_S),
+        ([TORCH, JAX], [(TORCH, trial(4.0))], [], 6, 2 * 4.0 + 3 * 4.0),  # by which the other's guess is corrected
+        ([TORCH, JAX], [(TORCH, trial(4.0)), (JAX, trial(10.0))], [], 6, 2 * 4.0 + 2 * 10.0),
+        ([TORCH], [(TORCH, trial(4.0)), (TORCH, trial(4.0))], [], 4, 2 * 4.0),  # again in the same round
+        ([TORCH, JAX], [(TORCH, trial(4.0, **FAILED))], [], 4, 3 * 4.0),
+        ([TORCH, JAX], [(TORCH, trial(4.0))], [TORCH], 4, 3 * 4.0),
+        ([TORCH, JAX, TENSORFLOW], [(TORCH, trial(4.0)), (JAX, GIVEN_UP)], [], 7, 2 * 4.0 + 3 * 4.0),
+    ],
+)
+def test_the_eta_goes_by_trials_and_waits_for_none_that_is_over(
+    cases: list[Case], ended: list[tuple[Case, Trial]], decided: list[Case], trials: int, most_s: float
+) -> None:
+    eta = Eta(made.plan(*cases, effort=saved.exactly(3)))
+    for case, its_trial in ended:
+        eta.ended(case, its_trial)
+    eta.decided(decided)
+    assert (eta.trials, eta.most_s) == (trials, most_s)
 
 
-def test_what_was_given_up_without_a_trial_took_no_time() -> None:
-    eta = duration.Eta(made.plan(TORCH, JAX, made.case(backend="tensorflow"), effort=saved.exactly(3)))
-    eta.ended(TORCH, trial(4.0))
-    eta.ended(JAX, dataclasses.replace(trial(0.0, failed=True), wall_ns=0, phases=[]))
-    assert (eta.trials, eta.most_s) == (7, 2 * 4.0 + 3 * 4.0)
+def test_the_eta_begins_with_what_earlier_runs_tell() -> None:
+    eta = Eta(made.plan(TORCH, JAX, effort=saved.exactly(1)), {TORCH.key: 30.0})
+    assert eta.most_s == 30 + TYPICAL_S
 
 
-def test_more_rounds_detect_more_but_never_what_is_below_the_minimal_effect() -> None:
-    assert duration.minimum_detectable_effect(12, RunScatter(0.0), 0.03) == pytest.approx(0.03)
-    few, many = (duration.minimum_detectable_effect(rounds, RunScatter(0.05), 0.03) for rounds in (3, 12))
+def test_a_run_is_over_soonest_when_every_row_is_decided_after_its_fewest_rounds() -> None:
+    eta = Eta(made.plan(TORCH, effort=saved.Effort(3, 12)), {TORCH.key: 10.0})
+    assert (eta.least_s, eta.most_s) == (30.0, 120.0)
+    eta.ended(TORCH, trial(10.0, round=4))
+    assert (eta.least_s, eta.most_s) == (0.0, 80.0)
+
+
+def test_more_rounds_and_degrees_of_freedom_detect_more_but_never_what_is_below_the_minimal_effect() -> None:
+    assert minimum_detectable_effect(12, RunScatter(0.0), 0.03) == pytest.approx(0.03)
+    few, many = (minimum_detectable_effect(rounds, RunScatter(0.05), 0.03) for rounds in (3, 12))
     assert few > many > 0.03
-
-
-@pytest.mark.parametrize("rounds", [3, 5, 10])
-def test_the_difference_that_a_plan_calls_detectable_has_its_power(rounds: int) -> None:
-    scatter, effect = 0.02, 0.03
-    beyond = math.log1p(duration.minimum_detectable_effect(rounds, RunScatter(scatter), effect)) - math.log1p(effect)
-    threshold = reference.t.ppf(0.975, rounds - 1)
-    off = beyond / (scatter / math.sqrt(rounds))
-    assert reference.nct.sf(threshold, rounds - 1, off) == pytest.approx(POWER, abs=1e-6)
+    lending = ((MIN_RATIOS - 1, 0.0), (MIN_RATIOS, 0.0), (MIN_RATIOS, 9.0))  # none, what is typical, and what is known
+    effects = [minimum_detectable_effect(3, RunScatter(0.05, borrowed), 0.03, ratios) for ratios, borrowed in lending]
+    assert effects == sorted(set(effects), reverse=True)
 
 
 def test_among_many_that_are_judged_together_a_minimum_detectable_effect_has_its_power_too() -> None:
     rng, together, rounds, scatter = random.Random(3), 10, 5, 0.02
-    shifts = [math.log1p(duration.minimum_detectable_effect(rounds, RunScatter(scatter), 0.03, together))]
-    shifts += [0.0] * (together - 1)
+    shifts = [math.log1p(minimum_detectable_effect(rounds, RunScatter(scatter), 0.03, together)), *[0.0] * 9]
 
     def table() -> list[LogEstimate]:
-        own = [[rng.gauss(shift, scatter) for _ in range(rounds)] for shift in shifts]
-        prior = prior_of([(variance(logs), rounds - 1) for logs in own])
-        assert prior is not None
-        moderated = [prior.moderate(variance(logs), rounds - 1) for logs in own]
+        ratios = [[rng.gauss(shift, scatter) for _ in range(rounds)] for shift in shifts]
+        prior = made.known(prior_of([(variance(logs), rounds - 1) for logs in ratios]))
+        moderated = [prior.moderate(variance(logs), rounds - 1) for logs in ratios]
         return [
-            LogEstimate(statistics.fmean(logs), math.sqrt(found / rounds), degrees, rounds)
-            for logs, (found, degrees) in zip(own, moderated, strict=True)
+            LogEstimate(statistics.fmean(logs), math.sqrt(spread / rounds), degrees, rounds)
+            for logs, (spread, degrees) in zip(ratios, moderated, strict=True)
         ]
 
     called = [judge(table(), 0.03)[0].verdict is Verdict.SLOWER for _ in range(200)]
     assert sum(called) / len(called) >= POWER
-
-
-def test_ratios_that_lend_each_other_degrees_of_freedom_see_smaller_differences() -> None:
-    least = MIN_RATIOS
-    apart = duration.minimum_detectable_effect(3, RunScatter(0.05), 0.03, least - 1)
-    typical, known = (
-        duration.minimum_detectable_effect(3, RunScatter(0.05, borrowed), 0.03, least) for borrowed in (0.0, 9.0)
-    )
-    assert apart > typical > known
 
 
 def test_what_a_plan_judges_together_is_each_row_s_others_to_its_fastest() -> None:
@@ -246,10 +201,3 @@ def test_what_a_plan_judges_together_is_each_row_s_others_to_its_fastest() -> No
     assert list(duration.detectable(made.plan(*columns), 0.03, RunScatter())) == [3, 12]
     race = made.plan(*columns, effort=saved.RACE)  # a single round has no interval
     assert list(duration.detectable(race, 0.03, RunScatter())) == [3, 4]
-
-
-def test_a_run_is_over_soonest_when_every_row_is_decided_after_its_fewest_rounds() -> None:
-    eta = duration.Eta(made.plan(TORCH, effort=saved.Effort(3, 12)), {TORCH.key: 10.0})
-    assert (eta.least_s, eta.most_s) == (30.0, 120.0)
-    eta.ended(TORCH, dataclasses.replace(trial(10.0), round=4))
-    assert (eta.least_s, eta.most_s) == (0.0, 80.0)

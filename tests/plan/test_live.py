@@ -31,20 +31,18 @@ def model(name: str = "my model", fails: str = "") -> Any:
     return SimpleNamespace(save=save, predict=lambda x: x, name=name)
 
 
-def test_a_model_is_saved_for_as_long_as_it_is_measured() -> None:
-    with live.saved_model(model()) as (file, rows, samples):
+@pytest.mark.parametrize(
+    ("name", "file_name"),
+    [("my model", "my_model.keras"), ("", "model.keras"), ("__x", "x.keras"), ("a" * 99, "a" * 64 + ".keras")],
+)
+def test_a_model_is_saved_for_as_long_as_it_is_measured(name: str, file_name: str) -> None:
+    with live.saved_model(model(name)) as (file, rows, samples):
         with zipfile.ZipFile(file) as content:
-            assert json.loads(content.read("config.json")) == {"class_name": "my model"}
-        assert (Path(file).name, rows, samples) == ("my_model.keras", "", 0)
+            assert json.loads(content.read("config.json")) == {"class_name": name}
+        assert (Path(file).name, rows, samples) == (file_name, "", 0)
         assert not live.is_gone([file, "mnist_dense"])
     assert not Path(file).parent.exists()
     assert live.is_gone([file])
-
-
-@pytest.mark.parametrize(("name", "file"), [("", "model.keras"), ("__x", "x.keras"), ("a" * 99, "a" * 64 + ".keras")])
-def test_its_file_is_called_as_it_is(name: str, file: str) -> None:
-    with live.saved_model(model(name)) as (saved, _, _):
-        assert Path(saved).name == file
 
 
 def test_a_model_that_is_saved_again_is_the_same_until_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,22 +61,18 @@ def test_a_model_that_is_saved_again_is_the_same_until_it_changes(monkeypatch: p
     assert len({first, hashes(other, rows), hashes(net, (np.ones((5, 2)), np.zeros(5)))}) == 3
 
 
-def test_a_model_that_cannot_be_saved_or_is_not_built_yet_is_refused() -> None:
-    broken = model(fails="no get_config")
-    with (
-        pytest.raises(UsageError, match="the model cannot be saved: ValueError: no get_config"),
-        live.saved_model(broken),
-    ):
+@pytest.mark.parametrize(
+    ("fails", "built", "said"),
+    [
+        ("no get_config", True, "the model cannot be saved: ValueError: no get_config"),
+        ("too late", False, "the model is not built: start it"),
+    ],
+)
+def test_a_model_that_cannot_be_saved_or_is_not_built_yet_is_refused(fails: str, built: bool, said: str) -> None:
+    broken = model(fails=fails)
+    broken.built = built
+    with pytest.raises(UsageError, match=said), live.saved_model(broken):
         pass
-    fresh = model(fails="too late")
-    fresh.built = False
-    with pytest.raises(UsageError, match="the model is not built: start it"), live.saved_model(fresh):
-        pass
-
-
-def test_a_name_and_a_list_of_names_are_no_models() -> None:
-    assert not any(map(live.is_model, ("mine.keras", ["a", "b"], ())))
-    assert live.is_model(model())
 
 
 def test_rows_come_back_in_their_structure(tmp_path: Path) -> None:
@@ -125,16 +119,10 @@ def test_nothing_in_a_file_of_rows_is_code(tmp_path: Path) -> None:
         source.read_rows(tmp_path / "rows.npz", 3)
 
 
-def test_a_live_model_is_asked_for_by_its_file_and_its_rows() -> None:
-    with live.with_live_model(Settings(quick=True), model("net"), (np.ones((5, 2)), np.ones(5))) as words:
-        assert [Path(file).name for file in words.scenarios] == ["net.keras"]
-        assert (Path(words.rows).name, words.samples, words.data, words.quick) == ("rows.npz", 5, "synthetic", True)
-        assert Path(words.rows).exists()
+def test_a_model_is_asked_for_by_its_file_and_names_as_they_are() -> None:
     with live.with_live_model(Settings(), model("net"), "synthetic") as words:
+        assert [Path(file).name for file in words.scenarios] == ["net.keras"]
         assert (words.rows, words.samples) == ("", 0)
-
-
-def test_names_are_asked_for_as_they_are() -> None:
     for given, names in (("a", ["a"]), (["a", "b"], ["a", "b"]), ((), []), (Path("mine.keras"), ["mine.keras"])):
         with live.with_live_model(Settings(), given, "real") as words:
             assert (words.scenarios, words.data) == (names, "real")

@@ -1,5 +1,6 @@
 """Columns that are small scripts: each is an interpreter of its own, which runs nothing but that."""
 
+import itertools
 import json
 import sys
 import time
@@ -7,31 +8,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kerasbench.processes import block
-from kerasbench.processes.block import (
-    BlockEvent,
-    BlockMember,
-    BlockPolicy,
-    CycleEnded,
-    PhaseEnded,
-    PhaseStarted,
-    Tick,
-    TrialStarted,
-    TrialState,
-)
+from kerasbench.processes.block import BlockMember, BlockPolicy
 from kerasbench.processes.outcome import Outcome
 from kerasbench.processes.process import Limits
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Slice
-from kerasbench.protocol.messages import Code, Message
+from kerasbench.protocol.messages import Code, Failure, Message
 from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest
 from tests import made
 
 CYCLES = 2
-# What a script has: its number, what it says, the turn that it is given, a stage as it should be, a log of its own.
+# What a script has: what it says, the turn that it is given, a stage as it should be, a log of its own.
 HEAD = f"""#!{sys.executable} -IS
 import json, os, signal, sys, time
-fd, NUMBER = int(sys.argv[2]), sys.argv[0].rpartition("-")[2]
-token, _, request = sys.stdin.readline().partition(" ")
+fd, token = int(sys.argv[2]), sys.stdin.readline().partition(" ")[0]
 def say(*others, **message):  # in one write, for after some of these it is stopped
     os.write(fd, "".join(token + " " + json.dumps(said) + "\\n" for said in (*others, message)).encode())
 def turn(): return json.loads(sys.stdin.readline())
@@ -39,15 +29,11 @@ def log(line):
     with open(sys.argv[0] + ".log", "a") as file: print(line, file=file)
 def slices(stage, ns=1000):
     say(ready=stage)
-    while (given := turn()) is not None:
-        log(stage + " " + str(given["cycle"]) + " " + str(given["position"]) + (" led in" if given["lead_ns"] else ""))
-        say(slice=dict(given, count=1, ns=ns))
-def pilot(ns=1000):
-    say(ready="pilot")
-    while "cycle" in (given := turn()):
-        log("pilot " + str(given["cycle"]) + " " + str(given["position"]))
-        say(slice=dict(count=1, ns=ns))
-    log("sized " + str(given["learn_steps"]))
+    while "cycle" in (given := turn() or ()):
+        log(" ".join([stage, str(given["cycle"]), str(given["position"]), *["led in"] * bool(given["lead_ns"])]))
+        say(slice=dict(count=1, ns=ns, cycle=given["cycle"]))
+    return given
+def pilot(ns): log("sized " + str(slices("pilot", ns)["learn_steps"]))
 def hang():
     while True: time.sleep(60)
 ANSWER = {json.loads(Message(measurement=made.measurement()).encode())!r}
@@ -62,8 +48,7 @@ class Columns:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.events: list[BlockEvent] = []  # of trials and phases
-        self.states: list[tuple[int, str]] = []
+        self.events: list[block.BlockEvent] = []  # of trials and phases
         self.cycles: list[tuple[str, dict[str, int], bool]] = []  # how many slices each column has had
         self.on_phase: Callable[[int, str], None] = lambda index, name: None  # "began" is the first
         self.on_tick: Callable[[], None] = lambda: None
@@ -82,40 +67,34 @@ class Columns:
         rules = BlockPolicy(self._orders, self._enough, self._sizes, self.fits, self.rest_s)
         return block.measure(list(map(self._member, range(len(bodies)), bodies)), rules, self._note, alone)
 
-    def codes(self, *bodies: str, alone: bool = True) -> list[Code | None]:
-        """Return why each of them has no number, None for one that has."""
+    def failures(self, *bodies: str, alone: bool = True) -> list[Failure | None]:
+        """Return why each of them has no number, None for one that has; all were started."""
         outcomes = [outcome for outcome in self.measure(*bodies, alone=alone) if outcome is not None]
         assert len(outcomes) == len(bodies)
         assert all((outcome.measurement is None) is not (outcome.failure is None) for outcome in outcomes)
-        return [outcome.failure.code if outcome.failure else None for outcome in outcomes]
+        return [outcome.failure for outcome in outcomes]
 
-    def number(self, index: int) -> int:
-        """Return a column's process."""
-        return int(self._log(index)[0])
+    def codes(self, *bodies: str, alone: bool = True) -> list[Code | None]:
+        return [failure.code if failure else None for failure in self.failures(*bodies, alone=alone)]
 
-    def turns(self, index: int) -> list[str]:
-        """Return the turns that a column has had: stage, cycle, position."""
-        return self._log(index)[1:]
-
-    def _log(self, index: int) -> list[str]:
+    def log(self, index: int) -> list[str]:
+        """Return a column's process and the turns that it has had: stage, cycle, position."""
         return (self.folder / f"python-{index}.log").read_text().splitlines()
 
-    def _note(self, event: BlockEvent) -> None:
+    def number(self, index: int) -> int:
+        return int(self.log(index)[0])
+
+    def _note(self, event: block.BlockEvent) -> None:
         match event:
-            case TrialStarted(label):
-                self.events.append(event)
-                self.on_phase(int(label), "began")
-            case PhaseStarted(label, TrialState() as state):
-                self.states.append((int(label), state))
-            case PhaseStarted(label, phase):
-                self.events.append(event)
-                self.on_phase(int(label), phase)
-            case PhaseEnded():
-                self.events.append(event)
-            case CycleEnded(stage, slices, is_last):
-                self.cycles.append((stage, {label: len(of_column) for label, of_column in slices.items()}, is_last))
-            case Tick():
+            case block.Tick():
                 self.on_tick()
+            case block.CycleEnded(stage, slices, is_last):
+                self.cycles.append((stage, {label: len(of_column) for label, of_column in slices.items()}, is_last))
+            case _:
+                self.events.append(event)
+                phase = "began" if isinstance(event, block.TrialStarted) else event.phase
+                if isinstance(phase, str) and not isinstance(phase, block.TrialState):
+                    self.on_phase(int(event.label), phase)
 
     def _member(self, index: int, body: str) -> BlockMember:
         python = self.folder / f"python-{index}"
@@ -128,10 +107,8 @@ class Columns:
     def _orders(self, columns: int) -> Iterator[Sequence[int]]:
         """Each cycle begins with another column than the one before."""
         self.drawn.append(columns)
-        first = 0
-        while True:
+        for first in itertools.count():
             yield [(first + place) % columns for place in range(columns)]
-            first += 1
 
     def _sizes(self, steps_ns: Mapping[int, Sequence[int]]) -> Sizes | None:
         self.steps_ns.append({index: list(of_column) for index, of_column in steps_ns.items()})
@@ -147,11 +124,8 @@ class Columns:
 class Clock:
     """Stands for the module ``time``: its clock leaps when a test says so, and no child has to be waited for."""
 
-    sleep = staticmethod(time.sleep)
     monotonic = staticmethod(time.monotonic)
-
-    def __init__(self) -> None:
-        self._leapt_ns = 0
+    _leapt_ns = 0
 
     def monotonic_ns(self) -> int:
         return time.monotonic_ns() + self._leapt_ns

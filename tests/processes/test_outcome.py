@@ -4,57 +4,47 @@ import dataclasses
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from unittest.mock import Mock, call
 
 import pytest
 
 from kerasbench.processes import outcome
-from kerasbench.processes.outcome import Outcome, Received
+from kerasbench.processes.outcome import Outcome, Received, trial_limits
 from kerasbench.processes.process import Exit, Limits
 from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.messages import EXIT_PIPE_LOST, Code, Failure, Message, Phase
-from kerasbench.protocol.requests import ProtocolKind
 from tests import made
 
 FINE = Exit(0, False, False, None, "", 100, 50, "", "")
+MEASURED, FAILED = Message(measurement=made.measurement()), Message(failure=made.FAILURE)
+READY, SLICE = Message(ready="train"), Message(slice=Slice(50, 10**8, 3, 1, 10**8))
+ANSWER = MEASURED.encode().strip()
 LIMITS = Limits(300.0, "--timeout 300 s, the default", 4 << 30, compile_s=240.0)
 
 
 @pytest.mark.parametrize(
-    ("asked_s", "kind", "first_trial_s", "timeout_s"),
+    ("limits", "timeout_s", "why"),
     [
-        (None, "steady", None, 300),
-        (None, "published", None, 7200),
-        (None, "steady", 6.0, 60),
-        (None, "steady", 9.0, 90),
-        (None, "steady", 30.0, 300),
-        (None, "published", 7000.0, 7200),
-        (8.0, "steady", 100.0, 8),
-        (9000.0, "published", 1.0, 9000),
+        (trial_limits(None, None, "steady", None), 300, "the default"),
+        (trial_limits(None, None, "published", None), 7200, "the default"),
+        (trial_limits(None, None, "steady", 6.0), 60, "first trial"),
+        (trial_limits(None, None, "steady", 9.0), 90, "first trial"),
+        (trial_limits(None, None, "steady", 30.0), 300, "the default"),
+        (trial_limits(None, None, "published", 7000.0), 7200, "the default"),
+        (trial_limits(8.0, None, "steady", 100.0), 8, ""),
+        (trial_limits(9000.0, None, "published", 1.0), 9000, ""),
+        # Short epochs of a soak leave most of their time out of slices.
+        (trial_limits(None, None, "steady", None, minutes=10), 300 + 10 * 600, "the default"),
     ],
 )
-def test_a_limit_follows_the_first_trial_unless_one_was_asked_for(
-    asked_s: float | None, kind: ProtocolKind, first_trial_s: float | None, timeout_s: float
-) -> None:
-    limits = outcome.trial_limits(asked_s, None, kind, first_trial_s)
+def test_a_limit_follows_the_first_trial_unless_one_was_asked_for(limits: Limits, timeout_s: int, why: str) -> None:
     assert limits.timeout_s == timeout_s
-    assert limits.timeout.startswith(f"--timeout {timeout_s:g} s")
-    assert ("the default" in limits.timeout) is (asked_s is None)
-    assert ("first trial" in limits.timeout) is (asked_s is None and timeout_s not in (300, 7200))
-    assert limits.compile_s == (outcome.COMPILE_S if asked_s is None else None)
-
-
-def test_a_soak_has_the_time_that_it_takes_besides() -> None:
-    limits = outcome.trial_limits(None, None, "steady", None, minutes=10)
-    assert limits.timeout_s == 300 + 10 * 600  # short epochs leave most of their time out of slices
+    assert limits.timeout.startswith(f"--timeout {timeout_s:g} s") and why in limits.timeout
+    assert limits.compile_s == (outcome.COMPILE_S if why else None)
 
 
 def line(message: Message) -> bytes:
     return b"t0ken " + message.encode().strip()
-
-
-MEASURED = Message(measurement=made.measurement())
-ANSWER = MEASURED.encode().strip()
 
 
 @pytest.mark.parametrize("said", [ANSWER, b"other " + ANSWER, b" " + ANSWER, b"t0ken", b"t0ken {", b"t0ken \xff", b""])
@@ -80,52 +70,39 @@ def test_phases_are_kept_and_told_when_they_begin_and_end() -> None:
     assert (told, messages.begun, messages.phases) == (["train", over], "train", [over])
 
 
-READY, SLICE = Message(ready="train"), Message(slice=Slice(50, 10**8, 3, 1, 10**8))
-
-
 @pytest.mark.parametrize("message", [READY, SLICE])
 def test_what_is_said_of_turns_is_passed_on_and_may_be_out_of_turn(message: Message) -> None:
-    passed: list[Message] = []
-    messages = Received(on_turn=lambda said: passed.append(said) or True, token=b"t0ken")  # type: ignore[func-returns-value]
-    assert messages.take(line(message))
-    messages.on_turn = lambda said: False
-    assert not messages.take(line(message))
-    assert (passed, messages.answer) == ([message], None)
+    on_turn = Mock(side_effect=[True, False])
+    received = Received(on_turn=on_turn, token=b"t0ken")
+    assert [received.take(line(message)) for _ in range(2)] == [True, False]
+    assert on_turn.call_args_list == [call(message)] * 2 and received.answer is None
+    assert not Received(token=b"t0ken").take(line(message))  # there are no turns in a question
 
 
-@pytest.mark.parametrize("message", [READY, SLICE, MEASURED])
-def test_there_are_no_turns_in_a_question_and_nothing_comes_after_an_answer(message: Message) -> None:
-    assert Received(token=b"t0ken").take(line(message)) is (message is MEASURED)
+def test_nothing_comes_after_an_answer() -> None:
     received = Received(on_turn=lambda said: True, token=b"t0ken")
     assert received.take(line(MEASURED))
-    assert not received.take(line(message))
+    assert not any(received.take(line(message)) for message in (READY, SLICE, MEASURED, FAILED))
     assert received.answer == MEASURED
 
 
-def judged(ended: Exit, answer: Message | None, phases: Sequence[Phase] = ()) -> Outcome:
-    return outcome.outcome_of(ended, Received(phases=list(phases), answer=answer), LIMITS, started_alone=False)
-
-
 def test_a_measurement_is_believed_with_what_only_the_parent_sees() -> None:
-    assert judged(FINE, MEASURED, [Phase("worker", 110, 120), Phase("train", 120, 145, 5)]) == Outcome(
-        [Phase("spawn", 100, 110), Phase("worker", 110, 120), Phase("train", 120, 145, 5), Phase("exit", 145, 150)],
-        50,
-        measurement=MEASURED.measurement,
-        started_alone=False,
-    )
+    told = [Phase("worker", 110, 120), Phase("train", 120, 145, 5)]
+    phases = [Phase("spawn", 100, 110), *told, Phase("exit", 145, 150)]
+    judged = outcome.outcome_of(FINE, Received(phases=told, answer=MEASURED), LIMITS, started_alone=False)
+    assert judged == Outcome(phases, 50, measurement=MEASURED.measurement, started_alone=False)
 
 
 @pytest.mark.parametrize(
     ("ended", "answer", "code"),
     [
-        (FINE, Message(failure=made.FAILURE), made.FAILURE.code),
-        (dataclasses.replace(FINE, broke_protocol=True), MEASURED, Code.INVALID),
-        (dataclasses.replace(FINE, broke_protocol=True), Message(failure=made.FAILURE), Code.INVALID),
+        (FINE, FAILED, made.FAILURE.code),
+        *((dataclasses.replace(FINE, broke_protocol=True), answer, Code.INVALID) for answer in (MEASURED, FAILED)),
         (dataclasses.replace(FINE, exceeded_bytes=5 << 30), MEASURED, Code.OOM),
     ],
 )
-def test_what_else_comes_is_a_failure(ended: Exit, answer: Message | None, code: Code) -> None:
-    failed = judged(ended, answer)
+def test_what_else_comes_is_a_failure(ended: Exit, answer: Message, code: Code) -> None:
+    failed = outcome.outcome_of(ended, Received(answer=answer), LIMITS, started_alone=False)
     assert failed.failure is not None and failed.failure.code is code
     assert (failed.measurement, failed.phases, failed.wall_ns) == (None, [], 50)
 
@@ -145,11 +122,7 @@ def of(**different: object) -> Failure:
         ({"status": -11, "shortage": "it ran out"}, Code.CRASH, "died from SIGSEGV in phase 'train'"),
         ({"timed_out": True, "compiled_long": True}, Code.TIMEOUT, ": compiling took more than 240 s"),
         ({"timed_out": True}, Code.TIMEOUT, "stopped in phase 'train' by --timeout 300 s, the default"),
-        (
-            {"exceeded_bytes": 4617089843, "shortage": "it ran out"},
-            Code.OOM,
-            "used 4.3 GiB in phase 'train', the limit",
-        ),
+        ({"exceeded_bytes": 4617089843, "shortage": "out"}, Code.OOM, "used 4.3 GiB in phase 'train', the limit"),
         ({"broke_protocol": True}, Code.INVALID, "something other than kerasbench wrote to the result pipe in phase"),
         ({"status": EXIT_PIPE_LOST}, Code.INVALID, "the result pipe was taken from kerasbench in phase 'train'"),
     ],
@@ -180,11 +153,8 @@ from threading import Barrier
 from kerasbench.processes.outcome import Received
 sys.setswitchinterval(1e-6)
 ready = Barrier(8)
-def take(received):
-    ready.wait()
-    received.take(received.token + b' {"begun": "import"}')
-with ThreadPoolExecutor(8) as threads:
-    list(threads.map(take, [Received() for _ in range(8)]))
+take = lambda received: (ready.wait(), received.take(received.token + b' {"begun": "import"}'))
+list(ThreadPoolExecutor(8).map(take, [Received() for _ in range(8)]))
 """
 
 

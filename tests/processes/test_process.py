@@ -9,17 +9,20 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import ANY, patch
 
 import psutil
 import pytest
 
 from kerasbench.host.linux import Kills
-from kerasbench.processes import group, process
+from kerasbench.processes import process
 from tests import stand_in
 from tests.processes.columns import Clock
 
 pytestmark = pytest.mark.processes
 
+HANG = "\nwhile True: time.sleep(1)"
+CLOSE = "for d in (fd, 1, 2): os.close(d)\n"
 HEAD = "import os, sys, time\nfd = int(sys.argv[1])\nrequest = sys.stdin.readline()\n"
 
 
@@ -35,14 +38,10 @@ class Run:
 
     @contextmanager
     def child(
-        self,
-        body: str,
-        timeout_s: float = 300,
-        memory_bytes: int | None = None,
-        guard: Callable[[str], None] = lambda said: None,
+        self, body: str, memory_bytes: int | None = None, guard: Callable[[str], None] = lambda said: None
     ) -> Iterator[process.Child]:
         """Start a child that nobody listens to yet."""
-        with process.Child(self._task(body, timeout_s, memory_bytes), self._take, guard) as child:
+        with process.Child(self._task(body, 900, memory_bytes), self._take, guard) as child:
             child.begin()
             yield child
 
@@ -67,69 +66,53 @@ def test_lines_come_one_by_one_and_the_request_arrives(run: Run) -> None:
     assert (ended.status, ended.timed_out, ended.broke_protocol) == (0, False, False)
 
 
-HANG = "\nwhile True: time.sleep(1)"
-
-
-CLOSE = "for d in (fd, 1, 2): os.close(d)\n"
-
-
 def ended(child: process.Child, on_tick: Callable[[], None] = lambda: None) -> process.Exit:
     """Listen to a child until it has ended."""
-    listen(child, on_tick)
+    with process.Listener(on_tick, poll_s=0.02) as listener:
+        listener.add(child)
+        listener.listen()
     assert child.exit is not None
     return child.exit
 
 
-def listen(child: process.Child, on_tick: Callable[[], None] = lambda: None) -> None:
-    with process.Listener(on_tick, poll_s=0.02) as listener:
-        listener.add(child)
-        listener.listen()
-
-
 def test_a_child_that_closes_all_its_pipes_and_hangs_is_stopped(run: Run, clock: Clock) -> None:
-    with run.child(CLOSE + HANG, timeout_s=900) as child:
+    with run.child(CLOSE + HANG) as child:
         exit_ = ended(child, on_tick=lambda: None if child.open else clock.leap())
     assert (exit_.timed_out, exit_.status) == (True, -9)
-
-
-def test_the_end_of_a_child_that_has_closed_its_pipes_is_waited_for(run: Run) -> None:
-    ended = run(f"{CLOSE}time.sleep(0.1); os._exit(3)")
-    assert (ended.status, ended.timed_out) == (3, False)
 
 
 @pytest.mark.parametrize("own_session", [False, True])
 def test_a_grandchild_does_not_outlive_its_trial(run: Run, monkeypatch: pytest.MonkeyPatch, own_session: bool) -> None:
     monkeypatch.setattr(process, "DRAIN_S", 0.05)
-    wait = "said, saying = os.pipe()\nif os.fork() == 0:\n"
-    leave = "    os.setsid()\n" if own_session else ""
+    fork = f"said, saying = os.pipe()\nif os.fork() == 0:\n    if {own_session}: os.setsid()\n"
     hang = "    os.write(saying, f'{os.getpid()}\\n'.encode())\n    while True: time.sleep(60)\n"
-    ended = run(f"{wait}{leave}{hang}os.write(fd, os.read(said, 100)); os._exit(0)", poll_s=0.02)
-    assert not ended.timed_out
+    assert not run(f"{fork}{hang}os.write(fd, os.read(said, 100)); os._exit(0)", poll_s=0.02).timed_out
     stand_in.wait_for(lambda: all(map(stand_in.is_gone, stand_in.existing([int(run.lines[0])]))))
 
 
-def test_a_child_is_reaped_after_its_group_was_killed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    kill, seen = os.killpg, []
+def test_a_group_is_killed_and_the_guard_told_before_a_child_is_reaped(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kill, heard = os.killpg, list[object]()
 
     def note(group: int, number: int) -> None:
-        seen.append((psutil.Process(group).status(), psutil.Process(group).ppid()))
+        heard.append((psutil.Process(group).status(), psutil.Process(group).ppid()))
         kill(group, number)
 
     monkeypatch.setattr(os, "killpg", note)
-    run("pass")
-    run(f"{CLOSE}time.sleep(0.1)")
-    assert seen == [(psutil.STATUS_ZOMBIE, os.getpid())] * 2
+    with run.child(f"{CLOSE}time.sleep(0.1); os._exit(3)", guard=heard.append) as child:
+        assert ended(child).status == 3  # its end is waited for, without pipes
+    number, mark = child.number, str(heard[0])[1:]
+    assert heard == [f"+{mark}", f"+{number}", (psutil.STATUS_ZOMBIE, os.getpid()), f"-{number}", f"-{mark}"]
 
 
 def test_no_group_is_killed_where_the_kernel_has_reaped_the_child(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    killed: list[int] = []
-    monkeypatch.setattr(os, "killpg", lambda group, number: killed.append(group))
+    monkeypatch.setattr(os, "killpg", None)
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the number may be anybody's by then
     try:
         run("pass")
     finally:
         signal.signal(signal.SIGCHLD, before)
-    assert killed == []
 
 
 def test_a_child_without_pipes_that_holds_too_much_is_stopped(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,18 +120,15 @@ def test_a_child_without_pipes_that_holds_too_much_is_stopped(run: Run, monkeypa
     limit_bytes = 100 << 20
     with run.child(f"held = b'x' * {2 * limit_bytes}\n{CLOSE}{HANG}", memory_bytes=limit_bytes) as child:
         exit_ = ended(child)
-    assert exit_.exceeded_bytes is not None and exit_.exceeded_bytes > limit_bytes
+    assert (exit_.exceeded_bytes or 0) > limit_bytes
+    assert process.group_bytes(child.number) == 0  # now that there is none
     assert (exit_.timed_out, exit_.status) == (False, -9)
 
 
 def test_floods_leave_the_parent_s_memory_flat(run: Run) -> None:
-    body = (
-        "part = b'a line\\n' * 10_000\n"
-        "for _ in range(100):\n    os.write(1, part)\n    os.write(2, part)\n"  # a million lines each
-        "os.write(2, b'\\xff no newline \\x1b[31m' * 100_000)"
-    )
+    flood = "for _ in range(100):\n    for pipe in (1, 2): os.write(pipe, b'a line\\n' * 10_000)\n"
     tracemalloc.start()
-    ended = run(body)
+    ended = run(flood + "os.write(2, b'\\xff no newline \\x1b[31m' * 100_000)")
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert ended.status == 0
@@ -184,21 +164,7 @@ def test_what_is_said_to_a_child_that_has_gone_is_lost(run: Run) -> None:
         assert not ended(child).broke_protocol
 
 
-def test_a_guard_hears_of_a_child_while_there_is_something_to_kill(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    heard: list[str] = []
-    killed: list[str] = []
-    monkeypatch.setattr(group, "kill", lambda number: killed.extend(heard))
-    with run.child("pass", guard=heard.append) as child:
-        listen(child)
-    came, started, *gone = heard
-    assert killed == [came, started]
-    assert started == f"+{child.number}"
-    assert gone == [f"-{child.number}", came.replace("+", "-", 1)]
-
-
-def test_a_parent_that_was_stopped_takes_no_child_to_hang(
-    run: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_parent_that_was_stopped_ends_no_child(run: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     """As by Ctrl-Z and, later, fg: the child answers meanwhile, and nobody can hear it."""
     select = selectors.DefaultSelector.select
 
@@ -211,43 +177,26 @@ def test_a_parent_that_was_stopped_takes_no_child_to_hang(
     assert (run.lines, ended.timed_out, ended.status) == ([b"done"], False, 0)
 
 
-def test_a_child_that_nobody_can_kill_is_left_behind(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    stuck: list[subprocess.Popen[bytes]] = []
-
-    class Stuck(subprocess.Popen[bytes]):
-        def wait(self, timeout: float | None = None) -> int:
-            if timeout != process.LEAVE_S:
-                return super().wait(timeout)
-            stuck.append(self)
-            raise subprocess.TimeoutExpired("worker", timeout)
-
-    monkeypatch.setattr("kerasbench.processes.process.subprocess.Popen", Stuck)
-    ended = run("time.sleep(60)", timeout_s=0.1)
-    assert (ended.status, ended.timed_out, len(stuck)) == (process.KILLED, True, 1)
-    assert stuck[0].wait(60) == process.KILLED  # here it is gone
-
-
-NONE = Kills(None, None)
+def test_a_child_that_nobody_can_kill_is_left_behind(run: Run) -> None:
+    with patch.object(subprocess.Popen, "wait", autospec=True) as wait:
+        wait.side_effect = subprocess.TimeoutExpired("worker", process.LEAVE_S)
+        ended = run("time.sleep(60)", timeout_s=0.1)
+    assert wait.call_args.args[0].wait(60) == process.KILLED  # here it is gone
+    assert (ended.status, ended.timed_out) == (process.KILLED, True)
+    wait.assert_called_once_with(ANY, process.LEAVE_S)
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "left_share", "word"),
+    ("shortage", "word"),
     [
-        (Kills(0, 0), Kills(1, 1), 0.5, "control group"),
-        (Kills(None, 3), Kills(None, 4), 0.5, "machine, whose"),
-        (Kills(2, 3), Kills(2, 4), 0.5, "machine, whose"),
-        (Kills(2, 3), Kills(2, 3), 0.5, ""),
-        (NONE, NONE, 0.5, ""),
-        (NONE, Kills(1, 1), 0.5, ""),  # it was not counted before
-        (Kills(0, 0), Kills(0, 0), 0.012, "1.2 % of the machine's memory was left just before"),
-        (NONE, NONE, 0.05, ""),
+        (process.shortage(Kills(0, 0), Kills(1, 1), 0.5), "control group"),
+        (process.shortage(Kills(None, 3), Kills(None, 4), 0.5), "machine, whose"),
+        (process.shortage(Kills(2, 3), Kills(2, 4), 0.5), "machine, whose"),
+        (process.shortage(Kills(2, 3), Kills(2, 3), 0.5), ""),
+        (process.shortage(Kills(None, None), Kills(1, 1), 0.5), ""),  # it was not counted before
+        (process.shortage(Kills(0, 0), Kills(0, 0), 0.012), "1.2 % of the machine's memory was left just before"),
+        (process.shortage(Kills(None, None), Kills(None, None), 0.05), ""),
     ],
 )
-def test_what_speaks_for_a_shortage_of_memory(before: Kills, after: Kills, left_share: float, word: str) -> None:
-    shortage = process.shortage(before, after, left_share)
+def test_what_speaks_for_a_shortage_of_memory(shortage: str, word: str) -> None:
     assert word in shortage and bool(shortage) is bool(word)
-
-
-def test_a_group_holds_what_its_processes_hold() -> None:
-    assert process.group_bytes(os.getpgid(0)) >= psutil.Process().memory_info().rss / 2
-    assert process.group_bytes(2**22 + 1) == 0  # beyond the highest process number of Linux

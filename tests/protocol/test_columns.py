@@ -2,17 +2,8 @@
 
 import pytest
 
-from kerasbench.protocol.columns import (
-    DEFAULT,
-    Column,
-    Device,
-    Environment,
-    Options,
-    Size,
-    cuda_visibility,
-    parse_label,
-    visible_cuda,
-)
+from kerasbench.protocol import columns
+from kerasbench.protocol.columns import DEFAULT, Column, Device, Environment, Options, Size
 
 
 @pytest.mark.parametrize(
@@ -26,36 +17,41 @@ from kerasbench.protocol.columns import (
 )
 def test_a_device_is_called_by_its_kind_and_described_by_its_chip(device: Device, label: str, described: str) -> None:
     assert (device.label, device.described) == (label, described)
-    assert parse_label(label) == (device.kind, device.index)
+    assert columns.parse_label(label) == (device.kind, device.index)
 
 
-def test_a_card_is_chosen_among_those_that_the_user_has_left_visible() -> None:
-    shown = cuda_visibility(Device("cuda", 2), inherited={})
-    assert shown == {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "2", "HIP_VISIBLE_DEVICES": "2"}
-    left = {"HIP_VISIBLE_DEVICES": "4,5", "ROCR_VISIBLE_DEVICES": "0,1,2,3,4,5"}
-    shown = cuda_visibility(Device("rocm", 1), left)
-    assert shown["HIP_VISIBLE_DEVICES"] == shown["CUDA_VISIBLE_DEVICES"] == "5"
-    assert shown["ROCR_VISIBLE_DEVICES"] == left["ROCR_VISIBLE_DEVICES"]
-    assert left.items() <= visible_cuda(left).items()
-    left = {"CUDA_VISIBLE_DEVICES": "3,GPU-8f2a", "PATH": "/bin"}
-    assert visible_cuda(left) == {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "3,GPU-8f2a"}
-    assert cuda_visibility(Device("cuda", 0), left)["CUDA_VISIBLE_DEVICES"] == "3"
-    assert cuda_visibility(Device("cuda", 1), left)["CUDA_VISIBLE_DEVICES"] == "GPU-8f2a"
-    assert "CUDA_VISIBLE_DEVICES" not in visible_cuda({})
-    left = {"CUDA_VISIBLE_DEVICES": "2,3", "HIP_VISIBLE_DEVICES": "0"}
-    assert cuda_visibility(Device("cuda", 1), left)["CUDA_VISIBLE_DEVICES"] == "3"
-    assert cuda_visibility(Device("rocm", 0), left)["HIP_VISIBLE_DEVICES"] == "0"
+ORDER = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+FOUR_AND_FIVE = {"HIP_VISIBLE_DEVICES": "4,5", "ROCR_VISIBLE_DEVICES": "0,1,2,3,4,5"}
+BOTH = {"CUDA_VISIBLE_DEVICES": "2,3", "HIP_VISIBLE_DEVICES": "0"}
+
+
+@pytest.mark.parametrize(
+    ("device", "left", "shown"),
+    [
+        (Device("cuda", 2), {}, ORDER | {"CUDA_VISIBLE_DEVICES": "2", "HIP_VISIBLE_DEVICES": "2"}),
+        (Device("rocm", 1), FOUR_AND_FIVE, FOUR_AND_FIVE | {"HIP_VISIBLE_DEVICES": "5", "CUDA_VISIBLE_DEVICES": "5"}),
+        (Device("cuda", 0), {"CUDA_VISIBLE_DEVICES": "3,GPU-8f2a"}, {"CUDA_VISIBLE_DEVICES": "3"}),
+        (Device("cuda", 1), {"CUDA_VISIBLE_DEVICES": "3,GPU-8f2a"}, {"CUDA_VISIBLE_DEVICES": "GPU-8f2a"}),
+        (Device("cuda", 1), BOTH, {"CUDA_VISIBLE_DEVICES": "3"}),
+        (Device("rocm", 0), BOTH, {"HIP_VISIBLE_DEVICES": "0"}),
+    ],
+)
+def test_a_card_is_chosen_among_those_that_the_user_has_left_visible(
+    device: Device, left: dict[str, str], shown: dict[str, str]
+) -> None:
+    assert shown.items() <= columns.cuda_visibility(device, left).items()
+    assert columns.visible_cuda(left | {"PATH": "/bin"}) == ORDER | left
 
 
 @pytest.mark.parametrize("platform", ["cpu", "mps", "metal"])
 def test_cuda_is_hidden_from_everything_else(platform: str) -> None:
-    assert set(cuda_visibility(Device(platform)).values()) == {"-1"}
+    assert set(columns.cuda_visibility(Device(platform)).values()) == {"-1"}
 
 
 @pytest.mark.parametrize("text", ["", "cuda", "gpu:", "gpu:x", "gpu:-1", "cpu:1"])
 def test_other_words_are_no_labels(text: str) -> None:
     with pytest.raises(ValueError, match="no device label"):
-        parse_label(text)
+        columns.parse_label(text)
 
 
 def test_a_label_names_what_differs_the_interpreter_first_and_the_size_last() -> None:

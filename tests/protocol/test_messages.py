@@ -59,9 +59,9 @@ def test_a_turn_is_one_line_and_arrives_as_it_was_sent(turn: Turn | None) -> Non
 
 def test_slices_are_columns_of_which_those_that_say_nothing_are_left_out() -> None:
     slices = [Slice(8, 50, cycle, 0, steal_ns=0) for cycle in (0, 1)]
-    found = Samples.of(slices)
-    assert (list(found), len(found)) == (slices, 2)
+    samples = Samples.of(slices)
+    assert (list(samples), len(samples)) == (slices, 2)
     line = b'{"count":[8,8],"ns":[50,50],"cycle":[0,1],"position":[0,0],"steal_ns":[0,0]}'
-    assert msgspec.json.encode(found) == line
+    assert msgspec.json.encode(samples) == line
     assert msgspec.json.encode(msgspec.json.decode(line, type=Samples)) == line
     assert msgspec.json.encode(Samples.of([])) == b'{"count":[],"ns":[]}'

@@ -9,18 +9,7 @@ import pytest
 
 from kerasbench.protocol import requests
 from kerasbench.protocol.columns import Device, Options
-from kerasbench.protocol.requests import (
-    NOTHING,
-    Input,
-    ModelConfig,
-    Protocol,
-    Request,
-    TrialRequest,
-    decode_request,
-    encode_request,
-    fitting,
-    from_dict,
-)
+from kerasbench.protocol.requests import Input, ModelConfig, Request, decode_request, encode_request, fitting
 from kerasbench.scenario import NAME_PATTERN
 from tests import made
 
@@ -41,8 +30,8 @@ OPTIONS = Options(
     malloc="keep",
 )
 MODEL = ModelConfig([Input("a", [1, 2], "int32")], 4, "layers.py", True, "rows.npz", 9)
-PROTOCOL = Protocol("published", parts=True, sizes=made.SIZES)
-TRIAL = TrialRequest(
+PROTOCOL = requests.Protocol("published", parts=True, sizes=made.SIZES)
+TRIAL = requests.TrialRequest(
     "mine", "/a b/mine.py", "hash", "tiny", "jax", DEVICE, 7, "real", PROTOCOL, OPTIONS, "baseline", MODEL
 )
 REQUESTS: list[Request] = [
@@ -56,10 +45,10 @@ REQUESTS: list[Request] = [
 
 
 def test_every_kind_of_request_is_tried_here() -> None:
-    assert {type(one) for one in REQUESTS} == set(typing.get_args(Request))
+    assert {*map(type, REQUESTS)} == set(typing.get_args(Request))
 
 
-@pytest.mark.parametrize("asked", REQUESTS, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("asked", REQUESTS, ids=lambda asked: type(asked).__name__)
 def test_a_request_is_one_line_and_arrives_as_it_was_sent(asked: Request) -> None:
     line = encode_request(asked)
     assert line.count(b"\n") == 1 and line.endswith(b"\n")
@@ -77,13 +66,13 @@ def test_what_the_types_do_not_know_is_an_error_not_a_guess() -> None:
     with pytest.raises(TypeError, match="later"):
         decode_request(json.dumps(fields).encode())
     with pytest.raises((TypeError, AttributeError)):
-        from_dict(ModelConfig, {"inputs": ["tokens"]})
+        requests.from_dict(ModelConfig, {"inputs": ["tokens"]})
 
 
 @pytest.mark.parametrize(
     ("config", "name"),
     [
-        (NOTHING, "default"),
+        (ModelConfig(), "default"),
         (ModelConfig(batch=8), "batch-8"),
         (ModelConfig([Input("", [96, 96, 3])], 8), "96x96x3-batch-8"),
         (ModelConfig([Input("tokens", [128], "int32"), Input("my input:0", [4])]), "tokens-128-int32-my_input_0-4"),

@@ -2,7 +2,7 @@
 
     python built.py FILE...
 
-prints JSON: for each file and workload the fields of ``Built``. Nothing is computed.
+prints JSON: for each file and workload what ``built`` returns. Nothing is computed.
 """
 
 import json
@@ -10,35 +10,14 @@ import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import keras
 import numpy as np
 from jax.extend.core import jaxprs_in_params
 
-from kerasbench.scenario import Scenario, load
-
-
-class Built(NamedTuple):
-    """A model as it is built and compiled."""
-
-    parameters: int
-    operations: int  # of all products, for one sample
-    loss: str
-    from_logits: bool
-    optimizer: str
-    rate: float
-    checkpoint: list[str]  # what the scenario's callbacks are asked to do
-
-
-def main(files: list[str]) -> dict[str, dict[str, dict[str, Any]]]:
-    begin_with_zeros()
-    models: dict[str, dict[str, dict[str, Any]]] = {}
-    for file in map(Path, files):
-        scenario, _ = load(file)
-        models[file.stem] = {workload.name: built(scenario, workload)._asdict() for workload in scenario.workloads}
-    return models
+from kerasbench.scenario import Scenario, Workload, load
 
 
 def begin_with_zeros() -> None:
@@ -52,39 +31,34 @@ def begin_with_zeros() -> None:
     keras.Variable.__init__ = zeros
 
 
-def built(scenario: Scenario, workload: Any) -> Built:
+def built(scenario: Scenario, workload: Workload) -> list[Any]:
     model = scenario.build(workload)
     loss, optimizer = model.loss, model.optimizer
-    facts = Built(
-        parameters=model.count_params(),
-        operations=operations_of(model),
-        loss=loss if isinstance(loss, str) else type(loss).__name__,
-        from_logits=not isinstance(loss, str) and loss.get_config().get("from_logits", False),
-        optimizer=type(optimizer).__name__,
-        rate=round(float(optimizer.learning_rate), 6),
-        checkpoint=checkpoint(scenario),
-    )
+    is_named = isinstance(loss, str)
+    callbacks = [vars(callback) for callback in scenario.callbacks("/tmp")] if scenario.callbacks else []
+    asked = ("monitor", "save_best_only", "save_weights_only")  # of the scenario's callbacks
+    facts = [
+        model.count_params(),
+        operations_of(model),
+        loss if is_named else type(loss).__name__,
+        not is_named and loss.get_config().get("from_logits", False),
+        type(optimizer).__name__,
+        round(float(optimizer.learning_rate), 6),
+        [name for name in asked for callback in callbacks if callback[name]],
+    ]
     keras.backend.clear_session()
     return facts
 
 
-def checkpoint(scenario: Scenario) -> list[str]:
-    callbacks = [vars(callback) for callback in scenario.callbacks("/tmp")] if scenario.callbacks else []
-    return [
-        name for name in ("monitor", "save_best_only", "save_weights_only") for callback in callbacks if callback[name]
-    ]
-
-
 def operations_of(model: keras.Model) -> int:
-    of_weights = [[abstract(weight.shape, weight.dtype) for weight in model.trainable_variables]]
-    of_weights.append([abstract(weight.shape, weight.dtype) for weight in model.non_trainable_variables])
-    (x,) = [abstract((1, *given.shape[1:]), given.dtype) for given in model.inputs]
-    traced = jax.make_jaxpr(lambda *given: model.stateless_call(*given, training=True)[0])(*of_weights, x)
+    """Return the operations of all products, for one sample."""
+    weights = [
+        [jax.ShapeDtypeStruct(weight.shape, weight.dtype) for weight in of_kind]
+        for of_kind in (model.trainable_variables, model.non_trainable_variables)
+    ]
+    (x,) = (jax.ShapeDtypeStruct((1, *given.shape[1:]), given.dtype) for given in model.inputs)
+    traced = jax.make_jaxpr(lambda *given: model.stateless_call(*given, training=True)[0])(*weights, x)
     return sum(operations(traced.jaxpr))
-
-
-def abstract(shape: tuple[int, ...], dtype: str) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(shape, dtype)
 
 
 def operations(program: Any) -> Iterator[int]:
@@ -104,4 +78,9 @@ def operations(program: Any) -> Iterator[int]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(sys.argv[1:])))
+    begin_with_zeros()
+    models: dict[str, list[Any]] = {}
+    for file in map(Path, sys.argv[1:]):
+        scenario, _ = load(file)
+        models |= {f"{file.stem}/{workload.name}": built(scenario, workload) for workload in scenario.workloads}
+    print(json.dumps(models))

@@ -1,18 +1,24 @@
-"""Three backends side by side, in real children, with all that a trial can measure."""
+"""Three backends side by side, in real children, with all that a trial can measure, and what a step is made of."""
 
 import dataclasses
-from collections.abc import Sequence
+import sys
 from pathlib import Path
 
 import pytest
 
 from kerasbench import backends
+from kerasbench.plan import catalog
+from kerasbench.processes import questions
+from kerasbench.processes.outcome import Outcome
+from kerasbench.protocol.columns import DEFAULT, Options
 from kerasbench.protocol.measurement import Measurement, Samples
+from kerasbench.protocol.requests import CountRequest
 from kerasbench.runs.turns import LEAST_CYCLES
+from kerasbench.scenario import content_hash
 from tests import made
 from tests.real import trials
 
-pytestmark = [pytest.mark.real, pytest.mark.traced]
+pytestmark = pytest.mark.real
 
 CYCLES = 6
 
@@ -24,24 +30,61 @@ def stages(measurement: Measurement) -> list[Samples]:
     return [training.slices, training.epochs, *predicted, throughput.slices, parts.arrays, parts.ready, parts.bare]
 
 
+def was_taken_apart(outcome: Outcome) -> None:
+    """Check that a step was taken apart when all else had been measured."""
+    training = made.trained(trials.measured(outcome))
+    parts = made.known(training.parts)
+    for slices in (parts.arrays, parts.ready, parts.bare):
+        assert len(slices) >= trials.SHORTEST.min_cycles  # more, where something else disturbed them
+        assert [slice_.cycle for slice_ in slices] == list(range(len(slices)))
+        assert {slice_.count for slice_ in slices} == {training.steps_per_slice}
+    assert parts.peak_flops > 0
+    # Its large products come after the peaks of memory have been read.
+    assert [phase.name for phase in outcome.phases][-3:] == ["finish", "parts", "exit"]
+
+
+def ran_two_steps_at_once(outcome: Outcome) -> None:
+    measurement = trials.measured(outcome)
+    assert measurement.resolved.steps_per_execution == 2
+    assert {slice_.count % 2 for slice_ in made.trained(measurement).slices} == {0}
+    assert made.known(measurement.compiler).while_measured == 0
+
+
 def test_every_stage_is_measured_in_turn_and_a_step_is_taken_apart_last(faults: Path) -> None:
     protocol = dataclasses.replace(trials.SHORTEST, min_cycles=CYCLES, parts=True)
-    entrants = [trials.member(faults / "fine.py", backend, protocol=protocol) for backend in backends.names()]
+    options = {"tensorflow": Options(steps_per_execution=2)}
+    entrants = [
+        trials.member(faults / "fine.py", backend, protocol=protocol, options=options.get(backend, DEFAULT))
+        for backend in backends.names()
+    ]
     outcomes = trials.together(entrants, alone=False)
+    ran_two_steps_at_once(outcomes[backends.names().index("tensorflow")])
     assert not any(outcome.started_alone for outcome in outcomes)
     measurements = [trials.measured(outcome) for outcome in outcomes]
     for columns in zip(*map(stages, measurements), strict=True):
-        took_turns(columns)
+        cycles = list(zip(*columns, strict=True))
+        assert len(cycles) >= LEAST_CYCLES
+        for number, cycle in enumerate(cycles):  # in each, each column has one slice, at a place of its own
+            assert {slice_.cycle for slice_ in cycle} == {number}
+            assert sorted(slice_.position or 0 for slice_ in cycle) == list(range(len(columns)))
     for outcome, measurement in zip(outcomes, measurements, strict=True):
         assert len(made.trained(measurement).slices) >= CYCLES
         assert all(phase.waited_ns > 0 for phase in outcome.phases if phase.name == "train")
-        trials.was_taken_apart(outcome)
+        was_taken_apart(outcome)
 
 
-def took_turns(columns: Sequence[Samples]) -> None:
-    """Check that in each cycle each column has one slice, at a place of its own."""
-    cycles = list(zip(*columns, strict=True))
-    assert len(cycles) >= LEAST_CYCLES
-    for number, cycle in enumerate(cycles):
-        assert {slice_.cycle for slice_ in cycle} == {number}
-        assert sorted(slice_.position or 0 for slice_ in cycle) == list(range(len(columns)))
+@pytest.mark.traced  # all of the worker, on the backend that it slows down least
+def test_executions_of_several_steps_are_whole_in_a_slice_compiled_once_and_taken_apart(faults: Path) -> None:
+    """On JAX; above they are on TensorFlow."""
+    protocol = dataclasses.replace(trials.SHORTEST, parts=True)
+    outcome = trials.run(faults / "fine.py", "jax", Options(steps_per_execution=2), protocol=protocol)
+    ran_two_steps_at_once(outcome)
+    was_taken_apart(outcome)
+
+
+def test_torch_counts_the_products_of_a_training_step() -> None:
+    file = catalog.builtin_folder() / "mnist_dense.py"
+    operations = questions.count(CountRequest(str(file), content_hash(file), "default"), sys.executable)
+    forward = 784 * 300 + 300 * 100 + 100 * 10
+    backward = 2 * forward - 784 * 300  # by weights and by inputs, but for the pictures
+    assert operations == 2 * (forward + backward)

@@ -1,14 +1,16 @@
-"""Options, asked for and got, in real children."""
+"""Options, asked for and got, in real children; callbacks, the published epochs, and what cannot be compared."""
 
 import dataclasses
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kerasbench.protocol.columns import Options, has_glibc
 from kerasbench.protocol.messages import Code
+from tests import made
 from tests.real import trials
 
 pytestmark = pytest.mark.real
@@ -52,41 +54,63 @@ def test_a_step_computes_in_the_dtype_by_the_threads_and_with_the_memory_and_com
     assert resolved.weight_dtypes == ["float64" if dtype == "float64" else "float32"]
 
 
+@pytest.mark.weekly
 def test_a_soak_leaves_subnormal_numbers_as_torch_has_them(faults: Path) -> None:
     protocol = dataclasses.replace(trials.STEPS_ALONE, soaks=True)
     measurement = trials.measured(trials.run(faults / "fine.py", "torch", protocol=protocol))
     assert measurement.resolved.subnormals == "kept"
 
 
-def test_where_keras_knows_no_executions_of_several_steps_it_says_so(faults: Path) -> None:
-    failure = trials.run(faults / "fine.py", "torch", options=Options(steps_per_execution=2)).failure
-    assert failure is not None
-    assert failure.code is Code.UNSUPPORTED
-    assert "cannot run 2 steps in one execution on torch" in failure.cause
-
-
-def test_a_scenario_that_names_its_own_dtype_cannot_be_measured_in_another(faults: Path) -> None:
-    failure = trials.run(faults / "insists_on_float32.py", "jax", options=Options(dtype="mixed_bfloat16")).failure
-    assert failure is not None
-    assert failure.code is Code.UNSUPPORTED
-    assert failure.cause == (
-        "asked for --dtype mixed_bfloat16, but it ran with mixed_bfloat16, layers in float32, weights in float32"
-    )
+@pytest.mark.parametrize(
+    ("backend", "options", "cause"),
+    [
+        ("torch", Options(steps_per_execution=2), "cannot run 2 steps in one execution on torch"),
+        (
+            "jax",
+            Options(dtype="mixed_bfloat16"),
+            "asked for --dtype mixed_bfloat16, but it ran with mixed_bfloat16, layers in float32, weights in float32",
+        ),
+    ],
+)
+def test_what_cannot_be_had_is_refused(faults: Path, backend: str, options: Options, cause: str) -> None:
+    outcome = trials.run(faults / "strange.py", backend, options, workload="insists_on_float32")
+    failure = made.known(outcome.failure)
+    assert failure.code is Code.UNSUPPORTED and cause in failure.cause
 
 
 def test_a_second_process_finds_what_the_first_has_compiled(faults: Path, tmp_path: Path) -> None:
-    cached = [
-        trials.measured(
-            trials.run(
-                faults / "fine.py",
-                "jax",
-                options=Options(warm_cache=True),
-                protocol=trials.STEPS_ALONE,
-                caches=str(tmp_path),
-                fills_caches=fills,
-            )
-        ).resolved.cached
+    asked: dict[str, Any] = {"options": Options(warm_cache=True), "caches": str(tmp_path)}
+    first, second = (
+        trials.run(faults / "fine.py", "jax", protocol=trials.STEPS_ALONE, fills_caches=fills, **asked)
         for fills in (True, False)
-    ]
-    assert cached[0] == 0
-    assert cached[1] is None or cached[1] > 0  # None: the disk keeps no times of access
+    )
+    assert trials.measured(first).resolved.cached == 0
+    assert trials.measured(second).resolved.cached != 0  # None: the disk keeps no times of access
+
+
+def test_a_scenario_s_callbacks_and_its_validation_are_part_of_timed_training(faults: Path) -> None:
+    failure = trials.run(faults / "needs_its_callback.py", "jax").failure
+    assert failure is not None and (failure.code, failure.phase) == (Code.ERROR, "train")
+    assert "RuntimeError: saw ['loss', 'val_loss']" in failure.cause
+
+
+def test_the_published_protocol_runs_every_epoch() -> None:
+    protocol = dataclasses.replace(trials.SHORTEST, kind="published")
+    measurement = trials.measured(trials.builtin("tabular_conv1d", "default", "jax", protocol=protocol))
+    published = made.known(measurement.published)
+    assert len(published.epochs_ns) == 10
+    assert sum(published.epochs_ns) <= published.total_ns
+    assert {name: len(values) for name, values in published.history.items()} == dict.fromkeys(
+        ("loss", "accuracy", "val_loss", "val_accuracy"), 10
+    )
+    assert (published.predict_samples, len(published.predict_ns)) == (4_000, 2)
+    assert made.taught(measurement).steps == 250
+    assert made.trained(measurement).first_step_ns is None
+    assert len(made.trained(measurement).epochs) >= 1
+
+
+# Random numbers that cannot be switched off; a second model that cannot be built.
+@pytest.mark.parametrize("name", ["distorts_pictures", "builds_once"])
+def test_what_cannot_be_judged_is_measured_all_the_same(faults: Path, name: str) -> None:
+    outcome = trials.run(faults / "strange.py", "jax", workload=name, protocol=trials.STEPS_ALONE)
+    assert trials.measured(outcome).parity is None

@@ -16,92 +16,84 @@ from tests.real import trials
 
 pytestmark = pytest.mark.real
 
-# One workload of each scenario, the longest first: nothing shall wait for it in the end.
-WORKLOADS = {
-    "cifar10_cnn": "default",
-    "mnist_mlp": "minibatch",
-    "iris_mlp": "default",
-    "tabular_conv1d": "default",
-    "mnist_dense": "default",
-    "mnist_linear": "arrays",
-    "cifar100_dense": "default",
-    "boston_mlp": "default",
-    "cifar10_mlp": "default",
-}
-OFTEN = {"mnist_mlp", "iris_mlp", "tabular_conv1d"}  # the others are weekly
+# The longest first: nothing shall wait for it in the end.
+SCENARIOS = (
+    *("cifar10_cnn", "mnist_mlp", "iris_mlp", "tabular_conv1d", "mnist_dense"),
+    *("mnist_linear", "cifar100_dense", "boston_mlp", "cifar10_mlp"),
+)
+WORKLOADS = {"mnist_mlp": "minibatch", "mnist_linear": "arrays"}  # of the others their only one
+# What is run often, and where: one scenario on every backend. All of them are weekly.
+OFTEN = {"mnist_mlp": backends.names(), "iris_mlp": ["jax", "torch"], "tabular_conv1d": ["jax", "tensorflow"]}
+WEEKLY = [name for name in SCENARIOS if OFTEN.get(name) != backends.names()]
 # One whole trial of each kind: epochs of a single step, callbacks, dropout, convolutions.
 WHOLE = {"iris_mlp": "torch", "tabular_conv1d": "tensorflow", "cifar10_cnn": "tensorflow", "mnist_mlp": "jax"}
 LEARNING = {"iris_mlp", "cifar10_cnn", "mnist_mlp"}
-BASELINES = {  # learning and prediction, which they share, one of them shows
-    "mnist_dense": trials.STEPS_ALONE,
-    "cifar10_cnn": trials.STEPS_ALONE,
-    "mnist_linear": trials.STEPS_ALONE,
-    "mnist_mlp": trials.SHORTEST,
-}
+BASELINES = {"mnist_dense", "cifar10_cnn", "mnist_linear", "mnist_mlp"}
 TWIN = Options(native=True)
 CHANCE = 0.1  # or 0.33 for Iris, where all backends pass 0.9
 
 
 def test_every_builtin_scenario_is_checked_here() -> None:
-    assert {selected.entry.name for selected in catalog.select([], sys.executable)} == set(WORKLOADS)
+    assert {selected.entry.name for selected in catalog.select([], sys.executable)} == set(SCENARIOS)
 
 
 # One test, and so one process of the tests, for all that is said of a scenario: its trials are made once.
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.weekly] * (name not in OFTEN)) for name in WORKLOADS]
+    ("name", "chosen"),
+    [*OFTEN.items(), *(pytest.param(name, backends.names(), marks=pytest.mark.weekly) for name in WEEKLY)],
 )
-def test_a_scenario_on_every_backend(name: str) -> None:
+def test_a_scenario_on_its_backends(name: str, chosen: list[str]) -> None:
+    workload = WORKLOADS.get(name, "default")
+    protocols = {backend: trials.SHORTEST if WHOLE.get(name) == backend else trials.STEPS_ALONE for backend in chosen}
     outcomes = {
-        backend: trials.builtin(
-            name,
-            WORKLOADS[name],
-            backend,
-            protocol=trials.SHORTEST if WHOLE.get(name) == backend else trials.STEPS_ALONE,
-        )
-        for backend in backends.names()
+        backend: trials.builtin(name, workload, backend, protocol=protocol) for backend, protocol in protocols.items()
     }
     measured = {backend: trials.measured(outcome) for backend, outcome in outcomes.items()}
     for backend, measurement in measured.items():
-        ran_where_it_was_asked_to(measurement, backend)
+        assert places(measurement) == {"cpu:0"}
+        assert measurement.resolved.jit is (backend == "jax")
+        assert measurement.resolved.dtype_policy == "float32"
+        assert measurement.resolved.versions.keys() >= {"python", "keras", backend}
+        assert measurement.peak_device_bytes is None
         learning, training = made.taught(measurement), made.trained(measurement)
         assert learned(learning.batch_loss_before, learning.batch_loss_after)  # within six steps too
         assert training.unit == ("epoch" if counts_epochs(measurement.steps_per_epoch) else "step")
-        assert measurement.parity is not None and len(set(measurement.parity.losses)) == 6
-        silenced = [layer.partition("_")[0] for layer in measurement.parity.silenced]
+        parity = made.known(measurement.parity)
+        assert len(set(parity.losses)) == 6
+        silenced = [layer.partition("_")[0] for layer in parity.silenced]
         assert silenced == ["dropout"] * (name == "tabular_conv1d")
         if name == "iris_mlp":  # the first moments of Adam are looked at on torch
             assert (measurement.vanishing is not None) is (backend == "torch")
         if WHOLE.get(name) == backend:
             phases_come_in_order(outcomes[backend], measurement)
             assert bool(training.epochs) is (training.unit == "step")
-            assert name not in LEARNING or learns_well(measurement)
+            if name in LEARNING:
+                assert learning.loss < learning.first_loss and made.known(learning.accuracy) > 2 * CHANCE
     assert trials.disagreements(measured) == {}
-    for backend in backends.names() if name in BASELINES else []:
-        baseline = trials.measured(trials.builtin(name, WORKLOADS[name], backend, TWIN, BASELINES[name]))
-        computes_what_keras_does(baseline, measured["jax"])
+    for backend in chosen if name in BASELINES else []:
+        is_whole = (name, backend) == ("mnist_mlp", "jax")  # learning and prediction, which they share, one shows
+        protocol = trials.SHORTEST if is_whole else trials.STEPS_ALONE
+        baseline = trials.measured(trials.builtin(name, workload, backend, TWIN, protocol))
+        keras = measured["jax"]
+        assert trials.disagreements({Column("jax", "cpu"): keras, Column("jax", "cpu", TWIN): baseline}) == {}
+        assert baseline.parity is not None
+        assert (baseline.parameters, baseline.batch.x) == (keras.parameters, keras.batch.x)
+        assert places(baseline) == {"cpu:0"}
         assert bool(baseline.proof.optimizer) == (name in ("cifar10_cnn", "mnist_mlp"))  # Adam's
-        if BASELINES[name] is trials.SHORTEST:
-            learned_by_keras = made.taught(measured["jax"])  # after 65 steps of Adam
+        if is_whole:
+            learned_by_keras = made.taught(keras)  # after 65 steps of Adam
             assert made.taught(baseline).loss == pytest.approx(learned_by_keras.loss, rel=0.05)
             assert made.taught(baseline).accuracy == pytest.approx(learned_by_keras.accuracy, abs=0.01)
 
 
 def test_rows_are_fed_one_by_one_through_python_as_they_are_from_arrays() -> None:
-    batch = trials.measured(trials.builtin("mnist_linear", "per_sample", "torch", protocol=trials.STEPS_ALONE)).batch
+    batch = trials.measured(trials.builtin("mnist_linear", "per_sample", "jax", protocol=trials.STEPS_ALONE)).batch
     assert (batch.x, batch.y) == ("float32[128, 784]", "int32[128]")
 
 
 def places(measurement: Measurement) -> set[str]:
     proof = measurement.proof
     return {*proof.weights, *proof.optimizer, *proof.output, *proof.runtime}
-
-
-def ran_where_it_was_asked_to(measurement: Measurement, backend: str) -> None:
-    assert places(measurement) == {"cpu:0"}
-    assert measurement.resolved.jit is (backend == "jax")
-    assert measurement.resolved.dtype_policy == "float32"
-    assert measurement.resolved.versions.keys() >= {"python", "keras", backend}
-    assert measurement.peak_device_bytes is None
 
 
 def phases_come_in_order(outcome: Outcome, measurement: Measurement) -> None:
@@ -114,16 +106,3 @@ def phases_come_in_order(outcome: Outcome, measurement: Measurement) -> None:
     assert all(
         earlier.end_ns <= later.start_ns for earlier, later in zip(outcome.phases, outcome.phases[1:], strict=False)
     )
-
-
-def learns_well(measurement: Measurement) -> bool:
-    learning = made.taught(measurement)
-    return learning.loss < learning.first_loss and learning.accuracy is not None and learning.accuracy > 2 * CHANCE
-
-
-def computes_what_keras_does(baseline: Measurement, keras: Measurement) -> None:
-    columns = {Column("jax", "cpu"): keras, Column("jax", "cpu", TWIN): baseline}
-    assert trials.disagreements(columns) == {}
-    assert baseline.parity is not None
-    assert (baseline.parameters, baseline.batch.x) == (keras.parameters, keras.batch.x)
-    assert places(baseline) == {"cpu:0"}

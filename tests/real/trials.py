@@ -26,12 +26,7 @@ from tests import made
 OTHER_KERAS = "keras==3.15.0"
 # Two slices of at least a millisecond in each stage: enough to go through every phase, and to measure nothing.
 SHORTEST = Protocol(
-    slice_ns=1_000_000,
-    warmup_min_ns=0,
-    warmup_max_ns=1,
-    predict_warmup_ns=0,
-    slices_max_ns=1,
-    min_cycles=2,
+    slice_ns=1_000_000, warmup_min_ns=0, warmup_max_ns=1, predict_warmup_ns=0, slices_max_ns=1, min_cycles=2
 )
 STEPS_ALONE = dataclasses.replace(SHORTEST, kind="sweep")
 
@@ -72,42 +67,23 @@ def together(entrants: Sequence[BlockMember], alone: bool = True, kept: Mapping[
     protocol = entrants[0].request.protocol
     sized = partial(sizes.sizes_of, protocol, made.workload())
     of_stage = turns.shares(protocol, made.workload()) if protocol.soaks else {}  # else a stage ends as soon as it may
+    enough = partial(turns.enough, protocol, of_stage)
     rules = BlockPolicy(
-        turns.draw_orders("real"),
-        lambda stage, columns: turns.enough(protocol, of_stage, stage, list(columns.values())),
-        sized,
-        lambda: True,
+        turns.draw_orders("real"), lambda stage, columns: enough(stage, [*columns.values()]), sized, lambda: True
     )
-    outcomes = block.measure(entrants, rules, lambda event: None, alone, kept)
-    assert all(outcome is not None for outcome in outcomes)
-    return [outcome for outcome in outcomes if outcome is not None]
+    return [made.known(outcome) for outcome in block.measure(entrants, rules, lambda event: None, alone, kept)]
 
 
 def builtin(
     scenario: str, workload: str, backend: str, options: Options = DEFAULT, protocol: Protocol = SHORTEST
 ) -> Outcome:
-    """Run a built-in workload."""
     file = catalog.builtin_folder() / f"{scenario}.py"
     return run(file, backend, options=options, workload=workload, protocol=protocol)
 
 
 def measured(outcome: Outcome) -> Measurement:
     assert outcome.failure is None, outcome.failure
-    assert outcome.measurement is not None
-    return outcome.measurement
-
-
-def was_taken_apart(outcome: Outcome) -> None:
-    """Check that a step was taken apart when all else had been measured."""
-    training = made.trained(measured(outcome))
-    parts = made.known(training.parts)
-    for slices in (parts.arrays, parts.ready, parts.bare):
-        assert len(slices) >= SHORTEST.min_cycles  # more, where something else disturbed them
-        assert [slice_.cycle for slice_ in slices] == list(range(len(slices)))
-        assert {slice_.count for slice_ in slices} == {training.steps_per_slice}
-    assert parts.peak_flops > 0
-    # Its large products come after the peaks of memory have been read.
-    assert [phase.name for phase in outcome.phases][-3:] == ["finish", "parts", "exit"]
+    return made.known(outcome.measurement)
 
 
 def disagreements(measured: Mapping[str, Measurement] | Mapping[Column, Measurement]) -> dict[Column, Failure]:

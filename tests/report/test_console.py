@@ -12,16 +12,7 @@ def test_every_part_of_a_section_is_shown_and_no_text_moves_the_cursor() -> None
     words: list[str | Strong | Typed] = ["intro ", Strong("strong"), " ", Typed("typed")]
     section = Section("outer", [words], ["a line to copy"], None, table, ["[b]note"], ["a line"], "the end")
     shown = on_terminal(Page("title", [section, Section("hidden", lines=["below the fold"], folded=True)]))
-    for text in (
-        "title",
-        "outer",
-        "intro strong typed",
-        "    a line to copy",
-        "[31mred ⚠¹ ²",
-        "oom",
-        "[b]note",
-        "• a line",
-    ):
+    for text in ("intro strong typed", "    a line to copy", "[31mred ⚠¹ ²", "oom", "[b]note", "• a line"):
         assert text in shown
     assert "\x1b" not in shown and "hidden" not in shown
     bold = Page("", [Section("one", table=Table(["a"], [[Cell("first", strong=True)]]))])

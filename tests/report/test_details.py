@@ -63,9 +63,9 @@ def test_the_last_output_of_a_child_that_was_ended_is_shown_once(code: Code, det
     ],
 )
 def test_losses_are_a_sentence_and_a_table_above_one_percent(loss: float, sentence: str, has_table: bool) -> None:
-    trials = []
-    for backend, last in (("jax", 2.0), ("torch", loss)):
-        measurement = made.changed(made.measurement(), learning={"loss": last})
-        trials.append(made.trial(backend=backend, found=measurement))
+    trials = [
+        made.trial(backend=backend, found=made.changed(made.measurement(), learning={"loss": last}))
+        for backend, last in (("jax", 2.0), ("torch", loss))
+    ]
     words, table = details.same_results(Findings.of(made.record(*trials)))
     assert words == sentence and (table is not None) is has_table

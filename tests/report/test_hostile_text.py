@@ -49,29 +49,29 @@ def record(text: str) -> Run:
     return msgspec.convert(with_text(msgspec.json.decode(hostile.encoded()), text), type=Run)
 
 
-def pages(found: Run, text: str) -> list[str]:
+def pages(record: Run, text: str) -> list[str]:
     """Return every markdown page that shows what stands in a file."""
-    run = Findings.of(found)
-    compared, text = versus.compare([found], [found]), f"{text}z"  # a title is never empty
+    run = Findings.of(record)
+    compared, text = versus.compare([record], [record]), f"{text}z"  # a title is never empty
     return [
         markdown.file(page.whole(run)),
         brief(run),
         drawn(compare.changes(compared, text, text)),
         drawn(compare.side_by_side([(text, run.summary)])),
-        listing.as_table([Entry(Path("a.py"), "", one.description) for one in found.scenarios]),
+        listing.as_table([Entry(Path("a.py"), "", facts.description) for facts in record.scenarios]),
     ]
 
 
 def parts(text: str) -> list[str]:
     """Return what a markdown reader makes of a page: its slices and their markup, without the texts."""
     tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
-    return [f"{one.type} {one.tag}" for token in tokens for one in (token, *(token.children or ()))]
+    return [f"{part.type} {part.tag}" for token in tokens for part in (token, *(token.children or ()))]
 
 
 @cache
 def harmless() -> tuple[list[list[str]], Page]:
-    found = record("z")
-    return [parts(text) for text in pages(found, "z")], Page(html.document([("z", Findings.of(found))]))
+    run = record("z")
+    return [parts(text) for text in pages(run, "z")], Page(html.document([("z", Findings.of(run))]))
 
 
 @given(TEXTS)
@@ -84,12 +84,12 @@ def harmless() -> tuple[list[list[str]], Page]:
 @example("_a_")
 @example("&lt;b&gt;")
 def test_no_text_of_a_file_changes_what_a_page_consists_of(text: str) -> None:
-    found = record(text)
+    run = record(text)
     known, known_html = harmless()
-    for drawn_page, expected in zip(pages(found, text), known, strict=True):
+    for drawn_page, expected in zip(pages(run, text), known, strict=True):
         assert parts(drawn_page) == expected
         assert all(c.isprintable() or c == "\n" for c in drawn_page)
-    shown = Page(html.document([(text, Findings.of(found))]))
+    shown = Page(html.document([(text, Findings.of(run))]))
     assert shown.tags == known_html.tags
     assert {name for name, _ in shown.attributes} == {name for name, _ in known_html.attributes}
     assert all(c.isprintable() or c == "\n" for c in shown.text)

@@ -3,6 +3,7 @@ import io
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,6 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.cli.main import main
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.protocol.columns import DEFAULT, Options
-from kerasbench.report import pages as report_pages
 from kerasbench.report.pages import (
     INDEX,
     default_places,
@@ -23,17 +23,15 @@ from kerasbench.report.pages import (
     stale,
     write,
 )
-from kerasbench.results.run import DEFAULT as DEFAULT_EFFORT
 from kerasbench.results.run import INTERRUPTED, SWEEP, Effort, RunConfig
 from kerasbench.results.store import Store
 from tests import made
 from tests.records import CROSSING, swept
 
-MARKED = dataclasses.replace(made.MACHINE, chip="Chip 9™")
 OTHER = dataclasses.replace(made.MACHINE, chip="Chip 10 <b>")
 
 
-def test_a_folder_has_pages_for_runs_and_machines_and_an_index(
+def test_a_folder_has_pages_for_runs_and_machines_and_an_index_and_those_that_differ_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kept = made.stored(tmp_path)
@@ -48,60 +46,35 @@ def test_a_folder_has_pages_for_runs_and_machines_and_an_index(
     assert "## Chip 10 \\<b\\>, 2 logical CPUs" in index
     assert "[2026-01-03T000000](2026-01-03T000000.md)" in index
     assert main(["report", str(tmp_path), "--check"]) == 0
-
-
-@pytest.mark.parametrize("content", [None, "2.11 ms"])
-def test_pages_that_differ_from_their_data_are_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None
-) -> None:
-    kept = made.stored(tmp_path)
-    main(["report", str(tmp_path)])
-    if content is None:
-        kept.tables.unlink()
-    else:
-        kept.tables.write_text(content)
-    capsys.readouterr()
-    assert main(["report", str(tmp_path), "--check"]) == 1
-    assert capsys.readouterr().err == (
-        f"kerasbench: {kept.tables}: differs from its data; python -m kerasbench report updates it\n"
-    )
+    differs = f"kerasbench: {kept.tables}: differs from its data; python -m kerasbench report updates it\n"
+    for change in (lambda: kept.tables.write_text("2.11 ms"), kept.tables.unlink):
+        change()
+        assert main(["report", str(tmp_path), "--check"]) == 1
+        assert capsys.readouterr().err == differs
 
 
 def test_the_index_links_each_row_to_the_newest_run_that_measured_it_with_default_columns(tmp_path: Path) -> None:
-    def of(day: int, name: str, options: Options = DEFAULT, effort: Effort = DEFAULT_EFFORT) -> None:
+    def of(day: int, name: str, options: Options = DEFAULT, **asked: Any) -> None:
         trials = [
             made.trial(1, name, backend, found=made.measurement(step, 0.0), options=options)
             for backend, step in (("jax", 1.0), ("torch", 2.0 * day))
         ]
-        run = made.record(*trials)
-        asked = RunConfig(effort=effort)
-        made.stored(tmp_path, dataclasses.replace(run, config=asked, started=f"2026-01-0{day}T00:00:00Z"))
+        started = f"2026-01-0{day}T00:00:00Z"
+        made.stored(tmp_path, dataclasses.replace(made.record(*trials), config=RunConfig(**asked), started=started))
 
     of(1, "dense")
     of(2, "dense")
     of(3, "dense", Options(jit=False))
-    of(4, "dense", Options(batch=8), Effort(protocol=SWEEP))
+    of(4, "dense", Options(batch=8), effort=Effort(protocol=SWEEP))  # an explanation's size says nothing of sizes
     of(5, "iris")
+    of(6, "dense", versus=["old", "new"])
     index = made_from([tmp_path])[tmp_path / INDEX]
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in index.splitlines() if line[:1] == "|"]
-    by_workload = lines[[line[0] for line in lines].index("workload") + 2 :]
-    assert [line[:2] + line[3:] for line in by_workload] == [
-        ["dense", "undecided (JAX first)", "[2026-01-02T000000](2026-01-02T000000.md)"],
-        ["iris", "undecided (JAX first)", "[2026-01-05T000000](2026-01-05T000000.md)"],
+    assert lines[[line[0] for line in lines].index("workload") + 2 :] == [
+        ["dense", "undecided (JAX first)", "PyTorch 4.0×", "[2026-01-02T000000](2026-01-02T000000.md)"],
+        ["iris", "undecided (JAX first)", "PyTorch 10×", "[2026-01-05T000000](2026-01-05T000000.md)"],
     ]
-    assert by_workload[0][2] == "PyTorch 4.0×"  # and a size alone, as of an explanation, says nothing of sizes
-    assert "All runs: [2026-01-01T000000](2026-01-01T000000.md), " in index
-
-
-def test_the_index_says_where_one_overtakes_another_and_leaves_versions_to_their_pages(tmp_path: Path) -> None:
-    made.stored(tmp_path, dataclasses.replace(swept(**CROSSING), started="2026-01-06T00:00:00Z"))
-    versions = made.record(made.trial(1), made.trial(1, backend="jax"))
-    asked = RunConfig(versus=["old", "new"])
-    made.stored(tmp_path, dataclasses.replace(versions, config=asked, started="2026-01-07T00:00:00Z"))
-    index = made_from([tmp_path])[tmp_path / INDEX]
-    (line,) = [line for line in index.splitlines() if line.startswith("| dense")]
-    assert "dense (sizes)" in line and "PyTorch overtakes JAX at about batch 27 (26–28)" in line
-    assert "2026-01-07T000000.md" in index
+    assert "All runs: [2026-01-01T000000](2026-01-01T000000.md), " in index and "2026-01-06T000000.md" in index
 
 
 def test_a_file_of_any_name_is_linked(tmp_path: Path) -> None:
@@ -116,49 +89,39 @@ def test_a_file_of_any_name_is_linked(tmp_path: Path) -> None:
     [
         ("report {} --format html", "utf-8", "Chip 9™"),
         ("report {} --format csv", "utf-8", "Chip 9™"),
-        ("compare {} {}", "", "| dense torch cpu"),
+        ("compare {} {}", "ascii", "| dense torch cpu"),
     ],
 )
 def test_a_stdout_that_is_not_utf_8_ends_nothing(
-    tmp_path: Path,
-    command: str,
-    written_in: str,
-    holds: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, command: str, written_in: str, holds: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = made.record(*made.in_rounds(2.01, 2.02, 2.03), rounds=3)
-    made.stored(tmp_path, dataclasses.replace(run, machine=MARKED))  # its name and intervals are not all ASCII
+    # Its name and intervals are not all ASCII.
+    made.stored(tmp_path, made.changed(run, machine={"chip": "Chip 9™"}))
     written = io.BytesIO()
     stdout = io.TextIOWrapper(written, encoding="ascii", write_through=True)
     with monkeypatch.context() as patched:
         patched.setattr(sys, "stdout", stdout)
         assert main(command.format(tmp_path, tmp_path).split()) == 0
-    assert capsys.readouterr().err == ""
-    assert holds in written.getvalue().decode(written_in or "ascii")
+    assert holds in written.getvalue().decode(written_in)
 
 
-EVERY_FORM: list[list[str]] = [[], ["--format", "csv"], ["--format", "json"], ["--format", "html"], ["--plot", "plots"]]
-
-
-@pytest.mark.parametrize("arguments", EVERY_FORM)
 @pytest.mark.parametrize(("name", "code"), [("package.json", 0), ("rows.jsonl", 0), ("2026-01-09T000000.json", 1)])
 def test_what_is_no_result_in_a_folder_is_named_and_ends_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], name: str, code: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, code: int
 ) -> None:
-    folder = tmp_path / "results"
-    kept = made.stored(folder)
-    (folder / name).write_text('{"name": "mine"}\n')
-    arguments = [str(tmp_path / "plots") if one == "plots" else one for one in arguments]
-    assert main(["report", str(folder), *arguments]) == code
-    out, err = capsys.readouterr()
-    assert err.startswith(f"kerasbench: {folder / name}: not a kerasbench result file: ")
-    assert err.endswith("; skipped\n") and err.count("\n") == 1
-    assert out
-    assert kept.tables.exists() is (arguments == [])
-    assert not (folder / name).with_suffix(".md").exists()
-    if not arguments:
-        assert main(["report", str(folder), "--check"]) == code
+    monkeypatch.chdir(tmp_path)
+    kept, foreign = made.stored(Path("results")), Path("results", name)
+    foreign.write_text('{"name": "mine"}\n')
+    for words in ("--format csv", "--format json", "--format html", "--plot plots", ""):
+        assert main(["report", "results", *words.split()]) == code
+        out, err = capsys.readouterr()
+        assert err.startswith(f"kerasbench: {foreign}: not a kerasbench result file: ")
+        assert err.endswith("; skipped\n") and err.count("\n") == 1
+        assert out
+        assert kept.tables.exists() is (words == "")
+    assert not foreign.with_suffix(".md").exists()
+    assert main(["report", "results", "--check"]) == code
 
 
 def test_a_result_file_that_is_named_must_be_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -213,16 +176,12 @@ def test_a_marker_that_names_nothing_is_an_error(page: Path) -> None:
         made_from([page])
 
 
-@pytest.mark.parametrize("arguments", [["--format", "html"], ["--plot"]])
-def test_what_is_no_page_cannot_be_checked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
-) -> None:
+def test_what_is_no_page_cannot_be_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made.stored(tmp_path)
-    place = [str(tmp_path / "plots")] if arguments == ["--plot"] else []
-    assert main(["report", str(tmp_path), "--check", *arguments, *place]) == 2
-    out, err = capsys.readouterr()
-    assert "neither --plot nor another --format" in err
-    assert (out, [file.suffix for file in tmp_path.iterdir()]) == ("", [".json"])
+    for arguments in (["--format", "html"], ["--plot", str(tmp_path / "plots")]):
+        assert main(["report", str(tmp_path), "--check", *arguments]) == 2
+        assert "neither --plot nor another --format" in capsys.readouterr().err
+    assert [file.suffix for file in tmp_path.iterdir()] == [".json"]
 
 
 def test_machines_have_names_of_their_own() -> None:
@@ -242,57 +201,49 @@ def test_a_quotation_of_published_sizes_leaves_out_what_was_measured_at_others(t
     assert "batch=128" not in quoted(page, {})
 
 
-def test_several_places_of_several_machines_are_one_page_too(
+def test_a_place_that_is_named_twice_is_one_machine_and_of_a_single_case_nothing_is_drawn(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made.stored(tmp_path / "a")
-    made.stored(tmp_path / "b", made.changed(made.record(made.trial(found=made.measurement(1))), machine=OTHER))
-    assert main(["report", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
-    shown = capsys.readouterr().out
-    assert "# 2 machines\n\n- dense: PyTorch on Chip 10 \\<b\\> has the shortest time;" in shown
-    assert "| dense      |    1.91× |         1.10 ms |" in shown
-    assert "## Chip 9\n\n- dense: PyTorch takes 2.10 ms." in shown
-    assert main(["report", str(tmp_path / "a"), str(tmp_path / "a")]) == 0
+    made.stored(tmp_path)
+    assert main(["report", str(tmp_path), str(tmp_path)]) == 0
     assert "machines" not in capsys.readouterr().out
+    assert main(["report", str(tmp_path), "--plot", str(tmp_path / "plots")]) == 0
+    assert capsys.readouterr().out == "nothing to draw: no two configurations were compared\n"
 
 
 def test_machines_of_one_chip_are_told_apart() -> None:
-    found = Findings.of(made.record(made.trial()))
-    assert [name for name, _ in named({"chip-9-aa": found, "chip-9-bb": found})] == ["Chip 9 aa", "Chip 9 bb"]
-    assert [name for name, _ in named({"chip-9-aa": found})] == ["Chip 9"]
+    findings = Findings.of(made.record(made.trial()))
+    assert [name for name, _ in named({"chip-9-aa": findings, "chip-9-bb": findings})] == ["Chip 9 aa", "Chip 9 bb"]
+    assert [name for name, _ in named({"chip-9-aa": findings})] == ["Chip 9"]
 
 
-def test_pages_of_one_s_own_are_left_as_they_are_and_the_others_are_written(tmp_path: Path) -> None:
+def test_pages_of_one_s_own_and_links_are_left_as_they_are_and_the_others_are_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     kept = made.stored(tmp_path)
-    mine = {tmp_path / "README.md": "# My project\n", kept.data.with_suffix(".md"): "# My notes\n"}
-    for file, text in mine.items():
-        file.write_text(text)
+    index = tmp_path / "README.md"
+    index.write_text("# My project\n")
+    kept.tables.write_text("# My notes\n")
     with pytest.raises(ResultsError) as caught:
         write(made_from([tmp_path]))
-    assert all(f"{file}: left as it is" in str(caught.value) for file in mine)
-    assert {file: file.read_text() for file in mine} == mine
-
-
-def test_a_page_that_is_a_link_is_refused_and_leads_nowhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    kept, elsewhere = made.stored(tmp_path / "results"), tmp_path / "zz.pth"
-    kept.tables.symlink_to(elsewhere)
-    assert main(["report", str(tmp_path / "results")]) > 0
+    assert all(f"{file}: left as it is" in str(caught.value) for file in (index, kept.tables))
+    assert (index.read_text(), kept.tables.read_text()) == ("# My project\n", "# My notes\n")
+    index.unlink()
+    kept.tables.unlink()
+    kept.tables.symlink_to(tmp_path / "zz.pth")
+    assert main(["report", str(tmp_path)]) > 0
     assert f"{kept.tables}: left as it is, because it is a link" in capsys.readouterr().err
-    assert not elsewhere.exists()
-    assert (tmp_path / "results" / INDEX).exists()
+    assert index.exists() and not (tmp_path / "zz.pth").exists()
 
 
-@pytest.mark.parametrize("endless", ["/dev/zero", None])
-def test_a_page_that_never_ends_is_not_waited_for(tmp_path: Path, endless: str | None) -> None:
-    kept = made.stored(tmp_path)
-    if endless is None:
-        os.mkfifo(kept.tables)
-    else:
-        kept.tables.symlink_to(endless)
-    with pytest.raises(ResultsError, match=r"\.md: not a file"):
-        write(made_from([tmp_path]))
-    with pytest.raises(ResultsError, match=r"\.md: not a file"):
-        quoted(kept.tables, {})
+def test_a_page_that_never_ends_is_not_waited_for(tmp_path: Path) -> None:
+    page = made.stored(tmp_path).tables
+    for put in (os.mkfifo, lambda place: place.symlink_to("/dev/zero")):
+        put(page)
+        for use in (lambda: write(made_from([tmp_path])), lambda: quoted(page, {})):
+            with pytest.raises(ResultsError, match=r"\.md: not a file"):
+                use()
+        page.unlink()
 
 
 def test_a_link_from_one_page_of_the_project_to_another_is_that_page(tmp_path: Path, page: Path) -> None:
@@ -323,37 +274,23 @@ def empty(tmp_path: Path) -> Store:
     return Store.create(tmp_path, "2026-01-02T03:04:05Z")
 
 
-def refuse(*_: object) -> None:
-    raise ResultsError("no space left")
-
-
-def test_the_tables_are_saved_beside_the_data(empty: Store) -> None:
+def test_the_tables_and_the_chart_of_a_sweep_are_saved_beside_the_data(empty: Store) -> None:
     drawn = save_report(made.record(made.trial()), empty)
     assert "# A training step of dense takes 2.10 ms on PyTorch" in drawn.tables.read_text()
     assert (drawn.data, drawn.plot, drawn.unsaved, drawn.interrupted) == (empty.data, None, "", False)
-    interrupted = made.record(made.trial())
-    interrupted.stopped_because = INTERRUPTED
-    assert save_report(interrupted, empty).interrupted
-
-
-def test_tables_that_the_disk_refuses_can_still_be_shown(empty: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report_pages, "replace", refuse)
-    drawn = save_report(made.record(made.trial()), empty)
-    assert (drawn.unsaved, drawn.findings.record) == ("no space left", made.record(made.trial()))
-
-
-def test_no_tables_are_saved_where_there_is_no_data_that_they_are_of(empty: Store) -> None:
-    assert save_report(made.record(made.trial()), empty, "no space left").unsaved == "no space left"
-    assert not empty.tables.exists()
-
-
-def test_where_there_is_nothing_to_draw_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made.stored(tmp_path)
-    assert main(["report", str(tmp_path), "--plot", str(tmp_path / "plots")]) == 0
-    assert capsys.readouterr().out == "nothing to draw: no two configurations were compared\n"
-
-
-def test_a_sweep_s_chart_lies_beside_its_page_which_shows_it(empty: Store) -> None:
+    assert save_report(made.changed(made.record(made.trial()), stopped_because=INTERRUPTED), empty).interrupted
     saved = save_report(swept(**CROSSING), empty)
     assert saved.plot == empty.data.with_suffix(".svg") and saved.plot.read_text().startswith("<svg")
     assert f"]({saved.plot.name})" in saved.tables.read_text()
+
+
+def test_tables_that_cannot_be_saved_can_still_be_shown(empty: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert save_report(made.record(made.trial()), empty, "there are no data").unsaved == "there are no data"
+    assert not empty.tables.exists()
+
+    def refuse(*_: object) -> None:
+        raise ResultsError("no space left")
+
+    monkeypatch.setattr("kerasbench.report.pages.replace", refuse)
+    drawn = save_report(made.record(made.trial()), empty)
+    assert (drawn.unsaved, drawn.findings.record) == ("no space left", made.record(made.trial()))

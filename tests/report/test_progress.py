@@ -14,7 +14,6 @@ from kerasbench.analysis.summary import summarize
 from kerasbench.events import RoundEnded, RowEnded, RunEnded, RunStarted, StepsKnown, TrialEnded, TrialStarted
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.plan.cases import Case
-from kerasbench.plan.catalog import Selected
 from kerasbench.plan.duration import Eta, History, RunScatter
 from kerasbench.processes.block import TrialState
 from kerasbench.protocol.measurement import Slice
@@ -23,6 +22,7 @@ from kerasbench.report.progress import ConsoleProgress, announce, foresight
 from kerasbench.results import run as saved
 from tests import made
 
+XTERM: dict[str, Any] = {"force_terminal": True, "_environ": {"TERM": "xterm", "NO_COLOR": "1"}}
 NOISE = Signal("slices", Severity.WARN, "slices spread by 12%")
 TORCH, JAX = made.case(backend="torch"), made.case(backend="jax")
 
@@ -32,14 +32,19 @@ def started(*cases: Case, rounds: int | None = None, history: History | None = N
     return RunStarted(plan, made.record(), history or History())
 
 
-def lines(*of_run: events.Event) -> list[str]:
-    """Return what is written without a terminal."""
+def written(*of_run: events.Event, width: int = 80, **kind: Any) -> str:
+    """Return what is written, without a terminal unless ``kind`` says so."""
     out = io.StringIO()
-    progress = ConsoleProgress(Console(file=out, width=80))
+    progress = ConsoleProgress(Console(file=out, width=width, **kind))
     for event in of_run:
         progress(event)
-    assert "\x1b" not in out.getvalue()
-    return out.getvalue().splitlines()
+    return out.getvalue().replace("\r", "")
+
+
+def lines(*of_run: events.Event) -> list[str]:
+    text = written(*of_run)
+    assert "\x1b" not in text
+    return text.splitlines()
 
 
 def test_without_a_terminal_there_is_a_plain_line_for_each_trial() -> None:
@@ -63,19 +68,13 @@ def test_without_a_terminal_there_is_a_plain_line_for_each_trial() -> None:
 
 
 def test_a_prediction_is_told_as_the_table_has_it() -> None:
-    trial = made.in_block(1, made.predicting((1.0, 2.0, 9.0)))
-    (latency,) = [latency for latency in trial.measurement.prediction if latency.batch > 1] if trial.measurement else []
-    latency.calls_ns[10:20] = [1_500_000] * 9 + [6_500_000]  # the mean of a slice is not the median of its calls
+    measurement = made.predicting((1.0, 2.0, 9.0))
+    calls_ns = measurement.prediction[1].calls_ns
+    calls_ns[10:20] = [1_500_000] * 9 + [6_500_000]  # the mean of a slice is not the median of its calls
+    trial = made.in_block(1, measurement)
     assert "torch cpu: 1.50 ms/prediction (" in lines(started(TORCH, rounds=1), TrialEnded(TORCH, trial))[-1]
     (case,) = summarize(made.record(trial)).rows[0].cases.values()
     assert made.estimated(case.estimate(PREDICTED)).value == pytest.approx(1.5)
-
-
-@pytest.mark.parametrize("terminal", [False, True])
-def test_a_run_that_ends_before_it_has_begun_leaves_no_display(terminal: bool) -> None:
-    out = io.StringIO()
-    ConsoleProgress(Console(file=out, width=80, force_terminal=terminal))(RunEnded())
-    assert out.getvalue() == ""
 
 
 def test_a_plan_says_how_long_it_takes_and_what_it_will_be_able_to_see() -> None:
@@ -87,6 +86,7 @@ def test_a_plan_says_how_long_it_takes_and_what_it_will_be_able_to_see() -> None
     )
     (_, sight) = announce(planned, "about 9 s", 0.03, RunScatter())
     assert "judging by other machines, because there are no earlier results of this one." in sight
+    assert "about 30 min 00 s to 2 h 00 min" in lines(started(TORCH, history=History(trial_s={TORCH.key: 600.0})))[0]
 
 
 def test_what_first_steps_show_is_told_and_goes_into_what_is_left() -> None:
@@ -100,11 +100,9 @@ def test_what_first_steps_show_is_told_and_goes_into_what_is_left() -> None:
 
 def test_a_row_that_takes_minutes_is_told_a_batch_by_which_it_would_not() -> None:
     assert "--batch-size" not in foresight([(TORCH, 5_200_000_000)], 10.0, 400.0)  # a scenario has its own sizes
-    entry = dataclasses.replace(TORCH.selected.entry, file=Path("own.keras"))
-    workload = dataclasses.replace(TORCH.selected.workload, batch=128)
-    saved = dataclasses.replace(TORCH, selected=Selected(entry, workload))
+    saved = made.changed(TORCH, selected={"entry": {"file": Path("own.keras")}, "workload": {"batch": 128}})
     said = foresight([(saved, 5_200_000_000)], 20.0, 240.0)
-    assert said == ("dense: a step takes 5.20 s, so a round takes about 4 min 20 s; --batch-size 16 takes about 50 s")
+    assert said == "dense: a step takes 5.20 s, so a round takes about 4 min 20 s; --batch-size 16 takes about 50 s"
     assert "--batch-size 1 takes" in foresight([(saved, 5_200_000_000)], 20.0, 24_000.0)
     assert "--batch-size" not in foresight([(saved, 1_000_000_000)], 20.0, 90.0)
 
@@ -138,46 +136,32 @@ def test_running_out_of_memory_beside_others_is_said_and_waited_for() -> None:
     assert second.startswith("[2/3]")
 
 
-def test_how_long_it_takes_is_told_by_what_earlier_trials_took() -> None:
-    assert "about 30 min 00 s to 2 h 00 min" in lines(started(TORCH, history=History(trial_s={TORCH.key: 600.0})))[0]
-
-
 @pytest.mark.parametrize("kind", [{}, {"force_terminal": True, "_environ": {"TERM": "dumb"}}])
 def test_without_a_terminal_that_moves_its_cursor_a_step_is_one_plain_line_before_it_begins(kind: Any) -> None:
     out = io.StringIO()
-    with events.step(ConsoleProgress(Console(file=out, width=20, **kind)), "CIFAR-10 [bold]: getting its real rows"):
+    progress = ConsoleProgress(Console(file=out, width=20, **kind))
+    with events.step(progress, "CIFAR-10 [bold]: getting its real rows"):
         assert out.getvalue() == "CIFAR-10 [bold]: getting its real rows\n"
+    progress(RunEnded())
     assert out.getvalue().count("\n") == 1
 
 
-def test_on_a_terminal_a_step_is_shown_while_it_lasts_and_leaves_nothing() -> None:
+def test_on_a_terminal_a_step_is_shown_while_it_lasts_and_leaves_nothing_however_it_ends() -> None:
+    assert written(RunEnded(), **XTERM) == ""  # a run that ends before it has begun leaves no display
     out = io.StringIO()
-    console = Console(file=out, width=80, force_terminal=True, _environ={"TERM": "xterm"})
-    with events.step(ConsoleProgress(console), events.asking(["jax", "torch"])):
+    progress = ConsoleProgress(Console(file=out, width=80, **XTERM))
+    with pytest.raises(KeyboardInterrupt), events.step(progress, "asking"):
+        raise KeyboardInterrupt
+    with events.step(progress, events.asking(["jax", "torch"])):  # rich refuses a second display
         assert "asking jax, torch what they see" in out.getvalue()
         assert "0:00:00" in out.getvalue()
     assert out.getvalue().endswith("\x1b[2K")  # its line is erased
 
 
-@pytest.mark.parametrize("terminal", [False, True])
-def test_a_step_that_is_interrupted_ends_its_display(terminal: bool) -> None:
-    progress = ConsoleProgress(Console(file=io.StringIO(), force_terminal=terminal))
-    with pytest.raises(KeyboardInterrupt), events.step(progress, "asking"):
-        raise KeyboardInterrupt
-    with events.step(progress, events.asking(["jax"])):  # rich refuses a second display
-        pass
-
-
 def test_a_terminal_shows_what_goes_on_now() -> None:
-    out = io.StringIO()
-    progress = ConsoleProgress(Console(file=out, width=200, force_terminal=True, _environ={"TERM": "xterm"}))
-    progress(events.Notice("a message"))
-    progress(started(TORCH))
-    progress(events.Waiting("dense", "level 1"))
-    progress(events.BlockStarted([TORCH, JAX], is_first=True))
-    progress(TrialStarted(TORCH.label))
-    progress(cycles(0, torch=6.0, jax=2.0))
-    progress(RunEnded())
+    begun = (events.Notice("a message"), started(TORCH), events.Waiting("dense", "level 1"), FIRST)
+    measured = (TrialStarted(TORCH.label), cycles(0, torch=6.0, jax=2.0), RunEnded())
+    text = written(*begun, *measured, width=200, **XTERM)
     for shown in (
         "a message",
         "dense: waiting for the machine to cool down (level 1)",
@@ -185,21 +169,17 @@ def test_a_terminal_shows_what_goes_on_now() -> None:
         "dense: JAX leads so far; PyTorch takes 3.0× as long\n"
         "  PyTorch: step 6.00 ms, 3 turns\n  JAX: step 2.00 ms, 3 turns\n",
     ):
-        assert shown in out.getvalue().replace("\r", "")
+        assert shown in text
 
 
 def test_a_terminal_that_is_narrow_or_has_no_such_characters_shows_what_it_can() -> None:
-    bytes_ = io.BytesIO()
-    file = io.TextIOWrapper(bytes_, encoding="ascii")
-    console = Console(file=file, width=24, force_terminal=True, _environ={"TERM": "xterm", "NO_COLOR": "1"})
-    progress = ConsoleProgress(console)
-    for event in (started(TORCH, JAX), events.BlockStarted([TORCH, JAX], is_first=True), cycles(0, torch=6.0, jax=2.0)):
+    shown = io.BytesIO()
+    file = io.TextIOWrapper(shown, encoding="ascii", write_through=True)
+    progress = ConsoleProgress(Console(file=file, width=24, **XTERM))
+    for event in (started(TORCH, JAX), FIRST, cycles(0, torch=6.0, jax=2.0), RunEnded(interrupted=True)):
         progress(event)
-    progress(RunEnded(interrupted=True))
-    file.flush()
-    shown = bytes_.getvalue().decode()
-    assert "dense: JAX leads so far;\n" in shown  # as wide as the terminal
-    assert "dense: JAX leads so far; PyTorch takes 3.0x as long\n" in shown
+    assert b"dense: JAX leads so far;\n" in shown.getvalue()  # as wide as the terminal
+    assert b"dense: JAX leads so far; PyTorch takes 3.0x as long\n" in shown.getvalue()
 
 
 def cycles(first: int, *, is_last: bool = False, stage: str = "train", **steps_ms: float) -> events.CycleEnded:
@@ -211,6 +191,7 @@ def cycles(first: int, *, is_last: bool = False, stage: str = "train", **steps_m
     return events.CycleEnded(stage, slices, is_last)
 
 
+FIRST = events.BlockStarted([TORCH, JAX], is_first=True)
 BLOCK = (
     TrialStarted(TORCH.label),
     events.PhaseStarted(TORCH.label, "first step"),
@@ -223,9 +204,9 @@ BLOCK = (
 
 
 def test_a_log_has_a_line_for_each_step_of_a_row_s_first_block() -> None:
-    first, trained = events.BlockStarted([TORCH, JAX], is_first=True), cycles(0, torch=6.0, jax=2.0, is_last=True)
+    trained = cycles(0, torch=6.0, jax=2.0, is_last=True)
     predicted = cycles(0, stage="predict_one", torch=1.0, jax=0.5, is_last=True)
-    assert lines(started(TORCH, JAX), first, *BLOCK, trained, predicted)[2:] == [
+    assert lines(started(TORCH, JAX), FIRST, *BLOCK, trained, predicted)[2:] == [
         "dense torch cpu: starting",
         "dense torch cpu: first step 250 ms",
         "dense jax cpu: starting",
@@ -233,16 +214,16 @@ def test_a_log_has_a_line_for_each_step_of_a_row_s_first_block() -> None:
         "dense: JAX leads so far; PyTorch takes 3.0× as long",
         "dense: single prediction: PyTorch 1.00 ms, JAX 0.500 ms (3 turns)",
     ]
-    assert len(lines(started(TORCH, JAX), events.BlockStarted([TORCH, JAX], is_first=False), *BLOCK)) == 2
+    later = dataclasses.replace(FIRST, is_first=False)
+    assert len(lines(started(TORCH, JAX), later, *BLOCK)) == 2
 
 
 def test_what_is_known_of_a_first_block_is_said_when_it_is_interrupted() -> None:
-    block = events.BlockStarted([TORCH, JAX], is_first=True)
     head = "interrupted in the first round of a workload. This is known so far, but it is not saved:"
     tail = "There is no verdict. --resume measures this round again from its start."
-    early = lines(started(TORCH, JAX), block, *BLOCK, RunEnded(interrupted=True))
+    early = lines(started(TORCH, JAX), FIRST, *BLOCK, RunEnded(interrupted=True))
     assert early[-5:] == [head, "dense", "  PyTorch: first step 250 ms, ready", "  JAX: import", tail]
-    later = lines(started(TORCH, JAX), block, *BLOCK, cycles(0, torch=6.0, jax=2000.0), RunEnded(interrupted=True))
+    later = lines(started(TORCH, JAX), FIRST, *BLOCK, cycles(0, torch=6.0, jax=2000.0), RunEnded(interrupted=True))
     assert later[-5:] == [
         head,
         "dense: PyTorch leads so far; JAX takes 333× as long",
@@ -250,21 +231,15 @@ def test_what_is_known_of_a_first_block_is_said_when_it_is_interrupted() -> None
         "  JAX: step 2.00 s, 3 turns",
         tail,
     ]
-    second = dataclasses.replace(block, is_first=False)
+    second = dataclasses.replace(FIRST, is_first=False)
     assert lines(started(TORCH, JAX), second, *BLOCK, RunEnded(interrupted=True)) == lines(started(TORCH, JAX))
 
 
 def test_later_blocks_sharpen_what_the_first_has_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ConsoleProgress, "REDRAW_CYCLE_S", 0.0)
-    out = io.StringIO()
-    progress = ConsoleProgress(Console(file=out, width=80, force_terminal=True, _environ={"TERM": "xterm"}))
-    progress(started(TORCH, JAX))
-    progress(events.BlockStarted([TORCH, JAX], is_first=True))
-    progress(cycles(0, torch=4.0, jax=1.0, is_last=True))
-    progress(TrialEnded(TORCH, made.trial()))
-    progress(TrialEnded(JAX, made.trial(backend="jax")))
-    progress(events.BlockStarted([TORCH, JAX], is_first=False))
-    progress(cycles(0, torch=9.0, jax=1.0))
-    _, second_block = out.getvalue().split("[2/24]")
+    ended = [TrialEnded(case, made.trial(backend=case.backend)) for case in (TORCH, JAX)]
+    first: list[events.Event] = [FIRST, cycles(0, torch=4.0, jax=1.0, is_last=True), *ended]
+    second: list[events.Event] = [dataclasses.replace(FIRST, is_first=False), cycles(0, torch=9.0, jax=1.0)]
+    _, second_block = written(started(TORCH, JAX), *first, *second, **XTERM).split("[2/24]")
     assert "4.0×" not in second_block
     assert "JAX leads so far; PyTorch takes 6.0× as long" in second_block

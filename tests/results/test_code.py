@@ -2,9 +2,9 @@
 
 import ast
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
+import grimp
 import pytest
 
 from kerasbench import backends
@@ -48,9 +48,8 @@ def elsewhere(tmp_path: Path) -> Path:
     """The package as another machine or a wheel would have it: in another folder, compiled, its files newer."""
     package = tmp_path / "site-packages" / "kerasbench"
     shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"), copy_function=shutil.copyfile)
-    compiled = package / "worker" / "__pycache__"
-    compiled.mkdir()
-    (compiled / "clock.cpython-311.pyc").write_bytes(b"compiled")
+    (package / "worker" / "__pycache__").mkdir()
+    (package / "worker" / "__pycache__" / "clock.cpython-311.pyc").write_bytes(b"compiled")
     return package
 
 
@@ -91,37 +90,21 @@ def test_a_change_voids_the_columns_that_use_the_file(elsewhere: Path, files: st
 
 
 def test_all_that_runs_in_a_child_or_gives_turns_is_in_a_table_or_left_out_for_a_reason() -> None:
-    files = {file.relative_to(PACKAGE).as_posix(): file for file in PACKAGE.rglob("*.py")}
-    modules = {_module(name): name for name in files}
-    assert set(files) >= TABLE  # after a file was renamed, its entry is
+    graph = grimp.build_graph("kerasbench", exclude_type_checking_imports=True, cache_dir=None)
+    files = {module: PACKAGE.joinpath(*module.split(".")[1:]) for module in graph.modules}
+    names = {
+        module: (file / "__init__.py" if file.is_dir() else file.with_suffix(".py")).relative_to(PACKAGE).as_posix()
+        for module, file in files.items()
+    }
+    modules = {name: module for module, name in names.items()}
+    assert set(modules) >= TABLE  # after a file was renamed, its entry is
     assert WORKER.relative_to(PACKAGE).as_posix() in TABLE  # which nobody imports
     reached, ways = set(TABLE), list(TABLE)
     while ways:
-        tree = ast.parse(files[ways.pop()].read_text("utf-8"))
-        new = {modules[name] for name in imported(tree) & set(modules)} - reached
+        imported = graph.find_modules_directly_imported_by(modules[ways.pop()])
+        rooms = {module.rpartition(".")[0] for module in imported}  # which are imported with what is in them
+        new = {names[module] for module in {*imported, *rooms} if module} - reached
         reached |= new
         ways += new - set(LEFT_OUT)
-    rooms = {name for name in reached if len(ast.parse(files[name].read_text("utf-8")).body) == 1}  # docstrings alone
-    assert reached - rooms - TABLE == set(LEFT_OUT)
-
-
-def imported(tree: ast.Module) -> set[str]:
-    """Return every module of which this one imports something, at the top or late, but for annotations alone."""
-    imports: set[str] = set()
-    for node in _executed(tree):
-        if isinstance(node, ast.Import):
-            imports |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            imports |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return imports
-
-
-def _executed(node: ast.AST) -> Iterator[ast.AST]:
-    yield node
-    if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
-        for child in ast.iter_child_nodes(node):
-            yield from _executed(child)
-
-
-def _module(name: str) -> str:
-    return ".".join(["kerasbench", *name.removesuffix(".py").removesuffix("__init__").strip("/").split("/")]).strip(".")
+    empty = {name for name in reached if len(ast.parse((PACKAGE / name).read_text("utf-8")).body) == 1}  # a docstring
+    assert reached - empty - TABLE == set(LEFT_OUT)

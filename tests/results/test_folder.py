@@ -4,7 +4,6 @@ import dataclasses
 import gc
 import weakref
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,35 +15,27 @@ from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.warnings import concerns
 from kerasbench.errors import ResultsError
 from kerasbench.host.noise import WarningKind
-from kerasbench.protocol.columns import Column, Options
+from kerasbench.protocol.columns import DEFAULT, Options
 from kerasbench.results import run as saved
 from kerasbench.results.merge import distinct, merge, merge_by_machine
 from kerasbench.results.run import Counted, Run
-from kerasbench.results.store import Store, UnreadableFile, load, records, refuse_damaged
+from kerasbench.results.store import Store, UnreadableFile, load, records
 from tests import made
-
-PLAIN, BATCH = Options(), Options(batch=128)
+from tests.made import TORCH
 
 
 def run(
-    step_ms: float,
-    name: str = "dense",
-    rounds: int = 3,
-    options: Options = PLAIN,
-    effort: saved.Effort = saved.DEFAULT,
-    explain: bool = False,
-    day: int = 1,
+    step_ms: float, name: str = "dense", rounds: int = 3, options: Options = DEFAULT, day: int = 1, **asked: Any
 ) -> Run:
+    """Two columns whose steps take so long, and twice as long."""
     trials = [
-        made.trial(index, name, backend, found=made.measurement(step * (1 + index / 1000), 0), options=options)
-        for index in range(1, rounds + 1)
-        for backend, step in (("torch", step_ms), ("jax", 2 * step_ms))
+        trial
+        for backend, ms in (("torch", step_ms), ("jax", 2 * step_ms))
+        for trial in made.in_rounds(
+            *(ms * (1 + index / 1000) for index in range(rounds)), name=name, backend=backend, options=options
+        )
     ]
-    asked = saved.RunConfig(effort=effort, explain=explain)
-    return dataclasses.replace(made.record(*trials, rounds=rounds), config=asked, started=f"2026-01-{day:02}")
-
-
-SWEEP = saved.Effort(protocol=saved.SWEEP)
+    return made.changed(made.record(*trials, rounds=rounds), config=asked, started=f"2026-01-{day:02}")
 
 
 def rows(*records: Run) -> dict[str, Row]:
@@ -52,15 +43,11 @@ def rows(*records: Run) -> dict[str, Row]:
 
 
 def step_ms(row: Row) -> float:
-    return round(made.estimated(row.cases[Column("torch", "cpu")].estimate(row.headline)).value, 1)
+    return round(made.estimated(row.cases[TORCH].estimate(row.headline)).value, 1)
 
 
-def aimed(step_ms: float, **aim: Any) -> Run:
-    """Return a newer run that was asked for something else."""
-    return made.changed(run(step_ms, day=2), config=aim)
-
-
-SWEPT = run(9.0, options=BATCH, effort=SWEEP)
+BATCH = Options(batch=128)
+SWEPT = run(9.0, options=BATCH, effort=saved.Effort(protocol=saved.SWEEP))
 EXPLAINED = run(7.0, options=BATCH, explain=True, day=2)
 PUBLISHED = run(5.0, "conv", 1, effort=saved.PUBLISHED, day=3)
 
@@ -69,11 +56,11 @@ PUBLISHED = run(5.0, "conv", 1, effort=saved.PUBLISHED, day=3)
     ("runs", "steps_ms"),
     [
         ([run(1.0), run(2.0, day=2)], {"dense": 2.0}),  # the newer
-        ([run(1.0), aimed(2.0, versus=["old", "new"])], {"dense": 1.0}),
-        ([run(1.0), aimed(2.0, race=saved.RaceConfig())], {"dense": 1.0}),
-        ([run(1.0), aimed(2.0, soak=saved.SoakConfig())], {"dense": 1.0}),
-        ([run(1.0), run(2.0, explain=True, day=2)], {"dense": 1.0}),
-        ([run(1.0), run(2.0, options=Options(jit=False), day=2)], {"dense": 1.0}),  # not the default columns
+        ([run(1.0), run(2.0, day=2, versus=["old", "new"])], {"dense": 1.0}),
+        ([run(1.0), run(2.0, day=2, race=saved.RaceConfig())], {"dense": 1.0}),
+        ([run(1.0), run(2.0, day=2, soak=saved.SoakConfig())], {"dense": 1.0}),
+        ([run(1.0), run(2.0, day=2, explain=True)], {"dense": 1.0}),
+        ([run(1.0), run(2.0, day=2, options=Options(jit=False))], {"dense": 1.0}),  # not the default columns
         ([run(1.0), PUBLISHED], {"dense": 1.0, "conv": 5.0}),
         ([run(1.0), SWEPT], {"dense": 1.0, "dense batch=128": 9.0}),
         ([SWEPT, EXPLAINED], {"dense batch=128": 9.0}),
@@ -84,12 +71,9 @@ def test_a_row_is_of_the_run_that_measured_it_best(runs: list[Run], steps_ms: di
     assert {label: step_ms(row) for label, row in rows(*runs).items()} == steps_ms
 
 
-def test_a_row_tells_the_run_that_it_comes_from() -> None:
-    found = rows(run(1.0), PUBLISHED)
-    assert {label: row.origin.agenda.name for label, row in found.items()} == {"dense": "steady", "conv": "published"}
-
-
-def test_what_was_counted_of_a_workload_is_kept_with_its_row() -> None:
+def test_a_row_tells_the_run_that_it_comes_from_and_keeps_what_was_counted_there() -> None:
+    origins = {label: row.origin.agenda.name for label, row in rows(run(1.0), PUBLISHED).items()}
+    assert origins == {"dense": "steady", "conv": "published"}
     counted = [Counted("dense", "default", 1e6), Counted("conv", "default", 2e6)]
     explained = dataclasses.replace(run(7.0, explain=True), flops=counted)
     assert merge([run(1.0, "conv", day=2), explained]).flops == counted[:1]
@@ -102,15 +86,14 @@ def test_each_machine_has_a_record_of_its_own_and_a_run_that_is_outranked_is_let
     runs = [old, run(2.0, day=2), other]
     del old
 
-    def one_by_one() -> Iterator[Run]:
+    def in_turn() -> Iterator[Run]:
         yield runs.pop(0)
         yield runs.pop(0)
         gc.collect()
         assert is_let_go() is None
         yield runs.pop(0)
 
-    merged = merge_by_machine(one_by_one())
-    assert [record.started for record in merged] == ["2026-01-02", "2026-01-03"]
+    assert [record.started for record in merge_by_machine(in_turn())] == ["2026-01-02", "2026-01-03"]
 
 
 def test_a_copy_of_a_run_and_what_was_superseded_when_it_was_resumed_are_that_run() -> None:
@@ -125,24 +108,22 @@ def test_of_runs_without_trials_the_newest_stands() -> None:
 
 
 def test_what_has_too_few_rounds_is_not_called_faster_because_others_have_enough() -> None:
-    summary, torch = Findings.of(merge([run(1.0), run(1.0, "conv", 1)])).summary, Column("torch", "cpu")
-    assert {row.label: place.first for row, place in summary.ranked} == {"conv": None, "dense": torch}
+    summary = Findings.of(merge([run(1.0), run(1.0, "conv", 1)])).summary
+    assert {row.label: place.first for row, place in summary.ranked} == {"conv": None, "dense": TORCH}
     assert [concern.row for concern in concerns(summary) if concern.what is WarningKind.FEW] == ["conv"]
     (alone,) = Findings.of(merge([run(1.0, "conv", 1)])).summary.rankings
-    assert alone.first == torch and not alone.proven
+    assert alone.first == TORCH and not alone.proven
 
 
 def test_a_round_that_was_left_open_stays_left_out() -> None:
     interrupted = dataclasses.replace(run(1.0, "conv", 2), rounds_completed=1)
-    assert len(rows(run(1.0, rounds=5), interrupted)["conv"].cases[Column("torch", "cpu")].trials) == 1
+    assert len(rows(run(1.0, rounds=5), interrupted)["conv"].cases[TORCH].trials) == 1
 
 
 def sized(workload: str, day: int, batch: int = 32) -> Run:
-    """Return a run of a model that describes the one size that it measured."""
+    """A run of a model that describes the one size that it measured."""
     record = made.described(run(float(day), day=day), name=workload, batch=batch)
-    return dataclasses.replace(
-        record, trials=[dataclasses.replace(trial, workload=workload) for trial in record.trials]
-    )
+    return dataclasses.replace(record, trials=[made.changed(trial, workload=workload) for trial in record.trials])
 
 
 def test_each_size_of_a_model_has_its_row_whichever_run_measured_it() -> None:
@@ -151,12 +132,10 @@ def test_each_size_of_a_model_has_its_row_whichever_run_measured_it() -> None:
 
 
 def test_a_row_is_described_by_the_run_that_it_is_taken_of() -> None:
-    better = sized("default", 2)  # it lists the other workload too, which it did not measure
-    listed = dataclasses.replace(
-        better.scenarios[0].description, workloads=[made.workload("tiny"), made.workload("default")]
-    )
-    better.scenarios[0] = dataclasses.replace(better.scenarios[0], description=listed)
-    described = [row.workload for row in summarize(merge([sized("tiny", 1, 8), better])).rows]
+    newer = sized("default", 2)  # it lists the other workload too, which it did not measure
+    listed = {"workloads": [made.workload("tiny"), made.workload("default")]}
+    newer.scenarios[0] = made.changed(newer.scenarios[0], description=listed)
+    described = [row.workload for row in summarize(merge([sized("tiny", 1, 8), newer])).rows]
     assert [(workload.name, workload.batch) for workload in described] == [("tiny", 8), ("default", 32)]
 
 
@@ -170,42 +149,34 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def started(place: Path, newest_first: bool = False) -> list[str]:
-    return [record.started for _, record in records(place, newest_first=newest_first)]
-
-
 def test_a_folder_is_read_from_the_oldest_on_or_from_the_newest(folder: Path) -> None:
-    assert started(folder) == STARTS
-    assert started(folder, newest_first=True) == STARTS[::-1]
+    for newest_first in (False, True):
+        started = [record.started for _, record in records(folder, newest_first=newest_first)]
+        assert started == sorted(STARTS, reverse=newest_first)
 
 
-def test_a_damaged_result_ends_the_reading_unless_somebody_takes_it(folder: Path) -> None:
-    damaged = folder / "2026-01-03T030405.json"
-    damaged.write_text("{")
-    with pytest.raises(ResultsError, match=f"move it out of {folder} to go on without it"):
-        started(folder)
+@pytest.mark.parametrize(
+    ("name", "is_damaged"),
+    [("2026-01-05T030405.json", True), ("2026-01-03T030405-2.jsonl", True), ("notes.json", False)],
+)
+def test_a_damaged_result_ends_the_reading_unless_somebody_takes_it(folder: Path, name: str, is_damaged: bool) -> None:
+    """What others have written is passed over: it goes by the names that runs give."""
+    (folder / name).write_text("{")
     told: list[UnreadableFile] = []
-    read = [record.started for _, record in records(folder, told.append)]
-    assert (read, [unread.file for unread in told]) == ([STARTS[0], STARTS[2]], [damaged])
-    assert told[0].is_damaged
+    assert [record.started for _, record in records(folder, told.append)] == STARTS
+    assert [(unread.file, unread.is_damaged) for unread in told] == [(folder / name, is_damaged)]
+    if is_damaged:
+        with pytest.raises(ResultsError, match=f"move it out of {folder} to go on without it"):
+            list(records(folder))
+    else:
+        assert len(list(records(folder))) == len(STARTS)
 
 
 def test_a_run_that_ends_while_its_folder_is_read_is_read_from_its_data_file(folder: Path) -> None:
     data = folder / "2026-01-04T030405.json"
-    journal = data.with_suffix(".jsonl")
-    store = Store(journal)
-    store.begin(dataclasses.replace(made.record(made.trial()), started="2026-01-04T03:04:05Z"))
+    store = Store(data.with_suffix(".jsonl"))
+    store.begin(dataclasses.replace(made.record(made.trial()), started=STARTS[-1]))
     reading = records(folder)
     next(reading)  # one file at a time is read: this one was listed, and then is over
-    store.finish(load(journal))
+    store.finish(load(store.journal))
     assert [file for file, _ in reading][-1] == data
-
-
-@pytest.mark.parametrize(
-    ("name", "damaged"), [("2026-01-03T030405.json", True), ("2026-01-03T030405-2.jsonl", True), ("notes.json", False)]
-)
-def test_what_is_damaged_goes_by_the_names_that_runs_give(tmp_path: Path, name: str, damaged: bool) -> None:
-    unread = UnreadableFile(tmp_path / name, "why")
-    assert unread.is_damaged is damaged
-    with pytest.raises(ResultsError, match=r"why; move it out of") if damaged else nullcontext():
-        refuse_damaged(unread)

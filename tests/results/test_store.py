@@ -3,9 +3,8 @@
 import dataclasses
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from unittest.mock import Mock
 
 import msgspec
 import pytest
@@ -44,11 +43,10 @@ def test_what_is_empty_by_default_is_left_out_and_a_default_that_says_something_
 
 
 def test_what_was_computed_of_a_run_while_it_went_on_is_not_written(store: Store) -> None:
-    """A value that was cached stands in ``vars`` as a field does, and was written as one."""
+    """A value that was cached stands in ``vars`` as a field does."""
     fresh, read = (made.record(made.trial()) for _ in range(2))
     page.whole(Findings.of(read))
-    measured = read.trials[0].measurement
-    assert measured is not None and "median_ns" in vars(made.trained(measured))
+    assert "median_ns" in vars(made.trained(made.known(read.trials[0].measurement)))
     store.finish(fresh)
     expected = store.data.read_bytes()
     store.finish(read)
@@ -58,10 +56,10 @@ def test_what_was_computed_of_a_run_while_it_went_on_is_not_written(store: Store
 def test_a_journal_holds_every_trial_that_was_added(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     record = made.record(made.trial(1), rounds=0)
     store.begin(record)
-    synced: list[int] = []
-    monkeypatch.setattr("os.fsync", synced.append)
+    synced = Mock()
+    monkeypatch.setattr("os.fsync", synced)
     store.add([made.trial(1, backend="jax"), made.trial(2)])
-    assert len(synced) == 1  # a block is written at once
+    assert synced.call_count == 1  # a block is written at once
     read = load(store.journal)
     assert [(trial.round, trial.backend) for trial in read.trials] == [(1, "torch"), (1, "jax"), (2, "torch")]
     assert (read.rounds_completed, read.machine) == (1, made.MACHINE)
@@ -70,8 +68,7 @@ def test_a_journal_holds_every_trial_that_was_added(store: Store, monkeypatch: p
 @pytest.mark.parametrize("cut", [1, 2, 500, 1000])
 def test_a_journal_that_was_cut_off_loses_the_last_trial_alone(store: Store, cut: int) -> None:
     store.begin(made.record(made.trial(1), made.trial(2), rounds=0))
-    content = store.journal.read_bytes()
-    store.journal.write_bytes(content[:-cut])
+    store.journal.write_bytes(store.journal.read_bytes()[:-cut])
     assert [trial.round for trial in load(store.journal).trials] == [1]
 
 
@@ -83,44 +80,37 @@ LOUD = [made.trial(index, "loud") for index in (1, 2, 3, 4, 5)]
 
 
 @pytest.mark.parametrize(
-    ("trials", "rounds"),
+    ("trials", "cases", "rounds"),
     [
-        ([], 0),
-        (PAIR[:1], 1),
-        (PAIR, 1),
-        ([*PAIR, made.trial(2)], 1),
-        ([*PAIR, made.trial(2), FAILED], 2),
-        ([*PAIR, made.trial(2), FAILED, made.trial(3)], 3),  # what has failed holds no further round up
-        ([*PAIR, made.trial(2), CROWDED], 1),  # it ran out of memory beside others, and is tried again
-        ([*PAIR, made.trial(2), CROWDED, made.trial(2, backend="jax")], 2),
-        ([*DECIDED, *LOUD[:3]], 3),
-        ([*DECIDED, *LOUD[:4]], 3),  # the fourth passes for open while it is the last
-        ([*DECIDED, *LOUD], 5),
+        ([], 0, 0),
+        (PAIR[:1], 0, 1),
+        (PAIR[:1], 2, 0),  # so many were planned
+        (PAIR, 2, 1),
+        ([*PAIR, made.trial(2)], 0, 1),
+        ([*PAIR, made.trial(2), FAILED], 0, 2),
+        ([*PAIR, made.trial(2), FAILED, made.trial(3)], 0, 3),  # what has failed holds no further round up
+        ([*PAIR, made.trial(2), CROWDED], 0, 1),  # it ran out of memory beside others, and is tried again
+        ([*PAIR, made.trial(2), CROWDED, made.trial(2, backend="jax")], 0, 2),
+        ([*DECIDED, *LOUD[:3]], 0, 3),
+        ([*DECIDED, *LOUD[:4]], 0, 3),  # the fourth passes for open while it is the last
+        ([*DECIDED, *LOUD], 0, 5),
     ],
 )
-def test_a_round_is_complete_when_each_running_case_has_a_trial(store: Store, trials: list[Trial], rounds: int) -> None:
-    store.begin(made.record(*trials, rounds=0))
+def test_a_round_is_complete_with_all_its_cases(store: Store, trials: list[Trial], cases: int, rounds: int) -> None:
+    store.begin(dataclasses.replace(made.record(*trials, rounds=0), cases=cases))
     assert load(store.journal).rounds_completed == rounds
-
-
-def test_a_first_round_is_complete_when_it_has_every_case_that_was_planned(store: Store) -> None:
-    store.begin(dataclasses.replace(made.record(made.trial(1), rounds=0), cases=2))
-    assert load(store.journal).rounds_completed == 0
-    store.add([made.trial(1, backend="jax")])
-    assert load(store.journal).rounds_completed == 1
 
 
 def test_runs_of_one_second_have_files_of_their_own_whether_they_are_over_or_not(store: Store, tmp_path: Path) -> None:
     second = Store.create(tmp_path, STARTED)
     store.finish(made.record())
     assert len({store.data, second.data, Store.create(tmp_path, STARTED).data}) == 3
-
-
-@pytest.mark.parametrize("suffix", [".json", ".md", ".svg"])
-def test_no_run_takes_a_name_that_a_link_to_nothing_has(store: Store, suffix: str) -> None:
-    store.journal.unlink()
-    store.data.with_suffix(suffix).symlink_to("elsewhere")
-    assert Store.create(store.data.parent, STARTED).data != store.data
+    second.journal.unlink()
+    for suffix in (".json", ".md", ".svg"):
+        link = second.data.with_suffix(suffix)
+        link.symlink_to("elsewhere")  # where nothing is
+        assert Store.create(tmp_path, STARTED).data not in (store.data, second.data)
+        link.unlink()
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
@@ -131,11 +121,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_measured(
 
 def test_a_failed_save_keeps_what_was_there(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store.begin(made.record(made.trial(1)))
-
-    def full(descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", full)
+    monkeypatch.setattr("os.fsync", Mock(side_effect=OSError(28, "No space left on device")))
     with pytest.raises(ResultsError, match="No space left on device; its old content is kept"):
         store.finish(made.record())
     with pytest.raises(ResultsError, match="No space left on device; all before this block is kept"):
@@ -144,7 +130,7 @@ def test_a_failed_save_keeps_what_was_there(store: Store, tmp_path: Path, monkey
     assert list(tmp_path.iterdir()) == [store.journal]
 
 
-def test_what_killed_runs_have_left_is_removed_after_a_while(tmp_path: Path) -> None:
+def test_what_killed_runs_have_left_is_removed_after_a_while_and_no_file_of_others(tmp_path: Path) -> None:
     written = Store.create(tmp_path, STARTED)
     written.begin(made.record())
     reserved = Store.create(tmp_path, STARTED).journal
@@ -152,25 +138,14 @@ def test_what_killed_runs_have_left_is_removed_after_a_while(tmp_path: Path) -> 
     half.write_text("{")
     clear_leftovers(tmp_path)
     assert reserved.exists() and half.exists()
-    for file in (written.journal, reserved, half):
+    others = ["movie.mp4.partial", "README.md.partial", "empty.jsonl", "2026-01-02.jsonl"]
+    others += ["2026-01-02T030405-old.json.partial", "２０２６-01-02T030405.jsonl"]
+    for name in others:
+        (tmp_path / name).touch()
+    for file in tmp_path.iterdir():
         os.utime(file, (0, 0))
     clear_leftovers(tmp_path)
-    assert list(tmp_path.iterdir()) == [written.journal]
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("movie.mp4.partial", "README.md.partial", "empty.jsonl", "2026-01-02.jsonl"),
-        *("2026-01-02T030405-old.json.partial", "２０２６-01-02T030405.jsonl"),
-    ],
-)
-def test_a_file_of_others_is_never_removed(tmp_path: Path, name: str) -> None:
-    file = tmp_path / name
-    file.touch()
-    os.utime(file, (0, 0))
-    clear_leftovers(tmp_path)
-    assert file.exists()
+    assert {file.name for file in tmp_path.iterdir()} == {written.journal.name, *others}
 
 
 def test_a_run_that_goes_on_stands_for_itself_once(store: Store, tmp_path: Path) -> None:
@@ -197,108 +172,87 @@ def test_what_is_no_result_file_is_refused(tmp_path: Path, name: str, content: b
     file.write_bytes(content)
     with pytest.raises(ResultsError, match=complaint):
         load(file)
-
-
-def test_a_file_that_is_far_too_large_is_not_read(tmp_path: Path) -> None:
-    file = tmp_path / "x.json"
-    with file.open("wb") as stream:
-        stream.truncate(MAX_FILE_BYTES + 1)
+    os.truncate(file, MAX_FILE_BYTES + 1)
     with pytest.raises(ResultsError, match="larger than"):
         load(file)
 
 
-Edit = Callable[[Any], None]
+FIRST = "trials/0"
+MEASURED = f"{FIRST}/measurement"
+TRAINING = f"{MEASURED}/training"
+THROUGHPUT = f"{MEASURED}/throughput"
+PUBLISHED = {"total_ns": 2, "epochs_ns": [1, 1], "history": {}, "predict_samples": 1, "predict_ns": [1]}
+NO_SLICES: dict[str, list[int]] = {"count": [], "ns": []}
+SLICES = {"count": [1, 1], "ns": [5, 5]}
+PARTS = {"arrays": SLICES, "ready": SLICES, "bare": SLICES, "peak_flops": 1e9}
 FLOPS = {"scenario": "dense", "workload": "default", "operations": 1e308}
+STEPS = "scenarios/0/description/workloads/0/steps"
+Edits = dict[str, object]  # values by the keys and indexes that lead to them
 
 
-def edited(folder: Path, edit: Edit, measured: Measurement | None = None) -> Path:
-    store = Store.create(folder, STARTED)
+def edited(store: Store, edits: Edits, measured: Measurement | None = None) -> Path:
+    """Write a run of which somebody has changed these values; return its file."""
     trials = [made.trial(index, backend=backend, found=measured) for backend in ("jax", "torch") for index in (1, 2, 3)]
-    content = msgspec.json.decode(msgspec.json.encode(made.record(*trials, rounds=3)))
-    edit(content)
+    content = msgspec.to_builtins(made.record(*trials, rounds=3))
+    for path, value in edits.items():
+        part, (*steps, name) = content, path.split("/")
+        for step in steps:
+            part = part[int(step) if step.isdigit() else step]
+        part[name] = value
     store.data.write_bytes(msgspec.json.encode(content))
     return store.data
 
 
-def of_first(name: str, value: Any, *path: str | int) -> Edit:
-    def edit(content: Any) -> None:
-        part = content["trials"][0]
-        for step in path:
-            part = part[step]
-        part[name] = value
-
-    return edit
-
-
-def published(**different: Any) -> dict[str, Any]:
-    return {"total_ns": 2, "epochs_ns": [1, 1], "history": {}, "predict_samples": 1, "predict_ns": [1]} | different
-
-
-def slices(**different: Any) -> dict[str, Any]:
-    return {"count": [1, 1], "ns": [5, 5]} | different
-
-
-def parts(**different: Any) -> dict[str, Any]:
-    return {"arrays": slices(), "ready": slices(), "bare": slices(), "peak_flops": 1e9} | different
-
-
-def divide(content: Any, more: int) -> None:
-    """Add a trial in each of so many other columns."""
-    trial = content["trials"][0]
-    content["trials"] += [trial | {"backend": f"b{number}"} for number in range(more - 1)]
-
-
-def workload(content: Any) -> Any:
-    return content["scenarios"][0]["description"]["workloads"][0]
-
-
 @pytest.mark.parametrize(
-    ("edit", "complaint"),
+    ("path", "value", "complaint"),
     [
-        (of_first("slices", slices(count=[], ns=[]), "measurement", "training"), "a list is empty"),
-        (of_first("parts", parts(bare=slices(count=[], ns=[])), "measurement", "training"), "a list is empty"),
-        (of_first("passes_ns", [], "measurement", "throughput"), "a list is empty"),
-        (of_first("published", published(history={"loss": []}), "measurement"), "a list is empty"),
-        (of_first("published", published(epochs_ns=[]), "measurement"), "a list is empty"),
-        (of_first("slices", slices(count=[1, 0]), "measurement", "training"), "count is out of range"),
-        (of_first("slices", slices(ns=[5, 0]), "measurement", "throughput"), "ns is out of range"),
-        (of_first("slices", slices(cpu_ns=[None, 10**19]), "measurement", "throughput"), "cpu_ns is out of range"),
-        (of_first("slices", slices(cpu_ns=[5]), "measurement", "training"), r"differ in length.*training\.slices"),
-        (of_first("slices", slices(ns=["5", 5]), "measurement", "training"), r"Expected `int`.*training\.slices\.ns"),
-        (of_first("parts", parts(peak_flops=1e308), "measurement", "training"), "peak_flops is out of range"),
-        (of_first("calls_ns", [5, 0, 7], "measurement", "prediction", 0), "calls_ns is out of range"),
-        (of_first("epoch_steps", 10**18 + 1, "measurement", "training"), "epoch_steps is out of range"),
-        (of_first("published", published(history={"loss": [1e308]}), "measurement"), "history is out of range"),
-        (of_first("peak_rss_bytes", -1, "measurement"), "peak_rss_bytes is out of range"),
-        (of_first("steps_per_epoch", 0, "measurement"), "steps_per_epoch is out of range"),
-        (of_first("full_steps_per_epoch", 10**6, "measurement"), "more full steps than steps"),
-        (of_first("wall_ns", 0, "measurement", "usage"), "its steps took no time"),
-        (lambda content: content.update(flops=[FLOPS]), "operations is out of range"),
-        (lambda content: content["machine"].update(memory_bytes=-1), "memory_bytes is out of range"),
-        (lambda content: workload(content).update(steps=0), "steps is out of range"),
-        (of_first("measurement", None), "either a measurement or a failure"),
-        (of_first("scenario", "other"), "trials of other, which is not one of its scenarios"),
-        (lambda content: content.update(minimal_effect=0), "minimal_effect is out of range"),
-        (lambda content: content["config"].update(race={"margin": -1}), "margin of its race are out of range"),
-        (lambda content: content["config"].update(race={"purpose": "build"}), r"Invalid enum value 'build'.*race"),
-        (lambda content: content["machine"].update(identifier="x {: onfocus=a }"), "its machine cannot be called 'x "),
-        (lambda content: content["machine"].update(identifier="x" * 65), "its machine cannot be called 'x"),
-        (lambda content: content.update(finished="soon"), "'soon' is not a time"),
-        (lambda content: content.update(resumed=["2026-01-02T03:04:05Z", "x"]), "'x' is not a time"),
-        (of_first("ended", "2026-01-02T03:04:05+01:00"), "'2026-01-02T03:04:05\\+01:00' is not a time"),
-        (of_first("width", 0.0, "options"), "width is out of range"),
-        (lambda content: divide(content, MAX_COLUMNS), f"{MAX_COLUMNS + 1} configurations, and a run has"),
-        (lambda content: content["config"].update(race={}, effort={"max_rounds": 13}), "rounds or the margin of its"),
+        (f"{TRAINING}/slices", NO_SLICES, "a list is empty"),
+        (f"{TRAINING}/parts", PARTS | {"bare": NO_SLICES}, "a list is empty"),
+        (f"{THROUGHPUT}/passes_ns", [], "a list is empty"),
+        (f"{MEASURED}/published", PUBLISHED | {"history": {"loss": []}}, "a list is empty"),
+        (f"{MEASURED}/published", PUBLISHED | {"epochs_ns": []}, "a list is empty"),
+        (f"{TRAINING}/slices", SLICES | {"count": [1, 0]}, "count is out of range"),
+        (f"{THROUGHPUT}/slices", SLICES | {"ns": [5, 0]}, "ns is out of range"),
+        (f"{THROUGHPUT}/slices", SLICES | {"cpu_ns": [None, 10**19]}, "cpu_ns is out of range"),
+        (f"{TRAINING}/slices", SLICES | {"cpu_ns": [5]}, r"differ in length.*training\.slices"),
+        (f"{TRAINING}/slices", SLICES | {"ns": ["5", 5]}, r"Expected `int`.*training\.slices\.ns"),
+        (f"{TRAINING}/parts", PARTS | {"peak_flops": 1e308}, "peak_flops is out of range"),
+        (f"{MEASURED}/prediction/0/calls_ns", [5, 0, 7], "calls_ns is out of range"),
+        (f"{TRAINING}/epoch_steps", 10**18 + 1, "epoch_steps is out of range"),
+        (f"{MEASURED}/published", PUBLISHED | {"history": {"loss": [1e308]}}, "history is out of range"),
+        (f"{MEASURED}/peak_rss_bytes", -1, "peak_rss_bytes is out of range"),
+        (f"{MEASURED}/steps_per_epoch", 0, "steps_per_epoch is out of range"),
+        (f"{MEASURED}/full_steps_per_epoch", 10**6, "more full steps than steps"),
+        (f"{MEASURED}/usage/wall_ns", 0, "its steps took no time"),
+        (MEASURED, None, "either a measurement or a failure"),
+        (f"{FIRST}/scenario", "other", "trials of other, which is not one of its scenarios"),
+        (f"{FIRST}/ended", "2026-01-02T03:04:05+01:00", "'2026-01-02T03:04:05\\+01:00' is not a time"),
+        (f"{FIRST}/options/width", 0.0, "width is out of range"),
+        ("flops", [FLOPS], "operations is out of range"),
+        ("machine/memory_bytes", -1, "memory_bytes is out of range"),
+        (STEPS, 0, "steps is out of range"),
+        ("minimal_effect", 0, "minimal_effect is out of range"),
+        ("config/race", {"margin": -1}, "margin of its race are out of range"),
+        ("config/race", {"purpose": "build"}, r"Invalid enum value 'build'.*race"),
+        ("config", {"race": {}, "effort": {"max_rounds": MAX_ROUNDS + 1}}, "the rounds or the margin of its race"),
+        ("machine/identifier", "x {: onfocus=a }", "its machine cannot be called 'x "),
+        ("machine/identifier", "x" * 65, "its machine cannot be called 'x"),
+        ("finished", "soon", "'soon' is not a time"),
+        ("resumed", ["2026-01-02T03:04:05Z", "x"], "'x' is not a time"),
     ],
 )
-def test_values_that_cannot_be_are_named(tmp_path: Path, edit: Edit, complaint: str) -> None:
+def test_values_that_cannot_be_are_named(store: Store, path: str, value: object, complaint: str) -> None:
     with pytest.raises(ResultsError, match=complaint):
-        load(edited(tmp_path, edit))
+        load(edited(store, {path: value}))
 
 
-def test_a_run_may_have_as_many_columns_as_eight_cards_race_with(tmp_path: Path) -> None:
-    record = load(edited(tmp_path, lambda content: divide(content, MAX_COLUMNS - 1)))
-    assert len({trial.column for trial in record.trials}) == MAX_COLUMNS
+def test_a_run_may_have_as_many_columns_as_eight_cards_race_with_and_no_more(store: Store) -> None:
+    trials = [made.trial(backend=f"b{number}") for number in range(MAX_COLUMNS + 1)]
+    store.finish(made.record(*trials[:-1]))
+    assert len(load(store.data).trials) == MAX_COLUMNS
+    store.finish(made.record(*trials))
+    with pytest.raises(ResultsError, match=f"{MAX_COLUMNS + 1} configurations, and a run has"):
+        load(store.data)
 
 
 def test_json_moves_no_cursor_and_holds_the_same() -> None:
@@ -309,30 +263,24 @@ def test_json_moves_no_cursor_and_holds_the_same() -> None:
     assert json.loads(shown)[0]["trials"][0]["failure"]["cause"] == text
 
 
-BUILDS = Samples.of([Slice(3, 30, done=3, rss_bytes=1 << 20)])
+PREDICTING = made.changed(made.predicting(), throughput=None)
+BUILDING = made.changed(PREDICTING, builds=Samples.of([Slice(3, 30, done=3, rss_bytes=1 << 20)]), prediction=[])
 
 
 @pytest.mark.parametrize(
-    ("different", "empty"),
-    [
-        ({"builds": BUILDS, "prediction": []}, of_first("builds", slices(count=[], ns=[]), "measurement")),
-        ({}, of_first("prediction", [], "measurement")),
-    ],
+    ("measured", "path", "nothing"),
+    [(BUILDING, f"{MEASURED}/builds", NO_SLICES), (PREDICTING, f"{MEASURED}/prediction", [])],
     ids=["builds", "predictions"],
 )
-def test_a_trial_without_training_has_something_else(tmp_path: Path, different: dict[str, Any], empty: Edit) -> None:
-    measured = made.changed(made.predicting(), throughput=None, **different)
-    assert load(edited(tmp_path, lambda content: None, measured)).trials[0].measurement == measured
+def test_what_is_not_trained_has_something_else(
+    store: Store, measured: Measurement, path: str, nothing: object
+) -> None:
+    assert load(edited(store, {}, measured)).trials[0].measurement == measured
     with pytest.raises(ResultsError, match="a list is empty"):
-        load(edited(tmp_path, empty, measured))
+        load(edited(store, {path: nothing}, measured))
 
 
-@pytest.mark.parametrize("predicts", [True, False])  # a race for predictions, and a later trial
-def test_a_trial_may_have_left_out_short_epochs(tmp_path: Path, predicts: bool) -> None:
-    def edit(content: Any) -> None:
-        of_first("epochs", slices(count=[], ns=[]), "measurement", "training")(content)
-        if not predicts:
-            of_first("prediction", [], "measurement")(content)
-
-    first = load(edited(tmp_path, edit)).trials[0].measurement
-    assert first is not None and not made.trained(first).epochs and bool(first.prediction) is predicts
+@pytest.mark.parametrize("more", [{}, {f"{MEASURED}/prediction": []}])  # a race for predictions, and a later trial
+def test_a_trial_may_have_left_out_short_epochs(store: Store, more: Edits) -> None:
+    measured = made.known(load(edited(store, {f"{TRAINING}/epochs": NO_SLICES} | more)).trials[0].measurement)
+    assert not made.trained(measured).epochs and bool(measured.prediction) is not bool(more)

@@ -1,8 +1,7 @@
 """Memory for one more child, and what is seen around a trial, with a driver that is made up."""
 
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 import psutil
 import pytest
@@ -13,13 +12,24 @@ from kerasbench.host.nvidia import Sample
 from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.runs import machine
-from kerasbench.runs.machine import MachineMonitor, on_card
+from kerasbench.runs.machine import MachineMonitor, MemoryBudget, MemoryPool, can_start_at_once, memory_budget, on_card
 from tests import made
 from tests.nvml import ONE, SLICE, TWO, FakeCard, Nvml
 
 GIB = 1 << 30
-CARD = Device("cuda", 0, "NVIDIA H200")
+FIRST, SECOND = (Device("cuda", index, "NVIDIA H200") for index in (0, 1))
+ONE_SHOWN, TWO_SHOWN = (uuid.removeprefix("GPU-") for uuid in (ONE, TWO))  # as CUDA tells them
+
+
+@pytest.fixture
+def nvml(monkeypatch: pytest.MonkeyPatch) -> Nvml:
+    """Two cards, of which the second is at work."""
+    at_work = FakeCard(TWO, readings=[(1755, 0x4, 61)], processes=[4711], free_bytes=10 * GIB)
+    driver = Nvml([FakeCard(ONE, free_bytes=10 * GIB), at_work])
+    monkeypatch.setitem(sys.modules, "pynvml", driver)
+    monkeypatch.setattr(nvidia, "INTERVAL_S", 0.001)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    return driver
 
 
 @pytest.mark.parametrize(
@@ -35,18 +45,15 @@ CARD = Device("cuda", 0, "NVIDIA H200")
         ([None, None], [1, 1], [True]),  # nobody tells
     ],
 )
-def test_a_child_fits_beside_what_those_before_it_hold_or_are_known_to_take(
-    free_gib: list[int | None], peaks_gib: list[float], fits: list[bool]
-) -> None:
-    left = [None if one is None else one * GIB for one in free_gib]  # at each look
-    budget = machine.MemoryBudget([machine.MemoryPool(lambda: left.pop(0), [int(one * GIB) for one in peaks_gib])])
+def test_a_child_fits_beside_those_before(free_gib: list[int | None], peaks_gib: list[float], fits: list[bool]) -> None:
+    looks = iter([None if gib is None else gib * GIB for gib in free_gib])
+    budget = MemoryBudget([MemoryPool(looks.__next__, [int(gib * GIB) for gib in peaks_gib])])
     assert [budget() for _ in fits] == fits
 
 
 @pytest.mark.parametrize(
     ("peaks_gib", "parameters", "at_once"),
     [
-        ((0, 0, 0), 1000, True),
         ((0,) * 6, 1000, True),
         ((0,) * 7, 1000, False),
         ((0, 0, 0), 100_000_000, False),
@@ -58,147 +65,121 @@ def test_a_child_fits_beside_what_those_before_it_hold_or_are_known_to_take(
 def test_children_start_at_once_where_memory_is_ample(
     monkeypatch: pytest.MonkeyPatch, peaks_gib: Sequence[int], parameters: int | None, at_once: bool
 ) -> None:
-    monkeypatch.setattr(machine, "available_bytes", lambda: 10 * GIB)
-    assert machine.can_start_at_once([peak * GIB for peak in peaks_gib], parameters) is at_once
+    monkeypatch.setattr("kerasbench.runs.machine.available_bytes", lambda: 10 * GIB)
+    assert can_start_at_once([peak * GIB for peak in peaks_gib], parameters) is at_once
 
 
-def test_what_each_child_was_seen_to_take_is_told_and_stays_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    card = FakeCard(ONE, free_bytes=10 * GIB)
-    monkeypatch.setitem(sys.modules, "pynvml", Nvml([card]))
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    budget = machine.memory_budget([CARD, made.CPU, CARD, CARD], [GIB] * 4, [0] * 4)
+def test_what_each_child_was_seen_to_take_is_told_and_stays_known(nvml: Nvml) -> None:
+    budget = memory_budget([FIRST, made.CPU, FIRST, FIRST], [GIB] * 4, [0] * 4)
     for free_gib in (8, 8, 5):
-        card.free_bytes = free_gib * GIB
+        nvml.cards[0].free_bytes = free_gib * GIB
         budget()
     assert budget.seen_on_cards() == {0: 2 * GIB, 1: 0, 2: 3 * GIB}
-    pool = machine.MemoryPool(iter([10 * GIB, 6 * GIB, 6 * GIB]).__next__, [4 * GIB, 9 * GIB, 0])
+    pool = MemoryPool(iter([10 * GIB, 6 * GIB, 6 * GIB]).__next__, [4 * GIB, 9 * GIB, 0])
     assert [pool.fits([0], 1), pool.fits([0], 2)] == [False, True]
     assert pool.seen_bytes == {0: 4 * GIB}
 
 
-def test_a_card_for_one_process_has_one_column_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    cards = [FakeCard(ONE, free_bytes=10 * GIB, mode=3), FakeCard(TWO, free_bytes=10 * GIB)]
-    monkeypatch.setitem(sys.modules, "pynvml", Nvml(cards))
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    other = Device("cuda", 1)
-    budget = machine.memory_budget([CARD, CARD, other, made.CPU, other], [0] * 5, [0] * 5)
+def test_a_card_for_one_process_has_one_column_at_a_time(nvml: Nvml) -> None:
+    nvml.cards[0].mode = 3
+    budget = memory_budget([FIRST, FIRST, SECOND, made.CPU, SECOND], [0] * 5, [0] * 5)
     assert [budget() for _ in range(4)] == [False, True, True, True]
 
 
+@pytest.mark.usefixtures("nvml")
 def test_memory_and_each_card_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    card = FakeCard(ONE, free_bytes=10 * GIB)
-    monkeypatch.setitem(sys.modules, "pynvml", Nvml([card]))
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    def fits(device: Device, peak_gib: int, on_card_gib: int = 0) -> bool:
+        """Another one of the kind beside a process on the first card, or two processes on the processor."""
+        on_card = [0 if device == made.CPU else 5 * GIB, on_card_gib * GIB]
+        return memory_budget([device, device], [peak_gib * GIB] * 2, on_card)()
+
     monkeypatch.setattr(linux, "memory_left", lambda: None)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: type("Memory", (), {"available": 100 * GIB}))
-    budget = machine.memory_budget([made.CPU, CARD, CARD], [GIB] * 3, [0, 5 * GIB, 5 * GIB])
-    assert (budget(), budget()) == (True, False)
-    assert machine.memory_budget([CARD, made.CPU], [GIB] * 2, [5 * GIB, 0])()  # which takes nothing of the card
-    budget = machine.memory_budget([made.CPU, made.CPU], [60 * GIB] * 2, [0, 0])
-    assert not budget()
+    assert [fits(FIRST, 1, on_card_gib) for on_card_gib in (3, 5)] == [True, False]
+    assert memory_budget([FIRST, made.CPU], [GIB] * 2, [5 * GIB, 0])()  # which takes nothing of the card
+    assert [fits(made.CPU, gib) for gib in (40, 60)] == [True, False]
     monkeypatch.setattr(linux, "memory_left", lambda: 10 * GIB)  # a container's
-    assert not machine.memory_budget([made.CPU, made.CPU], [5 * GIB] * 2, [0, 0])()
-    assert machine.memory_budget([made.CPU, made.CPU], [4 * GIB] * 2, [0, 0])()
-
-
-CUDA = Device("cuda", 1, "NVIDIA H200")
-
-
-@pytest.fixture
-def nvml(monkeypatch: pytest.MonkeyPatch) -> Nvml:
-    """Two cards, of which the second is at work."""
-    found = Nvml([FakeCard(ONE), FakeCard(TWO, readings=[(1755, 0x4, 61)], processes=[4711])])
-    monkeypatch.setitem(sys.modules, "pynvml", found)
-    monkeypatch.setattr(nvidia, "INTERVAL_S", 0.001)
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    return found
+    assert [fits(made.CPU, gib) for gib in (4, 5)] == [True, False]
 
 
 def outcome(*cards: str) -> Outcome:
     """A trial to which CUDA showed these cards."""
-    measured = made.measurement()
-    return Outcome([], 1, measurement=replace(measured, proof=replace(measured.proof, cards=list(cards))))
+    return Outcome([], 1, measurement=made.changed(made.measurement(), proof={"cards": list(cards)}))
 
 
-MONITOR = MachineMonitor(look=lambda sample_s: made.state())
-
-
-def watched(device: Device, trial: Callable[[], Outcome] = outcome) -> tuple[Outcome, Surroundings]:
-    """A block of one column."""
-    (found,), (seen,) = MONITOR.watch([device], lambda: [trial()], lambda reason: None)
-    assert found is not None
-    return found, seen
+def watched(device: Device, *cards: str) -> tuple[Outcome, Surroundings]:
+    """What becomes of a block of one column to which CUDA showed these cards."""
+    monitor = MachineMonitor(look=lambda sample_s: made.state())
+    (checked,), (seen,) = monitor.watch([device], lambda: [outcome(*cards)], lambda reason: None)
+    return made.known(checked), seen
 
 
 @pytest.mark.usefixtures("nvml")
 def test_a_block_waits_once_for_heat_and_each_column_has_its_own_card() -> None:
     waits = iter([12.0])
     monitor = MachineMonitor(look=lambda sample_s: made.state(), cool=lambda on_wait: next(waits))
-    devices = [made.CPU, CUDA, replace(CUDA, index=0), CUDA]
-    own = [outcome(), outcome(TWO.removeprefix("GPU-")), outcome(ONE.removeprefix("GPU-"))]
-    found, seen = monitor.watch(devices, lambda: [*own, None], lambda reason: None)
-    assert list(found) == [*own, None]
-    assert [(one.card, one.waited_s) for one in seen] == [("", 12.0), (TWO, 12.0), (ONE, 12.0), (TWO, 12.0)]
-    assert [one.gpu_neighbours for one in seen] == [[], [4711], [], [4711]]
-    assert [one.gpu is None for one in seen] == [True, False, False, False]
+    outcomes = [outcome(), outcome(TWO_SHOWN), outcome(ONE_SHOWN), None]
+    checked, seen = monitor.watch([made.CPU, SECOND, FIRST, SECOND], lambda: outcomes, lambda reason: None)
+    assert list(checked) == outcomes
+    assert [(around.card, around.waited_s, around.gpu_neighbours) for around in seen] == [
+        ("", 12.0, []),
+        (TWO, 12.0, [4711]),
+        (ONE, 12.0, []),
+        (TWO, 12.0, [4711]),
+    ]
+    assert [around.gpu is None for around in seen] == [True, False, False, False]
 
 
 def test_a_trial_is_judged_by_what_surrounded_it_and_by_the_clocks_before() -> None:
-    judge = MachineMonitor().judge
-    cuda = replace(made.trial(), device=CUDA)
+    judge, trial = MachineMonitor().judge, made.trial(device=SECOND)
     fast, slow = (made.surroundings(gpu=(Sample(mhz, [], 60),)) for mhz in (1980, 1000))
-    assert judge(cuda, fast).noise == []
-    (signal,) = judge(cuda, slow).noise
-    assert (signal.name, judge(cuda, slow).surroundings) == ("gpu clock", slow)
-    failed = replace(made.trial(failure=made.FAILURE), device=made.CPU)
-    assert judge(failed, made.surroundings(after=made.state(thermal_level=1))).noise[0].name == "heat"
+    assert judge(trial, fast).noise == []
+    (signal,) = judge(trial, slow).noise
+    assert (signal.name, judge(trial, slow).surroundings) == ("gpu clock", slow)
+    hot = made.surroundings(after=made.state(thermal_level=1))
+    assert judge(made.trial(failure=made.FAILURE), hot).noise[0].name == "heat"
 
 
-@pytest.mark.parametrize("device", [Device("cpu"), Device("rocm"), Device("mps")])
-def test_no_other_device_asks_nvidia_s_driver(device: Device, nvml: Nvml, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("platform", ["cpu", "rocm", "mps"])
+def test_no_other_device_asks_nvidia_s_driver(platform: str, nvml: Nvml, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvml, "nvmlInit", lambda: pytest.fail("the driver was asked"))
-    _, seen = watched(device)
+    _, seen = watched(Device(platform))
     assert (seen.gpu, seen.gpu_neighbours) == (None, [])
 
 
 def test_a_trial_on_a_card_goes_on_where_nobody_can_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    found, seen = watched(CUDA)
-    assert found.measurement is not None
+    checked, seen = watched(SECOND)
+    assert checked.measurement is not None
     assert (seen.gpu, seen.gpu_neighbours) == ([], [])  # which is told from a device that is no card
 
 
 @pytest.mark.usefixtures("nvml")
 def test_another_card_than_the_one_that_was_asked_for_is_a_failure() -> None:
-    other = ONE.removeprefix("GPU-")
-    found, seen = watched(CUDA, lambda: outcome(other))
-    cause = f"asked for gpu:1, which is {TWO}, but CUDA computed on {other}"
+    checked, seen = watched(SECOND, ONE_SHOWN)
+    cause = f"asked for gpu:1, which is {TWO}, but CUDA computed on {ONE_SHOWN}"
     remedy = f"set CUDA_VISIBLE_DEVICES={TWO} and add --device gpu"
-    assert (found.measurement, found.failure) == (None, Failure(Code.WRONG_DEVICE, cause, remedy, "finish"))
+    assert (checked.measurement, checked.failure) == (None, Failure(Code.WRONG_DEVICE, cause, remedy, "finish"))
     assert seen.card == TWO
 
 
-def test_what_the_user_has_left_visible_is_what_is_asked_for(nvml: Nvml, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("nvml")
+def test_what_the_user_has_left_visible_is_what_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", f"1,{ONE[:12]}")
-    found, seen = watched(CUDA, lambda: outcome(ONE.removeprefix("GPU-")))
-    assert (seen.card, found.failure) == (ONE, None)
-    assert watched(replace(CUDA, index=0), lambda: outcome(TWO.removeprefix("GPU-")))[1].card == TWO
+    checked, seen = watched(SECOND, ONE_SHOWN)
+    assert (seen.card, checked.failure) == (ONE, None)
+    assert watched(FIRST, TWO_SHOWN)[1].card == TWO
 
 
 @pytest.mark.parametrize(
-    ("asked", "shown"),
+    ("asked", "answer"),
     [
-        (ONE, (ONE.removeprefix("GPU-"),)),
-        (SLICE, (SLICE.removeprefix("MIG-"),)),
-        (ONE, ()),  # CUDA's driver does not tell
-        ("", (ONE.removeprefix("GPU-"),)),  # NVML does not
+        (ONE, outcome(ONE_SHOWN)),
+        (SLICE, outcome(SLICE.removeprefix("MIG-"))),
+        (ONE, outcome()),  # CUDA's driver does not tell
+        ("", outcome(ONE_SHOWN)),  # NVML does not
+        (ONE, Outcome([], 1, failure=Failure(Code.OOM, "out of memory", ""))),  # for its own reason
     ],
 )
-def test_only_what_both_sides_tell_is_compared(asked: str, shown: tuple[str, ...]) -> None:
-    found = outcome(*shown)
-    assert on_card(found, CUDA, asked) is found
-
-
-def test_a_trial_that_failed_has_failed_for_its_own_reason() -> None:
-    failed = Outcome([], 1, failure=Failure(Code.OOM, "out of memory", ""))
-    assert on_card(failed, CUDA, ONE) is failed
+def test_only_what_both_sides_tell_is_compared(asked: str, answer: Outcome) -> None:
+    assert on_card(answer, SECOND, asked) is answer

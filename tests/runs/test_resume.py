@@ -1,9 +1,10 @@
 """What of an interrupted run still counts, and more sizes where series of a sweep cross."""
 
-import dataclasses
+import functools
 import math
 import re
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,133 +12,139 @@ import pytest
 
 from kerasbench.analysis.summary import summarize
 from kerasbench.errors import ResultsError, UsageError
-from kerasbench.plan import configure, live
+from kerasbench.plan import live
 from kerasbench.plan.cases import Case, Plan, Probes, with_controls
 from kerasbench.protocol.columns import Device, Environment, Options, Size
 from kerasbench.protocol.measurement import Samples, Slice
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
-from kerasbench.protocol.requests import ModelConfig, Protocol
-from kerasbench.results import run as saved
+from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.code import measuring_code
-from kerasbench.results.run import INTERRUPTED, ResumeConfig, Run, RunConfig, SoakConfig, Trial, exactly
+from kerasbench.results.run import INTERRUPTED, SWEEP, Effort, ResumeConfig, Run, RunConfig, SoakConfig, Trial, exactly
 from kerasbench.results.store import Store
 from kerasbench.runs import resume, schedule
-from kerasbench.settings import Settings
 from tests import made
-from tests.scripted import with_config
 
 JAX, TORCH = made.case(backend="jax"), made.case(backend="torch")
+CONV = made.case("conv")
 PLANNED = made.plan(JAX, TORCH, effort=exactly(3))
-HERE = dataclasses.replace(made.MACHINE, identifier="a")
-PROBE = {name: ProbeReport(name, "3.11.7", {"keras": "3.15.1"}, [made.CPU]) for name in ("jax", "torch")}
-PROBES = made.by_environment(PROBE)
-NEWER = {name: dataclasses.replace(one, versions={"keras": "3.16.0"}) for name, one in PROBES.items()}
-NEWER_JAX = PROBES | {Environment("jax"): NEWER[Environment("jax")]}
+HERE = made.changed(made.MACHINE, identifier="a")
+PROBE = ProbeReport("torch", "3.11.7", {"keras": "3.15.1"}, [made.CPU])
+NEWER_PROBE = made.changed(PROBE, versions={"keras": "3.16.0"})
+PROBES = made.by_environment({"jax": PROBE, "torch": PROBE})
+NEWER = made.by_environment({"jax": NEWER_PROBE, "torch": NEWER_PROBE})
+NEWER_JAX = made.by_environment({"jax": NEWER_PROBE, "torch": PROBE})
 
 
-def interrupted(*trials: Trial) -> Run:
-    in_turn = [dataclasses.replace(trial, block=trial.round, code=measuring_code(trial.column)) for trial in trials]
-    return dataclasses.replace(made.record(*in_turn, rounds=0), stopped_because=INTERRUPTED, machine=HERE)
+def interrupted(*trials: Trial, **different: Any) -> Run:
+    in_turn = [made.changed(trial, block=trial.round, code=measuring_code(trial.column)) for trial in trials]
+    run = made.changed(made.record(*in_turn, rounds=0), stopped_because=INTERRUPTED, machine=HERE)
+    return made.changed(run, **different)
 
 
-def kept(*trials: Trial, planned: Plan = PLANNED, probes: Probes = PROBES) -> list[bool]:
+torch, jax = made.trial, functools.partial(made.trial, backend="jax")
+CHANGED = made.changed(TORCH, selected={"entry": {"file_hash": "another"}})
+REWRITTEN = made.changed(TORCH, selected={"entry": {"baselines": {"torch": "another"}}})
+NATIVE, THREADS = Options(native=True), Options(threads=1)
+OLD, NEW = Options(environment="old"), Options(environment="new")
+VERSIONS = made.plan(made.case(options=OLD), made.case(options=NEW))
+H200, A100 = (Device("cuda", 0, name) for name in ("H200", "A100"))
+TOLD_VERSIONS = {"python": PROBE.python, "below": "0.10.2"} | PROBE.versions
+TOLD = made.changed(torch(1), measurement={"resolved": {"versions": TOLD_VERSIONS}})
+
+
+def with_package(version: str) -> ProbeReport:
+    return made.changed(PROBE, versions=PROBE.versions | {"below": version})
+
+
+def of_versions(old: ProbeReport, new: ProbeReport) -> Probes:
+    return made.by_environment({"torch@old": old, "torch@new": new})
+
+
+@pytest.mark.parametrize(
+    ("trials", "planned", "probes", "kept"),
+    [
+        # What is complete counts, up to the last round that all columns have.
+        ([torch(1), jax(1), torch(2), jax(2)], PLANNED, PROBES, [True] * 4),
+        ([torch(1, failure=made.FAILURE)], made.plan(TORCH), PROBES, [True]),
+        ([torch(1), jax(1), torch(2)], PLANNED, PROBES, [True, True, False]),
+        ([torch(1), jax(1, failure=made.FAILURE), torch(2)], PLANNED, PROBES, [True] * 3),
+        ([torch(1), torch(2)], PLANNED, PROBES, [False, False]),
+        # A column that is measured anew takes its row with it and no other.
+        ([torch(1), jax(1), torch(1, "conv")], made.plan(JAX, TORCH, CONV), NEWER_JAX, [False, False, True]),
+        # A changed scenario, baseline, option or device is measured anew.
+        ([torch(1)], made.plan(CHANGED), PROBES, [False]),
+        ([torch(1)], made.plan(REWRITTEN), PROBES, [True]),
+        ([torch(1, options=NATIVE)], made.plan(made.changed(REWRITTEN, options=NATIVE)), PROBES, [False]),
+        ([torch(1, options=THREADS)], PLANNED, PROBES, [False]),
+        ([torch(1, device=H200)], made.plan(made.case(device=A100)), PROBES, [False]),
+        # A labelled column is known by the versions of its own interpreter.
+        ([torch(1, options=OLD), torch(1, options=NEW)], VERSIONS, of_versions(PROBE, PROBE), [True, True]),
+        ([torch(1, options=OLD), torch(1, options=NEW)], VERSIONS, of_versions(PROBE, NEWER_PROBE), [False, False]),
+        # A package below the backend counts too where the trial tells it.
+        ([TOLD], made.plan(TORCH), {Environment("torch"): with_package("0.10.2")}, [True]),
+        ([TOLD], made.plan(TORCH), {Environment("torch"): with_package("0.10.3")}, [False]),
+        ([torch(1)], made.plan(TORCH), {Environment("torch"): with_package("0.10.2")}, [False]),
+    ],
+)
+def test_which_trials_of_a_run_count(trials: list[Trial], planned: Plan, probes: Probes, kept: list[bool]) -> None:
     record = interrupted(*trials)
     carried, superseded = resume.carry(record, planned, probes)
     assert len(carried) + len(superseded) == len(trials)
-    return [trial in carried for trial in record.trials]
-
-
-def test_what_is_complete_counts_up_to_the_last_round_that_all_columns_have() -> None:
-    both = [made.trial(index, backend=backend) for index in (1, 2) for backend in ("jax", "torch")]
-    assert kept(*both) == [True] * 4
-    assert kept(made.trial(1, failure=made.FAILURE), planned=made.plan(TORCH, effort=exactly(3))) == [True]
-    assert kept(made.trial(1), made.trial(1, backend="jax"), made.trial(2)) == [True, True, False]
-    failed = made.trial(1, backend="jax", failure=made.FAILURE)
-    assert kept(made.trial(1), failed, made.trial(2)) == [True] * 3
-    assert kept(made.trial(1), made.trial(2)) == [False, False]
-
-
-def test_a_column_that_is_measured_anew_takes_its_row_with_it_and_no_other() -> None:
-    planned = made.plan(JAX, TORCH, made.case("conv"))
-    trials = [made.trial(1), made.trial(1, backend="jax"), made.trial(1, "conv")]
-    assert kept(*trials, planned=planned, probes=NEWER_JAX) == [False, False, True]
+    assert [trial in carried for trial in record.trials] == kept
 
 
 def test_a_column_that_computed_something_else_is_judged_anew_where_its_row_is_measured_anew() -> None:
-    said = Failure(Code.PARITY, "the loss differs", "none")
-    trials = [made.trial(1), made.trial(1, backend="jax"), made.trial(1, backend="jax", failure=said), made.trial(2)]
-    of_blocks = [
-        dataclasses.replace(trial, block=0 if trial.failure else trial.round, code=measuring_code(trial.column))
-        for trial in trials
-    ]
-    record = dataclasses.replace(interrupted(), trials=of_blocks, scenarios=made.record(*trials).scenarios)
-    assert resume.carry(record, PLANNED, PROBES) == (of_blocks, [])
+    said = made.trial(1, backend="jax", failure=Failure(Code.PARITY, "the loss differs", "none"))
+    record = interrupted(made.trial(1), made.trial(1, backend="jax"), said, made.trial(2))
+    record.trials[2] = made.changed(record.trials[2], block=0)
+    assert resume.carry(record, PLANNED, PROBES) == (record.trials, [])
     for probes in (NEWER, NEWER_JAX):
-        assert resume.carry(record, PLANNED, probes) == ([], of_blocks)
+        assert resume.carry(record, PLANNED, probes) == ([], record.trials)
 
 
 @pytest.mark.parametrize("other", ["", "0123456789ab"])  # a file of an older kerasbench tells no code
 def test_what_other_code_measured_is_measured_anew_with_its_row_and_so_is_what_failed_then(other: str) -> None:
-    one = interrupted(made.trial(1), made.trial(1, backend="jax"), made.trial(1, "conv", failure=made.FAILURE))
-    planned = made.plan(JAX, TORCH, made.case("conv"))
-    assert resume.carry(one, planned, PROBES) == (one.trials, [])
-    for index in range(3):
-        trials = list(one.trials)
-        trials[index] = dataclasses.replace(trials[index], code=other)
-        again = trials[2:] if index == 2 else trials[:2]
-        assert resume.carry(dataclasses.replace(one, trials=trials), planned, PROBES)[1] == again
+    record = interrupted(made.trial(1), made.trial(1, backend="jax"), made.trial(1, "conv", failure=made.FAILURE))
+    planned = made.plan(JAX, TORCH, CONV)
+    assert resume.carry(record, planned, PROBES) == (record.trials, [])
+    for index, again in enumerate((slice(2), slice(2), slice(2, 3))):
+        trials = list(record.trials)
+        trials[index] = made.changed(trials[index], code=other)
+        assert resume.carry(made.changed(record, trials=trials), planned, PROBES)[1] == trials[again]
 
 
-def test_a_changed_scenario_baseline_device_or_option_is_measured_anew() -> None:
-    changed = dataclasses.replace(made.entry(), file_hash="another")
-    case = dataclasses.replace(TORCH, selected=dataclasses.replace(TORCH.selected, entry=changed))
-    assert kept(made.trial(1), planned=made.plan(case)) == [False]
-    entry = dataclasses.replace(made.entry(), baselines={"torch": "another"})
-    native = Options(native=True)
-    cases = [made.case(backend="torch", options=one) for one in (Options(), native)]
-    planned = made.plan(
-        *(dataclasses.replace(one, selected=dataclasses.replace(one.selected, entry=entry)) for one in cases)
-    )
-    assert kept(made.trial(1), made.trial(1, options=native), planned=planned) == [False, False]
-    assert kept(made.trial(1), planned=made.plan(planned.cases[0])) == [True]
-    assert kept(made.trial(1, options=Options(threads=1))) == [False]
-    card = Device("cuda", 0, "H200")
-    planned = made.plan(made.case(device=dataclasses.replace(card, name="A100")))
-    assert kept(made.trial(1, device=card), planned=planned) == [False]
+@pytest.mark.parametrize(("minutes", "kept"), [(1.0, 1), (10.0, 0)])
+def test_a_soak_that_was_cut_short_is_measured_anew(minutes: float, kept: int) -> None:
+    slices = Samples.of(Slice(1, int(1e9), cycle, 0, 0) for cycle in range(60))  # a minute
+    trial = made.trial(1, found=made.changed(made.measurement(), training={"slices": slices}))
+    record = interrupted(trial, config={"soak": SoakConfig("train", minutes)})
+    assert len(resume.carry(record, made.plan(TORCH), PROBES)[0]) == kept
 
 
-def test_the_newest_run_that_was_interrupted_is_found(tmp_path: Path) -> None:
-    Store.create(tmp_path, "2026-01-01T00:00:00Z").finish(interrupted(made.trial(1)))
-    older = Store.create(tmp_path, "2026-01-02T00:00:00Z")
-    older.begin(interrupted(made.trial(1)))
+def begun(folder: Path, day: int, **different: Any) -> Store:
+    """A run of that day, which has not ended."""
+    store = Store.create(folder, f"2026-01-0{day}T00:00:00Z")
+    store.begin(interrupted(made.trial(1), **different))
+    return store
+
+
+def test_the_newest_interrupted_run_is_found_that_no_other_process_measures(tmp_path: Path) -> None:
+    older, newest = begun(tmp_path, 1), begun(tmp_path, 2)
     Store.create(tmp_path, "2026-01-03T00:00:00Z").finish(made.record(made.trial(1)))
     Store.create(tmp_path, "2026-01-04T00:00:00Z")  # reserved, and killed before anything was written
+    assert resume.find(tmp_path, HERE).file == newest.journal
+    newest.hold()
     assert resume.find(tmp_path, HERE).file == older.journal
-
-
-def test_a_run_that_another_process_measures_is_passed_over(tmp_path: Path) -> None:
-    measured = Store.create(tmp_path, "2026-01-02T00:00:00Z")
-    measured.begin(interrupted(made.trial(1)))
-    measured.hold()
+    older.hold()
     with pytest.raises(ResultsError, match="another process is still measuring this run; wait until it ends"):
         resume.find(tmp_path, HERE)
-    measured.release()
-    assert resume.find(tmp_path, HERE).file == measured.journal
-
-
-def test_a_soak_that_was_cut_short_is_measured_anew() -> None:
-    def soak(minutes: float) -> Run:
-        slices = Samples.of(Slice(1, int(1e9), cycle, 0, 0) for cycle in range(60))  # a minute
-        found = made.changed(made.measurement(), training={"slices": slices})
-        return made.changed(interrupted(made.trial(1, found=found)), config={"soak": SoakConfig("train", minutes)})
-
-    assert [len(resume.carry(soak(minutes), made.plan(TORCH), PROBES)[0]) for minutes in (1.0, 10.0)] == [1, 0]
+    older.release()
+    newest.release()
 
 
 def test_a_run_that_its_budget_ended_goes_on_where_there_is_more_time(tmp_path: Path) -> None:
     ended = Store.create(tmp_path, "2026-01-02T00:00:00Z")
-    why = schedule.out_of_budget(15.0, 9.0, 9.0, 1)
-    ended.finish(dataclasses.replace(interrupted(made.trial(1)), stopped_because=why))
+    ended.finish(interrupted(made.trial(1), stopped_because=schedule.out_of_budget(15.0, 9.0, 9.0, 1)))
     Store.create(tmp_path, "2026-01-03T00:00:00Z").finish(made.record(made.trial(1)))
     assert resume.find(tmp_path, HERE, longer=True).file == ended.data
     advice = f"leave out --resume to start a new one; {ended.data.name} ran out of time: add --budget TIME"
@@ -147,73 +154,38 @@ def test_a_run_that_its_budget_ended_goes_on_where_there_is_more_time(tmp_path: 
         resume.find(tmp_path / "gone", HERE)
 
 
-def test_a_file_of_others_is_no_obstacle_and_a_damaged_run_is_none_that_is_passed_over_unsaid(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    store = Store.create(tmp_path, "2026-01-01T00:00:00Z")
-    store.begin(interrupted(made.trial(1)))
+def test_no_damaged_run_is_passed_over_unsaid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = begun(tmp_path, 1)
     (tmp_path / "package.json").write_text("{}")
-    assert resume.find(tmp_path, HERE).file == store.journal
-    assert f"{tmp_path / 'package.json'}: not a kerasbench result file" in capsys.readouterr().err
     (tmp_path / "2025-01-01T000000.json").write_text("{")  # older: the run that is meant is another one
     assert resume.find(tmp_path, HERE).file == store.journal
+    assert f"{tmp_path / 'package.json'}: not a kerasbench result file" in capsys.readouterr().err
     newer = tmp_path / "2026-01-02T000000.jsonl"
     newer.write_text("{")
     with pytest.raises(ResultsError, match=f"{newer}: not a kerasbench result file: .*; move it out of {tmp_path}"):
         resume.find(tmp_path, HERE)
 
 
-LIVE = RunConfig([f"/tmp/{live.FOLDER}x/net.keras"])
-BEGIN_ANEW = f", and this is {HERE.title}; resume it there, or leave out --resume to start a new run here"
-
-
-def elsewhere(**different: Any) -> tuple[dict[str, Any], str, str]:
-    other = dataclasses.replace(HERE, **different)
-    return {"machine": other}, f"started on another machine ({other.title})", BEGIN_ANEW
-
-
 @pytest.mark.parametrize(
-    ("different", "why", "advice"),
+    "different",
     [
-        elsewhere(identifier="b"),
-        elsewhere(cores=4),
-        elsewhere(gpus=["NVIDIA H200"]),
-        ({"config": LIVE}, "measured a model object of a Python process that has ended", "; measure it again"),
+        {"machine": made.changed(HERE, identifier="b")},
+        {"machine": made.changed(HERE, cores=4)},
+        {"machine": made.changed(HERE, gpus=["NVIDIA H200"])},
+        {"config": RunConfig([f"/tmp/{live.FOLDER}x/net.keras"])},
     ],
 )
-def test_a_newer_run_that_cannot_go_on_here_is_passed_over_and_named(
-    different: dict[str, Any], why: str, advice: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    mine, other = (Store.create(tmp_path, f"2026-01-0{day}T00:00:00Z") for day in (1, 2))
-    other.begin(dataclasses.replace(interrupted(made.trial(1)), **different))
+def test_what_cannot_go_on_here(different: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = begun(tmp_path, 2, **different)
+    why, advice = "measured a model object of a Python process that has ended", "; measure it again"
+    if "machine" in different:
+        why = f"started on another machine ({different['machine'].title})"
+        advice = f", and this is {HERE.title}; resume it there, or leave out --resume to start a new run here"
     with pytest.raises(ResultsError, match=re.escape(f"{other.journal}: {why}{advice}")):
         resume.find(tmp_path, HERE)
-    mine.begin(interrupted(made.trial(1)))
+    mine = begun(tmp_path, 1)
     assert resume.find(tmp_path, HERE).file == mine.journal
     assert capsys.readouterr().err == f"kerasbench: {other.journal}: {why}; skipped\n"
-
-
-def test_a_package_below_the_backend_counts_too_where_the_trial_tells_it() -> None:
-    planned = made.plan(made.case(backend="jax"))
-    untold = made.trial(1, backend="jax")
-    assert untold.measurement is not None
-    resolved = untold.measurement.resolved
-    told = dataclasses.replace(resolved, versions=resolved.versions | {"jaxlib": "0.10.2"})
-    trial = dataclasses.replace(untold, measurement=dataclasses.replace(untold.measurement, resolved=told))
-    for version, counts in (("0.10.2", True), ("0.10.3", False)):
-        there = dataclasses.replace(PROBE["jax"], versions=PROBE["jax"].versions | {"jaxlib": version})
-        assert kept(trial, planned=planned, probes={Environment("jax"): there}) == [counts]
-        assert kept(untold, planned=planned, probes={Environment("jax"): there}) == [False]
-
-
-def test_a_labelled_column_is_known_by_the_versions_of_its_own_interpreter() -> None:
-    old, new = (Options(environment=label) for label in ("old", "new"))
-    planned = made.plan(*(made.case(backend="torch", options=one) for one in (old, new)))
-    trials = [made.trial(1, options=old), made.trial(1, options=new)]
-    same = PROBE["torch"]
-    for version, counts in ((same, True), (NEWER[Environment("torch")], False)):
-        probes = made.by_environment({"torch@old": same, "torch@new": version})
-        assert kept(*trials, planned=planned, probes=probes) == [counts, counts]
 
 
 MODEL = RunConfig(scenarios=["mnist_dense", "evil.keras"], model_config=ModelConfig(custom="own layers.py", trust=True))
@@ -229,146 +201,84 @@ MODEL = RunConfig(scenarios=["mnist_dense", "evil.keras"], model_config=ModelCon
         (RunConfig(scenarios=["mine.py/tiny"]), ResumeConfig(), "--resume --scenario mine.py"),
         (RunConfig(), ResumeConfig(scenarios=["mine.py"]), "this run had none"),
         (RunConfig(scenarios=["\0.py"]), ResumeConfig(), "--resume --scenario"),  # no name of a file
+        (MODEL, ResumeConfig(scenarios=[str(Path("evil.keras").absolute())], model_config=MODEL.model_config), ""),
+        (RunConfig(scenarios=["mnist_*", "keras.applications.ResNet50"]), ResumeConfig(), ""),  # built in
+        (RunConfig(scenarios=["mine.py/tiny", "mine.py/large"]), ResumeConfig(scenarios=["mine.py"]), ""),
     ],
 )
 def test_what_a_file_alone_names_is_not_executed(begun: RunConfig, named: ResumeConfig, advice: str) -> None:
-    found = resume.Interrupted(Path("some.json"), dataclasses.replace(made.record(), config=begun))
-    with pytest.raises(UsageError, match=r"some\.json: --resume runs files of a run only if") as raised:
-        resume.require_named_again(found, named)
-    assert advice in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("begun", "named"),
-    [
-        (MODEL, ResumeConfig(scenarios=[str(Path("evil.keras").absolute())], model_config=MODEL.model_config)),
-        (RunConfig(scenarios=["mnist_*", "keras.applications.ResNet50"]), ResumeConfig()),
-        (RunConfig(scenarios=["mine.py/tiny", "mine.py/large"]), ResumeConfig(scenarios=["mine.py"])),
-    ],
-)
-def test_what_is_named_again_or_built_in_goes_on(begun: RunConfig, named: ResumeConfig) -> None:
-    resume.require_named_again(
-        resume.Interrupted(Path("some.json"), dataclasses.replace(made.record(), config=begun)), named
-    )
+    interrupted = resume.Interrupted(Path("some.json"), made.changed(made.record(), config=begun))
+    refusal = rf"some\.json: --resume runs files of a run only if.*{re.escape(advice)}"
+    with pytest.raises(UsageError, match=refusal) if advice else nullcontext():
+        resume.require_named_again(interrupted, named)
 
 
 BATCHES = (1, 8, 64, 512)
 BACKENDS = ("jax", "tensorflow", "torch")
 
 
-def swept(options: Sequence[Options], protocol: Protocol) -> list[Case]:
-    return [
-        dataclasses.replace(made.case(backend=backend, options=one), protocol=protocol)
-        for one in options
-        for backend in BACKENDS
-    ]
+def swept(options: Sequence[Options]) -> list[Case]:
+    return [made.case(backend=backend, options=at_size) for at_size in options for backend in BACKENDS]
 
 
-def swept_plan(budget_s: float | None = None) -> Plan:
+def swept_plan(budget_s: float | None = None, **config: Any) -> Plan:
     options = [Options(batch=batch) for batch in BATCHES]
-    effort = configure.effort_of(Settings(budget=budget_s), "sweep")
-    config = saved.RunConfig(options=options, effort=effort, refine=True)
-    return Plan(config, made.MACHINE, swept(options, effort.protocol), [])
+    plan = made.plan(*swept(options), effort=Effort(budget_s=budget_s, protocol=SWEEP))
+    return made.changed(plan, config={"options": options, "refine": True} | config)
 
 
 def crossing(planted: float = 20.0, rounds: int = 3, third: Callable[[int], float] = lambda batch: 100.0) -> Run:
     """jax is overtaken by torch at that batch; the third, tensorflow, is slower than both unless told otherwise."""
-
-    def step_ms(backend: str, batch: int) -> float:
-        return {"jax": 1.0, "torch": math.sqrt(planted / batch), "tensorflow": third(batch)}[backend]
-
-    return made.record(
-        *(
-            made.trial(
-                index,
-                backend=backend,
-                options=Options(batch=batch),
-                found=made.measurement(step_ms(backend, batch) * (1 + index / 1000)),
-            )
-            for index in range(1, rounds + 1)
-            for batch in BATCHES
-            for backend in BACKENDS
-        ),
-        rounds=rounds,
-    )
+    trials: list[Trial] = []
+    for batch in BATCHES:
+        for backend, ms in {"jax": 1.0, "tensorflow": third(batch), "torch": math.sqrt(planted / batch)}.items():
+            in_rounds = [ms * (1 + number / 1000) for number in range(rounds)]
+            trials += made.in_rounds(*in_rounds, overhead_ms=10.0, backend=backend, options=Options(batch=batch))
+    return made.record(*trials, rounds=rounds)
 
 
 def finer(planned: Plan, first: Run) -> Plan:
-    """Return the plan of the further sizes, of which there are some."""
-    found = resume.finer(planned, first, 100.0)
-    assert found is not None
-    return found
+    return made.known(resume.finer(planned, first, 100.0))
 
 
 def test_two_more_sizes_are_measured_once_inside_the_bracket_on_the_columns_that_cross() -> None:
     planned = swept_plan()
-    found = finer(planned, crossing())
-    assert [case.label for case in found.cases[len(planned.cases) :]] == [
+    plan = finer(planned, crossing())
+    assert [case.label for case in plan.cases[len(planned.cases) :]] == [
         f"dense {backend} cpu batch={batch}" for batch in (16, 32) for backend in ("jax", "torch")
     ]
-    assert found.config.options == [Options(batch=batch) for batch in (*BATCHES, 16, 32)]
-    assert (found.effort.min_rounds, found.effort.max_rounds) == (3, 3)
-    assert found.effort.protocol == planned.effort.protocol
-    assert found.warnings == ["more sizes near the crossover: batch=16, batch=32"]
-    assert resume.finer(found, crossing(), 100.0) is None
-
-
-def test_a_control_is_asked_for_once_for_all_rows() -> None:
-    found = finer(with_config(swept_plan(), control=True), crossing())
-    assert any(case.options.control for case in found.cases)
-    assert not any(options.control for options in found.config.options)
-
-
-def test_a_quick_look_is_not_refined_though_its_slices_give_an_interval() -> None:
-    record = crossing(rounds=1)
-    for number, trial in enumerate(record.trials):
-        assert trial.measurement is not None and trial.measurement.training is not None
-        step_ms = trial.measurement.training.median_ns / made.MS
-        slices = made.sliced([step_ms * (1 + 0.001 * (cycle % 3)) for cycle in range(12)])
-        record.trials[number] = dataclasses.replace(trial, measurement=slices, block=1 + number // len(BACKENDS))
-    assert resume.more_sizes(summarize(record))
-    assert resume.finer(swept_plan(), record, 100.0) is None
+    assert plan.config.options == [Options(batch=batch) for batch in (*BATCHES, 16, 32)]
+    assert (plan.effort.min_rounds, plan.effort.max_rounds) == (3, 3)
+    assert plan.effort.protocol == planned.effort.protocol
+    assert plan.warnings == ["more sizes near the crossover: batch=16, batch=32"]
+    assert resume.finer(plan, crossing(), 100.0) is None
+    limited = swept_plan(budget_s=100 + 4 * 3 * 9 + 1)  # four cases of three trials, 9 s each
+    assert [resume.finer(limited, crossing(), spent_s) is None for spent_s in (100.0, 1_000.0)] == [False, True]
+    shared = resume.more_sizes(summarize(crossing(third=lambda batch: (20 / batch) ** 0.7)))  # by two brackets
+    assert {size: len(columns) for size, columns in shared.items()} == {Size(16): 3, Size(32): 3}
 
 
 def test_only_a_whole_run_with_a_crossing_that_has_an_interval_is_refined() -> None:
-    assert resume.finer(swept_plan(), crossing(planted=1e9), 0.0) is None
-    assert resume.finer(swept_plan(), crossing(rounds=2), 0.0) is None
-    interrupted = dataclasses.replace(crossing(), stopped_because=INTERRUPTED)
-    assert resume.finer(swept_plan(), interrupted, 0.0) is None
+    quick = crossing(rounds=1)  # whose slices give an interval
+    for number, trial in enumerate(quick.trials):
+        step_ms = made.trained(made.known(trial.measurement)).median_ns / made.MS
+        slices = made.sliced([step_ms * (1 + 0.001 * (cycle % 3)) for cycle in range(12)])
+        quick.trials[number] = made.changed(trial, measurement=slices, block=1 + number // len(BACKENDS))
+    assert resume.more_sizes(summarize(quick))
+    cut_short = made.changed(crossing(), stopped_because=INTERRUPTED)
+    for record in (quick, crossing(rounds=2), cut_short, crossing(planted=1e9)):
+        assert resume.finer(swept_plan(), record, 100.0) is None
 
 
-@pytest.mark.parametrize(("spent_s", "goes_on"), [(100.0, True), (1_000.0, False)])
-def test_a_budget_must_hold_it(spent_s: float, goes_on: bool) -> None:
-    planned = swept_plan(budget_s=100 + 4 * 3 * 9 + 1)  # four cases of three trials, 9 s each
-    assert (resume.finer(planned, crossing(), spent_s) is not None) is goes_on
-
-
-def test_sizes_that_two_brackets_share_are_measured_once() -> None:
-    found = resume.more_sizes(summarize(crossing(third=lambda batch: (20 / batch) ** 0.7)))
-    assert set(found) == {Size(16), Size(32)}
-    assert all(len(columns) == 3 for columns in found.values())
-
-
-def test_both_parts_are_one_record_which_may_still_have_the_rounds_that_were_asked_for() -> None:
-    planned = swept_plan(budget_s=1e6)
-    first = dataclasses.replace(crossing(), config=planned.config, stopped_because="every interval is within ±2%")
-    config = finer(planned, first).config
-    going_on = dataclasses.replace(crossing(), config=config, stopped_because="all 3 rounds are done")
-    joined = resume.joined(first, going_on)
-    assert joined.stopped_because == first.stopped_because
-    assert joined.config == dataclasses.replace(config, effort=planned.effort) != config
-    joined = resume.joined(first, dataclasses.replace(crossing(rounds=1), stopped_because=INTERRUPTED))
-    assert (joined.stopped_because, joined.rounds_completed) == (INTERRUPTED, 3)
+def trials_of(cases: Sequence[Case]) -> list[Trial]:
+    return [made.trial(1, backend=case.backend, options=case.options) for case in cases]
 
 
 def test_a_refined_sweep_goes_on_with_the_columns_that_each_size_has() -> None:
     planned = swept_plan(budget_s=1e6)
     refined = finer(planned, crossing())
-    tried = [
-        made.trial(1, backend=case.backend, options=case.options) for case in refined.cases if case.options.batch != 32
-    ]
-    every = dataclasses.replace(refined, cases=swept(refined.config.options, planned.effort.protocol))
-    again = resume.as_started(every, made.record(*tried))
+    tried = trials_of([case for case in refined.cases if case.options.batch != 32])
+    again = resume.as_started(made.changed(refined, cases=swept(refined.config.options)), made.record(*tried))
     of_size = {size: [case.backend for case in again.cases if case.options.batch == size] for size in (8, 16, 32)}
     assert of_size == {8: [*BACKENDS], 16: ["jax", "torch"], 32: [*BACKENDS]}
     assert resume.as_started(planned, made.record(*tried[:1])) is planned
@@ -376,55 +286,48 @@ def test_a_refined_sweep_goes_on_with_the_columns_that_each_size_has() -> None:
 
 def test_a_refined_sweep_goes_on_with_the_controls_that_its_further_sizes_have() -> None:
     """It is beside the first of the columns that cross there, which is not the first of all."""
-    planned = with_config(swept_plan(budget_s=1e6), control=True)
-    planned = dataclasses.replace(planned, cases=with_controls(planned.cases))
+    planned = swept_plan(budget_s=1e6, control=True)
+    planned = made.changed(planned, cases=with_controls(planned.cases))
     refined = finer(planned, crossing(1e9, third=lambda batch: math.sqrt(1e9 / 20)))
+    assert not any(options.control for options in refined.config.options)  # it is asked for once, for all rows
     further = [case for case in refined.cases if case.options.batch in (16, 32)]
     assert "tensorflow" in {case.backend for case in further if case.options.control}
-    tried = [made.trial(1, backend=case.backend, options=case.options) for case in further]
-    every = with_controls(swept(refined.config.options, planned.effort.protocol))
-    again = resume.as_started(dataclasses.replace(refined, cases=every), made.record(*tried))
+    every = made.changed(refined, cases=with_controls(swept(refined.config.options)))
+    again = resume.as_started(every, made.record(*trials_of(further)))
     assert {case.key for case in again.cases} >= {case.key for case in further}
 
 
 def test_a_backend_that_was_installed_since_takes_no_part_in_the_rest() -> None:
-    record = dataclasses.replace(interrupted(made.trial(backend="jax"), made.trial(backend="torch")), cases=2)
+    record = interrupted(made.trial(backend="jax"), made.trial(backend="torch"), cases=2)
     planned = made.plan(made.case(backend="tensorflow"), JAX, TORCH)
     again = resume.as_started(planned, record)
     assert [case.backend for case in again.cases] == ["jax", "torch"]
     assert again.warnings == ["left out, because the run began without them: tensorflow cpu"]
     assert resume.as_started(PLANNED, record) is PLANNED
     absent = made.trial(0, backend="tensorflow", failure=made.FAILURE)  # it was asked for, and is measured now
-    asked = dataclasses.replace(record, trials=[*record.trials, absent])
-    assert resume.as_started(planned, asked) is planned
-    before = dataclasses.replace(record, trials=record.trials[:1])  # killed before the second had its turn
+    assert resume.as_started(planned, made.changed(record, trials=[*record.trials, absent])) is planned
+    before = made.changed(record, trials=record.trials[:1])  # killed before the second had its turn
     assert resume.as_started(PLANNED, before) is PLANNED
 
 
-def never(planned: Plan, earlier: Run) -> Run:
-    raise AssertionError("nothing was asked for")
+def test_further_sizes_begin_with_what_was_measured_and_are_one_record_with_it() -> None:
+    planned = swept_plan(budget_s=1e6)
+    first = made.changed(crossing(), config=planned.config, stopped_because="every interval is within ±2%")
+    first.trials.append(made.trial(0, failure=made.FAILURE))  # absent
 
+    def execute(further: Plan, earlier: Run) -> Run:
+        assert all(trial.round for trial in earlier.trials)
+        trials = [*earlier.trials, *trials_of(further.cases[12:])]
+        return made.changed(earlier, config=further.config, trials=trials, stopped_because="all 3 rounds are done")
 
-def test_a_run_that_wants_or_can_keep_no_further_sizes_stays_as_it_is() -> None:
-    record = crossing(planted=1e9)
-    assert resume.refine(swept_plan(), record, 0.0, never) is record
-    assert resume.refine(made.plan(made.case()), record, 0.0, never) is record
-
-    def execute(planned: Plan, earlier: Run) -> Run:
+    def full(further: Plan, earlier: Run) -> Run:
         raise ResultsError("full")
 
-    first = crossing()
-    assert resume.refine(swept_plan(), first, 0.0, execute) is first
-
-
-def test_further_sizes_begin_with_what_was_measured_and_end_in_one_record() -> None:
-    def execute(planned: Plan, earlier: Run) -> Run:
-        assert all(trial.round for trial in earlier.trials)
-        added = [made.trial(1, options=case.options) for case in planned.cases[12:]]
-        return dataclasses.replace(earlier, trials=[*earlier.trials, *added])
-
-    first = crossing()
-    first.trials.append(dataclasses.replace(made.trial(failure=made.FAILURE), round=0))  # absent
-    record = resume.refine(swept_plan(), first, 0.0, execute)
-    assert record.started == first.started
-    assert {trial.options.batch for trial in record.trials} == {1, 8, 16, 32, 64, 512}
+    whole, config = resume.refine(planned, first, 100.0, execute), finer(planned, first).config
+    assert {trial.options.batch for trial in whole.trials} == {1, 8, 16, 32, 64, 512}
+    assert (whole.started, whole.stopped_because) == (first.started, first.stopped_because)
+    assert whole.config == made.changed(config, effort=planned.effort) != config
+    cut_short = resume.joined(first, made.changed(whole, stopped_because=INTERRUPTED, rounds_completed=1))
+    assert (cut_short.stopped_because, cut_short.rounds_completed) == (INTERRUPTED, 3)
+    assert resume.refine(planned, first, 100.0, full) is first
+    assert resume.refine(PLANNED, first, 100.0, execute) is first  # which wants none

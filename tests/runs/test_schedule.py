@@ -1,23 +1,31 @@
-"""Orders of cases, and when a row and a run have enough."""
+"""Orders of cases, when a row and a run have enough, and what a row's next block is worth."""
 
+import dataclasses
+import math
+import random
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from kerasbench.analysis.cases import STEADY
 from kerasbench.analysis.estimates import LogEstimate
-from kerasbench.plan.cases import Case
-from kerasbench.protocol.columns import Options
-from kerasbench.results.run import Effort, Trial, exactly
+from kerasbench.analysis.ratios import ratio_of
+from kerasbench.protocol.measurement import Latency, Samples
+from kerasbench.protocol.messages import Phase
+from kerasbench.protocol.requests import Protocol
+from kerasbench.results.run import SWEEP, Effort, RaceConfig, RunConfig, Trial, exactly
 from kerasbench.runs import schedule
 from kerasbench.runs.rows import OpenRow
-from kerasbench.runs.schedule import Between, StopReason
+from kerasbench.runs.schedule import Between, Portion, StopReason, best_cycles
 from tests import made
-from tests.scripted import by_round
+from tests.scripted import THREE, by_round
 
 WIDE, NARROW = 0.5, 0.01
-FIVE, TWELVE = Effort(3, 5), Effort(3, 12)
+FIVE = Effort(3, 5)
+FIRST: list[list[float | None]] = [[None], [None], [WIDE, NARROW]]
+UNUSUAL = [*FIRST, [2 * WIDE, NARROW], [1.5 * WIDE, NARROW]]  # a block, and one that made up for a part of it
 
 
 @pytest.mark.parametrize(
@@ -27,46 +35,27 @@ FIVE, TWELVE = Effort(3, 5), Effort(3, 12)
         ([[None], [None], [0.019, 0.02]], StopReason.PRECISE),
         ([[None], [None], [0.019, 0.021]], None),
         ([[None], [None], [None, 0.001]], None),
-        ([[None], [None], [WIDE], [0.6 * WIDE]], None),
         ([[None], [None], []], None),
-        ([[WIDE]] * 5, StopReason.ROUNDS),
+        ([[WIDE]] * 9, StopReason.ROUNDS),
+        (UNUSUAL, None),
+        ([*UNUSUAL, [0.99 * WIDE, NARROW]], StopReason.NO_GAIN),
+        ([*UNUSUAL, [0.9 * WIDE, NARROW]], None),
+        ([[None], [None], *[[WIDE, WIDE]] * 3, [WIDE, 0.9 * WIDE]], None),
+        ([[None], [None], *[[WIDE, WIDE]] * 3, [WIDE]], None),  # a column has failed
     ],
 )
 def test_when_a_row_has_enough(widths: list[list[float | None]], reason: StopReason | None) -> None:
-    assert schedule.stop_reason(FIVE, widths) is reason
+    assert schedule.stop_reason(Effort(3, 9), widths) is reason
 
 
-@pytest.mark.parametrize(
-    ("since", "reason"),
-    [
-        ([[2 * WIDE, NARROW], [1.5 * WIDE, NARROW]], None),  # an unusual block, and one that made up for a part of it
-        ([[2 * WIDE, NARROW], [1.5 * WIDE, NARROW], [0.99 * WIDE, NARROW]], StopReason.NO_GAIN),
-        ([[2 * WIDE, NARROW], [1.5 * WIDE, NARROW], [0.9 * WIDE, NARROW]], None),
-        ([[WIDE, WIDE], [WIDE, WIDE], [WIDE, 0.9 * WIDE]], None),
-        ([[WIDE, WIDE], [WIDE, WIDE], [WIDE]], None),  # a column has failed
-    ],
-)
-def test_a_row_is_given_up_when_three_blocks_have_gained_nothing(
-    since: list[list[float | None]], reason: StopReason | None
-) -> None:
-    assert schedule.stop_reason(TWELVE, [[None], [None], [WIDE, since[0][1]], *since]) is reason
-
-
-def test_on_battery_a_run_aims_at_less() -> None:
-    assert schedule.stop_reason(FIVE, [[0.04]] * 3, schedule.precision_of(0.05)) is StopReason.PRECISE
-    assert schedule.stop_reason(FIVE, [[0.04], [0.04], [0.03]], schedule.precision_of(0.03)) is None
-
-
-def test_a_run_says_which_of_its_rows_ended_why() -> None:
-    three = [StopReason.PRECISE, StopReason.ROUNDS, StopReason.PRECISE]
-    assert schedule.all_in_words(three[:1], FIVE, 0.05) == "the session's own noise is below ±5 % for every ratio"
-    assert schedule.all_in_words(three, FIVE, 0.02) == (
-        "2 workloads: the session's own noise is below ±2 % for every ratio; 1 workload: all 5 rounds are done"
-    )
-    assert schedule.all_in_words([StopReason.NO_GAIN], FIVE, 0.02, several=False) == (
-        "the last 3 rounds made the times no more precise"
-    )
-    assert schedule.all_in_words([StopReason.ROUNDS], exactly(1), 0.02) == "one round was asked for"
+def test_a_run_says_what_it_aimed_at_which_is_less_on_battery_and_that_it_gained_nothing() -> None:
+    usual, on_battery = (schedule.precision_of(effect) for effect in (0.03, 0.05))
+    reasons = [schedule.stop_reason(FIVE, [[0.04]] * 3, precision) for precision in (usual, on_battery)]
+    assert reasons == [None, StopReason.PRECISE]
+    precise = schedule.in_words(StopReason.PRECISE, FIVE, on_battery)
+    assert precise == "the session's own noise is below ±5 % for every ratio"
+    given_up = schedule.in_words(StopReason.NO_GAIN, FIVE, usual, several=False)
+    assert given_up == "the last 3 rounds made the times no more precise"
 
 
 @pytest.mark.parametrize(
@@ -79,9 +68,7 @@ def test_a_run_says_which_of_its_rows_ended_why() -> None:
         (120.0, 1.0, 2, "--budget 100 s is used up: 2 rounds have taken 120 s"),
     ],
 )
-def test_a_budget_allows_no_round_that_it_would_not_hold(
-    spent_s: float, another_s: float, done: int, reason: str
-) -> None:
+def test_a_budget_allows_no_round_beyond_it(spent_s: float, another_s: float, done: int, reason: str) -> None:
     assert schedule.out_of_budget(100.0, spent_s, another_s, done) == reason
     assert schedule.out_of_budget(None, spent_s, another_s, done) == ""
 
@@ -92,56 +79,155 @@ def widths(trials: list[Trial], between: Between = by_round) -> list[float | Non
 
 
 def test_all_ratios_of_a_row_are_looked_at_but_those_of_failed_columns_or_of_one_its_own_interval() -> None:
-    steps = {"jax": (1.0, 1.01, 0.99), "tensorflow": (2.0, 2.01, 2.0), "torch": (3.0, 3.0, 3.1)}
-    trials = [
-        made.trial(index, backend=backend, found=made.measurement(step))
-        for backend, found in steps.items()
-        for index, step in enumerate(found, start=1)
-    ]
-    assert len(widths(trials)) == 3
-    failed = made.trial(4, backend="torch", failure=made.FAILURE)
-    (width,) = widths([*trials, failed])
-    assert width is not None and width < 0.1
-    trials = [made.trial(index, backend=backend) for index in (1, 2, 3) for backend in ("jax", "torch")]
-
-    def between(*asked: Any) -> LogEstimate:
+    def disturbed(*asked: Any) -> LogEstimate:
         return LogEstimate(0.0, 0.001, 2, 3, disturbed=True)
 
-    assert widths(trials, between) == [None]
-    trials = [made.trial(index, found=made.measurement(2 + index / 100)) for index in (1, 2, 3)]
-    (width,) = widths(trials)
-    assert width is not None and 0 < width < 0.1
-    assert widths(trials[:1]) == [None]
-    assert widths([made.trial(failure=made.FAILURE)]) == []
-
-
-def labels(cases: Sequence[Case]) -> list[str]:
-    return [case.label for case in cases]
-
-
-CASES = [made.case(name, backend) for name in ("a", "b", "c", "d") for backend in ("jax", "tensorflow", "torch")]
+    jax = made.in_rounds(1.0, 1.01, 0.99, backend="jax")
+    tensorflow = made.in_rounds(2.0, 2.01, 2.0, backend="tensorflow")
+    torch = made.in_rounds(3.0, 3.0, 3.1, backend="torch")
+    assert len(widths([*jax, *tensorflow, *torch])) == 3
+    assert widths([*jax, *torch], disturbed) == [None]
+    failed = made.trial(4, backend="torch", failure=made.FAILURE)
+    for trials in ([*jax, *tensorflow, *torch, failed], jax):
+        (width,) = widths(trials)
+        assert width is not None and 0 < width < 0.1
+    assert widths(jax[:1]) == [None]
+    assert widths([failed]) == []
 
 
 def test_an_order_keeps_scenarios_together_and_is_drawn_anew_for_each_round_and_seed() -> None:
-    ordered = schedule.order_cases(CASES, seed=1, round_index=1)
-    assert Counter(case.key for case in ordered) == Counter(case.key for case in CASES)
+    cases = [made.case(name, case.backend) for name in ("a", "b", "c", "d") for case in THREE]
+    ordered = schedule.order_cases(cases, seed=1, round_index=1)
+    assert Counter(case.key for case in ordered) == Counter(case.key for case in cases)
     scenarios = [case.selected.entry.name for case in ordered]
     assert all(len(set(scenarios[start : start + 3])) == 1 for start in range(0, 12, 3))
-    drawn = {tuple(labels(schedule.order_cases(CASES, seed, index))) for seed in (1, 2) for index in (1, 2, 3)}
-    assert len(drawn) == 6
-    assert schedule.order_cases(CASES, 1, 1) == schedule.order_cases(CASES, 1, 1)
+    drawn = [tuple(case.key for case in schedule.order_cases(cases, *drawn)) for drawn in ((1, 1), (1, 2), (2, 1))]
+    assert len(set(drawn)) == 3
+    assert schedule.order_cases(cases, 1, 1) == ordered
 
 
-SWEPT = [
-    made.case(backend=backend, options=Options(batch=batch)) for batch in (1, 2, 4, 8) for backend in ("jax", "torch")
-]
+PROTOCOL = Protocol()
+S = 10**9
+MEDIAN = math.sqrt(math.pi / 2)  # its standard error over that of a mean
 
 
-def test_larger_in_a_series_is_what_differs_in_nothing_but_a_larger_size() -> None:
-    others = [
-        made.case(backend="jax", options=Options(jit=True, batch=8)),
-        made.case("conv", "jax", options=Options(batch=8)),
+@pytest.mark.parametrize("start_s", [1.0, 30.0, 120.0])
+@pytest.mark.parametrize("apart", [0.02, 0.1])
+def test_no_other_number_of_cycles_makes_more_of_the_time(start_s: float, apart: float) -> None:
+    within = 0.2
+    best = best_cycles(start_s, 0.5, within**2, apart**2)
+
+    def cost(cycles: float) -> float:
+        """Return the time that so many cycles in a block take until the variance is 1."""
+        return (start_s + 0.5 * cycles) * (apart**2 + within**2 / cycles)
+
+    assert all(cost(best) <= cost(best * factor) for factor in (0.5, 0.9, 1.1, 2.0))
+    assert best_cycles(start_s, 0.5, within**2, 0.0) == math.inf  # blocks differ no more than their slices say
+
+
+def blocks(
+    number: int, apart: float = 0.1, within: float = 0.2, epoch_ms: float = 10.0, start_s: float = 30.0
+) -> list[Trial]:
+    """Trials of two columns that take turns of a quarter of a second; their ratio scatters by so much."""
+    rng, trials = random.Random(3), list[Trial]()
+    phases = [Phase("train", 0, 10 * S), Phase("epoch", 10 * S, 12 * S), Phase("predict", 12 * S, 15 * S)]
+    for block in range(1, number + 1):
+        for backend, level in (("jax", 1.0), ("torch", 2 * math.exp(rng.gauss(0, apart)))):
+            steps = [level * math.exp(rng.gauss(0, within / math.sqrt(2))) for _ in range(40)]
+            epochs = [level * epoch_ms * math.exp(rng.gauss(0, within / math.sqrt(2))) for _ in range(8)]
+            sliced = made.changed(made.sliced(steps, epochs), training={"warmup": Samples.of(())})
+            wall_ns = int((start_s + 2 * 15) * S)
+            trials.append(made.in_block(block, sliced, backend=backend, phases=phases, wall_ns=wall_ns))
+    return trials
+
+
+def cycles(trials: Sequence[Trial], metric: str = STEADY) -> dict[str, int]:
+    return schedule.cycles_of(PROTOCOL, OpenRow([], trials=[*trials]).compared, metric, None)
+
+
+def test_a_block_has_the_cycles_that_its_scatter_and_its_start_ask_for_the_second_those_of_others() -> None:
+    usual = cycles(blocks(12))
+    assert usual["train"] == pytest.approx(MEDIAN * math.sqrt(30 / 0.5) * 0.2 / 0.1, rel=0.35)
+    assert cycles(blocks(12, start_s=120.0))["train"] == pytest.approx(2 * usual["train"], abs=1)
+    assert cycles(blocks(12, apart=0.2))["train"] < usual["train"] < cycles(blocks(12, apart=0.05))["train"]
+    assert cycles(blocks(12, within=0.02))["train"] == PROTOCOL.min_cycles
+    assert usual["predict_one"] == usual["predict_batch"] == usual["predict_all"] == PROTOCOL.min_cycles
+    assert cycles(blocks(1))["train"] == pytest.approx(MEDIAN * math.sqrt(30 / 0.5) * 0.2 / 0.07, rel=0.35)
+
+
+@pytest.mark.parametrize(
+    ("config", "backends", "at_most"),
+    [
+        (RunConfig(), ("jax", "torch"), {"train": schedule.FIRST_CYCLES}),
+        (RunConfig(effort=exactly(1)), ("jax", "torch"), {}),
+        (RunConfig(effort=Effort(protocol=SWEEP)), ("jax", "torch"), {}),
+        (RunConfig(), ("torch", "torch"), {}),
+        (RunConfig(race=RaceConfig(), effort=exactly(1)), ("torch",), {"train": schedule.RACE_CYCLES}),
+    ],
+)
+def test_how_long_a_first_block_is(config: RunConfig, backends: Sequence[str], at_most: dict[str, int]) -> None:
+    assert schedule.first_portion(config, [made.case(backend=backend) for backend in backends]) == Portion(at_most)
+
+
+def test_the_ratio_that_scatters_most_decides_and_of_one_column_the_time() -> None:
+    loud, quiet = (blocks(6, apart=apart) for apart in (0.3, 0.03))
+    third = [dataclasses.replace(trial, backend="tensorflow") for trial in quiet if trial.backend == "torch"]
+    assert cycles([*loud, *third])["train"] <= cycles(loud)["train"] < cycles(quiet)["train"]
+    assert "train" not in cycles([trial for trial in quiet if trial.backend == "jax"])
+
+
+def test_short_epochs_have_cycles_of_their_own_where_they_matter() -> None:
+    few, many = (cycles(blocks(12, epoch_ms=ms), "train_step_ms")["epoch"] for ms in (2.0, 500.0))
+    assert few == PROTOCOL.min_cycles < many
+
+
+def test_predictions_stand_for_a_model_that_is_not_trained() -> None:
+    trials = [
+        made.in_block(block, made.predicting([2.0, 2.5, 2.2] * 6), backend=backend, phases=[Phase("predict", 0, S)])
+        for block in (1, 2)
+        for backend in ("jax", "torch")
     ]
-    found = schedule.larger_in_series(SWEPT[2], [*SWEPT, *others, made.case(backend="jax")])
-    assert labels(found) == ["dense jax cpu batch=4", "dense jax cpu batch=8"]
-    assert schedule.larger_in_series(made.case(), SWEPT) == []
+    assert list(cycles(trials, "predict_batch_p50_ms")) == ["predict_batch"]
+
+
+def test_turns_of_every_way_to_predict_are_no_start() -> None:
+    measured = made.predicting([2.0] * 6)
+    measured.prediction.append(Latency(1, [S], measured.prediction[1].slices, "call"))
+    phases = [Phase("predict", 0, 10 * S), Phase("calls", 10 * S, 24 * S), Phase("generate", 24 * S, 30 * S)]
+    trial = made.in_block(1, measured, phases=phases, wall_ns=50 * S)
+    assert schedule._start_s([(trial, measured)]) == pytest.approx(20)
+    assert schedule._turn_s(trial, "predict_batch") == pytest.approx(24 / (2 + 6 + 6))
+
+
+def portion(trials: list[Trial], protocol: Protocol = PROTOCOL, paired: bool = False) -> Portion:
+    case = dataclasses.replace(made.case(), protocol=protocol, paired=paired)
+    return schedule.next_portion(case, OpenRow([], trials=trials).compared, trials, ratio_of, None)
+
+
+def test_short_epochs_that_matter_to_a_ratio_or_that_others_disturbed_are_in_every_block() -> None:
+    assert [portion(blocks(3, epoch_ms=ms)).epochs for ms in (2.0, 60.0)] == [False, True]
+    assert portion([made.disturbed(trial) for trial in blocks(3, epoch_ms=2.0)]).epochs
+    alone = portion([trial for trial in blocks(3) if trial.backend == "jax"])
+    assert (alone.epochs, alone.predicts) == (True, False)
+
+
+@pytest.mark.parametrize("protocol", [SWEEP, Protocol(parts=True)])
+def test_nothing_is_left_out_where_all_is_asked_for(protocol: Protocol) -> None:
+    whole = portion(blocks(3), protocol)
+    assert (whole.epochs, whole.predicts) == (True, True)
+
+
+@pytest.mark.parametrize("uneven", [False, True])
+def test_the_predictions_of_versions_are_measured_until_they_are_precise(uneven: bool) -> None:
+    trials = []
+    for trial in blocks(3):
+        batch_ms = trial.block if uneven and trial.backend == "jax" else 2.0
+        prediction = made.predicting([batch_ms] * 6).prediction
+        trials.append(made.changed(trial, measurement={"prediction": prediction}))
+    assert portion(trials, paired=True).predicts is uneven
+    assert not portion(trials).predicts
+
+
+def test_a_row_that_did_not_fit_into_memory_together_leaves_nothing_out() -> None:
+    apart = [made.changed(trial, block=2 * trial.block + (trial.backend == "jax")) for trial in blocks(4)]
+    assert portion(apart) == Portion()

@@ -30,76 +30,76 @@ def test_in_whole_squares_every_column_follows_every_other_and_has_every_place_e
 
 
 def test_orders_are_the_same_for_the_same_seed_and_others_for_another_and_for_the_next_stage() -> None:
-    def first(seed: str, stages: int = 1) -> list[list[int]]:
+    def first(seed: str) -> list[list[Sequence[int]]]:
         draw = turns.draw_orders(seed)
-        return [list(order) for _ in range(stages) for order in islice(draw(4), 8)]
+        return [list(islice(draw(4), 8)) for _ in range(2)]
 
     assert first("7/1") == first("7/1")
-    assert first("7/1") != first("7/2")
-    both = first("7/1", stages=2)
-    assert both[:8] != both[8:]
+    assert first("7/1")[0] != first("7/1")[1]
+    assert first("7/1")[0] != first("7/2")[0]
+
+
+def test_a_quota_recovers_between_turns() -> None:
+    assert [turns.rest_s(cores, 2) for cores in (None, 0.5, 2.0)] == [0.0, turns.QUOTA_PERIOD_S, 0.0]
 
 
 PROTOCOL = Protocol()
 SHARES = turns.shares(PROTOCOL, made.workload())
+LOUD, SLOW = [100, 150, 300, 120], [9_000, 12_000, 8_000]
 
 
-def slices(times_ms: Sequence[float], cycles: int, count: int = 1) -> list[Slice]:
-    """A column's slices: these times over and over."""
-    return [Slice(count, int(ms * made.MS)) for ms in itertools.islice(itertools.cycle(times_ms), cycles)]
+def slices(times_ms: Sequence[float], cycles: int, disturbed: Sequence[int] = ()) -> list[Slice]:
+    """A column's slices: these times over and over, of which others disturbed those of some cycles."""
+    times_ns = [int(ms * made.MS) for ms in islice(itertools.cycle(times_ms), cycles)]
+    return [Slice(1, ns, cycle, disturbed=cycle in disturbed) for cycle, ns in enumerate(times_ns)]
 
 
-def enough(stage: str, *columns: list[Slice], protocol: Protocol = PROTOCOL) -> bool:
-    return turns.enough(protocol, SHARES, stage, columns)
+def enough(stage: str, *columns: list[Slice], **most: int) -> bool:
+    return turns.enough(PROTOCOL, SHARES, stage, columns, most=most)
 
 
 def test_a_stage_stops_when_its_loudest_pair_is_quiet_whatever_all_have_alike() -> None:
-    pair = [100, 100.2], [50, 50.1]
-    assert not enough("train", *(slices(times, PROTOCOL.min_cycles - 1) for times in pair))
-    assert enough("train", *(slices(times, PROTOCOL.min_cycles) for times in pair))
+    for cycles in (PROTOCOL.min_cycles - 1, PROTOCOL.min_cycles):
+        pair = slices([100, 100.2], cycles), slices([50, 50.1], cycles)
+        assert enough("train", *pair) is (cycles == PROTOCOL.min_cycles)
     drift = [100, 130, 90, 200, 120, 160]
     assert enough("train", slices(drift, 6), slices([2 * ms for ms in drift], 6))
     assert not enough("train", slices(drift, 6))
     assert not enough("train", slices(drift, 6), slices([200], 6))
-    quiet, loud = slices([100], 10), slices([100, 150], 10)
+    quiet = slices([100], 10)
     assert enough("train", quiet, quiet)
-    assert not enough("train", quiet, quiet, loud)
+    assert not enough("train", quiet, quiet, slices([100, 150], 10))
 
 
 def test_a_loud_stage_ends_when_a_column_has_had_its_share_of_the_time() -> None:
-    loud = [100, 150, 300, 120]
     long_ns = SHARES["train"] * PROTOCOL.slices_max_ns
     for count in range(6, 80):
-        column = slices(loud, count)
+        column = slices(LOUD, count)
         spent_ns = sum(slice_.ns for slice_ in column)
         assert enough("train", column, slices([100], count)) is (spent_ns >= long_ns)
 
 
 def test_a_loud_stage_ends_at_the_cycles_that_a_block_is_worth() -> None:
-    pair = [slices([100, 150, 300, 120], 20), slices([100], 20)]
-    ends = {most: turns.enough(PROTOCOL, SHARES, "train", pair, most={"train": most}) for most in (3, 20, 21)}
-    assert ends == {3: True, 20: True, 21: False}
-    assert not turns.enough(PROTOCOL, SHARES, "train", pair, most={"epoch": 6})
-    few = [column[:5] for column in pair]
-    assert not turns.enough(PROTOCOL, SHARES, "train", few, most={"train": 3})
-    hit = [disturbed(column, 1, 2) for column in pair]
-    assert not turns.enough(PROTOCOL, SHARES, "train", hit, most={"train": 20})
+    pair = slices(LOUD, 20), slices([100], 20)
+    assert [enough("train", *pair, train=most) for most in (3, 20, 21)] == [True, True, False]
+    assert not enough("train", *pair, epoch=6)
+    assert not enough("train", *(column[:5] for column in pair), train=3)
+    assert not enough("train", slices(LOUD, 20, [1, 2]), slices([100], 20), train=20)
 
 
-@pytest.mark.parametrize("stage", ["epoch", "predict_all"])
-def test_long_epochs_and_passes_have_three_cycles_once_their_time_is_up(stage: str) -> None:
-    slow = [9_000, 12_000, 8_000]
-    assert [enough(stage, slices(slow, cycles)) for cycles in (2, 3)] == [False, True]
-    assert not enough(stage, slices([100, 150], 5))
-
-
-def test_slow_slices_have_the_fewest_cycles_and_parts_a_time_of_their_own() -> None:
-    slow = [9_000, 12_000, 8_000]
-    assert not enough("train", slices(slow, 5))
-    assert enough("train", slices(slow, 6))
-    there = math.ceil(turns.PARTS_SHARE * PROTOCOL.slices_max_ns / (300 * made.MS))
-    assert [enough("parts", slices([300], count)) for count in (there - 1, there)] == [False, True]
-    assert [enough("parts", slices([9_000], count)) for count in (5, 6)] == [False, True]
+@pytest.mark.parametrize(
+    ("stage", "times_ms", "cycles"),
+    [
+        ("epoch", SLOW, turns.LEAST_CYCLES),
+        ("predict_all", SLOW, turns.LEAST_CYCLES),
+        ("train", SLOW, PROTOCOL.min_cycles),
+        ("epoch", [100, 100], PROTOCOL.min_cycles),
+        ("parts", [9_000], PROTOCOL.min_cycles),
+        ("parts", [300], math.ceil(turns.PARTS_SHARE * PROTOCOL.slices_max_ns / (300 * made.MS))),
+    ],
+)
+def test_how_many_cycles_slow_units_have(stage: str, times_ms: list[float], cycles: int) -> None:
+    assert [enough(stage, slices(times_ms, count)) for count in (cycles - 1, cycles)] == [False, True]
 
 
 CALLED = Protocol("calls")
@@ -127,9 +127,7 @@ UNTRAINED = {"predicts_only": True}
         (CALLED, {"new_tokens": 32, "own_generate": True}, (*BATCHED, *CALLS, GENERATIONS[-1]), 1 / 10),
     ],
 )
-def test_the_time_is_shared_by_the_stages_that_there_are(
-    protocol: Protocol, different: dict[str, Any], stages: tuple[str, ...], first_share: float
-) -> None:
+def test_shares(protocol: Protocol, different: dict[str, Any], stages: tuple[str, ...], first_share: float) -> None:
     shares = turns.shares(protocol, dataclasses.replace(made.workload(), **different))
     assert tuple(shares) == stages
     assert shares[stages[0]] == pytest.approx(first_share)
@@ -155,29 +153,14 @@ def test_a_soak_of_predictions_goes_on_with_the_largest_batch_that_there_is(batc
     assert [running for running in of_stage if not turns.enough(protocol, of_stage, running, [column])] == [stage]
 
 
-def disturbed(column: list[Slice], *places: int) -> list[Slice]:
-    """The slices with their cycles, of which others disturbed those at these places."""
-    return [dataclasses.replace(slice_, cycle=cycle, disturbed=cycle in places) for cycle, slice_ in enumerate(column)]
-
-
-def test_a_cycle_that_others_disturbed_is_measured_again_which_at_most_doubles_the_cycles() -> None:
-    def ends_after(places: Sequence[int]) -> int:
-        return next(
-            count
-            for count in itertools.count(1)
-            if enough("train", disturbed(slices([100], count)), disturbed(slices([50], count), *places))
-        )
-
-    assert ends_after([]) == 6
-    assert ends_after([2]) == 7
-    assert ends_after([0, 2, 4]) == 9
-    assert ends_after([0, 2, 4, *range(6, 100)]) == 12
+@pytest.mark.parametrize(("disturbed", "cycles"), [([], 6), ([2], 7), ([0, 2, 4], 9), ([0, 2, 4, *range(6, 100)], 12)])
+def test_cycles_that_others_disturbed_are_measured_again_up_to_as_many_more(disturbed: list[int], cycles: int) -> None:
+    quiet, hit = slices([100], 100), slices([50], 100, disturbed)
+    assert next(count for count in range(1, 100) if enough("train", quiet[:count], hit[:count])) == cycles
 
 
 def test_none_is_measured_again_where_that_takes_minutes_or_does_not_leave_enough() -> None:
-    assert enough("train", disturbed(slices([100], 6)), disturbed(slices([50], 6), *range(6)))
-    assert enough("train", disturbed(slices([100], 6)), disturbed(slices([50], 6), *range(4)))
-    assert not enough("train", disturbed(slices([100], 6)), disturbed(slices([50], 6), *range(3)))
-    slow = slices([4_000], 9)
-    assert not enough("train", disturbed(slow[:5], 2), disturbed(slow[:5]))
-    assert enough("train", disturbed(slow[:8], 2, 4, 6), disturbed(slow[:8]))
+    hit = [enough("train", slices([100], 6), slices([50], 6, range(count))) for count in (3, 4, 6)]
+    assert hit == [False, True, True]
+    slow = [enough("train", slices([4_000], count, (2, 4, 6)), slices([4_000], count)) for count in (5, 8)]
+    assert slow == [False, True]

@@ -20,7 +20,6 @@ from tests import made
 from tests.untraced import untraced
 
 BACKENDS = ("jax", "torch")
-VERSIONS = {"keras": "3.15.1"}
 HERE = Path(__file__).parent
 
 
@@ -30,7 +29,9 @@ def furnish(folder: Path, name: str = "mine") -> Path:
     shutil.copy(HERE / "python.sh", interpreter)
     answer(folder, "describe", Message(descriptions=[made.entry(name).description]))
     for number, backend in enumerate(BACKENDS, start=1):
-        answer(folder, f"probe-{backend}", Message(probe=ProbeReport(backend, "3.11.7", VERSIONS, [made.CPU])))
+        answer(
+            folder, f"probe-{backend}", Message(probe=ProbeReport(backend, "3.11.7", {"keras": "3.15.1"}, [made.CPU]))
+        )
         for kind, measurement in (("trial", made.measurement(number)), ("parts", made.with_parts(steady_ms=number))):
             said = Message(measurement=dataclasses.replace(measurement, prediction=[]))
             answer(folder, f"{kind}-{backend}", Message(begun="train"), phase(), said)
@@ -84,10 +85,9 @@ def wait_for(condition: Callable[[], bool], at_most_s: float = 60) -> None:
 @contextmanager
 def forks() -> Iterator["subprocess.Popen[str]"]:
     """Start what command lines are forked from."""
-    command = [sys.executable, "-m", "tests.stand_in.command"]
     with untraced():
         process = subprocess.Popen(
-            command,
+            [sys.executable, "-m", "tests.stand_in.command"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -114,8 +114,7 @@ class Command:
     def start(self, *arguments: str) -> int:
         """Start one command line and return its process."""
         seed = self._rng.getrandbits(32)
-        self._say(json.dumps([str(self.folder), seed, *arguments, "--results", str(self.results)]))
-        self.process = self._said()
+        self.process = self._ask(json.dumps([str(self.folder), seed, *arguments, "--results", str(self.results)]))
         return self.process
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
@@ -127,9 +126,8 @@ class Command:
         """Wait for its end, after this signal if there is one, and return its exit status, negative for a signal."""
         if ending is not None:
             os.kill(self.process, ending)  # which finds the right one, if only its remains
-        self._say("")
         self.process = 0
-        return self._said()
+        return self._ask("")
 
     def tidy(self) -> None:
         """Leave nothing running, as a test that failed may have."""
@@ -142,13 +140,10 @@ class Command:
         """Return what the last one wrote to stdout and stderr."""
         return (self.folder / "out").read_text(), (self.folder / "err").read_text()
 
-    def _say(self, line: str) -> None:
-        assert self._forks.stdin is not None
+    def _ask(self, line: str) -> int:
+        assert self._forks.stdin is not None and self._forks.stdout is not None
         self._forks.stdin.write(line + "\n")
         self._forks.stdin.flush()
-
-    def _said(self) -> int:
-        assert self._forks.stdout is not None
         return int(self._forks.stdout.readline())
 
 

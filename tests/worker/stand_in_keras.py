@@ -1,14 +1,14 @@
-"""Stand-ins for keras and for a baseline: callbacks and rows, models for sources, a baseline that counts."""
+"""Stand-ins for keras and for a baseline: callbacks and rows, models for sources, files, a baseline that counts."""
 
-import importlib
+import json
 import math
 import sys
+import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import ModuleType, SimpleNamespace
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -25,9 +25,7 @@ class Callback:
     def __init__(self) -> None:
         self._model: Any = None
 
-    @property
-    def model(self) -> Any:
-        return self._model
+    model = property(lambda callback: callback._model)
 
     def set_model(self, model: Any) -> None:
         self._model = model
@@ -50,7 +48,6 @@ class Baseline:
         self.epochs: list[tuple[int, int, bool]] = []  # rows, batch, shuffled
         self.first_rows: list[float] = []  # of each epoch
         self.evaluated: list[int] = []
-        self.predicted: list[tuple[int, int]] = []  # rows, batch
         self.steps = 0
 
     def place(self, x: Any, y: Any) -> tuple[Any, Any]:
@@ -84,7 +81,6 @@ class Baseline:
         return None if compiled else self.forward
 
     def predict(self, x: Any, batch: int) -> Any:
-        self.predicted.append((len(x), batch))
         return np.zeros((len(x), 1), np.float32) if self.scores is None else self.scores[: len(x)]
 
     def weights(self) -> list[Any]:
@@ -105,18 +101,6 @@ def fed(workload: Workload = WORKLOAD, targets: Any = None) -> Feed:
         return Rows(x, np.arange(count, dtype=np.int32) if y is None else y)
 
     return Feed(workload, rows(workload.train), rows(workload.validation), rows(workload.test, targets))
-
-
-@contextmanager
-def train_module() -> Iterator[ModuleType]:
-    """Import kerasbench.worker.train with this keras; afterwards nothing of it is left."""
-    from kerasbench import worker
-
-    keras = SimpleNamespace(callbacks=SimpleNamespace(Callback=Callback))
-    with patch.dict(sys.modules, {"keras": keras}):
-        sys.modules.pop("kerasbench.worker.train", None)
-        yield importlib.import_module("kerasbench.worker.train")
-        vars(worker).pop("train", None)
 
 
 @dataclass(frozen=True)
@@ -161,7 +145,6 @@ class Model:
         self.compiled_with = given
 
     def compute_output_spec(self, tensors: Any) -> Any:
-        self.seen = tensors
         return self.returns
 
     def _flatten_layers(self) -> list[Embedding]:
@@ -170,19 +153,24 @@ class Model:
 
 def pack(structure: Any, flat: Sequence[Any]) -> Any:
     given = iter(flat)
-    return mapped(lambda one: next(given), structure)
+    return mapped(lambda leaf: next(given), structure)
 
 
 def install(monkeypatch: pytest.MonkeyPatch, **applications: Any) -> None:
     """Put it in the place of keras."""
-    tree = SimpleNamespace(
-        flatten=lambda structure: [one for _, one in leaves(structure)], pack_sequence_as=pack, map_structure=mapped
-    )
-    fake = ModuleType("keras")
-    named = ModuleType("keras.applications")
-    vars(named).update(applications)
-    vars(fake).update(
-        tree=tree, KerasTensor=Tensor, layers=SimpleNamespace(Embedding=Embedding), applications=named, __path__=[]
-    )
-    monkeypatch.setitem(sys.modules, "keras", fake)
+    flatten = lambda structure: [leaf for _, leaf in leaves(structure)]  # noqa: E731
+    tree = SimpleNamespace(flatten=flatten, pack_sequence_as=pack, map_structure=mapped)
+    layers, named = SimpleNamespace(Embedding=Embedding), SimpleNamespace(**applications)
+    keras = SimpleNamespace(tree=tree, KerasTensor=Tensor, layers=layers, applications=named)
+    monkeypatch.setitem(sys.modules, "keras", keras)
     monkeypatch.setitem(sys.modules, "keras.applications", named)
+
+
+def saved_model(file: Path, config: object, **members: bytes) -> Path:
+    """Write a .keras file of a configuration, or of a text that stands for one, and of further members."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as content:
+        content.writestr("config.json", config if isinstance(config, str) else json.dumps(config))
+        content.writestr("metadata.json", json.dumps({"keras_version": "3.15.1"}))
+        for name, data in members.items():
+            content.writestr(name, data)
+    return file

@@ -1,21 +1,20 @@
 """Warm-up and slices are fed with steps and readings; no clock runs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from kerasbench.protocol.measurement import Samples, Slice, Turn
+from kerasbench.protocol.measurement import Slice, Turn
 from kerasbench.protocol.requests import Protocol, counts_epochs, too_few_executions
-from kerasbench.worker.clock import Pace, SliceClock, State, WarmUpClock, granted, is_steady, measure_slices
+from kerasbench.worker.clock import Pace, SliceClock, State, WarmUpClock, is_steady
 from kerasbench.worker.usage import Reading
 
 MS = 1_000_000
 
 
-def run(
-    clock: WarmUpClock, step_ns: float | Callable[[int], float], steps_per_epoch: int = 1_000_000, epoch_ns: float = 0
-) -> None:
-    """Play training until the clock is warm; steps take equally long, or each its own time by its number."""
+def run(clock: WarmUpClock, step_ns: Any, steps_per_epoch: int = 1_000_000, epoch_ns: float = 0) -> None:
+    """Play training until the clock is warm; steps take equally long, or a time by their number."""
     now = 0.0
     for _ in range(1000):
         clock.begin_epoch()
@@ -29,21 +28,23 @@ def run(
     raise AssertionError("never warm")
 
 
-@pytest.mark.parametrize(("step_ms", "expected"), [(0.3, 512), (2, 64), (30, 4), (100, 1), (1500, 1)])
-def test_k_is_the_smallest_power_of_two_with_a_slice_of_100_ms(step_ms: float, expected: int) -> None:
-    clock = WarmUpClock(Protocol(), 5000, sync_ns=1000)
-    run(clock, step_ms * MS, 5000)
-    assert clock.steps_per_slice == expected
-    assert clock.unit_ns == pytest.approx(step_ms * MS)
-
-
-@pytest.mark.parametrize(("steps_per_epoch", "sync_ms", "steps"), [(5000, 4, 256), (5000, 0, 64), (25, 0, 16)])
-def test_a_slice_is_long_enough_for_its_synchronisation_and_fits_an_epoch(
-    steps_per_epoch: int, sync_ms: int, steps: int
-) -> None:
+@pytest.mark.parametrize(
+    ("step_ms", "steps_per_epoch", "sync_ms", "steps"),
+    [
+        (0.3, 5000, 0, 512),
+        (2, 5000, 0, 64),
+        (30, 5000, 0, 4),
+        (100, 5000, 0, 1),
+        (1500, 5000, 0, 1),
+        (2, 5000, 4, 256),  # a synchronisation is a hundredth of a slice at most
+        (2, 25, 0, 16),  # an epoch has room for no more
+    ],
+)
+def test_a_slice_has_100_ms_at_least(step_ms: float, steps_per_epoch: int, sync_ms: int, steps: int) -> None:
     clock = WarmUpClock(Protocol(), steps_per_epoch, sync_ns=sync_ms * MS)
-    run(clock, 2 * MS, steps_per_epoch)
+    run(clock, step_ms * MS, steps_per_epoch)
     assert clock.steps_per_slice == steps
+    assert clock.unit_ns == pytest.approx(step_ms * MS)
 
 
 def test_what_an_epoch_costs_and_its_first_step_are_in_no_slice() -> None:
@@ -54,15 +55,13 @@ def test_what_an_epoch_costs_and_its_first_step_are_in_no_slice() -> None:
     assert {slice_.unit_ns for slice_ in clock.slices} == {2 * MS}
 
 
-@pytest.mark.parametrize(
-    ("each", "steps_per_epoch", "steps"), [(8, 5000, 64), (3, 5000, 96), (8, 70, 32), (32, 5000, 64)]
-)
-def test_a_slice_is_of_whole_executions_that_fit_an_epoch(each: int, steps_per_epoch: int, steps: int) -> None:
-    warmup = WarmUpClock(Protocol(), steps_per_epoch, sync_ns=1000, steps_per_execution=each)
-    run(warmup, 2 * MS, steps_per_epoch)
+@pytest.mark.parametrize(("executed", "epoch", "steps"), [(8, 5000, 64), (3, 5000, 96), (8, 70, 32), (32, 5000, 64)])
+def test_a_slice_is_of_whole_executions_that_fit_an_epoch(executed: int, epoch: int, steps: int) -> None:
+    warmup = WarmUpClock(Protocol(), epoch, sync_ns=1000, steps_per_execution=executed)
+    run(warmup, 2 * MS, epoch)
     assert warmup.steps_per_slice == steps
     clock = SliceClock(warmup, Pace(Protocol(), lambda model: None, 20 * MS))
-    told = range(0, steps_per_epoch, each)  # the steps of which `fit` tells
+    told = range(0, epoch, executed)  # the steps of which `fit` tells
     clock.state = State.WAITING
     first = next(step for step in told if clock.wants(step))
     clock.take(first, Turn(0, 0))
@@ -70,7 +69,7 @@ def test_a_slice_is_of_whole_executions_that_fit_an_epoch(each: int, steps_per_e
     clock.mark(began, Reading(0, 0, 0))
     ended = next(step for step in told if clock.wants(step))
     clock.mark(ended, Reading(steps * 2 * MS, 0, 0))
-    assert (began >= each, ended - began, clock.slices[0].count) == (True, steps, steps)
+    assert (began >= executed, ended - began, clock.slices[0].count) == (True, steps, steps)
 
 
 def test_one_hiccup_fixes_no_k_that_is_too_small_nor_an_endless_slice() -> None:
@@ -92,9 +91,6 @@ def test_a_steady_model_is_warm_after_a_second_and_another_in_the_end() -> None:
     run(clock, lambda step: 200 * MS * 0.97**step)
     assert not clock.steady
     assert 3 < len(clock.slices) <= 40
-
-
-def test_what_was_frozen_is_not_found_out_again() -> None:
     clock = WarmUpClock(Protocol(steps_per_slice=8, warmup_slices=4), 5000, sync_ns=1000)
     run(clock, 2 * MS, 5000)
     assert clock.slices == [Slice(8, 16 * MS)] * 4
@@ -103,84 +99,46 @@ def test_what_was_frozen_is_not_found_out_again() -> None:
     assert [slice_.count for slice_ in clock.slices] == [1, 2, 4, 4]
 
 
-@pytest.mark.parametrize(
-    ("durations", "steady"),
-    [
-        ([10.0] * 9, False),  # too few to tell
-        ([10.0] * 10, True),
-        ([50.0, *[10.0] * 10], True),  # the outlier lies before the last ten
-        ([50.0, *[10.0] * 9], False),
-        ([11.0] * 5 + [10.0] * 5, False),
-        ([10.2] * 5 + [10.0] * 5, True),
-    ],
-)
-def test_steady_means_that_the_halves_agree_and_the_first_is_no_outlier(durations: list[float], steady: bool) -> None:
-    assert is_steady(durations) is steady
+def test_steady_means_that_the_halves_agree_and_the_first_is_no_outlier() -> None:
+    assert not is_steady([10.0] * 9)  # too few to tell
+    assert is_steady([10.0] * 10)
+    assert is_steady([50.0, *[10.0] * 10])  # the outlier lies before the last ten
+    assert not is_steady([50.0, *[10.0] * 9])
+    assert not is_steady([11.0] * 5 + [10.0] * 5)
+    assert is_steady([10.2] * 5 + [10.0] * 5)
 
 
-@pytest.mark.parametrize(
-    ("steps", "each", "enough"), [(100, 8, True), (64, 8, True), (63, 8, False), (100, 200, False), (4, 8, True)]
-)
-def test_an_epoch_has_slices_of_whole_executions(steps: int, each: int, enough: bool) -> None:
-    """One that has too few steps for slices is measured as a whole, with any number of steps in an execution."""
-    assert (too_few_executions(steps, each) == "") == enough
-
-
-def test_short_epochs_are_counted_whole() -> None:
+def test_an_epoch_has_slices_of_whole_executions_or_is_measured_as_a_whole() -> None:
+    enough = [too_few_executions(*sizes) == "" for sizes in ((100, 8), (64, 8), (63, 8), (100, 200), (4, 8))]
+    assert enough == [True, True, False, False, True]
     assert [counts_epochs(steps) for steps in (1, 7, 8, 1594)] == [True, True, False, False]
-
-
-class QueuedDevice:
-    """A device with a queue: a step takes ``host_ms`` to be sent and ``device_ms`` to be computed, side by side."""
-
-    def __init__(self, host_ms: float, device_ms: float) -> None:
-        self.host_ns, self.device_ns = host_ms * MS, device_ms * MS
-        self.now_ns = self.free_ns = 0.0
-
-    def send(self) -> None:
-        self.now_ns += self.host_ns
-        self.free_ns = max(self.now_ns, self.free_ns) + self.device_ns
-
-    def drain(self) -> int:
-        self.now_ns = max(self.now_ns, self.free_ns)
-        return int(self.now_ns)
-
-    @property
-    def step_ns(self) -> float:
-        """What a step takes in a long training."""
-        return max(self.host_ns, self.device_ns)
 
 
 @pytest.mark.parametrize(
     ("host_ms", "device_ms"), [(0.2, 0.5), (2, 3), (3, 2), (2, 2.1), (4, 30), (9, 10), (0.1, 0.01), (12, 400)]
 )
 def test_draining_and_refilling_a_queue_is_below_one_percent_of_a_slice(host_ms: float, device_ms: float) -> None:
-    device = QueuedDevice(host_ms, device_ms)
+    """A step takes ``host_ms`` to be sent to a queue and ``device_ms`` to be computed, side by side."""
     clock = WarmUpClock(Protocol(), 1_000_000, 0, asynchronous=True)
     clock.begin_epoch()
+    now_ns = free_ns = 0.0
     for step in range(1_000_000):
         if clock.wants(step):
-            clock.mark(step, device.drain())
+            now_ns = max(now_ns, free_ns)
+            clock.mark(step, int(now_ns))
         if clock.warm:
             break
-        device.send()
-    found = {slice_.unit_ns for slice_ in clock.slices if slice_.count == clock.steps_per_slice}
-    assert clock.warm and found
-    assert all(device.step_ns <= unit_ns <= 1.01 * device.step_ns for unit_ns in found)
+        now_ns += host_ms * MS
+        free_ns = max(now_ns, free_ns) + device_ms * MS
+    step_ns = max(host_ms, device_ms) * MS  # in a long training
+    units_ns = {slice_.unit_ns for slice_ in clock.slices if slice_.count == clock.steps_per_slice}
+    assert clock.warm and units_ns
+    assert all(step_ns <= unit_ns <= 1.01 * step_ns for unit_ns in units_ns)
 
 
-# Slices in turns.
-
-
-def pace(k: int = 4, settle_ms: int = 20) -> Pace:
-    return Pace(Protocol(steps_per_slice=k, warmup_slices=1), lambda model: None, settle_ms * MS)
-
-
-def clock_of(
-    steps_per_epoch: int | None, k: int = 4, settle_ms: int = 20, least: int = 2, alone: bool = True
-) -> SliceClock:
-    warmup = WarmUpClock(pace(k).protocol, steps_per_epoch, sync_ns=0)
-    return SliceClock(warmup, pace(k, settle_ms), least, alone)
+def clock_of(steps_per_epoch: int | None, settle_ms: int = 20, least: int = 2, alone: bool = True) -> SliceClock:
+    pace = Pace(Protocol(steps_per_slice=4, warmup_slices=1), print, settle_ms * MS)
+    return SliceClock(WarmUpClock(pace.protocol, steps_per_epoch, sync_ns=0), pace, least, alone)
 
 
 class Training:
@@ -228,37 +186,21 @@ def test_a_turn_discards_then_measures_and_waits_again() -> None:
     assert training.events == [*first, (0, 11, wait), (0, 13, discard), (0, 17, measure), (0, 17, wait)]
 
 
-@pytest.mark.parametrize("steps_per_epoch", [8, 9, 11, 12, 15, 23, 24, 40])
-def test_no_slice_crosses_the_end_of_an_epoch_or_has_its_first_step(steps_per_epoch: int) -> None:
+def test_a_child_waits_where_a_whole_slice_fits() -> None:
+    # Of 13 steps 5 + 2 + 4 and one more to end it: none from step 11 on. Of 11 none fits any more after the warm-up.
+    for steps_per_epoch, waits_at in (13, [5, 0, 0]), (11, [0, 0, 0]):
+        training = Training(clock_of(steps_per_epoch), turns=2)
+        training.play(steps_per_epoch)
+        assert [step for _, step, state in training.events if state is State.WAITING] == waits_at
+
+
+@pytest.mark.parametrize("steps_per_epoch", [6, 7, 8, 9, 10, 11, 12, 13, 15, 23, 24, 40])
+def test_no_slice_crosses_the_end_of_an_epoch(steps_per_epoch: int) -> None:
     training = Training(clock_of(steps_per_epoch), turns=9)
-    found = training.play(steps_per_epoch)
-    assert [slice_.ns for slice_ in found] == [40 * MS] * 9  # an epoch's end takes 500 ms more
-    begun = [step for _, step, state in training.events if state is State.DISCARDING]
-    assert min(begun) >= 1
-
-
-@pytest.mark.parametrize(
-    ("steps_per_epoch", "waits_at"),
-    [
-        (13, [5, 0, 0]),  # 5 + 2 + 4 and one more step to end it; none from step 11 on
-        (11, [0, 0, 0]),  # after the warm-up no slice fits any more
-    ],
-)
-def test_a_child_waits_where_a_whole_slice_fits(steps_per_epoch: int, waits_at: list[int]) -> None:
-    training = Training(clock_of(steps_per_epoch), turns=2)
-    training.play(steps_per_epoch)
-    assert [step for _, step, state in training.events if state is State.WAITING] == waits_at
-
-
-@pytest.mark.parametrize(("steps_per_epoch", "measured_from"), [(13, 3), (10, 3), (8, 3), (7, 2), (6, 1)])
-def test_where_an_epoch_is_short_less_is_discarded_and_as_much_measured(
-    steps_per_epoch: int, measured_from: int
-) -> None:
-    clock = clock_of(steps_per_epoch)
-    training = Training(clock, turns=3)
-    training.play(steps_per_epoch)
-    assert {step for epoch, step, state in training.events if state is State.DISCARDING and epoch} == {measured_from}
-    assert [slice_.count for slice_ in clock.slices] == [4] * 3
+    slices = training.play(steps_per_epoch)
+    assert [(slice_.count, slice_.ns) for slice_ in slices] == [(4, 40 * MS)] * 9  # an epoch's end takes 500 ms more
+    begun = [step for epoch, step, state in training.events if state is State.DISCARDING and epoch]
+    assert min(begun) == min(3, steps_per_epoch - 5)  # less is discarded where an epoch is short
 
 
 @pytest.mark.parametrize(
@@ -266,7 +208,6 @@ def test_where_an_epoch_is_short_less_is_discarded_and_as_much_measured(
     [(0.5, 20, 40), (3, 20, 7), (10, 20, 2), (30, 20, 2), (30, 50, 2), (3, 50, 17), (51, 20, 1), (201, 20, 0)],
 )
 def test_what_is_discarded_goes_by_the_duration_of_a_step(step_ms: float, settle_ms: int, discarded: int) -> None:
-    assert pace(settle_ms=settle_ms).discarded(step_ms * MS) == discarded
     training = Training(clock_of(200, settle_ms=settle_ms), turns=1, step_ms=step_ms)
     training.play(200)
     assert [step for _, step, _ in training.events] == [5, 5 + discarded, 9 + discarded, 9 + discarded]
@@ -281,25 +222,16 @@ def test_a_warm_up_beside_others_decides_nothing_about_what_is_discarded(warm_up
     assert [begin - wait for wait, begin in zip(waits, begins, strict=False)] == [4, 7, 7]
 
 
-@pytest.mark.parametrize(
-    ("steps_per_epoch", "in_turns_ms", "counts"),
-    [
-        (400, 10, [4, 8]),  # 40 ms are half of what a slice is to last
-        (400, 20, [4, 4]),  # 80 ms are enough
-        (400, 1, [4, 128]),
-        (12, 1, [4, 8]),  # no longer slice has room in an epoch
-    ],
-)
-def test_steps_that_are_quicker_in_turns_than_in_a_warm_up_beside_others_make_longer_slices(
-    steps_per_epoch: int, in_turns_ms: int, counts: list[int]
-) -> None:
+def test_steps_that_are_quicker_in_turns_make_longer_slices() -> None:
     protocol = Protocol(warmup_slices=1)
-    warmup = WarmUpClock(protocol, steps_per_epoch, sync_ns=0)
-    training = Training(SliceClock(warmup, Pace(protocol, print, 0)), turns=2, step_ms=in_turns_ms, warm_up_ms=30)
-    found = training.play(steps_per_epoch)
-    assert [slice_.count for slice_ in found] == counts
-    assert warmup.steps_per_slice == counts[-1]
-    assert {slice_.unit_ns for slice_ in found} == {in_turns_ms * MS}
+    # 40 ms are half of what a slice is to last, 80 ms are enough; an epoch of 12 steps has no room for a longer slice.
+    for steps, step_ms, counts in (400, 10, [4, 8]), (400, 20, [4, 4]), (400, 1, [4, 128]), (12, 1, [4, 8]):
+        warmup = WarmUpClock(protocol, steps, sync_ns=0)
+        training = Training(SliceClock(warmup, Pace(protocol, print, 0)), turns=2, step_ms=step_ms, warm_up_ms=30)
+        slices = training.play(steps)
+        assert [slice_.count for slice_ in slices] == counts
+        assert warmup.steps_per_slice == counts[-1]
+        assert {slice_.unit_ns for slice_ in slices} == {step_ms * MS}
 
 
 def test_one_epoch_is_discarded_where_epochs_are_counted_that_have_several_steps() -> None:
@@ -320,23 +252,3 @@ def test_an_epoch_that_is_shorter_than_was_said_begins_the_turn_anew() -> None:
         training.play(9, epochs=1)  # cut off while the first slice was measured
     assert clock.state is State.MEASURING
     assert [(slice_.ns, slice_.cycle) for slice_ in training.play(100)] == [(40 * MS, 0), (40 * MS, 1)]
-
-
-def test_there_is_nothing_to_mark_while_it_waits() -> None:
-    clock = clock_of(100)
-    clock.state = State.WAITING
-    with pytest.raises(AssertionError, match="no step is marked"):
-        clock.mark(5, Reading(0, 0, 0))
-
-
-def test_slices_are_measured_as_long_as_there_are_turns() -> None:
-    reported: list[Slice | None] = []
-    turns = granted(2, Turn(3, 1))
-
-    def ask(slice_: Slice | None) -> Turn | None:
-        reported.append(slice_)
-        return turns(slice_)
-
-    slices = measure_slices(ask, lambda turn: Slice(1, 5, turn.cycle, turn.position))
-    assert slices == Samples.of([Slice(1, 5, 3, 1)] * 2)
-    assert reported == [None, *slices]

@@ -1,12 +1,13 @@
 """Rows that are drawn for a trial, and at a size of a sweep."""
 
-import contextlib
 import dataclasses
+import itertools
 import re
 import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -23,20 +24,21 @@ from kerasbench.worker.inputs import LEAST_STEPS, POOL_BYTES
 IMAGES = datasets.images((8, 8), classes=3)
 
 
-def scenario(workload: Workload, data: object = IMAGES) -> Scenario:
-    return Scenario(build=len, data=data, workloads=(workload,))  # type: ignore[arg-type]
+def scenario(workload: Workload, data: Any = IMAGES, **different: Any) -> Scenario:
+    build: Any = len
+    return Scenario(build=build, data=data, workloads=(workload,), **different)
 
 
-Batch = tuple[object, ...]
+Batches = list[tuple[object, ...]]
 
 
-def in_batches(x: np.ndarray, y: np.ndarray, batch: int) -> list[Batch]:
+def in_batches(x: np.ndarray, y: np.ndarray, batch: int) -> Batches:
     """A pipeline that does nothing but cut."""
     return [(x[start : start + batch], y[start : start + batch]) for start in range(0, len(x), batch)]
 
 
-def made(workload: Workload) -> Feed:
-    return prepare(scenario(workload), workload, seed=0)
+def made(workload: Workload, data: Any = IMAGES, whole: bool = False) -> Feed:
+    return prepare(scenario(workload, data), workload, seed=0, whole=whole)
 
 
 def test_a_pool_holds_whole_batches_within_its_bound_or_a_small_set_or_a_full_batch() -> None:
@@ -51,16 +53,14 @@ def test_a_pool_holds_whole_batches_within_its_bound_or_a_small_set_or_a_full_ba
 
 def test_learning_is_judged_by_unseen_rows_a_whole_batch_at_least_and_fewer_large_ones() -> None:
     feed = made(Workload(train=100, batch=10, test=20))
-    assert (len(feed.train), len(feed.test), len(feed.validation)) == (100, 20, 0)
+    assert (len(feed.train), len(feed.test), len(feed.validation), len(feed.evaluated)) == (100, 20, 0, 20)
     assert not any((row == feed.train.x).all(axis=(1, 2)).any() for row in feed.test.x)
-    assert len(feed.evaluated) == 20
     assert len(made(Workload(train=100, batch=10)).evaluated) == 100
     feed = made(Workload(train=8192, batch=2048, test=10_000, feed=in_batches))
     assert (len(feed.test), len(feed.evaluated)) == (2048, 2048)
     assert len(made(Workload(train=8192, batch=2048, feed=in_batches)).evaluated) == 2048
     assert len(made(Workload(train=8192, batch=2048, test=10_000)).evaluated) == 1000
-    row: Any = np.zeros((1, 1 << 20), np.float32)
-    rows = Rows(np.broadcast_to(row, (400, 1 << 20)), np.zeros(400, np.int32))
+    rows = Rows(np.broadcast_to(np.float32(0), (400, 1 << 20)), np.zeros(400, np.int32))
     assert len(Feed(Workload(train=400), rows, rows[:0], rows[:0]).evaluated) == POOL_BYTES >> 22
 
 
@@ -70,10 +70,10 @@ def test_validation_has_the_published_number_of_rows_and_the_published_protocol_
     assert (len(x), len(y), len(feed.test)) == (200, 200, 1000)
     assert np.array_equal(x[64:128], feed.train.x)
     assert len(made(Workload(train=64, batch=32, test=5000, test_each_epoch=True)).test) == 5000
-    workload = Workload(train=1000, validation=200, test=300, batch=32)
-    feed = prepare(scenario(workload), workload, seed=0, whole=True)
-    assert [len(rows) for rows in (feed.train, feed.validation, feed.test)] == [1000, 200, 300]
-    assert len(np.unique(np.concatenate([rows.x for rows in (feed.train, feed.validation, feed.test)]), axis=0)) == 1500
+    feed = made(Workload(train=1000, validation=200, test=300, batch=32), whole=True)
+    parts = (feed.train, feed.validation, feed.test)
+    assert [len(rows) for rows in parts] == [1000, 200, 300]
+    assert len(np.unique(np.concatenate([rows.x for rows in parts]), axis=0)) == 1500
 
 
 def test_a_workload_s_own_pipeline_stands_in_for_the_arrays() -> None:
@@ -86,16 +86,10 @@ def test_a_workload_s_own_pipeline_stands_in_for_the_arrays() -> None:
 
 @pytest.mark.parametrize("batch", [16, None])
 @pytest.mark.parametrize("pipeline", [None, in_batches])
-def test_one_row_is_drawn_to_learn_its_size_and_then_those_that_are_needed(batch: int | None, pipeline: object) -> None:
-    drawn: list[int] = []
-
-    def data(samples: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        drawn.append(samples)
-        return np.zeros((samples, 3), np.float32), np.zeros(samples, np.int32)
-
-    workload = Workload(train=64, batch=batch, test=20, feed=pipeline)  # type: ignore[arg-type]
-    prepare(scenario(workload, data), workload, seed=0)
-    assert drawn == [1, 84]
+def test_one_row_is_drawn_to_learn_its_size_and_then_those_that_are_needed(batch: int | None, pipeline: Any) -> None:
+    data = Mock(side_effect=lambda samples, rng: (np.zeros((samples, 3), np.float32), np.zeros(samples, np.int32)))
+    made(Workload(train=64, batch=batch, test=20, feed=pipeline), data)
+    assert [call.args[0] for call in data.call_args_list] == [1, 84]
 
 
 @pytest.mark.parametrize(
@@ -115,28 +109,28 @@ def test_a_pipeline_that_makes_other_batches_than_announced_is_refused(pipeline:
         made(Workload(train=64, batch=16, feed=pipeline))
 
 
-@pytest.mark.parametrize("start", ["fork", "spawn"])
-def test_processes_of_a_pipeline_must_be_forked(monkeypatch: pytest.MonkeyPatch, start: str) -> None:
+def test_processes_of_a_pipeline_must_be_forked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Others cannot import a scenario's file, and are started again for ever."""
 
-    class Pool(list[Batch]):
+    class Pool(Batches):
         use_multiprocessing = True
 
-    monkeypatch.setattr("multiprocessing.get_start_method", lambda allow_none: start)
     workload = Workload(train=64, batch=16, feed=lambda x, y, batch: Pool(in_batches(x, y, batch)))
-    with pytest.raises(ScenarioError, match="use_multiprocessing") if start == "spawn" else contextlib.nullcontext():
+    monkeypatch.setattr("multiprocessing.get_start_method", lambda allow_none: "fork")
+    made(workload)
+    monkeypatch.setattr("multiprocessing.get_start_method", lambda allow_none: "spawn")
+    with pytest.raises(ScenarioError, match="use_multiprocessing"):
         made(workload)
 
 
-def moved(x: np.ndarray, y: np.ndarray, batch: int) -> list[Batch]:
-    """Moves all rows by a number of its own, once."""
+def moved(x: Any, y: Any, batch: int) -> Batches:
     return in_batches(x + np.random.default_rng().random(dtype=np.float32), y, batch)
 
 
-class Distorted(list[Batch]):
+class Distorted(Batches):
     """Moves each batch by the next number of a generator that always begins alike."""
 
-    def __init__(self, x: np.ndarray, y: np.ndarray, batch: int) -> None:
+    def __init__(self, x: Any, y: Any, batch: int) -> None:
         super().__init__(in_batches(x, y, batch))
         self.rng = np.random.default_rng(0)
 
@@ -148,14 +142,12 @@ class Distorted(list[Batch]):
 @pytest.mark.parametrize(("pipeline", "draws"), [(None, False), (in_batches, False), (moved, True), (Distorted, True)])
 def test_a_pipeline_that_draws_random_numbers_is_known(pipeline: Any, draws: bool) -> None:
     workload = Workload(train=64, batch=16, feed=pipeline)
-    assert [prepare(scenario(workload), workload, 0, whole=whole).draws for whole in (True, False)] == [draws, draws]
+    assert [made(workload, whole=whole).draws for whole in (True, False)] == [draws, draws]
 
 
-@pytest.mark.parametrize("workload", [Workload(train=20, batch=16), Workload(train=20), Workload(train=20, test=8)])
-@pytest.mark.parametrize("whole", [True, False])
-def test_a_pipeline_of_few_rows_makes_one_batch(workload: Workload, whole: bool) -> None:
-    own = dataclasses.replace(workload, feed=in_batches)
-    assert len(prepare(scenario(own), own, seed=0, whole=whole).train) == 20
+def test_a_pipeline_of_few_rows_makes_one_batch() -> None:
+    for (batch, test), whole in itertools.product(((16, 0), (None, 0), (None, 8)), (True, False)):
+        assert len(made(Workload(train=20, batch=batch, test=test, feed=in_batches), whole=whole).train) == 20
 
 
 @pytest.mark.parametrize(
@@ -165,13 +157,12 @@ def test_a_pipeline_of_few_rows_makes_one_batch(workload: Workload, whole: bool)
         (lambda samples, rng: ([], np.zeros(samples, np.int32)), "there is none in x or y"),
         (lambda samples, rng: ({"a": np.zeros(samples)}, np.zeros(samples)), r"x\['a'\] is an array of float64"),
         (lambda samples, rng: (np.zeros(samples, np.int32),) * 2 + (np.ones(9, np.float32),), "sample_weight has 9"),
-        (lambda samples, rng: (np.zeros(samples), np.zeros(samples, np.int32)), "x is an array of float64"),
         (lambda samples, rng: (np.zeros(9, np.float32), np.zeros(9, np.int32)), "x has 9"),
     ],
 )
 def test_a_recipe_that_returns_something_else_is_refused(data: object, complaint: str) -> None:
     with pytest.raises(ScenarioError, match=complaint):
-        prepare(scenario(Workload(train=64, batch=32), data), Workload(train=64, batch=32), seed=0)
+        made(Workload(train=64, batch=32), data)
 
 
 def several(samples: int, rng: np.random.Generator) -> tuple[object, ...]:
@@ -179,26 +170,22 @@ def several(samples: int, rng: np.random.Generator) -> tuple[object, ...]:
     return x, (np.arange(samples, dtype=np.int32), np.ones((samples, 2), np.float32)), np.ones(samples, np.float32)
 
 
-def test_structures_of_arrays_are_cut_and_repeated_together() -> None:
-    workload = Workload(train=64, batch=16, test=10, validation=8)
-    feed = prepare(scenario(workload, several), workload, seed=0)
+def test_structures_of_arrays_are_cut_and_repeated_together_as_fit_and_a_step_take_them() -> None:
+    feed = made(Workload(train=64, batch=16, test=10, validation=8), several)
     assert [len(rows) for rows in (feed.train, feed.validation, feed.test)] == [64, 8, 10]
     assert feed.train.row_bytes == 16
     assert Rows(np.zeros((2, 4), np.float32), np.zeros((2, 50), np.float32)).row_bytes == 200  # targets may be larger
     assert feed.train[3:5].x["a"][0].tolist() == [3, 4]
     assert feed.train[:2].repeated(5).y[0].tolist() == [0, 1, 0, 1, 0]
     assert feed.train[:2].repeated(5).weights.shape == (5,)
-
-
-def test_fit_gets_structures_as_they_are_and_a_step_gets_tuples() -> None:
-    workload = Workload(train=64, batch=16, validation=8)
-    feed = prepare(scenario(workload, several), workload, seed=0)
     rows = feed.train[:4]
     assert feed.arguments(rows) == {"x": rows.x, "y": rows.y, "batch_size": 16, "sample_weight": rows.weights}
     assert len(feed.validation_arguments()["validation_data"]) == 3
     x, y, weights = feed.step(rows)
     assert isinstance(x["a"], tuple) and isinstance(y, tuple)
     assert weights is rows.weights
+    with pytest.raises(ScenarioError, match="let the batches that it makes be"):  # a pipeline makes its own weights
+        made(Workload(train=64, batch=16, feed=in_batches), several)
 
 
 def test_weights_of_classes_are_for_training_alone_in_whichever_form_classes_come() -> None:
@@ -213,12 +200,6 @@ def test_weights_of_classes_are_for_training_alone_in_whichever_form_classes_com
         weights_of([np.zeros(2)], {0: 1.0})
 
 
-def test_a_pipeline_makes_its_own_weights() -> None:
-    workload = Workload(train=64, batch=16, feed=in_batches)
-    with pytest.raises(ScenarioError, match="let the batches that it makes be"):
-        prepare(scenario(workload, several), workload, seed=0)
-
-
 def test_the_order_of_the_published_rows_is_timed_as_keras_draws_it(monkeypatch: pytest.MonkeyPatch) -> None:
     now_ns, drawn = [0], list[tuple[int, int, bool]]()
 
@@ -226,47 +207,35 @@ def test_the_order_of_the_published_rows_is_timed_as_keras_draws_it(monkeypatch:
         """Takes a nanosecond for each row, and a hiccup for its first one of all."""
 
         def __init__(self, x: Any, batch_size: int, shuffle: bool) -> None:
-            self.rows = len(x)
-            drawn.append((len(x), batch_size, shuffle))
-            assert x.nbytes // len(x) == 1
+            drawn.append((x.nbytes, batch_size, shuffle))
 
         def get_torch_dataloader(self) -> Iterator[int]:
-            now_ns[0] += self.rows + 10_000 * (len(drawn) == 2)
+            now_ns[0] += drawn[-1][0] + 10_000 * (len(drawn) == 2)
             return iter([0])
 
-    module = SimpleNamespace(ArrayDataAdapter=Adapter)
-    keras = SimpleNamespace(config=SimpleNamespace(backend=lambda: "torch"))
-    monkeypatch.setitem(sys.modules, "keras", keras)
-    for parent in ("keras.src", "keras.src.trainers", "keras.src.trainers.data_adapters"):
-        monkeypatch.setitem(sys.modules, parent, SimpleNamespace())
-    monkeypatch.setitem(sys.modules, "keras.src.trainers.data_adapters.array_data_adapter", module)
+    keras: Any = SimpleNamespace(config=SimpleNamespace(backend=lambda: "torch"), ArrayDataAdapter=Adapter)
+    names = ("keras", "src", "trainers", "data_adapters", "array_data_adapter")
+    for name in itertools.accumulate(names, "{}.{}".format):
+        monkeypatch.setitem(sys.modules, name, keras)
     monkeypatch.setattr(feed, "time", SimpleNamespace(perf_counter_ns=lambda: now_ns[0]))
     assert feed.shuffle_ns(1_000_000, 8_192, 4_096) == 1_000_000 - 8_192
     assert set(drawn) == {(1_000_000, 4_096, True), (8_192, 4_096, True)}
     assert feed.shuffle_ns(100, 100, 50) == 0
 
 
-# At a size of a sweep.
-
-
 FULL = Workload(train=100, validation=20, test=30, test_each_epoch=True)
 
 
 def at(size: Size, workload: Workload = FULL, scalable: bool = True) -> Feed:
-    sized = dataclasses.replace(scenario(workload), scalable=scalable)
-    return prepare_sized(sized, workload, size, seed=0, kind="synthetic")
+    return prepare_sized(scenario(workload, scalable=scalable), workload, size, seed=0, kind="synthetic")
 
 
 @pytest.mark.parametrize("batch", [1, 7, 64, 4096])
-def test_an_epoch_has_whole_steps_of_any_batch(batch: int) -> None:
+def test_an_epoch_has_whole_steps_of_any_batch_for_which_rows_come_over_again(batch: int) -> None:
     feed = at(Size(batch=batch))
     assert feed.batch == batch
     assert len(feed.train) == feed.workload.train == batch * feed.workload.full_steps
     assert feed.workload.steps == feed.workload.full_steps >= LEAST_STEPS
-
-
-def test_rows_come_over_again_for_steps_alone() -> None:
-    feed = at(Size(batch=64))
     assert np.array_equal(feed.train.x[:100], feed.train.x[100:200])
     assert np.array_equal(feed.train.y[:100], feed.train.y[100:200])
     assert not np.array_equal(feed.train.x[:50], feed.train.x[50:100])

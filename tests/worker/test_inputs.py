@@ -8,38 +8,23 @@ import pytest
 
 from kerasbench.protocol.requests import Input, ModelConfig
 from kerasbench.scenario import ModelError
-from kerasbench.worker.inputs import (
-    LEAST_STEPS,
-    MOST_STEPS,
-    Spec,
-    describe,
-    first,
-    fitted,
-    in_tuples,
-    is_nested,
-    leaves,
-    mapped,
-    specs_of,
-    steps_of,
-)
+from kerasbench.worker import inputs
+from kerasbench.worker.inputs import Spec, fitted, leaves
 
 ONE, TWO, THREE = np.zeros(1), np.ones(2), np.full(3, 2.0)
 
 
 def test_structures_of_arrays_are_walked_in_the_order_of_their_keys() -> None:
     structure = {"b": [ONE, (TWO,)], "a": THREE, "none": None}
-    found = dict(leaves(structure, "x"))
-    assert list(found) == ["x['a']", "x['b'][0]", "x['b'][1][0]"]
-    assert found["x['b'][1][0]"] is TWO
+    arrays = dict(leaves(structure, "x"))
+    assert list(arrays) == ["x['a']", "x['b'][0]", "x['b'][1][0]"]
+    assert arrays["x['b'][1][0]"] is TWO
     assert [name for name, _ in leaves(ONE, "x")] == ["x"]
-    assert mapped(len, structure) == {"a": 3, "b": [1, (2,)], "none": None}
-    assert first([]) is None
-    assert first({"b": ONE, "a": TWO}) is TWO
-    assert in_tuples([1, {"a": [2, 3]}]) == (1, {"a": (2, 3)})
-    assert [is_nested(one) for one in (ONE, [ONE], (ONE,), {"a": ONE})] == [False, True, True, True]
-
-
-# Inputs.
+    assert inputs.mapped(len, structure) == {"a": 3, "b": [1, (2,)], "none": None}
+    assert inputs.first([]) is None
+    assert inputs.first({"b": ONE, "a": TWO}) is TWO
+    assert inputs.in_tuples([1, {"a": [2, 3]}]) == (1, {"a": (2, 3)})
+    assert [inputs.is_nested(array) for array in (ONE, [ONE], (ONE,), {"a": ONE})] == [False, True, True, True]
 
 
 TOKENS, NUMBERS = Spec("tokens", (None,), "int32", 50), Spec("numbers", (5,))
@@ -61,23 +46,17 @@ def test_rows_are_such_as_an_input_takes() -> None:
 FRAMES = Spec("frames", (None, 64, None, 1))
 
 
-@pytest.mark.parametrize(
-    ("spec", "given", "shape"),
-    [
+def test_what_is_open_takes_the_size_that_is_given() -> None:
+    for spec, given, shape in (
         (TOKENS, Input("tokens", [128]), (128,)),
         (TOKENS, Input("", [1, 128]), (128,)),  # one number more is that of the samples
         (FRAMES, Input("", [19, 32]), (19, 64, 32, 1)),
         (FRAMES, Input("", [19, 64, 32, 1]), (19, 64, 32, 1)),
-    ],
-)
-def test_what_is_open_takes_the_size_that_is_given(spec: Spec, given: Input, shape: tuple[int, ...]) -> None:
-    assert fitted([spec], [given]) == [dataclasses.replace(spec, shape=shape)]
-
-
-def test_what_is_given_counts_also_of_a_model_that_does_not_say_what_it_takes() -> None:
+    ):
+        assert fitted([spec], [given]) == [dataclasses.replace(spec, shape=shape)]
     assert fitted([Spec("a", (None, None, 3))], [Input("", [96, 96, 3], "uint8")])[0] == Spec("a", (96, 96, 3), "uint8")
-    found = specs_of(ModelConfig([Input("", [1, 28, 28]), Input("b", [4], "int32")]))
-    assert found == [Spec("x", (28, 28)), Spec("b", (4,), "int32")]
+    specs = inputs.specs_of(ModelConfig([Input("", [1, 28, 28]), Input("b", [4], "int32")]))  # it does not say any
+    assert specs == [Spec("x", (28, 28)), Spec("b", (4,), "int32")]
 
 
 @pytest.mark.parametrize(
@@ -102,14 +81,9 @@ def test_what_does_not_fit_is_said(specs: list[Spec], given: list[Input], said: 
         fitted(specs, given)
 
 
-def test_an_epoch_is_as_long_as_a_pool_of_rows_allows() -> None:
-    assert steps_of([Spec("x", (2,))], 32) == MOST_STEPS
-    assert steps_of([Spec("x", (224, 224, 3))], 32) == LEAST_STEPS
-    assert steps_of([Spec("x", (1 << 15,))], 8) == 64  # a batch of one MiB
-
-
-@pytest.mark.parametrize(
-    ("dtype", "shape", "text"), [("torch.int64", (None, 3), "int64[?, 3]"), ("bool", (), "bool[]")]
-)
-def test_an_array_is_told_by_its_dtype_and_shape(dtype: str, shape: tuple[int | None], text: str) -> None:
-    assert describe(SimpleNamespace(dtype=dtype, shape=shape)) == text
+def test_an_epoch_is_as_long_as_a_pool_of_rows_allows_and_an_array_is_told_by_its_dtype_and_shape() -> None:
+    assert inputs.steps_of([Spec("x", (2,))], 32) == inputs.MOST_STEPS
+    assert inputs.steps_of([Spec("x", (224, 224, 3))], 32) == inputs.LEAST_STEPS
+    assert inputs.steps_of([Spec("x", (1 << 15,))], 8) == 64  # a batch of one MiB
+    assert inputs.describe(SimpleNamespace(dtype="torch.int64", shape=(None, 3))) == "int64[?, 3]"
+    assert inputs.describe(SimpleNamespace(dtype="bool", shape=())) == "bool[]"

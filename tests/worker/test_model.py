@@ -4,6 +4,7 @@ import math
 import sys
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock, call
 
 import numpy as np
 import pytest
@@ -24,8 +25,8 @@ ROWS = Rows(np.arange(8, dtype=np.float32), np.zeros(8, np.float32))
 FEED = Feed(WORKLOAD, ROWS, ROWS[:0], ROWS[:0])
 
 
-def made(*supports_jit: bool, **different: object) -> Any:
-    layers = [SimpleNamespace(supports_jit=supported, built=True) for supported in supports_jit]
+def made(*supports_jit: bool, layers: Any = None, **different: object) -> Any:
+    layers = layers or [SimpleNamespace(supports_jit=supported, built=True) for supported in supports_jit]
     attributes: dict[str, object] = {
         "compiled": True,
         "built": True,
@@ -41,9 +42,8 @@ def made(*supports_jit: bool, **different: object) -> Any:
 
 
 def scenario(model: Any, **different: Any) -> Scenario:
-    return Scenario(
-        build=lambda workload: model, data=lambda samples, rng: ([], []), workloads=(WORKLOAD,), **different
-    )
+    data: Any = len
+    return Scenario(build=lambda workload: model, data=data, workloads=(WORKLOAD,), **different)
 
 
 def request(**options: Any) -> TrialRequest:
@@ -60,25 +60,17 @@ def test_one_layer_that_cannot_be_compiled_keeps_the_model_from_it() -> None:
 class Refuses(SimpleNamespace):
     """As Keras does where tensorflow-metal is installed: its setter warns, and compiles nothing."""
 
-    @property
-    def jit_compile(self) -> bool:
-        return False
-
-    @jit_compile.setter
-    def jit_compile(self, value: bool) -> None:
-        pass
+    jit_compile = property(lambda model: False, lambda model, value: None)
 
 
-def test_a_model_that_keras_does_not_compile_is_refused_before_it_is_measured() -> None:
+def test_a_model_that_keras_does_not_compile_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TrialFailure, match="Keras does not compile this model on torch here"):
         models.build(scenario(Refuses(**vars(made(True)))), FEED, TORCH, request(jit=True))
     assert not models.build(scenario(Refuses(**vars(made(True)))), FEED, TORCH, request(jit=False)).jit_compile
-
-
-@pytest.mark.parametrize(("asked", "compiled"), [(None, False), (True, True), (False, False)])
-def test_whether_it_is_compiled_is_always_said(asked: bool | None, compiled: bool) -> None:
-    model = models.build(scenario(made(True)), FEED, TORCH, request(jit=asked))
-    assert model.jit_compile is compiled
+    for asked, compiled in ((None, False), (True, True), (False, False)):  # it is always said
+        assert models.build(scenario(made(True)), FEED, TORCH, request(jit=asked)).jit_compile is compiled
+    monkeypatch.setattr(models, "build_baseline", lambda request, workload, model: "a baseline in its place")
+    assert models.build(scenario(made(True)), FEED, TORCH, request(native=True)) == "a baseline in its place"
 
 
 @pytest.mark.parametrize(
@@ -86,22 +78,13 @@ def test_whether_it_is_compiled_is_always_said(asked: bool | None, compiled: boo
     [
         ({"compiled": False}, "must return a compiled Keras model"),
         ({"run_eagerly": True}, "run_eagerly cannot be measured"),
-        (
-            {"_flatten_layers": lambda: [SimpleNamespace(name="lstm", stateful=True)]},
-            "lstm is stateful, so it takes one batch size",
-        ),
+        ({"layers": [SimpleNamespace(name="lstm", stateful=True)]}, "lstm is stateful, so it takes one batch size"),
         ({"count_params": lambda: 11}, "the model has 11 parameters, the scenario says 10"),
     ],
 )
-def test_a_model_that_cannot_be_measured_as_it_is_is_refused(different: dict[str, object], complaint: str) -> None:
+def test_a_model_that_cannot_be_measured_as_it_is_is_refused(different: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ScenarioError, match=complaint):
         models.build(scenario(made(True, **different), parameters=11), FEED, TORCH, request())
-
-
-def test_where_a_baseline_is_asked_for_it_takes_the_model_s_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "build_baseline", lambda request, workload, model: ("baseline of", model))
-    model = made(True)
-    assert models.build(scenario(model), FEED, TORCH, request(native=True)) == ("baseline of", model)
 
 
 def test_a_model_that_brings_its_weights_keeps_them() -> None:
@@ -109,114 +92,73 @@ def test_a_model_that_brings_its_weights_keeps_them() -> None:
     weights = [SimpleNamespace(dtype="float32", _kerasbench_origin="random")]
     # One that is not trained need not be compiled.
     model = made(True, compiled=False, weights=weights, get_weights=lambda: [np.ones((2, 2))], set_weights=drawn.append)
-    models.build_keras(scenario(model, keeps_weights=True, trains=False), FEED, TORCH, request())
-    assert drawn == []
-    models.build_keras(scenario(model, trains=False), FEED, TORCH, request())
-    assert len(drawn) == 1
+    for keeps_weights in (True, False):
+        models.build_keras(scenario(model, keeps_weights=keeps_weights, trains=False), FEED, TORCH, request())
+        assert bool(drawn) is not keeps_weights
+
+
+class Called(SimpleNamespace):
+    """Notes what it is called on, or fails."""
+
+    def __call__(self, x: Any) -> None:
+        if self.error:
+            raise self.error
+        self.seen.append(x.tolist())
+
+
+def called(layer_built: bool, error: Exception | None = None, **different: object) -> Called:
+    model = Called(error=error, seen=[], **vars(made(layers=[SimpleNamespace(supports_jit=True, built=layer_built)])))
+    vars(model).update(different)
+    models.build_keras(scenario(model), FEED, TORCH, request())
+    return model
 
 
 @pytest.mark.parametrize(("built", "of_layer", "calls"), [(True, True, 0), (True, False, 1), (False, False, 1)])
-def test_a_model_that_has_no_weights_yet_is_called_on_one_row_before_they_are_shared(
-    built: bool, of_layer: bool, calls: int
-) -> None:
-    seen: list[Any] = []
+def test_a_model_without_weights_is_called_on_one_row(built: bool, of_layer: bool, calls: int) -> None:
+    assert called(of_layer, built=built).seen == [ROWS.x[:1].tolist()] * calls
 
-    class OfItsOwn(SimpleNamespace):
-        def __call__(self, x: Any) -> None:
-            seen.append(x)
 
-        def get_weights(self) -> list[Any]:
-            assert len(seen) == calls
-            return []
-
-    layers = [SimpleNamespace(supports_jit=True, built=of_layer)]
-    attributes = vars(made()) | {"built": built, "_flatten_layers": lambda include_self=True: layers}
-    del attributes["get_weights"]
-    models.build_keras(scenario(OfItsOwn(**attributes)), FEED, TORCH, request())
-    assert [one.tolist() for one in seen] == [ROWS.x[:1].tolist()] * calls
+def test_a_model_without_a_call_is_told_so() -> None:
+    with pytest.raises(ScenarioError, match=r"call\(\)"):
+        called(False, NotImplementedError("Layer GAN does not have a `call()` method implemented."))
+    with pytest.raises(NotImplementedError, match="cannot compute"):
+        called(False, NotImplementedError("this backend cannot compute that"))
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("value", "origin"),
     [
-        ("Layer GAN does not have a `call()` method implemented.", ScenarioError),
-        ("this backend cannot compute that", NotImplementedError),
-    ],
-)
-def test_a_model_without_a_call_is_told_so(text: str, expected: type[Exception]) -> None:
-    def call(x: object) -> None:
-        raise NotImplementedError(text)
-
-    class WithoutCall(SimpleNamespace):
-        __call__ = staticmethod(call)
-
-    layers = [SimpleNamespace(supports_jit=True, built=False)]
-    attributes = vars(made()) | {"built": False, "_flatten_layers": lambda include_self=True: layers}
-    with pytest.raises(expected, match=r"call\(\)|cannot compute"):
-        models.build_keras(scenario(WithoutCall(**attributes)), FEED, TORCH, request())
-
-
-# Weights.
-
-
-class RandomInitializer: ...
-
-
-class GlorotUniform(RandomInitializer): ...
-
-
-class Ones: ...
-
-
-class OfAUser: ...
-
-
-@pytest.mark.parametrize(
-    ("initializer", "found"),
-    [
-        (GlorotUniform(), "random"),
-        (Ones(), "given"),
+        (type("GlorotUniform", (type("RandomInitializer", (), {}),), {})(), "random"),
+        (type("Ones", (), {})(), "given"),
         (np.eye(3), "given"),
         ([[1.0]], "given"),
-        (OfAUser(), "unknown"),
+        (type("OfAUser", (), {})(), "unknown"),
         (lambda shape, dtype: None, "unknown"),
         (SimpleNamespace(shape=(3, 3)), "unknown"),  # a backend's tensor
     ],
 )
-def test_where_a_first_value_comes_from(initializer: object, found: str) -> None:
-    assert models.origin(initializer) == found
+def test_where_a_first_value_comes_from(value: object, origin: str) -> None:
+    assert models.origin(value) == origin
 
 
-@pytest.mark.parametrize(
-    ("found", "dtype", "dimensions", "drawn"),
-    [
-        ("random", "float32", 2, True),
-        ("random", "bfloat16", 1, True),
-        ("random", "uint32", 1, False),
-        ("given", "float32", 2, False),
-        ("unknown", "float32", 2, True),
-        ("unknown", "float32", 1, False),  # an LSTM's bias, whose forget gates begin with 1
-    ],
-)
-def test_what_is_random_is_drawn(found: models.Origin, dtype: str, dimensions: int, drawn: bool) -> None:
-    assert models.is_drawn(found, dtype, dimensions) is drawn
-
-
-@pytest.mark.parametrize(
-    ("shape", "fans"), [((), 2), ((5,), 10), ((784, 10), 794), ((3, 3, 16, 32), 9 * 48), ((2, 3, 3, 1, 1), 36)]
-)
-def test_a_limit_is_glorot_s(shape: tuple[int, ...], fans: int) -> None:
-    assert models.glorot_limit(shape) == pytest.approx(math.sqrt(6 / fans))
+def test_what_is_random_is_drawn_within_glorot_s_limit() -> None:
+    assert models.is_drawn("random", "float32", 2) and models.is_drawn("random", "bfloat16", 1)
+    assert models.is_drawn("unknown", "float32", 2)
+    assert not models.is_drawn("random", "uint32", 1)
+    assert not models.is_drawn("given", "float32", 2)
+    assert not models.is_drawn("unknown", "float32", 1)  # an LSTM's bias, whose forget gates begin with 1
+    for shape, fans in ((), 2), ((5,), 10), ((784, 10), 794), ((3, 3, 16, 32), 9 * 48), ((2, 3, 3, 1, 1), 36):
+        assert models.glorot_limit(shape) == pytest.approx(math.sqrt(6 / fans))
 
 
 class Model:
     """Two weights that Keras would have drawn and one that it would not, made on one backend or another."""
 
     def __init__(self, backend: int) -> None:
-        own = np.random.default_rng(backend)
-        self.values = [own.normal(size=(4, 3)), np.ones((2, 2)), own.normal(size=(3,))]
+        drawn = np.random.default_rng(backend)
+        self.values = [drawn.normal(size=(4, 3)), np.ones((2, 2)), drawn.normal(size=(3,))]
         origins = ("random", "given", "random")
-        self.weights = [SimpleNamespace(dtype="float32", **{models.ORIGIN: one}) for one in origins]
+        self.weights = [SimpleNamespace(dtype="float32", **{models.ORIGIN: origin}) for origin in origins]
 
     def get_weights(self) -> list[Any]:
         return list(self.values)
@@ -226,26 +168,19 @@ class Model:
 
 
 def test_two_backends_begin_with_the_same_weights_by_their_seed() -> None:
-    one, two, other = Model(1), Model(2), Model(1)
-    models.share_weights(one, seed=7)
-    models.share_weights(two, seed=7)
-    models.share_weights(other, seed=8)
-    assert all((a == b).all() for a, b in zip(one.values, two.values, strict=True))
-    assert (one.values[1] == 1).all()
-    assert not any((one.values[index] == other.values[index]).any() for index in (0, 2))
+    first, second, other = Model(1), Model(2), Model(1)
+    for model, seed in ((first, 7), (second, 7), (other, 8)):
+        models.share_weights(model, seed)
+    assert all((a == b).all() for a, b in zip(first.values, second.values, strict=True))
+    assert (first.values[1] == 1).all()
+    assert not any((first.values[index] == other.values[index]).any() for index in (0, 2))
 
 
 @pytest.mark.parametrize("clears", [True, False])
 def test_a_model_is_built_again_as_a_user_would_do_it(monkeypatch: pytest.MonkeyPatch, clears: bool) -> None:
-    done: list[str] = []
-    keras: Any = SimpleNamespace(backend=SimpleNamespace(clear_session=lambda: done.append("clear")))
+    user = Mock()
+    user.build.return_value = made()
+    keras = SimpleNamespace(backend=SimpleNamespace(clear_session=user.clear_session))
     monkeypatch.setitem(sys.modules, "keras", keras)
-
-    def built(workload: str) -> SimpleNamespace:
-        done.append(workload)
-        return SimpleNamespace(built=True, _flatten_layers=list)
-
-    scenario: Any = SimpleNamespace(build=built)
-    feed: Any = SimpleNamespace(workload="a workload")
-    models.build_and_drop(scenario, feed, clears)
-    assert done == (["clear", "a workload"] if clears else ["a workload"])
+    models.build_and_drop(user, FEED, clears)
+    assert user.mock_calls == [*([call.clear_session()] if clears else []), call.build(WORKLOAD)]

@@ -1,5 +1,6 @@
 """Baselines in the place of Keras models, with one that trains nothing."""
 
+import dataclasses
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -45,90 +46,75 @@ class Clock(Callback):
         self.seen.append("over")
 
 
-@pytest.fixture
-def baseline() -> Baseline:
-    return Baseline()
-
-
-def test_the_hooks_come_before_each_epoch_and_step_and_after_each_epoch(baseline: Baseline) -> None:
-    clocks = [Clock(), Clock()]
-    NativeModel(baseline).fit(X, Y, batch_size=4, epochs=2, shuffle=False, callbacks=clocks)
+def test_the_hooks_come_before_each_epoch_and_step_and_can_end_training() -> None:
+    baseline, clocks = Baseline(), [Clock(), Clock()]
+    model = NativeModel(baseline)
+    model.fit(X, Y, batch_size=4, epochs=2, shuffle=False, callbacks=clocks)
     assert clocks[0].seen == clocks[1].seen == ["epoch 0", 0, 1, "end", "epoch 1", 0, 1, "end", "over"]
     assert (baseline.epochs, baseline.steps) == ([(8, 4, False)] * 2, 4)
-
-
-def test_training_ends_with_the_step_at_which_a_clock_has_enough_and_can_begin_again(baseline: Baseline) -> None:
-    model, clock = NativeModel(baseline), Clock(stop_at=6)
-    model.fit(X, Y, batch_size=4, epochs=9, callbacks=[clock])
+    model.fit(X, Y, batch_size=4, epochs=9, callbacks=[clock := Clock(stop_at=6)])
     assert clock.seen == ["epoch 0", 0, 1, "end", "epoch 1", 0, "end", "over"]
-    assert baseline.steps == 3
-    model.fit(X, Y, batch_size=4)
-    assert baseline.steps == 5
+    assert baseline.steps == 4 + 3
+    model.fit(X, Y, batch_size=4)  # and can begin again
+    assert baseline.steps == 4 + 3 + 2
 
 
-def test_each_epoch_is_validated_and_logged_under_keras_names(baseline: Baseline) -> None:
-    history = NativeModel(baseline).fit(X, Y, batch_size=4, epochs=2, validation_data=UNSEEN).history
-    assert history == {"loss": [99_999, 99_997], "val_loss": [2.0, 4.0]}
-    assert baseline.evaluated == [4, 4]
-
-
-def test_rows_are_placed_once_in_a_fit_also_those_that_a_callback_evaluates(baseline: Baseline) -> None:
+def test_each_epoch_is_validated_and_logged_under_keras_names_with_rows_that_are_placed_once() -> None:
     class Tests(Clock):
         def on_epoch_end(self, epoch: int, logs: object = None) -> None:
             self.model.evaluate(*UNSEEN, batch_size=2, verbose=0)
 
-    NativeModel(baseline).fit(X, Y, batch_size=4, epochs=3, callbacks=[Tests()])
-    assert (baseline.placed, baseline.evaluated) == (2, [4, 4, 4])
+    baseline = Baseline()
+    history = NativeModel(baseline).fit(X, Y, batch_size=4, epochs=2, validation_data=UNSEEN, callbacks=[Tests()])
+    assert history.history == {"loss": [99_999, 99_997], "val_loss": [2.0, 4.0]}
+    assert (baseline.placed, baseline.evaluated) == (2, [4] * 4)
 
 
-def test_what_checks_look_for_is_the_baseline_s(baseline: Baseline) -> None:
+def test_what_checks_look_for_is_the_baseline_s() -> None:
+    baseline: Any = Baseline()
     model = NativeModel(baseline)
-    assert model.count_params() == 24 + 8
+    assert (model.count_params(), model.jit_compile) == (24 + 8, True)
     assert [array.dtype for array in model.weights] == ["float32", "int32"]
     assert [array.value.shape for array in model.optimizer.variables] == [(3,)]
     assert [layer.compute_dtype for layer in model._flatten_layers(include_self=False)] == ["float32", "int32"]
-    assert model.jit_compile is True
-    model.predict_on_batch(X)
-    model.predict(X, batch_size=2, verbose=0)
-    assert baseline.predicted == [(8, 8), (8, 2)]
+    baseline.predict = lambda x, batch: batch
+    assert (model.predict_on_batch(X), model.predict(X, batch_size=2, verbose=0)) == (8, 2)
 
 
 @pytest.fixture
-def request_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrialRequest:
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(sys, "modules", dict(sys.modules))
-    file = tmp_path / "mine.py"
-    baseline_file(file, "torch").parent.mkdir()
-    baseline_file(file, "torch").write_text("build = print")
-    return TrialRequest("mine", str(file), "", "default", "torch", Device("rocm"), 0, "synthetic", Protocol())
+    baseline_file(tmp_path / "mine.py", "torch").parent.mkdir()
+    return tmp_path / "mine.py"
 
 
-def with_baseline(request: TrialRequest, text: str) -> TrialRequest:
-    file = baseline_file(Path(request.file), request.backend)
-    file.write_text(text)
-    return TrialRequest(**(vars(request) | {"baseline_hash": content_hash(file)}))
+def built(file: Path, text: str, keras: Any = KERAS, hashed: bool = True) -> Any:
+    """Build the baseline of a scenario's file from this text, at a device by which it is placed."""
+    baseline = baseline_file(file, "torch")
+    baseline.write_text(text)
+    request = TrialRequest("mine", str(file), "", "default", "torch", Device("rocm"), 0, "synthetic", Protocol())
+    planned = dataclasses.replace(request, baseline_hash=content_hash(baseline) if hashed else "")
+    return build_baseline(planned, Workload(train=5), keras).baseline
 
 
-def test_a_baseline_is_built_of_copies_of_the_weights_its_workload_and_its_device(request_: TrialRequest) -> None:
+def test_a_baseline_is_built_of_copies_of_the_weights_its_workload_and_its_device(file: Path) -> None:
     text = (  # annotations that are text look for the baseline's module
         "from __future__ import annotations\nfrom dataclasses import dataclass\n"
         "@dataclass\nclass Baseline:\n    start: object\n    jit: bool = False\nbuild = Baseline"
     )
-    start: Start = build_baseline(with_baseline(request_, text), Workload(train=5), KERAS).baseline.start  # type: ignore[attr-defined]
+    start: Start = built(file, text).start
     assert start.weights[0] is not X and (start.weights[0] == X).all()
     assert (start.workload.train, start.place, start.jit) == (5, "cuda", True)
 
 
-def test_a_file_without_build_or_of_another_content_is_refused(request_: TrialRequest) -> None:
+def test_what_has_no_build_or_has_changed_or_draws_is_refused(file: Path) -> None:
     with pytest.raises(ScenarioError, match=r"mine_torch.py: a native baseline needs a function build\(start\)"):
-        build_baseline(with_baseline(request_, "other = 1"), Workload(train=5), KERAS)
+        built(file, "other = 1")
     with pytest.raises(ScenarioError, match="changed while the run was going on"):
-        build_baseline(request_, Workload(train=5), KERAS)
-
-
-def test_where_layers_draw_random_numbers_there_is_nothing_to_compare(request_: TrialRequest) -> None:
+        built(file, "build = print", hashed=False)
     dropout = SimpleNamespace(rate=0.5, _seed_generators=[object()])
     random = SimpleNamespace(**(vars(KERAS) | {"_flatten_layers": lambda include_self=True: [dropout]}))
     with pytest.raises(TrialFailure) as raised:
-        build_baseline(with_baseline(request_, "build = print"), Workload(train=5), random)
+        built(file, "build = print", random)
     assert raised.value.failure.code is Code.UNSUPPORTED

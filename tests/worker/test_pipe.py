@@ -3,8 +3,8 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import suppress
 from queue import SimpleQueue
 from types import SimpleNamespace
 
@@ -21,28 +21,20 @@ from tests import made
 TOKEN = b"t0ken"
 
 
-class Left(BaseException):
-    """In place of the process' end."""
-
-
 @pytest.fixture
 def ends() -> Iterator[tuple[int, int]]:
     read_end, write_end = os.pipe()
     os.set_inheritable(write_end, True)
     yield read_end, write_end
     for descriptor in (read_end, write_end):
-        try:
+        with suppress(OSError):  # closed by the test
             os.close(descriptor)
-        except OSError:
-            continue  # closed by the test
 
 
-@pytest.fixture(autouse=True)
-def _no_end_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    def leave(status: int) -> None:
-        raise Left(status)
-
-    monkeypatch.setattr(os, "_exit", leave)
+@pytest.fixture
+def pipe(ends: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> Pipe:
+    monkeypatch.setattr(os, "_exit", sys.exit)  # which tests can catch
+    return Pipe(ends[1], TOKEN, SimpleQueue())
 
 
 def said(read_end: int) -> list[Message]:
@@ -51,93 +43,57 @@ def said(read_end: int) -> list[Message]:
     return [msgspec.json.decode(line.removeprefix(TOKEN), type=Message) for line in lines]
 
 
-def a_pipe(descriptor: int) -> Pipe:
-    return Pipe(descriptor, TOKEN, SimpleQueue())
-
-
-def test_a_phase_is_reported_when_it_begins_and_when_it_has_ended_with_peaks_of_memory(ends: tuple[int, int]) -> None:
-    pipe = a_pipe(ends[1])
+def test_a_phase_is_reported_when_it_begins_and_ends_with_peaks_of_memory(ends: tuple[int, int], pipe: Pipe) -> None:
     with pipe.phase("build"):
         assert pipe.current_phase == "build"
         assert said(ends[0]) == [Message(begun="build")]
     with pipe.phase("finish"):
-        pass
+        pipe.peak_device_bytes = lambda: 7 << 20
     build, _, finish = [message.phase for message in said(ends[0])]
     assert build is not None and finish is not None
     assert build.name == "build" and build.start_ns <= build.end_ns
     assert build.peak_rss_bytes and finish.peak_rss_bytes
     assert 1 << 20 < build.peak_rss_bytes <= finish.peak_rss_bytes
-    pipe = a_pipe(ends[1])
-    for name in ("import", "device"):
-        with pipe.phase(name):
-            pipe.peak_device_bytes = lambda: 7 << 20 if name == "device" else None  # noqa: B023 - asked at its end
-    _, first, _, second = [message.phase for message in said(ends[0])]
-    assert first is not None and second is not None
-    assert (first.peak_device_bytes, second.peak_device_bytes) == (None, 7 << 20)
-
-
-def test_a_phase_that_fails_has_no_end_and_stays_the_current_one(ends: tuple[int, int]) -> None:
-    pipe = a_pipe(ends[1])
+    assert (build.peak_device_bytes, finish.peak_device_bytes) == (None, 7 << 20)
     with pytest.raises(ZeroDivisionError), pipe.phase("train"):
         raise ZeroDivisionError
-    assert said(ends[0]) == [Message(begun="train")]
+    assert said(ends[0]) == [Message(begun="train")]  # it has no end, and stays the current one
     assert pipe.current_phase == "train"
 
 
-def test_no_grandchild_holds_it_open(ends: tuple[int, int]) -> None:
-    assert os.get_inheritable(ends[1])
-    a_pipe(ends[1])
-    assert not os.get_inheritable(ends[1])
-
-
-def test_a_message_is_whole_however_many_writes_it_takes(
-    ends: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_message_is_whole(ends: tuple[int, int], pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not os.get_inheritable(ends[1])  # no grandchild holds the pipe open
     write = os.write
     monkeypatch.setattr(os, "write", lambda descriptor, content: write(descriptor, bytes(content)[:7]))
     message = Message(failure=Failure(Code.ERROR, "a cause that is longer than seven bytes", "±"))
-    a_pipe(ends[1]).send(message)
+    pipe.send(message)
     assert said(ends[0]) == [message]
 
 
 @pytest.mark.parametrize("closed", [0, 1])  # Python ignores SIGPIPE
-def test_a_pipe_that_either_end_has_closed_ends_the_process_with_a_status_of_its_own(
-    ends: tuple[int, int], closed: int
-) -> None:
-    pipe = a_pipe(ends[1])
+def test_a_pipe_that_is_closed_ends_the_process(ends: tuple[int, int], pipe: Pipe, closed: int) -> None:
     os.close(ends[closed])
-    with pytest.raises(Left) as left:
+    with pytest.raises(SystemExit) as left:
         pipe.send(Message(begun="train"))
-    assert left.value.args == (EXIT_PIPE_LOST,)
+    assert left.value.code == EXIT_PIPE_LOST
 
 
-def test_nothing_is_written_to_what_has_taken_its_place(ends: tuple[int, int]) -> None:
-    pipe = a_pipe(ends[1])
+def test_nothing_is_written_to_what_has_taken_its_place(ends: tuple[int, int], pipe: Pipe) -> None:
     other_read, other_write = os.pipe()
-    try:
-        os.dup2(other_write, ends[1])
-        with pytest.raises(Left):
-            pipe.send(Message(begun="train"))
-        os.set_blocking(other_read, False)
-        with pytest.raises(BlockingIOError):
-            os.read(other_read, 1)
-    finally:
-        os.close(other_read)
-        os.close(other_write)
-
-
-# Turns.
-
-
-ROOT = Path(__file__).parents[2]
-LISTENS = "from kerasbench.worker.pipe import listen; lines = listen(); {}"
+    os.dup2(other_write, ends[1])
+    with pytest.raises(SystemExit):
+        pipe.send(Message(begun="train"))
+    os.close(other_write)
+    os.close(ends[1])
+    assert os.read(other_read, 1) == b""
+    os.close(other_read)
 
 
 class Answered(Pipe):
     """A pipe whose parent answers: it lets a clock run while the child waits, and notes what it was told."""
 
-    def __init__(self, descriptor: int, monkeypatch: pytest.MonkeyPatch, *answers: Turn | Sizes | None) -> None:
-        super().__init__(descriptor, TOKEN, SimpleQueue())
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *answers: Turn | Sizes | None) -> None:
+        super().__init__(os.open(os.devnull, os.O_WRONLY), TOKEN, SimpleQueue())
         self.now_ns = 1_000
         self.said: list[Message] = []
         self.answers = iter(answers)
@@ -150,50 +106,39 @@ class Answered(Pipe):
             self._lines.put(encode_turn(next(self.answers)).rstrip(b"\n"))
 
 
-def test_a_child_waits_after_it_is_ready_and_after_each_slice_also_of_the_pilot(
-    ends: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pipe, slice_ = Answered(ends[1], monkeypatch, Turn(0, 2), Turn(1, 0), None), Slice(4, 8)
-    said = [Message(ready="train"), Message(slice=slice_), Message(slice=slice_)]
-    assert [pipe.ask(message) for message in said] == [Turn(0, 2), Turn(1, 0), None]
-    assert pipe.said == said
-    pipe = Answered(ends[1], monkeypatch, Turn(1, 0), made.SIZES)
-    assert [pipe.ask(Message(slice=Slice(1, ns))) for ns in (8, 9)] == [Turn(1, 0), made.SIZES]
-
-
-def test_a_phase_tells_what_of_it_were_the_turns_of_others(
-    ends: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pipe = Answered(ends[1], monkeypatch, Turn(0, 2), None)
+def test_a_child_waits_after_it_is_ready_and_after_each_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe, slice_ = Answered(monkeypatch, Turn(0, 2), Turn(1, 0), None), Slice(4, 8)
+    messages = [Message(ready="train"), Message(slice=slice_), Message(slice=slice_)]
     with pipe.phase("train"):
-        pipe.ask(Message(ready="train"))
-        pipe.ask(Message(slice=Slice(4, 8)))
+        assert [pipe.ask(message) for message in messages] == [Turn(0, 2), Turn(1, 0), None]
+    assert pipe.said[1:-1] == messages
     with pipe.phase("finish"):
         pass
     waited_ns = [message.phase.waited_ns for message in pipe.said if message.phase]
-    assert waited_ns == [1_000, 0]  # from before each message, for the child may be stopped with it
+    assert waited_ns == [1_500, 0]  # from before each message, for the child may be stopped with it
+    pipe = Answered(monkeypatch, Turn(1, 0), made.SIZES)  # of the pilot too
+    assert [pipe.ask(Message(slice=Slice(1, ns))) for ns in (8, 9)] == [Turn(1, 0), made.SIZES]
 
 
-def heard(then: str, *said: bytes) -> tuple[Sequence[str], int]:
-    """Return what a child that listens prints, and its exit status; its input comes in these pieces, and ends."""
-    command = [sys.executable, "-c", LISTENS.format(then)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as child:
-        assert child.stdin is not None and child.stdout is not None
-        for piece in said:
-            child.stdin.write(piece)
-            child.stdin.flush()
-        shown = [child.stdout.readline().decode().strip() for _ in range(then.count("print"))]
-        child.stdin.close()
-        return shown, child.wait(60)
+LISTENS = """
+import sys
+from kerasbench.worker.pipe import listen
+lines = listen()
+sys.stdin.read()
+sys.stdin.close()
+sys.stdin = open("/dev/null")
+print(lines.get(), lines.get(), flush=True)
+while True: pass
+"""
 
 
 @pytest.mark.processes
-def test_lines_come_one_by_one_however_they_are_cut_and_their_end_ends_the_process() -> None:
-    then = "print(lines.get(), flush=True); print(lines.get(), flush=True)\nwhile True: pass"
-    assert heard(then, b"nu", b'll\n{"cycle"', b": 1}\n") == (["b'null'", "b'{\"cycle\": 1}'"], 1)
-
-
-@pytest.mark.parametrize("upset", ["sys.stdin.close()", "sys.stdin = open('/dev/null')", "sys.stdin.read()"])
-def test_what_a_scenario_does_with_its_own_input_takes_no_turn_away(upset: str) -> None:
-    then = f"import sys; {upset}; print('upset', flush=True); print(lines.get(), flush=True)"
-    assert heard(then, b"null\n")[0] == ["upset", "b'null'"]
+def test_lines_come_whole_whatever_a_scenario_does_with_its_input_and_their_end_ends_the_process() -> None:
+    with subprocess.Popen([sys.executable, "-c", LISTENS], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdin is not None and child.stdout is not None
+        for piece in (b"nu", b'll\n{"cycle"', b": 1}\n"):  # however they are cut
+            child.stdin.write(piece)
+            child.stdin.flush()
+        assert child.stdout.readline() == b"b'null' b'{\"cycle\": 1}'\n"
+        child.stdin.close()
+        assert child.wait(60) == 1

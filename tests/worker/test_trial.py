@@ -4,28 +4,15 @@ import contextlib
 import dataclasses
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from kerasbench.backends import jax
+from kerasbench.protocol import measurement as records
 from kerasbench.protocol.columns import Device, Options
-from kerasbench.protocol.measurement import (
-    Batch,
-    Compiler,
-    Latency,
-    Learning,
-    Measurement,
-    Parity,
-    Proof,
-    Resolved,
-    Samples,
-    Slice,
-    Training,
-    Turn,
-    Usage,
-)
 from kerasbench.protocol.messages import Code, Failure, Message
-from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest
+from kerasbench.protocol.requests import Protocol, TrialRequest
 from kerasbench.results.times import step_ns
 from kerasbench.scenario import Workload
 from kerasbench.worker import checks, predict, trial
@@ -36,7 +23,6 @@ from kerasbench.worker.feed import Feed, Rows
 from kerasbench.worker.trial import Bench, PartialMeasurement, phases_of
 from kerasbench.worker.usage import Meter
 from tests import made
-from tests.worker import stand_in_keras
 
 MS = 1_000_000
 LONG, SHORT = Workload(train=320, batch=16), Workload(train=320)
@@ -44,7 +30,8 @@ REQUEST = TrialRequest("mine", "mine.py", "", "default", "torch", Device("cpu"),
 NONE = Rows([], [])
 FEED = Feed(LONG, NONE, NONE, NONE)
 FIRST, PUBLISHED, STEPS, EPOCHS = trial.first_steps, trial.published_epochs, trial.steps, trial.short_epochs
-PREDICT, FINISH, SILENCED, PARTS = trial.predictions, trial.finish, trial.silenced_parity, trial.parts
+LOOK, PREDICT, FINISH = trial.first_prediction, trial.predictions, trial.finish
+SILENCED, PARTS = trial.silenced_parity, trial.parts
 
 
 @pytest.mark.parametrize(
@@ -58,270 +45,191 @@ PREDICT, FINISH, SILENCED, PARTS = trial.predictions, trial.finish, trial.silenc
         (Protocol(steps_per_slice=4, epochs=False, predicts=False), LONG, [FIRST, STEPS, FINISH]),
         (Protocol("published"), LONG, [PUBLISHED, STEPS, EPOCHS, PREDICT, FINISH]),
         (Protocol("sweep"), LONG, [FIRST, STEPS, FINISH, SILENCED]),
+        (Protocol("calls", predicts=False), LONG, [LOOK, PREDICT, trial.calls, trial.texts, FINISH]),
+        (Protocol("builds", predicts=False), LONG, [trial.builds, FINISH]),
     ],
 )
 def test_each_protocol_has_its_phases(protocol: Protocol, workload: Workload, phases: list[trial.Phase]) -> None:
     assert phases_of(protocol, workload) == phases
-    assert phases_of(protocol, workload, trains=False) == [trial.first_prediction, PREDICT, FINISH]
+    untrained = phases_of(protocol, workload, trains=False)
+    assert untrained == (phases if protocol.agenda.name in ("calls", "builds") else [LOOK, PREDICT, FINISH])
 
 
-@pytest.mark.parametrize("trains", [True, False])
-def test_calls_and_builds_train_nothing(trains: bool) -> None:
-    calls = phases_of(Protocol("calls", predicts=False), LONG, trains)
-    assert calls == [trial.first_prediction, PREDICT, trial.calls, trial.texts, FINISH]
-    assert phases_of(Protocol("builds", predicts=False), LONG, trains) == [trial.builds, FINISH]
-
-
-def test_the_slices_of_builds_stand_for_their_trial() -> None:
-    found = findings()
-    found.steps, found.builds = None, Samples.of([Slice(3, 30, 0, 0, 40)])
-    measurement = trial.measurement_of(subject(), found)
-    assert measurement.slices == found.builds
-    assert measurement.usage == Usage(40, 30)
-
-
-def test_the_measurement_of_predictions_has_no_training() -> None:
-    found = PartialMeasurement()
-    found.prediction = [
-        Latency(1, [5], Samples.of([Slice(1, 5, 0, 0)])),
-        Latency(16, [8, 8], Samples.of([Slice(2, 16, 0, 0, 30)])),
-        Latency(16, [1], Samples.of([Slice(1, 1, 0, 0, 90)]), way="call"),
+def test_the_measurement_of_predictions_or_builds_has_no_training() -> None:
+    findings = measured()
+    findings.steps = findings.learning = None
+    findings.prediction = [
+        records.Latency(1, [5], records.Samples.of([records.Slice(1, 5, 0, 0)])),
+        records.Latency(16, [8, 8], records.Samples.of([records.Slice(2, 16, 0, 0, 30)])),
+        records.Latency(16, [1], records.Samples.of([records.Slice(1, 1, 0, 0, 90)]), way="call"),
     ]
-    found.batch, found.proof, found.resolved = Batch("float32[16, 1]", ""), findings().proof, findings().resolved
-    found.peak_rss_bytes = 1
-    measurement = trial.measurement_of(subject(), found)
-    assert (measurement.training, measurement.learning, step_ns(measurement)) == (None, None, 8)
-    assert measurement.usage == Usage(30, 16)
+    measurement = trial.measurement_of(subject(), findings)
+    assert (measurement.training, step_ns(measurement), measurement.usage) == (None, 8, records.Usage(30, 16))
+    findings.builds = records.Samples.of([records.Slice(3, 30, 0, 0, 40)])
+    measurement = trial.measurement_of(subject(), findings)
+    assert (measurement.slices, measurement.usage) == (findings.builds, records.Usage(40, 30))
+
+
+def learns(train_module: Any, loss: float = 2.0) -> None:
+    """Have a first step and the ones after it teach nothing but their losses."""
+    vars(train_module).update(
+        first_step=lambda *given: (1, loss, records.Batch("", "")),
+        learn=lambda *given: (None, SimpleNamespace(fits_ns=[], steps_ns=[1], losses=[loss]), made.SIZES),
+        single_steps=lambda *given, first: SimpleNamespace(fits_ns=[3, 4]),
+    )
 
 
 @pytest.mark.parametrize("draws", [True, False])
-def test_what_a_pipeline_draws_is_compared_with_nothing(draws: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_pipeline_draws_is_not_compared(draws: bool, monkeypatch: pytest.MonkeyPatch, train_module: Any) -> None:
     monkeypatch.setattr(checks, "sample_outputs", lambda model, feed, device: [[1.0]])
     monkeypatch.setattr(checks, "can_be_silenced", lambda model: False)
     monkeypatch.setattr(models, "build_keras", lambda *given: given)
+    learns(train_module)
     scenario = SimpleNamespace(keeps_weights=True, dataset=lambda workload: SimpleNamespace(random=True))
     feed = dataclasses.replace(FEED, draws=draws)
-    one = subject(Protocol(sizes=made.SIZES), scenario=scenario, feed=feed)
-    silenced, foreseen, learned = PartialMeasurement(), PartialMeasurement(), PartialMeasurement()
-    trial.silenced_parity(one, silenced)
-    with stand_in_keras.train_module() as train:
-        vars(train).update(
-            first_step=lambda *given: (1, 2.0, Batch("", "")),
-            learn=lambda *given: (None, SimpleNamespace(fits_ns=[], steps_ns=[1], losses=[1.0]), made.SIZES),
-        )
-        trial.first_prediction(one, foreseen)
-        trial.first_steps(one, learned)
-    compared = (Parity([], [], [[1.0]]), Parity([], [], [[1.0]]), Parity([2.0, 1.0], []))
-    found = (silenced.parity, foreseen.parity, learned.parity)
-    assert found == ((None, None, None) if draws else compared)
+    bench = subject(Protocol(sizes=made.SIZES), scenario=scenario, feed=feed)
+    parities = []
+    for phase in (trial.silenced_parity, trial.first_prediction, trial.first_steps):
+        phase(bench, findings := PartialMeasurement())
+        parities.append(findings.parity)
+    outputs = records.Parity([], [], [[1.0]])
+    assert parities == ([None] * 3 if draws else [outputs, outputs, records.Parity([2.0, 2.0], [])])
 
 
-@pytest.mark.parametrize("loss", [0.0, 0.5])
-def test_losses_of_which_keras_shows_none_are_not_compared(loss: float) -> None:
+def test_losses_of_which_keras_shows_none_are_not_compared(train_module: Any) -> None:
     """Keras shows its tracker of the loss, which the model's own step has not updated."""
-
-    class OfItsOwn(SimpleNamespace):
-        def train_step(self, data: object) -> None: ...
-
+    of_its_own = type("OfItsOwn", (SimpleNamespace,), {"train_step": lambda model, data: None})
     scenario = SimpleNamespace(dataset=lambda workload: SimpleNamespace(random=True))
-    one = subject(Protocol(), scenario=scenario, model=OfItsOwn(**vars(subject().model)))
-    with stand_in_keras.train_module() as train:
-        vars(train).update(
-            first_step=lambda *given: (1, loss, Batch("", "")),
-            learn=lambda *given: (None, SimpleNamespace(fits_ns=[], steps_ns=[1], losses=[loss]), made.SIZES),
-        )
-        trial.first_steps(one, found := PartialMeasurement())
-    assert (found.parity is not None) is bool(loss)
+    for loss in (0.0, 0.5):
+        learns(train_module, loss)
+        bench = subject(Protocol(), scenario=scenario, model=of_its_own(**vars(subject().model)))
+        trial.first_steps(bench, findings := PartialMeasurement())
+        assert (findings.parity is not None) is bool(loss)
 
 
 def test_steps_are_measured_in_turns_until_the_sizes_of_the_row_are_known() -> None:
     steps = iter([7, 5])
-    said: list[object] = []
-
-    def answer(message: Message) -> Turn | Sizes:
-        if message.slice is not None:
-            said.append(message.slice)
-        return Turn(len(said), 0) if len(said) < 2 else made.SIZES
-
-    timed = subject(pipe=SimpleNamespace(ask=answer))
-    assert timed.sized(lambda: next(steps)) is made.SIZES
-    assert said == [Slice(1, 7), Slice(1, 5)]
+    ask = Mock(side_effect=[records.Turn(0, 0), records.Turn(1, 0), made.SIZES])
+    assert subject(pipe=SimpleNamespace(ask=ask)).sized(lambda: next(steps)) is made.SIZES
+    assert [call.args[0].slice for call in ask.call_args_list[1:]] == [records.Slice(1, 7), records.Slice(1, 5)]
     assert subject(Protocol(sizes=made.SIZES)).sized(lambda: next(steps)) is made.SIZES
 
 
-@pytest.mark.parametrize(
-    ("left_out", "batches", "passes"), [([], [1, 16], 1), (["predict_one", "predict_all"], [16], 0)]
-)
-def test_predictions_that_would_take_too_long_are_left_out(
-    monkeypatch: pytest.MonkeyPatch, left_out: list[str], batches: list[int], passes: int
-) -> None:
-    asked: list[object] = []
-    latency = lambda model, feed, batch, *rest: Latency(batch, [])  # noqa: E731
-    monkeypatch.setattr(predict, "time_batches", latency)
-    monkeypatch.setattr(predict, "time_passes", lambda *given: asked.append(given))
-    found = PartialMeasurement(sizes=dataclasses.replace(made.SIZES, left_out=left_out))
-    trial.predictions(subject(), found)
-    assert ([one.batch for one in found.prediction], len(asked)) == (batches, passes)
+def test_slow_predictions_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    passed: list[object] = []
+    monkeypatch.setattr(predict, "time_batches", lambda model, feed, batch, *rest: records.Latency(batch, []))
+    monkeypatch.setattr(predict, "time_passes", lambda *given: passed.append(given))
+    for left_out, batches, passes in (["predict_one", "predict_all"], [16], 0), ([], [1, 16], 1):
+        findings = PartialMeasurement(sizes=dataclasses.replace(made.SIZES, left_out=left_out))
+        trial.predictions(subject(), findings)
+        assert ([latency.batch for latency in findings.prediction], len(passed)) == (batches, passes)
 
 
 @pytest.mark.parametrize(("repeats", "again_ns"), [(True, [3, 4]), (False, [])])
-def test_what_the_first_trial_has_learned_is_not_learned_again(repeats: bool, again_ns: list[int]) -> None:
-    one = subject(Protocol(steps_per_slice=4, sizes=made.SIZES, repeats=repeats))
-    found = PartialMeasurement(sizes=made.SIZES)
-    with stand_in_keras.train_module() as train:
-        vars(train).update(
-            first_step=lambda *given: (1, 2.0, Batch("", "")),
-            single_steps=lambda *given, first: SimpleNamespace(fits_ns=[3, 4]),
-        )
-        trial.first_steps(one, found)
-    assert (found.first_step_ns, found.again_ns) == (1, again_ns)
-    assert (found.learning, found.parity) == (None, None)
-
-
-def test_parity_that_is_known_is_not_looked_for_again() -> None:
-    found = PartialMeasurement()
-    found.parity = known = Parity([1.0], [])
-    trial.silenced_parity(subject(), found)
-    assert found.parity is known
+def test_what_the_first_trial_has_learned_is_known(repeats: bool, again_ns: list[int], train_module: Any) -> None:
+    learns(train_module)
+    protocol = Protocol(steps_per_slice=4, sizes=made.SIZES, repeats=repeats)
+    trial.first_steps(subject(protocol), findings := PartialMeasurement(sizes=made.SIZES))
+    assert (findings.first_step_ns, findings.again_ns, findings.learning, findings.parity) == (1, again_ns, None, None)
 
 
 def test_a_second_model_that_predicts_what_is_no_number_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*given: object) -> None:
-        raise TrialFailure(Failure(code, "output has numbers that are not finite", ""))
-
-    monkeypatch.setattr(models, "build_keras", fail)
-    one = subject(Protocol(sizes=made.SIZES), scenario=SimpleNamespace(keeps_weights=True))
-    code = Code.OOM
-    trial.silenced_parity(one, PartialMeasurement())  # what was measured stands
-    code = Code.NONFINITE
+    failures = [TrialFailure(Failure(code, "numbers that are not finite", "")) for code in (Code.OOM, Code.NONFINITE)]
+    monkeypatch.setattr(models, "build_keras", build := Mock(side_effect=failures))
+    bench = subject(Protocol(sizes=made.SIZES), scenario=SimpleNamespace(keeps_weights=True))
+    trial.silenced_parity(bench, PartialMeasurement())  # what was measured stands
     with pytest.raises(TrialFailure, match="not finite"):
-        trial.silenced_parity(one, PartialMeasurement())
+        trial.silenced_parity(bench, PartialMeasurement())
+    known = PartialMeasurement(sizes=made.SIZES, parity=records.Parity([1.0], []))
+    trial.silenced_parity(subject(), known)  # is not looked for again
+    assert build.call_count == 2
 
 
 def test_the_measurement_has_what_the_phases_found() -> None:
-    found = findings()
-    measurement = trial.measurement_of(subject(), found)
+    findings = measured()
+    measurement = trial.measurement_of(subject(), findings)
     training = measurement.training
-    assert training is not None and found.steps is not None
-    assert (training.unit, training.steps_per_slice, [*training.slices]) == ("step", 4, found.steps.slices)
+    assert training is not None and findings.steps is not None
+    assert (training.unit, training.steps_per_slice, [*training.slices]) == ("step", 4, findings.steps.slices)
     assert (measurement.steps_per_epoch, measurement.full_steps_per_epoch, measurement.parameters) == (20, 20, 7)
-    assert measurement.usage == Usage(cpu_ns=24 * MS, wall_ns=16 * MS)
-    assert step_ns(measurement) == 2 * MS
+    assert (measurement.usage, step_ns(measurement)) == (records.Usage(cpu_ns=24 * MS, wall_ns=16 * MS), 2 * MS)
 
 
-@pytest.mark.parametrize("native", [False, True])
-def test_a_short_epoch_has_the_order_of_the_published_rows_in_it(monkeypatch: pytest.MonkeyPatch, native: bool) -> None:
-    epochs = Samples([2] * 3, [100] * 3, [0, 1, 2])
-    given: list[tuple[int, int, int]] = []
-
-    def shuffle_ns(*said: Any) -> int:
-        given.append(said)
-        return 7
-
-    one = subject(request=dataclasses.replace(REQUEST, options=Options(native=native)))
-    found = PartialMeasurement()
-    with stand_in_keras.train_module() as train:
-        monkeypatch.setattr(train, "measure_epochs", lambda *rest: epochs)
-        monkeypatch.setattr(trial, "shuffle_ns", shuffle_ns)
-        trial.short_epochs(one, found)
+def test_a_short_epoch_has_the_order_of_all_rows(monkeypatch: pytest.MonkeyPatch, train_module: Any) -> None:
+    vars(train_module).update(measure_epochs=lambda *rest: records.Samples([2] * 3, [100] * 3, [0, 1, 2]))
     few = 2 * 16 + LONG.train % 16
-    assert given == ([] if native else [(LONG.train, few, 16)])
-    assert found.shuffle_ns == (None if native else 7)
-    assert found.epochs.ns == [100 if native else 114] * 3
+    monkeypatch.setattr(trial, "shuffle_ns", lambda *given: 7 if given == (LONG.train, few, 16) else None)
+    for native, shuffle_ns, epoch_ns in (False, 7, 114), (True, None, 100):
+        bench = subject(request=dataclasses.replace(REQUEST, options=Options(native=native)))
+        trial.short_epochs(bench, findings := PartialMeasurement())
+        assert (findings.shuffle_ns, findings.epochs.ns) == (shuffle_ns, [epoch_ns] * 3)
 
 
-def test_helpers_are_looked_for_in_each_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_each_turn_helpers_are_looked_for_and_what_is_compiled_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[str] = []
     monkeypatch.setattr(Meter, "look_for_helpers", lambda meter: heard.append("look"))
-    granted = iter([Turn(0, 0), Turn(1, 0), None])
+    turns = iter([records.Turn(0, 0), records.Turn(1, 0), None] * 2)
+    programs = iter([3, 5, 5, 5])  # before and after the slices of two stages
 
-    def wait(message: Message) -> Turn | None:
+    def wait(message: Message) -> records.Turn | None:
         heard.append("wait")
-        return next(granted)
+        return next(turns)
 
-    timed = subject(pipe=SimpleNamespace(ask=wait))
-    ask = timed.ask("train")
-    while ask(Slice(1, 1)) is not None:
-        heard.append("measure")
-    assert heard == ["wait", "look", "measure"] * 2 + ["wait"]
-
-
-def test_a_meter_counts_the_processors_that_a_trial_has_been_limited_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    done: list[object] = []
-
-    def begin(*given: object) -> None:
-        raise InterruptedError
-
-    monkeypatch.setattr(checks, "limit_processors", done.append)
-    monkeypatch.setattr(trial, "counters_reader", lambda: list(done))
-    monkeypatch.setattr(trial, "Meter", lambda counters, **given: done.append(counters))
-    monkeypatch.setattr(trial, "begin", begin)
-    nothing: Any = SimpleNamespace()
-    with pytest.raises(InterruptedError):
-        trial.run_trial(dataclasses.replace(REQUEST, options=Options(threads=3)), nothing)
-    assert done == [3, [3]]
+    compiler = lambda model: records.Compiler(programs=next(programs))  # noqa: E731
+    bench = subject(pipe=SimpleNamespace(ask=wait), backend=SimpleNamespace(compiler=compiler))
+    for stage in ("train", "predict_one"):
+        ask, slice_ = bench.ask(stage), None
+        while ask(slice_) is not None:
+            heard.append("measure")
+            slice_ = records.Slice(1, 1)
+    assert heard == (["wait", "look", "measure"] * 2 + ["wait"]) * 2
+    assert sum(bench.made) == 2
 
 
-@pytest.mark.parametrize(
-    ("platform", "soaks", "asked"), [("mps", True, True), ("cpu", True, False), ("mps", False, False)]
-)
-def test_the_meter_of_a_soak_on_a_gpu_asks_the_backend_what_is_held_there(
-    platform: str, soaks: bool, asked: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    meters: list[Meter] = []
-
-    def begin(request: TrialRequest, pipe: object, meter: Meter) -> None:
-        meters.append(meter)
-        raise InterruptedError
-
-    monkeypatch.setattr(trial, "begin", begin)
-    monkeypatch.setattr(jax, "live_device_bytes", lambda device: 5 if device == Device(platform) else None)
-    request = dataclasses.replace(REQUEST, backend="jax", device=Device(platform), protocol=Protocol(soaks=soaks))
+def meter_of(request: TrialRequest, monkeypatch: pytest.MonkeyPatch) -> Meter:
+    """Return the meter with which a trial begins, and go no further."""
+    monkeypatch.setattr(trial, "begin", begin := Mock(side_effect=InterruptedError))
     nothing: Any = SimpleNamespace()
     with pytest.raises(InterruptedError):
         trial.run_trial(request, nothing)
-    (meter,) = meters
-    assert meter.with_card(Slice(1, MS)).device_bytes == (5 if asked else None)
+    meter: Meter = begin.call_args.args[2]
+    return meter
 
 
-@pytest.mark.parametrize(
-    ("workload", "step_ms", "each"), [(LONG, 200, 4), (SHORT, 200, 1), (LONG, 199, None), (SHORT, 199, None)]
-)
-def test_where_one_execution_or_epoch_fills_a_slice_nothing_is_calibrated(
-    workload: Workload, step_ms: int, each: int | None
-) -> None:
-    paces: list[Pace] = []
-    one = subject(feed=dataclasses.replace(FEED, workload=workload))
-    with stand_in_keras.train_module() as train:
-        vars(train).update(measure_steps=lambda model, feed, callbacks, pace, ask: paces.append(pace))
-        trial.steps(one, PartialMeasurement(step_ns=step_ms * MS))
-    assert [pace.protocol.steps_per_slice for pace in paces] == [each]
+def test_a_meter_counts_the_processors_that_a_trial_has_been_limited_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[int] = []
+    monkeypatch.setattr(checks, "limit_processors", limits.append)
+    monkeypatch.setattr(trial, "counters_reader", limits.copy)
+    meter: Any = meter_of(dataclasses.replace(REQUEST, options=Options(threads=3)), monkeypatch)
+    assert meter.machine == [3]
 
 
-def test_what_is_compiled_while_slices_are_measured_is_counted() -> None:
-    made_so_far = iter([3, 5, 5, 5])  # before and after the slices of two stages
-    granted = iter([Turn(0, 0), None] * 2)
-    one = subject(
-        pipe=SimpleNamespace(ask=lambda message: next(granted)),
-        backend=SimpleNamespace(compiler=lambda model: Compiler(programs=next(made_so_far))),
-    )
-    for stage in ("train", "predict_one"):
-        ask = one.ask(stage)
-        assert ask(None) is not None
-        assert ask(Slice(1, 1)) is None
-    assert sum(one.made) == 2
+def test_the_meter_of_a_soak_asks_a_gpu_what_is_held_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jax, "live_device_bytes", lambda device: 5)
+    for platform, soaks, held_bytes in ("mps", True, 5), ("cpu", True, None), ("mps", False, None):
+        request = dataclasses.replace(REQUEST, backend="jax", device=Device(platform), protocol=Protocol(soaks=soaks))
+        assert meter_of(request, monkeypatch).with_card(records.Slice(1, MS)).device_bytes == held_bytes
 
 
-def findings() -> PartialMeasurement:
-    found = PartialMeasurement()
+def test_what_fills_a_slice_is_not_calibrated(train_module: Any) -> None:
+    units: list[int | None] = []
+    measure = lambda model, feed, callbacks, pace, ask: units.append(pace.protocol.steps_per_slice)  # noqa: E731
+    vars(train_module).update(measure_steps=measure)
+    for workload, step_ms in (LONG, 200), (SHORT, 200), (LONG, 199), (SHORT, 199):
+        bench = subject(feed=dataclasses.replace(FEED, workload=workload))
+        trial.steps(bench, PartialMeasurement(step_ns=step_ms * MS))
+    assert units == [4, 1, None, None]
+
+
+def measured() -> PartialMeasurement:
     protocol = Protocol(steps_per_slice=4, warmup_slices=1)
-    found.steps = clock = SliceClock(WarmUpClock(protocol, 20, 0), Pace(protocol, lambda model: None, 0))
-    clock.slices += [Slice(4, 8 * MS, cycle, 0, 12 * MS) for cycle in range(2)]
-    found.learning, found.batch = Learning(65, 2.0, 2.0, 1.0, 1.0, None), Batch("float32[16, 1]", "int32[16]")
-    found.proof = Proof([], [], [], [])
-    found.resolved = Resolved(False, "float32", [], [], "ieee", "channels_last", None, {})
-    found.peak_rss_bytes = 1
-    return found
+    clock = SliceClock(WarmUpClock(protocol, 20, 0), Pace(protocol, lambda model: None, 0))
+    clock.slices += [records.Slice(4, 8 * MS, cycle, 0, 12 * MS) for cycle in range(2)]
+    findings = PartialMeasurement(steps=clock, learning=records.Learning(65, 2.0, 2.0, 1.0, 1.0, None))
+    findings.batch, findings.proof = records.Batch("float32[16, 1]", "int32[16]"), records.Proof([], [], [], [])
+    findings.resolved = records.Resolved(False, "float32", [], [], "ieee", "channels_last", None, {})
+    findings.peak_rss_bytes = 1
+    return findings
 
 
 def subject(protocol: Protocol | None = None, **different: Any) -> Bench:
@@ -345,6 +253,5 @@ def subject(protocol: Protocol | None = None, **different: Any) -> Bench:
 
 
 def test_all_that_phases_find_is_in_a_measurement_or_for_other_phases() -> None:
-    found = {each.name for each in dataclasses.fields(PartialMeasurement)}
-    kept = {each.name for kind in (Measurement, Training) for each in dataclasses.fields(kind)}
-    assert found - kept == {"steps", "step_ns", "recurrent"}
+    names, others = set(PartialMeasurement.__dataclass_fields__), {"steps", "step_ns", "recurrent"}
+    assert names - set(records.Measurement.__dataclass_fields__) - set(records.Training.__dataclass_fields__) == others

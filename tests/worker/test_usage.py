@@ -1,6 +1,5 @@
 """What a process and others use: by files that the tests write, real processes, and a driver of a few functions."""
 
-import ctypes
 import mmap
 import os
 import resource
@@ -8,8 +7,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -20,20 +19,16 @@ from kerasbench.worker.usage import UNKNOWN, Counters, Meter, Reading, cpu_ns_of
 MIB = 1 << 20
 MS = 1_000_000
 linux = pytest.mark.skipif(sys.platform == "darwin", reason="macOS has no /proc")
-ASK = "from kerasbench.worker.usage import peak_rss_bytes; {}print(peak_rss_bytes())"
-
-
-def asked(held: str = "") -> int:
-    """Return what a child says that it held, after it has held something."""
-    said = subprocess.run([sys.executable, "-c", ASK.format(held)], capture_output=True, check=True, text=True)
-    return int(said.stdout)
 
 
 @pytest.mark.processes
 def test_a_peak_is_a_process_s_own_and_stays_when_what_made_it_is_gone() -> None:
-    held = b"x" * (400 * MIB)
-    assert 1 * MIB < asked() < len(held)
-    assert asked(f"held = b'x' * {400 * MIB}; del held; ") > 400 * MIB
+    held = b"x" * (200 * MIB)
+    peaks = []
+    for holding in ("", f"held = b'x' * {200 * MIB}; del held; "):
+        code = f"from kerasbench.worker.usage import peak_rss_bytes; {holding}print(peak_rss_bytes())"
+        peaks.append(int(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout))
+    assert 1 * MIB < peaks[0] < len(held) < peaks[1]
 
 
 @linux
@@ -48,84 +43,48 @@ def test_a_peak_is_in_kib_or_else_what_the_kernel_keeps_for_all(tmp_path: Path) 
     assert usage.peak_rss_bytes(tmp_path) == 9 * MIB
 
 
-@linux
-def test_what_a_process_holds_now_is_in_pages() -> None:
+def test_what_a_process_holds_now_is_in_bytes() -> None:
     before = usage.rss_bytes()
     held = b"x" * (64 * MIB)
     assert usage.rss_bytes() - before > len(held) // 2
 
 
-def test_macos_is_asked_what_a_process_holds_now(monkeypatch: pytest.MonkeyPatch) -> None:
-    def proc_pid_rusage(process: int, flavour: int, written: Any) -> int:
-        assert (process, flavour) == (os.getpid(), 0)
-        written._obj[9] = 9 * MIB  # ri_phys_footprint, behind a UUID of two words and seven numbers
-        return answer
-
-    monkeypatch.setattr(sys, "platform", "darwin")
-    monkeypatch.setattr(ctypes, "CDLL", lambda name: SimpleNamespace(proc_pid_rusage=proc_pid_rusage))
-    answer = 0
-    assert usage.rss_bytes() == 9 * MIB
-    answer = -1
-    with pytest.raises(OSError, match="macOS does not tell"):
-        usage.rss_bytes()
+def test_the_slices_of_a_soak_say_what_was_done_and_what_is_held() -> None:
+    for soaks in (True, False):
+        meter = Meter(machine=lambda: UNKNOWN, soaks=soaks)
+        began = meter.read()
+        meter.done += 7
+        slice_ = meter.read().since(began, 5, Turn(0, 0))
+        assert (slice_.count, slice_.done) == (5, 7 if soaks else None)
+        assert (slice_.rss_bytes or 0) > MIB if soaks else slice_.rss_bytes is None
 
 
-@pytest.mark.parametrize("soaks", [True, False])
-def test_the_slices_of_a_soak_say_what_was_done_and_what_is_held(soaks: bool) -> None:
-    meter = Meter(machine=lambda: UNKNOWN, soaks=soaks)
-    began = meter.read()
-    meter.done += 7
-    slice_ = meter.read().since(began, 5, Turn(0, 0))
-    assert slice_.count == 5
-    assert slice_.done == (7 if soaks else None)
-    assert (slice_.rss_bytes or 0) > MIB if soaks else slice_.rss_bytes is None
-
-
-@pytest.mark.parametrize("held_bytes", [5 * MIB, None])
-def test_the_slices_of_a_soak_on_a_gpu_say_what_is_held_there(held_bytes: int | None) -> None:
-    assert Meter(on_device=lambda: held_bytes).with_card(Slice(1, 100 * MS)).device_bytes == held_bytes
-    both = Meter(on_device=lambda: held_bytes, card=lambda ns: 0.06).with_card(Slice(1, 100 * MS))
-    assert (both.device_bytes, both.card_share, both.disturbed) == (held_bytes, 0.06, True)
-
-
-def test_a_slice_is_what_lies_between_two_readings() -> None:
-    began, ended = Reading(1_000, 100, 7), Reading(1_200, 400, 9)
-    assert ended.since(began, 4, Turn(2, 1)) == Slice(4, 200, cycle=2, position=1, cpu_ns=300)
-    began, ended = Reading(0, 0, 0, page_faults=50), Reading(10, 5, 0, page_faults=80)
-    assert ended.since(began, 4, Turn(0, 0)).page_faults == 30
-
-
-def test_a_meter_counts_the_pages_that_this_process_is_given() -> None:
-    before = Meter().read()
-    with mmap.mmap(-1, MIB) as memory:
-        memory.write(b"x" * MIB)
-        assert Meter().read().page_faults > before.page_faults
-
-
-def test_a_slice_tells_what_others_took_without_what_the_kernel_needs_to_switch_threads() -> None:
+def test_a_slice_is_what_lies_between_two_readings_and_tells_what_others_took_but_for_switching_threads() -> None:
+    began, ended = Reading(1_000, 100, 7, page_faults=50), Reading(1_200, 400, 9, page_faults=80)
+    slice_ = Slice(4, 200, cycle=2, position=1, cpu_ns=300, page_faults=30)
+    assert ended.since(began, 4, Turn(2, 1)) == slice_
     began = Reading(0, 0, 0, Counters(4, 1_000 * MS, 50 * MS, 3))
     ended = Reading(100 * MS, 130 * MS, 0, Counters(4, 1_120 * MS, 60 * MS, 4))
-    found = ended.since(began, 1, Turn(0, 0))
-    assert (found.others_ns, found.steal_ns, found.throttled) == ((4 * 100 - 120 - 10 - 130) * MS, 10 * MS, 1)
-    assert not found.disturbed  # which the parent judges
+    slice_ = ended.since(began, 1, Turn(0, 0))
+    assert (slice_.others_ns, slice_.steal_ns, slice_.throttled) == ((4 * 100 - 120 - 10 - 130) * MS, 10 * MS, 1)
+    assert not slice_.disturbed  # which the parent judges
     began = Reading(0, 0, 1_100, Counters(2, 0, 0))
     ended = Reading(100 * MS, 100 * MS, 7_100, Counters(2, 80 * MS, 0))
-    found = ended.since(began, 1, Turn(0, 0))
-    assert found.others_ns == 20 * MS - 6_000 * usage.SWITCH_NS
+    assert ended.since(began, 1, Turn(0, 0)).others_ns == 20 * MS - 6_000 * usage.SWITCH_NS
 
 
-def test_the_processor_time_is_that_of_all_threads_of_this_process() -> None:
+def test_a_meter_counts_the_processor_time_and_the_pages_of_this_process() -> None:
     meter = Meter()
-    began, until_ns = meter.read(), time.process_time_ns() + 20_000_000
-    while time.process_time_ns() < until_ns:
-        pass
-    ended = meter.read()
-    assert ended.cpu_ns - began.cpu_ns >= 20_000_000
+    began, until_ns = meter.read(), time.process_time_ns() + 20 * MS
+    with mmap.mmap(-1, MIB) as memory:
+        memory.write(b"x" * MIB)
+        while time.process_time_ns() < until_ns:
+            pass
+        ended = meter.read()
+    assert ended.cpu_ns - began.cpu_ns >= 20 * MS
     assert ended.ns > began.ns
     assert ended.switches >= began.switches >= 0
-
-
-# What others use of the machine.
+    assert ended.page_faults > began.page_faults
 
 
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
@@ -144,75 +103,62 @@ def written(folder: Path, idle: int = 1000, idle0: int = 400, steal: int = 6) ->
 
 
 @linux
-@pytest.mark.parametrize(
-    ("confined", "expected"),
-    [
+def test_a_process_counts_its_processors(tmp_path: Path) -> None:
+    for confined, expected in (
         ([], Counters(os.cpu_count() or 1, 1007 * TICK_NS, 6 * TICK_NS)),  # the first line is of all processors
         ([0, 2], Counters(2, (402 + 304) * TICK_NS, (1 + 3) * TICK_NS)),
-    ],
-)
-def test_a_process_counts_the_processors_that_it_may_run_on(
-    tmp_path: Path, confined: list[int], expected: Counters
-) -> None:
-    read = usage._linux_reader(confined, written(tmp_path), tmp_path)
-    assert read() == expected
-    written(tmp_path, idle=1010, idle0=410)
-    assert read().free_ns == (expected.free_ns or 0) + 10 * TICK_NS
+    ):
+        read = usage._linux_reader(confined, written(tmp_path), tmp_path)
+        assert read() == expected
+        written(tmp_path, idle=1010, idle0=410)
+        assert read().free_ns == (expected.free_ns or 0) + 10 * TICK_NS
 
 
 @linux
 @pytest.mark.parametrize(
-    ("confined", "stat", "mounted"),
+    ("confined", "stat", "mounts"),
     [
         ([], "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\n", ""),  # gVisor
         ([5, 7], STAT.format(idle=1, idle0=1, steal=1), ""),  # a container that has no such lines
         ([0, 2], STAT.format(idle=1, idle0=1, steal=1), "99 88 0:51 /proc/stat /proc/stat rw - fuse.lxcfs lxcfs rw\n"),
     ],
 )
-def test_what_a_container_does_not_tell_is_not_taken_for_others(
-    tmp_path: Path, confined: list[int], stat: str, mounted: str
-) -> None:
+def test_what_a_container_does_not_tell(tmp_path: Path, confined: list[int], stat: str, mounts: str) -> None:
     (tmp_path / "stat").write_text(stat)
     (tmp_path / "self").mkdir()
-    (tmp_path / "self" / "mountinfo").write_text(mounted)
+    (tmp_path / "self" / "mountinfo").write_text(mounts)
     with pytest.raises(OSError, match="does not list these CPU cores"):
         usage._linux_reader(confined, tmp_path, tmp_path)
 
 
 @linux
-def test_heat_is_counted_where_the_kernel_tells_of_it(tmp_path: Path) -> None:
+def test_heat_is_counted_and_a_machine_that_tells_nothing_disturbs_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     (tmp_path / "core_throttle_count").write_text("3\n")
     (tmp_path / "package_throttle_count").write_text("4\n")
     assert usage._linux_reader([], written(tmp_path), tmp_path)().throttled == 7
-
-
-@linux
-def test_a_machine_that_tells_nothing_disturbs_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(usage, "PROC", tmp_path / "none")
     assert usage.counters_reader()() == UNKNOWN
+
+
+def test_what_others_took() -> None:
+    none = Counters(2, 0, 0)
     assert UNKNOWN.taken(UNKNOWN, 100, 100) == (None, None, None)
-
-
-def test_what_a_hypervisor_keeps_is_no_process_s_and_rounding_goes_both_ways() -> None:
-    began, ended = Counters(2, 0, 0), Counters(2, 50 * MS, 100 * MS)
-    assert ended.taken(began, 100 * MS, 50 * MS) == (0, 100 * MS, None)
-    assert Counters(2, 95, 0).taken(Counters(2, 0, 0), 100, 110) == (-5, 0, None)  # or sums would be too large
+    assert Counters(2, 50, 100).taken(none, 100, 50) == (0, 100, None)  # a hypervisor's share is no process's
+    assert Counters(2, 95, 0).taken(none, 100, 110) == (-5, 0, None)  # rounded, or sums would be too large
 
 
 @linux
 @pytest.mark.processes
 def test_helpers_are_found_and_their_processors_counted() -> None:
-    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'while True: pass'])"
-    with subprocess.Popen([sys.executable, "-c", code], start_new_session=True) as child:
+    assert cpu_ns_of(["0"]) == 0  # of one that is gone
+    with subprocess.Popen(["sh", "-c", "(while :; do :; done) & wait"], start_new_session=True) as child:
         try:
             until_s = time.monotonic() + 30
-            while time.monotonic() < until_s:
-                own = usage.child_processes(str(child.pid))
-                if own and usage.cpu_ns_of(own) > 0:
-                    break
-            assert own
-            assert set(own) < set(usage.child_processes())
-            assert usage.cpu_ns_of(own) > 0
+            while cpu_ns_of(grandchildren := usage.child_processes(str(child.pid))) == 0:
+                assert time.monotonic() < until_s
+            assert set(grandchildren) < set(usage.child_processes())
         finally:
             os.killpg(child.pid, 9)
 
@@ -221,9 +167,9 @@ def test_helpers_are_found_and_their_processors_counted() -> None:
 @pytest.mark.processes
 def test_what_a_helper_has_used_is_counted_when_it_is_gone_too() -> None:
     meter = Meter(machine=lambda: UNKNOWN)
-    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as child:
+    with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as child:
         try:
-            while cpu_ns_of([str(child.pid)]) < 200 * MS:
+            while cpu_ns_of([str(child.pid)]) < 100 * MS:
                 time.sleep(0.01)
             meter.look_for_helpers()
             assert str(child.pid) in meter.helpers
@@ -231,11 +177,6 @@ def test_what_a_helper_has_used_is_counted_when_it_is_gone_too() -> None:
         finally:
             child.kill()
     assert meter.read().cpu_ns >= began.cpu_ns
-
-
-def test_helpers_that_are_gone_have_used_nothing(tmp_path: Path) -> None:
-    assert usage.cpu_ns_of([], tmp_path) == 0
-    assert usage.cpu_ns_of(["1", "2"], tmp_path) == 0
 
 
 # What others use of a card, asked of a driver's library that is made of a few functions. No card has seen it.
@@ -258,16 +199,14 @@ class Nvml:
         card._obj.value = 41
         return 0 if uuid == UUID.encode() else NOT_FOUND
 
-    def nvmlDeviceGetProcessUtilization(self, card: Any, found: Any, count: Any, since_us: Any) -> int:  # noqa: N802
+    def nvmlDeviceGetProcessUtilization(self, card: Any, samples: Any, count: Any, since_us: Any) -> int:  # noqa: N802
         assert card.value == 41
         now_us = time.time_ns() // 1_000
-        told = [one for one in self.samples if now_us - 1_000 * one[1] >= since_us.value]
-        if not told:
-            return NOT_FOUND
+        told = [sample for sample in self.samples if now_us - 1_000 * sample[1] >= since_us.value]
         count._obj.value = len(told)
-        for place, (pid, ms_ago, percent) in enumerate(told):
-            found[place].pid, found[place].at_us, found[place].multiprocessors = pid, now_us - 1_000 * ms_ago, percent
-        return 0
+        for sample, (pid, ms_ago, percent) in zip(samples, told, strict=False):
+            sample.pid, sample.at_us, sample.multiprocessors = pid, now_us - 1_000 * ms_ago, percent
+        return 0 if told else NOT_FOUND
 
 
 def watched(nvml: object, *others: int) -> usage.CardShare:
@@ -277,6 +216,7 @@ def watched(nvml: object, *others: int) -> usage.CardShare:
 
 
 def test_those_count_that_were_there_before_added_up_at_each_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "time_ns", lambda: 10**18)
     nvml = Nvml()
     share = watched(nvml, 7, 8)
     assert share(100 * MS) == 0
@@ -284,36 +224,23 @@ def test_those_count_that_were_there_before_added_up_at_each_moment(monkeypatch:
     assert share(100 * MS) == 0.3
     nvml.samples = [(7, 5_000, 30)]  # long before the slice
     assert share(100 * MS) == 0
-    assert watched(object())(100 * MS) == 0  # nobody was there, and nobody is asked
-    monkeypatch.setattr(time, "time_ns", lambda: 10**18)
-    nvml = Nvml()
-    share = watched(nvml, 7, 8)
     nvml.samples = [(7, 50, 30), (8, 50, 20), (8, 60, 40)]
     assert share(100 * MS) == 0.5
-
-
-def test_what_a_driver_does_not_tell_is_not_taken_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    nvml = Nvml()
+    assert watched(object())(100 * MS) == 0  # nobody was there, and nobody is asked
     monkeypatch.setattr(nvml, "nvmlDeviceGetProcessUtilization", lambda *asked: 3, raising=False)  # not supported (MIG)
-    share = watched(nvml, 7)
-    assert share(100 * MS) is None
-    slice_ = Slice(1, 100 * MS)
-    assert Meter(card=share).with_card(slice_) == slice_
+    assert watched(nvml, 7)(100 * MS) is None
 
 
 def test_without_a_driver_or_a_card_nothing_is_told() -> None:
     assert usage.card_share_reader("GPU-1", [7], lambda name: Nvml()) is None
-
-    def missing(name: str) -> object:
-        raise OSError(f"{name}: cannot open shared object file")
-
-    assert usage.card_share_reader(UUID, [7], missing) is None
+    assert usage.card_share_reader(UUID, [7], Mock(side_effect=OSError("libnvidia-ml.so.1: cannot open"))) is None
     assert usage.card_share_reader(UUID, [7], lambda name: object()) is None  # a driver without the functions
     assert usage.card_share_reader(UUID, None) is None
     assert usage.card_share_reader("", [7]) is None
 
 
-@pytest.mark.parametrize(("share", "disturbed"), [(None, False), (0.0, False), (0.05, False), (0.06, True)])
-def test_a_slice_is_disturbed_by_others_on_the_card(share: float | None, disturbed: bool) -> None:
-    found = Meter(card=None if share is None else lambda ns: share).with_card(Slice(1, 100 * MS))
-    assert (found.card_share, found.disturbed) == (share, disturbed)
+def test_a_slice_on_a_gpu() -> None:
+    for held_bytes, share, disturbed in (None, None, False), (7, None, False), (None, 0.05, False), (7, 0.06, True):
+        meter = Meter(on_device=Mock(return_value=held_bytes), card=Mock(return_value=share))
+        slice_ = meter.with_card(Slice(1, 100 * MS))
+        assert (slice_.device_bytes, slice_.card_share, slice_.disturbed) == (held_bytes, share, disturbed)

@@ -1,4 +1,4 @@
-"""A sweep as a user types it: two batches of a tiny model, one round."""
+"""A sweep as a user types it, of two batches of a tiny model, and what a soak finds."""
 
 import re
 import subprocess
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kerasbench.api import soak
 from kerasbench.protocol.columns import Options
 from kerasbench.results.store import load
 from tests import made, whole_command
@@ -20,16 +21,25 @@ def test_a_sweep_leaves_a_record_and_a_page_of_every_size(faults: Path, tmp_path
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     (data,) = tmp_path.glob("*.json")
-    measured = {trial.options.batch: trial.measurement for trial in load(data).trials}
-    fed = {batch: made.known(measurement).batch.x for batch, measurement in measured.items()}
+    fed = {trial.options.batch: made.known(trial.measurement).batch.x for trial in load(data).trials}
     assert fed == {1: "float32[1, 4]", 4: "float32[4, 4]"}
     assert re.search(r"^\| +4 \|", ended.stdout, re.MULTILINE)
     assert data.with_suffix(".md").read_text().startswith("# A training step of fine at several sizes\n")
 
 
 def test_a_width_widens_the_hidden_layers() -> None:
-    measurement = trials.measured(
-        trials.builtin("mnist_dense", "default", "jax", Options(batch=8, width=0.5), trials.STEPS_ALONE)
-    )
+    outcome = trials.builtin("mnist_dense", "default", "jax", Options(batch=8, width=0.5), trials.STEPS_ALONE)
+    measurement = trials.measured(outcome)
     assert measurement.parameters == 784 * 150 + 150 + 150 * 50 + 50 + 50 * 10 + 10
     assert measurement.batch.x == "float32[8, 28, 28]"
+
+
+@pytest.mark.weekly  # minutes: benchmarks/soaks.py does the same for longer
+def test_a_planted_leak_is_found_and_a_clean_run_is_called_clean(faults: Path, tmp_path: Path) -> None:
+    leak, clean = (
+        soak(faults / f"{name}.py", backends="jax", devices="cpu", minutes=0.5, results=tmp_path / name).soaks[0]
+        for name in ("leaks", "fine")
+    )
+    memory, of_clean = made.known(leak.memory), made.known(clean.memory)
+    assert leak.grows and memory.low <= 1.02 * (64 << 10) and memory.high >= 0.98 * (64 << 10)
+    assert not clean.grows and not clean.slows and of_clean.high <= 16 << 10
