@@ -98,12 +98,15 @@ class DaskCarrier:
     def run(self, script: str, given: bytes | None = None) -> Iterator[bytes]:
         topic, inbox = f"kerasbench-{secrets.token_hex(8)}", queue.SimpleQueue[object]()
         self._inbox = inbox
-        self._client.subscribe_topic(topic, lambda event: inbox.put(event[1]))
-        with warnings.catch_warnings(action="ignore"):  # that files are large
-            future = self._client.submit(
-                carry, topic, self._stop, script, given,
-                key=topic, workers=[self._worker], allow_other_workers=False, pure=False, retries=0,
-            )  # fmt: skip
+        try:
+            self._client.subscribe_topic(topic, lambda event: inbox.put(event[1]))
+            with warnings.catch_warnings(action="ignore"):  # that files are large
+                future = self._client.submit(
+                    carry, topic, self._stop, script, given,
+                    key=topic, workers=[self._worker], allow_other_workers=False, pure=False, retries=0,
+                )  # fmt: skip
+        except Exception as error:  # of Dask: its client is closed
+            raise ResultsError(f"the scheduler has ended: {_words(error)}") from None
         future.add_done_callback(lambda _: inbox.put(None))
         while not isinstance(message := self._next(future), dict):
             if not isinstance(message, bytes):

@@ -11,11 +11,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from kerasbench.cli import main
-from kerasbench.errors import UsageError
+from kerasbench.errors import ResultsError, UsageError
 from kerasbench.machines import dask as cluster
 from tests import stand_in
 from tests.stand_in.machines import ALL, PROJECT, left, machine, records, running, there, tried
@@ -73,6 +74,20 @@ def test_a_scheduler_that_does_not_answer_is_said(
 def test_a_task_that_says_nothing_more_has_a_cause(status: str, cause: str) -> None:
     future: Any = SimpleNamespace(status=status, exception=lambda timeout: ModuleNotFoundError("no kerasbench"))
     assert cluster._why(future).startswith(cause)
+
+
+def test_a_client_whose_scheduler_has_ended_is_left_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip("distributed", reason="Dask is not installed: --cluster is not tested")
+    client = Mock(status="connecting")
+    client.sync.return_value = {"workers": {"tls://x:1": {"name": "one"}, "tls://x:2": {"name": "one"}}}
+    client.close.side_effect = ValueError("IOStream is not idle; cannot convert to SSL")
+    monkeypatch.setattr(distributed, "Client", Mock(return_value=client))
+    with cluster.connected("tls://scheduler:8786", insecure=False) as carriers:
+        assert list(carriers) == ["one", "tls://x:2"]
+        client.submit.side_effect = distributed.client.ClosedClientError("Client is closed")
+        with pytest.raises(ResultsError, match="the scheduler has ended: ClosedClientError: Client is closed"):
+            list(carriers["one"].run("true"))
+    assert client.status == "closed"  # or its __del__ closes it again
 
 
 def address_of(place: Path) -> str:
