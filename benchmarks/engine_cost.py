@@ -4,7 +4,7 @@
     python benchmarks/engine_cost.py iris_mlp 60 --busy    what it shows of a script that keeps a core busy
 
 A scheduler and a worker run on this machine over TLS, with kerasbench's settings. The worker carries a process that
-says nothing, as it carries a machine's share while something is measured. It is awake in the even cycles of each
+says nothing, as it carries a run's lines while something is measured. It is awake in the even cycles of each
 stage, and stopped (SIGSTOP) in the odd ones. What it does for two cycles falls into one of them, so this is twice what
 it costs. Printed are the medians over neighbouring cycles, awake / stopped, with their 95 % intervals: of a training
 step in each column, and of the ratio of each two columns.
@@ -36,17 +36,17 @@ from kerasbench import backends
 from kerasbench.analysis.summary import summarize
 from kerasbench.environments.interpreters import find
 from kerasbench.events import CycleEnded, Event, TrialEnded
+from kerasbench.machines import dask as cluster
 from kerasbench.names import RUN
 from kerasbench.plan.configure import config_of
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.results.run import Run
-from kerasbench.runs import cluster
 from kerasbench.runs.run import measured
 from kerasbench.settings import Settings
 
 READY_S = 60.0
-SILENT = "#!/bin/sh\nexec sleep 100000\n"
-BUSY = "#!/bin/sh\nwhile :; do :; done\n"
+SILENT = "#!/bin/sh\necho\nexec sleep 100000\n"
+BUSY = "#!/bin/sh\necho\nwhile :; do :; done\n"
 
 
 def main(scenario: str, cycles: int, busy: bool) -> None:
@@ -94,7 +94,7 @@ def engine(folder: Path, carried: str) -> Iterator[list[psutil.Process]]:
         worker = psutil.Process(start("worker", "--no-nanny", "--nthreads", "1", "--memory-limit", "0"))
         client = stack.enter_context(Client(json.loads(place.read_text())["address"], timeout=READY_S))
         client.wait_for_workers(1, timeout=READY_S)
-        carrying = client.submit(cluster.carry, str(script), "share", "topic", pure=False)
+        carrying = client.submit(cluster.carry, "topic", "stop", f"exec {script}", None, pure=False)
         wait_for(lambda: bool(worker.children()))
         (process,) = worker.children()
         stack.callback(process.kill)

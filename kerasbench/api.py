@@ -5,14 +5,13 @@ Their options are those of the command line (``settings.py``).
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeVar, Unpack, get_args
 
-from kerasbench import backends, modes, settings
+from kerasbench import modes, settings
 from kerasbench.analysis import compare as comparisons
 from kerasbench.analysis.contrasts import Contrast
-from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.summary import summarize
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.keywords import (
     BisectKeywords,
@@ -252,51 +251,60 @@ def _measured_model(
 
 
 def _measure(command: str, asked: Settings) -> Results:
-    if command not in (RUN, VERSUS) and not asked.scenarios:  # for these two that means a whole suite
-        raise UsageError(f"{command} needs a scenario: a name or a file")
-    if asked.insecure and not asked.cluster:
-        raise UsageError("--insecure is for --cluster")
+    _require_whole(command, asked)
     if asked.hosts or asked.cluster:
         return _measure_on_machines(command, asked)
-    from kerasbench.environments.interpreters import find
     from kerasbench.pages.files import save_report  # late: to read results needs nothing that measures
     from kerasbench.report.progress import ConsoleProgress, to_stderr
     from kerasbench.runs.run import measured
 
-    progress, chosen = ConsoleProgress(to_stderr(), modes.sentences), find(asked.python, backends.names())
-    planner = modes.planner(command)
-    config, chosen = planner.with_interpreters(planner.configured(asked), asked, chosen, progress)
+    progress = ConsoleProgress(to_stderr(), modes.sentences)
+    config, chosen = modes.configured(command, asked, progress)
     with measured(config, Path(asked.results), chosen, modes.planner, progress, asked.wait) as finished:
         files = save_report(finished.record, finished.store, finished.unsaved)
     return kind_of(finished.record)([finished.record], files, chosen.to_name_again())
 
 
+def _require_whole(command: str, asked: Settings) -> None:
+    if command not in (RUN, VERSUS) and not asked.scenarios:  # for these two that means a whole suite
+        raise UsageError(f"{command} needs a scenario: a name or a file")
+    if asked.insecure and not asked.cluster:
+        raise UsageError("--insecure is for --cluster")
+
+
+def measure_as_lines(command: str, given: Mapping[str, object], **arguments: object) -> int:
+    """Measure what a command is given, and print it as lines of JSON; return the exit code."""
+    from kerasbench.machines import lines
+
+    asked = settings.settings(command, given, **arguments)
+    _require_whole(command, asked)
+    if asked.hosts or asked.cluster:
+        raise UsageError("--events is of one machine: leave out --hosts and --cluster")
+    return lines.told(partial(lines.measure, command, asked))
+
+
 def _measure_on_machines(command: str, asked: Settings) -> Machines:
+    from kerasbench import machines
     from kerasbench.host.awake import kept_awake
     from kerasbench.pages.files import save_report
     from kerasbench.report.progress import MachinesProgress, to_stderr
-    from kerasbench.runs import cluster, machines
 
     with kept_awake(), MachinesProgress(to_stderr()) as progress:
-        shares = machines.ask(command, asked, progress, cluster.connections, modes.planner)
+        remotes = machines.ask(command, asked, progress)
     files, briefs = {}, []
-    failed = {share.host: share.failed for share in shares if share.failed}
-    for share in shares:
-        if share.file is None:
+    failed = {remote.host: remote.failed for remote in remotes if remote.failed}
+    for remote in remotes:
+        if remote.store is None:
             continue
-        files[share.host] = share.file
-        record = load_record(share.file)  # one at a time: those of a hundred machines do not fit into memory
-        if share.is_done and share.store is not None:
-            saved = save_report(record, share.store)
-            findings = saved.findings
-            if saved.unsaved:
-                failed[share.host] = "; ".join(filter(None, [share.failed, saved.unsaved]))
-        else:
-            findings = Findings(summarize(record))
-        briefs.append(MachineBrief.of(share.host, findings))
-    unfinished = [share for share in shares if share.is_unfinished]
-    interpreters = [f"{share.host}:{word}" for share in unfinished for word in share.python]
-    interrupted = [share.host for share in unfinished]
+        files[remote.host] = remote.store.data
+        record = load_record(remote.store.data)  # one at a time: those of a hundred machines do not fit into memory
+        saved = save_report(record, remote.store)
+        if saved.unsaved:
+            failed[remote.host] = "; ".join(filter(None, [remote.failed, saved.unsaved]))
+        briefs.append(MachineBrief.of(remote.host, saved.findings))
+    unfinished = [remote for remote in remotes if remote.is_unfinished]
+    interpreters = [f"{remote.host}:{word}" for remote in unfinished for word in remote.interpreters]
+    interrupted = [remote.host for remote in unfinished]
     return Machines([], None, (), asked, files, failed, interrupted, interpreters, briefs)
 
 

@@ -266,9 +266,8 @@ def test_a_page_that_a_machine_s_run_lacks_is_said(tmp_path: Path, monkeypatch: 
     def refuse(*_: object) -> None:
         raise ResultsError("no space left")
 
-    store = made.stored(tmp_path)
-    share = SimpleNamespace(host="m1", store=store, file=store.data, is_done=True, is_unfinished=False, failed="")
-    monkeypatch.setattr("kerasbench.runs.machines.ask", lambda *asked: [share])
+    remote = SimpleNamespace(host="m1", store=made.stored(tmp_path), is_unfinished=False, failed="")
+    monkeypatch.setattr("kerasbench.machines.ask", lambda *asked: [remote])
     monkeypatch.setattr("kerasbench.pages.files.replace", refuse)
     machines: Any = kerasbench.run("dense", hosts="m1")
     assert machines.failed == {"m1": "no space left"}

@@ -51,7 +51,6 @@ app = CommandGroup(
     invoke_without_command=True,
     callback=lambda: None,
 )
-app.add_command(preparing.share)  # for other machines: in no list of commands
 app = click.version_option(__version__, prog_name=NAME, message="%(prog)s %(version)s")(app)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerasbench.cli.options import FAIL_ON, Argument, as_json, with_settings
+from kerasbench.cli.options import EVENTS, FAIL_ON, Argument, Option, as_json, with_settings
 from kerasbench.cli.printing import show
 from kerasbench.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_REGRESSION, EXIT_USAGE, UsageError
 from kerasbench.names import BISECT, CHOICE, EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS
@@ -21,8 +21,12 @@ OPTIONAL_SCENARIOS = Argument(
     ["scenario"], metavar="[SCENARIO]...", nargs=-1, text=f"{CHOICE} Default: the whole suite."
 )
 
+# The rows of a live model, which another machine has sent with it: nobody types them.
+ROW_OPTIONS = ("rows", "samples")
+ROWS = (Option(["--rows"], hidden=True, default=""), Option(["--samples"], hidden=True, type=int, default=0))
 
-@with_settings(RUN, OPTIONAL_SCENARIOS, as_json())
+
+@with_settings(RUN, OPTIONAL_SCENARIOS, *ROWS, EVENTS, as_json())
 def run(scenario: Sequence[str], scenarios: Sequence[str], as_json: bool, **options: object) -> int:
     """Measure scenarios on backends and devices, print the tables and save the results.
 
@@ -31,7 +35,7 @@ def run(scenario: Sequence[str], scenarios: Sequence[str], as_json: bool, **opti
     return _measure(RUN, options, as_json, scenarios=[*scenarios, *scenario])
 
 
-@with_settings(SWEEP, Argument(["scenario"], metavar="SCENARIO", text="One scenario: name or file."), as_json())
+@with_settings(SWEEP, Argument(["scenario"], metavar="SCENARIO", text="One scenario: name or file."), EVENTS, as_json())
 def sweep(scenario: str, as_json: bool, **options: object) -> int:
     """Measure one scenario at many batch sizes or widths: from which size on is another backend fastest?
 
@@ -40,13 +44,13 @@ def sweep(scenario: str, as_json: bool, **options: object) -> int:
     return _measure(SWEEP, options, as_json, scenarios=scenario)
 
 
-@with_settings(EXPLAIN, SCENARIOS, as_json())
+@with_settings(EXPLAIN, SCENARIOS, EVENTS, as_json())
 def explain(scenario: Sequence[str], as_json: bool, **options: object) -> int:
     """Show where the time of an epoch goes, and what would make it shorter."""
     return _measure(EXPLAIN, options, as_json, scenarios=scenario)
 
 
-@with_settings(FASTEST, SCENARIOS, as_json())
+@with_settings(FASTEST, SCENARIOS, *ROWS, EVENTS, as_json())
 def fastest(scenario: Sequence[str], as_json: bool, **options: object) -> int:
     """Find the fastest way to run a model on this machine: which backend, with which settings?
 
@@ -75,9 +79,10 @@ def soak(scenario: Sequence[str], as_json: bool, **options: object) -> int:
     ),
     Argument(["head"], metavar="HEAD", text="What to compare with BASE; same forms."),
     FAIL_ON,
+    EVENTS,
     as_json(),
 )
-def versus(base: str, head: str, fail_on: str | None, as_json: bool, **options: object) -> int:
+def versus(base: str, head: str, fail_on: str | None, events: bool, as_json: bool, **options: object) -> int:
     """Compare two versions of Keras or of a backend side by side: what became faster or slower?
 
     Both take turns, on every backend that has both. Requirements are installed into an environment on top of the
@@ -88,6 +93,8 @@ def versus(base: str, head: str, fail_on: str | None, as_json: bool, **options: 
     from kerasbench.returns import Machines
 
     require_one(as_json, options)
+    if events:
+        return api.measure_as_lines(VERSUS, options, base=base, head=head)
     results = api.measure(VERSUS, options, base=base, head=head)
     code = _finish(results, as_json)
     if fail_on is None or code not in (EXIT_OK, EXIT_FAILED):
@@ -138,7 +145,11 @@ def _measure(command: str, options: Mapping[str, object], as_json: bool, **argum
     from kerasbench import api
 
     require_one(as_json, options)
-    return _finish(api.measure(command, options, **arguments), as_json)
+    given = {name: value for name, value in options.items() if name not in ("events", *ROW_OPTIONS)}
+    arguments |= {name: options[name] for name in ROW_OPTIONS if name in options}
+    if options.get("events"):  # soak has none
+        return api.measure_as_lines(command, given, **arguments)
+    return _finish(api.measure(command, given, **arguments), as_json)
 
 
 def require_one(as_json: bool, options: Mapping[str, object]) -> None:
@@ -174,8 +185,8 @@ def finish_machines(machines: "Machines") -> int:
 
     for name, file in machines.data.items():
         print(f"{name}: {file}", file=sys.stderr)
-    if machines.interrupted and machines.data:
-        asked, folder = machines.asked, next(iter(machines.data.values())).parent
+    if machines.interrupted:
+        asked = machines.asked
         options = [f"--hosts={','.join(machines.interrupted)}"]
         if asked.cluster:
             options = [f"--cluster={asked.cluster}", *(["--insecure"] if asked.insecure else [])]
@@ -183,7 +194,9 @@ def finish_machines(machines: "Machines") -> int:
         named = [python for python, host in hosts.items() if not host or host in machines.interrupted]
         options += [f"--python={python}" for python in dict.fromkeys([*named, *machines.interpreters])]
         # By what was asked here: a machine's record says of itself what it likes.
-        _say_how_to_go_on(folder, asked.scenarios, ModelConfig(custom=asked.custom, trust=asked.trust), *options)
+        _say_how_to_go_on(
+            Path(asked.results), asked.scenarios, ModelConfig(custom=asked.custom, trust=asked.trust), *options
+        )
     if machines.failed and {*machines.failed.values()} == {INTERRUPTED}:
         return EXIT_INTERRUPTED
     failures = any(brief.summary.failures for brief in machines.briefs)

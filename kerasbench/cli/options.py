@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from kerasbench.errors import UsageError
-from kerasbench.names import BACKENDS, GROUPS, RUN, SHOW, SUITES
+from kerasbench.names import BACKENDS, GROUPS, MACHINES, RUN, SHOW, SUITES
 
 WIDTH = 100  # characters at most: wider lines are hard to read
 CONTEXT = {"max_content_width": WIDTH, "help_option_names": ["-h", "--help"]}
@@ -38,8 +38,6 @@ compare     kerasbench compare results-old results-new  # what became faster or 
 compare     kerasbench compare old/ new/ --fail-on regression  # for a script: three runs of each, in turns
 history     kerasbench history results --plot ratios.svg  # did a ratio change over time?
 history     kerasbench history results --csv  # for a tool that looks for change points
-share       kerasbench share  # what `kerasbench run --hosts NAME` starts on each machine
-share       kerasbench share  # and what a worker of Dask starts for --cluster
 doctor      kerasbench doctor  # every backend
 doctor      kerasbench doctor --backend torch --json  # one backend, for a script
 list        kerasbench list  # a table of all suites
@@ -251,3 +249,12 @@ FAIL_ON = Option(
 
 def as_json(text: str = "Print JSON instead of tables (docs/python-and-files.md).") -> Option:
     return Option(["--json", "as_json"], is_flag=True, help=text, group=SHOW)
+
+
+EVENTS = Option(
+    ["--events"],
+    is_flag=True,
+    help="Print the run as lines of JSON, for the machine that has started this command; the end of its input is "
+    "Ctrl-C.",
+    group=MACHINES,
+)

@@ -4,10 +4,10 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any
 
 from kerasbench.cli.measuring import require_one
-from kerasbench.cli.options import Argument, Option, as_json, command, offering, with_settings
+from kerasbench.cli.options import EVENTS, Argument, Option, as_json, command, offering, with_settings
 from kerasbench.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, UsageError
 from kerasbench.names import CREATE, DOCTOR, ENVIRONMENTS, EXPERTS, SHOW, SUITES
 from kerasbench.text import print_document
@@ -44,23 +44,25 @@ def list_(suite: str, as_json: bool) -> int:
     return EXIT_OK
 
 
-@with_settings(DOCTOR, as_json("Print JSON, with all details."))
-def doctor(backends: Sequence[str], python: Sequence[str], as_json: bool, **machines: object) -> int:
+@with_settings(DOCTOR, EVENTS, as_json("Print JSON, with all details."))
+def doctor(backends: Sequence[str], python: Sequence[str], events: bool, as_json: bool, **machines: object) -> int:
     """Check every backend: which devices it finds, what is wrong, and the command that fixes it."""
+    if events:
+        from kerasbench.machines import lines
+
+        return lines.told(lambda told: lines.End(_diagnose(backends, python, False, told.console())))
     if not (machines["hosts"] or machines["cluster"]):
         return _diagnose(backends, python, as_json)
-    from kerasbench import modes
+    from kerasbench import machines as others
     from kerasbench.report.progress import MachinesProgress, to_stderr
-    from kerasbench.runs import cluster
-    from kerasbench.runs import machines as others
     from kerasbench.settings import settings
 
     require_one(as_json, machines)
     asked = settings(DOCTOR, machines, backends=backends, python=python)
     with MachinesProgress(to_stderr()) as progress:
-        shares = others.ask(others.DOCTOR, asked, progress, cluster.connections, modes.planner)
-    print("\n\n".join("\n".join([share.host, *(f"    {line}" for line in share.examined())]) for share in shares))
-    return EXIT_OK if all(share.is_fit for share in shares) else EXIT_FAILED
+        remotes = others.ask(DOCTOR, asked, progress)
+    print("\n\n".join("\n".join([remote.host, *(f"    {line}" for line in remote.examined())]) for remote in remotes))
+    return EXIT_OK if all(remote.is_fit for remote in remotes) else EXIT_FAILED
 
 
 def _diagnose(backends: Sequence[str], python: Sequence[str], as_json: bool, to: "Console | None" = None) -> int:
@@ -93,32 +95,6 @@ def _diagnose(backends: Sequence[str], python: Sequence[str], as_json: bool, to:
     else:
         print_document(text + "\n")
     return EXIT_FAILED if any(finding.severity is Gravity.ERROR for finding in findings) else EXIT_OK
-
-
-@command("share")
-def share() -> int:
-    """Measure this machine's share of a run that another machine has started, by standard input and output."""
-    import os
-
-    from rich.console import Console
-
-    from kerasbench import modes
-    from kerasbench.report.progress import ConsoleProgress
-    from kerasbench.runs import machines
-    from kerasbench.runs import share as protocol
-
-    outgoing = os.dup(sys.stdout.fileno())
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever is printed is not part of the answer
-
-    def act(order: protocol.Order, asker: protocol.Asker) -> None:
-        console = Console(file=cast("TextIO", asker), width=machines.SHOWN, highlight=False)
-        if order.command == machines.DOCTOR:
-            _diagnose(order.settings.backends, order.settings.python, False, console)
-            asker.has_acknowledged(asker.send(end=b"{}"))
-        else:
-            protocol.measure(order, asker, ConsoleProgress(console, modes.sentences), modes.planner)
-
-    return protocol.answer(act, sys.stdin.fileno(), outgoing)
 
 
 @command(

@@ -239,7 +239,7 @@ class Carried:
     """How the records of another machine came here."""
 
     host: str  # as it was asked for
-    share: str  # what its part of the run is called there
+    share: str  # what the folder is called in which it was measured there
     insecure: bool = False  # without encryption, as its user allowed
 
 

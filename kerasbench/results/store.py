@@ -60,7 +60,7 @@ class Store:
     def begin(self, record: Run) -> None:
         """Write the journal as the run now stands, in place of what it held; raise ResultsError if the disk refuses."""
         header = dataclasses.replace(record, trials=[])
-        replace(self.journal, b"".join(map(_line, (header, *record.trials))))
+        replace(self.journal, b"".join(map(as_line, (header, *record.trials))))
 
     def hold(self) -> None:
         """Let no other process go on with the journal as it has begun, until ``release`` or the end of this one."""
@@ -77,7 +77,7 @@ class Store:
         """Append the trials of a block to the journal in one write; raise ResultsError if the disk refuses."""
         try:
             with self.journal.open("ab") as stream:
-                stream.write(b"".join(map(_line, trials)))
+                stream.write(b"".join(map(as_line, trials)))
                 stream.flush()
                 os.fsync(stream.fileno())
         except OSError as error:
@@ -87,7 +87,7 @@ class Store:
 
     def finish(self, record: Run) -> None:
         """Put the data file in the journal's place; raise ResultsError where the disk refuses, and keep the journal."""
-        replace(self.data, _line(record))
+        replace(self.data, as_line(record))
         self.journal.unlink(missing_ok=True)
 
 
@@ -103,7 +103,7 @@ def is_held(journal: Path) -> bool:
     return False
 
 
-def _line(part: object) -> bytes:
+def as_line(part: object) -> bytes:
     return msgspec.json.encode(_without_empty(part)) + b"\n"
 
 
@@ -179,29 +179,15 @@ def load(file: Path) -> Run:
         content = read_plain(file, MAX_FILE_BYTES)
     except OSError as error:
         raise ResultsError(f"{file}: cannot be read: {error.strerror}") from None
+    return read(content, file)
+
+
+def read(content: bytes, file: Path) -> Run:
+    """Return what a file says of a run; it need not be there. Raise ResultsError for what is no result file."""
     with _decoding(f"{file}: not a kerasbench result file"):
         record = _from_journal(content, file) if file.suffix == JOURNAL else _decoded(content, file)
     _require_possible(record, f"{file}: not written by kerasbench, or changed since")
     return record
-
-
-SENT = "not what kerasbench writes"  # said of what another machine sends
-
-
-def read_header(line: bytes) -> Run:
-    """Return a run without its trials, as another machine sends it; raise ResultsError for what cannot be one."""
-    with _decoding(SENT):
-        record = _decoded(line, Path("it"))
-    _require_possible(record, SENT)
-    return record
-
-
-def read_trial(line: bytes, record: Run) -> Trial:
-    """Return a trial of a run, as another machine sends it; raise ResultsError for what cannot be one."""
-    with _decoding(SENT):
-        trial = msgspec.json.decode(line, type=Trial)
-    _require_possible(dataclasses.replace(record, trials=[trial]), SENT)
-    return trial
 
 
 @contextmanager

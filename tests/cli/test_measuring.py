@@ -187,11 +187,12 @@ def test_what_continues_a_machine_s_run_names_interpreters_made_there(capsys: py
     assert "--hosts=m1 --python=m1:kerasbench=/k '--python=m1:torch@old=/cache/a b/python'" in said
 
 
-def test_machines_of_which_nothing_could_be_kept_are_named(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    machines = Machines([], failed={"m1": "no space left"}, interrupted=["m1"])
+def test_what_a_lost_machine_has_is_named_with_how_to_go_on(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Settings(hosts=["m1"])
+    machines = Machines([], asked=asked, failed={"m1": "no space left"}, interrupted=["m1"])
     monkeypatch.setattr("kerasbench.api.measure", Mock(return_value=machines))
     code, out, err = shell("run", "--hosts", "m1")
-    assert (code, err) == (1, "") and "no space left" in out
+    assert code == 1 and "no space left" in out and err.endswith("run --resume --results results --hosts=m1\n")
 
 
 def test_two_interpreters_need_no_label(command: Command) -> None:

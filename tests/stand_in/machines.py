@@ -6,7 +6,6 @@
 import os
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,8 @@ PROJECT = Path(__file__).parents[2]
 SSH = """#!/bin/sh
 echo "$*" >>"$(dirname "$0")/log"
 while [ "$1" != "--" ]; do shift; done
+export HOME="{folder}/$2"
+unset XDG_STATE_HOME
 shift 2
 exec sh -c "$*"
 """
@@ -35,39 +36,38 @@ def script(file: Path, text: str) -> Path:
 
 def machine(folder: Path, name: str) -> Path:
     """Put a machine into a folder, and return what runs kerasbench there."""
-    place = folder / name
-    place.mkdir()
-    stand_in.furnish(place)
+    home = folder / name
+    home.mkdir()
+    stand_in.furnish(home)
     return script(
-        place / "kerasbench",
-        f"#!/bin/sh\nexport HOME={place} KERASBENCH_MACHINE={name}\nunset XDG_STATE_HOME\ncd {PROJECT}\n"
-        f"exec {sys.executable} -m tests.stand_in.command {place} 1 share\n",
+        home / "kerasbench",
+        f"#!/bin/sh\nexport HOME={home} KERASBENCH_MACHINE={name}\nunset XDG_STATE_HOME\ncd {PROJECT}\nshift 2\n"
+        f'exec {sys.executable} -m tests.stand_in.command {home} 1 "$@"\n',
     )
-
-
-def answering(folder: Path, name: str, text: str) -> Path:
-    """Put a machine into a folder that answers with a text, whatever it is told, until nothing more is told."""
-    (folder / name).mkdir()
-    said = folder / name / "said"
-    said.write_text(text)
-    return script(folder / name / "kerasbench", f"#!/bin/sh\ncat {said}\nexec cat >{folder / name / 'heard'}\n")
 
 
 def ssh(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Put the stand-in of ssh before the real one; return the file in which each of its command lines is a line."""
-    program = script(folder / "bin" / "ssh", SSH)
+    program = script(folder / "bin" / "ssh", SSH.format(folder=folder))
     monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
     return program.with_name("log")
 
 
-def shares(machine: Path) -> list[Path]:
-    """Return what is left on a machine of shares."""
-    return [file for place in machine.rglob("shares") for file in place.iterdir()]
+def left(home: Path) -> list[Path]:
+    """Return what is left on a machine of what it was asked for."""
+    return [file for place in home.rglob("asked") for file in place.rglob("*")]
 
 
-def running(machine: Path) -> str:
+def there(home: Path) -> list[Run]:
+    """Return the runs that lie on a machine."""
+    files = [file for file in left(home) if file.suffix in (".json", ".jsonl") and file.stat().st_size]
+    return [load(file) for file in files]
+
+
+def running(home: Path) -> str:
     """Return the processes that have a machine's folder in their command line; nothing where they have ended."""
-    command = ["pgrep", "-af", f"command {machine} "]
+    command = ["pgrep", "-af", f"command {home} "]
     return subprocess.run(command, check=False, capture_output=True, text=True).stdout
 
 
@@ -75,15 +75,6 @@ def records(folder: Path) -> dict[str, Run]:
     """Return what has come from each machine, by its name."""
     runs = [load(file) for file in (folder / "results").glob("*.json*")]
     return {run.carried.host: run for run in runs if run.carried}
-
-
-def arrived(folder: Path) -> int:
-    """Return how many lines the journals here have."""
-    lines = 0
-    for file in (folder / "results").glob("*.jsonl"):
-        with suppress(OSError):  # its run has just ended
-            lines += len(file.read_bytes().splitlines())
-    return lines
 
 
 def tried(record: Run) -> list[tuple[int, str]]:

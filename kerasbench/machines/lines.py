@@ -1,0 +1,149 @@
+"""A run as JSON lines (``--events``), told to the machine that has started this command.
+
+::
+
+    {"hello": {...}}                      who measures
+    {"python": ["torch@old=/..."]}        what --python takes to go on with it, where no file says so
+    {"say": "[1/8] mnist_dense torch cpu: 2.10 ms ..."}
+    {"end": {"code": 0, "file": "2026-11-27T021000", "run": {...}}}   the last one, with what the file holds
+
+The end of the standard input is Ctrl-C.
+"""
+
+import os
+import platform
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, suppress
+from pathlib import Path
+from typing import TextIO, cast
+
+import msgspec
+from rich.console import Console
+
+from kerasbench import __version__, modes
+from kerasbench.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, KerasbenchError
+from kerasbench.machines.ssh import BLOCK, SHOWN
+from kerasbench.report.progress import ConsoleProgress
+from kerasbench.results.code import all_measuring_code
+from kerasbench.results.run import INTERRUPTED, Run
+from kerasbench.results.store import as_line, records
+from kerasbench.runs.run import SUPERSEDED, measured
+from kerasbench.settings import Settings
+
+
+class Hello(msgspec.Struct, frozen=True):
+    kerasbench: str
+    code: str  # the hash of the code that measures
+    python: str
+    interpreter: str
+    now_s: float  # its clock: seconds since 1970
+
+
+class End(msgspec.Struct, frozen=True, omit_defaults=True):
+    code: int
+    cause: str = ""  # why it measured less than was asked for, where no file says so
+    file: str = ""  # its name there, without the ending
+    run: msgspec.Raw = msgspec.Raw()
+
+
+class Told(msgspec.Struct, frozen=True, omit_defaults=True):
+    hello: Hello | None = None
+    python: list[str] = []
+    say: str = ""
+    end: End | None = None
+
+
+class Lines:
+    """A stream that tells each line of text."""
+
+    def __init__(self, outgoing: int) -> None:
+        self._outgoing, self._said = outgoing, ""
+
+    def tell(self, told: Told) -> None:
+        left = memoryview(msgspec.json.encode(told) + b"\n")
+        with suppress(OSError):  # nobody hears any more: the end of the input says so, too
+            while left:  # a pipe holds far more than what is said in the minute that ssh takes to end
+                left = left[os.write(self._outgoing, left) :]
+
+    def write(self, text: str) -> int:
+        *whole, self._said = (self._said + text).split("\n")
+        for line in filter(str.strip, whole):
+            self.tell(Told(say=line[:SHOWN]))  # so short, it is written at once: Ctrl-C leaves no half of it
+        return len(text)
+
+    def flush(self) -> None:
+        """Do nothing: lines are told when they are whole."""
+
+    def console(self) -> Console:
+        return Console(file=cast("TextIO", self), width=SHOWN, highlight=False)
+
+
+def told(act: Callable[[Lines], End]) -> int:
+    """Run a command whose output is lines, and return its exit code; whatever else it prints goes to stderr."""
+    lines = Lines(os.dup(sys.stdout.fileno()))
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    version = platform.python_version()
+    lines.tell(Told(hello=Hello(__version__, all_measuring_code(), version, sys.executable, time.time())))
+    end = End(EXIT_INTERNAL, "this is a bug in kerasbench: type the command there, and report what it says")
+    try:
+        with _ended_by_input(), redirect_stderr(cast("TextIO", lines)):
+            end = act(lines)
+    except KerasbenchError as error:
+        end = End(error.exit_code, str(error))
+    except KeyboardInterrupt:
+        end = End(EXIT_INTERRUPTED, INTERRUPTED)
+    finally:
+        lines.tell(Told(end=end))
+    return end.code
+
+
+@contextmanager
+def _ended_by_input() -> Iterator[None]:
+    """Interrupt the block when the standard input ends."""
+    lock, over = threading.Lock(), threading.Event()
+
+    def listen() -> None:
+        with suppress(OSError):
+            while os.read(sys.stdin.fileno(), BLOCK):
+                pass
+        with lock:
+            if not over.is_set():
+                # Not SIGINT, which is ignored in what a shell has put into the background.
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+
+    threading.Thread(target=listen, daemon=True).start()
+    try:
+        yield
+    finally:
+        with lock:
+            over.set()
+
+
+def measure(command: str, asked: Settings, lines: Lines) -> End:
+    """Measure as on a command line, without a page; what became of cases is in the file.
+
+    Raises:
+        KerasbenchError: nothing can be measured.
+    """
+    folder = Path(asked.results)
+    if asked.resume and (ended := _not_fetched(folder, longer=asked.budget is not None)):
+        return End(EXIT_OK, "", ended[0].stem, msgspec.Raw(as_line(ended[1]).strip()))
+    progress = ConsoleProgress(lines.console(), modes.sentences)
+    config, chosen = modes.configured(command, asked, progress)
+    lines.tell(Told(python=chosen.to_name_again()))
+    with measured(config, folder, chosen, modes.planner, progress, asked.wait) as finished:
+        code = EXIT_USAGE if finished.unsaved else EXIT_OK
+        return End(code, finished.unsaved, finished.store.data.stem, msgspec.Raw(as_line(finished.record).strip()))
+
+
+def _not_fetched(folder: Path, longer: bool) -> tuple[Path, Run] | None:
+    """Return the newest run if that has ended: whoever asked for it was gone before it was fetched."""
+    runs = records(folder, newest_first=True) if any(folder.glob("*.json")) else ()
+    for file, record in runs:
+        if record.stopped_because != SUPERSEDED:
+            return None if record.unfinished or (longer and record.out_of_time) else (file, record)
+    return None

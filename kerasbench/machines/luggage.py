@@ -1,0 +1,121 @@
+"""What travels to a machine: files of the user's own, environment variables, and the words of a command line."""
+
+import dataclasses
+import getpass
+import hashlib
+import io
+import platform
+import re
+import shlex
+import tarfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kerasbench.errors import UsageError
+from kerasbench.host import COMMIT, commit
+from kerasbench.names import RUN, VERSUS
+from kerasbench.plan import catalog
+from kerasbench.processes import variables
+from kerasbench.results.run import RunConfig
+from kerasbench.scenario import baseline_file
+from kerasbench.settings import Settings, default, is_list, option, options_of
+
+MOST_FILES_BYTES = 256 << 20  # of all files that travel: larger models are copied by other means
+HASH_LENGTH = 12  # hexadecimal digits
+VARIABLES = "variables"  # a script of a shell that sets them, for no command line shows what may be a secret
+
+
+@dataclass(frozen=True)
+class Luggage:
+    archive: bytes = b""
+    names: Mapping[str, str] = field(default_factory=dict)  # by what its user calls a file, in the folder there
+    variables: Mapping[str, str] = field(default_factory=dict)  # of --keep-env
+    folder: str = ""
+
+    def with_names_here(self, config: RunConfig) -> RunConfig:
+        """Return the configuration of a run there with the names that its files have here."""
+        here = {f"{self.folder}/{there}": name for name, there in self.names.items()}
+
+        def name(pattern: str) -> str:
+            _, folder, rest = pattern.rpartition(f"{self.folder}/")
+            return _renamed(folder + rest, here) if folder else pattern
+
+        model = config.model_config
+        named = dataclasses.replace(model, custom=name(model.custom), rows=name(model.rows))
+        return dataclasses.replace(config, scenarios=list(map(name, config.scenarios)), model_config=named)
+
+
+def _renamed(pattern: str, names: Mapping[str, str]) -> str:
+    """Return a file, or a scenario of a file, with another name of that file."""
+    file = next((file for file in names if pattern == file or pattern.startswith(f"{file}/")), "")
+    return names[file] + pattern.removeprefix(file) if file else pattern
+
+
+def folder_name(results: str) -> str:
+    """Return what the folder on another machine is called: after this machine and --results."""
+    host = re.sub(r"[^a-z0-9-]", "-", platform.node().lower())[:40]
+    place = f"{platform.node()} {getpass.getuser()} {Path(results).resolve()}"
+    return f"{host}-{hashlib.sha256(place.encode()).hexdigest()[:HASH_LENGTH]}"
+
+
+def packed(settings: Settings, folder: str) -> Luggage:
+    """Return the files of one's own that these settings name, with the baselines of scenarios, and variables.
+
+    Raises:
+        UsageError: they are too large, or cannot be read.
+    """
+    names: dict[str, str] = {}
+    contents: dict[str, bytes] = {}
+    for place in [*catalog.own_files(settings.scenarios), *filter(None, (settings.custom, settings.rows))]:
+        file = Path(place)
+        group = f"files/{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:HASH_LENGTH]}"
+        baselines = catalog.baselines(file) if file.suffix == ".py" else ()
+        for source in (file, *(baseline_file(file, backend) for backend in baselines)):
+            try:
+                contents[f"{group}/{source.relative_to(file.parent).as_posix()}"] = source.read_bytes()
+            except OSError as error:
+                raise UsageError(f"{source}: cannot be read: {error.strerror}") from None
+        names[place] = f"{group}/{file.name}"
+    if sum(map(len, contents.values())) > MOST_FILES_BYTES:
+        raise UsageError(
+            f"files of more than {MOST_FILES_BYTES >> 20} MiB are not sent: copy them to each machine by other means, "
+            "and run kerasbench there"
+        )
+    kept = variables.kept(settings.keep_env)
+    if not settings.resume:  # a run that goes on has those that it began with
+        exported = kept | ({COMMIT: asked_in} if (asked_in := commit()) else {})
+        lines = (f"export {name}={shlex.quote(value)}\n" for name, value in exported.items())
+        contents[VARIABLES] = "".join(lines).encode()
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        for name, content in contents.items():
+            member = tarfile.TarInfo(name)
+            member.size, member.mode = len(content), 0o600
+            tar.addfile(member, io.BytesIO(content))
+    return Luggage(archive.getvalue(), names, kept, folder)
+
+
+def words(command: str, asked: Settings, luggage: Luggage) -> list[str]:
+    """Return settings as words of a shell there, in whose variable F is the folder."""
+
+    def there(value: object) -> str:
+        name = _renamed(str(value), luggage.names)
+        return f'"$F"/{shlex.quote(name)}' if name != str(value) else shlex.quote(name)
+
+    offered = options_of(command)
+    shell = ['--results="$F"/results'] if "results" in offered else []
+    for name in offered:
+        value = getattr(asked, name)
+        flag = option(name).flag
+        if is_list(name):
+            shell += [f"{flag}={there(part)}" for part in value]
+        elif name != "results" and value != default(name):
+            shell.append(flag if value is True else f"{flag}={there(value)}")
+    if asked.rows:
+        shell += [f"--rows={there(asked.rows)}", f"--samples={asked.samples}"]
+    if command == VERSUS:
+        shell += ["--", shlex.quote(asked.base), shlex.quote(asked.head)]
+    elif command != RUN and asked.scenarios and "scenarios" not in offered:
+        shell += ["--", *map(there, asked.scenarios)]
+    return shell

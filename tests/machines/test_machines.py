@@ -1,0 +1,490 @@
+"""Several machines at once, whole: everything is real but ssh and the children."""
+
+import dataclasses
+import os
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import kerasbench
+from kerasbench import __version__, machines
+from kerasbench.cli import main
+from kerasbench.errors import ResultsError, UsageError
+from kerasbench.machines import Remote
+from kerasbench.machines.lines import End, Hello, Told
+from kerasbench.machines.luggage import Luggage, packed, words
+from kerasbench.machines.ssh import Shell
+from kerasbench.protocol.requests import ModelConfig
+from kerasbench.results.code import all_measuring_code
+from kerasbench.results.run import BUDGET, INTERRUPTED, Carried, Run
+from kerasbench.results.store import load
+from kerasbench.runs.run import SUPERSEDED
+from kerasbench.settings import Settings
+from tests import made, stand_in
+from tests.stand_in.machines import ALL, ROUNDS, left, machine, records, running, script, ssh, there, tried
+
+pytestmark = pytest.mark.processes
+HELLO = Hello(__version__, all_measuring_code(), "3.11.7", "/python", time.time())
+OLDER = Hello("0.0.1", "", "3.11", "/p", 0)
+RUN = made.record(*(made.trial(index, backend) for index in (1, 2, 3) for backend in ("jax", "torch")))
+FILE = "2026-01-02T030405"
+
+
+@pytest.fixture
+def ssh_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return ssh(tmp_path, monkeypatch)
+
+
+def typed(folder: Path, names: Sequence[str], *more: str) -> list[str]:
+    """Return the command line that measures on these machines."""
+    python = [f"--python={name}:kerasbench={folder / name / 'kerasbench'}" for name in names]
+    files = ["--scenario", str(folder / "mine.py"), "--results", str(folder / "results"), *more]
+    rest = [] if "--resume" in more else ["--backend", "jax,torch", "--rounds", str(ROUNDS)]
+    return ["run", f"--hosts={','.join(names)}", *python, *files, *rest]
+
+
+@contextmanager
+def killed_in_round_2(folder: Path) -> Iterator[None]:
+    """Kill what measures on a machine once a child of its second round hangs; children hang no more afterwards."""
+
+    def kill() -> None:
+        stand_in.wait_for(lambda: any(run.trials for run in there(folder)))
+        stand_in.hang(folder, "trial-jax")
+        stand_in.wait_for(lambda: stand_in.hung(folder) != [])
+        for line in running(folder).splitlines():
+            os.kill(int(line.split()[0]), signal.SIGKILL)
+
+    killing = threading.Thread(target=kill)
+    killing.start()
+    yield
+    killing.join()
+    for file in folder.glob("*.hangs"):
+        file.unlink()
+
+
+@pytest.fixture
+def two(tmp_path: Path, ssh_log: Path) -> Path:
+    stand_in.furnish(tmp_path)
+    for name in ("one", "two"):
+        machine(tmp_path, name)
+    return tmp_path
+
+
+def test_each_machine_measures_and_nothing_is_left_there(
+    two: Path, ssh_log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET", "it's; $HOME")
+    options: dict[str, Any] = {"hosts": ["one", "two"], "rounds": ROUNDS, "results": two / "results"}
+    python = {f"{name}:kerasbench": two / name / "kerasbench" for name in ("one", "two")}
+    answer: Any = kerasbench.run(two / "mine.py", python=python, backends="jax,torch", keep_env="SECRET", **options)
+    assert "JAX on one" in repr(answer) and "so nothing between them is decided" in str(answer)
+    assert tried(answer["two"].records[0]) == ALL
+    runs = records(two)
+    assert {name: tried(run) for name, run in runs.items()} == {"one": ALL, "two": ALL}
+    assert {run.machine.identifier for run in runs.values()} == {"one", "two"}
+    assert runs["one"].config.scenarios == [str(two / "mine.py")]
+    assert runs["one"].config.keep_env == {"SECRET": "it's; $HOME"}
+    err = capsys.readouterr().err
+    for name in ("one", "two"):
+        assert f"{name}: [{2 * ROUNDS}/{2 * ROUNDS}] " in err
+        assert left(two / name) == [] and running(two / name) == ""
+    log = ssh_log.read_text()
+    assert "; $HOME" not in log  # a value may be a secret
+    for line in log.splitlines():
+        assert line.startswith("-T -a -x -oBatchMode=yes ") and " -oControlMaster=no -- " in line
+    assert next((two / "results").glob("*.json")).with_suffix(".md").is_file()
+
+
+def test_a_machine_that_vanishes_is_a_row_and_goes_on_with_what_it_has(
+    two: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with killed_in_round_2(two / "one"):
+        assert main.main(typed(two, ["one", "two"])) == 1
+    out, err = capsys.readouterr()
+    assert [line for line in out.splitlines() if line.startswith("| one") and "the connection has ended" in line]
+    assert {name: tried(record) for name, record in records(two).items()} == {"two": ALL}
+    assert "to continue: python -m kerasbench run --resume" in err and "--hosts=one --python=one:" in err
+    (journal,) = there(two / "one")
+    assert main.main(typed(two, ["one"], "--resume")) == 0
+    whole = records(two)["one"]
+    assert tried(whole) == ALL and whole.started == journal.started
+    assert whole.trials[: len(journal.trials) // 2 * 2] == journal.trials[: len(journal.trials) // 2 * 2]
+    assert left(two / "one") == []
+
+
+def test_what_the_disk_here_refuses_stays_there_until_the_run_goes_on(
+    two: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise ResultsError("no space left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("kerasbench.results.store.replace", refuse)
+        assert main.main(typed(two, ["one"])) == 1
+    out, err = capsys.readouterr()
+    assert "no space left" in out and "to continue: " in err and list((two / "results").iterdir()) == []
+    (measured,) = there(two / "one")
+    assert main.main(typed(two, ["one"], "--resume")) == 0
+    assert records(two)["one"].trials == measured.trials
+    assert left(two / "one") == []
+
+
+def test_a_disk_that_fills_up_there_keeps_what_was_measured_before(
+    two: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = two / "one" / "kerasbench"
+    whole = program.read_text()
+    program.write_text(whole.replace("exec", "ulimit -f 16\nexec"))  # blocks of 512 bytes in a file
+    assert main.main(typed(two, ["one", "two"])) == 1
+    out, err = capsys.readouterr()
+    (row,) = [line for line in out.splitlines() if line.startswith("| one")]
+    assert "File too large" in row
+    assert tried(records(two)["two"]) == ALL and 0 < len(records(two)["one"].trials) < len(ALL)
+    program.write_text(whole)
+    assert "--resume" in err and main.main(typed(two, ["one"], "--resume")) == 0
+    assert tried(records(two)["one"]) == ALL
+    assert all(run.stopped_because == SUPERSEDED for run in there(two / "one"))  # of half a round
+
+
+def test_ctrl_c_ends_all_of_them_and_fetches_what_there_is(two: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupt() -> None:
+        stand_in.wait_for(lambda: any(run.trials for run in there(two / "one")))
+        stand_in.hang(two / "one", "trial-jax")
+        stand_in.wait_for(lambda: stand_in.hung(two / "one") != [])
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    assert main.main(typed(two, ["one"])) == 130
+    assert running(two / "one") == "" and all(stand_in.is_gone(child) for child in stand_in.hung(two / "one"))
+    interrupted = records(two)["one"]
+    assert interrupted.stopped_because == INTERRUPTED and interrupted.trials
+    (two / "one" / "trial-jax.hangs").unlink()
+    assert main.main(typed(two, ["one"], "--resume")) == 0
+    (file,) = (two / "results").glob("*.json")
+    assert tried(load(file)) == ALL and left(two / "one") == []
+
+
+# What another machine must not do.
+
+
+class Played:
+    """A machine that says these lines."""
+
+    warning = ""
+
+    def __init__(self, said: str) -> None:
+        self.said = said.encode(errors="surrogateescape")
+        self.scripts: list[str] = []
+
+    def run(self, script: str, given: bytes | None = None) -> Iterator[bytes]:
+        self.scripts.append(script.partition("; ")[2])
+        yield self.said if given is None else b""
+
+    def stop(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def heard(folder: Path, said: str, **more: Any) -> tuple[Remote, str]:
+    """Return what becomes of a machine that says this, and what is shown meanwhile."""
+    shown: list[str] = []
+    remote = Remote("box", Played(said), "run", Settings(), folder, **more)
+    remote.measure(lambda host, line: shown.append(line))
+    return remote, "\n".join(shown)
+
+
+def said(*lines: Told, hello: Hello = HELLO) -> str:
+    return "".join(msgspec.json.encode(line).decode() + "\n" for line in (Told(hello=hello), *lines))
+
+
+def done(run: object = RUN, file: str = FILE) -> str:
+    """Return what a machine says that has measured this."""
+    return said(Told(end=End(0, file=file, run=msgspec.Raw(msgspec.json.encode(run)))))
+
+
+def of_others(**config: Any) -> Run:
+    """Return a run that was measured otherwise than it was asked for, as it says."""
+    return made.changed(RUN, config=config)
+
+
+def test_what_was_measured_is_kept_with_where_it_comes_from(tmp_path: Path) -> None:
+    remote, _ = heard(tmp_path, done(), name="me-1", insecure=True)
+    assert remote.store is not None and not remote.failed
+    assert load(remote.store.data) == dataclasses.replace(RUN, carried=Carried("box", "me-1", insecure=True))
+
+
+@pytest.mark.parametrize(
+    ("lines", "cause"),
+    [
+        ("Welcome to this machine!\n", "its answer is not one of kerasbench: 'Welcome to this machine!'"),
+        ('{"say":"\udcff"}\n', "its answer is not one of kerasbench"),
+        ('{"say":"no hello"}\n', "its answer is not one of kerasbench"),
+        ("x" * 200_000, "it says more than a run can have to say"),
+        (said(Told(say="\x1b]0;owned\x07"), Told(end=End(2, "no \x1b[2J room"))), "no "),
+        (said(), "the connection has ended"),
+        (done(file="../../x"), "not the name of a run's file: '../../x'"),
+        (done(file=FILE + "\n"), "not the name of a run's file"),
+        (said(hello=OLDER), f"kerasbench 0.0.1 there, {__version__} here: on box, "),
+        (said(hello=Hello(__version__, "other", "3.11", "/p", 0)), "there has other code (other, and "),
+    ],
+)
+def test_what_no_kerasbench_says_is_refused(
+    tmp_path: Path, lines: str, cause: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machines, "MAX_FILE_BYTES", 100_000)
+    remote, shown = heard(tmp_path, lines)
+    assert cause in remote.cause and remote.store is None and "\x1b" not in shown
+
+
+@pytest.mark.parametrize(
+    ("run", "cause"),
+    [
+        (made.changed(RUN, trials=[dataclasses.replace(made.trial(), wall_ns=-5)]), "wall_ns is out"),
+        (dataclasses.replace(RUN, schema=4), "written by an older kerasbench"),
+        (dataclasses.replace(RUN, started="../../x"), "its start, '../../x', is not"),
+        ({"a": "[" * 5000}, "not a kerasbench result file"),
+        (of_others(scenarios=["/home/me/secret.py"]), "it measured other files"),
+        (of_others(scenarios=["\0.py"]), "it measured other files"),
+        (of_others(model_config=ModelConfig(custom="/home/me/secret.py")), "it measured other files"),
+        (of_others(model_config=ModelConfig(trust=True)), "it measured other files"),
+        (of_others(keep_env={"TOKEN": "x"}), "it measured other files"),
+    ],
+)
+def test_a_file_that_cannot_be_is_not_kept(tmp_path: Path, run: object, cause: str) -> None:
+    remote, _ = heard(tmp_path, done(run))
+    assert cause in remote.cause and list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("why", "removed"), [("enough", True), (INTERRUPTED, False), (BUDGET, False)])
+def test_a_run_that_may_go_on_stays_there(tmp_path: Path, why: str, removed: bool) -> None:
+    remote, _ = heard(tmp_path, done(dataclasses.replace(RUN, stopped_because=why)))
+    assert isinstance(remote.carrier, Played) and remote.store is not None
+    assert any(script.startswith("rm") for script in remote.carrier.scripts) is removed
+
+
+def test_one_that_says_no_hello_is_left(tmp_path: Path, ssh_log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kerasbench.machines.ssh.ANSWER_S", 0.2)
+    (tmp_path / "box").mkdir()
+    silent = script(tmp_path / "box" / "python", "#!/bin/sh\nexec sleep 60\n")
+    remote = Remote(
+        "box", Shell("box"), "run", Settings(), tmp_path, python=str(silent), luggage=packed(Settings(), "")
+    )
+    remote.measure(lambda host, line: None)
+    assert "no answer in 0.2 s: " in remote.cause
+
+
+def test_a_folder_there_is_of_a_single_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with machines._alone("me-box"):
+        remote, _ = heard(tmp_path / "results", done(), name="me")
+        assert remote.cause.startswith("another command here")
+    assert not heard(tmp_path / "results", done(), name="me")[0].cause
+
+
+def test_a_doctor_names_what_differs(two: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    late = Hello("0.0.1", "x", "3.9.1", "/p", time.time() + 3600)
+    (two / "odd").mkdir()
+    (two / "odd" / "said").write_text(said(Told(end=End(0)), hello=late))
+    script(two / "odd" / "kerasbench", f"#!/bin/sh\ncat {two / 'odd' / 'said'}\n")
+    names = ["one", "odd", "none"]
+    python = [f"--python={name}:kerasbench={two / name / 'kerasbench'}" for name in names]
+    assert main.main(["doctor", f"--hosts={','.join(names)}", *python]) == 1
+    one, odd, none = capsys.readouterr().out.split("\n\n")
+    assert "kerasbench " + __version__ in one and "jax" in one
+    assert f"kerasbench 0.0.1 there, {__version__} here: on odd, " in odd and "warning: its clock is +36" in odd
+    assert none.splitlines()[1].startswith("    error: the connection has ended: ")
+
+
+# What travels.
+
+
+@pytest.fixture
+def with_files(tmp_path: Path) -> Settings:
+    """Return settings that name files of one's own: a scenario with a baseline, a second one, layers and rows."""
+    (tmp_path / "native").mkdir()
+    for name in ("mine.py", "native/mine_torch.py", "other's.py", "layers.py", "rows.npz"):
+        (tmp_path / name).write_text(name)
+    mine, other, layers, rows = (str(tmp_path / name) for name in ("mine.py", "other's.py", "layers.py", "rows.npz"))
+    return Settings(["mnist_dense", f"{mine}/tiny", other], custom=layers, rows=rows, samples=7, threads=["1", "2"])
+
+
+def test_files_have_names_there_that_are_told_from_those_here(
+    with_files: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("A", "b'c")
+    luggage = packed(dataclasses.replace(with_files, keep_env=["A"]), "me-1")
+    box = Shell()
+    list(box.run(f"F={shlex.quote(str(tmp_path / 'me-1'))}; {machines.PUT}", luggage.archive))
+    names = sorted(file.name for file in (tmp_path / "me-1").rglob("*") if file.is_file())
+    assert names == ["layers.py", "mine.py", "mine_torch.py", "other's.py", "rows.npz", "variables"]
+    echo = f"F={shlex.quote(str(tmp_path / 'me-1'))}; . $F/variables; printf '%s\\n' \"$A\" "
+    shown = b"".join(box.run(echo + " ".join(words("run", with_files, luggage)), b"")).decode().splitlines()
+    assert shown[0] == "b'c" and "--threads=1" in shown and "--samples=7" in shown and "--scenario=mnist_dense" in shown
+    there = [word.partition("=")[2] for word in shown if word.startswith("--scenario=")]
+    config = made.changed(RUN, config={"scenarios": there}).config
+    assert luggage.with_names_here(config).scenarios == with_files.scenarios
+    assert Path(there[1]).parent.is_file() and Path(there[2]).is_file()
+
+
+def test_the_words_of_other_commands() -> None:
+    nothing = Luggage()
+    assert words("versus", Settings(base="-a", head="b c"), nothing)[-3:] == ["--", "-a", "'b c'"]
+    assert words("fastest", Settings(["x"], tries=["jit"]), nothing) == [
+        '--results="$F"/results',
+        "--try=jit",
+        "--",
+        "x",
+    ]
+    assert words("run", Settings(resume=True, budget=9.5), nothing)[1:] == ["--budget=9.5", "--resume"]
+    assert words("doctor", Settings(backends=["jax"]), nothing) == ["--backend=jax"]
+
+
+def test_what_is_too_large_or_not_there_does_not_travel(with_files: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="cannot be read: No such file"):
+        packed(dataclasses.replace(with_files, custom="gone.py"), "")
+    monkeypatch.setattr("kerasbench.machines.luggage.MOST_FILES_BYTES", 20)
+    with pytest.raises(UsageError, match="are not sent: copy them to each machine by other means"):
+        packed(with_files, "")
+
+
+# What is refused before any machine is asked.
+
+
+@pytest.mark.parametrize(
+    ("more", "complaint"),
+    [
+        (["--cluster", "tls://x:1"], "--hosts and --cluster exclude each other"),
+        (["--python", "three:torch=x"], "--python takes [HOST:]NAME=PATH, such as one:torch="),
+        (["--backend", "pytorch"], "unknown backend"),
+        (["--resume", "--quick"], "--resume reuses the interrupted run's options"),
+        (["--insecure"], "--insecure is for --cluster"),
+        (["--events"], "--events is of one machine"),
+    ],
+)
+def test_bad_settings_are_refused_before_any_machine_is_asked(
+    two: Path, ssh_log: Path, more: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["run", "--hosts", "one", "--results", str(two / "results"), *more]
+    assert main.main(command) == 2
+    assert complaint in capsys.readouterr().err
+    assert not ssh_log.exists()
+
+
+def test_a_host_is_no_option_of_ssh() -> None:
+    with pytest.raises(UsageError, match="--hosts takes names as ssh does"):
+        Shell("-oProxyCommand=touch /tmp/x")
+
+
+@pytest.mark.parametrize(
+    ("python", "shell"),
+    [
+        ("~/my kb; ls/python", "exec \"$HOME\"/'my kb; ls/python' -m kerasbench run --events"),
+        ("/my kb; ls/python", "exec '/my kb; ls/python' -m kerasbench run --events"),
+        ("", 'exec "${KERASBENCH_PYTHON:-python3}" -m kerasbench run --events'),
+    ],
+)
+def test_a_path_there_is_one_word_and_a_home_folder_is_the_one_there(tmp_path: Path, python: str, shell: str) -> None:
+    remote, _ = heard(tmp_path, done(), python=python)
+    assert isinstance(remote.carrier, Played)
+    assert shell in remote.carrier.scripts[1]
+
+
+def test_here_is_this_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert b"".join(Shell().run('printf %s "$KERASBENCH_PYTHON"', b"")).decode() == sys.executable
+    with pytest.raises(ResultsError, match=r"^no such thing$"):
+        list(Shell().run("echo no such thing >&2; exit 3", b""))
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(ResultsError, match="ssh cannot be started: No such file"):
+        list(Shell("box").run("true", b""))
+
+
+def test_interpreters_are_of_one_machine_or_of_all() -> None:
+    given = ["torch=.venvs/torch", "one:jax=/jax", "two:jax=/other", "one:kerasbench=~/kb"]
+    assert machines._python("one", ["one", "two"], given) == ("~/kb", ["torch=.venvs/torch", "jax=/jax"])
+    assert machines._python("two", ["one", "two"], given) == ("", ["torch=.venvs/torch", "jax=/other"])
+
+
+SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
+SERVER = """\
+Port {port}
+ListenAddress 127.0.0.1
+HostKey {folder}/host
+AuthorizedKeysFile {folder}/user.pub
+PidFile none
+StrictModes no
+UsePAM no
+PasswordAuthentication no
+SetEnv HOME={home}
+"""
+CLIENT = """\
+Host good stranger
+  HostName 127.0.0.1
+  Port {port}
+  IdentityFile {folder}/user
+  IdentitiesOnly yes
+  GlobalKnownHostsFile /dev/null
+Host good
+  UserKnownHostsFile {folder}/known
+Host stranger
+  UserKnownHostsFile {folder}/known_wrongly
+"""
+
+
+@pytest.fixture
+def sshd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Run a real sshd on the loopback, which the ssh of this test knows as ``good``, and with another key as stranger.
+
+    Skipped where there is none: install openssh-server.
+    """
+    if SSHD is None:
+        pytest.skip("there is no sshd here: the real ssh is not tested; install openssh-server")
+    keys = tmp_path / "ssh"
+    keys.mkdir(mode=0o700)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    for name in ("host", "user", "other"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(keys / name)], check=True)
+    for file, name in (("known", "host"), ("known_wrongly", "other")):
+        key = " ".join((keys / f"{name}.pub").read_text().split()[:2])
+        (keys / file).write_text(f"[127.0.0.1]:{port} {key}\n")
+    (keys / "server").write_text(SERVER.format(port=port, folder=keys, home=tmp_path / "good"))
+    (keys / "client").write_text(CLIENT.format(port=port, folder=keys))
+    real = shutil.which("ssh")
+    program = script(tmp_path / "bin" / "ssh", f'#!/bin/sh\nexec {real} -F {shlex.quote(str(keys / "client"))} "$@"\n')
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    with subprocess.Popen([SSHD, "-D", "-e", "-f", str(keys / "server")], stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        said = server.stderr.readline()
+        try:
+            if "listening" not in said:
+                pytest.skip(f"sshd does not start here, so the real ssh is not tested: {said.strip()}")
+            yield
+        finally:
+            server.terminate()
+
+
+def test_the_user_s_own_ssh_carries_it_and_a_host_that_is_refused_or_killed_is_a_row(
+    tmp_path: Path, sshd: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stand_in.furnish(tmp_path)
+    good, _ = (machine(tmp_path, name).parent for name in ("good", "stranger"))
+    with killed_in_round_2(good):
+        assert main.main(typed(tmp_path, ["good", "stranger"])) == 1
+    rows = {line.split()[1]: line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")}
+    assert "Host key verification failed" in rows["stranger"] and "the connection has ended" in rows["good"]
+    assert records(tmp_path) == {} and running(good) == ""
+    assert main.main(typed(tmp_path, ["good"], "--resume")) == 0
+    assert {name: tried(run) for name, run in records(tmp_path).items()} == {"good": ALL} and left(good) == []
