@@ -112,8 +112,8 @@ def test_rows_end_at_different_rounds() -> None:
 def test_versions_of_each_backend_have_as_many_rounds_as_they_needed() -> None:
     two = {OLD: {"step_ms": 1.0}, NEW: {"step_ms": 1.0}}
     run = of_versions(*trials(two, "jax", blocks=3), *trials(two, blocks=5))
-    for versus, rounds in ((["old", "new"], {"jax": 3, "torch": 5}), ([], {"jax": 3, "torch": 3})):
-        counted = had(made.changed(run, config={"versus": versus}))
+    for paired, rounds in ((True, {"jax": 3, "torch": 5}), (False, {"jax": 3, "torch": 3})):
+        counted = had(made.changed(run, config={"paired": paired}))
         assert {backend: len(numbers) for backend, numbers in counted.items()} == rounds
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from kerasbench.analysis.estimates import Verdict, estimate
 from kerasbench.modes.versus.bisect import Bisection, Probe, SearchOutcome, bisect, followed, most, probe_of
-from kerasbench.pages import history
+from kerasbench.modes.versus.search import sentences
 from tests import made
 from tests.made import known
 from tests.records import AGAIN, ALIKE, NEW, OLD, SLOWER, contrast, exactly
@@ -76,7 +76,7 @@ OFF = "base differs from itself"
 def test_where_it_is_unsure_it_stops(probe: Callable[[int], Probe], place: tuple[int, int, int], said: str) -> None:
     search = bisect(6, probe)
     assert (search.outcome, search.fast, search.slow, len(search.probes)) == (SearchOutcome.UNDECIDED, *place)
-    assert said in " ".join(history.sentences(search, [f"keras==3.{minor}" for minor in range(6)]))
+    assert said in " ".join(sentences(search, [f"keras==3.{minor}" for minor in range(6)]))
 
 
 def test_it_follows_the_row_that_is_slowest_with_the_last_version() -> None:

@@ -7,6 +7,7 @@ import pytest
 from kerasbench.analysis.estimates import mean_interval
 from kerasbench.analysis.findings import Findings
 from kerasbench.modes.explain.breakdown import Help, StepBreakdown, share
+from kerasbench.modes.explain.tell import explained as breakdowns
 from kerasbench.modes.explain.tell import sentences
 from kerasbench.protocol.columns import DEFAULT, Column, Options
 from kerasbench.protocol.measurement import Measurement, Samples, Slice
@@ -26,7 +27,7 @@ def explained(*others: Trial, found: Measurement | None = None, options: Options
 
 
 def only(record: Run) -> StepBreakdown:
-    (breakdown,) = Findings.of(record).breakdowns
+    (breakdown,) = breakdowns(Findings.of(record))
     return breakdown
 
 
@@ -46,7 +47,7 @@ def test_the_parts_of_a_step_are_shares_of_it_whatever_it_took_when_they_were_me
 
 def test_an_epoch_without_a_full_step_is_not_taken_apart() -> None:
     short = dataclasses.replace(with_parts(), full_steps_per_epoch=0)
-    assert Findings.of(made.record(made.trial(1, found=short))).breakdowns == []
+    assert breakdowns(Findings.of(made.record(made.trial(1, found=short)))) == []
 
 
 def turns(*times_ms: tuple[float, ...]) -> Samples:
