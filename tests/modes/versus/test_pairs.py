@@ -12,8 +12,9 @@ from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.warnings import concerns
 from kerasbench.errors import Undecided
 from kerasbench.host.noise import WarningKind
+from kerasbench.modes.versus import pairs
 from kerasbench.modes.versus.bisect import case_of
-from kerasbench.modes.versus.pairs import MEMORY, Versus, compared, require_decided
+from kerasbench.modes.versus.pairs import MEMORY, Versus, require_decided
 from kerasbench.modes.versus.tell import sentences
 from kerasbench.pages.series import history
 from kerasbench.protocol.columns import Options
@@ -21,14 +22,11 @@ from kerasbench.protocol.messages import Phase
 from kerasbench.results.run import Trial
 from tests import made
 from tests.made import known
-from tests.records import AGAIN, ALIKE, NEW, OLD, SLOWER
-from tests.records import compared as only
-from tests.records import of_versions as record
-from tests.records import versions as trials
+from tests.records import AGAIN, ALIKE, NEW, OLD, SLOWER, compared, of_versions, versions
 
 
-def verdicts(found: Versus, metric: str = HEADLINE) -> dict[str, Verdict]:
-    contrasts = [contrast for contrast in found.contrasts if contrast.metric == metric]
+def verdicts(versus: Versus, metric: str = HEADLINE) -> dict[str, Verdict]:
+    contrasts = [contrast for contrast in versus.contrasts if contrast.metric == metric]
     return {" ".join(case_of(contrast)): known(contrast.verdict) for contrast in contrasts}
 
 
@@ -39,16 +37,16 @@ def failing(*columns: Options) -> list[Trial]:
 def test_each_backend_s_head_is_held_against_its_own_base_of_the_same_options() -> None:
     faster = {OLD: {"step_ms": 9.0}, NEW: {"step_ms": 7.0}}
     with_jit = {dataclasses.replace(options, jit=True): {"step_ms": ms} for options, ms in ((OLD, 4.0), (NEW, 3.0))}
-    found = only(*trials(SLOWER), *trials(with_jit), *trials(faster, "jax"), *trials(ALIKE, name="conv"))
-    assert verdicts(found) == {
+    versus = compared(*versions(SLOWER), *versions(with_jit), *versions(faster, "jax"), *versions(ALIKE, name="conv"))
+    assert verdicts(versus) == {
         "conv torch cpu": Verdict.SAME,
         "dense jax cpu": Verdict.FASTER,
         "dense torch cpu": Verdict.SLOWER,
         "dense torch cpu jit=on": Verdict.FASTER,
     }
-    slower = found.regressions[0]
+    slower = versus.regressions[0]
     assert slower.ratio.value == pytest.approx(1.09, abs=0.01)  # an epoch has its overhead too
-    assert (found.base, found.head, found.is_worse) == ("old", "new", True)
+    assert (versus.base, versus.head, versus.is_worse) == ("old", "new", True)
 
 
 def test_of_a_model_that_only_predicts_the_prediction_of_a_batch_is_compared() -> None:
@@ -57,29 +55,29 @@ def test_of_a_model_that_only_predicts_the_prediction_of_a_batch_is_compared() -
         for block in (1, 2, 3)
         for options, ms in ((OLD, 2.0), (NEW, 2.4), (AGAIN, 2.0))
     ]
-    first = made.untrained(record(*batches))
-    (found,) = compared(summarize(first))
-    (headline,) = found.headlines
-    assert (headline.metric, headline.verdict, found.is_worse) == (PREDICTED, Verdict.SLOWER, True)
+    first = made.untrained(of_versions(*batches))
+    (versus,) = pairs.compared(summarize(first))
+    (headline,) = versus.headlines
+    assert (headline.metric, headline.verdict, versus.is_worse) == (PREDICTED, Verdict.SLOWER, True)
     (series,) = history([first, dataclasses.replace(first, started="2026-02")])
     assert [point.ratio.value for point in series.points] == pytest.approx([1.2, 1.2])
 
 
 def test_a_threshold_hides_smaller_differences() -> None:
-    assert verdicts(only(*trials(SLOWER), threshold=0.2)) == {"dense torch cpu": Verdict.SAME}
-    assert only(*trials(SLOWER), threshold=0.0).effect == 0.03  # but nothing below the usual one is called different
-    assert compared(summarize(made.record(*trials(ALIKE), rounds=3))) == []  # a run that compares no versions
+    assert verdicts(compared(*versions(SLOWER), threshold=0.2)) == {"dense torch cpu": Verdict.SAME}
+    assert compared(*versions(SLOWER), threshold=0.0).effect == 0.03  # below the usual one nothing is called different
+    assert pairs.compared(summarize(made.record(*versions(ALIKE), rounds=3))) == []  # a run that compares no versions
 
 
 def test_where_the_base_differs_from_itself_nothing_is_called_different() -> None:
     off = SLOWER | {AGAIN: {"step_ms": 2.5}}
-    found = only(*trials(off))
-    (headline,) = found.headlines
-    assert headline.withheld and not found.is_worse
+    versus = compared(*versions(off))
+    (headline,) = versus.headlines
+    assert headline.withheld and not versus.is_worse
     assert known(headline.again).value == pytest.approx(1.24, abs=0.01)
-    both = only(*trials(off), *trials(SLOWER, "jax"))  # each backend has its own control
+    both = compared(*versions(off), *versions(SLOWER, "jax"))  # each backend has its own control
     assert verdicts(both) == {"dense jax cpu": Verdict.SLOWER, "dense torch cpu": Verdict.INCONCLUSIVE}
-    heavier = only(*trials(SLOWER | {NEW: {"step_ms": 2.2, "mib": 1024}, AGAIN: {"step_ms": 2.0, "mib": 700}}))
+    heavier = compared(*versions(SLOWER | {NEW: {"step_ms": 2.2, "mib": 1024}, AGAIN: {"step_ms": 2.0, "mib": 700}}))
     assert verdicts(heavier) == {"dense torch cpu": Verdict.SLOWER}  # so has each number
     assert verdicts(heavier, MEMORY) == {"dense torch cpu": Verdict.INCONCLUSIVE}
 
@@ -87,27 +85,27 @@ def test_where_the_base_differs_from_itself_nothing_is_called_different() -> Non
 @pytest.mark.parametrize("number", [0, 1], ids=["on a device that it does not see", "in its first trial"])
 @pytest.mark.parametrize(("fails", "worse"), [(NEW, True), (OLD, False)])
 def test_what_fails_with_the_head_alone_is_worse(fails: Options, worse: bool, number: int) -> None:
-    kept = [trial for trial in trials(ALIKE) if trial.options not in (fails, AGAIN)]
-    found = only(*kept, *(dataclasses.replace(trial, round=number, block=number) for trial in failing(fails)))
-    assert (found.is_worse, found.headlines) == (worse, [])
-    (pair,) = found.pairs
+    kept = [trial for trial in versions(ALIKE) if trial.options not in (fails, AGAIN)]
+    versus = compared(*kept, *(dataclasses.replace(trial, round=number, block=number) for trial in failing(fails)))
+    assert (versus.is_worse, versus.headlines) == (worse, [])
+    (pair,) = versus.pairs
     assert (pair.broken, pair.baseless) == ((made.FAILURE, None) if worse else (None, made.FAILURE))
 
 
 def busy(figures: Mapping[Options, Mapping[str, float]], *hit: Options) -> Versus:
-    return only(*(made.disturbed(trial) if trial.options in hit else trial for trial in trials(figures)))
+    return compared(*(made.disturbed(trial) if trial.options in hit else trial for trial in versions(figures)))
 
 
 @pytest.mark.parametrize(
     ("comparisons", "said"),
     [
-        ([only(*trials(ALIKE))], ""),
-        ([only(*trials({OLD: ALIKE[OLD]}), *failing(NEW))], ""),
+        ([compared(*versions(ALIKE))], ""),
+        ([compared(*versions({OLD: ALIKE[OLD]}), *failing(NEW))], ""),
         ([busy(SLOWER, AGAIN)], ""),  # what is worse in spite of others stays worse
         # Memory is the same, which says nothing of the steps.
         ([busy(ALIKE, *ALIKE)], r"^undecided: other programs used the CPU while \d of \d+ numbers"),
-        ([only(*trials(SLOWER)[:2])], "numbers, all undecided"),
-        ([only(*failing(OLD, NEW, AGAIN))], "nothing was measured with both base and head"),
+        ([compared(*versions(SLOWER)[:2])], "numbers, all undecided"),
+        ([compared(*failing(OLD, NEW, AGAIN))], "nothing was measured with both base and head"),
         ([], "nothing was measured"),
     ],
 )
@@ -117,16 +115,16 @@ def test_where_nothing_is_decided_that_is_no_pass(comparisons: list[Versus], sai
 
 
 def test_blocks_of_each_backend_are_no_lack_of_memory_and_the_fastest_of_all_is_no_question() -> None:
-    assert concerns(summarize(record(*trials(SLOWER, blocks=1), *trials(ALIKE, "jax", blocks=1)))) == []
-    apart = [dataclasses.replace(trial, block=block) for block, trial in enumerate(trials(SLOWER, blocks=1), start=1)]
-    assert {concern.what for concern in concerns(summarize(record(*apart)))} == {WarningKind.APART}
+    assert concerns(summarize(of_versions(*versions(SLOWER, blocks=1), *versions(ALIKE, "jax", blocks=1)))) == []
+    apart = [dataclasses.replace(trial, block=block) for block, trial in enumerate(versions(SLOWER, blocks=1), start=1)]
+    assert {concern.what for concern in concerns(summarize(of_versions(*apart)))} == {WarningKind.APART}
 
 
 def test_a_single_block_believes_no_more_than_its_control_allows() -> None:
     widths = []
     for again_ms, verdict in ((2.0, Verdict.SLOWER), (1.95, Verdict.SLOWER), (2.4, Verdict.INCONCLUSIVE)):
         sides = {OLD: {"step_ms": 2.0}, NEW: {"step_ms": 2.6}, AGAIN: {"step_ms": again_ms}}
-        (headline,) = only(*trials(sides, blocks=1)).headlines
+        (headline,) = compared(*versions(sides, blocks=1)).headlines
         assert headline.verdict is verdict
         widths.append(known(headline.ratio.half_width))
     assert widths == sorted(set(widths))
@@ -144,12 +142,12 @@ def test_a_single_block_believes_no_more_than_its_control_allows() -> None:
 )
 def test_what_keras_cannot_change(import_ms: float | None, head: dict[str, str], untouched: int, moved: int) -> None:
     changed = []
-    for trial in trials(ALIKE):
+    for trial in versions(ALIKE):
         ms = (import_ms or 0.0) if trial.options == NEW else 500.0
         import_ns = int(ms * made.SCATTER[trial.round % 3] * made.MS)
         phases = [Phase("import", 0, import_ns), Phase("keras", 0, made.MS)] if import_ms else trial.phases
-        versions = known(trial.measurement).resolved.versions | (head if trial.options == NEW else {})
-        changed.append(made.changed(trial, phases=phases, measurement={"resolved": {"versions": versions}}))
-    found = only(*changed)
-    assert (len(found.untouched), len(found.moved), found.is_worse) == (untouched, moved, False)
-    assert any("Importing the backend takes 1.2" in line for line in sentences(found)) is bool(moved)
+        resolved = known(trial.measurement).resolved.versions | (head if trial.options == NEW else {})
+        changed.append(made.changed(trial, phases=phases, measurement={"resolved": {"versions": resolved}}))
+    versus = compared(*changed)
+    assert (len(versus.untouched), len(versus.moved), versus.is_worse) == (untouched, moved, False)
+    assert any("Importing the backend takes 1.2" in line for line in sentences(versus)) is bool(moved)
