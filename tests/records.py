@@ -12,9 +12,8 @@ from kerasbench.analysis.summary import summarize
 from kerasbench.modes import fastest, soak, versus
 from kerasbench.modes.explain.breakdown import StepBreakdown
 from kerasbench.modes.fastest.plan import EFFORT
+from kerasbench.modes.versus import pairs
 from kerasbench.modes.versus.bisect import Probe
-from kerasbench.modes.versus.pairs import Versus
-from kerasbench.modes.versus.pairs import compared as pairs
 from kerasbench.protocol.columns import Column, Device, Options
 from kerasbench.protocol.measurement import Measurement, Samples, Slice
 from kerasbench.protocol.messages import Code, Failure
@@ -151,8 +150,8 @@ def of_versions(*trials: Trial, threshold: float = 0.03) -> Run:
     return dataclasses.replace(made.record(*trials, rounds=3), config=asked)
 
 
-def compared(*trials: Trial, threshold: float = 0.03) -> Versus:
-    (only,) = pairs(summarize(of_versions(*trials, threshold=threshold)))
+def compared(*trials: Trial, threshold: float = 0.03) -> pairs.Versus:
+    (only,) = pairs.compared(summarize(of_versions(*trials, threshold=threshold)))
     return only
 
 
