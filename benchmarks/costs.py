@@ -8,8 +8,10 @@ Printed are overhead and cost per sample over what they are, for each backend.
 import sys
 from pathlib import Path
 
+from kerasbench import modes
 from kerasbench.analysis.summary import summarize
 from kerasbench.environments.interpreters import Interpreters
+from kerasbench.modes.sweep.plan import crossed
 from kerasbench.modes.sweep.series import swept
 from kerasbench.plan import configure
 from kerasbench.report.progress import ConsoleProgress, to_stderr
@@ -23,9 +25,10 @@ BATCHES = [1, 4, 16, 64, 256]
 
 
 def main(folder: Path) -> None:
-    options = configure.crossed(configure.options_of(Settings()), BATCHES, [])
-    asked = RunConfig([str(FILE)], devices=["cpu"], options=options, effort=exactly(1, SWEEP))
-    with run.measured(asked, folder, Interpreters(), ConsoleProgress(to_stderr())) as ended:
+    options = crossed(configure.options_of(Settings()), BATCHES, [])
+    config = RunConfig([str(FILE)], devices=["cpu"], options=options, effort=exactly(1, SWEEP))
+    asked, progress = modes.sweep.MODE.configured(config), ConsoleProgress(to_stderr(), modes.sentences)
+    with run.measured(asked, folder, Interpreters(), modes.planner, progress) as ended:
         (found,) = swept(summarize(ended.record))
     for column in found.columns:
         model = found.costs[column]

@@ -17,9 +17,9 @@ from typing import NamedTuple
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, estimate, judge
 from kerasbench.analysis.ratios import by_rounds
 from kerasbench.modes.sweep import series
+from kerasbench.modes.sweep.plan import sizes_between
 from kerasbench.modes.sweep.series import Crossing, Ratios, fit
 from kerasbench.plan import parse
-from kerasbench.plan.configure import sizes_between
 from kerasbench.protocol.columns import Column
 
 RUNS = 1_000

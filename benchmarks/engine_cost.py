@@ -32,13 +32,12 @@ import psutil
 from distributed import Client
 from distributed.security import Security
 
-from kerasbench import backends
+from kerasbench import backends, modes
 from kerasbench.analysis.summary import summarize
 from kerasbench.environments.interpreters import find
 from kerasbench.events import CycleEnded, Event, TrialEnded
 from kerasbench.machines import dask as cluster
-from kerasbench.names import RUN
-from kerasbench.plan.configure import config_of
+from kerasbench.modes.run.plan import run
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.results.run import Run
 from kerasbench.runs.run import measured
@@ -122,12 +121,12 @@ def measure(scenario: str, cycles: int, folder: Path, processes: list[psutil.Pro
         elif isinstance(event, TrialEnded):
             print(event.case.label, flush=True)
 
-    config = config_of(RUN, Settings(scenarios=[scenario], backends=["jax", "torch"], rounds=1))
+    config = run(Settings(scenarios=[scenario], backends=["jax", "torch"], rounds=1))
     steps = dataclasses.replace(
         config.effort.protocol, min_cycles=cycles, slices_max_ns=cycles * 10**9, epochs=False, predicts=False
     )
     config = dataclasses.replace(config, effort=dataclasses.replace(config.effort, protocol=steps))
-    with measured(config, folder, find([], backends.names()), on_event) as finished:
+    with measured(config, folder, find([], backends.names()), modes.planner, on_event) as finished:
         return finished.record
 
 

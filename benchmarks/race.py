@@ -18,11 +18,10 @@ import numpy as np
 
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.families import ASSUMED, TYPICAL_SCATTER, Family
-from kerasbench.modes.fastest import race
-from kerasbench.results.run import RACE
+from kerasbench.modes.fastest import MOST_ROUNDS, race
 
 BACKENDS, SETTINGS = 3, 4
-MARGIN, LOOKS = 0.05, RACE.max_rounds
+MARGIN, LOOKS = 0.05, MOST_ROUNDS
 BETWEEN_BACKENDS, BETWEEN_SETTINGS = 0.065, 0.03  # standard deviations of a block's log ratio
 OF_ONE_BACKEND = ASSUMED[Family.OPTIONS].blocks  # what a race assumes of these
 DEGREES = 2.2  # of the distribution of a backend's scatter, as committed results have it (benchmarks/moderated.py)

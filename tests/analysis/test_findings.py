@@ -10,6 +10,8 @@ import pytest
 from kerasbench.analysis.findings import Findings, abreast, light
 from kerasbench.analysis.published import PublishedSide, figures
 from kerasbench.analysis.summary import Summary, summarize
+from kerasbench.modes import fastest, soak, versus
+from kerasbench.modes.mode import Mode
 from kerasbench.modes.sweep import series
 from kerasbench.pages import html, page
 from kerasbench.plan import catalog
@@ -17,7 +19,7 @@ from kerasbench.protocol.columns import Options
 from kerasbench.protocol.measurement import Compiler
 from kerasbench.report import markdown
 from kerasbench.results.merge import merge
-from kerasbench.results.run import RaceConfig, SoakConfig, Trial
+from kerasbench.results.run import Trial
 from tests import made
 from tests.made import JAX, TORCH, known
 from tests.records import CROSSING, swept
@@ -32,16 +34,15 @@ def test_a_sweep_s_bootstrap_runs_once_for_tables_terminal_and_figures(monkeypat
     bootstrap.assert_called_once()
 
 
-@pytest.mark.parametrize("aim", [{"versus": ["old", "new"]}, {"race": RaceConfig()}, {"soak": SoakConfig()}])
-def test_a_newer_run_of_another_kind_takes_nothing_from_the_page_of_what_others_measured(aim: dict[str, Any]) -> None:
+@pytest.mark.parametrize("mode", [versus.MODE, fastest.MODE, soak.MODE], ids=lambda mode: mode.name)
+def test_a_newer_run_of_another_kind_takes_nothing_from_the_page_of_what_others_measured(mode: Mode[Any]) -> None:
     older, newer = (
         made.record(*made.in_blocks({JAX: 1.0, TORCH: 2.0}, name=name), rounds=3) for name in ("dense", "conv")
     )
-    newer = made.changed(newer, started="2026-02", config=aim)
+    newer = made.changed(newer, started="2026-02", config=mode.configured(newer.config))
     alone, merged = Findings.of(newer), Findings.of(merge([older, newer]))
-    kinds = [kind in aim for kind in ("versus", "race", "soak")]
-    assert [alone.is_versus, bool(alone.races), bool(alone.soaks)] == kinds
-    assert (merged.is_versus, merged.races, merged.soaks) == (False, [], [])
+    assert (alone.mode, alone.is_ranked) == (mode.name, False)
+    assert (merged.mode, merged.is_ranked) == ("run", True)
     assert {row.label for row in merged.plain.rows} == {"dense", "conv"}
 
 

@@ -208,7 +208,7 @@ def test_two_that_differ_by_more_than_their_intervals_are_warned_of(again_ms: fl
 
 
 @pytest.mark.parametrize(("steps_ms", "deviation"), [([2.0], 0.02), ([2.0, 2.1], 0.02 / math.sqrt(2))])
-def test_one_sitting_or_two_allow_for_others(steps_ms: list[float], deviation: float) -> None:
+def test_one_session_or_two_allow_for_others(steps_ms: list[float], deviation: float) -> None:
     row = row_of(in_sessions(*steps_ms))
     ratio = known(in_row(row, TORCH, JAX, HEADLINE))
     assert ratio.between_sessions == pytest.approx(deviation)
@@ -230,7 +230,7 @@ def test_sessions_count_by_the_blocks_that_have_a_figure() -> None:
 @pytest.mark.parametrize(
     ("options", "family"), [(Options(control=True), Family.REPEATED), (Options(jit=True), Family.OPTIONS)]
 )
-def test_another_sitting_hits_two_of_the_same_alike_and_other_options_not(options: Options, family: Family) -> None:
+def test_another_session_hits_two_of_the_same_alike_and_other_options_not(options: Options, family: Family) -> None:
     other = Column("torch", "cpu", options)
     row = row_of(by_blocks(*[{TORCH: 2.0, other: 1.0}] * 3))
     assert known(in_row(row, TORCH, other, HEADLINE)).between_sessions == ASSUMED[family].between_sessions

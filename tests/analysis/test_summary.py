@@ -14,8 +14,7 @@ from kerasbench.protocol.messages import Code
 from kerasbench.results.run import Run
 from tests import made
 from tests.made import JAX, TORCH
-from tests.records import NEW, OLD, of_versions
-from tests.records import versions as trials
+from tests.records import NEW, OLD, of_versions, versions
 
 
 @pytest.mark.parametrize(
@@ -111,9 +110,9 @@ def test_rows_end_at_different_rounds() -> None:
 
 def test_versions_of_each_backend_have_as_many_rounds_as_they_needed() -> None:
     two = {OLD: {"step_ms": 1.0}, NEW: {"step_ms": 1.0}}
-    run = of_versions(*trials(two, "jax", blocks=3), *trials(two, blocks=5))
-    for versus, rounds in ((["old", "new"], {"jax": 3, "torch": 5}), ([], {"jax": 3, "torch": 3})):
-        counted = had(made.changed(run, config={"versus": versus}))
+    run = of_versions(*versions(two, "jax", blocks=3), *versions(two, blocks=5))
+    for paired, rounds in ((True, {"jax": 3, "torch": 5}), (False, {"jax": 3, "torch": 3})):
+        counted = had(made.changed(run, config={"paired": paired}))
         assert {backend: len(numbers) for backend, numbers in counted.items()} == rounds
 
 

@@ -5,12 +5,12 @@ import random
 from pathlib import Path
 
 import pytest
-from kerasbench.report.soak import sentences
 
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.warnings import concerns
 from kerasbench.host.noise import WarningKind
+from kerasbench.modes.soak.tell import sentences, soaks
 from kerasbench.modes.soak.trend import Soak, trend
 from kerasbench.pages import files as pages
 from kerasbench.protocol.columns import Device
@@ -23,7 +23,7 @@ LEAK = 64 << 10
 
 
 def only(record: Run) -> Soak:
-    (soak,) = Findings.of(record).soaks
+    (soak,) = soaks(Findings.of(record))
     return soak
 
 
@@ -67,7 +67,7 @@ def test_a_slow_down_that_is_over_before_the_trend_begins_is_named_by_its_cause(
 def test_columns_of_a_soak_do_not_lack_memory_and_may_differ_from_their_controls(rng: random.Random) -> None:
     record = soaked(0.3, 0, rng)
     record.trials += [dataclasses.replace(trial, backend="jax", block=2) for trial in record.trials]
-    assert len(Findings.of(record).soaks) == 2
+    assert len(soaks(Findings.of(record))) == 2
     kinds = {concern.what for concern in concerns(summarize(record))}
     assert not kinds & {WarningKind.APART, WarningKind.CONTROL}
 

@@ -6,11 +6,10 @@ import pytest
 
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.findings import Findings
-from kerasbench.modes.fastest import race
-from kerasbench.modes.fastest import tell as report
-from kerasbench.pages import html
+from kerasbench.modes import sentences
+from kerasbench.modes.fastest import MODE, RaceConfig, race, tell
 from kerasbench.protocol.columns import Column, Options
-from kerasbench.results.run import INTERRUPTED, RaceConfig, Run
+from kerasbench.results.run import INTERRUPTED, Run, RunConfig
 from tests import made
 from tests.made import JAX, TENSORFLOW, TORCH, known
 from tests.records import EIGHT, FAST, raced
@@ -25,7 +24,7 @@ def compare(times: Mapping[str, float], error: float, disturbed: bool = False) -
 
 
 def only(record: Run) -> race.Race:
-    (raced,) = Findings.of(record).races
+    (raced,) = tell.races(Findings.of(record))
     return raced
 
 
@@ -69,9 +68,9 @@ def test_an_interruption_between_the_blocks_of_a_round_is_not_taken_for_leaving(
 def test_two_races_are_told_by_a_sentence_each_and_none_for_all() -> None:
     record = raced({JAX: 1.0, TENSORFLOW: 4.0})
     trials = [dataclasses.replace(trial, scenario=name) for name in ("dense", "conv") for trial in record.trials]
-    found = Findings.of(dataclasses.replace(made.record(*trials), config=record.config))
-    assert html.of_results(found) == [report.sentence(raced) for raced in found.races]
-    assert len(found.races) == 2
+    findings = Findings.of(dataclasses.replace(made.record(*trials), config=record.config))
+    assert sentences(findings) == [tell.sentence(raced) for raced in tell.races(findings)]
+    assert len(tell.races(findings)) == 2
 
 
 def test_larger_batches_are_compared_by_the_time_of_a_sample() -> None:
@@ -89,7 +88,7 @@ def test_a_longer_first_step_pays_after_some_steps() -> None:
     found = only(record)
     assert found.first_steps_ms == (3300, 300)
     assert found.pays_after == pytest.approx(3000 / 3.1, rel=0.05)
-    lines = [plain(line) for line in report.before_use(found)]
+    lines = [plain(line) for line in tell.before_use(found)]
     assert any(line.startswith("Its first step takes 3.30 s, that of TensorFlow 0.300 s.") for line in lines)
 
 
@@ -101,10 +100,11 @@ def test_where_a_batch_is_one_sample_a_race_for_predictions_is_about_single_ones
 
 def test_where_all_have_failed_or_nobody_was_measured_by_it_there_is_no_race() -> None:
     assert race.look([], compare({}, 0.1), MARGIN) is None
-    predicting = made.changed(raced({JAX: 1.0, TENSORFLOW: 4.0}), config={"race": RaceConfig("predict")})
+    predicting = raced({JAX: 1.0, TENSORFLOW: 4.0})
+    predicting.config = MODE.configured(RunConfig(), RaceConfig("predict"))
     predicting.trials = [made.changed(trial, measurement={"prediction": []}) for trial in predicting.trials]
     for record in (raced(failed=TORCH), raced({}, failed=TORCH), predicting):
-        assert Findings.of(record).races == []
+        assert tell.races(Findings.of(record)) == []
 
 
 @pytest.mark.parametrize(

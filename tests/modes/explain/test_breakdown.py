@@ -7,7 +7,7 @@ import pytest
 from kerasbench.analysis.estimates import mean_interval
 from kerasbench.analysis.findings import Findings
 from kerasbench.modes.explain.breakdown import Help, StepBreakdown, share
-from kerasbench.modes.explain.tell import sentences
+from kerasbench.modes.explain.tell import explained, sentences
 from kerasbench.protocol.columns import DEFAULT, Column, Options
 from kerasbench.protocol.measurement import Measurement, Samples, Slice
 from kerasbench.results.merge import merge
@@ -20,13 +20,13 @@ FLOPS = [Counted("dense", "default", 1e6)]  # for each sample of its batches of 
 ROUNDS = (1, 2, 3)
 
 
-def explained(*others: Trial, found: Measurement | None = None, options: Options = DEFAULT) -> StepBreakdown:
+def taken_apart(*others: Trial, found: Measurement | None = None, options: Options = DEFAULT) -> StepBreakdown:
     mine = [made.trial(index, found=found or with_parts(), options=options) for index in ROUNDS]
     return only(dataclasses.replace(made.record(*mine, *others, rounds=3), flops=FLOPS))
 
 
 def only(record: Run) -> StepBreakdown:
-    (breakdown,) = Findings.of(record).breakdowns
+    (breakdown,) = explained(Findings.of(record))
     return breakdown
 
 
@@ -37,7 +37,7 @@ def ratios(breakdown: StepBreakdown) -> dict[Help, float]:
 
 
 def test_the_parts_of_a_step_are_shares_of_it_whatever_it_took_when_they_were_measured() -> None:
-    parts = explained(found=with_parts(arrays_ms=4.0, ready_ms=3.0))
+    parts = taken_apart(found=with_parts(arrays_ms=4.0, ready_ms=3.0))
     of_a_step = [part.value for part in (parts.feeding_ms, parts.framework_ms, parts.computation_ms)]
     assert of_a_step == pytest.approx([0.5, 1.0, 0.5])
     assert parts.overhead_ms.value + parts.steps * sum(of_a_step) == pytest.approx(parts.epoch_ms.value)
@@ -46,7 +46,7 @@ def test_the_parts_of_a_step_are_shares_of_it_whatever_it_took_when_they_were_me
 
 def test_an_epoch_without_a_full_step_is_not_taken_apart() -> None:
     short = dataclasses.replace(with_parts(), full_steps_per_epoch=0)
-    assert Findings.of(made.record(made.trial(1, found=short))).breakdowns == []
+    assert explained(Findings.of(made.record(made.trial(1, found=short)))) == []
 
 
 def turns(*times_ms: tuple[float, ...]) -> Samples:
@@ -80,12 +80,12 @@ def test_parts_of_a_machine_that_drifts_have_the_interval_of_their_shares() -> N
 
 @pytest.mark.parametrize(("values", "seen"), [((2.9, 3.0, 3.1), True), ((-3, 2, -1), False), ((-2.9, -3, -3.1), False)])
 def test_an_amount_is_called_a_cost_only_where_it_is_above_zero(values: tuple[float, ...], seen: bool) -> None:
-    parts = dataclasses.replace(explained(), feeding_ms=mean_interval(values))
+    parts = dataclasses.replace(taken_apart(), feeding_ms=mean_interval(values))
     assert ("143 % input pipeline" in sentences(parts)[0]) is seen
 
 
 def test_the_rate_is_the_counted_operations_over_the_bare_step() -> None:
-    parts = explained()
+    parts = taken_apart()
     known = [made.known(amount).value for amount in (parts.rate, parts.peak, parts.compile_ms)]
     assert known == pytest.approx([32 * 1e6 / 1e-3, 1e11, 280])
     record = made.record(*[made.trial(found=made.changed(with_parts(), training={"again_ns": []}))] * 3)
@@ -107,7 +107,7 @@ def test_the_rate_is_the_counted_operations_over_the_bare_step() -> None:
     ],
 )
 def test_what_is_faster_beyond_doubt_is_advised(others: list[Trial], advised: dict[Help, float]) -> None:
-    assert ratios(explained(*others)) == pytest.approx(advised)
+    assert ratios(taken_apart(*others)) == pytest.approx(advised)
 
 
 def test_a_larger_batch_of_another_run_is_not_advised_for_the_days_may_differ() -> None:
@@ -119,7 +119,7 @@ def test_a_larger_batch_of_another_run_is_not_advised_for_the_days_may_differ() 
 
 def test_interpreters_with_labels_differ_in_more_than_the_jit() -> None:
     labelled, bare = Options(environment="keras-3.14"), Options(environment="keras-3.14", jit=False)
-    advised = explained(*rivals(1.0, bare), options=labelled).advice
+    advised = taken_apart(*rivals(1.0, bare), options=labelled).advice
     columns = {advice.what: advice.contrast.over.column for advice in advised}
     assert columns[Help.JIT] == Column("torch", "cpu", bare)
-    assert ratios(explained(*rivals(1.0, Options(jit=False)), options=labelled)) == {}  # by another interpreter, too
+    assert ratios(taken_apart(*rivals(1.0, Options(jit=False)), options=labelled)) == {}  # by another interpreter, too

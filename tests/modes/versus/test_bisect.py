@@ -9,12 +9,10 @@ import pytest
 
 from kerasbench.analysis.estimates import Verdict, estimate
 from kerasbench.modes.versus.bisect import Bisection, Probe, SearchOutcome, bisect, followed, most, probe_of
-from kerasbench.pages import history
+from kerasbench.modes.versus.search import sentences
 from tests import made
 from tests.made import known
-from tests.records import AGAIN, ALIKE, NEW, OLD, SLOWER, contrast, exactly
-from tests.records import compared as only
-from tests.records import versions as trials
+from tests.records import AGAIN, ALIKE, NEW, OLD, SLOWER, compared, contrast, exactly, versions
 
 SCATTER = 0.03  # of a ratio from round to round: what one backend's processes differ by on a busy machine
 NEAR, LEAST_ROUNDS, MOST_ROUNDS = 0.02, 3, 12  # when a comparison of versions has enough
@@ -70,34 +68,39 @@ OFF = "base differs from itself"
         ),
         (exactly([1.0, 1.0, 1.0, 1.25, 1.25, 1.25], v3=OFF), (2, 5, 3), f"3.3 cannot be placed: {OFF}."),
         (exactly([1.0] * 5 + [1.25], v5=OFF), (0, 5, 1), f"3.5 cannot be compared: {OFF}."),
-        (exactly([1.0] * 6, half_width=0.4), (0, 5, 1), "would have been found, nine times in ten."),  # nobody has seen
+        (
+            exactly([1.0] * 6, half_width=0.4),
+            (0, 5, 1),
+            "would have been found, nine times in ten.",
+        ),  # nobody has seen
     ],
 )
 def test_where_it_is_unsure_it_stops(probe: Callable[[int], Probe], place: tuple[int, int, int], said: str) -> None:
     search = bisect(6, probe)
     assert (search.outcome, search.fast, search.slow, len(search.probes)) == (SearchOutcome.UNDECIDED, *place)
-    assert said in " ".join(history.sentences(search, [f"keras==3.{minor}" for minor in range(6)]))
+    assert said in " ".join(sentences(search, [f"keras==3.{minor}" for minor in range(6)]))
 
 
 def test_it_follows_the_row_that_is_slowest_with_the_last_version() -> None:
-    compared = only(*trials(ALIKE), *trials(SLOWER, name="conv"))
-    assert known(followed(compared, None)).over.row.label == "conv"
-    probe = probe_of(3, compared, None)
+    versus = compared(*versions(ALIKE), *versions(SLOWER, name="conv"))
+    assert known(followed(versus, None)).over.row.label == "conv"
+    probe = probe_of(3, versus, None)
     assert (probe.index, known(probe.contrast).verdict, probe.why) == (3, Verdict.SLOWER, "")
-    assert known(probe_of(3, compared, ("dense", "torch cpu")).contrast).verdict is Verdict.SAME
+    assert known(probe_of(3, versus, ("dense", "torch cpu")).contrast).verdict is Verdict.SAME
     wide = [
         dataclasses.replace(trial, block=1000 + number, round=number)
         for number, ms in enumerate((1.6, 2.4, 3.4), start=1)
-        for trial in trials({OLD: {"step_ms": 2.0}, NEW: {"step_ms": ms}}, blocks=1, name="conv")
+        for trial in versions({OLD: {"step_ms": 2.0}, NEW: {"step_ms": ms}}, blocks=1, name="conv")
     ]
-    step = known(followed(only(*trials(SLOWER), *wide), None))  # an interval holds more than the other's, and less
+    # An interval holds more than the other's, and less.
+    step = known(followed(compared(*versions(SLOWER), *wide), None))
     assert (step.over.row.label, step.verdict) == ("dense", Verdict.SLOWER)
 
 
 def test_it_believes_no_probe_whose_control_is_off_or_whose_version_fails() -> None:
-    off = probe_of(1, only(*trials(SLOWER | {AGAIN: {"step_ms": 2.5}})), None)
+    off = probe_of(1, compared(*versions(SLOWER | {AGAIN: {"step_ms": 2.5}})), None)
     assert off.why == "old differs from itself"
     failing = made.trial(1, failure=made.FAILURE, options=NEW)
-    fails = probe_of(1, only(*trials({OLD: {"step_ms": 2.0}}), failing), None)
+    fails = probe_of(1, compared(*versions({OLD: {"step_ms": 2.0}}), failing), None)
     assert fails.why.startswith("died from SIGSEGV")
     assert bisect(4, lambda index: fails).outcome is SearchOutcome.UNDECIDED
