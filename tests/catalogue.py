@@ -5,14 +5,16 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from kerasbench import modes
 from kerasbench.host.noise import Signal, of_machine, of_slices, of_surroundings
 from kerasbench.host.nvidia import Sample
+from kerasbench.modes.fastest.plan import EFFORT
 from kerasbench.protocol.columns import Column, Options, Size
 from kerasbench.protocol.measurement import Compiler, Generation, Measurement, Published, Samples, Slice
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Protocol
 from kerasbench.results import run as results
-from kerasbench.results.run import Run, Trial, exactly
+from kerasbench.results.run import Run, RunConfig, Trial, exactly
 from kerasbench.results.store import load
 from tests import made
 
@@ -132,7 +134,7 @@ def sweep() -> Runs:
         columns, size = {JAX: jax_ms, TORCH: torch_ms}, Size(width=width)
         trials += bare(made.in_blocks(columns, stepped, first=20 + 3 * place, size=size, name="conv"))
     trials = [*noisy(trials[:1], *HOT), *trials[1:-1], *noisy(trials[-1:], *HOT)]
-    return [run(*trials, config={"effort": exactly(3, results.SWEEP)})]
+    return [run(*trials, config=modes.sweep.MODE.configured(RunConfig(effort=exactly(3, results.SWEEP))))]
 
 
 def explain() -> Runs:
@@ -145,7 +147,7 @@ def explain() -> Runs:
     rivals = made.in_blocks({torch(jit=True): 1.5, TORCH_GPU: 0.4})
     larger = made.in_blocks({TORCH: 4.0}, stepped, size=Size(batch=128), first=3)
     flops = [results.Counted("dense", "default", 1e6)]
-    return [run(*mine, *rivals, *larger, config={"explain": True}, flops=flops)]
+    return [run(*mine, *rivals, *larger, config=modes.explain.MODE.configured(RunConfig()), flops=flops)]
 
 
 def versus() -> Runs:
@@ -165,7 +167,8 @@ def versus() -> Runs:
     broken = bare(versions(made.in_blocks({old: 1.0, again: 1.0}, made.steps, name="deep", first=6)))
     failure = Failure(Code.ERROR, "AttributeError: no attribute 'ops'", "look at the lines above", "build", "a trace")
     broken.append(made.trial(name="deep", failure=failure, options=new.options))
-    return [run(*slower, *same, *broken, config={"versus": ["old", "new"], "threshold": 0.03, "control": True})]
+    asked = modes.versus.MODE.configured(RunConfig(control=True), modes.versus.VersusConfig("old", "new", 0.03))
+    return [run(*slower, *same, *broken, config=asked)]
 
 
 def with_first_step(ms: float, seed: int) -> Measurement:
@@ -180,8 +183,8 @@ def race() -> Runs:
     trials = [*first, *made.in_blocks({fast: 1.0, even: 1.004, TENSORFLOW: 4.0}, with_first_step, [2, 3, 4])]
     failure = Failure(Code.OOM, "out of memory", "take a smaller batch")
     trials.append(made.trial(backend="torch", options=larger.options, failure=failure))
-    raced = results.RaceConfig(baseline="tensorflow", tries=["jit", "steps-per-execution", "batch-size"])
-    return [run(*bare(trials), rounds=4, config={"race": raced, "effort": results.RACE})]
+    own = modes.fastest.RaceConfig(baseline="tensorflow", tries=["jit", "steps-per-execution", "batch-size"])
+    return [run(*bare(trials), rounds=4, config=modes.fastest.MODE.configured(RunConfig(effort=EFFORT), own))]
 
 
 def race_without_a_winner() -> Runs:
@@ -208,11 +211,14 @@ def soak() -> Runs:
     )
     control = made.in_block(1, rests, device=made.GPU, options=Options(control=True))
     trials = [made.in_block(1, goes_on, device=made.GPU), control]
-    asked = {"soak": results.SoakConfig(minutes=1.0), "effort": exactly(1, Protocol(lasts=True))}
     builds = dataclasses.replace(made.predicting(), prediction=[], builds=going_on(0.0, 4 << 10, 40))
-    building = {"soak": results.SoakConfig("build", 1.0), "effort": exactly(1, Protocol("builds", lasts=True))}
+    minute, of_builds = modes.soak.SoakConfig(minutes=1.0), modes.soak.SoakConfig("build", 1.0)
+    training, building = (
+        modes.soak.MODE.configured(RunConfig(effort=exactly(1, protocol)), own)
+        for own, protocol in ((minute, Protocol(lasts=True)), (of_builds, Protocol("builds", lasts=True)))
+    )
     return [
-        run(*trials, rounds=1, config=asked),
+        run(*trials, rounds=1, config=training),
         run(made.in_block(1, builds, name="conv"), rounds=1, config=building, started="2026-01-03T03:04:05Z"),
     ]
 

@@ -5,19 +5,21 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from kerasbench.analysis.versus import Versus, versus
-
 from kerasbench.analysis.contrasts import Contrast, Place
 from kerasbench.analysis.estimates import LogEstimate, Verdict, judge
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
+from kerasbench.modes import fastest, soak, versus
 from kerasbench.modes.explain.breakdown import StepBreakdown
+from kerasbench.modes.fastest.plan import EFFORT
 from kerasbench.modes.versus.bisect import Probe
+from kerasbench.modes.versus.pairs import Versus
+from kerasbench.modes.versus.pairs import compared as pairs
 from kerasbench.protocol.columns import Column, Device, Options
 from kerasbench.protocol.measurement import Measurement, Samples, Slice
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Protocol
-from kerasbench.results.run import RACE, RaceConfig, Run, RunConfig, SoakConfig, Trial
+from kerasbench.results.run import Effort, Run, RunConfig, Trial
 from tests import made
 from tests.made import JAX, TENSORFLOW, TORCH
 
@@ -145,12 +147,12 @@ def versions(
 
 
 def of_versions(*trials: Trial, threshold: float = 0.03) -> Run:
-    asked = RunConfig(versus=["old", "new"], threshold=threshold, control=True)
+    asked = versus.MODE.configured(RunConfig(control=True), versus.VersusConfig("old", "new", threshold))
     return dataclasses.replace(made.record(*trials, rounds=3), config=asked)
 
 
 def compared(*trials: Trial, threshold: float = 0.03) -> Versus:
-    (only,) = versus(summarize(of_versions(*trials, threshold=threshold)))
+    (only,) = pairs(summarize(of_versions(*trials, threshold=threshold)))
     return only
 
 
@@ -194,7 +196,7 @@ def raced(
     if failed:
         failure = Failure(Code.OOM, "out of memory", "")
         trials.append(made.trial(1, backend=failed.backend, options=failed.options, failure=failure))
-    asked = {"race": RaceConfig(baseline=baseline, tries=[tries]), "effort": RACE}
+    asked = fastest.MODE.configured(RunConfig(effort=EFFORT), fastest.RaceConfig(baseline=baseline, tries=[tries]))
     return made.changed(made.record(*trials, rounds=len(rounds)), config=asked)
 
 
@@ -230,5 +232,6 @@ def soaked(slower: float, leak_bytes: float, rng: random.Random) -> Run:
         made.in_block(1, soaking(slower, leak_bytes, turns, rng), backend="torch"),
         made.in_block(1, soaking(0, 0, turns // 9, rng), backend="torch", options=Options(control=True)),
     ]
-    asked = {"effort": {"protocol": Protocol(lasts=True)}, "soak": SoakConfig(minutes=1.0)}
-    return made.changed(made.record(*trials, rounds=1), config=asked)
+    config = RunConfig(effort=Effort(protocol=Protocol(lasts=True)))
+    asked = soak.MODE.configured(config, soak.SoakConfig(minutes=1.0))
+    return dataclasses.replace(made.record(*trials, rounds=1), config=asked)
