@@ -132,9 +132,9 @@ class Runs:
         self.config: list[RunConfig] = []
         self.waits: list[bool] = []
 
-    def __call__(self, asked: RunConfig, folder: Path, chosen: object, audience: object, wait: bool) -> object:
+    def __call__(self, asked: RunConfig, *others: Any) -> object:
         self.config.append(asked)
-        self.waits.append(wait)
+        self.waits.append(others[-1])
         return nullcontext(FinishedRun(self.record, made.stored(self.folder, self.record), self.unsaved))
 
 

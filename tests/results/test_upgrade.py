@@ -1,0 +1,85 @@
+"""Files of schema 5: what their fields say of the mode of a run, and which pages are drawn of them."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from kerasbench.analysis.findings import Findings
+from kerasbench.errors import ResultsError
+from kerasbench.modes import MODES
+from kerasbench.pages import page
+from kerasbench.report import markdown
+from kerasbench.results.store import Store, load
+from tests import made
+
+STARTED = "2026-01-02T03:04:05Z"
+LASTING = {"protocol": {"soaks": True}}
+
+
+def older(folder: Path, journal: bool = False, **different: Any) -> Path:
+    """Write a run as a file of schema 5, with other values at the top, for its only trial or for its scenario."""
+    content = msgspec.to_builtins(made.record(made.trial(), rounds=1)) | {"schema": 5}
+    for part, known in (("trial", content["trials"][0]), ("scenario", content["scenarios"][0])):
+        known |= different.pop(part, {})
+    trials = content.pop("trials")
+    lines = [content | different, *trials] if journal else [content | different | {"trials": trials}]
+    file = folder / f"2026-01-02T030405.json{'l' * journal}"
+    file.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+    return file
+
+
+@pytest.mark.parametrize(
+    ("config", "mode", "asked"),
+    [
+        ({}, "run", {}),
+        ({"race": {"purpose": "predict", "margin": 0.1}}, "fastest", {"purpose": "predict", "margin": 0.1}),
+        ({"soak": {"purpose": "build"}, "effort": LASTING}, "soak", {"purpose": "build"}),
+        ({"versus": ["a", "b"], "threshold": 0.1}, "versus", {"base": "a", "head": "b", "threshold": 0.1}),
+        ({"explain": True}, "explain", {}),
+        ({"refine": True, "effort": {"protocol": {"kind": "sweep"}}}, "sweep", {"refine": True}),
+    ],
+)
+def test_the_mode_of_a_run_is_what_its_fields_said(
+    tmp_path: Path, config: dict[str, Any], mode: str, asked: dict[str, Any]
+) -> None:
+    read = load(older(tmp_path, config=config)).config
+    (known,) = (known for known in MODES if known.name == mode)
+    assert read == known.configured(read, known.own(**asked))
+    assert read.effort.protocol.lasts is ("soak" in config)
+
+
+@pytest.mark.parametrize("journal", [True, False])
+def test_sessions_and_baselines_have_other_names_now(tmp_path: Path, journal: bool) -> None:
+    run = load(older(tmp_path, journal, trial={"sitting": 2}, scenario={"twins": {"a": "b"}}))
+    assert (run.trials[0].session, run.scenarios[0].baselines) == (2, {"a": "b"})
+
+
+@pytest.mark.parametrize(
+    "different",
+    [
+        {"config": {"race": []}},
+        {"config": {"race": {"margin": "x"}}},
+        {"config": {"soak": {"purpose": 1}}},
+        {"config": {"versus": ["a", 1]}},
+        {"config": {"versus": ["a", "b"], "threshold": 2.0}},
+        {"config": {"effort": {"protocol": 1}}},
+        {"scenario": {"twins": []}},
+        {"trial": {"sitting": "x"}},
+    ],
+)
+@pytest.mark.parametrize("journal", [True, False])
+def test_what_cannot_have_been_written_is_refused(tmp_path: Path, journal: bool, different: dict[str, Any]) -> None:
+    with pytest.raises(ResultsError):
+        load(older(tmp_path, journal, **different))
+
+
+def test_a_file_that_is_saved_again_has_the_same_page(tmp_path: Path) -> None:
+    file = next(file for file in sorted(Path("results").rglob("*.json")) if b'"schema":5' in file.read_bytes()[:99])
+    old, store = load(file), Store.create(tmp_path, STARTED)
+    store.finish(old)
+    assert b'"schema":6' in store.data.read_bytes()
+    assert load(store.data) == old
+    pages = [markdown.file(page.whole(Findings.of(run))) for run in (old, load(store.data))]
+    assert pages[0] == pages[1]
