@@ -238,15 +238,16 @@ def test_a_sweep_is_asked_for_by_its_sizes(runs: Runs) -> None:
 
 
 def test_an_explanation_is_text_and_data(runs: Runs) -> None:
+    asked = explain.MODE.configured(RunConfig(["dense"], ["jax", "torch"], effort=exactly(3), timeout_s=90))
+    runs.record = dataclasses.replace(runs.record, config=asked)
     explained = kerasbench.explain("dense", ["jax", "torch"], rounds=3, timeout=90)
-    asked = RunConfig(["dense"], ["jax", "torch"], effort=exactly(3), timeout_s=90)
-    assert runs.config == [explain.MODE.configured(asked)]
+    assert runs.config == [asked]
     assert str(explained).startswith("# dense: the largest part of an epoch is computation on PyTorch (48 %)")
     assert repr(explained).startswith("dense")
     data, (breakdown,) = explained.to_data(), explained.breakdowns
     (part,) = [result["value"] for result in data["results"] if result["metric"] == "input_pipeline_ms"]
     assert part == pytest.approx(breakdown.feeding_ms.value) == pytest.approx(0.5)
-    runs.record = made.record(made.trial(failure=made.FAILURE))
+    runs.record = made.changed(made.record(made.trial(failure=made.FAILURE)), config=asked)
     failed = kerasbench.explain("dense")
     assert (failed.to_data()["results"], failed.breakdowns) == ([], [])
     assert str(failed).startswith("# Nothing was measured: 1 case failed")
@@ -291,6 +292,7 @@ def test_what_could_not_be_saved_is_an_error(runs: Runs) -> None:
 
 
 def test_a_file_may_be_a_path_and_a_model_object_is_for_run_and_fastest(runs: Runs) -> None:
+    runs.record = dataclasses.replace(runs.record, config=explain.MODE.configured(RunConfig()))
     kerasbench.explain(Path("mine.py"))
     kerasbench.sweep(Path("mine.py"), [1, 8])
     kerasbench.explain([Path("mine.py"), "dense"])

@@ -25,7 +25,7 @@ from tests.pages.browser import Page
 from tests.report.table import brief, drawn
 
 # What is one of a few words decides how a file is read, and is never shown as it stands.
-WORDS = {"platform", "kind", "fp32", "unit", "code", "severity", "subnormals", "malloc"}
+WORDS = {"mode", "platform", "kind", "fp32", "unit", "code", "severity", "subnormals", "malloc"}
 DATA = {"synthetic", "real"}
 PIECES = (
     "<script>alert(1)</script>", "</title></style>", "<b", "&lt;", "&#60;", "|", "\\", "\\|", "`", "``", "*", "**",
