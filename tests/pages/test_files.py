@@ -162,7 +162,7 @@ def test_a_quotation_is_made_anew_in_place_and_nothing_else_is_touched(page: Pat
 
 def test_a_marker_that_names_nothing_is_an_error(page: Path) -> None:
     page.write_text(QUOTING.replace("answer,", "answers,"))
-    with pytest.raises(UsageError, match="a marker names 'answers'; there are: .*answer, kinds, "):
+    with pytest.raises(UsageError, match=r"a marker names 'answers'; there are: .*answer, kinds, "):
         made_from([page])
     page.write_text(QUOTING.replace("x.json", "gone.json"))
     with pytest.raises(ResultsError, match=r"gone.json: cannot be read"):

@@ -234,7 +234,6 @@ def edited(store: Store, edits: Edits, measured: Measurement | None = None) -> P
         ("minimal_effect", 0, "minimal_effect is out of range"),
         ("config", {"mode": "fastest", "own": {"margin": -1}}, "its mode was asked cannot be: Expected `float` > 0"),
         ("config", {"mode": "fastest", "own": {"purpose": "build"}}, "Invalid enum value 'build'"),
-        ("config", {"mode": "fastest", "effort": {"max_rounds": MAX_ROUNDS + 1}}, "max_rounds"),
         ("config/mode", "x" * 99, f"its mode cannot be '{'x' * 40}'"),
         ("machine/identifier", "x {: onfocus=a }", "its machine cannot be called 'x "),
         ("machine/identifier", "x" * 65, "its machine cannot be called 'x"),
