@@ -14,8 +14,7 @@ import sys
 import tempfile
 from pathlib import Path, PurePosixPath
 
-from kerasbench.report.pages import made_from
-
+from kerasbench.pages.files import made_from
 from kerasbench.results.store import STAMP
 
 FOLDER, INDEX = "results", "README.md"

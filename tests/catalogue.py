@@ -278,7 +278,7 @@ def warned_rows() -> list[Trial]:
     scattered = [made.trial(index, "scattered", found=made.steps(ms)) for index, ms in ((1, 2.0), (2, 3.0), (3, 4.0))]
     undecided = [made.disturbed(trial) for trial in pair("undecided")]
     mostly = [made.disturbed(trial) if trial.round <= 3 else trial for trial in pair("mostly", rounds=range(1, 6))]
-    sessions = [*pair("sessions"), *pair("sessions", 6.0, (4, 5, 6))]
+    sessions = [*pair("sittings"), *pair("sittings", 6.0, (4, 5, 6))]
     apart = [
         trial
         for number in (1, 2, 3)

@@ -15,6 +15,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.host import Machine
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.host.nvidia import Sample
+from kerasbench.modes import versus
 from kerasbench.pages import files as pages
 from kerasbench.pages import html
 from kerasbench.protocol.columns import Device
@@ -48,7 +49,8 @@ def compared() -> Run:
         for block in (1, 2, 3)
         for options in (OLD, NEW, AGAIN)
     ]
-    asked = RunConfig(versus=["old", "new"], environments=["torch@old", "torch@new"], control=True)
+    config = RunConfig(environments=["torch@old", "torch@new"], control=True)
+    asked = versus.MODE.configured(config, versus.VersusConfig("old", "new", 0.03))
     return dataclasses.replace(made.record(*trials, rounds=3), config=asked)
 
 

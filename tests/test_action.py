@@ -19,9 +19,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from kerasbench.analysis.findings import Findings
+from kerasbench.pages.data import of_run
 from kerasbench.plan import templates
 from kerasbench.protocol.messages import Message
-from kerasbench.report.data import of_run
 from tests import made, stand_in
 from tests.records import AGAIN, NEW, OLD, of_versions
 from tests.repository import git

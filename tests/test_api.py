@@ -19,6 +19,9 @@ from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.table import NAMES
 from kerasbench.errors import ResultsError, Undecided, UsageError
+from kerasbench.modes import explain, fastest, soak, sweep, versus
+from kerasbench.modes.fastest.plan import default_backend
+from kerasbench.modes.mode import NOTHING, IsDataclass, Mode
 from kerasbench.modes.versus import tell as report_versus
 from kerasbench.modes.versus.bisect import Bisection, Probe, SearchOutcome
 from kerasbench.pages.files import SavedReport
@@ -30,10 +33,8 @@ from kerasbench.results.run import (
     INTERRUPTED,
     PUBLISHED,
     SWEEP,
-    RaceConfig,
     Run,
     RunConfig,
-    SoakConfig,
     exactly,
 )
 from kerasbench.returns import Bisected, Explained, Fastest, Machines, Results, Soaked, Versions
@@ -131,9 +132,9 @@ class Runs:
         self.config: list[RunConfig] = []
         self.waits: list[bool] = []
 
-    def __call__(self, asked: RunConfig, folder: Path, chosen: object, audience: object, wait: bool) -> object:
+    def __call__(self, asked: RunConfig, *others: Any) -> object:
         self.config.append(asked)
-        self.waits.append(wait)
+        self.waits.append(others[-1])
         return nullcontext(FinishedRun(self.record, made.stored(self.folder, self.record), self.unsaved))
 
 
@@ -201,9 +202,15 @@ def test_the_signature_of_a_function_has_its_options() -> None:
 
 def test_what_goes_on_is_of_the_kind_that_it_was(runs: Runs) -> None:
     plain = runs.record
-    kinds = {Explained: {"explain": True}, Versions: {"versus": ["old", "new"]}, Fastest: {"race": RaceConfig()}}
-    for kind, config in (kinds | {Soaked: {"soak": SoakConfig("train", 1.0)}, Results: {}}).items():
-        runs.record = made.changed(plain, config=config)
+    asked: dict[type[Results], tuple[Mode[Any], IsDataclass]] = {
+        Explained: (explain.MODE, NOTHING),
+        Versions: (versus.MODE, versus.VersusConfig("old", "new", 0.03)),
+        Fastest: (fastest.MODE, fastest.RaceConfig()),
+        Soaked: (soak.MODE, soak.SoakConfig("train", 1.0)),
+        Results: (sweep.MODE, sweep.SweepConfig()),
+    }
+    for kind, (mode, own) in asked.items():
+        runs.record = dataclasses.replace(plain, config=mode.configured(plain.config, own))
         assert type(kerasbench.run(resume=True)) is kind
 
 
@@ -221,7 +228,8 @@ def test_a_sweep_is_asked_for_by_its_sizes(runs: Runs) -> None:
     results = kerasbench.sweep("dense", [1, 8, 64], 0.5, "jax", devices="cpu", rounds=4, budget=60)
     (asked,) = runs.config
     assert [(options.batch, options.width) for options in asked.options] == [(1, 0.5), (8, 0.5), (64, 0.5)]
-    assert (asked.scenarios, asked.backends, asked.devices, asked.refine) == (["dense"], ["jax"], ["cpu"], True)
+    assert (asked.scenarios, asked.backends, asked.devices) == (["dense"], ["jax"], ["cpu"])
+    assert sweep.MODE.asked(asked).refine
     assert asked.effort == dataclasses.replace(exactly(4, SWEEP), budget_s=60)
     assert results.records == [runs.record]
     kerasbench.sweep("dense", "1..4", inputs=["a=3", "b=4"])
@@ -230,14 +238,16 @@ def test_a_sweep_is_asked_for_by_its_sizes(runs: Runs) -> None:
 
 
 def test_an_explanation_is_text_and_data(runs: Runs) -> None:
+    asked = explain.MODE.configured(RunConfig(["dense"], ["jax", "torch"], effort=exactly(3), timeout_s=90))
+    runs.record = dataclasses.replace(runs.record, config=asked)
     explained = kerasbench.explain("dense", ["jax", "torch"], rounds=3, timeout=90)
-    assert runs.config == [RunConfig(["dense"], ["jax", "torch"], effort=exactly(3), timeout_s=90, explain=True)]
+    assert runs.config == [asked]
     assert str(explained).startswith("# dense: the largest part of an epoch is computation on PyTorch (48 %)")
     assert repr(explained).startswith("dense")
     data, (breakdown,) = explained.to_data(), explained.breakdowns
     (part,) = [result["value"] for result in data["results"] if result["metric"] == "input_pipeline_ms"]
     assert part == pytest.approx(breakdown.feeding_ms.value) == pytest.approx(0.5)
-    runs.record = made.record(made.trial(failure=made.FAILURE))
+    runs.record = made.changed(made.record(made.trial(failure=made.FAILURE)), config=asked)
     failed = kerasbench.explain("dense")
     assert (failed.to_data()["results"], failed.breakdowns) == ([], [])
     assert str(failed).startswith("# Nothing was measured: 1 case failed")
@@ -245,18 +255,18 @@ def test_an_explanation_is_text_and_data(runs: Runs) -> None:
 
 def test_a_race_is_text_data_and_a_picture(runs: Runs) -> None:
     runs.record = raced({JAX: 1.0, TENSORFLOW: 4.0}, baseline="jax")
-    fastest = kerasbench.fastest("dense", tries="jit", margin=0.1)
-    assert runs.config[0].race == RaceConfig("train", 0.1, ["jit"], configure.default_backend())
-    assert repr(fastest) == "dense trains fastest on JAX with Keras' default settings."
-    (race,), (data,) = fastest.races, fastest.to_data()["fastest"]
+    results = kerasbench.fastest("dense", tries="jit", margin=0.1)
+    assert fastest.MODE.asked(runs.config[0]) == fastest.RaceConfig("train", 0.1, ["jit"], default_backend())
+    assert repr(results) == "dense trains fastest on JAX with Keras' default settings."
+    (race,), (data,) = results.races, results.to_data()["fastest"]
     assert data["configuration"]["backend"] == race.leader.backend == "jax"
-    assert fastest.plot().svg.startswith("<svg")
+    assert results.plot().svg.startswith("<svg")
 
 
 def test_a_soak_is_text_and_a_picture(runs: Runs, rng: random.Random) -> None:
     runs.record = soaked(0, 64 << 10, rng)
     soaking = kerasbench.soak("dense", minutes=1)
-    assert runs.config[0].soak == SoakConfig("train", 1.0)
+    assert soak.MODE.asked(runs.config[0]) == soak.SoakConfig("train", 1.0)
     assert [soak.grows for soak in soaking.soaks] == [True]
     assert repr(soaking).startswith("dense on PyTorch: memory grows by ")
     assert "dense: memory" in soaking.plot().svg
@@ -281,6 +291,7 @@ def test_what_could_not_be_saved_is_an_error(runs: Runs) -> None:
 
 
 def test_a_file_may_be_a_path_and_a_model_object_is_for_run_and_fastest(runs: Runs) -> None:
+    runs.record = dataclasses.replace(runs.record, config=explain.MODE.configured(RunConfig()))
     kerasbench.explain(Path("mine.py"))
     kerasbench.sweep(Path("mine.py"), [1, 8])
     kerasbench.explain([Path("mine.py"), "dense"])

@@ -18,7 +18,9 @@ import pytest
 import kerasbench
 from kerasbench.cli.main import app
 from kerasbench.cli.options import with_default_command
+from kerasbench.modes import versus
 from kerasbench.pages import files as pages
+from kerasbench.results.run import RunConfig
 from tests import made
 
 ROOT = Path(__file__).parent.parent
@@ -159,9 +161,9 @@ def test_the_site_has_a_page_for_each_machine_and_one_of_all_without_what_a_race
     tmp_path: Path,
 ) -> None:
     trials = [made.in_block(1, made.measurement(ms), backend=name) for name, ms in (("jax", 2.0), ("torch", 3.0))]
-    for chip, versus in (("Chip 9", []), ("Chip 10", []), ("Chip 11", ["old", "new"])):
-        run = made.changed(made.record(*trials), config={"versus": versus}, machine={"chip": chip})
-        made.stored(tmp_path, run)
+    compared = versus.MODE.configured(RunConfig(), versus.VersusConfig("old", "new", 0.03))
+    for chip, config in (("Chip 9", RunConfig()), ("Chip 10", RunConfig()), ("Chip 11", compared)):
+        made.stored(tmp_path, made.changed(made.record(*trials), config=config, machine={"chip": chip}))
     files = tool("machines").made(tmp_path)
     index = files["machines/index.md"]
     linked = re.findall(r"\((chip-[^)]*\.html)\)", index)

@@ -23,8 +23,10 @@ from kerasbench.analysis.metrics import METRICS
 from kerasbench.analysis.table import MEASURED, NAMES
 from kerasbench.cli.main import main
 from kerasbench.host.noise import WarningKind
+from kerasbench.modes.versus import search as searches
 from kerasbench.modes.versus.bisect import Bisection, Probe, bisect
-from kerasbench.pages import data, history
+from kerasbench.names import BISECT
+from kerasbench.pages import data
 from kerasbench.protocol.columns import CaseKey, Column, Options
 from kerasbench.protocol.messages import Code
 from kerasbench.report import document, markdown
@@ -166,8 +168,8 @@ def of_search(name: str, shell: Shell) -> Printed:
 
     printed = {}
     for name_of, search in (("", searched()), ("undecided.", searched("keras==3.0 differs from itself"))):
-        printed[f"{name_of}json"] = in_lines(data.of_search(search, versions, case).to_data())
-        printed[f"{name_of}md"] = markdown.rendered(history.bisected(search, versions, "dense torch cpu"))
+        printed[f"{name_of}json"] = in_lines(searches.of_search(search, versions, case).to_data())
+        printed[f"{name_of}md"] = markdown.rendered(searches.bisected(search, versions, "dense torch cpu"))
     return printed
 
 
@@ -223,7 +225,7 @@ def test_they_have_every_mode_variant_warning_failure_and_metric(
 ) -> None:
     cases = [case for printed in documents for case in (*printed.results, *printed.failures)]
     options = {name for case in cases for name in case.configuration.options}
-    assert {printed.command for printed in documents} == {*returns.KINDS, data.COMPARE, data.HISTORY, data.BISECT}
+    assert {printed.command for printed in documents} == {*returns.KINDS, data.COMPARE, data.HISTORY, BISECT}
     assert options == {field.name for field in dataclasses.fields(Options)} - {"batch", "width"}  # sizes have fields
     assert {warned.kind for printed in documents for warned in printed.warnings} == set(WarningKind)
     assert {failed.code for printed in documents for failed in printed.failures} == set(Code)

@@ -291,7 +291,7 @@ class WarningKind(StrEnum):
     )
     UNDECIDED = ("undecided", "undecided, because other programs used the CPU", "close other programs and run again")
     SESSIONS = (
-        "sessions",
+        "sittings",  # as --json has called it since its first schema
         "two sessions differ by more than the intervals of each allow",
         "measure in a third session, with --resume",
     )

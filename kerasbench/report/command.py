@@ -14,7 +14,7 @@ def command(config: RunConfig, words: Sequence[str], rounds: Sequence[str]) -> s
 
     ``words`` are what the run's mode begins with, ``rounds`` how much it was to measure.
     """
-    words = ["kerasbench", *words]
+    words = ["kerasbench", *words, *([] if config.scenarios else ["--suite", config.suite])]
     for flag, values in (("--backend", config.backends), ("--device", config.devices)):
         words += [flag, ",".join(values)] if values else []
     words += [*_options(config.options), *rounds]
@@ -26,8 +26,8 @@ def command(config: RunConfig, words: Sequence[str], rounds: Sequence[str]) -> s
 
 
 def scenarios_of(config: RunConfig) -> list[str]:
-    """Return what is measured as options: a suite, or scenarios."""
-    return ["--scenario", ",".join(config.scenarios)] if config.scenarios else ["--suite", config.suite]
+    """Return the scenarios that are measured as an option; a suite follows what the mode begins with."""
+    return ["--scenario", ",".join(config.scenarios)] if config.scenarios else []
 
 
 def rounds_of(config: RunConfig) -> Iterator[str]:

@@ -14,13 +14,13 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.cli import measuring
 from kerasbench.errors import Undecided
-from kerasbench.modes.versus.pairs import compared as versus
+from kerasbench.modes import soak, versus
+from kerasbench.modes.versus.pairs import compared
 from kerasbench.pages.series import history
 from kerasbench.pages.several import MachineBrief
 from kerasbench.protocol.columns import CaseKey, Options
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Message
-from kerasbench.results import run as saved
 from kerasbench.results.run import Trial
 from kerasbench.results.store import Store, load
 from kerasbench.returns import Machines
@@ -76,7 +76,7 @@ def test_where_every_case_fails_the_failures_are_shown(command: Command) -> None
 def test_a_race_says_what_is_fastest(command: Command) -> None:
     out, err = succeed(command, "fastest", scenario(command), "--backend", "jax,torch", "--rounds", "1")
     assert out.startswith("# mine trains fastest so far on JAX")
-    assert "candidates, 1 round: " in err and "are dropped after a round" in err
+    assert "cases, 1 round: " in err and "are dropped after a round" in err
     tried = {(trial.backend, trial.options.label) for trial in load(data_of(command)).trials}
     assert tried >= {("jax", "steps-per-execution=8"), ("torch", "")}
 
@@ -85,7 +85,7 @@ def test_a_soak_says_whether_memory_grows_and_steps_become_slower(command: Comma
     answer(command.folder, soaking(0, 64 << 10, 60, rng))
     out, _ = succeed(command, "soak", scenario(command), "--backend", "torch", "--minutes", "0.1")
     assert out.startswith("# mine: memory grows on PyTorch, nothing becomes slower")
-    assert load(data_of(command)).config.soak == saved.SoakConfig("train", 0.1)
+    assert soak.MODE.asked(load(data_of(command)).config) == soak.SoakConfig("train", 0.1)
     assert "| mine" in data_of(command).with_suffix(".md").read_text()
 
 
@@ -133,7 +133,8 @@ def test_versions_are_compared_and_gated(command: Command, more: list[str], code
     assert (base, takes, again) == ("2.10 ms", verdict, "1.000× (1.000–1.000)")
     data = data_of(command)
     record = load(data)
-    assert (record.config.versus, record.config.environments) == (["old", "new"], ["torch@old", "torch@new"])
+    assert versus.MODE.asked(record.config) == versus.VersusConfig("old", "new", 0.2 if "20%" in more else 0.03)
+    assert record.config.environments == ["torch@old", "torch@new"]
     assert {trial.options.label for trial in record.trials} == {"@old", "@new", "@old control=on"}
     written = (data.read_text(), data.with_suffix(".md").read_text())
     assert not any(str(command.folder / "new") in text for text in written)  # paths of interpreters are nobody's matter
@@ -163,9 +164,9 @@ def failing(*options: Options, backend: str = "jax") -> list[Trial]:
     ],
 )
 def test_what_a_gate_fails_on(trials: list[Trial], code: int) -> None:
-    assert measuring.gated(versus(summarize(of_versions(*trials)))) == code
+    assert measuring.gated(compared(summarize(of_versions(*trials)))) == code
     with pytest.raises(Undecided, match="nothing could be judged, so this is no pass"):
-        measuring.gated(versus(summarize(of_versions(*failing(OLD, NEW)))))
+        measuring.gated(compared(summarize(of_versions(*failing(OLD, NEW)))))
 
 
 @pytest.mark.parametrize(("failed", "code"), [({}, 0), ({"m2": "the connection has ended"}, 1)])
@@ -257,7 +258,8 @@ def test_bisect_finds_the_first_slow_version_with_each_probe_beside_good(command
     assert said[::2] == [f"bisect: v{number} beside v0" for number in (5, 2, 3, 4)]
     assert said[1].startswith("bisect: v5 takes 1.4") and f" as long as v0 ({command.results}" in said[1]
     records = [load(data) for data in command.results.glob("*.json")]
-    assert sorted(record.config.versus for record in records) == [["v0", f"v{number}"] for number in (2, 3, 4, 5)]
+    asked = [versus.MODE.asked(record.config) for record in records]
+    assert sorted((pair.base, pair.head) for pair in asked) == [("v0", f"v{number}") for number in (2, 3, 4, 5)]
     assert any(trial.options.control for trial in records[0].trials)
     (series,) = history(records)  # of all versions over v0
     assert (series.over, len(series.points)) == ("@v0", 4)

@@ -55,8 +55,6 @@ def test_more_than_two_stand_side_by_side_under_their_places(shell: Shell) -> No
         ("history old --over keras", "add the chart's file, --plot FILE.svg"),
         ("history old --csv --json", "exclude each other"),
         ("history old --plot README.md", "ends in .svg, such as ratios.svg, not README.md"),
-        ("report README.md --format bmf", "of one machine, not of 0"),
-        ("report old new --format bmf", "of one machine, not of 2"),
     ],
 )
 def test_what_cannot_be_read_so_is_refused(shell: Shell, words: str, complaint: str) -> None:
@@ -74,8 +72,3 @@ def test_history_draws_over_versions_and_leaves_somebody_else_s_file_as_it_is(sh
     Path("mine.svg").write_text("mine")
     code, _, err = shell("history", "runs", "--plot", "mine.svg")
     assert (code, Path("mine.svg").read_text()) == (2, "mine") and "left as it is" in err
-
-
-def test_report_prints_bencher_s_format(shell: Shell) -> None:
-    printed = json.loads(shell.out("report", str(stored(Path("old"), 2.0, 2.01, 1.99)), "--format", "bmf"))
-    assert printed["dense torch cpu"]["train_step_ms"]["value"] == pytest.approx(2.0, abs=0.1)

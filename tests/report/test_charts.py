@@ -1,7 +1,5 @@
 """What charts decide: which kind there is, what is torn or left out, and how lines and ticks look."""
 
-import dataclasses
-
 import pytest
 
 from kerasbench.analysis.findings import Findings
@@ -9,7 +7,7 @@ from kerasbench.protocol.columns import Column, Options
 from kerasbench.report import charts
 from kerasbench.report.sections import TORN, BarChart, DotChart, round_numbers
 from tests import made
-from tests.records import BREAKDOWN, of_backends
+from tests.records import of_backends
 
 
 def test_a_long_bar_is_torn_and_the_caption_says_so() -> None:
@@ -37,14 +35,6 @@ def test_many_workloads_have_a_line_each_by_kind_of_model() -> None:
     for _, lines in chart.kinds:
         for fastest, other in (line.dots for line in lines):
             assert fastest.value == 1.0 < other.value < made.known(other.high) < chart.end
-
-
-def test_what_an_epoch_s_noise_hides_is_no_piece_of_its_bar() -> None:
-    unseen = dataclasses.replace(BREAKDOWN, feeding_ms=made.amount(-1.0), overhead_ms=made.amount(-50.0))
-    (bar,) = made.known(charts.epoch_chart([unseen], "")).groups[0].bars
-    assert [piece.name for piece in bar.pieces] == ["computation", "Python and framework"]
-    assert charts.epoch_chart([], "") is None
-    assert charts.soaked([], "") is None
 
 
 def test_a_backend_has_its_look_whatever_stands_beside_it() -> None:

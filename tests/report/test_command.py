@@ -6,12 +6,16 @@ from typing import Any
 import click
 import pytest
 
+from kerasbench import modes
 from kerasbench.cli.main import app
 from kerasbench.cli.options import with_default_command
+from kerasbench.modes import fastest, soak, versus
+from kerasbench.modes.fastest.plan import EFFORT
+from kerasbench.modes.mode import NOTHING, IsDataclass
 from kerasbench.protocol.columns import Options, Size
 from kerasbench.protocol.requests import Protocol
 from kerasbench.report.command import command
-from kerasbench.results.run import PUBLISHED, QUICK, RACE, SWEEP, Effort, RaceConfig, RunConfig, SoakConfig, exactly
+from kerasbench.results.run import PUBLISHED, QUICK, SWEEP, Effort, RunConfig, exactly
 from tests import made
 
 SOAKED = Effort(1, 1, cold=False, protocol=Protocol("calls", lasts=True))  # as the command soak makes it
@@ -33,18 +37,26 @@ CASES: dict[str, dict[str, Any]] = {
     "--scenario a --protocol calls --rounds 3": A | {"effort": exactly(3, Protocol("calls"))},
     "sweep a --batch-size 1,8 --rounds 3": A | {"options": SIZES, "effort": Effort(3, 3, protocol=SWEEP)},
     "sweep a --width 0.5,2": A | {"options": [Options(width=0.5), Options().at(Size(width=2.0))]},
-    "fastest a": A | {"race": RaceConfig(), "effort": RACE},
-    "fastest a --for predict-one --within 10%": A | {"race": RaceConfig("predict-one", 0.1), "effort": RACE},
-    "fastest a --try backend,dtype": A | {"race": RaceConfig(tries=["backend", "dtype"]), "effort": RACE},
-    "soak a --for predict --minutes 2": A | {"soak": SoakConfig("predict", 2.0), "effort": SOAKED, "control": True},
-    "explain a": A | {"explain": True},
-    "versus base head --scenario a --rounds 3 --threshold 10%": A
-    | {"versus": ["base", "head"], "effort": exactly(3), "control": True, "threshold": 0.1},
+    "fastest a": A | {"effort": EFFORT},
+    "fastest a --for predict-one --within 10%": A | {"effort": EFFORT},
+    "fastest a --try backend,dtype": A | {"effort": EFFORT},
+    "soak a --for predict --minutes 2": A | {"effort": SOAKED, "control": True},
+    "explain a": A,
+    "versus base head --scenario a --rounds 3 --threshold 10%": A | {"effort": exactly(3), "control": True},
+}
+OWN: dict[str, IsDataclass] = {
+    "fastest a": fastest.RaceConfig(),
+    "fastest a --for predict-one --within 10%": fastest.RaceConfig("predict-one", 0.1),
+    "fastest a --try backend,dtype": fastest.RaceConfig(tries=["backend", "dtype"]),
+    "soak a --for predict --minutes 2": soak.SoakConfig("predict", 2.0),
+    "versus base head --scenario a --rounds 3 --threshold 10%": versus.VersusConfig("base", "head", 0.1),
 }
 
 
 @pytest.mark.parametrize("words", CASES)
 def test_a_run_has_the_command_that_makes_it(words: str) -> None:
-    assert command(RunConfig(**CASES[words])) == f"kerasbench {words}"
     name, *rest = with_default_command(shlex.split(words), app.commands) or ["run"]
+    (mode,) = (mode for mode in modes.MODES if mode.name == name)
+    config, teller = mode.configured(RunConfig(**CASES[words]), OWN.get(words, NOTHING)), modes.teller(name)
+    assert command(config, teller.words(config), [*teller.rounds(config)]) == f"kerasbench {words}"
     made.known(app.get_command(click.Context(app), name)).make_context(name, rest)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from kerasbench import events
+from kerasbench import events, modes
 from kerasbench.analysis.cases import PREDICTED
 from kerasbench.analysis.summary import summarize
 from kerasbench.events import RoundEnded, RowEnded, RunEnded, RunStarted, StepsKnown, TrialEnded, TrialStarted
@@ -18,7 +18,7 @@ from kerasbench.plan.duration import Eta, History, RunScatter
 from kerasbench.processes.block import TrialState
 from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.messages import Code, Phase
-from kerasbench.report.progress import ConsoleProgress, announce, foresight
+from kerasbench.report.progress import ConsoleProgress, foresight
 from kerasbench.results import run as saved
 from tests import made
 
@@ -35,7 +35,7 @@ def started(*cases: Case, rounds: int | None = None, history: History | None = N
 def written(*of_run: events.Event, width: int = 80, **kind: Any) -> str:
     """Return what is written, without a terminal unless ``kind`` says so."""
     out = io.StringIO()
-    progress = ConsoleProgress(Console(file=out, width=width, **kind))
+    progress = ConsoleProgress(Console(file=out, width=width, **kind), modes.sentences)
     for event in of_run:
         progress(event)
     return out.getvalue().replace("\r", "")
@@ -78,14 +78,14 @@ def test_a_prediction_is_told_as_the_table_has_it() -> None:
 
 
 def test_a_plan_says_how_long_it_takes_and_what_it_will_be_able_to_see() -> None:
-    planned = made.plan(TORCH, JAX)
-    size, sight = announce(planned, "about 20 s to 1 min 30 s", 0.03, RunScatter(0.05, source="old.json"))
-    assert size == "2 cases, 3 to 12 rounds: about 20 s to 1 min 30 s"
+    size, sight = lines(started(TORCH, JAX, history=History({TORCH.key: 10.0}, RunScatter(0.05, source="old.json"))))
+    assert size.startswith("2 cases, 3 to 12 rounds: about ")
     assert sight == (
         "This run can detect differences of about 25 % after 3 rounds and 12 % after 12 rounds, judging by old.json."
     )
-    (_, sight) = announce(planned, "about 9 s", 0.03, RunScatter())
-    assert "judging by other machines, because there are no earlier results of this one." in sight
+    assert "judging by other machines, because there are no earlier results of this one." in written(
+        started(TORCH, JAX), width=200
+    )
     assert "about 30 min 00 s to 2 h 00 min" in lines(started(TORCH, history=History(trial_s={TORCH.key: 600.0})))[0]
 
 
@@ -191,7 +191,7 @@ def cycles(first: int, *, is_last: bool = False, stage: str = "train", **steps_m
     return events.CycleEnded(stage, slices, is_last)
 
 
-FIRST = events.BlockStarted([TORCH, JAX], is_first=True)
+FIRST = events.BlockStarted([TORCH, JAX], is_first=True, stage="train")
 BLOCK = (
     TrialStarted(TORCH.label),
     events.PhaseStarted(TORCH.label, "first step"),

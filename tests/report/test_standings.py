@@ -7,7 +7,6 @@ import pytest
 from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.requests import Protocol
 from kerasbench.report.live import LiveBlock, LogRatios, log_ratios, standing
-from kerasbench.results.run import RaceConfig, RacePurpose
 from tests import made
 
 
@@ -55,18 +54,11 @@ def test_blocks_count_alike_and_columns_that_are_gone_are_not_told() -> None:
     assert {label: ratio.value for label, ratio in ratios.items()} == {"b": pytest.approx(4)}
 
 
-@pytest.mark.parametrize(
-    ("purpose", "stage"), [("train", "train"), ("predict", "predict_batch"), ("predict-one", "predict_one")]
-)
-def test_a_race_is_told_by_what_it_is_about(purpose: RacePurpose, stage: str) -> None:
-    assert LiveBlock([made.case()], True, 0.03, [], RaceConfig(purpose)).headline == stage
-
-
-@pytest.mark.parametrize("soaks", [True, False])
-def test_nobody_is_ahead_in_a_soak(soaks: bool) -> None:
-    cases = [dataclasses.replace(made.case(backend=name), protocol=Protocol(soaks=soaks)) for name in ("jax", "torch")]
+@pytest.mark.parametrize("lasts", [True, False])
+def test_nobody_is_ahead_in_a_soak(lasts: bool) -> None:
+    cases = [dataclasses.replace(made.case(backend=name), protocol=Protocol(lasts=lasts)) for name in ("jax", "torch")]
     live = LiveBlock(cases, True, 0.03, [])
     times_ns = {cases[0].label: 1_000, cases[1].label: 2_000}
     live.end_cycle("train", {label: [Slice(10, ns, cycle, 0) for cycle in range(3)] for label, ns in times_ns.items()})
-    assert bool(live.answer()) is not soaks
+    assert bool(live.answer()) is not lasts
     assert len(live.lines()) == 3

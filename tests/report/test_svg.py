@@ -4,9 +4,12 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from kerasbench.analysis.findings import Findings
+from kerasbench.modes.sweep.tell import sections
 from kerasbench.protocol.columns import Options
 from kerasbench.report import charts, svg
 from kerasbench.report.sections import Bar, BarChart, BarGroup, Chart, Piece
+from kerasbench.report.warnings import Marks
+from kerasbench.results.run import Run
 from tests import made
 from tests.records import CROSSING, of_backends, swept
 
@@ -16,6 +19,10 @@ SVG = "{http://www.w3.org/2000/svg}"
 def file(chart: Chart | None) -> ET.Element:
     assert chart is not None
     return ET.fromstring(svg.file(chart))
+
+
+def curves(run: Run) -> Chart | None:
+    return next(iter(sections(Findings.of(run), Marks()))).chart
 
 
 def shapes(drawn: ET.Element, tag: str, look: str) -> list[ET.Element]:
@@ -31,7 +38,7 @@ def test_each_workload_of_many_has_a_line_with_a_dot_for_each_configuration() ->
 
 
 def test_a_crossover_of_one_round_has_no_span() -> None:
-    drawn = file(charts.curves(Findings.of(swept(1, **CROSSING)), ""))
+    drawn = file(curves(swept(1, **CROSSING)))
     assert (len(shapes(drawn, "line", "reference")), len(shapes(drawn, "rect", "span"))) == (1, 0)
 
 
@@ -41,7 +48,7 @@ def test_names_and_numbers_of_a_curve_do_not_overlap() -> None:
         for backend in ("jax", "torch", "tensorflow")  # all end at the same time
         for batch in (1000, 1001, 1002, 4000)
     ]
-    drawn = file(charts.curves(Findings.of(made.record(*trials)), ""))
+    drawn = file(curves(made.record(*trials)))
     written = {text.text: float(text.get("y", "")) for text in drawn.iter(f"{SVG}text")}
     heights = sorted(written[name] for name in ("JAX", "PyTorch", "TensorFlow"))
     assert [below - above for above, below in itertools.pairwise(heights)] == pytest.approx([svg.ROW] * 2)

@@ -15,17 +15,27 @@ from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.warnings import concerns
 from kerasbench.errors import ResultsError
 from kerasbench.host.noise import WarningKind
+from kerasbench.modes import explain, fastest, soak, versus
+from kerasbench.modes import run as plain
+from kerasbench.modes.mode import NOTHING, IsDataclass, Mode
 from kerasbench.protocol.columns import DEFAULT, Options
 from kerasbench.results import run as saved
 from kerasbench.results.merge import distinct, merge, merge_by_machine
-from kerasbench.results.run import Counted, Run
+from kerasbench.results.run import Counted, Run, RunConfig
 from kerasbench.results.store import Store, UnreadableFile, load, records
 from tests import made
 from tests.made import TORCH
 
 
 def run(
-    step_ms: float, name: str = "dense", rounds: int = 3, options: Options = DEFAULT, day: int = 1, **asked: Any
+    step_ms: float,
+    name: str = "dense",
+    rounds: int = 3,
+    options: Options = DEFAULT,
+    day: int = 1,
+    mode: Mode[Any] = plain.MODE,
+    own: IsDataclass = NOTHING,
+    **asked: Any,
 ) -> Run:
     """Two columns whose steps take so long, and twice as long."""
     trials = [
@@ -35,7 +45,8 @@ def run(
             *(ms * (1 + index / 1000) for index in range(rounds)), name=name, backend=backend, options=options
         )
     ]
-    return made.changed(made.record(*trials, rounds=rounds), config=asked, started=f"2026-01-{day:02}")
+    config = mode.configured(RunConfig(**asked), own)
+    return made.changed(made.record(*trials, rounds=rounds), config=config, started=f"2026-01-{day:02}")
 
 
 def rows(*records: Run) -> dict[str, Row]:
@@ -48,7 +59,7 @@ def step_ms(row: Row) -> float:
 
 BATCH = Options(batch=128)
 SWEPT = run(9.0, options=BATCH, effort=saved.Effort(protocol=saved.SWEEP))
-EXPLAINED = run(7.0, options=BATCH, explain=True, day=2)
+EXPLAINED = run(7.0, options=BATCH, mode=explain.MODE, day=2)
 PUBLISHED = run(5.0, "conv", 1, effort=saved.PUBLISHED, day=3)
 
 
@@ -56,10 +67,10 @@ PUBLISHED = run(5.0, "conv", 1, effort=saved.PUBLISHED, day=3)
     ("runs", "steps_ms"),
     [
         ([run(1.0), run(2.0, day=2)], {"dense": 2.0}),  # the newer
-        ([run(1.0), run(2.0, day=2, versus=["old", "new"])], {"dense": 1.0}),
-        ([run(1.0), run(2.0, day=2, race=saved.RaceConfig())], {"dense": 1.0}),
-        ([run(1.0), run(2.0, day=2, soak=saved.SoakConfig())], {"dense": 1.0}),
-        ([run(1.0), run(2.0, day=2, explain=True)], {"dense": 1.0}),
+        ([run(1.0), run(2.0, day=2, mode=versus.MODE)], {"dense": 1.0}),
+        ([run(1.0), run(2.0, day=2, mode=fastest.MODE)], {"dense": 1.0}),
+        ([run(1.0), run(2.0, day=2, mode=soak.MODE)], {"dense": 1.0}),
+        ([run(1.0), run(2.0, day=2, mode=explain.MODE)], {"dense": 1.0}),
         ([run(1.0), run(2.0, day=2, options=Options(jit=False))], {"dense": 1.0}),  # not the default columns
         ([run(1.0), PUBLISHED], {"dense": 1.0, "conv": 5.0}),
         ([run(1.0), SWEPT], {"dense": 1.0, "dense batch=128": 9.0}),
@@ -75,7 +86,7 @@ def test_a_row_tells_the_run_that_it_comes_from_and_keeps_what_was_counted_there
     origins = {label: row.origin.agenda.name for label, row in rows(run(1.0), PUBLISHED).items()}
     assert origins == {"dense": "steady", "conv": "published"}
     counted = [Counted("dense", "default", 1e6), Counted("conv", "default", 2e6)]
-    explained = dataclasses.replace(run(7.0, explain=True), flops=counted)
+    explained = dataclasses.replace(run(7.0, mode=explain.MODE), flops=counted)
     assert merge([run(1.0, "conv", day=2), explained]).flops == counted[:1]
 
 

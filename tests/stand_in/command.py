@@ -16,14 +16,20 @@ from pathlib import Path
 
 import scipy.special  # noqa: F401 - before the fork, as all that a run imports late
 
+from kerasbench import modes
 from kerasbench.cli.main import main
 from kerasbench.host import lock
 from kerasbench.host.noise import Surroundings
+from kerasbench.pages import files  # noqa: F401
 from kerasbench.protocol.columns import Device
-from kerasbench.report import page, pages, progress  # noqa: F401
+from kerasbench.report import progress  # noqa: F401
 from kerasbench.runs import run as runs_run
 from kerasbench.runs.machine import MachineMonitor, Outcomes
 from tests import made
+
+for mode in modes.MODES:
+    modes.planner(mode.name)
+    modes.teller(mode.name)
 
 DISTURBED = 0.1  # of the blocks, so that some are marked
 

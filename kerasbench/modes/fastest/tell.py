@@ -239,7 +239,7 @@ class Races(Teller):
     def briefs(self, findings: Findings) -> Iterator[Brief]:
         called = names(findings.summary.columns)
         known = {race.row.label: in_brief(race) for race in races(findings)}
-        for row, ranking in findings.summary.ranked:
+        for row, ranking in findings.summary.ranked if findings.mode == MODE.name else ():
             is_known = row.label in known
             yield row, "race" if is_known else "", known.get(row.label) or answer.in_brief(row, ranking, called)
 

@@ -183,7 +183,8 @@ class Soaks(Teller):
         return sentences(soaks(findings))
 
     def briefs(self, findings: Findings) -> Iterator[Brief]:
-        return ((row, "soak", [NOTHING, NOTHING]) for row in findings.summary.rows)
+        rows = findings.summary.rows if findings.mode == MODE.name else []
+        return ((row, "soak", [NOTHING, NOTHING]) for row in rows)
 
     def data(self, findings: Findings) -> Document:
         trends = [

@@ -179,7 +179,7 @@ def _notes(versus: Versus) -> Iterator[Words]:
         yield f"Undecided: {seen[0].lower()}{seen[1:]}"
 
 
-class Versions(Teller):
+class Comparisons(Teller):
     @property
     def quoted(self) -> dict[str, Builder]:
         return {"versus": lambda findings: next(sections(findings), None)}
@@ -215,4 +215,4 @@ class Versions(Teller):
                     yield Contrast(again, base, contrast.metric, contrast.again), {"is_control": True}
 
 
-TELLER = Versions()
+TELLER = Comparisons()

@@ -11,22 +11,21 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from kerasbench.analysis import compare
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.cli import listing
-from kerasbench.modes.versus import pairs as versus
-from kerasbench.pages import html, page
-from kerasbench.pages import several as compare
+from kerasbench.pages import html, page, several
 from kerasbench.pages.files import as_csv
 from kerasbench.plan.catalog import Entry
 from kerasbench.report import markdown
 from kerasbench.results.run import Run
 from tests import hostile
-from tests.report.browser import Page
+from tests.pages.browser import Page
 from tests.report.table import brief, drawn
 
 # What is one of a few words decides how a file is read, and is never shown as it stands.
-WORDS = {"platform", "kind", "fp32", "unit", "code", "severity", "subnormals", "malloc"}
+WORDS = {"mode", "platform", "kind", "fp32", "unit", "code", "severity", "subnormals", "malloc"}
 DATA = {"synthetic", "real"}
 PIECES = (
     "<script>alert(1)</script>", "</title></style>", "<b", "&lt;", "&#60;", "|", "\\", "\\|", "`", "``", "*", "**",
@@ -54,12 +53,12 @@ def record(text: str) -> Run:
 def pages(record: Run, text: str) -> list[str]:
     """Return every markdown page that shows what stands in a file."""
     run = Findings.of(record)
-    compared, text = versus.compare([record], [record]), f"{text}z"  # a title is never empty
+    compared, text = compare.compare([record], [record]), f"{text}z"  # a title is never empty
     return [
         markdown.file(page.whole(run)),
         brief(run),
-        drawn(compare.changes(compared, text, text)),
-        drawn(compare.side_by_side([(text, run.summary)])),
+        drawn(several.changes(compared, text, text)),
+        drawn(several.side_by_side([(text, run.summary)])),
         listing.as_table([Entry(Path("a.py"), "", facts.description) for facts in record.scenarios]),
     ]
 

@@ -3,16 +3,13 @@
 import csv
 import dataclasses
 import io
-import json
-from typing import Any
 
 import pytest
 
-from kerasbench.analysis.summary import summarize
-from kerasbench.pages import files as pages
+from kerasbench.modes import soak
 from kerasbench.pages import history as drawn
 from kerasbench.pages.series import history
-from kerasbench.results.run import PUBLISHED, SoakConfig
+from kerasbench.results.run import PUBLISHED, RunConfig
 from tests import made
 from tests.records import ALIKE, DATED, SLOWER, of_versions, versions
 
@@ -55,19 +52,8 @@ def test_runs_of_two_machines_that_begin_in_the_same_second_have_a_line_each() -
     assert len(lines) == 2 * len(DATED)
 
 
-@pytest.mark.parametrize("differs", [{"effort": PUBLISHED}, {"soak": SoakConfig()}])
-def test_columns_that_took_no_turns_are_in_no_series(differs: dict[str, Any]) -> None:
-    other = dataclasses.replace(DATED[0], config=dataclasses.replace(DATED[0].config, **differs))
+@pytest.mark.parametrize("config", [RunConfig(effort=PUBLISHED), soak.MODE.configured(RunConfig(), soak.SoakConfig())])
+def test_columns_that_took_no_turns_are_in_no_series(config: RunConfig) -> None:
+    other = dataclasses.replace(DATED[0], config=config)
     (series,) = history([other, *DATED[1:]])
     assert len(series.points) == len(DATED) - 1
-
-
-def test_bencher_s_format_has_values_with_bounds_and_ratios_of_their_own() -> None:
-    cases = json.loads(pages.as_bmf(summarize(DATED[0])))
-    assert cases.keys() == {"dense jax cpu", "dense torch cpu"}
-    step = cases["dense torch cpu"]["train_step_ms"]
-    assert step["lower_value"] < step["value"] < step["upper_value"]
-    ratio = cases["dense torch cpu"]["train_step_ms_ratio"]
-    assert ratio["value"] == pytest.approx(step["value"] / cases["dense jax cpu"]["train_step_ms"]["value"], rel=1e-3)
-    assert cases["dense jax cpu"]["train_step_ms_ratio"] == {"value": 1.0}
-    assert all(value is not None for case in cases.values() for measure in case.values() for value in measure.values())

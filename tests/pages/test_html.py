@@ -11,7 +11,7 @@ from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code, Failure
 from tests import made
 from tests.made import JAX, TORCH
-from tests.report.browser import Page
+from tests.pages.browser import Page
 
 
 def summary(text: str = "harmless") -> Findings:
