@@ -206,17 +206,6 @@ def test_versions_that_are_compared_have_a_row_for_each_backend_and_device_and_a
     assert len({case.row for case in make(VERSIONS).cases}) == 1  # which are not compared alone
 
 
-def test_an_epoch_that_holds_slices_can_be_taken_apart_and_one_step_fewer_cannot() -> None:
-    assert plan_cases.inexplicable(of_steps(MIN_STEPS_FOR_SLICES)) is None
-    cause, remedy = plan_cases.inexplicable(of_steps(MIN_STEPS_FOR_SLICES - 1, "short")) or ("", "")
-    assert f"has {MIN_STEPS_FOR_SLICES - 1} of the {MIN_STEPS_FOR_SLICES} steps" in cause
-    assert remedy == "`kerasbench run --scenario dense.py/short` measures its epochs"
-    cause, _ = plan_cases.inexplicable(UNTRAINED) or ("", "")
-    assert cause == "dense is not trained, so it has no training step to explain"
-    with pytest.raises(UsageError, match=r"fewer: dense/a \(1\), dense/b \(2\); `kerasbench run --scenario dense"):
-        make(JAX_ALONE, [of_steps(1, "a"), of_steps(2, "b")], explain=True)
-
-
 @pytest.mark.parametrize(("protocol", "measured"), [(SWEEP, 0), (Protocol(lasts=True), 0), (Protocol(), 1)])
 def test_steps_of_what_is_not_trained_are_refused(protocol: Protocol, measured: int) -> None:
     planned = make(JAX_ALONE, [UNTRAINED], effort=dataclasses.replace(DEFAULT, protocol=protocol))
@@ -262,39 +251,6 @@ def test_memory_is_kept_on_a_cpu_by_glibc_and_tried_where_steps_give_it_back(mon
     assert tried == [(True, "torch", "cpu"), (True, "jax", "cpu")]
 
 
-EIGHT, THIRTY_TWO = "cpu steps-per-execution=8", "cpu steps-per-execution=32"
-EXECUTIONS = RaceConfig(tries=["steps-per-execution"])
-BATCHES = RaceConfig(tries=["batch-size"])
-THREADS_TOO = RaceConfig(tries=["threads", "steps-per-execution", "jit"])
-BATCHES_TOO = RaceConfig(tries=["steps-per-execution", "batch-size"])
-DEVICES_TOO = RaceConfig(tries=["device", "dtype"])
-
-
-@pytest.mark.parametrize(
-    ("race", "steps", "devices", "backend", "candidates"),
-    [
-        (THREADS_TOO, 1000, ["cpu"], "torch", ["cpu", "cpu threads=1"]),  # it has no other jit, and no larger execution
-        (THREADS_TOO, 1000, ["cpu"], "jax", ["cpu", EIGHT, THIRTY_TWO, "cpu threads=1"]),
-        (EXECUTIONS, 100, ["cpu"], "jax", ["cpu", EIGHT]),
-        (EXECUTIONS, 4, ["cpu"], "jax", ["cpu", EIGHT]),  # all in one
-        (EXECUTIONS, 1, ["cpu"], "jax", ["cpu"]),
-        (RaceConfig("predict", tries=["steps-per-execution"]), 1000, ["cpu"], "jax", ["cpu"]),
-        (BATCHES_TOO, 300, ["cpu"], "jax", ["cpu", EIGHT, THIRTY_TWO, "cpu batch-size=128", "cpu batch-size=512"]),
-        (BATCHES, 10, ["cpu"], "torch", ["cpu", "cpu batch-size=128"]),  # none is larger than an epoch
-        (BATCHES, 4, ["cpu"], "torch", ["cpu"]),  # its epochs are counted as a whole
-        (RaceConfig(tries=[]), 1000, [], "torch", ["gpu"]),  # which Keras takes
-        (RaceConfig(tries=[]), 1000, [], "jax", ["cpu"]),
-        (DEVICES_TOO, 1000, [], "torch", ["cpu", "cpu dtype=mixed_bfloat16", "gpu", "gpu dtype=mixed_float16"]),
-    ],
-)
-def test_a_race_has_every_setting_with_every_other_but_for_threads_and_batches(
-    race: RaceConfig, steps: int, devices: list[str], backend: str, candidates: list[str]
-) -> None:
-    planned = make(chosen=[of_steps(steps)], devices=devices, race=race)
-    raced = [f"{case.device.label} {case.options.label}".strip() for case in planned.cases if case.backend == backend]
-    assert (raced, planned.absent) == (candidates, [])
-
-
 def test_calls_train_nothing_and_are_of_baselines_in_either_mode() -> None:
     entry = dataclasses.replace(made.entry("dense", ("default", "large")), baselines={"torch": "hash"})
     chosen = [Selected(entry, workload) for workload in entry.description.workloads]
@@ -304,13 +260,3 @@ def test_calls_train_nothing_and_are_of_baselines_in_either_mode() -> None:
     assert all(case.selected.workload.predicts_only for case in planned.cases)
     assert len({id(case.selected.entry) for case in planned.cases}) == 1
     assert all(workload.predicts_only for workload in planned.cases[0].selected.entry.description.workloads)
-
-
-def test_a_race_of_a_model_that_is_not_trained_says_so_beside_those_that_are() -> None:
-    planned = make(JAX_ALONE, [made.selected("conv"), UNTRAINED], race=RaceConfig(tries=["jit"]))
-    assert [case.row_label for case in planned.cases] == ["conv"]
-    ((_, failure),) = planned.absent
-    assert failure.code is Code.UNSUPPORTED and "cannot be trained" in failure.cause
-    assert failure.remedy.startswith("add --for predict")
-    predicting = make(JAX_ALONE, [UNTRAINED], race=RaceConfig("predict", tries=["jit"]))
-    assert predicting.cases and not predicting.absent

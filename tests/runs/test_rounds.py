@@ -21,10 +21,10 @@ from kerasbench.plan.duration import History
 from kerasbench.processes.block import BlockMember, OnBlockEvent
 from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.columns import CaseKey, Device, Options
-from kerasbench.protocol.measurement import Latency, Measurement, Samples, Slice
+from kerasbench.protocol.measurement import Measurement, Samples, Slice
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Protocol, TrialRequest
-from kerasbench.results.run import QUICK, Effort, RaceConfig, Run, SoakConfig, Trial, exactly
+from kerasbench.results.run import QUICK, Effort, Run, SoakConfig, Trial, exactly
 from kerasbench.results.store import Store, load
 from kerasbench.runs import machine, rows, turns
 from kerasbench.runs.schedule import order_cases
@@ -97,20 +97,6 @@ def test_what_does_not_fit_has_further_blocks(store: Store, worker: FakeWorker, 
         (number, backend) for number, block in enumerate(worker.blocks, start=1) for backend in block
     ]
     assert {trial.round for trial in record.trials if trial.block <= len(blocks)} == {1}
-
-
-@pytest.mark.parametrize(("failing", "had"), [(0, 1), (1, 1), (2, 3)])
-def test_versions_are_not_measured_on_when_one_of_them_has_failed(store: Store, failing: int, had: int) -> None:
-    versions = [Options(environment="old"), Options(environment="new"), Options(environment="old", control=True)]
-    worker, heard = FakeWorker(torch=noisy(1, 3, 2)), Events()
-    worker.fails = lambda request: made.FAILURE if request.options == versions[failing] else None
-    cases = [dataclasses.replace(made.case(options=options), paired=True) for options in versions]
-    record = run(store, worker, *cases, effort=exactly(3), events=heard)
-    assert len(worker.blocks) == record.rounds_completed == had
-    if had == 1:
-        assert record.stopped_because == "base or head failed, so nothing is left to compare"
-        (ended,) = heard.of(events.RowEnded)
-        assert (ended.cases[0].row_label, ended.reason) == ("dense torch cpu", record.stopped_because)
 
 
 def test_a_column_that_was_found_to_differ_takes_no_other_with_it_in_later_rounds(store: Store) -> None:
@@ -341,40 +327,6 @@ def test_a_row_is_sized_by_its_first_steps_once_for_all_its_columns_and_blocks(s
     (known,) = heard.of(events.StepsKnown)
     assert known.steps_ns == [(CASES[0], 10**8), (CASES[1], 2 * 10**9)]
     assert known.left_s > 12 * 2  # six slices of the slower one and what comes before
-
-
-def sliced(*steps_ms: float) -> list[Measurement]:
-    """A measurement by turns for each of these steps."""
-    return [made.sliced([ms * (1 + 0.01 * cycle) for cycle in range(6)]) for ms in steps_ms]
-
-
-def test_a_race_measures_those_alone_that_may_win_and_keras_without_settings(store: Store) -> None:
-    worker = FakeWorker(torch=sliced(9.0), jax=sliced(1.0), tensorflow=sliced(4.0))
-    cases = [*THREE, made.case(backend="jax", options=Options(threads=1))]
-    run(store, worker, *cases, effort=Effort(1, 2), config={"race": RaceConfig(baseline="tensorflow")})
-    assert worker.blocks == [["torch", "jax", "tensorflow", "jax"], ["jax", "tensorflow", "jax"]]
-
-
-@pytest.mark.parametrize(
-    ("jax_ms", "tensorflow_ms", "blocks", "reason"),
-    [
-        ([1.0], [4.0], 1, "no other setting can beat the leader by more than the margin"),
-        ([1.0, 1.02], [1.02, 1.0], 3, "all 3 rounds are done"),
-    ],
-)
-def test_a_race_is_won(store: Store, jax_ms: list[float], tensorflow_ms: list[float], blocks: int, reason: str) -> None:
-    worker = FakeWorker(torch=sliced(9.0), jax=sliced(*jax_ms), tensorflow=sliced(*tensorflow_ms))
-    record = run(store, worker, *THREE, effort=Effort(1, 3), config={"race": RaceConfig(baseline="torch")})
-    assert (worker.blocks, record.stopped_because) == ([["torch", "jax", "tensorflow"]] * blocks, reason)
-
-
-def test_a_race_for_predictions_measures_them_in_each_round(store: Store) -> None:
-    batches = [[Latency(1, [1]), Latency(32, [int(ms * made.MS)] * 200)] for ms in (1.9, 2.1, 1.9, 2.1, 1.9)]
-    scattered = [made.changed(made.sliced([1.0] * 6), prediction=prediction) for prediction in batches]
-    worker, config = FakeWorker(torch=scattered, jax=sliced(1.0)), {"race": RaceConfig("predict", baseline="jax")}
-    run(store, worker, effort=Effort(1, 5), config=config)
-    assert len(worker.blocks) > 3  # only later rounds could leave them out
-    assert {request.protocol.predicts for request in worker.requests} == {True}
 
 
 WARM = made.case(backend="jax", options=Options(warm_cache=True))
