@@ -24,7 +24,8 @@ from kerasbench.protocol.columns import CaseKey, Device, Options
 from kerasbench.protocol.measurement import Measurement, Samples, Slice
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Protocol, TrialRequest
-from kerasbench.results.run import QUICK, Effort, Run, SoakConfig, Trial, exactly
+from kerasbench.protocol.stages import TRAIN
+from kerasbench.results.run import QUICK, Effort, Run, Trial, exactly
 from kerasbench.results.store import Store, load
 from kerasbench.runs import machine, rows, turns
 from kerasbench.runs.schedule import order_cases
@@ -234,7 +235,7 @@ def test_a_run_tells_in_order_what_happens(store: Store) -> None:
     torch, jax = CASES
     assert heard == [
         events.RunStarted(made.plan(*CASES, effort=ONCE), record, History()),
-        events.BlockStarted(CASES, is_first=True),
+        events.BlockStarted(CASES, True, TRAIN),
         events.Waiting("dense", "hot"),
         events.TrialStarted(torch.label),
         events.PhaseStarted(torch.label, "train"),
@@ -353,7 +354,6 @@ def test_a_case_whose_caches_cannot_be_filled_has_failed_and_the_others_go_on(st
     assert tried == [("jax", False), ("torch", True), ("torch", True)]
 
 
-SOAK = {"soak": SoakConfig()}
 SOAKING = Effort(1, 1, cold=False, protocol=Protocol(lasts=True))
 
 
@@ -384,7 +384,7 @@ def ctrl_c() -> Iterator[None]:
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_a_soak_with_what_its_column_has_measured(store: Store) -> None:
     heard, before = Events(), signal.getsignal(signal.SIGINT)
-    record = run(store, Interrupted(1), *CASES, CONV, effort=SOAKING, config=SOAK, events=heard)
+    record = run(store, Interrupted(1), *CASES, CONV, effort=SOAKING, events=heard)
     assert record.stopped_because == "interrupted"
     assert [trial.backend for trial in record.trials if trial.measurement] == ["torch", "jax"]
     assert heard[-1] == events.RunEnded(interrupted=True)
@@ -396,23 +396,23 @@ def test_ctrl_c_ends_a_soak_with_what_its_column_has_measured(store: Store) -> N
 @pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize(("times", "first"), [(2, False), (1, True)])
 def test_ctrl_c_again_or_before_any_cycle_ends_a_soak_at_once(store: Store, times: int, first: bool) -> None:
-    record = run(store, Interrupted(times, first), *CASES, CONV, effort=SOAKING, config=SOAK)
+    record = run(store, Interrupted(times, first), *CASES, CONV, effort=SOAKING)
     assert (record.stopped_because, record.trials) == ("interrupted", [])
 
 
-@pytest.mark.parametrize(("effort", "config"), [(SOAKING, SOAK), (None, None)])
-def test_when_a_block_is_over(store: Store, effort: Effort | None, config: dict[str, SoakConfig] | None) -> None:
+@pytest.mark.parametrize("effort", [SOAKING, None])
+def test_when_a_block_is_over(store: Store, effort: Effort | None) -> None:
     class Leaving(FakeWorker):
         """Both columns are left after a cycle, then the one that goes on, then its control."""
 
         def meanwhile(self, on_event: OnBlockEvent) -> None:
             goes_on, control = (member.label for member in self.entrants)
-            for left, is_over in (([goes_on, control], False), ([goes_on], False), ([control], config is SOAK)):
+            for left, is_over in (([goes_on, control], False), ([goes_on], False), ([control], effort is SOAKING)):
                 on_event(events.CycleEnded("train", {label: [] for label in left}, False))
                 assert self.rules.enough("train", {index: [Slice(1, 1)] for index in range(len(left))}) is is_over
 
     worker = Leaving()
-    run(store, worker, CASES[0], made.case(options=Options(control=True)), effort=effort, config=config)
+    run(store, worker, CASES[0], made.case(options=Options(control=True)), effort=effort)
     assert worker.blocks[0] == ["torch", "torch"]
 
 
@@ -423,6 +423,6 @@ def test_memory_that_a_soak_has_used_up_was_taken_by_no_other(store: Store, had_
             return dataclasses.replace(super().answer(entrant), had_turn=had_turn)
 
     worker = Leaking(jax=[Failure(Code.OOM, "no memory", "less of it")])
-    record = run(store, worker, effort=SOAKING, config=SOAK)
+    record = run(store, worker, effort=SOAKING)
     assert worker.blocks == [["torch", "jax"]] + ([] if had_turn else [["jax"]])
     assert any(trial.crowded for trial in record.trials) is not had_turn
