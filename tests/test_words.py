@@ -12,7 +12,7 @@ from kerasbench.scenario import Scenario
 ROOT = Path(__file__).parent.parent
 # What to say, and what is said no more: at most 40, each without an innocent use here.
 SAY = {
-    "a session": ("sessions", "a session", "one session"),
+    "a session": ("sittings", "a sitting", "one sitting"),
     "native baseline": ("twin",),
     "image (data), chart (drawing)": ("a picture",),
     "token id": ("word number",),

@@ -235,7 +235,7 @@ def test_a_run_tells_in_order_what_happens(store: Store) -> None:
     torch, jax = CASES
     assert heard == [
         events.RunStarted(made.plan(*CASES, effort=ONCE), record, History()),
-        events.BlockStarted(CASES, True, TRAIN),
+        events.BlockStarted(CASES, True, TRAIN, []),
         events.Waiting("dense", "hot"),
         events.TrialStarted(torch.label),
         events.PhaseStarted(torch.label, "train"),
