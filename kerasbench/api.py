@@ -54,9 +54,10 @@ def _described(function: Function) -> Function:
     *written, options = signature.parameters.values()
     (keywords,) = get_args(options.annotation)
     texts = [(function.__doc__ or "").rstrip(), "", "    Options:"]
-    for name, kind in keywords.__annotations__.items():
+    kinds = keywords.__annotations__
+    for name in sorted(kinds, key=[*Settings.__dataclass_fields__].index):
         option, default = settings.option(name), () if settings.is_list(name) else settings.default(name)
-        written.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind))
+        written.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kinds[name]))
         texts.append(f"    {name} ({option.flag}): {option.help}")
     function.__signature__ = signature.replace(parameters=written)  # type: ignore[attr-defined]
     function.__doc__ = "\n".join([*texts, "    "])

@@ -12,15 +12,25 @@ Numbers = float | str | Sequence[float | str]
 Interpreters = Words | Mapping[str, str | Path]
 
 
-class RunKeywords(TypedDict, total=False):
+class SharedKeywords(TypedDict, total=False):
+    inputs: Words
+    custom: str | Path
+    trust: bool
+    python: Interpreters
+    results: str | Path
+    timeout: str | float | None
+    memory_limit: str | float | None
+    seed: int
+    keep_env: Words
+    wait: bool
+
+
+class RunKeywords(SharedKeywords, total=False):
     suite: str
     protocol: str
     native: bool
     warm_cache: bool
-    inputs: Words
     batch_size: int | None
-    custom: str | Path
-    trust: bool
     quick: bool
     rounds: int | None
     rigorous: bool
@@ -31,25 +41,15 @@ class RunKeywords(TypedDict, total=False):
     threads: Numbers
     malloc: Words
     steps_per_execution: Numbers
-    python: Interpreters
     hosts: Words
     cluster: str
     insecure: bool
-    results: str | Path
     resume: bool
     control: bool
-    timeout: str | float | None
-    memory_limit: str | float | None
-    seed: int
-    keep_env: Words
-    wait: bool
 
 
-class SweepKeywords(TypedDict, total=False):
+class SweepKeywords(SharedKeywords, total=False):
     data: str
-    inputs: Words
-    custom: str | Path
-    trust: bool
     quick: bool
     rounds: int | None
     rigorous: bool
@@ -60,25 +60,15 @@ class SweepKeywords(TypedDict, total=False):
     threads: Numbers
     malloc: Words
     steps_per_execution: Numbers
-    python: Interpreters
     hosts: Words
     cluster: str
     insecure: bool
-    results: str | Path
     control: bool
-    timeout: str | float | None
-    memory_limit: str | float | None
-    seed: int
-    keep_env: Words
-    wait: bool
 
 
-class ExplainKeywords(TypedDict, total=False):
+class ExplainKeywords(SharedKeywords, total=False):
     data: str
-    inputs: Words
     batch_size: int | None
-    custom: str | Path
-    trust: bool
     quick: bool
     rounds: int | None
     rigorous: bool
@@ -88,25 +78,15 @@ class ExplainKeywords(TypedDict, total=False):
     threads: Numbers
     malloc: Words
     steps_per_execution: Numbers
-    python: Interpreters
     hosts: Words
     cluster: str
     insecure: bool
-    results: str | Path
     control: bool
-    timeout: str | float | None
-    memory_limit: str | float | None
-    seed: int
-    keep_env: Words
-    wait: bool
 
 
-class VersusKeywords(TypedDict, total=False):
+class VersusKeywords(SharedKeywords, total=False):
     data: str
-    inputs: Words
     batch_size: int | None
-    custom: str | Path
-    trust: bool
     quick: bool
     rounds: int | None
     rigorous: bool
@@ -118,24 +98,14 @@ class VersusKeywords(TypedDict, total=False):
     threads: Numbers
     malloc: Words
     steps_per_execution: Numbers
-    python: Interpreters
     hosts: Words
     cluster: str
     insecure: bool
-    results: str | Path
-    timeout: str | float | None
-    memory_limit: str | float | None
-    seed: int
-    keep_env: Words
-    wait: bool
 
 
-class BisectKeywords(TypedDict, total=False):
+class BisectKeywords(SharedKeywords, total=False):
     data: str
-    inputs: Words
     batch_size: int | None
-    custom: str | Path
-    trust: bool
     quick: bool
     rounds: int | None
     rigorous: bool
@@ -147,49 +117,22 @@ class BisectKeywords(TypedDict, total=False):
     threads: Numbers
     malloc: Words
     steps_per_execution: Numbers
-    python: Interpreters
-    results: str | Path
-    timeout: str | float | None
-    memory_limit: str | float | None
-    seed: int
-    keep_env: Words
-    wait: bool
 
 
-class FastestKeywords(TypedDict, total=False):
+class FastestKeywords(SharedKeywords, total=False):
     purpose: str
     tries: Words
     margin: str | float
-    inputs: Words
     batch_size: int | None
-    custom: str | Path
-    trust: bool
     rounds: int | None
     budget: str | float | None
-    python: Interpreters
     hosts: Words
     cluster: str
     insecure: bool
-    results: str | Path
-    timeout: str | float | None
-    memory_limit: str | float | None
-    seed: int
-    keep_env: Words
-    wait: bool
 
 
-class SoakKeywords(TypedDict, total=False):
+class SoakKeywords(SharedKeywords, total=False):
     data: str
     purpose: str
-    inputs: Words
     batch_size: int | None
-    custom: str | Path
-    trust: bool
     minutes: float
-    python: Interpreters
-    results: str | Path
-    timeout: str | float | None
-    memory_limit: str | float | None
-    seed: int
-    keep_env: Words
-    wait: bool

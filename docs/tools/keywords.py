@@ -3,7 +3,7 @@
 python docs/tools/keywords.py > kerasbench/keywords.py
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kerasbench import names, settings
 
@@ -36,12 +36,21 @@ def type_of(name: str) -> str:
 
 
 def text() -> Iterator[str]:
-    """Yield the header, and a class for each function."""
+    """Yield the header, a class of what all functions take, and one for each of them."""
     yield BEGINNING
-    for command in names.MEASURING:
-        left_out = WRITTEN | ({"data"} if command in MODELS else set())
-        lines = [f"    {name}: {type_of(name)}" for name in settings.options_of(command) if name not in left_out]
-        yield "\n".join([f"\n\nclass {command.capitalize()}Keywords(TypedDict, total=False):", *lines, ""])
+    taken = {
+        command: [name for name in settings.options_of(command) if name not in WRITTEN] for command in names.MEASURING
+    }
+    shared = [name for name in taken[names.RUN] if name != "data" and all(name in of for of in taken.values())]
+    yield _class("Shared", "TypedDict", shared)
+    for command, options in taken.items():
+        left_out = {*shared, *(["data"] if command in MODELS else [])}
+        yield _class(command.capitalize(), "SharedKeywords", [name for name in options if name not in left_out])
+
+
+def _class(name: str, base: str, options: Sequence[str]) -> str:
+    lines = [f"    {option}: {type_of(option)}" for option in options]
+    return "\n".join([f"\n\nclass {name}Keywords({base}, total=False):", *lines, ""])
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, wraps
 from typing import Any, Self, TypeVar
 
 from kerasbench.analysis.cases import Measured
@@ -88,7 +88,7 @@ class Findings:
     """A summary with what follows from it, computed when it is first asked for."""
 
     summary: Summary
-    _known: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
+    known: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)  # see ``derived``
 
     @classmethod
     def of(cls, run: Run, known: Mapping[CaseKey, Measured] | None = None) -> Self:
@@ -142,9 +142,15 @@ class Findings:
     def effect(self) -> float:
         return self.summary.record.minimal_effect
 
-    def once(self, compute: Callable[["Findings"], T]) -> T:
-        """Return what a mode works out of it, computed when it is first asked for."""
-        if compute not in self._known:
-            self._known[compute] = compute(self)
-        known: T = self._known[compute]
-        return known
+
+def derived(compute: Callable[[Findings], T]) -> Callable[[Findings], T]:
+    """Have what a mode works out of findings computed when it is first asked for, and kept with them."""
+
+    @wraps(compute)
+    def known(findings: Findings) -> T:
+        if compute not in findings.known:
+            findings.known[compute] = compute(findings)
+        result: T = findings.known[compute]
+        return result
+
+    return known

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kerasbench.analysis.contrasts import believed
 from kerasbench.analysis.estimates import Amount, Estimate
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.findings import Findings, derived
 from kerasbench.analysis.metrics import NS_PER_MS
 from kerasbench.modes.explain import MODE
 from kerasbench.modes.explain.breakdown import Advice, Help, StepBreakdown, breakdowns
@@ -47,11 +47,8 @@ PIECE_COLOURS = {
 WORTH_A_LABEL = 0.12  # of the width: a narrower piece has no room for its percentage
 
 
+@derived
 def explained(findings: Findings) -> list[StepBreakdown]:
-    return findings.once(_breakdowns)
-
-
-def _breakdowns(findings: Findings) -> list[StepBreakdown]:
     return breakdowns(findings.summary)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from kerasbench.analysis.contrasts import Place
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.findings import Findings, derived
 from kerasbench.analysis.metrics import BY_NAME, RATE
 from kerasbench.modes.fastest import MODE, MOST_ROUNDS, RaceConfig
 from kerasbench.modes.fastest.race import Race, race_of
@@ -46,12 +46,9 @@ THREADS = {
 }
 
 
+@derived
 def races(findings: Findings) -> list[Race]:
     """Return how each workload's candidates came out, where all rows raced: beside others, theirs are plain rows."""
-    return findings.once(_races)
-
-
-def _races(findings: Findings) -> list[Race]:
     rows = findings.summary.rows if findings.mode == MODE.name else []
     return [race for row in rows if (race := race_of(row)) is not None]
 

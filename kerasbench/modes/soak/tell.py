@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from kerasbench.analysis.estimates import Estimate, Interval, mean
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.findings import Findings, derived
 from kerasbench.analysis.warnings import LEAST_SLOWER, slower_by_subnormals
 from kerasbench.modes.soak import MODE
 from kerasbench.modes.soak.trend import Soak, soaks_of
@@ -22,12 +22,9 @@ from kerasbench.text import KIB, MIB, NOTHING
 MOST_POINTS = 60  # of a line
 
 
+@derived
 def soaks(findings: Findings) -> list[Soak]:
     """Return what became of each case that went on for minutes, where all rows did so."""
-    return findings.once(_soaks)
-
-
-def _soaks(findings: Findings) -> list[Soak]:
     rows = findings.summary.rows if findings.mode == MODE.name else []
     return [soak for row in rows for soak in soaks_of(row)]
 

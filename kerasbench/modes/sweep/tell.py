@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.findings import Findings, derived
 from kerasbench.modes.sweep import MODE
 from kerasbench.modes.sweep.series import FIT_TOLERANCE, Crossing, Duel, SizeSeries, swept
 from kerasbench.protocol.columns import Axis
@@ -22,12 +22,9 @@ FLAGS: dict[Axis, str] = {"batch": "--batch-size", "width": "--width"}
 FIXED, PER_SAMPLE = "fixed_step_ms", "per_sample_ms"  # of a sweep over batches
 
 
+@derived
 def sweeps(findings: Findings) -> list[SizeSeries]:
     """Return every workload and axis along which it was measured at several sizes, with who overtakes whom."""
-    return findings.once(_sweeps)
-
-
-def _sweeps(findings: Findings) -> list[SizeSeries]:
     return swept(findings.summary)
 
 

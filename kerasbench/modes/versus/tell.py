@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from kerasbench.analysis.cases import FIRST_STEP, HEADLINE, PREDICTED, PREDICTED_ONE, PREDICTED_RATE
 from kerasbench.analysis.contrasts import Contrast, Place
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, Verdict
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.findings import Findings, derived
 from kerasbench.analysis.metrics import BY_NAME, RATE
 from kerasbench.modes.versus import MODE
 from kerasbench.modes.versus.pairs import DEVICE_MEMORY, MEMORY, UNTOUCHED, VersionPair, Versus, compared
@@ -51,11 +51,8 @@ def rows(versus: Versus) -> Iterator[list[str | float | None]]:
         ]
 
 
+@derived
 def versions(findings: Findings) -> list[Versus]:
-    return findings.once(_versions)
-
-
-def _versions(findings: Findings) -> list[Versus]:
     return compared(findings.summary)
 
 
