@@ -16,8 +16,10 @@ from kerasbench.plan.catalog import Selected
 from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.measurement import Latency, Measurement
 from kerasbench.protocol.messages import Code, ProbeReport
-from kerasbench.results.run import Effort, Run, RunConfig
+from kerasbench.protocol.stages import TRAIN
+from kerasbench.results.run import Effort, Run, RunConfig, exactly
 from kerasbench.results.store import Store
+from kerasbench.runs.schedule import Portion
 from kerasbench.settings import Settings
 from tests import made
 from tests.scripted import CASES, THREE, FakeWorker, run
@@ -144,6 +146,8 @@ def test_a_race_measures_those_alone_that_may_win_and_keras_without_settings(sto
     among = [*THREE, made.case(backend="jax", options=Options(threads=1))]
     race(store, worker, *among, effort=Effort(1, 2), asked=RaceConfig(baseline="tensorflow"))
     assert worker.blocks == [["torch", "jax", "tensorflow", "jax"], ["jax", "tensorflow", "jax"]]
+    portion = Plans().first_portion(RunConfig(effort=exactly(1)), CASES[:1])  # short, also of one column or round
+    assert portion == Portion({TRAIN: plan.FIRST_CYCLES})
 
 
 @pytest.mark.parametrize(
