@@ -13,6 +13,7 @@ from hypothesis import settings
 
 from kerasbench.processes.variables import PASSED_ON
 from kerasbench.protocol.columns import processors
+from kerasbench.results.store import Store
 from tests import stand_in
 from tests.stand_in import Command
 from tests.untraced import untraced
@@ -53,6 +54,11 @@ def _untraced(request: pytest.FixtureRequest) -> Iterator[None]:
     traced = request.node.get_closest_marker("real") is None or request.node.get_closest_marker("traced")
     with nullcontext() if traced else untraced():
         yield
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.create(tmp_path, "2026-01-02T03:04:05Z")
 
 
 @pytest.fixture

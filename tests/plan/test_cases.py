@@ -1,4 +1,4 @@
-"""Which cases a run has, and why others cannot be measured or explained."""
+"""Which cases a run has, and why others cannot be measured."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ from kerasbench.plan.cases import Case, Plan, Probes
 from kerasbench.plan.catalog import Selected
 from kerasbench.protocol.columns import Device, Environment, Options
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
-from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, Protocol
-from kerasbench.results.run import DEFAULT, MAX_COLUMNS, PUBLISHED, SWEEP, Effort, RaceConfig, RunConfig
+from kerasbench.protocol.requests import Protocol
+from kerasbench.results.run import DEFAULT, MAX_COLUMNS, PUBLISHED, SWEEP, Effort, RunConfig
 from tests import made
 
 CUDA = Device("cuda", 0, "NVIDIA H200")
@@ -41,9 +41,9 @@ VERSIONS = probes(torch_old=TORCH, torch_new=NEWER, jax=JAX)
 HALF_GONE = probes(torch_old=TORCH, torch_new=GONE, jax_old=GONE, jax_new=GONE)
 OLD_BLIND, NEW_BLIND = probes(torch_old=BLIND, torch_new=TORCH, jax_old=JAX), probes(torch_old=TORCH, torch_new=BLIND)
 NO_GPU = "torch 2.13.0 sees cpu, not gpu"
-VERSUS: dict[str, Any] = {"versus": ["old", "new"]}
+PAIRED: dict[str, Any] = {"paired": True}
 ALL = {"backends": ["torch", "jax"]}
-ON_CPU = VERSUS | {"devices": ["cpu"]}
+ON_CPU = PAIRED | {"devices": ["cpu"]}
 
 
 def make(
@@ -61,10 +61,6 @@ def of_workload(**different: Any) -> Selected:
     """Dense, which has a baseline for torch, with another workload."""
     entry = dataclasses.replace(made.entry(), baselines={"torch": "hash"})
     return Selected(entry, dataclasses.replace(made.workload(), **different))
-
-
-def of_steps(steps: int, name: str = "default") -> Selected:
-    return Selected(made.entry(), made.workload(name, steps))
 
 
 TWINNED, UNTRAINED, LARGE = of_workload(), of_workload(predicts_only=True), of_workload(large=True)
@@ -92,10 +88,10 @@ def test_more_columns_than_a_file_may_have_are_refused_before_they_are_measured(
         (VERSIONS, {"devices": ["cpu"]}, "torch cpu @old, torch cpu @new, jax cpu", "", ""),
         (OLD_BLIND, {}, "torch cpu @old, torch cpu @new, torch gpu @new, jax cpu @old", "", ""),
         # Of two versions that are compared neither is left out where the other is there, nor a device.
-        (OLD_BLIND, VERSUS, "torch cpu @old, torch cpu @new, torch gpu @new, jax cpu @old", "torch gpu @old", NO_GPU),
-        (NEW_BLIND, VERSUS, "torch cpu @old, torch gpu @old, torch cpu @new", "torch gpu @new", NO_GPU),
+        (OLD_BLIND, PAIRED, "torch cpu @old, torch cpu @new, torch gpu @new, jax cpu @old", "torch gpu @old", NO_GPU),
+        (NEW_BLIND, PAIRED, "torch cpu @old, torch gpu @old, torch cpu @new", "torch gpu @new", NO_GPU),
         (HALF_GONE, ON_CPU | {"interpreters": list(HALF_GONE)}, "torch cpu @old", "torch cpu @new", GONE.cause),
-        (HALF_GONE, VERSUS, "torch cpu @old, torch gpu @old", "torch cpu @new, torch gpu @new", GONE.cause),
+        (HALF_GONE, PAIRED, "torch cpu @old, torch gpu @old", "torch cpu @new, torch gpu @new", GONE.cause),
         (HALF_GONE, ON_CPU | ALL, "torch cpu @old", "torch cpu @new, jax cpu @old, jax cpu @new", GONE.cause),
         (TORCH_ALONE, {"chosen": [LARGE]}, "torch gpu", "", ""),
         (TORCH_ALONE, {"chosen": [dataclasses.replace(LARGE, named=True)]}, "torch cpu, torch gpu", "", ""),
@@ -172,14 +168,6 @@ def test_what_is_missing_is_said_with_what_was_seen_and_with_a_remedy() -> None:
 
 def test_a_plan_says_what_each_case_s_trials_measure() -> None:
     assert [case.protocol for case in make(JAX_ALONE, effort=PUBLISHED).cases] == [PUBLISHED.protocol]
-    short = of_steps(MIN_STEPS_FOR_SLICES - 1, "short")
-    planned = make(JAX_ALONE, [of_steps(MIN_STEPS_FOR_SLICES, "long"), short], explain=True)
-    assert [(case.options.label, case.protocol.kind, case.protocol.parts) for case in planned.cases] == [
-        ("", "steady", True),
-        ("jit=off", "steady", False),
-        ("batch=128", "sweep", False),
-    ]
-    assert labels([case for case, _ in planned.absent]) == ["dense/short jax cpu"]  # without rivals that might help
 
 
 def test_a_plan_s_threads_are_limited_by_the_machine_that_it_is_for() -> None:
@@ -199,22 +187,11 @@ def test_a_control_is_a_second_one_of_the_first_case_of_each_row() -> None:
 def test_versions_that_are_compared_have_a_row_for_each_backend_and_device_and_a_control_of_the_base() -> None:
     versions = probes(torch_old=TORCH, torch_new=NEWER, jax_old=JAX, jax_new=JAX)
     rows: dict[str, list[str]] = {}
-    for case in make(versions, **VERSUS, control=True).cases:
+    for case in make(versions, **PAIRED, control=True).cases:
         rows.setdefault(case.row_label, []).append(case.options.label)
     alike = ["@old", "@new", "@old control=on"]
     assert rows == {"dense torch cpu": alike, "dense torch gpu": alike, "dense jax cpu": alike}
     assert len({case.row for case in make(VERSIONS).cases}) == 1  # which are not compared alone
-
-
-def test_an_epoch_that_holds_slices_can_be_taken_apart_and_one_step_fewer_cannot() -> None:
-    assert plan_cases.inexplicable(of_steps(MIN_STEPS_FOR_SLICES)) is None
-    cause, remedy = plan_cases.inexplicable(of_steps(MIN_STEPS_FOR_SLICES - 1, "short")) or ("", "")
-    assert f"has {MIN_STEPS_FOR_SLICES - 1} of the {MIN_STEPS_FOR_SLICES} steps" in cause
-    assert remedy == "`kerasbench run --scenario dense.py/short` measures its epochs"
-    cause, _ = plan_cases.inexplicable(UNTRAINED) or ("", "")
-    assert cause == "dense is not trained, so it has no training step to explain"
-    with pytest.raises(UsageError, match=r"fewer: dense/a \(1\), dense/b \(2\); `kerasbench run --scenario dense"):
-        make(JAX_ALONE, [of_steps(1, "a"), of_steps(2, "b")], explain=True)
 
 
 @pytest.mark.parametrize(("protocol", "measured"), [(SWEEP, 0), (Protocol(lasts=True), 0), (Protocol(), 1)])
@@ -251,48 +228,11 @@ def test_what_a_column_does_not_support(selected: Selected, device: Device, opti
     assert failure is None or reason in failure.cause
 
 
-def test_memory_is_kept_on_a_cpu_by_glibc_and_tried_where_steps_give_it_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    keep, tried = Options(malloc="keep"), []
+def test_memory_is_kept_where_there_is_glibc(monkeypatch: pytest.MonkeyPatch) -> None:
+    keep = made.case(options=Options(malloc="keep"))
     for has_glibc in (True, False):
         monkeypatch.setattr(plan_cases, "has_glibc", lambda answer=has_glibc: answer)
-        assert (plan_cases.unsupported(made.case(options=keep), RunConfig(), 2) is None) is has_glibc
-        for backend, device in (("torch", made.CPU), ("torch", CUDA), ("jax", made.CPU), ("tensorflow", made.CPU)):
-            if keep in plan_cases.candidates(RaceConfig(tries=["malloc"]), backend, device, 0, 2):
-                tried.append((has_glibc, backend, device.kind))
-    assert tried == [(True, "torch", "cpu"), (True, "jax", "cpu")]
-
-
-EIGHT, THIRTY_TWO = "cpu steps-per-execution=8", "cpu steps-per-execution=32"
-EXECUTIONS = RaceConfig(tries=["steps-per-execution"])
-BATCHES = RaceConfig(tries=["batch-size"])
-THREADS_TOO = RaceConfig(tries=["threads", "steps-per-execution", "jit"])
-BATCHES_TOO = RaceConfig(tries=["steps-per-execution", "batch-size"])
-DEVICES_TOO = RaceConfig(tries=["device", "dtype"])
-
-
-@pytest.mark.parametrize(
-    ("race", "steps", "devices", "backend", "candidates"),
-    [
-        (THREADS_TOO, 1000, ["cpu"], "torch", ["cpu", "cpu threads=1"]),  # it has no other jit, and no larger execution
-        (THREADS_TOO, 1000, ["cpu"], "jax", ["cpu", EIGHT, THIRTY_TWO, "cpu threads=1"]),
-        (EXECUTIONS, 100, ["cpu"], "jax", ["cpu", EIGHT]),
-        (EXECUTIONS, 4, ["cpu"], "jax", ["cpu", EIGHT]),  # all in one
-        (EXECUTIONS, 1, ["cpu"], "jax", ["cpu"]),
-        (RaceConfig("predict", tries=["steps-per-execution"]), 1000, ["cpu"], "jax", ["cpu"]),
-        (BATCHES_TOO, 300, ["cpu"], "jax", ["cpu", EIGHT, THIRTY_TWO, "cpu batch-size=128", "cpu batch-size=512"]),
-        (BATCHES, 10, ["cpu"], "torch", ["cpu", "cpu batch-size=128"]),  # none is larger than an epoch
-        (BATCHES, 4, ["cpu"], "torch", ["cpu"]),  # its epochs are counted as a whole
-        (RaceConfig(tries=[]), 1000, [], "torch", ["gpu"]),  # which Keras takes
-        (RaceConfig(tries=[]), 1000, [], "jax", ["cpu"]),
-        (DEVICES_TOO, 1000, [], "torch", ["cpu", "cpu dtype=mixed_bfloat16", "gpu", "gpu dtype=mixed_float16"]),
-    ],
-)
-def test_a_race_has_every_setting_with_every_other_but_for_threads_and_batches(
-    race: RaceConfig, steps: int, devices: list[str], backend: str, candidates: list[str]
-) -> None:
-    planned = make(chosen=[of_steps(steps)], devices=devices, race=race)
-    raced = [f"{case.device.label} {case.options.label}".strip() for case in planned.cases if case.backend == backend]
-    assert (raced, planned.absent) == (candidates, [])
+        assert (plan_cases.unsupported(keep, RunConfig(), 2) is None) is has_glibc
 
 
 def test_calls_train_nothing_and_are_of_baselines_in_either_mode() -> None:
@@ -304,13 +244,3 @@ def test_calls_train_nothing_and_are_of_baselines_in_either_mode() -> None:
     assert all(case.selected.workload.predicts_only for case in planned.cases)
     assert len({id(case.selected.entry) for case in planned.cases}) == 1
     assert all(workload.predicts_only for workload in planned.cases[0].selected.entry.description.workloads)
-
-
-def test_a_race_of_a_model_that_is_not_trained_says_so_beside_those_that_are() -> None:
-    planned = make(JAX_ALONE, [made.selected("conv"), UNTRAINED], race=RaceConfig(tries=["jit"]))
-    assert [case.row_label for case in planned.cases] == ["conv"]
-    ((_, failure),) = planned.absent
-    assert failure.code is Code.UNSUPPORTED and "cannot be trained" in failure.cause
-    assert failure.remedy.startswith("add --for predict")
-    predicting = make(JAX_ALONE, [UNTRAINED], race=RaceConfig("predict", tries=["jit"]))
-    assert predicting.cases and not predicting.absent

@@ -76,7 +76,7 @@ def test_a_plan_recalls_the_machine_s_own_trials(tmp_path: Path) -> None:
 
 NOT_IN_TURN = dataclasses.replace(RUN, trials=[dataclasses.replace(trial, block=0) for trial in RUN.trials])
 OTHERS = [made.changed(RUN, machine={"chip": "Chip 10"}), made.changed(RUN, config={"effort": saved.PUBLISHED})]
-LONGER = {"protocol": {"slices_max_ns": 600 * 10**9, "soaks": True}}
+LONGER = {"protocol": {"slices_max_ns": 600 * 10**9, "lasts": True}}
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ VERSIONS = [
     [
         (made.plan(TORCH, JIT, JAX), Family.BACKENDS, 0.07),
         (made.plan(TORCH, JIT, AGAIN), Family.OPTIONS, ASSUMED[Family.OPTIONS].blocks),
-        (made.changed(made.plan(*VERSIONS), config={"versus": ["a", "b"]}), Family.REPEATED, 0.03 * math.sqrt(2)),
+        (made.changed(made.plan(*VERSIONS), config={"paired": True}), Family.REPEATED, 0.03 * math.sqrt(2)),
     ],
 )
 def test_a_plan_assumes_what_its_family_scatters(tmp_path: Path, planned: Plan, family: Family, scatter: float) -> None:
@@ -199,5 +199,5 @@ def test_what_a_plan_judges_together_is_each_row_s_others_to_its_fastest() -> No
     assert duration.comparisons([*columns, *beside, *sized]) == 4
     assert duration.comparisons(sized) == duration.comparisons(columns[:1]) == duration.comparisons([]) == 1
     assert list(duration.detectable(made.plan(*columns), 0.03, RunScatter())) == [3, 12]
-    race = made.plan(*columns, effort=saved.RACE)  # a single round has no interval
-    assert list(duration.detectable(race, 0.03, RunScatter())) == [3, 4]
+    brief = made.plan(*columns, effort=saved.Effort(1, 4))  # a single round has no interval
+    assert list(duration.detectable(brief, 0.03, RunScatter())) == [3, 4]

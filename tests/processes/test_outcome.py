@@ -34,7 +34,7 @@ LIMITS = Limits(300.0, "--timeout 300 s, the default", 4 << 30, compile_s=240.0)
         (trial_limits(8.0, None, "steady", 100.0), 8, ""),
         (trial_limits(9000.0, None, "published", 1.0), 9000, ""),
         # Short epochs of a soak leave most of their time out of slices.
-        (trial_limits(None, None, "steady", None, minutes=10), 300 + 10 * 600, "the default"),
+        (trial_limits(None, None, "steady", None, long_s=600), 300 + 10 * 600, "the default"),
     ],
 )
 def test_a_limit_follows_the_first_trial_unless_one_was_asked_for(limits: Limits, timeout_s: int, why: str) -> None:

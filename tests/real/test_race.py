@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.modes.fastest import tell as race
+from kerasbench.modes.fastest import tell
 from kerasbench.protocol.columns import Column, Options
 from tests import made
 from tests.made import JAX
@@ -35,8 +35,8 @@ def test_the_lines_to_write_choose_the_winner(tmp_path: Path) -> None:
     record = raced({winner: 1.0, JAX: 4.0}, baseline="jax")
     resolved = {"resolved": {"processors": str(min(os.sched_getaffinity(0)))}}
     trials = [made.changed(trial, measurement=resolved) for trial in record.trials]
-    (raced_row,) = Findings.of(dataclasses.replace(record, trials=trials)).races
-    lines = race.to_write(winner, raced_row)
+    (raced_row,) = tell.races(Findings.of(dataclasses.replace(record, trials=trials)))
+    lines = tell.to_write(winner, raced_row)
     (compiled,) = (line.partition("(")[2][:-1] for line in lines if line.startswith("model.compile"))
     (policy,) = (line for line in lines if line.startswith("keras."))
     script = tmp_path / "your_script.py"

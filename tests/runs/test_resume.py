@@ -1,25 +1,22 @@
-"""What of an interrupted run still counts, and more sizes where series of a sweep cross."""
+"""What of an interrupted run still counts."""
 
 import functools
-import math
 import re
-from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kerasbench.analysis.summary import summarize
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.plan import live
-from kerasbench.plan.cases import Case, Plan, Probes, with_controls
-from kerasbench.protocol.columns import Device, Environment, Options, Size
+from kerasbench.plan.cases import Plan, Probes
+from kerasbench.protocol.columns import Device, Environment, Options
 from kerasbench.protocol.measurement import Samples, Slice
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.code import measuring_code
-from kerasbench.results.run import INTERRUPTED, SWEEP, Effort, ResumeConfig, Run, RunConfig, SoakConfig, Trial, exactly
+from kerasbench.results.run import INTERRUPTED, ResumeConfig, Run, RunConfig, Trial, exactly
 from kerasbench.results.store import Store
 from kerasbench.runs import resume, schedule
 from tests import made
@@ -117,7 +114,8 @@ def test_what_other_code_measured_is_measured_anew_with_its_row_and_so_is_what_f
 def test_a_soak_that_was_cut_short_is_measured_anew(minutes: float, kept: int) -> None:
     slices = Samples.of(Slice(1, int(1e9), cycle, 0, 0) for cycle in range(60))  # a minute
     trial = made.trial(1, found=made.changed(made.measurement(), training={"slices": slices}))
-    record = interrupted(trial, config={"soak": SoakConfig("train", minutes)})
+    protocol = {"lasts": True, "slices_max_ns": int(minutes * 60e9)}
+    record = interrupted(trial, config={"effort": {"protocol": protocol}})
     assert len(resume.carry(record, made.plan(TORCH), PROBES)[0]) == kept
 
 
@@ -213,121 +211,14 @@ def test_what_a_file_alone_names_is_not_executed(begun: RunConfig, named: Resume
         resume.require_named_again(interrupted, named)
 
 
-BATCHES = (1, 8, 64, 512)
-BACKENDS = ("jax", "tensorflow", "torch")
-
-
-def swept(options: Sequence[Options]) -> list[Case]:
-    return [made.case(backend=backend, options=at_size) for at_size in options for backend in BACKENDS]
-
-
-def swept_plan(budget_s: float | None = None, **config: Any) -> Plan:
-    options = [Options(batch=batch) for batch in BATCHES]
-    plan = made.plan(*swept(options), effort=Effort(budget_s=budget_s, protocol=SWEEP))
-    return made.changed(plan, config={"options": options, "refine": True} | config)
-
-
-def crossing(planted: float = 20.0, rounds: int = 3, third: Callable[[int], float] = lambda batch: 100.0) -> Run:
-    """jax is overtaken by torch at that batch; the third, tensorflow, is slower than both unless told otherwise."""
-    trials: list[Trial] = []
-    for batch in BATCHES:
-        for backend, ms in {"jax": 1.0, "tensorflow": third(batch), "torch": math.sqrt(planted / batch)}.items():
-            in_rounds = [ms * (1 + number / 1000) for number in range(rounds)]
-            trials += made.in_rounds(*in_rounds, overhead_ms=10.0, backend=backend, options=Options(batch=batch))
-    return made.record(*trials, rounds=rounds)
-
-
-def finer(planned: Plan, first: Run) -> Plan:
-    return made.known(resume.finer(planned, first, 100.0))
-
-
-def test_two_more_sizes_are_measured_once_inside_the_bracket_on_the_columns_that_cross() -> None:
-    planned = swept_plan()
-    plan = finer(planned, crossing())
-    assert [case.label for case in plan.cases[len(planned.cases) :]] == [
-        f"dense {backend} cpu batch={batch}" for batch in (16, 32) for backend in ("jax", "torch")
-    ]
-    assert plan.config.options == [Options(batch=batch) for batch in (*BATCHES, 16, 32)]
-    assert (plan.effort.min_rounds, plan.effort.max_rounds) == (3, 3)
-    assert plan.effort.protocol == planned.effort.protocol
-    assert plan.warnings == ["more sizes near the crossover: batch=16, batch=32"]
-    assert resume.finer(plan, crossing(), 100.0) is None
-    limited = swept_plan(budget_s=100 + 4 * 3 * 9 + 1)  # four cases of three trials, 9 s each
-    assert [resume.finer(limited, crossing(), spent_s) is None for spent_s in (100.0, 1_000.0)] == [False, True]
-    shared = resume.more_sizes(summarize(crossing(third=lambda batch: (20 / batch) ** 0.7)))  # by two brackets
-    assert {size: len(columns) for size, columns in shared.items()} == {Size(16): 3, Size(32): 3}
-
-
-def test_only_a_whole_run_with_a_crossing_that_has_an_interval_is_refined() -> None:
-    quick = crossing(rounds=1)  # whose slices give an interval
-    for number, trial in enumerate(quick.trials):
-        step_ms = made.trained(made.known(trial.measurement)).median_ns / made.MS
-        slices = made.sliced([step_ms * (1 + 0.001 * (cycle % 3)) for cycle in range(12)])
-        quick.trials[number] = made.changed(trial, measurement=slices, block=1 + number // len(BACKENDS))
-    assert resume.more_sizes(summarize(quick))
-    cut_short = made.changed(crossing(), stopped_because=INTERRUPTED)
-    for record in (quick, crossing(rounds=2), cut_short, crossing(planted=1e9)):
-        assert resume.finer(swept_plan(), record, 100.0) is None
-
-
-def trials_of(cases: Sequence[Case]) -> list[Trial]:
-    return [made.trial(1, backend=case.backend, options=case.options) for case in cases]
-
-
-def test_a_refined_sweep_goes_on_with_the_columns_that_each_size_has() -> None:
-    planned = swept_plan(budget_s=1e6)
-    refined = finer(planned, crossing())
-    tried = trials_of([case for case in refined.cases if case.options.batch != 32])
-    again = resume.as_started(made.changed(refined, cases=swept(refined.config.options)), made.record(*tried))
-    of_size = {size: [case.backend for case in again.cases if case.options.batch == size] for size in (8, 16, 32)}
-    assert of_size == {8: [*BACKENDS], 16: ["jax", "torch"], 32: [*BACKENDS]}
-    assert resume.as_started(planned, made.record(*tried[:1])) is planned
-
-
-def test_a_refined_sweep_goes_on_with_the_controls_that_its_further_sizes_have() -> None:
-    """It is beside the first of the columns that cross there, which is not the first of all."""
-    planned = swept_plan(budget_s=1e6, control=True)
-    planned = made.changed(planned, cases=with_controls(planned.cases))
-    refined = finer(planned, crossing(1e9, third=lambda batch: math.sqrt(1e9 / 20)))
-    assert not any(options.control for options in refined.config.options)  # it is asked for once, for all rows
-    further = [case for case in refined.cases if case.options.batch in (16, 32)]
-    assert "tensorflow" in {case.backend for case in further if case.options.control}
-    every = made.changed(refined, cases=with_controls(swept(refined.config.options)))
-    again = resume.as_started(every, made.record(*trials_of(further)))
-    assert {case.key for case in again.cases} >= {case.key for case in further}
-
-
 def test_a_backend_that_was_installed_since_takes_no_part_in_the_rest() -> None:
     record = interrupted(made.trial(backend="jax"), made.trial(backend="torch"), cases=2)
     planned = made.plan(made.case(backend="tensorflow"), JAX, TORCH)
-    again = resume.as_started(planned, record)
+    again = resume.as_started(planned, record, False)
     assert [case.backend for case in again.cases] == ["jax", "torch"]
     assert again.warnings == ["left out, because the run began without them: tensorflow cpu"]
-    assert resume.as_started(PLANNED, record) is PLANNED
+    assert resume.as_started(PLANNED, record, False) is PLANNED
     absent = made.trial(0, backend="tensorflow", failure=made.FAILURE)  # it was asked for, and is measured now
-    assert resume.as_started(planned, made.changed(record, trials=[*record.trials, absent])) is planned
+    assert resume.as_started(planned, made.changed(record, trials=[*record.trials, absent]), False) is planned
     before = made.changed(record, trials=record.trials[:1])  # killed before the second had its turn
-    assert resume.as_started(PLANNED, before) is PLANNED
-
-
-def test_further_sizes_begin_with_what_was_measured_and_are_one_record_with_it() -> None:
-    planned = swept_plan(budget_s=1e6)
-    first = made.changed(crossing(), config=planned.config, stopped_because="every interval is within ±2%")
-    first.trials.append(made.trial(0, failure=made.FAILURE))  # absent
-
-    def execute(further: Plan, earlier: Run) -> Run:
-        assert all(trial.round for trial in earlier.trials)
-        trials = [*earlier.trials, *trials_of(further.cases[12:])]
-        return made.changed(earlier, config=further.config, trials=trials, stopped_because="all 3 rounds are done")
-
-    def full(further: Plan, earlier: Run) -> Run:
-        raise ResultsError("full")
-
-    whole, config = resume.refine(planned, first, 100.0, execute), finer(planned, first).config
-    assert {trial.options.batch for trial in whole.trials} == {1, 8, 16, 32, 64, 512}
-    assert (whole.started, whole.stopped_because) == (first.started, first.stopped_because)
-    assert whole.config == made.changed(config, effort=planned.effort) != config
-    cut_short = resume.joined(first, made.changed(whole, stopped_because=INTERRUPTED, rounds_completed=1))
-    assert (cut_short.stopped_because, cut_short.rounds_completed) == (INTERRUPTED, 3)
-    assert resume.refine(planned, first, 100.0, full) is first
-    assert resume.refine(PLANNED, first, 100.0, execute) is first  # which wants none
+    assert resume.as_started(PLANNED, before, False) is PLANNED

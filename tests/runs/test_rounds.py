@@ -21,10 +21,11 @@ from kerasbench.plan.duration import History
 from kerasbench.processes.block import BlockMember, OnBlockEvent
 from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.columns import CaseKey, Device, Options
-from kerasbench.protocol.measurement import Latency, Measurement, Samples, Slice
+from kerasbench.protocol.measurement import Measurement, Samples, Slice
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Protocol, TrialRequest
-from kerasbench.results.run import QUICK, Effort, RaceConfig, Run, SoakConfig, Trial, exactly
+from kerasbench.protocol.stages import TRAIN
+from kerasbench.results.run import QUICK, Effort, Run, Trial, exactly
 from kerasbench.results.store import Store, load
 from kerasbench.runs import machine, rows, turns
 from kerasbench.runs.schedule import order_cases
@@ -97,20 +98,6 @@ def test_what_does_not_fit_has_further_blocks(store: Store, worker: FakeWorker, 
         (number, backend) for number, block in enumerate(worker.blocks, start=1) for backend in block
     ]
     assert {trial.round for trial in record.trials if trial.block <= len(blocks)} == {1}
-
-
-@pytest.mark.parametrize(("failing", "had"), [(0, 1), (1, 1), (2, 3)])
-def test_versions_are_not_measured_on_when_one_of_them_has_failed(store: Store, failing: int, had: int) -> None:
-    versions = [Options(environment="old"), Options(environment="new"), Options(environment="old", control=True)]
-    worker, heard = FakeWorker(torch=noisy(1, 3, 2)), Events()
-    worker.fails = lambda request: made.FAILURE if request.options == versions[failing] else None
-    cases = [dataclasses.replace(made.case(options=options), paired=True) for options in versions]
-    record = run(store, worker, *cases, effort=exactly(3), events=heard)
-    assert len(worker.blocks) == record.rounds_completed == had
-    if had == 1:
-        assert record.stopped_because == "base or head failed, so nothing is left to compare"
-        (ended,) = heard.of(events.RowEnded)
-        assert (ended.cases[0].row_label, ended.reason) == ("dense torch cpu", record.stopped_because)
 
 
 def test_a_column_that_was_found_to_differ_takes_no_other_with_it_in_later_rounds(store: Store) -> None:
@@ -248,7 +235,7 @@ def test_a_run_tells_in_order_what_happens(store: Store) -> None:
     torch, jax = CASES
     assert heard == [
         events.RunStarted(made.plan(*CASES, effort=ONCE), record, History()),
-        events.BlockStarted(CASES, is_first=True),
+        events.BlockStarted(CASES, True, TRAIN, []),
         events.Waiting("dense", "hot"),
         events.TrialStarted(torch.label),
         events.PhaseStarted(torch.label, "train"),
@@ -343,40 +330,6 @@ def test_a_row_is_sized_by_its_first_steps_once_for_all_its_columns_and_blocks(s
     assert known.left_s > 12 * 2  # six slices of the slower one and what comes before
 
 
-def sliced(*steps_ms: float) -> list[Measurement]:
-    """A measurement by turns for each of these steps."""
-    return [made.sliced([ms * (1 + 0.01 * cycle) for cycle in range(6)]) for ms in steps_ms]
-
-
-def test_a_race_measures_those_alone_that_may_win_and_keras_without_settings(store: Store) -> None:
-    worker = FakeWorker(torch=sliced(9.0), jax=sliced(1.0), tensorflow=sliced(4.0))
-    cases = [*THREE, made.case(backend="jax", options=Options(threads=1))]
-    run(store, worker, *cases, effort=Effort(1, 2), config={"race": RaceConfig(baseline="tensorflow")})
-    assert worker.blocks == [["torch", "jax", "tensorflow", "jax"], ["jax", "tensorflow", "jax"]]
-
-
-@pytest.mark.parametrize(
-    ("jax_ms", "tensorflow_ms", "blocks", "reason"),
-    [
-        ([1.0], [4.0], 1, "no other setting can beat the leader by more than the margin"),
-        ([1.0, 1.02], [1.02, 1.0], 3, "all 3 rounds are done"),
-    ],
-)
-def test_a_race_is_won(store: Store, jax_ms: list[float], tensorflow_ms: list[float], blocks: int, reason: str) -> None:
-    worker = FakeWorker(torch=sliced(9.0), jax=sliced(*jax_ms), tensorflow=sliced(*tensorflow_ms))
-    record = run(store, worker, *THREE, effort=Effort(1, 3), config={"race": RaceConfig(baseline="torch")})
-    assert (worker.blocks, record.stopped_because) == ([["torch", "jax", "tensorflow"]] * blocks, reason)
-
-
-def test_a_race_for_predictions_measures_them_in_each_round(store: Store) -> None:
-    batches = [[Latency(1, [1]), Latency(32, [int(ms * made.MS)] * 200)] for ms in (1.9, 2.1, 1.9, 2.1, 1.9)]
-    scattered = [made.changed(made.sliced([1.0] * 6), prediction=prediction) for prediction in batches]
-    worker, config = FakeWorker(torch=scattered, jax=sliced(1.0)), {"race": RaceConfig("predict", baseline="jax")}
-    run(store, worker, effort=Effort(1, 5), config=config)
-    assert len(worker.blocks) > 3  # only later rounds could leave them out
-    assert {request.protocol.predicts for request in worker.requests} == {True}
-
-
 WARM = made.case(backend="jax", options=Options(warm_cache=True))
 
 
@@ -401,7 +354,6 @@ def test_a_case_whose_caches_cannot_be_filled_has_failed_and_the_others_go_on(st
     assert tried == [("jax", False), ("torch", True), ("torch", True)]
 
 
-SOAK = {"soak": SoakConfig()}
 SOAKING = Effort(1, 1, cold=False, protocol=Protocol(lasts=True))
 
 
@@ -432,7 +384,7 @@ def ctrl_c() -> Iterator[None]:
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_a_soak_with_what_its_column_has_measured(store: Store) -> None:
     heard, before = Events(), signal.getsignal(signal.SIGINT)
-    record = run(store, Interrupted(1), *CASES, CONV, effort=SOAKING, config=SOAK, events=heard)
+    record = run(store, Interrupted(1), *CASES, CONV, effort=SOAKING, events=heard)
     assert record.stopped_because == "interrupted"
     assert [trial.backend for trial in record.trials if trial.measurement] == ["torch", "jax"]
     assert heard[-1] == events.RunEnded(interrupted=True)
@@ -444,23 +396,23 @@ def test_ctrl_c_ends_a_soak_with_what_its_column_has_measured(store: Store) -> N
 @pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize(("times", "first"), [(2, False), (1, True)])
 def test_ctrl_c_again_or_before_any_cycle_ends_a_soak_at_once(store: Store, times: int, first: bool) -> None:
-    record = run(store, Interrupted(times, first), *CASES, CONV, effort=SOAKING, config=SOAK)
+    record = run(store, Interrupted(times, first), *CASES, CONV, effort=SOAKING)
     assert (record.stopped_because, record.trials) == ("interrupted", [])
 
 
-@pytest.mark.parametrize(("effort", "config"), [(SOAKING, SOAK), (None, None)])
-def test_when_a_block_is_over(store: Store, effort: Effort | None, config: dict[str, SoakConfig] | None) -> None:
+@pytest.mark.parametrize("effort", [SOAKING, None])
+def test_when_a_block_is_over(store: Store, effort: Effort | None) -> None:
     class Leaving(FakeWorker):
         """Both columns are left after a cycle, then the one that goes on, then its control."""
 
         def meanwhile(self, on_event: OnBlockEvent) -> None:
             goes_on, control = (member.label for member in self.entrants)
-            for left, is_over in (([goes_on, control], False), ([goes_on], False), ([control], config is SOAK)):
+            for left, is_over in (([goes_on, control], False), ([goes_on], False), ([control], effort is SOAKING)):
                 on_event(events.CycleEnded("train", {label: [] for label in left}, False))
                 assert self.rules.enough("train", {index: [Slice(1, 1)] for index in range(len(left))}) is is_over
 
     worker = Leaving()
-    run(store, worker, CASES[0], made.case(options=Options(control=True)), effort=effort, config=config)
+    run(store, worker, CASES[0], made.case(options=Options(control=True)), effort=effort)
     assert worker.blocks[0] == ["torch", "torch"]
 
 
@@ -471,6 +423,6 @@ def test_memory_that_a_soak_has_used_up_was_taken_by_no_other(store: Store, had_
             return dataclasses.replace(super().answer(entrant), had_turn=had_turn)
 
     worker = Leaking(jax=[Failure(Code.OOM, "no memory", "less of it")])
-    record = run(store, worker, effort=SOAKING, config=SOAK)
+    record = run(store, worker, effort=SOAKING)
     assert worker.blocks == [["torch", "jax"]] + ([] if had_turn else [["jax"]])
     assert any(trial.crowded for trial in record.trials) is not had_turn

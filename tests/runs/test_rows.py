@@ -103,6 +103,6 @@ ABSENT = made.trial(0, failure=made.FAILURE, ended="2026-01-02T19:00:00Z")
         ([made.trial(1, session=2)], 4_000, 0, 3),
     ],
 )
-def test_when_another_sitting_begins(trials: list[Trial], later_s: float, booted_s: float, session: int) -> None:
+def test_when_another_session_begins(trials: list[Trial], later_s: float, booted_s: float, session: int) -> None:
     record = made.changed(made.record(*trials), finished=NOON)
-    assert records.session(record, NOON_S + later_s, booted_s) == session
+    assert records.session_of(record, NOON_S + later_s, booted_s) == session

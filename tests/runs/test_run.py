@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench import host
-from kerasbench.environments import sides
+from kerasbench import host, modes
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import MachineBusy, ResultsError, UnusableScenario, UsageError
 from kerasbench.events import StepEnded, StepStarted
@@ -22,7 +21,6 @@ from kerasbench.results.code import measuring_code
 from kerasbench.results.run import ResumeConfig, Run, RunConfig
 from kerasbench.results.store import Store, load
 from kerasbench.runs import run
-from kerasbench.settings import Settings
 from tests import made
 from tests.scripted import Events
 
@@ -41,7 +39,8 @@ def test_what_resuming_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, be
     different = {"config": begun, "machine": host.fingerprint(), "stopped_because": "interrupted"}
     made.stored(tmp_path, made.changed(made.record(made.trial()), **different))
     monkeypatch.setenv("OMP_PROC_BIND", "false")
-    with pytest.raises(UsageError, match=complaint), run.measured(ResumeConfig(), tmp_path, OLD_AND_NEW, Events()):
+    resumed = run.measured(ResumeConfig(), tmp_path, OLD_AND_NEW, modes.planner, Events())
+    with pytest.raises(UsageError, match=complaint), resumed:
         pytest.fail("it measured")
 
 
@@ -56,7 +55,8 @@ def test_what_is_asked_for_says_whom_its_columns_are_for_where_interpreters_have
 def test_the_machine_is_held_until_all_is_drawn(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "_measure", lambda *_: run.FinishedRun(made.record(made.trial()), store))
     config = RunConfig(scenarios=["mnist_dense"])
-    with run.measured(config, tmp_path, Interpreters(), Events()), pytest.raises(MachineBusy), machine_lock():
+    measured = run.measured(config, tmp_path, Interpreters(), modes.planner, Events())
+    with measured, pytest.raises(MachineBusy), machine_lock():
         pytest.fail("another run measures meanwhile")
     with machine_lock():
         pass
@@ -80,43 +80,6 @@ def test_trials_of_other_code_go_to_a_file_of_their_own(tmp_path: Path, capsys: 
     assert load(file).trials == left.trials
     said = "2 trials no longer counted, 1 of them because other code of kerasbench measured them"
     assert f"{said}; kept in {file}" in capsys.readouterr().err
-
-
-def test_all_backends_are_compared_unless_the_words_name_some(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sides, "overlay", lambda *_: "/bin/sh")
-
-    def compared(settings: Settings) -> list[str]:
-        config, chosen = run.versus_config(settings, Interpreters(), Events())
-        assert (config.control, config.threshold) == (True, 0.05)
-        assert all(chosen.of(Environment.parse(environment)) == "/bin/sh" for environment in config.environments)
-        assert config.versus == [environment.partition("@")[2] for environment in config.environments[:2]]
-        return config.environments
-
-    keras = Settings(base="keras==3.14.*", head="keras==3.15.*", threshold="5%")
-    assert [name.partition("@")[0] for name in compared(keras)[::2]] == ["jax", "tensorflow", "torch"]
-    assert compared(made.changed(keras, backends=["torch"])) == ["torch@keras-3.14", "torch@keras-3.15"]
-    jax = Settings(base="jax==0.9", head="jax==0.10", threshold="5")
-    assert compared(jax) == ["jax@jax-0.9", "jax@jax-0.10"]
-
-
-@pytest.mark.parametrize(
-    ("said", "complaint"),
-    [
-        ({"head": "gone"}, "'gone' is neither a label"),
-        ({"scenarios": ["no_such"]}, "no_such"),
-        ({"scenarios": ["mnist_dense"], "batch_size": 8}, "a scenario file contains all"),
-        ({"threshold": "1%"}, "--threshold takes 3 % or more, not 1.00 %"),
-        ({"threshold": 0}, "--threshold takes 3 % or more, not 0.00 %"),
-    ],
-)
-def test_what_versus_refuses(said: dict[str, object], complaint: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sides, "overlay", lambda *_: pytest.fail("it was made"))
-    settings = Settings(base="keras==3.14", head="keras==3.15")
-    with machine_lock():
-        with pytest.raises(UsageError, match=complaint):
-            run.versus_config(made.changed(settings, **said), Interpreters(), Events())
-        with pytest.raises(MachineBusy, match="another kerasbench run is measuring"):
-            run.versus_config(settings, Interpreters(), Events())
 
 
 def test_the_machine_is_looked_at_first_and_what_answers_describes_scenarios(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from kerasbench.analysis.cases import STEADY
+from kerasbench.analysis.cases import STEADY, headline_of
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.ratios import ratio_of
 from kerasbench.protocol.measurement import Latency, Samples
 from kerasbench.protocol.messages import Phase
 from kerasbench.protocol.requests import Protocol
-from kerasbench.results.run import SWEEP, Effort, RaceConfig, RunConfig, Trial, exactly
+from kerasbench.results.run import SWEEP, Effort, RunConfig, Trial, exactly
 from kerasbench.runs import schedule
 from kerasbench.runs.rows import OpenRow
 from kerasbench.runs.schedule import Between, Portion, StopReason, best_cycles
@@ -75,7 +75,7 @@ def test_a_budget_allows_no_round_beyond_it(spent_s: float, another_s: float, do
 
 def widths(trials: list[Trial], between: Between = by_round) -> list[float | None]:
     row = OpenRow([], trials=trials)
-    return schedule.half_widths(row.compared, row.metric(None), between)
+    return schedule.half_widths(row.compared, headline_of(trials), between)
 
 
 def test_all_ratios_of_a_row_are_looked_at_but_those_of_failed_columns_or_of_one_its_own_interval() -> None:
@@ -162,7 +162,6 @@ def test_a_block_has_the_cycles_that_its_scatter_and_its_start_ask_for_the_secon
         (RunConfig(effort=exactly(1)), ("jax", "torch"), {}),
         (RunConfig(effort=Effort(protocol=SWEEP)), ("jax", "torch"), {}),
         (RunConfig(), ("torch", "torch"), {}),
-        (RunConfig(race=RaceConfig(), effort=exactly(1)), ("torch",), {"train": schedule.RACE_CYCLES}),
     ],
 )
 def test_how_long_a_first_block_is(config: RunConfig, backends: Sequence[str], at_most: dict[str, int]) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.requests import Protocol, Sizes
-from kerasbench.results.run import QUICK, RACE, SWEEP
+from kerasbench.results.run import QUICK, SWEEP
 from kerasbench.runs import schedule, sizes
 from tests import made
 
@@ -57,7 +57,7 @@ def test_slow_steps_are_fewer_and_stages_that_would_take_too_long_are_left_out()
         (5 * S, dataclasses.replace(SWEEP, parts=True), WORKLOAD, ["parts"]),
         (5 * S, BRIEF, PREDICTS, ["predict_all"]),
         (5 * S, BRIEF, dataclasses.replace(PREDICTS, batch=1), ["predict_all"]),
-        (20 * S, dataclasses.replace(RACE.protocol, epochs=False, predicts=True), WORKLOAD, ["epoch", "predict_all"]),
+        (20 * S, dataclasses.replace(BRIEF, epochs=False, predicts=True), WORKLOAD, ["epoch", "predict_all"]),
         (S // 4, Protocol("calls"), WRITES, []),
         (5 * S, Protocol("calls"), WRITES, ["generate_call", "generate_compiled_call"]),
         (5 * S, Protocol("calls"), PREDICTS, []),

@@ -1,0 +1,51 @@
+"""What an explanation measures."""
+
+import pytest
+
+from kerasbench.errors import UsageError
+from kerasbench.modes import explain
+from kerasbench.modes.explain.plan import Plans
+from kerasbench.plan import cases
+from kerasbench.plan.cases import Plan
+from kerasbench.plan.catalog import Selected
+from kerasbench.protocol.messages import ProbeReport
+from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES
+from kerasbench.results.run import RunConfig
+from kerasbench.settings import Settings
+from tests import made
+
+CONFIG = explain.MODE.configured(RunConfig())
+PROBES = made.by_environment({"jax": ProbeReport("jax", "3.11.7", {"jax": "0.10.2"}, [made.CPU])})
+
+
+def of_steps(steps: int, name: str = "default") -> Selected:
+    return Selected(made.entry(), made.workload(name, steps))
+
+
+LONG, SHORT = of_steps(MIN_STEPS_FOR_SLICES), of_steps(MIN_STEPS_FOR_SLICES - 1, "short")
+
+
+def planned(*scenarios: Selected) -> Plan:
+    return cases.make(CONFIG, scenarios, PROBES, made.MACHINE, (), Plans())
+
+
+def test_parts_are_measured_of_what_was_asked_for_beside_rivals_that_might_help() -> None:
+    assert Plans().configured(Settings()) == CONFIG
+    plan = planned(LONG, SHORT)
+    assert [(case.options.label, case.protocol.kind, case.protocol.parts) for case in plan.cases] == [
+        ("", "steady", True),
+        ("jit=off", "steady", False),
+        ("batch=128", "sweep", False),
+    ]
+    assert [case.label for case, _ in plan.absent] == ["dense/short jax cpu"]
+
+
+def test_an_epoch_that_holds_slices_can_be_taken_apart_and_one_step_fewer_cannot() -> None:
+    assert Plans().refusal(CONFIG, LONG) is None
+    cause, remedy = made.known(Plans().refusal(CONFIG, SHORT))
+    assert f"has {MIN_STEPS_FOR_SLICES - 1} of the {MIN_STEPS_FOR_SLICES} steps" in cause
+    assert remedy == "`kerasbench run --scenario dense.py/short` measures its epochs"
+    cause, _ = made.known(Plans().refusal(CONFIG, made.changed(LONG, workload={"predicts_only": True})))
+    assert cause == "dense is not trained, so it has no training step to explain"
+    with pytest.raises(UsageError, match=r"fewer: dense/a \(1\), dense/b \(2\); `kerasbench run --scenario dense"):
+        planned(of_steps(1, "a"), of_steps(2, "b"))

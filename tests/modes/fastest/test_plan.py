@@ -1,0 +1,172 @@
+"""What a race measures, and who leaves it."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from kerasbench.errors import UsageError
+from kerasbench.modes import fastest
+from kerasbench.modes.fastest import RaceConfig, plan
+from kerasbench.modes.fastest.plan import EFFORT, Plans, candidates, default_backend
+from kerasbench.plan import cases
+from kerasbench.plan.cases import Case, Plan
+from kerasbench.plan.catalog import Selected
+from kerasbench.protocol.columns import Device, Options
+from kerasbench.protocol.measurement import Latency, Measurement
+from kerasbench.protocol.messages import Code, ProbeReport
+from kerasbench.protocol.stages import TRAIN
+from kerasbench.results.run import Effort, Run, RunConfig, exactly
+from kerasbench.results.store import Store
+from kerasbench.runs.schedule import Portion
+from kerasbench.settings import Settings
+from tests import made
+from tests.scripted import CASES, THREE, FakeWorker, run
+
+CUDA = Device("cuda", 0, "NVIDIA H200")
+TORCH = ProbeReport("torch", "3.11.7", {"torch": "2.13.0"}, [made.CPU, CUDA])
+JAX = ProbeReport("jax", "3.11.7", {"jax": "0.10.2"}, [made.CPU])
+
+
+def test_a_race_tries_what_changes_no_result_unless_settings_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    asked = Plans().configured(Settings(["dense"], budget="10m"))
+    tries = ["backend", "device", "jit", "threads", "malloc", "steps-per-execution"]
+    assert (fastest.MODE.asked(asked), asked.backends) == (RaceConfig(tries=tries, baseline="jax"), [])
+    assert asked.effort == made.changed(EFFORT, budget_s=600, protocol={"predicts": False})
+    named = Plans().configured(Settings(["dense"], tries=["jit"], margin="10%", purpose="predict", rounds=6))
+    assert fastest.MODE.asked(named) == RaceConfig("predict", 0.1, ["jit"], "jax")
+    assert (named.backends, named.effort.max_rounds) == (["jax"], 6)
+    assert (named.effort.protocol.epochs, named.effort.protocol.predicts) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("variables", "configured", "backend"),
+    [
+        ({"KERAS_BACKEND": "torch"}, '{"backend": "jax"}', "torch"),
+        ({}, '{"backend": "jax"}', "jax"),
+        ({}, "[]", "tensorflow"),
+        ({}, "{", "tensorflow"),
+        ({"KERAS_BACKEND": "openvino"}, "{}", "tensorflow"),
+    ],
+)
+def test_the_backend_of_keras_itself(tmp_path: Path, variables: dict[str, str], configured: str, backend: str) -> None:
+    (tmp_path / "keras.json").write_text(configured)
+    assert default_backend({"KERAS_HOME": str(tmp_path)} | variables) == backend
+
+
+@pytest.mark.parametrize(
+    ("said", "complaint"),
+    [
+        (Settings(tries=["batch-size"], purpose="predict"), "--try batch-size is for training"),
+        (Settings(tries=["steps-per-execution"], purpose="predict"), "steps-per-execution is for training"),
+        (Settings(purpose="build"), "purpose 'build'"),
+        (Settings(tries=["batch"]), "setting to --try 'batch'"),
+        (Settings(margin="0%"), "--within must be above 0%, for example 5%; you gave 0%."),
+        (Settings(rounds=13), "at most 12 rounds"),
+    ],
+)
+def test_what_a_race_refuses(said: Settings, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        Plans().configured(said)
+
+
+def make(asked: RaceConfig, *chosen: Selected, devices: Sequence[str] = ()) -> Plan:
+    probes = made.by_environment({"torch": TORCH, "jax": JAX} if len(chosen) == 1 else {"jax": JAX})
+    config = fastest.MODE.configured(RunConfig(devices=[*devices]), asked)
+    return cases.make(config, chosen, probes, made.MACHINE, (), Plans())
+
+
+EIGHT, THIRTY_TWO = "cpu steps-per-execution=8", "cpu steps-per-execution=32"
+EXECUTIONS = RaceConfig(tries=["steps-per-execution"])
+BATCHES = RaceConfig(tries=["batch-size"])
+THREADS_TOO = RaceConfig(tries=["threads", "steps-per-execution", "jit"])
+BATCHES_TOO = RaceConfig(tries=["steps-per-execution", "batch-size"])
+DEVICES_TOO = RaceConfig(tries=["device", "dtype"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "steps", "devices", "backend", "raced"),
+    [
+        (THREADS_TOO, 1000, ["cpu"], "torch", ["cpu", "cpu threads=1"]),  # it has no other jit, and no larger execution
+        (THREADS_TOO, 1000, ["cpu"], "jax", ["cpu", EIGHT, THIRTY_TWO, "cpu threads=1"]),
+        (EXECUTIONS, 100, ["cpu"], "jax", ["cpu", EIGHT]),
+        (EXECUTIONS, 4, ["cpu"], "jax", ["cpu", EIGHT]),  # all in one
+        (EXECUTIONS, 1, ["cpu"], "jax", ["cpu"]),
+        (RaceConfig("predict", tries=["steps-per-execution"]), 1000, ["cpu"], "jax", ["cpu"]),
+        (BATCHES_TOO, 300, ["cpu"], "jax", ["cpu", EIGHT, THIRTY_TWO, "cpu batch-size=128", "cpu batch-size=512"]),
+        (BATCHES, 10, ["cpu"], "torch", ["cpu", "cpu batch-size=128"]),  # none is larger than an epoch
+        (BATCHES, 4, ["cpu"], "torch", ["cpu"]),  # its epochs are counted as a whole
+        (RaceConfig(tries=[]), 1000, [], "torch", ["gpu"]),  # which Keras takes
+        (RaceConfig(tries=[]), 1000, [], "jax", ["cpu"]),
+        (DEVICES_TOO, 1000, [], "torch", ["cpu", "cpu dtype=mixed_bfloat16", "gpu", "gpu dtype=mixed_float16"]),
+    ],
+)
+def test_a_race_has_every_setting_with_every_other_but_for_threads_and_batches(
+    asked: RaceConfig, steps: int, devices: list[str], backend: str, raced: list[str]
+) -> None:
+    planned = make(asked, Selected(made.entry(), made.workload(steps=steps)), devices=devices)
+    tried = [f"{case.device.label} {case.options.label}".strip() for case in planned.cases if case.backend == backend]
+    assert (tried, planned.absent) == (raced, [])
+
+
+def test_kept_memory_is_tried_on_a_cpu_with_glibc_where_steps_give_memory_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+    for has_glibc in (True, False):
+        monkeypatch.setattr(plan, "has_glibc", lambda answer=has_glibc: answer)
+        for backend, device in (("torch", made.CPU), ("torch", CUDA), ("jax", made.CPU), ("tensorflow", made.CPU)):
+            if Options(malloc="keep") in candidates(RaceConfig(tries=["malloc"]), backend, device, 0, 2):
+                tried.append((has_glibc, backend, device.kind))
+    assert tried == [(True, "torch", "cpu"), (True, "jax", "cpu")]
+
+
+def test_a_race_of_a_model_that_is_not_trained_says_so_beside_those_that_are() -> None:
+    untrained = made.changed(made.selected(), workload={"predicts_only": True})
+    planned = make(RaceConfig(tries=["jit"]), made.selected("conv"), untrained)
+    assert [case.row_label for case in planned.cases] == ["conv"]
+    ((_, failure),) = planned.absent
+    assert failure.code is Code.UNSUPPORTED and "cannot be trained" in failure.cause
+    assert failure.remedy.startswith("add --for predict")
+    predicting = make(RaceConfig("predict", tries=["jit"]), untrained)
+    assert predicting.cases and not predicting.absent
+
+
+def sliced(*steps_ms: float) -> list[Measurement]:
+    """A measurement by turns for each of these steps."""
+    return [made.sliced([ms * (1 + 0.01 * cycle) for cycle in range(6)]) for ms in steps_ms]
+
+
+def race(store: Store, worker: FakeWorker, *among: Case, effort: Effort, asked: RaceConfig) -> Run:
+    return run(store, worker, *among, effort=effort, config={"own": dataclasses.asdict(asked)}, planner=Plans())
+
+
+def test_a_race_measures_those_alone_that_may_win_and_keras_without_settings(store: Store) -> None:
+    worker = FakeWorker(torch=sliced(9.0), jax=sliced(1.0), tensorflow=sliced(4.0))
+    among = [*THREE, made.case(backend="jax", options=Options(threads=1))]
+    race(store, worker, *among, effort=Effort(1, 2), asked=RaceConfig(baseline="tensorflow"))
+    assert worker.blocks == [["torch", "jax", "tensorflow", "jax"], ["jax", "tensorflow", "jax"]]
+    portion = Plans().first_portion(RunConfig(effort=exactly(1)), CASES[:1])  # short, also of one column or round
+    assert portion == Portion({TRAIN: plan.FIRST_CYCLES})
+
+
+@pytest.mark.parametrize(
+    ("jax_ms", "tensorflow_ms", "blocks", "reason"),
+    [
+        ([1.0], [4.0], 1, "no other setting can beat the leader by more than the margin"),
+        ([1.0, 1.02], [1.02, 1.0], 3, "all 3 rounds are done"),
+    ],
+)
+def test_a_race_is_won(store: Store, jax_ms: list[float], tensorflow_ms: list[float], blocks: int, reason: str) -> None:
+    worker = FakeWorker(torch=sliced(9.0), jax=sliced(*jax_ms), tensorflow=sliced(*tensorflow_ms))
+    record = race(store, worker, *THREE, effort=Effort(1, 3), asked=RaceConfig(baseline="torch"))
+    assert (worker.blocks, record.stopped_because) == ([["torch", "jax", "tensorflow"]] * blocks, reason)
+
+
+def test_a_race_for_predictions_measures_them_in_each_round(store: Store) -> None:
+    batches = [[Latency(1, [1]), Latency(32, [int(ms * made.MS)] * 200)] for ms in (1.9, 2.1, 1.9, 2.1, 1.9)]
+    scattered = [made.changed(made.sliced([1.0] * 6), prediction=prediction) for prediction in batches]
+    worker = FakeWorker(torch=scattered, jax=sliced(1.0))
+    race(store, worker, *CASES, effort=Effort(1, 5), asked=RaceConfig("predict", baseline="jax"))
+    assert len(worker.blocks) > 3  # only later rounds could leave them out
+    assert {request.protocol.predicts for request in worker.requests} == {True}
