@@ -25,7 +25,7 @@ OWN_FILE, PYPROJECT = "kerasbench.toml", "pyproject.toml"
 FOLDER = Path(".venvs")  # of the environments that kerasbench makes
 # What a file may say of options: nothing that runs code, for a file may come with somebody's checkout.
 DEFAULTS = {"results": "results", "budget": "budget", "backend": "backends"}  # and their names in Settings
-OPTION, MADE = "--python", "versus"  # who names an interpreter, unless a file does
+OPTION, MADE = "--python", "made"  # who names an interpreter, unless a file does; or it was made for this run
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")  # what is a word of a column's name, and of a file's
 
 

@@ -11,6 +11,7 @@ from kerasbench import __version__
 from kerasbench.host import Machine
 from kerasbench.host.load import LoadLimit
 from kerasbench.host.noise import Signal, Surroundings
+from kerasbench.names import RUN
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.columns import CaseKey, Column, Device, Options
 from kerasbench.protocol.descriptions import Description
@@ -86,7 +87,7 @@ class RunConfig:
     environments: list[str] = field(default_factory=list)  # of the columns, torch or torch@LABEL; empty: without labels
     model_config: ModelConfig = NOTHING  # for models that are no scenario files
     suite: str = "published"  # measured if no scenarios are named
-    mode: str = "run"
+    mode: str = RUN
     own: dict[str, Any] = field(default_factory=dict)  # what its mode alone was asked
     # What a run of its mode is like.
     paired: bool = False  # a column is measured beside its pair, not all: the other version, or one that rests
