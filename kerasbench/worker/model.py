@@ -101,9 +101,8 @@ def build_keras(scenario: Scenario, feed: Feed, backend: Backend, request: Trial
         raise ScenarioError("build() must return a compiled Keras model: call model.compile(...) before `return model`")
     stateful = [layer.name for layer in model._flatten_layers() if getattr(layer, "stateful", False)]
     if stateful:
-        raise ScenarioError(
-            f"{stateful[0]} is stateful, so it takes one batch size alone: build it with stateful=False"
-        )
+        cause = f"{stateful[0]} is stateful, so it takes one batch size alone"
+        raise ScenarioError(f"{cause}: build it with stateful=False")
     if model.run_eagerly:
         raise ScenarioError("compile() with run_eagerly cannot be measured: leave it out")
     make_weights(model, feed)
