@@ -202,9 +202,8 @@ def draw(dataset: Dataset, samples: int, seed: int, kind: str) -> Rows:
 def check_pipeline(workload: Workload, rows: Rows) -> bool:
     """Have the workload's pipeline, if any, make two batches of these rows; return whether they differ each time.
 
-    Raises:
-        ScenarioError: they cannot be had by their number, are no (x, y), have another size than the workload's batch,
-            or are float64, NumPy's default: the Apple GPU has none, elsewhere it is cast again.
+    Raises ScenarioError where they cannot be had by their number, are no (x, y), have another size than the workload's
+    batch, or are float64, NumPy's default: the Apple GPU has none, elsewhere it is cast again.
     """
     if workload.feed is None:
         return False

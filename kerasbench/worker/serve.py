@@ -110,11 +110,7 @@ def inventory() -> Inventory:
 
 
 def probe(request: requests.ProbeRequest) -> ProbeReport:
-    """Import one backend and return its versions and devices.
-
-    Raises:
-        TrialFailure: the backend or keras is not installed. Whatever the backend's import raises passes through.
-    """
+    """Raise TrialFailure where the backend or keras is not installed; what its import raises passes through."""
     refuse_other_frameworks(request.backend)
     backend = backends.get(request.backend)
     for package in (backend.PACKAGE, "keras"):

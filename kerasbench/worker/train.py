@@ -333,11 +333,7 @@ def _fit(model: Any, feed: Feed, rows: Rows, **options: Any) -> Any:
 
 
 def _evaluate(model: Any, feed: Feed, rows: Rows) -> float:
-    """Return the mean loss of these rows.
-
-    Raises:
-        ScenarioError: there is none, as of a model with a ``train_step`` of its own that was compiled without one.
-    """
+    """Return the mean loss; raise ScenarioError for none, as of an own ``train_step`` that was compiled without one."""
     try:
         logs = model.evaluate(**feed.arguments(rows), verbose=0, return_dict=True)
     except ValueError as error:

@@ -142,12 +142,7 @@ class PartialMeasurement:
 
 
 def run_trial(request: TrialRequest, pipe: Pipe) -> Measurement:
-    """Run every phase of the protocol and return the measurement.
-
-    Raises:
-        TrialFailure: a failure whose cause is known (wrong device, loss not finite).
-        ScenarioError: the scenario cannot be used. DataError: its rows cannot be had.
-    """
+    """Raise TrialFailure (its cause is known), ScenarioError, or DataError where the rows cannot be had."""
     if request.options.threads is not None:
         checks.limit_processors(request.options.threads)  # before a framework sizes its pools
     card = card_share_reader(request.card, request.neighbours)
@@ -355,7 +350,7 @@ def finish(trial: Bench, findings: PartialMeasurement) -> None:
         compiler = backend.compiler(model)
         findings.compiler = compiler and dataclasses.replace(compiler, while_measured=sum(trial.made))
         x = trial.feed.inputs(trial.feed.train[:1])
-        output = model.forward(x) if request.options.native else backend.forward(model, x)
+        output = model.baseline.forward(x) if request.options.native else backend.forward(model, x)
         findings.proof = checks.gather_proof(backend, request.device, model, output)
         checks.check_device(request.device, findings.proof)
         resolved = checks.configuration_in_force(model, backend)
