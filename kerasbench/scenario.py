@@ -218,12 +218,9 @@ def is_named(file: Path) -> bool:
 
 
 def source_hash(file: Path, config: ModelConfig = NOTHING) -> str:
-    """Return what tells a changed scenario from an unchanged one: the hash of its file.
+    """Hash a scenario's file, with a saved model's own layers and samples; a name stands for itself.
 
-    A saved model's own layers and samples count too, where it has any; a name stands for itself.
-
-    Raises:
-        ScenarioError: a file cannot be read, or a scenario's is too large to be one.
+    Raises ScenarioError for a file that cannot be read, or a scenario's that is too large to be one.
     """
     if not (is_saved(file) or is_named(file)):
         return content_hash(file)

@@ -67,9 +67,8 @@ def unsupported(device: Device, options: Options) -> tuple[str, str] | None:
 def configure(device: Device, options: Options) -> None:
     """Initialise the platform now: a missing one is a clear error here, and an empty one inside a Keras operation.
 
-    Raises:
-        RuntimeError: it is not there. JAX passes over ``cuda`` without a word where the system shows no NVIDIA GPU, and
-            would go on with the CPU, the next in its list.
+    JAX passes over ``cuda`` without a word where the system shows no NVIDIA GPU, and would go on with the CPU, the next
+    in its list: RuntimeError.
     """
     import jax
 

@@ -15,6 +15,8 @@ import numpy as np
 
 from kerasbench.scenario import Workload
 
+Model = Callable[[Any, Any], Any]  # parameters and a batch -> logits
+Call = Callable[[Any], Any]
 Stops = Callable[[int], bool]  # told that this step begins; whether training ends before it
 Logs = dict[str, float]
 
@@ -45,7 +47,7 @@ class Baseline(Protocol):
     # The outputs for a NumPy batch, where the device left them.
     def forward(self, x: Any) -> Any: ...
     # What calls the model on a batch on the device, and waits for its outputs; as ``Backend.caller``.
-    def caller(self, compiled: bool) -> Callable[[Any], Any] | None: ...
+    def caller(self, compiled: bool) -> Call | None: ...
     # The outputs for NumPy samples as one NumPy array.
     def predict(self, x: Any, batch: int) -> Any: ...
     # The arrays that are trained, as they are now.

@@ -1,6 +1,5 @@
 """Plain JAX: a function of parameters, one jitted step that donates its state, an optimizer written out."""
 
-from collections.abc import Callable
 from functools import partial
 from operator import getitem
 from typing import Any
@@ -9,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from kerasbench.native import BaseLoop, Logs, Optimizer, Start, Stops, batches, take
+from kerasbench.native import BaseLoop, Call, Logs, Model, Optimizer, Start, Stops, batches, take
 
 ZEROS = np.float32(0), np.int32(0)  # the sum of losses, and how many are right
 INDEX = "int32"  # JAX's own; of int64 it would make int32 at each step
@@ -50,12 +49,7 @@ class Loop(BaseLoop):
     jit = True
 
     def __init__(
-        self,
-        start: Start,
-        model: Callable[[Any, Any], Any],
-        optimizer: Optimizer,
-        accuracy: bool,
-        outputs: Callable[[Any], Any] = lambda logits: logits,
+        self, start: Start, model: Model, optimizer: Optimizer, accuracy: bool, outputs: Call = lambda logits: logits
     ) -> None:
         super().__init__(accuracy)
         params = [jnp.asarray(weight) for weight in start.weights]
@@ -93,7 +87,7 @@ class Loop(BaseLoop):
     def forward(self, x: Any) -> Any:
         return self._forward(self._state[0], x)
 
-    def caller(self, compiled: bool) -> Callable[[Any], Any] | None:
+    def caller(self, compiled: bool) -> Call | None:
         if compiled and not self._compiles:
             return None
         eager = self._eager

@@ -1,11 +1,11 @@
 """Plain TensorFlow: variables, one tf.function step that gathers its batch, an optimizer written out."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import tensorflow as tf
 
-from kerasbench.native import BaseLoop, Logs, Optimizer, Start, Stops, batches, take
+from kerasbench.native import BaseLoop, Call, Logs, Model, Optimizer, Start, Stops, batches, take
 
 INDEX = "int64"  # TensorFlow keeps int32 in host memory, also where it computes on a GPU; so with the classes
 
@@ -43,12 +43,7 @@ class Loop(BaseLoop):
     """Train ``model(variables, x)``, which returns logits, by cross entropy; ``outputs`` makes predictions of them."""
 
     def __init__(
-        self,
-        start: Start,
-        model: Callable[[Any, Any], Any],
-        optimizer: Optimizer,
-        accuracy: bool,
-        outputs: Callable[[Any], Any] = lambda logits: logits,
+        self, start: Start, model: Model, optimizer: Optimizer, accuracy: bool, outputs: Call = lambda logits: logits
     ) -> None:
         super().__init__(accuracy)
         self.jit = start.jit
@@ -77,7 +72,7 @@ class Loop(BaseLoop):
     def forward(self, x: Any) -> Any:
         return self._forward(tf.constant(x))
 
-    def caller(self, compiled: bool) -> Callable[[Any], Any] | None:
+    def caller(self, compiled: bool) -> Call | None:
         run = self._compiled(self._eager) if compiled else self._eager
         if not tf.config.list_logical_devices("GPU"):
             return run

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from kerasbench.native import BaseLoop, Logs, Start, Stops
+from kerasbench.native import BaseLoop, Call, Logs, Start, Stops
 
 MakeOptimizer = Callable[[Any], Any]  # parameters -> one of torch.optim
 
@@ -52,12 +52,7 @@ class Loop(BaseLoop):
     jit = False
 
     def __init__(
-        self,
-        start: Start,
-        model: Any,
-        optimizer: MakeOptimizer,
-        accuracy: bool,
-        outputs: Callable[[Any], Any] = lambda logits: logits,
+        self, start: Start, model: Any, optimizer: MakeOptimizer, accuracy: bool, outputs: Call = lambda logits: logits
     ) -> None:
         super().__init__(accuracy)
         self._device = torch.device(start.place)
@@ -103,7 +98,7 @@ class Loop(BaseLoop):
         with torch.inference_mode():
             return self._outputs(self._model(self._input(x)))
 
-    def caller(self, compiled: bool) -> Callable[[Any], Any] | None:
+    def caller(self, compiled: bool) -> Call | None:
         if compiled and not self._compiles:
             return None
         self._model.eval()

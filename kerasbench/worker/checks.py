@@ -102,11 +102,6 @@ def limit_processors(count: int, root: Path = CPUS) -> None:
     os.sched_setaffinity(0, sorted(allowed, key=lambda cpu: (thread[cpu], cpu))[:count])
 
 
-def processors_in_use() -> str:
-    """Return the processors that this process may run on, as Linux writes lists; empty where there is no affinity."""
-    return format_ranges(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else ""
-
-
 def siblings(cpu: int, root: Path = CPUS) -> set[int]:
     """Return all processors of a processor's core; that one alone where the kernel does not say."""
     try:
@@ -130,7 +125,7 @@ def configuration_in_force(model: Any, backend: Backend) -> Resolved:
         versions={"python": sys.version.split()[0], "keras": keras.__version__, "numpy": np.__version__}
         | backend.versions(),
         steps_per_execution=model.steps_per_execution,
-        processors=processors_in_use(),
+        processors=format_ranges(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else "",
         subnormals=_subnormals(),
         malloc=_malloc(),
     )
@@ -239,8 +234,7 @@ def check_device(device: Device, proof: Proof) -> None:
         elif len(proof.cards) > 1:
             cause = f"asked for {wanted} alone, but CUDA shows {', '.join(proof.cards)}"
     if cause:
-        remedy = f"--device {CPU}, to measure the CPU"
-        raise TrialFailure(Failure(Code.WRONG_DEVICE, cause, remedy))
+        raise TrialFailure(Failure(Code.WRONG_DEVICE, cause, f"--device {CPU}, to measure the CPU"))
 
 
 class RecurrentSpy:
@@ -309,10 +303,9 @@ def random_layers(model: Any) -> list[Any]:
     """Return the layers that draw random numbers in training, cells of recurrent layers and the model included."""
     drawing = []
     for layer in model._flatten_layers():
-        has_generator = bool(getattr(layer, "_seed_generators", ()))  # whatever they are called, also in a list
         amounts = _amounts(layer).values()
         is_silent = bool(amounts) and not any(value > 0 for value in amounts)
-        if has_generator and not is_silent:
+        if getattr(layer, "_seed_generators", ()) and not is_silent:  # whatever they are called, also in a list
             drawing.append(layer)
     return drawing
 
@@ -348,9 +341,8 @@ def require_equal(way: str, outputs: Any, expected: Any, model: Any) -> None:
         apart, largest = _apart(array, ops.convert_to_numpy(tensor))
         if not apart <= bound * largest:
             cause = f"{name} of {way} lies {apart:.2g} from that of predict_on_batch, with the same weights and samples"
-            raise TrialFailure(
-                Failure(Code.PARITY, cause, "look for a layer that computes something else when it is called")
-            )
+            remedy = "look for a layer that computes something else when it is called"
+            raise TrialFailure(Failure(Code.PARITY, cause, remedy))
 
 
 def rounding(model: Any) -> float:

@@ -153,10 +153,9 @@ class WarmUpClock:
     def correct(self, unit_ns: float) -> None:
         """Make K larger if slices in turns are far too short."""
         too_short_ns = TOO_SHORT * self._target_ns
-        while self._protocol.steps_per_slice is None and self.steps_per_slice * unit_ns < too_short_ns:
-            if not self._has_room(2 * self.steps_per_slice):
-                break
-            self.steps_per_slice *= 2
+        if self._protocol.steps_per_slice is None:
+            while self.steps_per_slice * unit_ns < too_short_ns and self._has_room(2 * self.steps_per_slice):
+                self.steps_per_slice *= 2
 
     def _has_room(self, steps: int) -> bool:
         return self.last_step is None or self.execution + steps <= self.last_step
@@ -168,9 +167,8 @@ class WarmUpClock:
             self.warm = done >= self._protocol.warmup_slices
             return
         spent_ns = sum(slice_.ns for slice_ in self.slices)
-        enough = spent_ns >= self._protocol.warmup_min_ns
         too_long = done >= WARMUP_MAX_SLICES or spent_ns >= self._protocol.warmup_max_ns
-        self.warm = (enough and self.steady) or (done >= 1 and too_long)
+        self.warm = (spent_ns >= self._protocol.warmup_min_ns and self.steady) or (done >= 1 and too_long)
 
 
 @dataclass(frozen=True)
@@ -296,8 +294,8 @@ class SliceClock:
                 self._began = now
                 self.state, self._next = State.MEASURING, step + self.warmup.steps_per_slice
             case State.MEASURING:
-                slice_ = now.since(self._began, self.warmup.steps_per_slice, self._turn)
-                slice_ = self._pace.meter.with_card(slice_)
+                measured = now.since(self._began, self.warmup.steps_per_slice, self._turn)
+                slice_ = self._pace.meter.with_card(measured)
                 self.slices.append(slice_)
                 self.warmup.correct(slice_.unit_ns)
                 self._discard = self._pace.discarded(slice_.unit_ns, self._least)

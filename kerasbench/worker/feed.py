@@ -1,6 +1,7 @@
 """The arrays that a trial feeds: as many rows as its phases need, drawn once, the same for every backend."""
 
 import dataclasses
+import itertools
 import multiprocessing
 import time
 from collections.abc import Callable, Mapping
@@ -96,12 +97,10 @@ class Feed:
         return self.arguments(rows) | weights
 
     def validation_arguments(self) -> dict[str, Any]:
-        rows = self.validation
+        rows, feed = self.validation, self.workload.feed
         if not len(rows):
             return {}
-        if self.workload.feed is not None:
-            return {"validation_data": self.workload.feed(rows.x, rows.y, self.batch)}
-        return {"validation_data": self.one_batch(rows)}
+        return {"validation_data": self.one_batch(rows) if feed is None else feed(rows.x, rows.y, self.batch)}
 
     def one_batch(self, rows: Rows) -> tuple[Any, ...]:
         """Return these rows in one batch, in whichever order: (x, y), or (x, y, sample weights)."""
@@ -166,15 +165,8 @@ def prepare_sized(scenario: Scenario, workload: Workload, size: Size, seed: int,
     dataset = scenario.dataset(workload)
     batch = size.batch or workload.batch_size
     samples = batch * steps_at(batch, draw(dataset, 1, seed, "synthetic").row_bytes)
-    at_size = dataclasses.replace(
-        workload,
-        batch=batch,
-        width=size.width or workload.width,
-        train=samples,
-        validation=0,
-        test=0,
-        test_each_epoch=False,
-    )
+    at_size = dataclasses.replace(workload, batch=batch, width=size.width or workload.width, train=samples)
+    at_size = dataclasses.replace(at_size, validation=0, test=0, test_each_epoch=False)
     rows = draw(dataset, min(samples, workload.train), seed, kind).repeated(samples)
     return Feed(at_size, rows, rows[:0], rows[:0], scenario.class_weight, check_pipeline(at_size, rows))
 
@@ -210,9 +202,8 @@ def draw(dataset: Dataset, samples: int, seed: int, kind: str) -> Rows:
 def check_pipeline(workload: Workload, rows: Rows) -> bool:
     """Have the workload's pipeline, if any, make two batches of these rows; return whether they differ each time.
 
-    Raises:
-        ScenarioError: they cannot be had by their number, are no (x, y), have another size than the workload's batch,
-            or are float64, NumPy's default: the Apple GPU has none, elsewhere it is cast again.
+    Raises ScenarioError where they cannot be had by their number, are no (x, y), have another size than the workload's
+    batch, or are float64, NumPy's default: the Apple GPU has none, elsewhere it is cast again.
     """
     if workload.feed is None:
         return False
@@ -221,9 +212,7 @@ def check_pipeline(workload: Workload, rows: Rows) -> bool:
     wanted = min(2, len(rows) // workload.batch_size)
     rows = rows[: wanted * workload.batch_size]
     batches = workload.feed(rows.x, rows.y, workload.batch_size)
-    start = (
-        multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_all_start_methods()[0]
-    )  # by default
+    start = multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_all_start_methods()[0]
     if getattr(batches, "use_multiprocessing", False) and start != "fork":
         raise ScenarioError(
             "feed() has use_multiprocessing=True, and processes that start on this system cannot import a scenario's "
@@ -243,9 +232,8 @@ def check_pipeline(workload: Workload, rows: Rows) -> bool:
 
 
 def _equal(batch: Any, other: Any) -> bool:
-    arrays, others = list(leaves(batch)), list(leaves(other))
-    same = (np.array_equal(array, twin) for (_, array), (_, twin) in zip(arrays, others, strict=False))
-    return len(arrays) == len(others) and all(same)
+    pairs = itertools.zip_longest(leaves(batch), leaves(other), fillvalue=("", None))
+    return all(np.array_equal(array, twin) for (_, array), (_, twin) in pairs)
 
 
 def _check_batch(batch: Any, samples: int) -> None:

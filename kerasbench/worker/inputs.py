@@ -97,11 +97,9 @@ class Spec:
         shape = (samples, *self.shape)
         if self.dtype in FLOATS:
             return rng.random(shape, dtype=np.float32)
-        if self.dtype == "bool":
-            return rng.integers(0, 2, shape, dtype=np.uint8)
-        if self.dtype == "uint8":
-            below = 256 if self.below == DEFAULT_BELOW else min(self.below, 256)
-            return rng.integers(0, below, shape, dtype=np.uint8)
+        if self.dtype in ("bool", "uint8"):
+            bytes_below = 256 if self.below == DEFAULT_BELOW else min(self.below, 256)
+            return rng.integers(0, 2 if self.dtype == "bool" else bytes_below, shape, dtype=np.uint8)
         return rng.integers(self.least, self.below, shape, dtype=np.int32)
 
 
@@ -115,10 +113,8 @@ def fitted(specs: Sequence[Spec], inputs: Sequence[Input]) -> list[Spec]:
         raise ModelError(f"--input {'must name its input' if '' in unknown else unknown.pop()}: it has {names}")
     for spec in specs:
         if spec.dtype not in NUMBERS:
-            raise ModelError(
-                f"its input {spec.name} takes {spec.dtype}; kerasbench can generate numbers alone: save the model "
-                "behind that layer"
-            )
+            cause = f"its input {spec.name} takes {spec.dtype}; kerasbench can generate numbers alone"
+            raise ModelError(f"{cause}: save the model behind that layer")
     sized = [_sized(spec, by_name[spec.name]) if spec.name in by_name else spec for spec in specs]
     if still_open := [spec for spec in sized if None in spec.shape]:
         named = ", ".join(f"{spec.name} ({spec.sizes})" for spec in still_open)
@@ -137,10 +133,8 @@ def _sized(spec: Spec, entry: Input) -> Spec:
         return dataclasses.replace(spec, shape=filled, dtype=dtype)
     if len(shape) == len(spec.shape) + 1 and shape[0] == 1:
         shape = shape[1:]
-    fits = len(shape) == len(spec.shape) and all(
-        known in (None, size) for known, size in zip(spec.shape, shape, strict=True)
-    )
-    if not fits:
+    pairs = zip(spec.shape, shape, strict=False)
+    if len(shape) != len(spec.shape) or any(known not in (None, size) for known, size in pairs):
         sizes = "x".join(map(str, entry.shape))
         raise ModelError(f"--input {spec.name}={sizes}: the model's is {spec.sizes}: say the open sizes, or all")
     return dataclasses.replace(spec, shape=shape, dtype=dtype)
@@ -149,8 +143,7 @@ def _sized(spec: Spec, entry: Input) -> Spec:
 def specs_of(config: ModelConfig) -> list[Spec]:
     specs = []
     for entry in config.inputs:
-        has_samples = len(entry.shape) > 1 and entry.shape[0] == 1
-        shape = entry.shape[1:] if has_samples else entry.shape
+        shape = entry.shape[1:] if len(entry.shape) > 1 and entry.shape[0] == 1 else entry.shape
         specs.append(Spec(entry.name or UNNAMED, tuple(shape), entry.dtype or "float32"))
     return specs
 

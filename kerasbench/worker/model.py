@@ -90,20 +90,15 @@ def build(scenario: Scenario, feed: Feed, backend: Backend, request: TrialReques
 
 
 def build_keras(scenario: Scenario, feed: Feed, backend: Backend, request: TrialRequest) -> Any:
-    """Return the scenario's model, compiled as the options say, with the shared weights.
-
-    Raises:
-        ScenarioError: it cannot be measured. TrialFailure: not by these options.
-    """
+    """Return the model with the shared weights; raise ScenarioError, or TrialFailure if the options are the cause."""
     workload = feed.workload
     model = scenario.build(workload)
     if scenario.trains and not getattr(model, "compiled", False):
         raise ScenarioError("build() must return a compiled Keras model: call model.compile(...) before `return model`")
     stateful = [layer.name for layer in model._flatten_layers() if getattr(layer, "stateful", False)]
     if stateful:
-        raise ScenarioError(
-            f"{stateful[0]} is stateful, so it takes one batch size alone: build it with stateful=False"
-        )
+        cause = f"{stateful[0]} is stateful, so it takes one batch size alone"
+        raise ScenarioError(f"{cause}: build it with stateful=False")
     if model.run_eagerly:
         raise ScenarioError("compile() with run_eagerly cannot be measured: leave it out")
     make_weights(model, feed)
@@ -124,11 +119,7 @@ def build_keras(scenario: Scenario, feed: Feed, backend: Backend, request: Trial
 
 
 def require_executions(model: Any, workload: Workload, request: TrialRequest) -> None:
-    """Refuse several steps in one execution where they cannot be had.
-
-    Raises:
-        ScenarioError: an epoch has too few steps. TrialFailure (unsupported): Keras cannot do it on this backend.
-    """
+    """Raise ScenarioError for an epoch with too few steps, TrialFailure where Keras cannot do it on this backend."""
     if cause := too_few_executions(workload.steps, model.steps_per_execution):
         raise ScenarioError(f"{cause}: compile the model with fewer, or give --steps-per-execution 1")
     if model.steps_per_execution == 1:

@@ -133,12 +133,6 @@ class NativeModel:
     def predict_on_batch(self, x: Any) -> Any:
         return self.baseline.predict(x, len(x))
 
-    def forward(self, x: Any) -> Any:
-        return self.baseline.forward(x)
-
-    def caller(self, compiled: bool) -> Callable[[Any], Any] | None:
-        return self.baseline.caller(compiled)
-
     def _flatten_layers(self, include_self: bool = True) -> list[SimpleNamespace]:
         """Return a layer for each weight, where checks look for layers; it computes in what the weight is kept in."""
         return [SimpleNamespace(weights=[array], compute_dtype=array.dtype) for array in self.variables]

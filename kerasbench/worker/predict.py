@@ -57,11 +57,7 @@ class Way:
 
 
 def first_call(way: str, model: Any, backend: Backend, feed: Feed, batch: int) -> Way | None:
-    """Call a model in another way for the first time; None where the column has no such way.
-
-    Raises:
-        TrialFailure (parity): it predicts something else than `predict_on_batch`.
-    """
+    """None: the column has no such way. TrialFailure (parity): it predicts something else than `predict_on_batch`."""
     batch = min(batch, len(feed.train))
     inputs = _rotated(feed, batch)
     expected, again = model.predict_on_batch(inputs[0]), model.predict_on_batch(inputs[0])
@@ -90,7 +86,7 @@ def _caller(way: str, model: Any, backend: Backend, batch: int) -> Callable[[Any
     if way == PREDICT_CALL:
         return lambda x: model.predict(x, batch_size=batch, verbose=0)
     compiled = way == COMPILED_CALL
-    return model.caller(compiled) if isinstance(model, NativeModel) else backend.caller(model, compiled)
+    return model.baseline.caller(compiled) if isinstance(model, NativeModel) else backend.caller(model, compiled)
 
 
 def _rotated(feed: Feed, batch: int) -> list[Any]:
@@ -105,11 +101,7 @@ Grow = Callable[[Sequence[int]], tuple[Any, list[int]]]
 def time_texts(
     way: str, model: Any, backend: Backend, scenario: Scenario, feed: Feed, pace: Pace, ask: Ask
 ) -> Generation | None:
-    """Time how a batch of sequences is continued in one way; None where the column has no such way.
-
-    Raises:
-        ScenarioError: its samples are no token ids, its model returns no logits, or its ``generate`` no tokens.
-    """
+    """None: the column has no such way. ScenarioError: samples are no token ids, outputs no logits or no tokens."""
     batch = min(feed.predict_batch, len(feed.train))
     x, most = feed.inputs(feed.train[:batch]), scenario.new_tokens
     if way == OWN:
@@ -209,22 +201,19 @@ class Texts:
 
 def time_passes(model: Any, feed: Feed, pace: Pace, ask: Ask, most_batches: int | None = None) -> Throughput:
     """Time `predict` over test samples, or else training samples: at most POOL_BYTES of them or of outputs."""
-    wanted = feed.workload.test or len(feed.evaluated)
+    wanted, batch = feed.workload.test or len(feed.evaluated), feed.predict_batch
     source = feed.test if len(feed.test) else feed.train
-    one_batch = model.predict(
-        feed.inputs(source.repeated(feed.predict_batch)), batch_size=feed.predict_batch, verbose=0
-    )
+    one_batch = model.predict(feed.inputs(source.repeated(batch)), batch_size=batch, verbose=0)
     row_bytes = max(source.row_bytes, sum(FLOAT_BYTES * array[0].size for _, array in leaves(one_batch)))
     del one_batch
-    whole = max(1, POOL_BYTES // row_bytes // feed.predict_batch) * feed.predict_batch
-    samples = min(wanted, whole)
+    samples = min(wanted, max(1, POOL_BYTES // row_bytes // batch) * batch)
     if most_batches is not None:
-        samples = min(samples, most_batches * feed.predict_batch)
+        samples = min(samples, most_batches * batch)
     x = feed.inputs(source.repeated(samples))
-    calls = Calls(lambda: model.predict(x, batch_size=feed.predict_batch, verbose=0), pace, least=1)
+    calls = Calls(lambda: model.predict(x, batch_size=batch, verbose=0), pace, least=1)
     calls.warm_up(2)  # the first compiles
     slices = measure_slices(ask, calls.slice)
-    return Throughput(samples, feed.predict_batch, calls.durations_ns, slices)
+    return Throughput(samples, batch, calls.durations_ns, slices)
 
 
 def time_builds(build: Callable[[], object], pace: Pace, ask: Ask) -> Samples:

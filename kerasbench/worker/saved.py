@@ -128,10 +128,8 @@ def outline(file: Path, *, trusted: bool, custom: bool) -> Outline:
     for part in _objects(config):
         module = str(part.get("module")).partition(".")[0]
         if module in FOREIGN and not trusted:
-            name = str(part.get("registered_name") or part.get("class_name"))[:MAX_WORD]
-            raise ModelError(
-                f"{file.name}: it asks for {name} of {module}, which is neither a layer nor a function of Keras"
-            )
+            asked = f"{str(part.get('registered_name') or part.get('class_name'))[:MAX_WORD]} of {module}"
+            raise ModelError(f"{file.name}: it asks for {asked}, which is neither a layer nor a function of Keras")
         if part.get("class_name") == LAMBDA_CODE and not trusted:
             raise runs_code(file, "a Lambda layer")
         if part.get("module") in (None, "__main__") and part.get("registered_name") and not (custom or trusted):
@@ -154,7 +152,6 @@ def _objects(tree: Any) -> Iterator[dict[str, Any]]:
 
 
 def _read_keras(file: Path) -> tuple[dict[str, Any], str, bool]:
-
     def read_json(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
         with archive.open(name) as member:
             return _parsed(file, member.read(MAX_JSON_BYTES + 1))
@@ -187,9 +184,8 @@ def _read_hdf5(file: Path) -> tuple[dict[str, Any], str, bool]:
 
     try:
         with h5py.File(file, "r") as content:
-            config, training, version = (
-                content.attrs.get(name) for name in ("model_config", "training_config", "keras_version")
-            )
+            names = ("model_config", "training_config", "keras_version")
+            config, training, version = map(content.attrs.get, names)
     except (OSError, ValueError, RuntimeError, KeyError) as error:
         raise damaged(file, error) from None
     if not isinstance(config, str | bytes):
@@ -233,10 +229,8 @@ def _inputs(config: dict[str, Any]) -> Iterator[Spec]:
         shape = layers[name].get("batch_shape") or layers[name]["batch_input_shape"]
         yield Spec(name, open_shape(shape), str(layers[name].get("dtype", "float32")))
     built = inner.get("build_input_shape") or config.get("build_config", {}).get("input_shape")
-    is_shape = (
-        isinstance(built, list) and len(built) > 1 and all(size is None or isinstance(size, int) for size in built)
-    )
-    if not names and is_shape:
+    is_shape = isinstance(built, list) and all(size is None or isinstance(size, int) for size in built)
+    if not names and is_shape and len(built) > 1:
         yield Spec(UNNAMED, open_shape(built))
 
 
@@ -272,14 +266,11 @@ def load(file: Path, config: ModelConfig, model_outline: Outline) -> Any:
             raise TrialFailure(Failure(Code.OOM, cause, remedy, own_limit=True)) from error
         raise explained(error, file, model_outline, keras.__version__) from error
     if model_outline.compiled and not model.compiled:
-        raise ModelError(
-            f"{file.name}: it has a compile() of its own, which Keras does not repeat: use a scenario file"
-        )
+        cause = "it has a compile() of its own, which Keras does not repeat"
+        raise ModelError(f"{file.name}: {cause}: use a scenario file")
     if model.run_eagerly:
-        raise ModelError(
-            f"{file.name}: it was compiled with run_eagerly, which cannot be measured: compile it without, and save it "
-            "again"
-        )
+        cause = "it was compiled with run_eagerly, which cannot be measured"
+        raise ModelError(f"{file.name}: {cause}: compile it without, and save it again")
     _renew_optimizer(model)
     return model
 
@@ -384,9 +375,8 @@ def explained(error: Exception, file: Path, model: Outline, keras_here: str) -> 
     if (known := _known_refusal(text, file)) is not None:
         return known
     if _numbers(model.keras) > _numbers(keras_here):
-        return ModelError(
-            f"{file.name}: saved by Keras {model.keras}, which Keras {keras_here} cannot read: install that one"
-        )
+        versions = f"saved by Keras {model.keras}, which Keras {keras_here} cannot read"
+        return ModelError(f"{file.name}: {versions}: install that one")
     if isinstance(error, OSError | KeyError | EOFError) or "Expected a model.weights" in text:
         return damaged(file, text)
     if "objects could not be loaded" in text:
@@ -426,8 +416,8 @@ def _unknown(match: re.Match[str], file: Path) -> Exception:
 
 def shortened(text: str, limit: int = 200) -> str:
     """Return the beginning of what Keras says, and the exception that it met, without the configuration between."""
-    beginning, *_ = CONFIGURATION.split(text.partition(ENCOUNTERED)[0])
-    beginning, exception = beginning.strip(), text.rpartition(ENCOUNTERED)[2] if ENCOUNTERED in text else ""
+    beginning = CONFIGURATION.split(text.partition(ENCOUNTERED)[0])[0].strip()
     if len(beginning) > limit:
         beginning = f"{beginning[:limit]}…"
+    exception = text.rpartition(ENCOUNTERED)[2] if ENCOUNTERED in text else ""
     return f"{beginning} {ENCOUNTERED} {exception.strip()[:limit]}" if exception else beginning

@@ -106,20 +106,11 @@ def inventory() -> Inventory:
         if "Name" in fields and "Version" in fields:  # a broken distribution has neither
             name = re.sub(r"[-_.]+", "-", fields["Name"]).lower()
             packages.setdefault(name, fields["Version"])  # the first on the path is the one imported
-    return Inventory(
-        python=platform.python_version(),
-        prefix=sys.prefix,
-        architecture=platform.machine(),
-        packages=dict(sorted(packages.items())),
-    )
+    return Inventory(platform.python_version(), sys.prefix, platform.machine(), dict(sorted(packages.items())))
 
 
 def probe(request: requests.ProbeRequest) -> ProbeReport:
-    """Import one backend and return its versions and devices.
-
-    Raises:
-        TrialFailure: the backend or keras is not installed. Whatever the backend's import raises passes through.
-    """
+    """Raise TrialFailure where the backend or keras is not installed; what its import raises passes through."""
     refuse_other_frameworks(request.backend)
     backend = backends.get(request.backend)
     for package in (backend.PACKAGE, "keras"):
@@ -132,9 +123,5 @@ def probe(request: requests.ProbeRequest) -> ProbeReport:
         keras_version = metadata.version("keras")
     except metadata.PackageNotFoundError:
         keras_version = metadata.version("keras-nightly")
-    return ProbeReport(
-        backend=request.backend,
-        python=sys.version.split()[0],
-        versions={"keras": keras_version, "numpy": metadata.version("numpy")} | backend.versions(),
-        devices=backend.devices(),
-    )
+    versions = {"keras": keras_version, "numpy": metadata.version("numpy")} | backend.versions()
+    return ProbeReport(request.backend, sys.version.split()[0], versions, backend.devices())

@@ -162,8 +162,7 @@ class Source:
         _require_different_rows(self._model, self._inputs)
         self._outputs = outputs_of(self._model, self._inputs)
         loss = self._model.loss if self._trains else None
-        names = getattr(self._model, "output_names", None) or []
-        self._losses = losses(loss, self._outputs, names)
+        self._losses = losses(loss, self._outputs, getattr(self._model, "output_names", None) or [])
         # Of one loss for all, None says that the model brings its own, which may look at any target.
         self._no_metrics = is_nested(loss) and getattr(self._model, "_compile_metrics", None) is None
 
@@ -174,8 +173,8 @@ def inputs_of(model: Any, config: ModelConfig, specs: Sequence[Spec] = ()) -> An
 
     structure = getattr(model, "_inputs_struct", None)
     if structure is None:
-        structure = getattr(model, "inputs", None)
-        structure = structure[0] if structure is not None and len(structure) == 1 else structure
+        listed = getattr(model, "inputs", None)
+        structure = listed[0] if listed is not None and len(listed) == 1 else listed
     embeddings = _embeddings(model)
     smallest = min((layer.input_dim for layer in embeddings), default=0) or DEFAULT_BELOW
     # Zeros in the middle of a text would mask it there, which cuDNN refuses.
@@ -185,12 +184,8 @@ def inputs_of(model: Any, config: ModelConfig, specs: Sequence[Spec] = ()) -> An
         # smallest embedding has; a dtype that the user gives stays.
         typed = {entry.name or UNNAMED for entry in config.inputs if entry.dtype}
         if embeddings:
-            specs = [
-                dataclasses.replace(
-                    spec, dtype=spec.dtype if spec.name in typed else "int32", below=smallest, least=padding
-                )
-                for spec in specs
-            ]
+            specs = [dataclasses.replace(spec, below=smallest, least=padding) for spec in specs]
+            specs = [spec if spec.name in typed else dataclasses.replace(spec, dtype="int32") for spec in specs]
         return specs[0] if len(specs) == 1 and specs[0].name == UNNAMED else {spec.name: spec for spec in specs}
     below = _embedding_sizes(embeddings)
     # Keras keeps the batch that a model was first called with, and takes any other; only a layer's state has a size.
@@ -198,13 +193,10 @@ def inputs_of(model: Any, config: ModelConfig, specs: Sequence[Spec] = ()) -> An
     given = []
     for tensor in keras.tree.flatten(structure):
         if tensor.shape[0] is not None and is_stateful:
-            size = tensor.shape[0]
-            raise ModelError(
-                f"its input {tensor.name} has {size} samples, no more and no less: build it with stateful=False"
-            )
+            cause = f"its input {tensor.name} has {tensor.shape[0]} samples, no more and no less"
+            raise ModelError(f"{cause}: build it with stateful=False")
         # What an embedding takes is one of integers, whatever it says.
-        dtype = "int32" if tensor.name in below else str(tensor.dtype)
-        least = padding if tensor.name in below else 0
+        dtype, least = ("int32", padding) if tensor.name in below else (str(tensor.dtype), 0)
         given.append(Spec(tensor.name, tuple(tensor.shape[1:]), dtype, below.get(tensor.name, smallest), least))
     return keras.tree.pack_sequence_as(structure, fitted(given, config.inputs))
 

@@ -269,13 +269,7 @@ def run_published(model: Any, feed: Feed, callbacks: list[Any]) -> tuple[Publish
         start_ns = time.perf_counter_ns()
         model.predict(x, batch_size=feed.predict_batch, verbose=0)
         predict_ns.append(time.perf_counter_ns() - start_ns)
-    published = Published(
-        total_ns=total_ns,
-        epochs_ns=spans.epochs_ns,
-        history=_logged(fitted.history),
-        predict_samples=len(feed.test),
-        predict_ns=predict_ns,
-    )
+    published = Published(total_ns, spans.epochs_ns, _logged(fitted.history), len(feed.test), predict_ns)
     steps = feed.workload.steps * feed.workload.epochs
     learning = _judge_learning(model, feed, feed.evaluated, steps, fitted.history["loss"][0], before)
     return published, learning, spy.batch
@@ -339,11 +333,7 @@ def _fit(model: Any, feed: Feed, rows: Rows, **options: Any) -> Any:
 
 
 def _evaluate(model: Any, feed: Feed, rows: Rows) -> float:
-    """Return the mean loss of these rows.
-
-    Raises:
-        ScenarioError: there is none, as of a model with a ``train_step`` of its own that was compiled without one.
-    """
+    """Return the mean loss; raise ScenarioError for none, as of an own ``train_step`` that was compiled without one."""
     try:
         logs = model.evaluate(**feed.arguments(rows), verbose=0, return_dict=True)
     except ValueError as error:
@@ -388,12 +378,8 @@ def _accuracy(model: Any, feed: Feed, rows: Rows) -> float | None:
 def classes_of(targets: Any) -> Any | None:
     """Return each row's class, of whole numbers, of a column of them or of rows that sum to one; None for others."""
     is_column = targets.ndim == 1 or (targets.ndim == 2 and targets.shape[-1] == 1)
-    if is_column and (targets % 1).any():
-        return None
-    if targets.ndim == 1:
-        return targets
-    if targets.ndim == 2 and targets.shape[-1] == 1:
-        return targets[:, 0]
+    if is_column:
+        return None if (targets % 1).any() else targets.reshape(len(targets))
     sums = targets.sum(axis=-1, dtype="float64")
     is_share = targets.ndim == 2 and (targets >= 0).all() and (abs(sums - 1) < SHARES_TOLERANCE).all()
     return targets.argmax(axis=-1) if is_share else None

@@ -16,27 +16,9 @@ from typing import Any
 
 from kerasbench import backends
 from kerasbench.backends import Backend
-from kerasbench.protocol import stages
+from kerasbench.protocol import measurement, stages
 from kerasbench.protocol.columns import CPU, GPU, Size
-from kerasbench.protocol.measurement import (
-    Batch,
-    Compiler,
-    Generation,
-    Latency,
-    Learning,
-    Measurement,
-    Parity,
-    Parts,
-    Proof,
-    Published,
-    Resolved,
-    Samples,
-    Slice,
-    Throughput,
-    Training,
-    Turn,
-    Usage,
-)
+from kerasbench.protocol.measurement import Batch, Measurement, Parity, Samples, Slice, Training, Turn, Usage
 from kerasbench.protocol.messages import FIRST_CALL, FIRST_PREDICTION, FIRST_STEP, Code, Failure, Message
 from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest, counts_epochs
 from kerasbench.scenario import Scenario, Workload, require_unchanged
@@ -133,25 +115,25 @@ class PartialMeasurement:
     sizes: Sizes | None = None  # None: after published epochs
     batch: Batch = field(init=False)
     recurrent: list[str] = field(default_factory=list)
-    learning: Learning | None = None  # None: the model is not trained
+    learning: measurement.Learning | None = None  # None: the model is not trained
     again_ns: list[int] = field(default_factory=list)
     step_ns: int | None = None  # the quickest of these, without its fit
     parity: Parity | None = None
-    published: Published | None = None
+    published: measurement.Published | None = None
     steps: SliceClock | None = None  # None: the model is not trained
     epochs: Samples = field(default_factory=lambda: Samples([], []))
     epoch_steps: int = 0
     shuffle_ns: int | None = None
-    prediction: list[Latency] = field(default_factory=list)
-    throughput: Throughput | None = None
-    generations: list[Generation] = field(default_factory=list)
-    proof: Proof = field(init=False)
-    resolved: Resolved = field(init=False)
+    prediction: list[measurement.Latency] = field(default_factory=list)
+    throughput: measurement.Throughput | None = None
+    generations: list[measurement.Generation] = field(default_factory=list)
+    proof: measurement.Proof = field(init=False)
+    resolved: measurement.Resolved = field(init=False)
     peak_rss_bytes: int = field(init=False)
     peak_device_bytes: int | None = None
     fallbacks: dict[str, int] = field(default_factory=dict)
-    parts: Parts | None = None
-    compiler: Compiler | None = None
+    parts: measurement.Parts | None = None
+    compiler: measurement.Compiler | None = None
     builds: Samples | None = None
     vanishing: float | None = None
 
@@ -160,12 +142,7 @@ class PartialMeasurement:
 
 
 def run_trial(request: TrialRequest, pipe: Pipe) -> Measurement:
-    """Run every phase of the protocol and return the measurement.
-
-    Raises:
-        TrialFailure: a failure whose cause is known (wrong device, loss not finite).
-        ScenarioError: the scenario cannot be used. DataError: its rows cannot be had.
-    """
+    """Raise TrialFailure (its cause is known), ScenarioError, or DataError where the rows cannot be had."""
     if request.options.threads is not None:
         checks.limit_processors(request.options.threads)  # before a framework sizes its pools
     card = card_share_reader(request.card, request.neighbours)
@@ -240,8 +217,7 @@ def first_prediction(trial: Bench, findings: PartialMeasurement) -> None:
         if not feed.draws:
             outputs = checks.sample_outputs(trial.model, feed, trial.request.device)
             findings.parity = Parity([], [], outputs) if outputs else None
-        predict_ns = predict.pilot(trial.model, feed)
-        findings.sizes = trial.sized(predict_ns)
+        findings.sizes = trial.sized(predict.pilot(trial.model, feed))
 
 
 def first_steps(trial: Bench, findings: PartialMeasurement) -> None:
@@ -263,8 +239,7 @@ def first_steps(trial: Bench, findings: PartialMeasurement) -> None:
     is_random = trial.scenario.dataset(feed.workload).random
     brief = protocol.agenda.sized or is_random or not protocol.repeats
     with trial.phase("learn"):
-        learned = train.learn(model, feed, first_loss, trial.sized, brief)
-        findings.learning, following, findings.sizes = learned
+        findings.learning, following, findings.sizes = train.learn(model, feed, first_loss, trial.sized, brief)
     findings.again_ns, findings.step_ns = following.fits_ns, min(following.steps_ns)
     # Keras shows 0 where a step of the model's own has not updated its tracker of the loss.
     hides_losses = not any([first_loss, *following.losses]) and is_own(getattr(type(model), "train_step", None))
@@ -345,10 +320,10 @@ def calls(trial: Bench, findings: PartialMeasurement) -> None:
 
 
 def builds(trial: Bench, findings: PartialMeasurement) -> None:
-    feed, protocol = trial.feed, trial.request.protocol
+    feed = trial.feed
     findings.batch = Batch(describe(feed.train[: feed.batch].x), "")
     with trial.pipe.phase("builds"):
-        build = partial(models.build_and_drop, trial.scenario, feed, protocol.clears)
+        build = partial(models.build_and_drop, trial.scenario, feed, trial.request.protocol.clears)
         findings.builds = predict.time_builds(build, trial.pace, trial.ask(stages.BUILD))
 
 
@@ -375,7 +350,7 @@ def finish(trial: Bench, findings: PartialMeasurement) -> None:
         compiler = backend.compiler(model)
         findings.compiler = compiler and dataclasses.replace(compiler, while_measured=sum(trial.made))
         x = trial.feed.inputs(trial.feed.train[:1])
-        output = model.forward(x) if request.options.native else backend.forward(model, x)
+        output = model.baseline.forward(x) if request.options.native else backend.forward(model, x)
         findings.proof = checks.gather_proof(backend, request.device, model, output)
         checks.check_device(request.device, findings.proof)
         resolved = checks.configuration_in_force(model, backend)

@@ -12,6 +12,7 @@ import re
 import resource
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -200,13 +201,12 @@ def card_share_reader(
     def share(ns: int) -> float | None:
         since_us = time.time_ns() // 1_000 - ns // 1_000 - LOOK_BACK_US
         count = ctypes.c_uint(MOST)
-        failed = used(card, samples, ctypes.byref(count), ctypes.c_ulonglong(since_us))
-        if failed:
+        if failed := used(card, samples, ctypes.byref(count), ctypes.c_ulonglong(since_us)):
             return 0.0 if failed == NOT_FOUND else None  # nobody computed, or it is not told, as of a slice (MIG)
-        percent_at: dict[int, int] = {}  # samples of one moment are added
+        percent_at = Counter[int]()  # samples of one moment are added
         for sample in samples[: count.value]:
             if sample.pid in others and sample.at_us >= since_us:
-                percent_at[sample.at_us] = percent_at.get(sample.at_us, 0) + sample.multiprocessors
+                percent_at[sample.at_us] += sample.multiprocessors
         return max(percent_at.values(), default=0) / 100
 
     return share
