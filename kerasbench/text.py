@@ -32,12 +32,10 @@ def label(scenario: str, workload: str) -> str:
 
 
 def count(number: int, what: str) -> str:
-    """Return ``1 case``, ``2 cases``."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def percent(share: float) -> str:
-    """Return ``34 %``."""
     return f"{100 * share:.0f} %"
 
 

@@ -40,7 +40,7 @@ class Interpreters:
         return self.named.get(environment, sys.executable)
 
     def source(self, environment: Environment) -> str:
-        """Return who named it: ``--python``, a file, or nobody (empty)."""
+        """``--python`` or a file; empty where nobody named it."""
         return self.sources.get(environment, "")
 
     def environments(self, backends: Iterable[str]) -> list[Environment]:
@@ -83,7 +83,12 @@ def find(given: Sequence[str], known: Sequence[str], folder: Path | None = None)
     """
     file, configuration = configured(folder or Path.cwd())
     by_file = _named_by(file, configuration, known) if file else {}
-    by_option = dict(_parsed(text, known) for text in given)
+    by_option = {}
+    for text in given:
+        backend, equals, path = text.partition("=")
+        if not equals or not path.strip():
+            raise UsageError(f"{OPTION} takes NAME=PATH, such as torch=.venvs/torch/bin/python, not {text!r}")
+        by_option[_environment(backend.strip(), known)] = _path(path.strip(), Path.cwd())
     sources = dict.fromkeys(by_file, str(file)) | dict.fromkeys(by_option, OPTION)
     return Interpreters(by_file | by_option, sources)
 
@@ -180,13 +185,6 @@ def inside(environment: Path) -> Path:
     return environment / "bin" / "python"
 
 
-def _parsed(text: str, known: Sequence[str]) -> tuple[Environment, str]:
-    backend, equals, path = text.partition("=")
-    if not equals or not path.strip():
-        raise UsageError(f"{OPTION} takes NAME=PATH, such as torch=.venvs/torch/bin/python, not {text!r}")
-    return _environment(backend.strip(), known), _path(path.strip(), Path.cwd())
-
-
 def _environment(text: str, known: Sequence[str]) -> Environment:
     environment = Environment.parse(text)
     if environment.backend not in known:
@@ -198,9 +196,8 @@ def _environment(text: str, known: Sequence[str]) -> Environment:
 
 def require_label(label: str) -> None:
     if not LABEL.fullmatch(label):
-        raise UsageError(
-            f"{label!r} cannot be a label: use letters, digits and, after the first, any of ._+-, such as keras-3.14"
-        )
+        use = "letters, digits and, after the first, any of ._+-, such as keras-3.14"
+        raise UsageError(f"{label!r} cannot be a label: use {use}")
 
 
 def _path(text: str, base: Path) -> str:
@@ -223,9 +220,8 @@ def _read(file: Path) -> dict[str, Any]:
 def _require_known(file: Path, configuration: Any) -> None:
     known = isinstance(configuration, dict) and not configuration.keys() - {"python", *DEFAULTS}
     if not known or not isinstance(configuration.get("python", {}), dict):
-        raise UsageError(
-            f'{file}: allowed are {", ".join(DEFAULTS)}, and a table [python] with lines like torch = "PATH"'
-        )
+        table = 'a table [python] with lines like torch = "PATH"'
+        raise UsageError(f"{file}: allowed are {', '.join(DEFAULTS)}, and {table}")
 
 
 def _named_by(file: Path, configuration: Any, known: Sequence[str]) -> dict[Environment, str]:

@@ -23,9 +23,8 @@ UNSAID = (None,)  # in place of the values of an option: its default alone
 
 def configured(asked: Settings, kind: ProtocolKind, options: list[Options]) -> RunConfig:
     if asked.suite and asked.scenarios:
-        raise UsageError(
-            "--suite and --scenario exclude each other: --scenario finds a scenario of any suite by its name"
-        )
+        why = "--scenario finds a scenario of any suite by its name"
+        raise UsageError(f"--suite and --scenario exclude each other: {why}")
     config = RunConfig(
         scenarios=asked.scenarios,
         suite=asked.suite or RunConfig().suite,
