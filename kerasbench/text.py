@@ -39,6 +39,10 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
+def whole_number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() else None
+
+
 def parse_ranges(text: str) -> set[int]:
     """Return the numbers of a list as Linux writes it, ``0-3,8``; raise ValueError for anything else."""
     numbers: set[int] = set()

@@ -208,9 +208,15 @@ def sides(base: str, head: str, chosen: Interpreters, backends: Sequence[str], s
     if first.label == second.label:  # the same twice, which tests the machine, or namesakes
         labels[1] += "-again" if second == first else "-head"
     make = cache(lambda python, wanted: overlay(python, wanted, say))
+
+    def interpreter_of(side: Side, backend: str) -> str:
+        """Empty where the label of the side is of other backends alone."""
+        made = make(chosen.of(Environment(backend)), side.wanted) if side.wanted else ""
+        return side.path or made or chosen.named.get(Environment(backend, side.label), "")
+
     paths: dict[Environment, str] = {}
     for backend in backends:
-        places = [_path(side, backend, chosen, make) for side in (first, second)]
+        places = [interpreter_of(side, backend) for side in (first, second)]
         of_backend = {Environment(backend, label): path for label, path in zip(labels, places, strict=True)}
         if all(places):
             paths |= of_backend
@@ -240,12 +246,3 @@ def _interpreter(text: str, path: Path) -> Side:
 
 def _label(text: str) -> str:
     return venvs.UNFIT.sub("-", text).strip("-._+") or "this"
-
-
-def _path(side: Side, backend: str, chosen: Interpreters, make: Callable[[str, Sequence[str]], str]) -> str:
-    """Return the interpreter of a side for a backend; empty where its label is of other backends alone."""
-    if side.path:
-        return side.path
-    if side.wanted:
-        return make(chosen.of(Environment(backend)), side.wanted)
-    return chosen.named.get(Environment(backend, side.label), "")

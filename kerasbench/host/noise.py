@@ -146,7 +146,6 @@ def of_machine(state: MachineState, cores: int) -> list[Signal]:
 
 
 def of_slices(slices: Samples) -> list[Signal]:
-    """Return who disturbed a trial's slices on the CPU."""
     disturbed = [slice_ for slice_ in slices if slice_.disturbed and not slice_.card_share]
     if not disturbed:
         return []

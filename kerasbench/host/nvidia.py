@@ -208,16 +208,14 @@ def _sampling(ask: Ask, card: Any, samples: list[Sample]) -> Iterator[None]:
                 return
 
     thread = threading.Thread(target=sample_until_over, daemon=True)
-    try:
+    with suppress(RuntimeError):  # no thread to be had: nothing is known, which the signals of noise say
         thread.start()
-    except RuntimeError:  # no thread to be had: nothing is known, which the signals of noise say
-        yield
-        return
     try:
         yield
     finally:
         over.set()
-        thread.join()
+        if thread.is_alive():
+            thread.join()
 
 
 def _sample(ask: Ask, card: Any) -> Sample | None:

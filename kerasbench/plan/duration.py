@@ -90,7 +90,6 @@ def run_scatter(summary: Summary, family: Family, source: str = "") -> RunScatte
 
 
 def _newest(folder: Path, machine: Machine, kind: ProtocolKind) -> Iterator[tuple[Path, Run]]:
-    """Read the newest result files of a folder that are of this machine and protocol, the newest first."""
     with suppress(ResultsError):  # there are none
         newest = islice(records(folder, lambda unread: None, newest_first=True), LOOKED_AT)
         fitting = (

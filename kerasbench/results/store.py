@@ -204,7 +204,6 @@ class _Version(msgspec.Struct):
 
 
 def _decoded(content: bytes, file: Path) -> Run:
-    """Return what a file says of a run; raise ResultsError for one of another version of the format."""
     schema = msgspec.json.decode(content, type=_Version).schema
     if schema == upgrade.OLDER:
         return upgrade.run_of(content)
