@@ -377,7 +377,6 @@ BACKEND_RULES: tuple[Callable[[Facts, BackendFacts], Iterator[Problem]], ...] = 
     *(cpu_wheel, driver_too_old, blind, two_cudnns),
     *(rosetta, metal_plugin, jax_plugin),
 )
-GRAVEST_FIRST = list(Gravity)
 
 
 def diagnose(facts: Facts) -> list[Problem]:
@@ -392,4 +391,4 @@ def diagnose(facts: Facts) -> list[Problem]:
     for problem in problems:
         backends_of.setdefault(replace(problem, backend=""), []).append(problem.backend)
     merged = [replace(problem, backend=", ".join(filter(None, names))) for problem, names in backends_of.items()]
-    return sorted(merged, key=lambda problem: GRAVEST_FIRST.index(problem.severity))
+    return sorted(merged, key=lambda problem: list(Gravity).index(problem.severity))

@@ -82,8 +82,16 @@ def find(given: Sequence[str], known: Sequence[str], folder: Path | None = None)
     A path is relative to its file; a folder means the environment in it.
     """
     file, configuration = configured(folder or Path.cwd())
-    by_file = _named_by(file, configuration, known) if file else {}
-    by_option = {}
+    by_file, by_option = {}, {}
+    if file is not None:
+        _require_known(file, configuration)
+        for name, path in configuration.get("python", {}).items():
+            if not isinstance(path, str) or not path:
+                raise UsageError(f"{file}: python.{name} takes the path of an interpreter, not {path!r}")
+            try:
+                by_file[_environment(name, known)] = _path(path, file.parent)
+            except UsageError as error:
+                raise UsageError(f"{file}: {error}") from None
     for text in given:
         backend, equals, path = text.partition("=")
         if not equals or not path.strip():
@@ -94,10 +102,7 @@ def find(given: Sequence[str], known: Sequence[str], folder: Path | None = None)
 
 
 def defaults(folder: Path | None = None) -> dict[str, Any]:
-    """Return the defaults of options that the nearest file has, as ``kerasbench.settings`` names them.
-
-    The folder of the results is relative to the file, and below it.
-    """
+    """By the names of ``kerasbench.settings``. The folder of the results is relative to the file, and below it."""
     file, configuration = configured(folder or Path.cwd(), lambda _: None)  # ``find`` says what is passed over
     if file is None:
         return {}
@@ -156,10 +161,7 @@ def _is_own(file: Path, say: Callable[[str], None]) -> bool:
 
 
 def _is_private(group: int) -> bool:
-    """Tell whether nobody but this user is in a group: with such a group of each user, files are made writable for it.
-
-    (The umask is 002 then, as on Ubuntu and Fedora.)
-    """
+    """Nobody else is in it: where each user has such a group (Ubuntu, Fedora), the umask 002 makes files writable."""
     try:
         entry, user = grp.getgrgid(group), pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
@@ -222,16 +224,3 @@ def _require_known(file: Path, configuration: Any) -> None:
     if not known or not isinstance(configuration.get("python", {}), dict):
         table = 'a table [python] with lines like torch = "PATH"'
         raise UsageError(f"{file}: allowed are {', '.join(DEFAULTS)}, and {table}")
-
-
-def _named_by(file: Path, configuration: Any, known: Sequence[str]) -> dict[Environment, str]:
-    _require_known(file, configuration)
-    interpreters = {}
-    for name, path in configuration.get("python", {}).items():
-        if not isinstance(path, str) or not path:
-            raise UsageError(f"{file}: python.{name} takes the path of an interpreter, not {path!r}")
-        try:
-            interpreters[_environment(name, known)] = _path(path, file.parent)
-        except UsageError as error:
-            raise UsageError(f"{file}: {error}") from None
-    return interpreters

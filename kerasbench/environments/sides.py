@@ -121,10 +121,8 @@ def parse_side(text: str, known: Sequence[str]) -> Side:
         return Side(_label(text), path=program)
     if known and LABEL.fullmatch(text):
         raise unknown("label", text, known)
-    raise UsageError(
-        f"{text!r} is neither a label, nor the path of an interpreter or a checkout, nor a requirement with a version, "
-        "such as 'keras==3.14.*'"
-    )
+    requirement = "a requirement with a version, such as 'keras==3.14.*'"
+    raise UsageError(f"{text!r} is neither a label, nor the path of an interpreter or a checkout, nor {requirement}")
 
 
 def _commit(text: str) -> Side | None:
@@ -189,10 +187,8 @@ def between(good: str, bad: str) -> list[str]:
 
 def _releases(package: str) -> list[Version]:
     """Return the releases of a package that pip finds for this Python, on the index that pip is configured for."""
-    asked = venvs.uv(
-        *("tool", "run", "--quiet", "--python", sys.executable, "pip", "index", "versions", package),
-        failure=f"{package}: no releases were found",
-    )
+    command = ("tool", "run", "--quiet", "--python", sys.executable, "pip", "index", "versions", package)
+    asked = venvs.uv(*command, failure=f"{package}: no releases were found")
     listed = re.search(r"^Available versions: (.*)$", asked, re.MULTILINE)
     return [Version(version.strip()) for version in listed[1].split(",")] if listed else []
 

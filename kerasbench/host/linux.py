@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from kerasbench.text import parse_ranges, whole_number
@@ -70,10 +69,7 @@ def governors(root: Path = ROOT) -> list[str]:
 
 
 def throttle_count(root: Path = ROOT) -> int | None:
-    """Return how often heat has slowed cores down since the machine started.
-
-    Threads of one core each repeat its count, so that only a difference between two readings says something.
-    """
+    """Threads of one core each repeat its count, so that only a difference between two readings says something."""
     counts = (root / CPUS).glob("cpu[0-9]*/thermal_throttle/core_throttle_count")
     return _sum(whole_number(_text(count)) for count in counts)
 
@@ -99,10 +95,7 @@ def display_makers(root: Path = ROOT) -> list[str]:
 
 
 def quota_cores(root: Path = ROOT) -> float | None:
-    """Return how many cores' worth of time this process may use; None without a quota.
-
-    The smallest along the way from the process' own control group up to the root, which is what the kernel enforces.
-    """
+    """Return the smallest from the process' own control group up to the root, which is what the kernel enforces."""
     quotas: list[float] = []
     for level in _levels(root, CPU_CONTROLLERS):
         # Version 1 has a file for each half. ``max`` and its -1 are no quota.
@@ -115,25 +108,16 @@ def quota_cores(root: Path = ROOT) -> float | None:
 
 
 def quota_throttled(root: Path = ROOT) -> int | None:
-    """Return in how many periods a quota has stopped this process' control groups so far.
-
-    The sum along the way up to the root: a group counts only what its own quota did, not what a parent's did.
-    """
+    """Return the sum of periods up to the root: a group counts only what its own quota did, not what a parent's did."""
     return _sum(_pairs(level / "cpu.stat").get("nr_throttled") for level in _levels(root, CPU_CONTROLLERS))
 
 
-@dataclass(frozen=True)
-class Kills:
-    """How many processes the kernel has killed so far because memory had run out."""
-
-    group: int | None  # in this process' control groups
-    machine: int | None  # those of all control groups included
-
-
-def oom_kills(root: Path = ROOT) -> Kills:
+def oom_kills(root: Path = ROOT) -> dict[str, int | None]:
+    """Return how many processes the kernel has killed so far because memory had run out, of what."""
     levels = _levels(root, MEMORY_CONTROLLERS)
     files = (level / name for level in levels for name in ("memory.events", "memory.oom_control"))
-    return Kills(_sum(_pairs(file).get(OOM_KILLS) for file in files), _pairs(root / "proc/vmstat").get(OOM_KILLS))
+    in_groups = _sum(_pairs(file).get(OOM_KILLS) for file in files)
+    return {"its control group": in_groups, "this machine": _pairs(root / "proc/vmstat").get(OOM_KILLS)}
 
 
 def memory_left(root: Path = ROOT) -> int | None:

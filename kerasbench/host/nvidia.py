@@ -101,10 +101,7 @@ def watch(name: str) -> Iterator[Watched]:
 
 
 def processes(name: str) -> list[int] | None:
-    """Return what computes or draws on a card, by its driver's numbers; None: not reported.
-
-    Inside a container they are the host's, which match no process there.
-    """
+    """By the driver's numbers, inside a container the host's, which match no process there; None: not reported."""
     with _device(name) as (ask, device):
         kinds = ("nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetGraphicsRunningProcesses")
         listed = [ask(kind, device) for kind in kinds]

@@ -289,17 +289,9 @@ def describe_all(
     described = _described([file for file in hashes if not remembered.get(file)], python, backend, ask)
     for file in described.keys() & caches.keys():
         _write_cached(caches[file], described[file])
-    return [
-        Entry(
-            file,
-            hashes[file],
-            remembered.get(file) or described[file],
-            baselines(file),
-            resolved(model_config) if _is_model(file) else NOTHING,
-            of_file[file],
-        )
-        for file in files
-    ]
+    known = described | {file: description for file, description in remembered.items() if description}
+    configs = {file: resolved(model_config) if _is_model(file) else NOTHING for file in files}
+    return [Entry(file, hashes[file], known[file], baselines(file), configs[file], of_file[file]) for file in files]
 
 
 def _described(files: Sequence[Path], python: str, backend: str | None, ask: Ask) -> dict[Path, Description]:

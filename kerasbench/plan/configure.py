@@ -82,10 +82,7 @@ def _model_config(asked: Settings) -> ModelConfig:
 
 
 def options_of(asked: Settings) -> list[Options]:
-    """Cross what the settings name; an empty list means the default.
-
-    ``native`` adds the baseline of each, ``warm_cache`` each with Keras once more.
-    """
+    """Cross what the settings name; ``native`` adds the baseline of each, ``warm_cache`` each with Keras once more."""
     precisions: tuple[Fp32, ...] = get_args(Fp32)
     crossing = itertools.product(
         [JIT[parse.known("value of --jit", word, JIT)] for word in asked.jit] or UNSAID,

@@ -101,10 +101,7 @@ def _newest(folder: Path, machine: Machine, kind: ProtocolKind) -> Iterator[tupl
 
 
 def detectable(planned: Plan, effect: float, scatter: RunScatter) -> dict[int, float]:
-    """Return the minimum detectable effect of a run after its fewest rounds, and after its most.
-
-    It is empty where there will be too few rounds for intervals.
-    """
+    """Return the minimum detectable effect after the fewest rounds and after the most; empty: too few for intervals."""
     together, least, most = comparisons(planned.cases), planned.effort.min_rounds, planned.effort.max_rounds
     if most < MIN_TRIALS_FOR_INTERVAL:
         return {}

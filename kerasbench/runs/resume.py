@@ -170,10 +170,7 @@ def as_started(planned: Plan, record: Run, has_more: bool) -> Plan:
 
 
 def with_more(plan: Plan | None, record: Run, execute: Callable[[Plan, Run], Run]) -> Run:
-    """Go on with the second part of a run, where it has one, and return the record of all: one run to its reader.
-
-    An interruption of the second takes no round of the first.
-    """
+    """Go on with the second part of a run, where it has one; the record of both is one run to its reader."""
     if plan is None:
         return record
     # What could not be tried is found again.
@@ -182,7 +179,7 @@ def with_more(plan: Plan | None, record: Run, execute: Callable[[Plan, Run], Run
         both = execute(plan, tried)
     except ResultsError:  # the disk takes no more, and what was measured stands
         return record
-    last = both if both.unfinished else record
+    last = both if both.unfinished else record  # an interruption takes no round of the first
     both.config = dataclasses.replace(both.config, effort=last.config.effort)
     both.rounds_completed, both.stopped_because = record.rounds_completed, last.stopped_because
     return both
