@@ -32,13 +32,15 @@ def label(scenario: str, workload: str) -> str:
 
 
 def count(number: int, what: str) -> str:
-    """Return ``1 case``, ``2 cases``."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def percent(share: float) -> str:
-    """Return ``34 %``."""
     return f"{100 * share:.0f} %"
+
+
+def whole_number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() else None
 
 
 def parse_ranges(text: str) -> set[int]:

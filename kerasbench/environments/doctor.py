@@ -159,9 +159,8 @@ class Problem:
 
 def create(backend: str, *arguments: str) -> str:
     """Return the command line that makes an environment for a backend, in the place of one that is there."""
-    return shlex.join(
-        [sys.executable, "-m", "kerasbench", "env", "create", "--backend", backend, *arguments, "--force"]
-    )
+    command = [sys.executable, "-m", "kerasbench", "env", "create"]
+    return shlex.join([*command, "--backend", backend, *arguments, "--force"])
 
 
 def install(facts: Facts, backend: BackendFacts, *options: str, keras: bool = True) -> str:
@@ -231,20 +230,25 @@ def does_not_load(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
 # NVIDIA GPUs: the driver, the wheels, what hides a card.
 
 
-def package_missing(facts: Facts) -> Iterator[Problem]:
-    if facts.machine.nvidia_package_missing:
-        cause = (
-            f"there is an NVIDIA driver, but {PACKAGE} is not installed: trials on its GPUs are not checked for heat, "
-            "for other processes and for the right GPU"
-        )
+def nvidia_cards(facts: Facts) -> Iterator[Problem]:
+    machine, visible = facts.machine, facts.variables.get(VISIBLE)
+    if machine.nvidia_package_missing:
+        unchecked = "trials on its GPUs are not checked for heat, for other processes and for the right GPU"
+        cause = f"there is an NVIDIA driver, but {PACKAGE} is not installed: {unchecked}"
         yield Problem(Gravity.WARNING, "", cause, pip(sys.executable, PACKAGE), True)
-
-
-def driver_missing(facts: Facts) -> Iterator[Problem]:
-    if NVIDIA in facts.machine.makers and not facts.machine.cards and not facts.machine.nvidia_package_missing:
+    elif NVIDIA in machine.makers and not machine.cards:
         cause = "there is an NVIDIA GPU, but no driver lists it: the driver is not installed or not loaded"
         remedy = f"install NVIDIA's driver, version {OLDEST_DRIVER[13]} or newer, and restart"
         yield Problem(Gravity.WARNING, "", cause, remedy)
+    # CUDA takes the list up to the first name that means no device.
+    shown = len(list(takewhile(lambda name: name.strip() not in ("", "-1"), (visible or "").split(","))))
+    if visible is not None and shown < len(machine.cards):
+        cause = f"{VISIBLE}={visible} shows {shown} of {len(machine.cards)} NVIDIA GPUs"
+        yield Problem(Gravity.NOTE, "", cause, f"unset {VISIBLE}", True)
+    if any(card.exclusive for card in machine.cards):
+        how = "its backends are measured one after another and not in turns, so their ratios are less precise"
+        cause = f"a GPU is in compute mode EXCLUSIVE_PROCESS: {how}"
+        yield Problem(Gravity.WARNING, "", cause, "sudo nvidia-smi -c DEFAULT", True)
 
 
 def cpu_wheel(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
@@ -267,30 +271,12 @@ def driver_too_old(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
         yield Problem(Gravity.ERROR, backend.name, cause, remedy, spoken is not None)
 
 
-def hidden(facts: Facts) -> Iterator[Problem]:
-    value, cards = facts.variables.get(VISIBLE), len(facts.machine.cards)
-    # CUDA takes the list up to the first name that means no device.
-    shown = len(list(takewhile(lambda name: name.strip() not in ("", "-1"), (value or "").split(","))))
-    if value is not None and shown < cards:
-        cause = f"{VISIBLE}={value} shows {shown} of {cards} NVIDIA GPUs"
-        yield Problem(Gravity.NOTE, "", cause, f"unset {VISIBLE}", True)
-
-
 def blind(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
     wanted, spoken = backend.cuda, nvidia.cuda_of(facts.machine.cards)
     fits = wanted is not None and spoken is not None and wanted <= spoken
     if fits and isinstance(backend.probe, ProbeReport) and not backend.sees_gpu and VISIBLE not in facts.variables:
         cause = f"this {backend.name} is built for CUDA {wanted} and sees no GPU, though the driver lists one"
         yield Problem(Gravity.ERROR, backend.name, cause, create(backend.name, "--cuda"), True)
-
-
-def exclusive(facts: Facts) -> Iterator[Problem]:
-    if any(card.exclusive for card in facts.machine.cards):
-        cause = (
-            "a GPU is in compute mode EXCLUSIVE_PROCESS: its backends are measured one after another and not in turns, "
-            "so their ratios are less precise"
-        )
-        yield Problem(Gravity.WARNING, "", cause, "sudo nvidia-smi -c DEFAULT", True)
 
 
 def two_cudnns(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
@@ -351,7 +337,7 @@ def jax_plugin(facts: Facts, backend: BackendFacts) -> Iterator[Problem]:
         yield Problem(Gravity.WARNING, backend.name, cause, install(facts, backend, keras=False), True)
 
 
-def old_mac(facts: Facts) -> Iterator[Problem]:
+def mac(facts: Facts) -> Iterator[Problem]:
     if facts.machine.system == "darwin" and not facts.machine.apple_silicon:
         cause = "an Intel Mac: TensorFlow ended there at 2.16, PyTorch at 2.2 and JAX at 0.4; kerasbench needs newer"
         yield Problem(Gravity.WARNING, "", cause, "measure on another machine")
@@ -359,9 +345,6 @@ def old_mac(facts: Facts) -> Iterator[Problem]:
         version = ".".join(map(str, facts.machine.macos))
         cause = f"macOS {version}: jax-mps, and PyTorch from 2.12 on, need macOS 14"
         yield Problem(Gravity.NOTE, "", cause, "update macOS, or measure only PyTorch 2.11 and TensorFlow")
-
-
-def fallback(facts: Facts) -> Iterator[Problem]:
     if facts.machine.apple_silicon and facts.variables.get(FALLBACK, "0") != "0":
         cause = f"{FALLBACK} is set: operations that PyTorch lacks on the Apple GPU run on the CPU; the page lists them"
         yield Problem(Gravity.WARNING, "torch", cause, f"unset {FALLBACK}", True)
@@ -370,8 +353,8 @@ def fallback(facts: Facts) -> Iterator[Problem]:
 # What surrounds a measurement: power, heat, quotas, variables of the shell.
 
 
-def restless(facts: Facts) -> Iterator[Problem]:
-    """What speaks against measuring on this machine now: the signals that a run would record."""
+def surroundings(facts: Facts) -> Iterator[Problem]:
+    """What speaks against measuring here now: the signals that a run would record; variables of the shell."""
     for signal in noise.of_machine(facts.machine.state, facts.machine.fingerprint.cores):
         kind = WarningKind(signal.name)
         yield Problem(Gravity.WARNING, "", signal.reason, kind.remedy, kind.is_command)
@@ -379,9 +362,6 @@ def restless(facts: Facts) -> Iterator[Problem]:
     if level is not None and level >= noise.THERMAL_WARN:
         cause = f"macOS reports thermal pressure, level {level}"
         yield Problem(Gravity.WARNING, "", cause, WarningKind.HEAT.remedy)
-
-
-def variables(facts: Facts) -> Iterator[Problem]:
     heeded = {VISIBLE, *(name for backend in backends.names() for name in backends.get(backend).HEEDED)}
     others = [name for name in facts.variables if name not in heeded]
     if others:
@@ -391,16 +371,12 @@ def variables(facts: Facts) -> Iterator[Problem]:
         yield Problem(Gravity.NOTE, "", cause, remedy)
 
 
-MACHINE_RULES: tuple[Callable[[Facts], Iterator[Problem]], ...] = (
-    *(package_missing, driver_missing, hidden, exclusive),
-    *(old_mac, fallback, restless, variables),
-)
+MACHINE_RULES: tuple[Callable[[Facts], Iterator[Problem]], ...] = (nvidia_cards, mac, surroundings)
 BACKEND_RULES: tuple[Callable[[Facts, BackendFacts], Iterator[Problem]], ...] = (
     *(interpreter, missing, unknown_keras, keras_differs),
     *(cpu_wheel, driver_too_old, blind, two_cudnns),
     *(rosetta, metal_plugin, jax_plugin),
 )
-GRAVEST_FIRST = list(Gravity)
 
 
 def diagnose(facts: Facts) -> list[Problem]:
@@ -415,4 +391,4 @@ def diagnose(facts: Facts) -> list[Problem]:
     for problem in problems:
         backends_of.setdefault(replace(problem, backend=""), []).append(problem.backend)
     merged = [replace(problem, backend=", ".join(filter(None, names))) for problem, names in backends_of.items()]
-    return sorted(merged, key=lambda problem: GRAVEST_FIRST.index(problem.severity))
+    return sorted(merged, key=lambda problem: list(Gravity).index(problem.severity))

@@ -40,7 +40,7 @@ class Interpreters:
         return self.named.get(environment, sys.executable)
 
     def source(self, environment: Environment) -> str:
-        """Return who named it: ``--python``, a file, or nobody (empty)."""
+        """``--python`` or a file; empty where nobody named it."""
         return self.sources.get(environment, "")
 
     def environments(self, backends: Iterable[str]) -> list[Environment]:
@@ -82,17 +82,27 @@ def find(given: Sequence[str], known: Sequence[str], folder: Path | None = None)
     A path is relative to its file; a folder means the environment in it.
     """
     file, configuration = configured(folder or Path.cwd())
-    by_file = _named_by(file, configuration, known) if file else {}
-    by_option = dict(_parsed(text, known) for text in given)
+    by_file, by_option = {}, {}
+    if file is not None:
+        _require_known(file, configuration)
+        for name, path in configuration.get("python", {}).items():
+            if not isinstance(path, str) or not path:
+                raise UsageError(f"{file}: python.{name} takes the path of an interpreter, not {path!r}")
+            try:
+                by_file[_environment(name, known)] = _path(path, file.parent)
+            except UsageError as error:
+                raise UsageError(f"{file}: {error}") from None
+    for text in given:
+        backend, equals, path = text.partition("=")
+        if not equals or not path.strip():
+            raise UsageError(f"{OPTION} takes NAME=PATH, such as torch=.venvs/torch/bin/python, not {text!r}")
+        by_option[_environment(backend.strip(), known)] = _path(path.strip(), Path.cwd())
     sources = dict.fromkeys(by_file, str(file)) | dict.fromkeys(by_option, OPTION)
     return Interpreters(by_file | by_option, sources)
 
 
 def defaults(folder: Path | None = None) -> dict[str, Any]:
-    """Return the defaults of options that the nearest file has, as ``kerasbench.settings`` names them.
-
-    The folder of the results is relative to the file, and below it.
-    """
+    """By the names of ``kerasbench.settings``. The folder of the results is relative to the file, and below it."""
     file, configuration = configured(folder or Path.cwd(), lambda _: None)  # ``find`` says what is passed over
     if file is None:
         return {}
@@ -151,10 +161,7 @@ def _is_own(file: Path, say: Callable[[str], None]) -> bool:
 
 
 def _is_private(group: int) -> bool:
-    """Tell whether nobody but this user is in a group: with such a group of each user, files are made writable for it.
-
-    (The umask is 002 then, as on Ubuntu and Fedora.)
-    """
+    """Nobody else is in it: where each user has such a group (Ubuntu, Fedora), the umask 002 makes files writable."""
     try:
         entry, user = grp.getgrgid(group), pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
@@ -180,13 +187,6 @@ def inside(environment: Path) -> Path:
     return environment / "bin" / "python"
 
 
-def _parsed(text: str, known: Sequence[str]) -> tuple[Environment, str]:
-    backend, equals, path = text.partition("=")
-    if not equals or not path.strip():
-        raise UsageError(f"{OPTION} takes NAME=PATH, such as torch=.venvs/torch/bin/python, not {text!r}")
-    return _environment(backend.strip(), known), _path(path.strip(), Path.cwd())
-
-
 def _environment(text: str, known: Sequence[str]) -> Environment:
     environment = Environment.parse(text)
     if environment.backend not in known:
@@ -198,9 +198,8 @@ def _environment(text: str, known: Sequence[str]) -> Environment:
 
 def require_label(label: str) -> None:
     if not LABEL.fullmatch(label):
-        raise UsageError(
-            f"{label!r} cannot be a label: use letters, digits and, after the first, any of ._+-, such as keras-3.14"
-        )
+        use = "letters, digits and, after the first, any of ._+-, such as keras-3.14"
+        raise UsageError(f"{label!r} cannot be a label: use {use}")
 
 
 def _path(text: str, base: Path) -> str:
@@ -223,19 +222,5 @@ def _read(file: Path) -> dict[str, Any]:
 def _require_known(file: Path, configuration: Any) -> None:
     known = isinstance(configuration, dict) and not configuration.keys() - {"python", *DEFAULTS}
     if not known or not isinstance(configuration.get("python", {}), dict):
-        raise UsageError(
-            f'{file}: allowed are {", ".join(DEFAULTS)}, and a table [python] with lines like torch = "PATH"'
-        )
-
-
-def _named_by(file: Path, configuration: Any, known: Sequence[str]) -> dict[Environment, str]:
-    _require_known(file, configuration)
-    interpreters = {}
-    for name, path in configuration.get("python", {}).items():
-        if not isinstance(path, str) or not path:
-            raise UsageError(f"{file}: python.{name} takes the path of an interpreter, not {path!r}")
-        try:
-            interpreters[_environment(name, known)] = _path(path, file.parent)
-        except UsageError as error:
-            raise UsageError(f"{file}: {error}") from None
-    return interpreters
+        table = 'a table [python] with lines like torch = "PATH"'
+        raise UsageError(f"{file}: allowed are {', '.join(DEFAULTS)}, and {table}")

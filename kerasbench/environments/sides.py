@@ -121,10 +121,8 @@ def parse_side(text: str, known: Sequence[str]) -> Side:
         return Side(_label(text), path=program)
     if known and LABEL.fullmatch(text):
         raise unknown("label", text, known)
-    raise UsageError(
-        f"{text!r} is neither a label, nor the path of an interpreter or a checkout, nor a requirement with a version, "
-        "such as 'keras==3.14.*'"
-    )
+    requirement = "a requirement with a version, such as 'keras==3.14.*'"
+    raise UsageError(f"{text!r} is neither a label, nor the path of an interpreter or a checkout, nor {requirement}")
 
 
 def _commit(text: str) -> Side | None:
@@ -189,10 +187,8 @@ def between(good: str, bad: str) -> list[str]:
 
 def _releases(package: str) -> list[Version]:
     """Return the releases of a package that pip finds for this Python, on the index that pip is configured for."""
-    asked = venvs.uv(
-        *("tool", "run", "--quiet", "--python", sys.executable, "pip", "index", "versions", package),
-        failure=f"{package}: no releases were found",
-    )
+    command = ("tool", "run", "--quiet", "--python", sys.executable, "pip", "index", "versions", package)
+    asked = venvs.uv(*command, failure=f"{package}: no releases were found")
     listed = re.search(r"^Available versions: (.*)$", asked, re.MULTILINE)
     return [Version(version.strip()) for version in listed[1].split(",")] if listed else []
 
@@ -208,9 +204,15 @@ def sides(base: str, head: str, chosen: Interpreters, backends: Sequence[str], s
     if first.label == second.label:  # the same twice, which tests the machine, or namesakes
         labels[1] += "-again" if second == first else "-head"
     make = cache(lambda python, wanted: overlay(python, wanted, say))
+
+    def interpreter_of(side: Side, backend: str) -> str:
+        """Empty where the label of the side is of other backends alone."""
+        made = make(chosen.of(Environment(backend)), side.wanted) if side.wanted else ""
+        return side.path or made or chosen.named.get(Environment(backend, side.label), "")
+
     paths: dict[Environment, str] = {}
     for backend in backends:
-        places = [_path(side, backend, chosen, make) for side in (first, second)]
+        places = [interpreter_of(side, backend) for side in (first, second)]
         of_backend = {Environment(backend, label): path for label, path in zip(labels, places, strict=True)}
         if all(places):
             paths |= of_backend
@@ -240,12 +242,3 @@ def _interpreter(text: str, path: Path) -> Side:
 
 def _label(text: str) -> str:
     return venvs.UNFIT.sub("-", text).strip("-._+") or "this"
-
-
-def _path(side: Side, backend: str, chosen: Interpreters, make: Callable[[str, Sequence[str]], str]) -> str:
-    """Return the interpreter of a side for a backend; empty where its label is of other backends alone."""
-    if side.path:
-        return side.path
-    if side.wanted:
-        return make(chosen.of(Environment(backend)), side.wanted)
-    return chosen.named.get(Environment(backend, side.label), "")

@@ -3,10 +3,9 @@
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
-from kerasbench.text import parse_ranges
+from kerasbench.text import parse_ranges, whole_number
 
 ROOT = Path("/")
 # x86 says "model name"; Arm boards say "Model" or "Hardware", of the board as a whole.
@@ -70,12 +69,9 @@ def governors(root: Path = ROOT) -> list[str]:
 
 
 def throttle_count(root: Path = ROOT) -> int | None:
-    """Return how often heat has slowed cores down since the machine started.
-
-    Threads of one core each repeat its count, so that only a difference between two readings says something.
-    """
+    """Threads of one core each repeat its count, so that only a difference between two readings says something."""
     counts = (root / CPUS).glob("cpu[0-9]*/thermal_throttle/core_throttle_count")
-    return _sum(_number(_text(count)) for count in counts)
+    return _sum(whole_number(_text(count)) for count in counts)
 
 
 def on_battery(root: Path = ROOT) -> bool | None:
@@ -99,41 +95,29 @@ def display_makers(root: Path = ROOT) -> list[str]:
 
 
 def quota_cores(root: Path = ROOT) -> float | None:
-    """Return how many cores' worth of time this process may use; None without a quota.
-
-    The smallest along the way from the process' own control group up to the root, which is what the kernel enforces.
-    """
+    """Return the smallest from the process' own control group up to the root, which is what the kernel enforces."""
     quotas: list[float] = []
     for level in _levels(root, CPU_CONTROLLERS):
         # Version 1 has a file for each half. ``max`` and its -1 are no quota.
         halves = f"{_text(level / 'cpu.cfs_quota_us')} {_text(level / 'cpu.cfs_period_us')}"
         for text in (_text(level / "cpu.max"), halves):
-            numbers = [number for number in map(_number, text.split()) if number is not None]
+            numbers = [number for number in map(whole_number, text.split()) if number is not None]
             if len(numbers) == 2 and numbers[1]:
                 quotas.append(numbers[0] / numbers[1])
     return min(quotas, default=None)
 
 
 def quota_throttled(root: Path = ROOT) -> int | None:
-    """Return in how many periods a quota has stopped this process' control groups so far.
-
-    The sum along the way up to the root: a group counts only what its own quota did, not what a parent's did.
-    """
+    """Return the sum of periods up to the root: a group counts only what its own quota did, not what a parent's did."""
     return _sum(_pairs(level / "cpu.stat").get("nr_throttled") for level in _levels(root, CPU_CONTROLLERS))
 
 
-@dataclass(frozen=True)
-class Kills:
-    """How many processes the kernel has killed so far because memory had run out."""
-
-    group: int | None  # in this process' control groups
-    machine: int | None  # those of all control groups included
-
-
-def oom_kills(root: Path = ROOT) -> Kills:
+def oom_kills(root: Path = ROOT) -> dict[str, int | None]:
+    """Return how many processes the kernel has killed so far because memory had run out, of what."""
     levels = _levels(root, MEMORY_CONTROLLERS)
     files = (level / name for level in levels for name in ("memory.events", "memory.oom_control"))
-    return Kills(_sum(_pairs(file).get(OOM_KILLS) for file in files), _pairs(root / "proc/vmstat").get(OOM_KILLS))
+    in_groups = _sum(_pairs(file).get(OOM_KILLS) for file in files)
+    return {"its control group": in_groups, "this machine": _pairs(root / "proc/vmstat").get(OOM_KILLS)}
 
 
 def memory_left(root: Path = ROOT) -> int | None:
@@ -144,7 +128,7 @@ def memory_left(root: Path = ROOT) -> int | None:
     left: list[int] = []
     for level in _levels(root, MEMORY_CONTROLLERS):
         for limit, used, idle in MEMORY_FILES:
-            most_bytes, used_bytes = _number(_text(level / limit)), _number(_text(level / used))
+            most_bytes, used_bytes = whole_number(_text(level / limit)), whole_number(_text(level / used))
             if most_bytes is not None and used_bytes is not None:
                 left.append(max(0, most_bytes - used_bytes + _pairs(level / "memory.stat").get(idle, 0)))
     return min(left, default=None)
@@ -173,17 +157,13 @@ def _levels(root: Path, controllers: tuple[str, ...]) -> list[Path]:
 def _pairs(file: Path) -> dict[str, int]:
     """Return a file's lines of a name and a whole number, such as a control group's cpu.stat has."""
     pairs = [line.split() for line in _text(file).splitlines()]
-    numbers = {pair[0]: _number(pair[1]) for pair in pairs if len(pair) == 2}
+    numbers = {pair[0]: whole_number(pair[1]) for pair in pairs if len(pair) == 2}
     return {name: number for name, number in numbers.items() if number is not None}
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:
     known = [count for count in counts if count is not None]
     return sum(known) if known else None
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdecimal() else None
 
 
 def _text(path: Path) -> str:

@@ -62,10 +62,8 @@ def _acquire(lock: BaseFileLock, file: Path, on_wait: Callable[[str], None] | No
             why = getattr(error, "strerror", None) or error
             raise MachineBusy(f"{file}: the lock of this machine cannot be taken: {why}; {remedy}") from None
         if on_wait is None:
-            raise MachineBusy(
-                f"another kerasbench run is measuring on this machine ({holder}); wait until it ends (--wait does that "
-                "for you), or stop it"
-            )
+            advice = "wait until it ends (--wait does that for you), or stop it"
+            raise MachineBusy(f"another kerasbench run is measuring on this machine ({holder}); {advice}")
         if holder != announced:
             on_wait(f"waiting for another kerasbench run on this machine ({holder}); Ctrl-C stops waiting")
             announced = holder

@@ -7,6 +7,8 @@ import json
 import re
 import subprocess
 
+from kerasbench.text import whole_number
+
 TIMEOUT_S = 5
 # system_profiler asks every display too: 0.1 to 0.4 s where somebody has published it, and a busy Mac takes longer.
 PROFILER_TIMEOUT_S = 15
@@ -61,7 +63,9 @@ def gpu() -> str:
     for card in cards:  # a card's ``_name`` may be a key such as ``kHW_AppleM1Item``
         model, cores = card.get("sppci_model", ""), str(card.get("sppci_cores", ""))
         if model and APPLE in card.get("spdisplays_vendor", ""):
-            return model if _whole(cores) is None else f"{model} ({cores}-core GPU)"  # no cores in a virtual machine
+            return (
+                model if whole_number(cores) is None else f"{model} ({cores}-core GPU)"
+            )  # no cores in a virtual machine
     return ""
 
 
@@ -84,7 +88,7 @@ def thermal_level() -> int | None:
     """Return the thermal pressure: 0 nominal, 1 moderate, 2 heavy, 3 trapping, 4 sleeping."""
     fields = _output(THERMAL_LEVEL).split()
     # A failure goes to standard output too, as "<key>: Failed with code 9", which is no level 9.
-    return _whole(fields[1]) if len(fields) == 2 and fields[0] == THERMAL_KEY else None
+    return whole_number(fields[1]) if len(fields) == 2 and fields[0] == THERMAL_KEY else None
 
 
 def on_battery() -> bool | None:
@@ -96,10 +100,6 @@ def low_power() -> bool | None:
     """Return whether the low-power mode is on, None where there is no such mode."""
     mode = POWER_MODE.search(_output(POWER_SETTINGS))
     return int(mode[1]) == LOW_POWER if mode else None
-
-
-def _whole(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdecimal() else None
 
 
 def _output(command: list[str], timeout_s: float = TIMEOUT_S) -> str:

@@ -139,14 +139,12 @@ def of_machine(state: MachineState, cores: int) -> list[Signal]:
     if state.governors and state.governors != ["performance"]:
         signals.append(_warning("governor", f"frequency governor {' and '.join(state.governors)}"))
     if state.quota_cores is not None and state.quota_cores < cores:
-        signals.append(
-            _warning("quota", f"a control group allows {round(state.quota_cores, 2):g} of {cores} CPU cores")
-        )
+        allowed = f"a control group allows {round(state.quota_cores, 2):g} of {cores} CPU cores"
+        signals.append(_warning("quota", allowed))
     return signals
 
 
 def of_slices(slices: Samples) -> list[Signal]:
-    """Return who disturbed a trial's slices on the CPU."""
     disturbed = [slice_ for slice_ in slices if slice_.disturbed and not slice_.card_share]
     if not disturbed:
         return []
@@ -170,18 +168,14 @@ def of_surroundings(seen: Surroundings, top_clock_mhz: int | None) -> list[Signa
 
     ``top_clock_mhz``: the highest SM clock that the run has seen on the card.
     """
-    return [*_of_cpu(seen), *_of_gpu(seen, top_clock_mhz)]
-
-
-def _of_cpu(seen: Surroundings) -> Iterator[Signal]:
-    level = max(seen.before.thermal_level or NOMINAL, seen.after.thermal_level or NOMINAL)
-    yield from _graded("heat", level, THERMAL_WARN, THERMAL_INVALID, f"thermal pressure level {level}")
-    throttled = _increase(seen.before.throttle_count, seen.after.throttle_count)
-    if throttled > 0:
-        yield _warning("heat", f"the CPU throttled {text.count(throttled, 'time')}")
-    stopped = _increase(seen.before.quota_throttled, seen.after.quota_throttled)
-    if stopped > 0:
-        yield _warning("quota", f"the control group's quota stopped it {text.count(stopped, 'time')}")
+    before, after = seen.before, seen.after
+    level = max(before.thermal_level or NOMINAL, after.thermal_level or NOMINAL)
+    signals = _graded("heat", level, THERMAL_WARN, THERMAL_INVALID, f"thermal pressure level {level}")
+    if (throttled := _increase(before.throttle_count, after.throttle_count)) > 0:
+        signals.append(_warning("heat", f"the CPU throttled {text.count(throttled, 'time')}"))
+    if (stopped := _increase(before.quota_throttled, after.quota_throttled)) > 0:
+        signals.append(_warning("quota", f"the control group's quota stopped it {text.count(stopped, 'time')}"))
+    return [*signals, *_of_gpu(seen, top_clock_mhz)]
 
 
 def _of_gpu(seen: Surroundings, top_clock_mhz: int | None) -> Iterator[Signal]:

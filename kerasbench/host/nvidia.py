@@ -101,10 +101,7 @@ def watch(name: str) -> Iterator[Watched]:
 
 
 def processes(name: str) -> list[int] | None:
-    """Return what computes or draws on a card, by its driver's numbers; None: not reported.
-
-    Inside a container they are the host's, which match no process there.
-    """
+    """By the driver's numbers, inside a container the host's, which match no process there; None: not reported."""
     with _device(name) as (ask, device):
         kinds = ("nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetGraphicsRunningProcesses")
         listed = [ask(kind, device) for kind in kinds]
@@ -208,16 +205,14 @@ def _sampling(ask: Ask, card: Any, samples: list[Sample]) -> Iterator[None]:
                 return
 
     thread = threading.Thread(target=sample_until_over, daemon=True)
-    try:
+    with suppress(RuntimeError):  # no thread to be had: nothing is known, which the signals of noise say
         thread.start()
-    except RuntimeError:  # no thread to be had: nothing is known, which the signals of noise say
-        yield
-        return
     try:
         yield
     finally:
         over.set()
-        thread.join()
+        if thread.is_alive():
+            thread.join()
 
 
 def _sample(ask: Ask, card: Any) -> Sample | None:

@@ -270,7 +270,6 @@ def differing_keras(probes: Probes) -> list[str]:
 def _failure(
     config: RunConfig, case: Case, report: ProbeReport | Failure, processors: int, choices: Choices
 ) -> Failure | None:
-    """Return why a case cannot be measured, None where it can."""
     if isinstance(report, Failure):
         return Failure(Code.UNAVAILABLE, report.cause, report.remedy, "import", report.detail)
     if case.device not in report.devices:
@@ -280,28 +279,20 @@ def _failure(
 
 def unsupported(case: Case, config: RunConfig, processors: int, choices: Choices = PLAIN) -> Failure | None:
     """Return why a case means nothing, by its workload or by its options on its device, None where it does."""
-    refusals = (
-        *_refusals_of_workload(case),
-        *filter(None, [choices.refusal(config, case.selected)]),
-        *_refusals_of_options(case, processors),
-        *(_refusals_of_baseline(case) if case.options.native else ()),
-        *filter(None, [backends.get(case.backend).unsupported(case.device, case.options)]),
-    )
-    return Failure(Code.UNSUPPORTED, *refusals[0]) if refusals else None
+    refusal = next(_refusals(case, config, processors, choices), None)
+    return Failure(Code.UNSUPPORTED, *refusal) if refusal else None
 
 
-def _refusals_of_workload(case: Case) -> Iterator[tuple[str, str]]:
+def _refusals(case: Case, config: RunConfig, processors: int, choices: Choices) -> Iterator[tuple[str, str]]:
     """Yield each cause with its remedy."""
-    workload = case.selected.workload
-    if cause := too_few_executions(workload.steps, case.options.steps_per_execution or 1):
+    workload, device, options = case.selected.workload, case.device, case.options
+    if cause := too_few_executions(workload.steps, options.steps_per_execution or 1):
         yield cause, "leave out --steps-per-execution for this workload, or lower it"
     if case.protocol.needs_training and workload.predicts_only:
         cause = "the model is not trained, so it has no training steps to measure"
         yield cause, "compile the model, and save it again; or soak: --for predict"
-
-
-def _refusals_of_options(case: Case, processors: int) -> Iterator[tuple[str, str]]:
-    device, options = case.device, case.options
+    if refusal := choices.refusal(config, case.selected):
+        yield refusal
     if options.fp32 == "tf32" and device.platform != "cuda":
         yield f"TF32 is a mode of NVIDIA GPUs, not of {device.platform}", "leave out --fp32 tf32 for this device"
     if options.dtype == "float64" and device.platform in columns.APPLE:
@@ -311,6 +302,10 @@ def _refusals_of_options(case: Case, processors: int) -> Iterator[tuple[str, str
         yield cause, f"use --threads 1 to {processors}"
     if options.malloc and not (device.platform == CPU and has_glibc()):
         yield "--malloc keep works on a CPU only, on Linux with glibc", "leave out --malloc for this device"
+    if options.native:
+        yield from _refusals_of_baseline(case)
+    if refusal := backends.get(case.backend).unsupported(device, options):
+        yield refusal
 
 
 def _refusals_of_baseline(case: Case) -> Iterator[tuple[str, str]]:

@@ -20,19 +20,11 @@ from typing import TYPE_CHECKING
 
 import platformdirs
 
-from kerasbench import backends
+from kerasbench import backends, scenario
 from kerasbench.errors import ResultsError, UnusableScenario, UsageError, unknown
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.requests import NOTHING, ModelConfig, from_dict
-from kerasbench.scenario import (
-    ScenarioError,
-    baseline_file,
-    content_hash,
-    is_named,
-    is_saved,
-    require_scenario_name,
-    source_hash,
-)
+from kerasbench.scenario import baseline_file, is_named
 from kerasbench.text import blanked, label
 
 if TYPE_CHECKING:
@@ -162,9 +154,8 @@ def _once(chosen: Sequence[Selected]) -> list[Selected]:
         kept[key] = Selected(entry, selected.workload, named)
     for name, count in Counter(name for name, _ in entries).items():
         if count > 1:
-            raise UnusableScenario(
-                f"{count} files are called {name}: scenarios are told apart by the names of their files; rename one"
-            )
+            why = "scenarios are told apart by the names of their files; rename one"
+            raise UnusableScenario(f"{count} files are called {name}: {why}")
     return list(kept.values())
 
 
@@ -204,7 +195,7 @@ def resolved(model_config: ModelConfig) -> ModelConfig:
 
 
 def _is_model(file: Path) -> bool:
-    return is_saved(file) or is_named(file)
+    return scenario.is_saved(file) or is_named(file)
 
 
 def _split(patterns: Sequence[str], model_config: ModelConfig) -> tuple[list[tuple[Path, str]], list[str]]:
@@ -267,14 +258,13 @@ def _match(entries: Sequence[Entry], patterns: Sequence[str]) -> list[Selected]:
 
 
 def _names(pattern: str, selected: Selected) -> bool:
-    scenario, slash, workload = pattern.partition("/")
-    return fnmatchcase(selected.entry.name, scenario) and (not slash or fnmatchcase(selected.workload.name, workload))
+    name, slash, workload = pattern.partition("/")
+    return fnmatchcase(selected.entry.name, name) and (not slash or fnmatchcase(selected.workload.name, workload))
 
 
 def describe(
     file: Path, python: str, backend: str | None = None, ask: Ask | None = None, model_config: ModelConfig = NOTHING
 ) -> Entry:
-    """Return one file's entry, as ``describe_all`` does."""
     return describe_all([file], python, backend, ask, model_config)[0]
 
 
@@ -299,17 +289,9 @@ def describe_all(
     described = _described([file for file in hashes if not remembered.get(file)], python, backend, ask)
     for file in described.keys() & caches.keys():
         _write_cached(caches[file], described[file])
-    return [
-        Entry(
-            file,
-            hashes[file],
-            remembered.get(file) or described[file],
-            baselines(file),
-            resolved(model_config) if _is_model(file) else NOTHING,
-            of_file[file],
-        )
-        for file in files
-    ]
+    known = described | {file: description for file, description in remembered.items() if description}
+    configs = {file: resolved(model_config) if _is_model(file) else NOTHING for file in files}
+    return [Entry(file, hashes[file], known[file], baselines(file), configs[file], of_file[file]) for file in files]
 
 
 def _described(files: Sequence[Path], python: str, backend: str | None, ask: Ask) -> dict[Path, Description]:
@@ -351,15 +333,15 @@ def _hash(file: Path, model_config: ModelConfig = NOTHING) -> str:
     """Return a file's content hash; raise UnusableScenario where it cannot be read, or its name is no scenario's."""
     try:
         if not _is_model(file):
-            require_scenario_name(file)
-        return source_hash(file, model_config)
-    except ScenarioError as error:
+            scenario.require_scenario_name(file)
+        return scenario.source_hash(file, model_config)
+    except scenario.ScenarioError as error:
         raise UnusableScenario(str(error)) from None
 
 
 def _cache_files(hashes: Mapping[Path, str]) -> dict[Path, Path]:
     """Return where each file's description is remembered, by what it is made of: name, content, and code here."""
-    makers = [content_hash(PACKAGE_FOLDER / name) for name in DESCRIBED_BY]
+    makers = [scenario.content_hash(PACKAGE_FOLDER / name) for name in DESCRIBED_BY]
     folder = Path(platformdirs.user_cache_dir("kerasbench")) / "descriptions"
     keys = {file: "\0".join([file.stem, file_hash, *makers]) for file, file_hash in hashes.items()}
     return {file: folder / f"{hashlib.sha256(key.encode()).hexdigest()}.json" for file, key in keys.items()}

@@ -23,9 +23,8 @@ UNSAID = (None,)  # in place of the values of an option: its default alone
 
 def configured(asked: Settings, kind: ProtocolKind, options: list[Options]) -> RunConfig:
     if asked.suite and asked.scenarios:
-        raise UsageError(
-            "--suite and --scenario exclude each other: --scenario finds a scenario of any suite by its name"
-        )
+        why = "--scenario finds a scenario of any suite by its name"
+        raise UsageError(f"--suite and --scenario exclude each other: {why}")
     config = RunConfig(
         scenarios=asked.scenarios,
         suite=asked.suite or RunConfig().suite,
@@ -83,10 +82,7 @@ def _model_config(asked: Settings) -> ModelConfig:
 
 
 def options_of(asked: Settings) -> list[Options]:
-    """Cross what the settings name; an empty list means the default.
-
-    ``native`` adds the baseline of each, ``warm_cache`` each with Keras once more.
-    """
+    """Cross what the settings name; ``native`` adds the baseline of each, ``warm_cache`` each with Keras once more."""
     precisions: tuple[Fp32, ...] = get_args(Fp32)
     crossing = itertools.product(
         [JIT[parse.known("value of --jit", word, JIT)] for word in asked.jit] or UNSAID,

@@ -90,7 +90,6 @@ def run_scatter(summary: Summary, family: Family, source: str = "") -> RunScatte
 
 
 def _newest(folder: Path, machine: Machine, kind: ProtocolKind) -> Iterator[tuple[Path, Run]]:
-    """Read the newest result files of a folder that are of this machine and protocol, the newest first."""
     with suppress(ResultsError):  # there are none
         newest = islice(records(folder, lambda unread: None, newest_first=True), LOOKED_AT)
         fitting = (
@@ -102,10 +101,7 @@ def _newest(folder: Path, machine: Machine, kind: ProtocolKind) -> Iterator[tupl
 
 
 def detectable(planned: Plan, effect: float, scatter: RunScatter) -> dict[int, float]:
-    """Return the minimum detectable effect of a run after its fewest rounds, and after its most.
-
-    It is empty where there will be too few rounds for intervals.
-    """
+    """Return the minimum detectable effect after the fewest rounds and after the most; empty: too few for intervals."""
     together, least, most = comparisons(planned.cases), planned.effort.min_rounds, planned.effort.max_rounds
     if most < MIN_TRIALS_FOR_INTERVAL:
         return {}

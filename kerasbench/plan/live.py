@@ -106,10 +106,9 @@ def write_rows(file: Path, data: object) -> int:
     import numpy as np
 
     if not isinstance(data, tuple) or len(data) not in (2, 3):
-        raise UsageError(
-            "data takes samples, (x, y) or (x, y, sample_weight) of NumPy arrays, or 'synthetic' or 'real', not "
-            f"{type(data).__module__}.{type(data).__qualname__}; an input pipeline goes into a scenario file, as feed="
-        )
+        takes = "data takes samples, (x, y) or (x, y, sample_weight) of NumPy arrays, or 'synthetic' or 'real'"
+        kind, advice = type(data), "an input pipeline goes into a scenario file, as feed="
+        raise UsageError(f"{takes}, not {kind.__module__}.{kind.__qualname__}; {advice}")
     arrays: Arrays = {}
     structure = [_stored(part, name, arrays) for name, part in zip(("x", "y", "sample_weight"), data, strict=False)]
     lengths = {len(array) for array in arrays.values()}
@@ -130,10 +129,8 @@ def _stored(given: object, name: str, arrays: "Arrays") -> object:
         return [_stored(part, f"{name}.{number}", arrays) for number, part in enumerate(given)]
     array = np.asarray(given)
     if array.ndim == 0 or array.dtype.kind not in STORED:
-        raise UsageError(
-            f"data: {name} must be an array of numbers, not {type(given).__name__} of {array.dtype}; convert lists of "
-            "numbers with np.asarray(x)"
-        )
+        kind, advice = type(given).__name__, "convert lists of numbers with np.asarray(x)"
+        raise UsageError(f"data: {name} must be an array of numbers, not {kind} of {array.dtype}; {advice}")
     if array.dtype.kind in "iu" and array.size and not -(2**31) <= int(array.min()) <= int(array.max()) < 2**31:
         raise UsageError(f"data: {name} has integers beyond 32 bits ({array.min()} to {array.max()})")
     key = f"array{len(arrays)}"

@@ -26,7 +26,6 @@ MAX_WIDTH = 1024.0
 
 
 def known(what: str, given: str, names: Collection[Name]) -> Name:
-    """Return the one of these names that was given."""
     for name in names:
         if name == given:
             return name
@@ -34,7 +33,6 @@ def known(what: str, given: str, names: Collection[Name]) -> Name:
 
 
 def backend_names(given: Sequence[str]) -> list[str]:
-    """Return the backends that were named, without repeats."""
     return list(dict.fromkeys(known("backend", name, backends.names()) for name in given))
 
 
@@ -77,7 +75,6 @@ def batches(given: Sequence[str]) -> list[int]:
 
 
 def widths(given: Sequence[str]) -> list[float]:
-    """Return the factors on hidden layers, ascending, without repeats."""
     factors: set[float] = set()
     for text in given:
         try:

@@ -13,7 +13,6 @@ NAME_OF_WORKFLOW = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def begin_file(file: Path) -> None:
-    """Write a commented scenario."""
     if file.suffix != ".py":
         example = file.with_suffix(".py") if file.name else "my_model.py"
         raise UsageError(f"a scenario is a Python file: {example}, not {file}")
@@ -27,9 +26,8 @@ def begin_file(file: Path) -> None:
 def begin_workflows(file: Path) -> list[Path]:
     """Write the two workflows that measure pull requests and comment on them; return their files."""
     if not NAME_OF_WORKFLOW.fullmatch(file.stem):
-        raise UsageError(
-            f"{file}: a workflow's name has letters, digits, dashes and underscores only, such as speed.yml"
-        )
+        allowed = "letters, digits, dashes and underscores only, such as speed.yml"
+        raise UsageError(f"{file}: a workflow's name has {allowed}")
     templates = {file: "versus.yml", file.with_name(f"{file.stem}-comment{file.suffix}"): "comment.yml"}
     texts = {path: (FOLDER / name).read_text("utf-8").replace("NAME", file.stem) for path, name in templates.items()}
     _write(texts, parents=True)

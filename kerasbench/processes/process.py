@@ -18,7 +18,6 @@ from typing import IO, Self
 import psutil
 
 from kerasbench.host import linux
-from kerasbench.host.linux import Kills
 from kerasbench.processes import group
 
 LOOK_S = 1.0  # a look costs a third of a millisecond of one core
@@ -65,14 +64,14 @@ def group_bytes(group: int) -> int:
     return held_bytes
 
 
-def shortage(before: Kills, after: Kills, left_share: float) -> str:
+def shortage(before: Mapping[str, int | None], after: Mapping[str, int | None], left_share: float) -> str:
     """Return why memory is to blame for a SIGKILL that nobody admits to; empty if nothing says so.
 
     ``left_share`` is how much of the machine's memory was available at the last look, at most a second before. It
     stands for the killers that the kernel does not count: earlyoom, systemd-oomd, macOS.
     """
-    counts = {"its control group": (before.group, after.group), "this machine": (before.machine, after.machine)}
-    for place, (earlier, later) in counts.items():
+    for place, earlier in before.items():
+        later = after[place]
         if earlier is not None and later is not None and later > earlier:
             return f"the kernel killed a process of {place}, whose memory was used up"
     return f"{100 * left_share:.1f} % of the machine's memory was left just before" if left_share < SCARCE_SHARE else ""

@@ -16,20 +16,11 @@ from kerasbench.host import macos
 from kerasbench.processes import process
 from kerasbench.processes.outcome import Received, failure_of, not_started
 from kerasbench.processes.variables import NOTHING, clean, for_scratch, share_datasets
+from kerasbench.protocol import requests
 from kerasbench.protocol.columns import CPU, DEFAULT, GPU, Device, visible_cuda
 from kerasbench.protocol.descriptions import Description
 from kerasbench.protocol.messages import Failure, Inventory, Message, ProbeReport
-from kerasbench.protocol.requests import NOTHING as NO_CONFIG
-from kerasbench.protocol.requests import (
-    CountRequest,
-    DescribeRequest,
-    FetchRequest,
-    InventoryRequest,
-    ModelConfig,
-    ProbeRequest,
-    Request,
-    encode_request,
-)
+from kerasbench.protocol.requests import CountRequest, FetchRequest, ModelConfig, Request
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -71,9 +62,12 @@ def together(work: Callable[[Item, Tick], Answer], items: Sequence[Item], at_onc
 
 # For how long a child may answer each kind of request, and what it does meanwhile.
 TIMES: dict[type[Request], tuple[float, str]] = {
-    ProbeRequest: (120.0, "importing a backend"),  # a cold import of TensorFlow from a slow disk takes half a minute
-    InventoryRequest: (60.0, "looking at what is installed"),
-    DescribeRequest: (60.0, "describing scenario files"),
+    requests.ProbeRequest: (
+        120.0,
+        "importing a backend",
+    ),  # a cold import of TensorFlow from a slow disk takes half a minute
+    requests.InventoryRequest: (60.0, "looking at what is installed"),
+    requests.DescribeRequest: (60.0, "describing scenario files"),
     CountRequest: (120.0, "counting operations"),  # like a probe, and two steps of eight samples
     FetchRequest: (1800.0, "loading a data set"),  # CIFAR-100's 170 MB over a slow line
 }
@@ -83,7 +77,7 @@ def probe(
     backend: str, python: str, on_tick: Tick = lambda: None, kept: Mapping[str, str] = NOTHING
 ) -> ProbeReport | Failure:
     variables = visible_cuda() | backends.get(backend).ALWAYS
-    report = _ask(python, ProbeRequest(backend), variables, lambda answer: answer.probe, kept, on_tick)
+    report = _ask(python, requests.ProbeRequest(backend), variables, lambda answer: answer.probe, kept, on_tick)
     return with_chip(report, macos.chip()) if isinstance(report, ProbeReport) and sys.platform == "darwin" else report
 
 
@@ -95,7 +89,7 @@ def with_chip(report: ProbeReport, chip: str) -> ProbeReport:
 
 def inventory(python: str, on_tick: Tick = lambda: None) -> Inventory | Failure:
     """Ask an interpreter what is installed there; nothing is imported."""
-    return _ask(python, InventoryRequest(), {}, lambda answer: answer.inventory, on_tick=on_tick)
+    return _ask(python, requests.InventoryRequest(), {}, lambda answer: answer.inventory, on_tick=on_tick)
 
 
 def describe(
@@ -103,11 +97,12 @@ def describe(
     python: str,
     backend: str | None = None,
     kept: Mapping[str, str] = NOTHING,
-    model_config: ModelConfig = NO_CONFIG,
+    model_config: ModelConfig = requests.NOTHING,
 ) -> list[Description] | Failure:
     """Ask what is in each scenario file or model; ``backend`` is for files that use keras at their top."""
     variables = backends.get(backend).ALWAYS if backend else {}
-    return _ask(python, DescribeRequest(list(files), model_config), variables, lambda answer: answer.descriptions, kept)
+    request = requests.DescribeRequest(list(files), model_config)
+    return _ask(python, request, variables, lambda answer: answer.descriptions, kept)
 
 
 def fetch(file: str, workload: str, backend: str, python: str, kept: Mapping[str, str] = NOTHING) -> str | Failure:
@@ -141,7 +136,7 @@ def _ask(
             if isinstance(request, FetchRequest):
                 share_datasets(scratch)
             environment = {**clean(python, kept), **for_scratch(scratch), **variables}
-            task = process.Task(python, environment, received.token + b" " + encode_request(request), limits)
+            task = process.Task(python, environment, received.token + b" " + requests.encode_request(request), limits)
             ended = process.run(task, received.take, on_tick, process.QUICK_POLL_S)
     except OSError as error:
         return not_started(error, python)

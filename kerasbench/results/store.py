@@ -8,7 +8,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -53,9 +53,8 @@ class Store:
             folder.mkdir(parents=True, exist_ok=True)
             return cls(_reserve(folder, stamp))
         except OSError as error:
-            raise ResultsError(
-                f"{folder}: results cannot be written here: {error.strerror}; choose another with --results DIR"
-            ) from None
+            why = f"results cannot be written here: {error.strerror}; choose another with --results DIR"
+            raise ResultsError(f"{folder}: {why}") from None
 
     def begin(self, record: Run) -> None:
         """Write the journal as the run now stands, in place of what it held; raise ResultsError if the disk refuses."""
@@ -81,9 +80,8 @@ class Store:
                 stream.flush()
                 os.fsync(stream.fileno())
         except OSError as error:
-            raise ResultsError(
-                f"{self.journal}: cannot be written: {error.strerror}; all before this block is kept"
-            ) from None
+            why = f"cannot be written: {error.strerror}; all before this block is kept"
+            raise ResultsError(f"{self.journal}: {why}") from None
 
     def finish(self, record: Run) -> None:
         """Put the data file in the journal's place; raise ResultsError where the disk refuses, and keep the journal."""
@@ -184,23 +182,13 @@ def load(file: Path) -> Run:
 
 def read(content: bytes, file: Path) -> Run:
     """Return what a file says of a run; it need not be there. Raise ResultsError for what is no result file."""
-    with _decoding(f"{file}: not a kerasbench result file"):
-        record = _from_journal(content, file) if file.suffix == JOURNAL else _decoded(content, file)
-    _require_possible(record, f"{file}: not written by kerasbench, or changed since")
-    return record
-
-
-@contextmanager
-def _decoding(complaint: str) -> Iterator[None]:
     try:
-        yield
+        record = _from_journal(content, file) if file.suffix == JOURNAL else _decoded(content, file)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ResultsError(f"{complaint}: {error}") from None
-
-
-def _require_possible(record: Run, complaint: str) -> None:
+        raise ResultsError(f"{file}: not a kerasbench result file: {error}") from None
     if problem := next(problems(record), ""):
-        raise ResultsError(f"{complaint}: {problem}")
+        raise ResultsError(f"{file}: not written by kerasbench, or changed since: {problem}")
+    return record
 
 
 def as_json(records: Sequence[Run]) -> str:
@@ -216,7 +204,6 @@ class _Version(msgspec.Struct):
 
 
 def _decoded(content: bytes, file: Path) -> Run:
-    """Return what a file says of a run; raise ResultsError for one of another version of the format."""
     schema = msgspec.json.decode(content, type=_Version).schema
     if schema == upgrade.OLDER:
         return upgrade.run_of(content)
@@ -314,6 +301,5 @@ def records(place: Path, tell: Tell = refuse_damaged, newest_first: bool = False
             any_read = True
             yield file, record
     if not any_read:
-        raise ResultsError(
-            f"{place}: no result files here that can be read; python -m kerasbench --results {place} makes one"
-        )
+        advice = f"python -m kerasbench --results {place} makes one"
+        raise ResultsError(f"{place}: no result files here that can be read; {advice}")

@@ -11,7 +11,6 @@ OLDER = 5
 
 
 class _Protocol(msgspec.Struct):
-    kind: str = "steady"
     soaks: bool = False
 
 
@@ -75,4 +74,4 @@ def _config(now: RunConfig, then: _Config) -> RunConfig:
         return replace(now, mode="versus", own=own, ranks=False, general=False, paired=True)
     if then.explain:
         return replace(now, mode="explain", general=False)
-    return replace(now, mode="sweep", own={"refine": then.refine}) if then.effort.protocol.kind == "sweep" else now
+    return replace(now, mode="sweep", own={"refine": then.refine}) if protocol.kind == "sweep" else now

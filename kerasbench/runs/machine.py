@@ -135,18 +135,10 @@ class MachineMonitor:
         checked: list[Outcome | None] = []
         seen: list[Surroundings] = []
         for outcome, device, name in zip(outcomes, devices, names, strict=True):
-            card = cards.get(name)
-            checked.append(outcome and on_card(outcome, device, card.uuid if card else ""))
-            seen.append(
-                Surroundings(
-                    waited_s,
-                    before,
-                    after,
-                    gpu=card.samples if card else None,
-                    gpu_neighbours=card.neighbours if card else [],
-                    card=card.uuid if card else "",
-                )
-            )
+            card = cards.get(name) or nvidia.Watched()
+            checked.append(outcome and on_card(outcome, device, card.uuid))
+            samples = card.samples if name else None
+            seen.append(Surroundings(waited_s, before, after, samples, card.neighbours, card.uuid))
         return checked, seen
 
     def judge(self, trial: Trial, seen: Surroundings) -> Trial:

@@ -22,14 +22,13 @@ SESSION_ENDS_S = 3_600.0  # after so long the machine may be another: what else 
 def new_record(planned: Plan, state: MachineState) -> Run:
     cases = [*planned.cases, *(case for case, _ in planned.absent)]
     entries = {id(case.selected.entry): case.selected.entry for case in cases}.values()
+    scenarios = [ScenarioFacts(entry.file_hash, entry.description, entry.baselines, entry.suite) for entry in entries]
     return Run(
         config=planned.config,
         machine=planned.machine,
         started=text.now(),
         minimal_effect=minimal_effect(state.on_battery is True),
-        scenarios=[
-            ScenarioFacts(entry.file_hash, entry.description, entry.baselines, entry.suite) for entry in entries
-        ],
+        scenarios=scenarios,
         cases=len(planned.cases),
         trials=[trial_record(case, 0, Outcome([], 0, failure=failure)) for case, failure in planned.absent],
         noise=of_machine(state, planned.machine.cores),

@@ -31,11 +31,9 @@ class Interrupted:
 
 
 def find(folder: Path, here: Machine, longer: bool = False) -> Interrupted:
-    """Return the newest run of a folder that is not finished and was begun on this machine.
+    """Return a folder's newest run that is not finished and was begun on this machine, saying which are passed over.
 
-    ``longer``: there is more time now, so that a run which its budget ended is not finished either. Newer runs are
-    passed over with a message if another machine started them, which shares the folder, or if they measured a live
-    model, which is gone.
+    ``longer``: there is more time now, so that a run which its budget ended is not finished either.
 
     Raises:
         ResultsError: there is none, or a damaged file is newer, which may be of the one that is meant.
@@ -172,21 +170,16 @@ def as_started(planned: Plan, record: Run, has_more: bool) -> Plan:
 
 
 def with_more(plan: Plan | None, record: Run, execute: Callable[[Plan, Run], Run]) -> Run:
-    """Go on with the second part of a run, where it has one, and return the record of all."""
+    """Go on with the second part of a run, where it has one; the record of both is one run to its reader."""
     if plan is None:
         return record
     # What could not be tried is found again.
     tried = dataclasses.replace(record, trials=[trial for trial in record.trials if trial.round > 0])
     try:
-        return joined(record, execute(plan, tried))
+        both = execute(plan, tried)
     except ResultsError:  # the disk takes no more, and what was measured stands
         return record
-
-
-def joined(first: Run, second: Run) -> Run:
-    """Return the record of both parts, which is one run to its reader; an interruption takes no round of the first."""
-    last = second if second.unfinished else first
-    config = dataclasses.replace(second.config, effort=last.config.effort)
-    return dataclasses.replace(
-        second, config=config, rounds_completed=first.rounds_completed, stopped_because=last.stopped_because
-    )
+    last = both if both.unfinished else record  # an interruption takes no round of the first
+    both.config = dataclasses.replace(both.config, effort=last.config.effort)
+    both.rounds_completed, both.stopped_because = record.rounds_completed, last.stopped_because
+    return both

@@ -211,7 +211,7 @@ class Rounds:
             row.take(trial)
 
     def _measure_block(self, row: OpenRow, cases: list[Case], index: int) -> list[tuple[Case, Trial]]:
-        """Measure cases side by side, keep the trials of those that were started, and return them."""
+        """Only those that were started have trials, which are kept when this returns."""
         number = 1 + max((trial.block for trial in self.record.trials), default=0)
         is_long = cases[0].protocol.lasts
         needed = {case.label for case in cases if is_long and not case.options.control}
@@ -240,9 +240,7 @@ class Rounds:
         budget = memory_budget(devices, peaks_bytes, [calibration.on_card_bytes for calibration in known])
         limits = [limit_on(case.device, case.options.threads, self.planned, self.state) for case in cases]
         policy = self._policy(row, cases, number, ending, limits, budget)
-        in_session = session_of(
-            self.record, time.time(), psutil.boot_time()
-        )  # the machine may have slept since the last
+        in_session = session_of(self.record, time.time(), psutil.boot_time())  # it may have slept since the last block
         is_first = not any(trial.measurement for trial in row.trials)
         stage = self.planner.stage(self.planned.config, cases[0].selected.workload)
         left = [case for case in row.cases if case not in row.alive]

@@ -38,8 +38,6 @@ from kerasbench.scenario import is_saved
 
 BEFORE_RUN_S = 2.0  # how long to look whether the machine is busy
 SUPERSEDED = "superseded when it was resumed"  # why a file ends that holds trials which no longer count
-
-
 PlannerOf = Callable[[str], Planner]  # by the name of a mode
 
 
@@ -79,11 +77,7 @@ def measured(
 
 
 def _measure(
-    config: RunConfig | ResumeConfig,
-    folder: Path,
-    interpreters: Interpreters,
-    planner_of: PlannerOf,
-    on_event: OnEvent,
+    config: RunConfig | ResumeConfig, folder: Path, interpreters: Interpreters, planner_of: PlannerOf, on_event: OnEvent
 ) -> FinishedRun:
     """Measure on a machine that is held. Each step may refuse; the file is reserved when none can any more."""
     here = host.fingerprint()
@@ -172,9 +166,8 @@ def survey(config: RunConfig, here: Machine, interpreters: Interpreters, on_even
     _refuse_models(config, interpreters.of(environments[0]))
     with events.step(on_event, events.asking(list(map(str, environments)))):
         probes = probe_all(environments, interpreters, config.keep_env)
-    describers = [environment for environment, report in probes.items() if isinstance(report, ProbeReport)]
-    python = interpreters.of(describers[0]) if describers else sys.executable
-    backend = describers[0].backend if describers else None
+    describer = next((place for place, report in probes.items() if isinstance(report, ProbeReport)), None)
+    python, backend = (interpreters.of(describer), describer.backend) if describer else (sys.executable, None)
     selected = catalog.select(config.scenarios, python, backend, config.keep_env, config.model_config, config.suite)
     return Survey(here, state, probes, selected)
 
@@ -231,11 +224,9 @@ def fetch_all(planned: Plan, interpreters: Interpreters, on_event: OnEvent) -> N
     complaints = []
     for title, case in by_title.items():
         selected, python = case.selected, interpreters.of(case.column.environment)
-        what = f"{title}: loading its real data, which are downloaded the first time"
-        with events.step(on_event, what):
-            answer = questions.fetch(
-                selected.entry.place, selected.workload.name, case.backend, python, planned.config.keep_env
-            )
+        with events.step(on_event, f"{title}: loading its real data, which are downloaded the first time"):
+            place, workload = selected.entry.place, selected.workload.name
+            answer = questions.fetch(place, workload, case.backend, python, planned.config.keep_env)
         if isinstance(answer, Failure):
             complaints.append(f"{selected.label}: {answer.cause}")
     if complaints:

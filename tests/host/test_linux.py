@@ -4,7 +4,6 @@ from pathlib import Path
 import pytest
 
 from kerasbench.host import linux
-from kerasbench.host.linux import Kills
 
 Files = dict[str, str]
 CGROUPS = "sys/fs/cgroup"
@@ -132,7 +131,7 @@ CORES = {"sys/devices/cpu_core/cpus": "0-15\n", "sys/devices/cpu_atom/cpus": "16
         (
             linux.oom_kills,
             grouped("9:memory:/a/b\n3:cpu:/elsewhere\n0::/c", KILLS) | VMSTAT,
-            Kills(3, 7),
+            {"its control group": 3, "this machine": 7},
         ),
         # The least that a control group on the way up leaves.
         (linux.memory_left, grouped("9:memory:/a\n0::/c", MEMORY), 450),
@@ -148,7 +147,7 @@ def test_a_machine_that_does_not_tell(tmp_path: Path) -> None:
     assert [reader(tmp_path) for reader in unknown] == [None] * 5
     assert (linux.chip(tmp_path), linux.machine_id(tmp_path), linux.is_contained(tmp_path)) == ("", "", False)
     assert (linux.governors(tmp_path), linux.display_makers(tmp_path), linux.cores_by_kind(tmp_path)) == ([], [], {})
-    assert linux.oom_kills(tmp_path) == Kills(None, None)
+    assert linux.oom_kills(tmp_path) == {"its control group": None, "this machine": None}
 
 
 def test_version_1_through_a_link(tmp_path: Path) -> None:

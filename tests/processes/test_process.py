@@ -14,7 +14,6 @@ from unittest.mock import ANY, patch
 import psutil
 import pytest
 
-from kerasbench.host.linux import Kills
 from kerasbench.processes import process
 from tests import stand_in
 from tests.processes.columns import Clock
@@ -53,6 +52,9 @@ class Run:
     def _take(self, line: bytes) -> bool:
         self.lines.append(line)
         return True
+
+
+Kills = tuple[int | None, int | None]
 
 
 @pytest.fixture
@@ -187,16 +189,19 @@ def test_a_child_that_nobody_can_kill_is_left_behind(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shortage", "word"),
+    ("before", "after", "left_share", "word"),
     [
-        (process.shortage(Kills(0, 0), Kills(1, 1), 0.5), "control group"),
-        (process.shortage(Kills(None, 3), Kills(None, 4), 0.5), "machine, whose"),
-        (process.shortage(Kills(2, 3), Kills(2, 4), 0.5), "machine, whose"),
-        (process.shortage(Kills(2, 3), Kills(2, 3), 0.5), ""),
-        (process.shortage(Kills(None, None), Kills(1, 1), 0.5), ""),  # it was not counted before
-        (process.shortage(Kills(0, 0), Kills(0, 0), 0.012), "1.2 % of the machine's memory was left just before"),
-        (process.shortage(Kills(None, None), Kills(None, None), 0.05), ""),
+        ((0, 0), (1, 1), 0.5, "control group"),
+        ((None, 3), (None, 4), 0.5, "machine, whose"),
+        ((2, 3), (2, 4), 0.5, "machine, whose"),
+        ((2, 3), (2, 3), 0.5, ""),
+        ((None, None), (1, 1), 0.5, ""),  # it was not counted before
+        ((0, 0), (0, 0), 0.012, "1.2 % of the machine's memory was left just before"),
+        ((None, None), (None, None), 0.05, ""),
     ],
 )
-def test_what_speaks_for_a_shortage_of_memory(shortage: str, word: str) -> None:
+def test_what_speaks_for_a_shortage_of_memory(before: Kills, after: Kills, left_share: float, word: str) -> None:
+    places = ("its control group", "this machine")
+    earlier, later = (dict(zip(places, kills, strict=True)) for kills in (before, after))
+    shortage = process.shortage(earlier, later, left_share)
     assert word in shortage and bool(shortage) is bool(word)

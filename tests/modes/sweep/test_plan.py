@@ -158,7 +158,8 @@ def test_further_sizes_begin_with_what_was_measured_and_are_one_record_with_it()
     assert {trial.options.batch for trial in whole.trials} == {1, 8, 16, 32, 64, 512}
     assert (whole.started, whole.stopped_because) == (first.started, first.stopped_because)
     assert whole.config == made.changed(more.config, effort=planned.effort) != more.config
-    cut_short = resume.joined(first, made.changed(whole, stopped_because=INTERRUPTED, rounds_completed=1))
+    interrupted = made.changed(whole, stopped_because=INTERRUPTED, rounds_completed=1)
+    cut_short = resume.with_more(more, first, lambda further, earlier: interrupted)
     assert (cut_short.stopped_because, cut_short.rounds_completed) == (INTERRUPTED, 3)
     assert resume.with_more(more, first, full) is first
     assert resume.with_more(None, first, execute) is first
