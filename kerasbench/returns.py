@@ -27,7 +27,7 @@ from kerasbench.modes.versus import search
 from kerasbench.modes.versus import tell as of_versions
 from kerasbench.modes.versus.bisect import Bisection, SearchOutcome
 from kerasbench.modes.versus.pairs import Versus, require_decided
-from kerasbench.names import EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS
+from kerasbench.names import EXPLAIN, FASTEST, SOAK, VERSUS
 from kerasbench.pages import data, html, page, several
 from kerasbench.pages.files import SavedReport
 from kerasbench.protocol.columns import CaseKey
@@ -299,8 +299,6 @@ class Machines(Results):
 
 
 KINDS: dict[str, type[Results]] = {
-    RUN: Results,
-    SWEEP: Results,
     EXPLAIN: Explained,
     VERSUS: Versions,
     FASTEST: Fastest,
@@ -309,4 +307,4 @@ KINDS: dict[str, type[Results]] = {
 
 
 def kind_of(record: Run) -> type[Results]:
-    return KINDS[record.config.mode]
+    return KINDS.get(record.config.mode, Results)

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from kerasbench.processes import questions
 from kerasbench.protocol.columns import Column, Environment, Options
 from kerasbench.protocol.messages import Inventory
 from tests.real import trials
+from tests.whole_command import command
 
 pytestmark = pytest.mark.real
 
@@ -25,9 +25,9 @@ NOT_NEEDED = {"kerasbench", "msgspec", "psutil", "click"}
 
 
 def kerasbench(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "kerasbench", *arguments]
     variables = os.environ | {"PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=variables, check=False)
+    whole = command(folder, *arguments)
+    return subprocess.run(whole, capture_output=True, text=True, cwd=folder, env=variables, check=False)
 
 
 def test_an_environment_of_a_single_backend_is_made_and_measured_in(faults: Path, tmp_path: Path) -> None:
