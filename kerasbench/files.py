@@ -88,10 +88,7 @@ SCRATCH_LOCK = ".lock"
 
 @contextmanager
 def scratch_folder(prefix: str = SCRATCH_PREFIX) -> Iterator[str]:
-    """Make a folder whose name begins with a prefix, and remove it at the end.
-
-    The kernel's lock in it says that its process lives; it is free once that has gone, however it went.
-    """
+    """The kernel's lock in it says that its process lives; it is free once that has gone, however it went."""
     from filelock import FileLock  # which takes as long to import as all else of a short command
 
     with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:

@@ -121,10 +121,7 @@ def oom_kills(root: Path = ROOT) -> dict[str, int | None]:
 
 
 def memory_left(root: Path = ROOT) -> int | None:
-    """Return how many bytes this process' control groups may still take; None without a limit.
-
-    What they hold of files that were not used lately is left too: the kernel takes it back before it kills.
-    """
+    """Count what control groups hold of files that were not used lately as left: it is taken back before any kill."""
     left: list[int] = []
     for level in _levels(root, MEMORY_CONTROLLERS):
         for limit, used, idle in MEMORY_FILES:

@@ -164,10 +164,7 @@ def top_clock(samples: Sequence[Sample]) -> int | None:
 
 
 def of_surroundings(seen: Surroundings, top_clock_mhz: int | None) -> list[Signal]:
-    """Return what slowed one trial down, whatever became of it.
-
-    ``top_clock_mhz``: the highest SM clock that the run has seen on the card.
-    """
+    """``top_clock_mhz``: the highest SM clock that the run has seen on the card."""
     before, after = seen.before, seen.after
     level = max(before.thermal_level or NOMINAL, after.thermal_level or NOMINAL)
     signals = _graded("heat", level, THERMAL_WARN, THERMAL_INVALID, f"thermal pressure level {level}")

@@ -72,7 +72,6 @@ class Choices:
     def options(
         self, config: RunConfig, backend: str, device: Device, selected: Selected, processors: int
     ) -> list[Options]:
-        """Return the options of a backend's cases in a workload."""
         return list(config.options)
 
     def devices(self, config: RunConfig, devices: list[Device]) -> list[Device]:
@@ -80,7 +79,6 @@ class Choices:
         return devices
 
     def protocol(self, config: RunConfig, options: Options) -> Protocol:
-        """Return what a case's trials measure."""
         return config.effort.protocol
 
     def refusal(self, config: RunConfig, selected: Selected) -> tuple[str, str] | None:
@@ -161,7 +159,7 @@ def make(
 
 def _notices(config: RunConfig, seen: Seen, failures: Sequence[tuple[Case, Failure]]) -> list[str]:
     """Say which columns with a warm cache there are not, and which cards another one of their model stands for."""
-    without_cache = [
+    notices = [
         f"{case.column.label} is not measured: {failure.cause}; {failure.remedy}"
         for case, failure in failures
         if case.options.warm_cache and failure.code is Code.UNSUPPORTED
@@ -169,10 +167,10 @@ def _notices(config: RunConfig, seen: Seen, failures: Sequence[tuple[Case, Failu
     chosen = {device.label for devices in seen.values() for device in of_each_model(devices)}
     labels = {device.label: device.described for devices in seen.values() for device in devices}
     left = ", ".join(described for label, described in labels.items() if label not in chosen)
-    if config.devices or not left:
-        return list(dict.fromkeys(without_cache))
-    how = f"all: --device {','.join(labels)}"
-    return [*dict.fromkeys(without_cache), f"one GPU of each model is measured, so these are left out: {left}; {how}"]
+    if left and not config.devices:
+        how = f"all: --device {','.join(labels)}"
+        notices.append(f"one GPU of each model is measured, so these are left out: {left}; {how}")
+    return list(dict.fromkeys(notices))
 
 
 def require_clear_numbers(cards: Sequence[str], shell: Mapping[str, str] = os.environ) -> None:

@@ -352,10 +352,7 @@ class Listener:
 def run(
     task: Task, on_line: Callable[[bytes], bool], on_tick: Callable[[], None] = lambda: None, poll_s: float = POLL_S
 ) -> Exit:
-    """Run the worker on one request that is no trial, and return how it ended.
-
-    Whatever is raised meanwhile (KeyboardInterrupt) stops the child and everything that it started.
-    """
+    """Run the worker on one request that is no trial; what is raised meanwhile stops it and all that it started."""
     with Listener(on_tick, poll_s) as listener, Child(task, on_line) as child:
         child.begin()
         listener.add(child)

@@ -65,7 +65,6 @@ DEFAULT = Effort()
 
 
 def exactly(count: int, protocol: Protocol | None = None) -> Effort:
-    """Return the effort of exactly that many rounds."""
     return Effort(count, count, protocol=protocol or Protocol())
 
 

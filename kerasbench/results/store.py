@@ -150,10 +150,7 @@ def result_files(place: Path) -> list[Path]:
 
 
 def clear_leftovers(folder: Path) -> None:
-    """Remove what runs that were killed have left in a folder and nobody reads: half a file, an empty journal.
-
-    It goes by the names that runs give, because the folder may hold files of others.
-    """
+    """Remove half files and empty journals of killed runs, by the names that runs give: others may have files here."""
     for file in filter(is_named_by_a_run, [*folder.glob(f"*{JOURNAL}"), *folder.glob(f"*{PARTIAL}")]):
         with suppress(OSError):
             seen = file.stat()
@@ -282,10 +279,7 @@ def refuse_damaged(unread: UnreadableFile) -> None:
 
 
 def records(place: Path, tell: Tell = refuse_damaged, newest_first: bool = False) -> Iterator[tuple[Path, Run]]:
-    """Read the result files of a folder one by one, oldest first, or the one file that is named.
-
-    ``tell`` gets what cannot be read in a folder. Where nothing can be read, ResultsError is raised.
-    """
+    """Read a folder's files, or the one that is named; ``tell`` gets what cannot be read, ResultsError: nothing can."""
     if not place.is_dir():
         yield place, load(place)
         return
