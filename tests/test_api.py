@@ -28,15 +28,7 @@ from kerasbench.pages.files import SavedReport
 from kerasbench.plan import configure
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.requests import Input, ModelConfig
-from kerasbench.results.run import (
-    DEFAULT,
-    INTERRUPTED,
-    PUBLISHED,
-    SWEEP,
-    Run,
-    RunConfig,
-    exactly,
-)
+from kerasbench.results.run import DEFAULT, INTERRUPTED, PUBLISHED, SWEEP, Run, RunConfig, exactly
 from kerasbench.returns import Bisected, Explained, Fastest, Machines, Results, Soaked, Versions
 from kerasbench.runs.run import FinishedRun
 from kerasbench.settings import Settings
