@@ -224,7 +224,6 @@ def soak() -> Runs:
 
 
 def variants() -> Runs:
-    """A column for each option."""
     columns = {
         TORCH: 3.0,
         torch(jit=True): 2.0,
@@ -400,7 +399,6 @@ def over_time(torch_ms: Sequence[float], first_day: int = 1, keras: str = "", **
 
 
 def of_schema_5() -> Runs:
-    """A file as the first release of this schema wrote it."""
     return [load(Path(__file__).parent / "golden" / "schema_5.json")]
 
 

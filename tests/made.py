@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from kerasbench.analysis.estimates import Amount, Estimate, LogEstimate, t_quantile
 from kerasbench.host import Machine
-from kerasbench.host.noise import MachineState, Severity, Signal, Surroundings
+from kerasbench.host.noise import MachineState, Signal, Surroundings
 from kerasbench.host.nvidia import Sample
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.catalog import Entry, Selected
@@ -40,7 +40,6 @@ CPU = Device("cpu")
 JAX, TENSORFLOW, TORCH = (Column(backend, "cpu") for backend in ("jax", "tensorflow", "torch"))
 MS = 1_000_000
 MACHINE = Machine("Chip 9", 2, 8 << 30, "Linux 6.1", "x86_64")
-DISTURBED = Signal("others", Severity.INVALID, "other processes used 40 % of the CPU")
 FAILURE = Failure(Code.CRASH, "died from SIGSEGV in phase 'train'", "look at the last lines", "train", "Fatal error")
 SCATTER = (1.0, 1.001, 0.999)  # of three rounds
 
@@ -172,7 +171,6 @@ def growing(
 
 
 def partial(whole: Measurement) -> Measurement:
-    """A later trial of a case: it has left out short epochs, predictions, and what training teaches."""
     training = {"epochs": Samples.of(()), "epoch_steps": 0, "again_ns": []}
     return changed(
         whole, training=training, prediction=[], throughput=None, learning=None, parity=None, peak_rss_bytes=1 << 20
@@ -254,18 +252,12 @@ def in_block(number: int, found: Measurement, alone: bool = True, **different: A
 
 
 def by_environment(values: Mapping[str, T]) -> dict[Environment, T]:
-    """Return values by the environments that these texts name: ``torch@old``."""
     return {Environment.parse(text): value for text, value in values.items()}
 
 
 def in_rounds(*steps_ms: float, overhead_ms: float = 0.0, **different: Any) -> list[Trial]:
     """A trial in each round, whose steps take so long."""
     return [trial(index, found=measurement(ms, overhead_ms), **different) for index, ms in enumerate(steps_ms, start=1)]
-
-
-def thrice(step_ms: float, overhead_ms: float = 0.0, **different: Any) -> list[Trial]:
-    """A trial in each of three rounds, which scatter by a thousandth."""
-    return in_rounds(*(step_ms * scatter for scatter in SCATTER), overhead_ms=overhead_ms, **different)
 
 
 def changed(whole: T, **different: Any) -> T:

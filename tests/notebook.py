@@ -13,7 +13,6 @@ FORMS = ("_repr_html_", "_repr_svg_")  # in the order in which a notebook prefer
 
 
 def cells(file: Path) -> list[dict[str, Any]]:
-    """Return a notebook's cells."""
     cells: list[dict[str, Any]] = json.loads(file.read_text("utf-8"))["cells"]
     return cells
 
@@ -38,7 +37,6 @@ def execute(file: Path) -> Iterator[tuple[str, Any]]:
 
 
 def shown(value: Any) -> str:
-    """Return what a notebook shows of a value."""
     for form in FORMS:
         if hasattr(value, form):
             return str(getattr(value, form)())

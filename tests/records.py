@@ -10,7 +10,6 @@ from kerasbench.analysis.estimates import LogEstimate, Verdict, judge
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.modes import fastest, soak, versus
-from kerasbench.modes.explain.breakdown import StepBreakdown
 from kerasbench.modes.fastest.plan import EFFORT
 from kerasbench.modes.versus import pairs
 from kerasbench.modes.versus.bisect import Probe
@@ -40,7 +39,6 @@ def swept(rounds: int = 3, /, **series: tuple[float, ...]) -> Run:
 
 
 def of_backends(rounds: int = 3, workloads: int = 2, **step_ms: float) -> Findings:
-    """Workloads of which each backend takes that long a step."""
     trials = [
         made.trial(index, f"model{number}", backend, found=made.measurement(step + index / 100, overhead_ms=0))
         for index in range(1, rounds + 1)
@@ -48,25 +46,6 @@ def of_backends(rounds: int = 3, workloads: int = 2, **step_ms: float) -> Findin
         for backend, step in step_ms.items()
     ]
     return Findings.of(made.record(*trials, rounds=rounds))
-
-
-BREAKDOWN = StepBreakdown(
-    row=summarize(made.record(made.trial())).rows[0],
-    column=Column("torch", "cpu"),
-    steps=100,
-    epoch_ms=made.amount(2_000.0, 100.0, 3),
-    overhead_ms=made.amount(500.0),
-    feeding_ms=made.amount(3.0),
-    framework_ms=made.amount(2.0),
-    computation_ms=made.amount(10.0, 1.0, 3),
-    later=made.estimate(1.0, 1.0, 3),
-    rate=None,
-    peak=None,
-    compile_ms=None,
-    warming_ms=made.amount(120.0),
-    repaid=[],
-    advice=[],
-)
 
 
 def rivals(step_ms: float, options: Options, device: Device = made.CPU) -> list[Trial]:
@@ -177,7 +156,6 @@ FAST = Column("jax", "cpu", EIGHT)
 
 
 def candidate(column: Column, ms: float) -> Measurement:
-    """A trial whose steps take so long, of the column's batch size."""
     sliced = made.sliced([ms * (1 + 0.01 * cycle) for cycle in range(6)], [2 * ms] * 6)
     batch = column.options.batch_size
     return dataclasses.replace(sliced, train_samples=batch * sliced.steps_per_epoch) if batch else sliced

@@ -29,8 +29,6 @@ EventT = TypeVar("EventT", bound=Event)
 
 
 class Events(list[Event]):
-    """The events of a run, as a list."""
-
     def of(self, kind: type[EventT]) -> list[EventT]:
         return [event for event in self if isinstance(event, kind)]
 

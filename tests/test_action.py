@@ -58,7 +58,6 @@ class Job:
         self.folder.joinpath("bin", "python").write_text(f"#!/bin/sh\n{forward}{program}exit ${{STAND_IN_CODE:-0}}\n")
 
     def say(self, document: dict[str, Any]) -> None:
-        """Print this for ``kerasbench versus --json``."""
         self.folder.joinpath("said").write_text(json.dumps(document))
 
     def step(self, script: str, **variables: str) -> "subprocess.CompletedProcess[str]":
@@ -279,7 +278,6 @@ class Workflows:
         return job, job.folder / "results"
 
     def comment(self, commit: str, results: Path, owner: str = "fork", branch: str = "faster") -> str:
-        """Run comment.py as the action does; return what it prints."""
         variables = {
             "TOKEN": "secret",
             "LOGIN": BOT,

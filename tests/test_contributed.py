@@ -29,7 +29,6 @@ def add_run(results: Path, day: int) -> Path:
 
 @pytest.fixture(scope="module")
 def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository with one run."""
     folder = tmp_path_factory.mktemp("begun")
     git(folder, "init", "-q")
     (folder / "code.py").touch()

@@ -29,7 +29,6 @@ ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 
 
 def tool(name: str) -> ModuleType:
-    """Load a script of docs/tools."""
     spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / "tools" / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

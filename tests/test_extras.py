@@ -54,7 +54,6 @@ SYSTEMS = {
 
 
 def applying(requirements: Iterable[Requirement], platform: str, python: str, extra: str = "") -> list[Requirement]:
-    """Return the requirements that count on a platform and a Python."""
     place = SYSTEMS[platform] | {"python_version": python, "python_full_version": f"{python}.7", "extra": extra}
     return [asked for asked in requirements if asked.marker is None or asked.marker.evaluate(place)]
 

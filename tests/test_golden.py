@@ -49,7 +49,6 @@ def rounded(text: str) -> str:
 
 
 def in_lines(document: Mapping[str, Any]) -> str:
-    """Return JSON with a line for each record."""
     parts = []
     for name, value in document.items():
         if isinstance(value, list) and value:
@@ -69,8 +68,6 @@ def rows(records: Sequence[Mapping[str, object]]) -> str:
 
 
 class Shell:
-    """What commands print in a folder of result files."""
-
     def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.folder, self._capsys = folder, capsys
 
@@ -142,7 +139,6 @@ def of_comparison(name: str, shell: Shell) -> Printed:
 
 
 def of_history(name: str, shell: Shell) -> Printed:
-    """Of two machines, whose lines are apart."""
     shell.store(catalogue.over_time((3.0, 6.0, 2.0)))
     shell.store(catalogue.over_time((2.0, 2.1), machine={"identifier": "m2"}))
     shell("history", "results", "--plot", "history.svg")

@@ -117,7 +117,6 @@ def test_what_is_read_is_held_in_a_few_times_its_size(tmp_path: Path, field: byt
 
 
 def peak_bytes(folder: Path, content: bytes, suffix: str) -> tuple[bool, int]:
-    """Return whether a file is refused, and how much memory reading it took at most."""
     file = folder / f"x{suffix}"
     file.write_bytes(content)
     tracemalloc.start()
@@ -128,9 +127,3 @@ def peak_bytes(folder: Path, content: bytes, suffix: str) -> tuple[bool, int]:
         return True, tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-
-
-@pytest.mark.parametrize("place", [".", "/dev/zero"])
-def test_what_is_no_file_is_not_read(place: str) -> None:
-    with pytest.raises(ResultsError, match="not a file"):
-        load(Path(place))

@@ -34,7 +34,6 @@ STEPS_ALONE = dataclasses.replace(SHORTEST, kind="sweep")
 def member(
     file: Path, backend: str, python: str = sys.executable, memory_bytes: int | None = None, **different: Any
 ) -> BlockMember:
-    """Return a column of a block; ``different`` are further fields of its request."""
     request = TrialRequest(
         file.stem, str(file), source_hash(file), "default", backend, Device("cpu"), 0, "synthetic", SHORTEST
     )

@@ -33,7 +33,6 @@ def started(*cases: Case, rounds: int | None = None, history: History | None = N
 
 
 def written(*of_run: events.Event, width: int = 80, **kind: Any) -> str:
-    """Return what is written, without a terminal unless ``kind`` says so."""
     out = io.StringIO()
     progress = ConsoleProgress(Console(file=out, width=width, **kind), modes.sentences)
     for event in of_run:

@@ -20,11 +20,6 @@ from tests import made
 STARTED = "2026-01-02T03:04:05Z"
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store.create(tmp_path, STARTED)
-
-
 def test_a_record_is_read_as_it_was_written(store: Store) -> None:
     record = made.record(made.trial(), made.trial(failure=made.FAILURE))
     store.begin(made.record())
