@@ -195,35 +195,20 @@ def trial(
     device: Device = CPU,
     **different: Any,
 ) -> Trial:
-    usual = Trial(
-        round_index,
-        name,
-        "default",
-        backend,
-        device,
-        wall_ns=9 * 10**9,
-        phases=[Phase("spawn", 0, MS), Phase("import", MS, 4 * MS)],
-        measurement=None if failure else found or measurement(),
-        failure=failure,
-        options=options,
-        noise=list(noise),
-    )
-    return dataclasses.replace(usual, **different)
+    told: dict[str, Any] = {
+        "wall_ns": 9 * 10**9,
+        "phases": [Phase("spawn", 0, MS), Phase("import", MS, 4 * MS)],
+        "options": options,
+    }
+    told |= {"measurement": None if failure else found or measurement(), "failure": failure, "noise": list(noise)}
+    return Trial(round_index, name, "default", backend, device, **told | different)
 
 
 def record(*trials: Trial, rounds: int = 1) -> Run:
     names = dict.fromkeys(trial.scenario for trial in trials)
     scenarios = [ScenarioFacts(f"hash of {name}", entry(name).description) for name in names]
-    return Run(
-        RunConfig(),
-        MACHINE,
-        "2026-01-02T03:04:05Z",
-        0.03,
-        scenarios,
-        trials=list(trials),
-        rounds_completed=rounds,
-        stopped_because="the test is over",
-    )
+    run = Run(RunConfig(), MACHINE, "2026-01-02T03:04:05Z", 0.03, scenarios, trials=list(trials))
+    return dataclasses.replace(run, rounds_completed=rounds, stopped_because="the test is over")
 
 
 def estimate(value: float, high: float | None = None, trials: int = 1) -> LogEstimate:

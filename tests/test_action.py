@@ -24,9 +24,8 @@ from kerasbench.plan import templates
 from kerasbench.protocol.messages import Message
 from tests import made, stand_in
 from tests.records import AGAIN, NEW, OLD, of_versions
-from tests.repository import git
+from tests.repository import ROOT, git
 
-ROOT = Path(__file__).parents[1]
 ACTION = ROOT / ".github" / "actions" / "versus"
 
 

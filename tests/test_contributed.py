@@ -12,9 +12,8 @@ import pytest
 
 from kerasbench.pages import files as pages
 from tests import made
-from tests.repository import git
+from tests.repository import ROOT, git
 
-ROOT = Path(__file__).parents[1]
 CHECK = ROOT / ".ci" / "results.py"
 pytestmark = pytest.mark.processes
 

@@ -3,7 +3,6 @@
 import ast
 import importlib.util
 import inspect
-import os
 import re
 import shlex
 import shutil
@@ -22,8 +21,8 @@ from kerasbench.modes import versus
 from kerasbench.pages import files as pages
 from kerasbench.results.run import RunConfig
 from tests import made
+from tests.repository import ROOT, printed
 
-ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 
@@ -66,8 +65,7 @@ def test_a_link_out_of_the_docs_fits_the_site_or_is_noted(
 
 
 def test_the_page_of_the_command_line_is_what_the_commands_are() -> None:
-    command, environment = [sys.executable, "docs/tools/command_line.py"], os.environ | {"PYTHONPATH": str(ROOT)}
-    written = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env=environment).stdout
+    written = printed(sys.executable, "docs/tools/command_line.py")
     updates = "python docs/tools/command_line.py > docs/command-line.md updates it"
     assert written == (ROOT / "docs" / "command-line.md").read_text("utf-8"), updates
 

@@ -93,12 +93,6 @@ AS_HTML = ("run", "run_devices", "sweep", "versus", "fastest", "soak", "explain"
 MAIN = re.compile(r"<main>(.*)</main>", re.DOTALL)
 
 
-def in_files(folder: Path) -> Printed:
-    """What `report` writes: the pages of runs and their charts, one after the other."""
-    pages = {kind: sorted(file for file in folder.rglob(f"2026*.{kind}")) for kind in ("md", "svg")}
-    return {kind: "\n".join(file.read_text("utf-8") for file in files) for kind, files in pages.items() if files}
-
-
 def of_runs(name: str, shell: Shell) -> Printed:
     """What is said of runs that were measured here: the page of each, and CSV and JSON of all together."""
     shell.store(catalogue.RUNS[name]())
@@ -106,7 +100,8 @@ def of_runs(name: str, shell: Shell) -> Printed:
     results = returns.kind_of(results.records[0])(results.records)  # as it is returned by what has measured it
     texts = {"csv": shell("report", "results", "--format", "csv"), "json": in_lines(results.to_data())}
     shell("report", "results")
-    texts |= in_files(shell.folder / "results")
+    pages = {kind: sorted((shell.folder / "results").rglob(f"2026*.{kind}")) for kind in ("md", "svg")}
+    texts |= {kind: "\n".join(file.read_text("utf-8") for file in files) for kind, files in pages.items() if files}
     texts["txt"] = "".join(f"{line.rstrip()}\n" for line in on_terminal(results.page).splitlines())
     if name == "merged":
         texts["index.md"] = (shell.folder / "results" / "README.md").read_text("utf-8")
