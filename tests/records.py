@@ -178,7 +178,6 @@ def raced(
 
 
 RACED = raced({JAX: 1.04, FAST: 1.0, TENSORFLOW: 4.0, TORCH: 9.0}, {JAX: 1.04, FAST: 1.0, TENSORFLOW: 4.1})
-MINUTE_NS = 60_000_000_000
 SLICE_STEPS = 50
 MIB = 1 << 20
 
@@ -204,7 +203,7 @@ def soaking(
 
 def soaked(slower: float, leak_bytes: float, rng: random.Random) -> Run:
     """A soak of a minute, with its control; the machine becomes 30 % slower for both."""
-    turns = MINUTE_NS // (SLICE_STEPS * made.MS)
+    turns = 60_000_000_000 // (SLICE_STEPS * made.MS)
     trials = [
         made.in_block(1, soaking(slower, leak_bytes, turns, rng), backend="torch"),
         made.in_block(1, soaking(0, 0, turns // 9, rng), backend="torch", options=Options(control=True)),
