@@ -161,9 +161,7 @@ def untrained(record: Run) -> Run:
     return described(record, predicts_only=True)
 
 
-def growing(
-    per_token_ms: Sequence[float], prompt_ms: float = 0.0, counts: Sequence[int] = (1, 8, 16, 32)
-) -> Generation:
+def growing(per_token_ms: Sequence[float], prompt_ms: float = 0, counts: Sequence[int] = (1, 8, 16, 32)) -> Generation:
     """Texts that grow, four at once: in each cycle a token takes so long, after a prompt that takes as long in all."""
     times_ns = [[int((prompt_ms + count * ms) * MS) for count in counts] for ms in per_token_ms]
     slices = Samples.of(Slice(counts[-1], times[-1], cycle, 0, 0) for cycle, times in enumerate(times_ns))

@@ -78,13 +78,10 @@ def run(
     plan = made.changed(made.plan(*(planned or CASES), effort=effort or exactly(2), absent=absent), config=config or {})
     if carried:
         different["earlier"] = made.record(*carried)
-    named: dict[str, Any] = {
-        "state": made.state(),
-        "in_order": lambda cases, *drawn: [*cases],
-        "between": by_round,
-    } | different
+    usual: dict[str, Any] = {"state": made.state(), "between": by_round}
+    usual["in_order"] = lambda cases, *drawn: list(cases)  # rows and columns come as they stand in a test
     heard = Events() if events is None else events
-    return rounds.Rounds(plan, store, launch, monitor or quiet(), heard, **named).execute()
+    return rounds.Rounds(plan, store, launch, monitor or quiet(), heard, **usual | different).execute()
 
 
 def noisy(*steps_ms: float) -> list[Measurement]:

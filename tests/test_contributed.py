@@ -97,9 +97,7 @@ def test_whatever_else_is_brought_is_refused(clone: Path, names: list[str], said
         (1, ".json", lambda data: data.replace("Chip 9", "Chip 10"), "is there already"),
     ],
 )
-def test_what_was_tampered_with_is_refused(
-    clone: Path, day: int, suffix: str, edit: Callable[[str], str], said: str
-) -> None:
+def test_what_was_edited_is_refused(clone: Path, day: int, suffix: str, edit: Callable[[str], str], said: str) -> None:
     add_run(clone / "results", 2)
     file = clone / "results" / f"2026-01-0{day}T030405{suffix}"
     text = file.read_text()

@@ -154,9 +154,7 @@ def test_the_architecture_draws_every_room_and_names_files_and_functions_that_th
             assert re.search(definition, (ROOT / file).read_text("utf-8"), re.MULTILINE), (name, file)
 
 
-def test_the_site_has_a_page_for_each_machine_and_one_of_all_without_what_a_race_or_a_comparison_measured(
-    tmp_path: Path,
-) -> None:
+def test_the_site_has_a_page_for_each_machine_and_one_of_all_without_races_and_comparisons(tmp_path: Path) -> None:
     trials = [made.in_block(1, made.measurement(ms), backend=name) for name, ms in (("jax", 2.0), ("torch", 3.0))]
     compared = versus.MODE.configured(RunConfig(), versus.VersusConfig("old", "new", 0.03))
     for chip, config in (("Chip 9", RunConfig()), ("Chip 10", RunConfig()), ("Chip 11", compared)):

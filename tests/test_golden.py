@@ -211,9 +211,7 @@ def test_there_is_a_file_of_each_and_no_other() -> None:
     assert names == {*PRINTED, RECORD.stem}
 
 
-def test_they_have_every_mode_variant_warning_failure_and_metric(
-    documents: list[Document], observed: list[dict[str, str]]
-) -> None:
+def test_they_have_every_mode_warning_and_metric(documents: list[Document], observed: list[dict[str, str]]) -> None:
     cases = [case for printed in documents for case in (*printed.results, *printed.failures)]
     options = {name for case in cases for name in case.configuration.options}
     assert {printed.command for printed in documents} == {*returns.KINDS, data.COMPARE, data.HISTORY, BISECT}

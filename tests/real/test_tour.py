@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.real, pytest.mark.weekly]
 def test_the_tour_runs_compares_sweeps_and_plots(tmp_path: Path) -> None:
     tour = ROOT / "docs" / "tour.ipynb"
     shown = json.loads(printed(sys.executable, "-m", "tests.notebook", tour, folder=tmp_path))
-    assert "<li>iris_mlp: " in shown["run"] and "<details>" in shown["run"]
+    assert "<h3>iris_mlp: " in shown["run"] and "<details>" in shown["run"]
     assert shown["plot"].startswith("<svg ") and shown["sweep-plot"].startswith("<svg ")
     assert "1 case measured on both sides" in shown["compare"]
     assert "<li>mnist_dense: " in shown["sweep"]

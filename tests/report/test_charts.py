@@ -13,9 +13,8 @@ from tests.records import of_backends
 def test_many_workloads_have_a_line_each_by_kind_of_model() -> None:
     run = of_backends(workloads=5, jax=1.0, torch=4.0).record
     kinds = ["transformer", "dense", "cnn", "dense", "other"]
-    scenarios = [
-        made.changed(facts, description={"kind": kind}) for facts, kind in zip(run.scenarios, kinds, strict=True)
-    ]
+    of_kinds = zip(run.scenarios, kinds, strict=True)
+    scenarios = [made.changed(facts, description={"kind": kind}) for facts, kind in of_kinds]
     chart = charts.ratios(Findings.of(made.changed(run, scenarios=scenarios)), "a title")
     assert isinstance(chart, DotChart)
     assert [(kind, [line.label for line in lines]) for kind, lines in chart.kinds] == [
