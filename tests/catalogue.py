@@ -110,10 +110,9 @@ def noisy(trials: Sequence[Trial], *signals: Signal) -> list[Trial]:
     return [dataclasses.replace(trials[0], noise=list(signals)), *trials[1:]]
 
 
-HOT = of_surroundings(
-    made.surroundings(made.state(throttle_count=3), made.state(thermal_level=1, throttle_count=7)), None
-)
-THROTTLED = of_surroundings(made.surroundings(made.state(throttle_count=3), made.state(throttle_count=7)), None)
+BEFORE = made.state(throttle_count=3)
+HOT = of_surroundings(made.surroundings(BEFORE, made.state(thermal_level=1, throttle_count=7)), None)
+THROTTLED = of_surroundings(made.surroundings(BEFORE, made.state(throttle_count=7)), None)
 
 
 def stepped(step_ms: float, seed: int) -> Measurement:

@@ -354,28 +354,18 @@ def in_blocks(
                 resolved={"versions": {"python": "3.11.7", "keras": "3.15.1", column.backend: "2.1"}},
                 peak_device_bytes=(900 + number) << 20 if on_gpu else None,
             )
-            made = in_block(
-                first + number,
-                measured,
-                round_index=number,
-                backend=column.backend,
-                device=dataclasses.replace(GPU, index=parse_label(column.device)[1]) if on_gpu else CPU,
-                options=column.options.at(size) if size else column.options,
-                **different,
-            )
-            trials.append(dataclasses.replace(made, phases=phases(on_gpu)))
+            device = dataclasses.replace(GPU, index=parse_label(column.device)[1]) if on_gpu else CPU
+            options = column.options.at(size) if size else column.options
+            told = different | {"round_index": number, "backend": column.backend, "phases": phases(on_gpu)}
+            trials.append(in_block(first + number, measured, device=device, options=options, **told))
     return trials
 
 
 def phases(on_gpu: bool = False) -> list[Phase]:
     """All phases of a trial, each longer than the one before, with ever more memory."""
-    return [
-        Phase(
-            name,
-            (index * index) * 10 * MS,
-            (index + 1) ** 2 * 10 * MS,
-            peak_rss_bytes=(100 + 50 * index) << 20,
-            peak_device_bytes=(10 * index) << 20 if on_gpu else None,
-        )
-        for index, name in enumerate(PHASES)
-    ]
+    passed = []
+    for index, name in enumerate(PHASES):
+        start_ns, end_ns = (number**2 * 10 * MS for number in (index, index + 1))
+        rss_bytes, device_bytes = (100 + 50 * index) << 20, (10 * index) << 20 if on_gpu else None
+        passed.append(Phase(name, start_ns, end_ns, peak_rss_bytes=rss_bytes, peak_device_bytes=device_bytes))
+    return passed

@@ -4,6 +4,7 @@ import dataclasses
 import random
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from kerasbench.analysis.contrasts import Contrast, Place
 from kerasbench.analysis.estimates import LogEstimate, Verdict, judge
@@ -109,16 +110,10 @@ def versions(
     sides: Mapping[Options, Mapping[str, float]], backend: str = "torch", blocks: int = 3, name: str = "dense"
 ) -> list[Trial]:
     """Columns of one backend in blocks of their own."""
+    told: dict[str, Any] = {"backend": backend, "name": name}
     offset = {"torch": 0, "jax": 100}[backend] + 1000 * NAMES.index(name)
     return [
-        made.in_block(
-            offset + block,
-            version(block=block, **figures),
-            round_index=block,
-            backend=backend,
-            options=options,
-            name=name,
-        )
+        made.in_block(offset + block, version(block=block, **figures), round_index=block, options=options, **told)
         for block in range(1, blocks + 1)
         for options, figures in sides.items()
     ]
