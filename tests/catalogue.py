@@ -17,9 +17,9 @@ from kerasbench.results import run as results
 from kerasbench.results.run import Run, RunConfig, Trial, exactly
 from kerasbench.results.store import load
 from tests import made
+from tests.made import JAX, TENSORFLOW, TORCH
 
 Runs = list[Run]
-JAX, TENSORFLOW, TORCH = (Column(backend, "cpu") for backend in ("jax", "tensorflow", "torch"))
 JAX_GPU, TORCH_GPU, TORCH_SECOND_GPU = Column("jax", "gpu"), Column("torch", "gpu"), Column("torch", "gpu:1")
 
 
@@ -110,11 +110,9 @@ def noisy(trials: Sequence[Trial], *signals: Signal) -> list[Trial]:
     return [dataclasses.replace(trials[0], noise=list(signals)), *trials[1:]]
 
 
-HOT = of_surroundings(
-    made.surroundings(made.state(throttle_count=3), made.state(thermal_level=1, throttle_count=7)), None
-)
-THROTTLED = of_surroundings(made.surroundings(made.state(throttle_count=3), made.state(throttle_count=7)), None)
-SILENT = of_surroundings(made.surroundings(gpu=()), None)  # a driver that tells nothing
+BEFORE = made.state(throttle_count=3)
+HOT = of_surroundings(made.surroundings(BEFORE, made.state(thermal_level=1, throttle_count=7)), None)
+THROTTLED = of_surroundings(made.surroundings(BEFORE, made.state(throttle_count=7)), None)
 
 
 def stepped(step_ms: float, seed: int) -> Measurement:
@@ -224,7 +222,6 @@ def soak() -> Runs:
 
 
 def variants() -> Runs:
-    """A column for each option."""
     columns = {
         TORCH: 3.0,
         torch(jit=True): 2.0,
@@ -244,7 +241,8 @@ def devices() -> Runs:
     tf32 = Column("torch", "gpu", Options(fp32="tf32"))
     columns = {TORCH: 9.0, TORCH_GPU: 1.0, TORCH_SECOND_GPU: 1.1, tf32: 0.8, JAX: 6.0, JAX_GPU: 1.02}
     trials = made.in_blocks(columns, made.steps)
-    return [run(*noisy(trials, *SILENT), machine={"identifier": "m1", "gpus": ["NVIDIA H200", "NVIDIA H200"]})]
+    silent = of_surroundings(made.surroundings(gpu=()), None)  # a driver that tells nothing
+    return [run(*noisy(trials, *silent), machine={"identifier": "m1", "gpus": ["NVIDIA H200", "NVIDIA H200"]})]
 
 
 def environments() -> Runs:
@@ -400,7 +398,6 @@ def over_time(torch_ms: Sequence[float], first_day: int = 1, keras: str = "", **
 
 
 def of_schema_5() -> Runs:
-    """A file as the first release of this schema wrote it."""
     return [load(Path(__file__).parent / "golden" / "schema_5.json")]
 
 

@@ -26,7 +26,6 @@ SEED = "KERASBENCH_TEST_SEED"  # in the environment: what was drawn at random is
 
 @pytest.fixture(scope="session")
 def private(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of the tests' own cache and locks."""
     return tmp_path_factory.mktemp("own")
 
 

@@ -83,7 +83,6 @@ COMPARED = 0  # stands for the schema of the run of two versions
 
 @cache
 def encoded(schema: int = SCHEMA) -> bytes:
-    """Return a result file's content, of one of these runs."""
     return msgspec.json.encode({SCHEMA: record, COMPARED: compared}[schema]())
 
 
@@ -120,7 +119,6 @@ class Edit(NamedTuple):
     other: Any
 
     def value(self, known: Any) -> Any:
-        """Return what stands there instead of a known value."""
         kinds = {int: self.whole, float: self.real, str: self.text}
         if self.like and type(known) in kinds:
             return kinds[type(known)]

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from kerasbench.analysis.estimates import Amount, Estimate, LogEstimate, t_quantile
 from kerasbench.host import Machine
-from kerasbench.host.noise import MachineState, Severity, Signal, Surroundings
+from kerasbench.host.noise import MachineState, Signal, Surroundings
 from kerasbench.host.nvidia import Sample
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.catalog import Entry, Selected
@@ -40,7 +40,6 @@ CPU = Device("cpu")
 JAX, TENSORFLOW, TORCH = (Column(backend, "cpu") for backend in ("jax", "tensorflow", "torch"))
 MS = 1_000_000
 MACHINE = Machine("Chip 9", 2, 8 << 30, "Linux 6.1", "x86_64")
-DISTURBED = Signal("others", Severity.INVALID, "other processes used 40 % of the CPU")
 FAILURE = Failure(Code.CRASH, "died from SIGSEGV in phase 'train'", "look at the last lines", "train", "Fatal error")
 SCATTER = (1.0, 1.001, 0.999)  # of three rounds
 
@@ -162,9 +161,7 @@ def untrained(record: Run) -> Run:
     return described(record, predicts_only=True)
 
 
-def growing(
-    per_token_ms: Sequence[float], prompt_ms: float = 0.0, counts: Sequence[int] = (1, 8, 16, 32)
-) -> Generation:
+def growing(per_token_ms: Sequence[float], prompt_ms: float = 0, counts: Sequence[int] = (1, 8, 16, 32)) -> Generation:
     """Texts that grow, four at once: in each cycle a token takes so long, after a prompt that takes as long in all."""
     times_ns = [[int((prompt_ms + count * ms) * MS) for count in counts] for ms in per_token_ms]
     slices = Samples.of(Slice(counts[-1], times[-1], cycle, 0, 0) for cycle, times in enumerate(times_ns))
@@ -172,7 +169,6 @@ def growing(
 
 
 def partial(whole: Measurement) -> Measurement:
-    """A later trial of a case: it has left out short epochs, predictions, and what training teaches."""
     training = {"epochs": Samples.of(()), "epoch_steps": 0, "again_ns": []}
     return changed(
         whole, training=training, prediction=[], throughput=None, learning=None, parity=None, peak_rss_bytes=1 << 20
@@ -197,35 +193,20 @@ def trial(
     device: Device = CPU,
     **different: Any,
 ) -> Trial:
-    usual = Trial(
-        round_index,
-        name,
-        "default",
-        backend,
-        device,
-        wall_ns=9 * 10**9,
-        phases=[Phase("spawn", 0, MS), Phase("import", MS, 4 * MS)],
-        measurement=None if failure else found or measurement(),
-        failure=failure,
-        options=options,
-        noise=list(noise),
-    )
-    return dataclasses.replace(usual, **different)
+    told: dict[str, Any] = {
+        "wall_ns": 9 * 10**9,
+        "phases": [Phase("spawn", 0, MS), Phase("import", MS, 4 * MS)],
+        "options": options,
+    }
+    told |= {"measurement": None if failure else found or measurement(), "failure": failure, "noise": list(noise)}
+    return Trial(round_index, name, "default", backend, device, **told | different)
 
 
 def record(*trials: Trial, rounds: int = 1) -> Run:
     names = dict.fromkeys(trial.scenario for trial in trials)
     scenarios = [ScenarioFacts(f"hash of {name}", entry(name).description) for name in names]
-    return Run(
-        RunConfig(),
-        MACHINE,
-        "2026-01-02T03:04:05Z",
-        0.03,
-        scenarios,
-        trials=list(trials),
-        rounds_completed=rounds,
-        stopped_because="the test is over",
-    )
+    run = Run(RunConfig(), MACHINE, "2026-01-02T03:04:05Z", 0.03, scenarios, trials=list(trials))
+    return dataclasses.replace(run, rounds_completed=rounds, stopped_because="the test is over")
 
 
 def estimate(value: float, high: float | None = None, trials: int = 1) -> LogEstimate:
@@ -254,18 +235,12 @@ def in_block(number: int, found: Measurement, alone: bool = True, **different: A
 
 
 def by_environment(values: Mapping[str, T]) -> dict[Environment, T]:
-    """Return values by the environments that these texts name: ``torch@old``."""
     return {Environment.parse(text): value for text, value in values.items()}
 
 
 def in_rounds(*steps_ms: float, overhead_ms: float = 0.0, **different: Any) -> list[Trial]:
     """A trial in each round, whose steps take so long."""
     return [trial(index, found=measurement(ms, overhead_ms), **different) for index, ms in enumerate(steps_ms, start=1)]
-
-
-def thrice(step_ms: float, overhead_ms: float = 0.0, **different: Any) -> list[Trial]:
-    """A trial in each of three rounds, which scatter by a thousandth."""
-    return in_rounds(*(step_ms * scatter for scatter in SCATTER), overhead_ms=overhead_ms, **different)
 
 
 def changed(whole: T, **different: Any) -> T:
@@ -379,28 +354,18 @@ def in_blocks(
                 resolved={"versions": {"python": "3.11.7", "keras": "3.15.1", column.backend: "2.1"}},
                 peak_device_bytes=(900 + number) << 20 if on_gpu else None,
             )
-            made = in_block(
-                first + number,
-                measured,
-                round_index=number,
-                backend=column.backend,
-                device=dataclasses.replace(GPU, index=parse_label(column.device)[1]) if on_gpu else CPU,
-                options=column.options.at(size) if size else column.options,
-                **different,
-            )
-            trials.append(dataclasses.replace(made, phases=phases(on_gpu)))
+            device = dataclasses.replace(GPU, index=parse_label(column.device)[1]) if on_gpu else CPU
+            options = column.options.at(size) if size else column.options
+            told = different | {"round_index": number, "backend": column.backend, "phases": phases(on_gpu)}
+            trials.append(in_block(first + number, measured, device=device, options=options, **told))
     return trials
 
 
 def phases(on_gpu: bool = False) -> list[Phase]:
     """All phases of a trial, each longer than the one before, with ever more memory."""
-    return [
-        Phase(
-            name,
-            (index * index) * 10 * MS,
-            (index + 1) ** 2 * 10 * MS,
-            peak_rss_bytes=(100 + 50 * index) << 20,
-            peak_device_bytes=(10 * index) << 20 if on_gpu else None,
-        )
-        for index, name in enumerate(PHASES)
-    ]
+    passed = []
+    for index, name in enumerate(PHASES):
+        start_ns, end_ns = (number**2 * 10 * MS for number in (index, index + 1))
+        rss_bytes, device_bytes = (100 + 50 * index) << 20, (10 * index) << 20 if on_gpu else None
+        passed.append(Phase(name, start_ns, end_ns, peak_rss_bytes=rss_bytes, peak_device_bytes=device_bytes))
+    return passed

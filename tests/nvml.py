@@ -37,6 +37,21 @@ class FakeCard:
     mode: int | None = 0
 
 
+def teller(what: Callable[[FakeCard], Told | None]) -> "Callable[[Nvml, FakeCard], Told]":
+    def tell(nvml: "Nvml", card: FakeCard) -> Told:
+        return nvml._of(card, what)
+
+    return tell
+
+
+def running(pids: list[int] | None) -> list[types.SimpleNamespace] | None:
+    return None if pids is None else [types.SimpleNamespace(pid=pid) for pid in pids]
+
+
+def memory(card: FakeCard) -> types.SimpleNamespace | None:
+    return None if card.free_bytes is None else types.SimpleNamespace(free=card.free_bytes)
+
+
 class Nvml(types.ModuleType):
     """The module. ``opened`` counts what was initialised and not shut down; ``read`` is set by each whole reading."""
 
@@ -51,7 +66,6 @@ class Nvml(types.ModuleType):
             self.nvmlDeviceGetCurrentClocksEventReasons = self.nvmlDeviceGetCurrentClocksThrottleReasons
 
     def wait_for(self, readings: int) -> None:
-        """Return when so many readings have been taken."""
         for _ in range(readings):
             assert self.read.acquire(timeout=60)
 
@@ -83,36 +97,19 @@ class Nvml(types.ModuleType):
         self._open()
         return _told(next((card for card in self.cards if card.uuid == uuid), None))
 
-    def nvmlDeviceGetName(self, card: FakeCard) -> str:  # noqa: N802
-        return self._of(card, lambda card: card.name)
-
-    def nvmlDeviceGetUUID(self, card: FakeCard) -> str:  # noqa: N802
-        return self._of(card, lambda card: card.uuid)
-
-    def nvmlDeviceGetMigMode(self, card: FakeCard) -> list[int]:  # noqa: N802
-        return list(self._of(card, lambda card: card.mig))
-
-    def nvmlDeviceGetDeviceHandleFromMigDeviceHandle(self, card: FakeCard) -> FakeCard:  # noqa: N802
-        return self._of(card, lambda card: card.slice_of)
-
-    def nvmlDeviceGetComputeRunningProcesses(self, card: FakeCard) -> list[types.SimpleNamespace]:  # noqa: N802
-        return [types.SimpleNamespace(pid=pid) for pid in self._of(card, lambda card: card.processes)]
-
-    def nvmlDeviceGetGraphicsRunningProcesses(self, card: FakeCard) -> list[types.SimpleNamespace]:  # noqa: N802
-        return [types.SimpleNamespace(pid=pid) for pid in self._of(card, lambda card: card.drawing)]
-
-    def nvmlDeviceGetMemoryInfo(self, card: FakeCard) -> types.SimpleNamespace:  # noqa: N802
-        return types.SimpleNamespace(free=self._of(card, lambda card: card.free_bytes))
-
-    def nvmlDeviceGetComputeMode(self, card: FakeCard) -> int:  # noqa: N802
-        return self._of(card, lambda card: card.mode)
-
     def nvmlDeviceGetClockInfo(self, card: FakeCard, kind: int) -> int:  # noqa: N802
         assert kind == self.NVML_CLOCK_SM
         return self._of(card, lambda card: None if card.slice_of else card.readings[0][0])
 
-    def nvmlDeviceGetCurrentClocksThrottleReasons(self, card: FakeCard) -> int:  # noqa: N802
-        return self._of(card, lambda card: card.readings[0][1])
+    nvmlDeviceGetName = teller(lambda card: card.name)  # noqa: N815
+    nvmlDeviceGetUUID = teller(lambda card: card.uuid)  # noqa: N815
+    nvmlDeviceGetMigMode = teller(lambda card: card.mig and list(card.mig))  # noqa: N815
+    nvmlDeviceGetDeviceHandleFromMigDeviceHandle = teller(lambda card: card.slice_of)  # noqa: N815
+    nvmlDeviceGetComputeRunningProcesses = teller(lambda card: running(card.processes))  # noqa: N815
+    nvmlDeviceGetGraphicsRunningProcesses = teller(lambda card: running(card.drawing))  # noqa: N815
+    nvmlDeviceGetMemoryInfo = teller(memory)  # noqa: N815
+    nvmlDeviceGetComputeMode = teller(lambda card: card.mode)  # noqa: N815
+    nvmlDeviceGetCurrentClocksThrottleReasons = teller(lambda card: card.readings[0][1])  # noqa: N815
 
     def nvmlDeviceGetTemperature(self, card: FakeCard, sensor: int) -> int:  # noqa: N802
         """The last of a reading."""

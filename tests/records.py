@@ -4,13 +4,13 @@ import dataclasses
 import random
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from kerasbench.analysis.contrasts import Contrast, Place
 from kerasbench.analysis.estimates import LogEstimate, Verdict, judge
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.modes import fastest, soak, versus
-from kerasbench.modes.explain.breakdown import StepBreakdown
 from kerasbench.modes.fastest.plan import EFFORT
 from kerasbench.modes.versus import pairs
 from kerasbench.modes.versus.bisect import Probe
@@ -40,7 +40,6 @@ def swept(rounds: int = 3, /, **series: tuple[float, ...]) -> Run:
 
 
 def of_backends(rounds: int = 3, workloads: int = 2, **step_ms: float) -> Findings:
-    """Workloads of which each backend takes that long a step."""
     trials = [
         made.trial(index, f"model{number}", backend, found=made.measurement(step + index / 100, overhead_ms=0))
         for index in range(1, rounds + 1)
@@ -48,25 +47,6 @@ def of_backends(rounds: int = 3, workloads: int = 2, **step_ms: float) -> Findin
         for backend, step in step_ms.items()
     ]
     return Findings.of(made.record(*trials, rounds=rounds))
-
-
-BREAKDOWN = StepBreakdown(
-    row=summarize(made.record(made.trial())).rows[0],
-    column=Column("torch", "cpu"),
-    steps=100,
-    epoch_ms=made.amount(2_000.0, 100.0, 3),
-    overhead_ms=made.amount(500.0),
-    feeding_ms=made.amount(3.0),
-    framework_ms=made.amount(2.0),
-    computation_ms=made.amount(10.0, 1.0, 3),
-    later=made.estimate(1.0, 1.0, 3),
-    rate=None,
-    peak=None,
-    compile_ms=None,
-    warming_ms=made.amount(120.0),
-    repaid=[],
-    advice=[],
-)
 
 
 def rivals(step_ms: float, options: Options, device: Device = made.CPU) -> list[Trial]:
@@ -130,16 +110,10 @@ def versions(
     sides: Mapping[Options, Mapping[str, float]], backend: str = "torch", blocks: int = 3, name: str = "dense"
 ) -> list[Trial]:
     """Columns of one backend in blocks of their own."""
+    told: dict[str, Any] = {"backend": backend, "name": name}
     offset = {"torch": 0, "jax": 100}[backend] + 1000 * NAMES.index(name)
     return [
-        made.in_block(
-            offset + block,
-            version(block=block, **figures),
-            round_index=block,
-            backend=backend,
-            options=options,
-            name=name,
-        )
+        made.in_block(offset + block, version(block=block, **figures), round_index=block, options=options, **told)
         for block in range(1, blocks + 1)
         for options, figures in sides.items()
     ]
@@ -177,7 +151,6 @@ FAST = Column("jax", "cpu", EIGHT)
 
 
 def candidate(column: Column, ms: float) -> Measurement:
-    """A trial whose steps take so long, of the column's batch size."""
     sliced = made.sliced([ms * (1 + 0.01 * cycle) for cycle in range(6)], [2 * ms] * 6)
     batch = column.options.batch_size
     return dataclasses.replace(sliced, train_samples=batch * sliced.steps_per_epoch) if batch else sliced
@@ -200,7 +173,6 @@ def raced(
 
 
 RACED = raced({JAX: 1.04, FAST: 1.0, TENSORFLOW: 4.0, TORCH: 9.0}, {JAX: 1.04, FAST: 1.0, TENSORFLOW: 4.1})
-MINUTE_NS = 60_000_000_000
 SLICE_STEPS = 50
 MIB = 1 << 20
 
@@ -226,7 +198,7 @@ def soaking(
 
 def soaked(slower: float, leak_bytes: float, rng: random.Random) -> Run:
     """A soak of a minute, with its control; the machine becomes 30 % slower for both."""
-    turns = MINUTE_NS // (SLICE_STEPS * made.MS)
+    turns = 60_000_000_000 // (SLICE_STEPS * made.MS)
     trials = [
         made.in_block(1, soaking(slower, leak_bytes, turns, rng), backend="torch"),
         made.in_block(1, soaking(0, 0, turns // 9, rng), backend="torch", options=Options(control=True)),

@@ -29,8 +29,6 @@ EventT = TypeVar("EventT", bound=Event)
 
 
 class Events(list[Event]):
-    """The events of a run, as a list."""
-
     def of(self, kind: type[EventT]) -> list[EventT]:
         return [event for event in self if isinstance(event, kind)]
 
@@ -61,11 +59,6 @@ def by_round(
     return by_rounds(a.by_round(metric), b.by_round(metric), {})
 
 
-def as_planned(cases: Sequence[Case], seed: int, round_index: int) -> list[Case]:
-    """In place of plan.order.order, for rows and columns that come as they stand in a test."""
-    return list(cases)
-
-
 def run(
     store: Store,
     launch: Launch,
@@ -85,9 +78,10 @@ def run(
     plan = made.changed(made.plan(*(planned or CASES), effort=effort or exactly(2), absent=absent), config=config or {})
     if carried:
         different["earlier"] = made.record(*carried)
-    named: dict[str, Any] = {"state": made.state(), "in_order": as_planned, "between": by_round} | different
+    usual: dict[str, Any] = {"state": made.state(), "between": by_round}
+    usual["in_order"] = lambda cases, *drawn: list(cases)  # rows and columns come as they stand in a test
     heard = Events() if events is None else events
-    return rounds.Rounds(plan, store, launch, monitor or quiet(), heard, **named).execute()
+    return rounds.Rounds(plan, store, launch, monitor or quiet(), heard, **usual | different).execute()
 
 
 def noisy(*steps_ms: float) -> list[Measurement]:

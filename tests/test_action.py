@@ -24,9 +24,8 @@ from kerasbench.plan import templates
 from kerasbench.protocol.messages import Message
 from tests import made, stand_in
 from tests.records import AGAIN, NEW, OLD, of_versions
-from tests.repository import git
+from tests.repository import ROOT, git
 
-ROOT = Path(__file__).parents[1]
 ACTION = ROOT / ".github" / "actions" / "versus"
 
 
@@ -58,7 +57,6 @@ class Job:
         self.folder.joinpath("bin", "python").write_text(f"#!/bin/sh\n{forward}{program}exit ${{STAND_IN_CODE:-0}}\n")
 
     def say(self, document: dict[str, Any]) -> None:
-        """Print this for ``kerasbench versus --json``."""
         self.folder.joinpath("said").write_text(json.dumps(document))
 
     def step(self, script: str, **variables: str) -> "subprocess.CompletedProcess[str]":
@@ -109,9 +107,7 @@ def test_arguments_may_have_several_lines_and_an_index_is_for_uv(job: Job) -> No
 @pytest.mark.parametrize(
     ("code", "rounds", "decided"), [("0", 3, "5"), ("1", 2, "0"), ("3", 3, "5"), ("130", 2, "0"), ("2", 0, "")]
 )
-def test_it_counts_verdicts_and_hands_them_on_with_the_code_however_it_ends(
-    job: Job, code: str, rounds: int, decided: str
-) -> None:
+def test_it_counts_verdicts_and_hands_them_on_however_it_ends(job: Job, code: str, rounds: int, decided: str) -> None:
     if rounds:
         job.say(compared(job.folder / "measured", rounds))
     done = job.step("compare.sh", **COMPARE, STAND_IN_CODE=code)
@@ -279,7 +275,6 @@ class Workflows:
         return job, job.folder / "results"
 
     def comment(self, commit: str, results: Path, owner: str = "fork", branch: str = "faster") -> str:
-        """Run comment.py as the action does; return what it prints."""
         variables = {
             "TOKEN": "secret",
             "LOGIN": BOT,
@@ -366,9 +361,7 @@ def test_results_that_were_tampered_with_write_no_markup_and_choose_no_other_pul
     assert len(github.comments) == 1 and github.comments[0]["pull"] == 1
 
 
-def test_the_workflow_that_measures_may_not_write_and_the_one_that_writes_runs_nothing_of_a_pull_request(
-    tmp_path: Path,
-) -> None:
+def test_the_workflow_that_measures_may_not_write_and_the_one_that_writes_runs_no_pull_request(tmp_path: Path) -> None:
     measures, comments = (file.read_text() for file in templates.begin_workflows(tmp_path / "workflows" / "speed.yml"))
     assert "permissions:\n  contents: read\n\n" in measures and "secrets." not in measures
     assert "pull_request:\n" in measures and "pull_request_target" not in measures + comments

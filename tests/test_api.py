@@ -28,15 +28,7 @@ from kerasbench.pages.files import SavedReport
 from kerasbench.plan import configure
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.requests import Input, ModelConfig
-from kerasbench.results.run import (
-    DEFAULT,
-    INTERRUPTED,
-    PUBLISHED,
-    SWEEP,
-    Run,
-    RunConfig,
-    exactly,
-)
+from kerasbench.results.run import DEFAULT, INTERRUPTED, PUBLISHED, SWEEP, Run, RunConfig, exactly
 from kerasbench.returns import Bisected, Explained, Fastest, Machines, Results, Soaked, Versions
 from kerasbench.runs.run import FinishedRun
 from kerasbench.settings import Settings
@@ -317,7 +309,7 @@ def test_where_a_scenario_is_needed_none_is_not_a_whole_suite(runs: Runs) -> Non
     assert runs.config == []
 
 
-def test_versions_have_regressions_for_a_test_to_look_at_and_show_the_answer_first() -> None:
+def test_versions_have_regressions_for_a_test_to_look_at() -> None:
     compared = Versions([of_versions(*versions(SLOWER), *versions(ALIKE, "jax"))])
     (line,) = compared.regressions
     assert line.startswith("dense torch cpu: a training step takes 1.096× (")
@@ -325,9 +317,6 @@ def test_versions_have_regressions_for_a_test_to_look_at_and_show_the_answer_fir
     assert Versions([of_versions(*versions(ALIKE))]).regressions == []
     with pytest.raises(Undecided, match=r"^nothing could be judged, so this is no pass: \d numbers, all undecided$"):
         print(Versions([of_versions(*versions(SLOWER)[:2])]).regressions)
-    html = compared._repr_html_()
-    answer, table, details = (html.index(part) for part in ("new instead of old", "<table", "<details>"))
-    assert answer < table < details
     assert repr(Results(compared.records)) == repr(compared)  # loaded from a file it says the same
 
 

@@ -12,9 +12,8 @@ import pytest
 
 from kerasbench.pages import files as pages
 from tests import made
-from tests.repository import git
+from tests.repository import ROOT, git
 
-ROOT = Path(__file__).parents[1]
 CHECK = ROOT / ".ci" / "results.py"
 pytestmark = pytest.mark.processes
 
@@ -29,7 +28,6 @@ def add_run(results: Path, day: int) -> Path:
 
 @pytest.fixture(scope="module")
 def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository with one run."""
     folder = tmp_path_factory.mktemp("begun")
     git(folder, "init", "-q")
     (folder / "code.py").touch()
@@ -99,9 +97,7 @@ def test_whatever_else_is_brought_is_refused(clone: Path, names: list[str], said
         (1, ".json", lambda data: data.replace("Chip 9", "Chip 10"), "is there already"),
     ],
 )
-def test_what_was_tampered_with_is_refused(
-    clone: Path, day: int, suffix: str, edit: Callable[[str], str], said: str
-) -> None:
+def test_what_was_edited_is_refused(clone: Path, day: int, suffix: str, edit: Callable[[str], str], said: str) -> None:
     add_run(clone / "results", 2)
     file = clone / "results" / f"2026-01-0{day}T030405{suffix}"
     text = file.read_text()

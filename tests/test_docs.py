@@ -3,7 +3,6 @@
 import ast
 import importlib.util
 import inspect
-import os
 import re
 import shlex
 import shutil
@@ -22,14 +21,13 @@ from kerasbench.modes import versus
 from kerasbench.pages import files as pages
 from kerasbench.results.run import RunConfig
 from tests import made
+from tests.repository import ROOT, printed
 
-ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 
 
 def tool(name: str) -> ModuleType:
-    """Load a script of docs/tools."""
     spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / "tools" / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -67,8 +65,7 @@ def test_a_link_out_of_the_docs_fits_the_site_or_is_noted(
 
 
 def test_the_page_of_the_command_line_is_what_the_commands_are() -> None:
-    command, environment = [sys.executable, "docs/tools/command_line.py"], os.environ | {"PYTHONPATH": str(ROOT)}
-    written = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env=environment).stdout
+    written = printed(sys.executable, "docs/tools/command_line.py")
     updates = "python docs/tools/command_line.py > docs/command-line.md updates it"
     assert written == (ROOT / "docs" / "command-line.md").read_text("utf-8"), updates
 
@@ -157,9 +154,7 @@ def test_the_architecture_draws_every_room_and_names_files_and_functions_that_th
             assert re.search(definition, (ROOT / file).read_text("utf-8"), re.MULTILINE), (name, file)
 
 
-def test_the_site_has_a_page_for_each_machine_and_one_of_all_without_what_a_race_or_a_comparison_measured(
-    tmp_path: Path,
-) -> None:
+def test_the_site_has_a_page_for_each_machine_and_one_of_all_without_races_and_comparisons(tmp_path: Path) -> None:
     trials = [made.in_block(1, made.measurement(ms), backend=name) for name, ms in (("jax", 2.0), ("torch", 3.0))]
     compared = versus.MODE.configured(RunConfig(), versus.VersusConfig("old", "new", 0.03))
     for chip, config in (("Chip 9", RunConfig()), ("Chip 10", RunConfig()), ("Chip 11", compared)):

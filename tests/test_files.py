@@ -122,9 +122,7 @@ with scratch_folder() as folder:
 """
 
 
-def test_a_scratch_folder_goes_with_its_child_and_nothing_else_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_scratch_folder_goes_with_its_child_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with files.scratch_folder() as kept:
         Path(kept, "cache").write_text("compiled")

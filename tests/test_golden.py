@@ -49,7 +49,6 @@ def rounded(text: str) -> str:
 
 
 def in_lines(document: Mapping[str, Any]) -> str:
-    """Return JSON with a line for each record."""
     parts = []
     for name, value in document.items():
         if isinstance(value, list) and value:
@@ -69,8 +68,6 @@ def rows(records: Sequence[Mapping[str, object]]) -> str:
 
 
 class Shell:
-    """What commands print in a folder of result files."""
-
     def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.folder, self._capsys = folder, capsys
 
@@ -96,12 +93,6 @@ AS_HTML = ("run", "run_devices", "sweep", "versus", "fastest", "soak", "explain"
 MAIN = re.compile(r"<main>(.*)</main>", re.DOTALL)
 
 
-def in_files(folder: Path) -> Printed:
-    """What `report` writes: the pages of runs and their charts, one after the other."""
-    pages = {kind: sorted(file for file in folder.rglob(f"2026*.{kind}")) for kind in ("md", "svg")}
-    return {kind: "\n".join(file.read_text("utf-8") for file in files) for kind, files in pages.items() if files}
-
-
 def of_runs(name: str, shell: Shell) -> Printed:
     """What is said of runs that were measured here: the page of each, and CSV and JSON of all together."""
     shell.store(catalogue.RUNS[name]())
@@ -109,7 +100,8 @@ def of_runs(name: str, shell: Shell) -> Printed:
     results = returns.kind_of(results.records[0])(results.records)  # as it is returned by what has measured it
     texts = {"csv": shell("report", "results", "--format", "csv"), "json": in_lines(results.to_data())}
     shell("report", "results")
-    texts |= in_files(shell.folder / "results")
+    pages = {kind: sorted((shell.folder / "results").rglob(f"2026*.{kind}")) for kind in ("md", "svg")}
+    texts |= {kind: "\n".join(file.read_text("utf-8") for file in files) for kind, files in pages.items() if files}
     texts["txt"] = "".join(f"{line.rstrip()}\n" for line in on_terminal(results.page).splitlines())
     if name == "merged":
         texts["index.md"] = (shell.folder / "results" / "README.md").read_text("utf-8")
@@ -142,7 +134,6 @@ def of_comparison(name: str, shell: Shell) -> Printed:
 
 
 def of_history(name: str, shell: Shell) -> Printed:
-    """Of two machines, whose lines are apart."""
     shell.store(catalogue.over_time((3.0, 6.0, 2.0)))
     shell.store(catalogue.over_time((2.0, 2.1), machine={"identifier": "m2"}))
     shell("history", "results", "--plot", "history.svg")
@@ -220,9 +211,7 @@ def test_there_is_a_file_of_each_and_no_other() -> None:
     assert names == {*PRINTED, RECORD.stem}
 
 
-def test_they_have_every_mode_variant_warning_failure_and_metric(
-    documents: list[Document], observed: list[dict[str, str]]
-) -> None:
+def test_they_have_every_mode_warning_and_metric(documents: list[Document], observed: list[dict[str, str]]) -> None:
     cases = [case for printed in documents for case in (*printed.results, *printed.failures)]
     options = {name for case in cases for name in case.configuration.options}
     assert {printed.command for printed in documents} == {*returns.KINDS, data.COMPARE, data.HISTORY, BISECT}
@@ -238,10 +227,7 @@ def test_they_have_every_field_with_something_in_it(documents: list[Document], o
     assert {name for line in observed for name in NAMES if line[name]} == {*NAMES}
     types = [value for value in vars(document).values() if isinstance(value, type) and dataclasses.is_dataclass(value)]
     fields = {field for type_ in types for field in own_fields(type_)}
-    assert fields - {said for printed in documents for said in filled(printed)} == NOT_SAID
-
-
-NOT_SAID = {("RunFacts", "result_file")}  # of results that were read
+    assert fields - {said for printed in documents for said in filled(printed)} == {("RunFacts", "result_file")}
 
 
 def own_fields(kind: type) -> list[tuple[str, str]]:

@@ -32,7 +32,6 @@ def literals(tree: ast.Module) -> Iterator[str]:
 
 
 def identifiers(tree: ast.Module) -> Iterator[str]:
-    """Yield the names of variables, attributes, parameters, functions, classes, and of what is imported."""
     for node in ast.walk(tree):
         for field in ("id", "attr", "arg", "name", "asname"):
             yield str(getattr(node, field, "")).rpartition(".")[2]

@@ -1,11 +1,11 @@
 """What the quick commands do not load. Durations are benchmarks/startup.py's."""
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.repository import printed
 
 pytestmark = pytest.mark.processes
 
@@ -27,10 +27,8 @@ print(*sys.modules)
 
 def loaded(argument: str, cache: Path) -> set[str]:
     """Return the modules that a command has loaded: packages of others by name, our own by room and by name."""
-    environment = os.environ | {"XDG_CACHE_HOME": str(cache), "HOME": str(cache)}
-    command = [sys.executable, "-c", LOADED, argument]
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    modules = ended.stdout.splitlines()[-1].split()
+    told = printed(sys.executable, "-c", LOADED, argument, XDG_CACHE_HOME=str(cache), HOME=str(cache))
+    modules = told.splitlines()[-1].split()
     ours = {name for name in modules if name.startswith("kerasbench.")}
     return {name.partition(".")[0] for name in modules} | {".".join(name.split(".")[:2]) for name in ours} | ours
 

@@ -25,9 +25,7 @@ def test_what_runs_beside_a_token_that_may_write_is_installed_in_the_versions_th
     text = (OURS / "actions" / "comment" / "action.yml").read_text()
     install, _, later = text.partition("python -m pip install")
     assert "pip install" not in later and "python" not in install.partition("steps:")[2]
-    assert all(
-        f'{name}="$repository/constraints.txt"' in install for name in ("PIP_CONSTRAINT", "PIP_BUILD_CONSTRAINT")
-    )
+    assert all(f'PIP_{kind}CONSTRAINT="$repository/constraints.txt"' in install for kind in ("", "BUILD_"))
 
 
 def test_two_runs_for_one_branch_do_not_comment_at_once() -> None:

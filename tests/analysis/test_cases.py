@@ -3,13 +3,14 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis.cases import HEADLINE, STEADY, summarize_case
+from kerasbench.host.noise import Severity, Signal
 from kerasbench.protocol.messages import Code, Failure
 from tests import made
 
 
 def test_every_block_counts_however_it_was_disturbed() -> None:
     quiet, noisy = made.in_rounds(2.0, 8.0)
-    case = summarize_case([quiet, dataclasses.replace(noisy, noise=[made.DISTURBED])])
+    case = summarize_case([quiet, dataclasses.replace(noisy, noise=[Signal("others", Severity.INVALID, "busy")])])
     assert made.estimated(case.estimate(HEADLINE)).value == pytest.approx(4.0)
 
 

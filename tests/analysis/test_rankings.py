@@ -124,7 +124,7 @@ def test_a_longer_first_step_is_repaid_by_quicker_ones(step_ms: float, first_ms:
     trials = [
         made.changed(trial, measurement={"training": {"first_step_ns": int(first * made.MS)}})
         for backend, ms, first in (("jax", step_ms, first_ms), ("torch", 2.0, 100))
-        for trial in made.thrice(ms, backend=backend)
+        for trial in made.in_rounds(*(ms * scatter for scatter in made.SCATTER), backend=backend)
     ]
     row = row_of(made.record(*trials, rounds=3))
     for column in (JAX, TORCH):

@@ -16,7 +16,6 @@ NOTHING_HEARD = Failure(Code.UNAVAILABLE, "no interpreter at /gone/python", "cor
 
 
 def load(name: str) -> Facts:
-    """Return the recorded facts of one machine."""
     facts = json.loads((RECORDED / f"{name}.json").read_text("utf-8"))
     backends = []
     for told in facts["backends"]:
@@ -26,7 +25,6 @@ def load(name: str) -> Facts:
 
 
 def on(facts: Facts, **different: Any) -> Facts:
-    """Return the facts with something else said of the machine."""
     return replace(facts, machine=replace(facts.machine, **different))
 
 
@@ -40,7 +38,6 @@ def backend(facts: Facts, name: str) -> BackendFacts:
 
 
 def but(facts: Facts, name: str, **different: Any) -> Facts:
-    """Return the facts with something else said of one backend."""
     backends = [replace(backend, **different) if backend.name == name else backend for backend in facts.backends]
     return replace(facts, backends=backends)
 
@@ -54,7 +51,6 @@ def installed(facts: Facts, name: str, packages: Mapping[str, str | None], **dif
 
 
 def fails(facts: Facts, name: str, cause: str, detail: str = "", phase: str = "import") -> Facts:
-    """Return the facts with a backend that does not load."""
     return but(facts, name, probe=Failure(Code.ERROR, cause, "the traceback is in the result file", phase, detail))
 
 

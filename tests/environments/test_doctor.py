@@ -40,7 +40,6 @@ def env(*words: str) -> str:
 
 
 def pip(facts: Facts, name: str, *arguments: str) -> str:
-    """Return the pip command line of a backend's interpreter, its arguments as they stand in a shell."""
     return " ".join(["$", shlex.quote(backend(facts, name).interpreter), "-m pip install", *arguments])
 
 

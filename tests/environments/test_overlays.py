@@ -24,7 +24,6 @@ PLAN = """Would install 2 packages
 
 @pytest.fixture(autouse=True)
 def commands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Commands:
-    """What was to be installed."""
     noted: Commands = []
 
     def uv(*arguments: str, failure: str, messages: bool = False) -> str:

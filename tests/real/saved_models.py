@@ -38,7 +38,6 @@ def save(folder: Path) -> None:
 
 
 def rewritten(file: Path, name: str, ending: str, change: Callable[[bytes], bytes]) -> Path:
-    """Copy a file; parts whose names end so are changed."""
     with zipfile.ZipFile(file) as old, zipfile.ZipFile(file.with_name(name), "w") as new:
         for part in old.namelist():
             content = old.read(part)
@@ -70,8 +69,6 @@ def hostile(folder: Path) -> Iterator[str]:
 
 
 class Own(layers.Layer):  # type: ignore[misc]
-    """Looks up rows of an embedding by what it is given, or by places."""
-
     def __init__(self, rows: int, width: int, by_place: bool) -> None:
         super().__init__()
         self.rows, self.by_place = rows, by_place

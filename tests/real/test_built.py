@@ -1,8 +1,6 @@
 """Every built-in model as it is built: what its scenario says of it, and what was published of it."""
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,10 +8,10 @@ import pytest
 
 from kerasbench.plan import catalog
 from kerasbench.scenario import STEP_PER_FORWARD
+from tests.repository import printed
 
 pytestmark = pytest.mark.real
 
-ROOT = Path(__file__).parents[2]
 PUBLISHED_SIZES = {
     "bert/base": 109_482_240 + 2 * (768 + 1),  # and a last layer for two classes
     "gpt2/base": 124_439_808,
@@ -50,10 +48,8 @@ AS_PUBLISHED = {
 # One test, and so one process of the tests, for all that is said of the models: they are built once.
 def test_every_model_is_what_its_scenario_says_and_what_was_published() -> None:
     files = catalog.builtin_files()
-    variables = os.environ | {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, str(Path(__file__).with_name("built.py")), *map(str, files)]
-    ended = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
-    built = json.loads(ended.stdout)
+    program = Path(__file__).with_name("built.py")
+    built = json.loads(printed(sys.executable, program, *files, KERAS_BACKEND="jax", JAX_PLATFORMS="cpu"))
     published = {}
     for entry in catalog.describe_all(files, sys.executable):
         for workload in entry.description.workloads:

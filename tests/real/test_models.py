@@ -1,7 +1,5 @@
 """Saved models, such as a user has and such as nobody should have, and data of any structure."""
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from kerasbench.protocol.messages import Code
 from kerasbench.protocol.requests import Input, ModelConfig
 from tests import made
 from tests.real import trials
+from tests.repository import printed
 
 pytestmark = pytest.mark.real
 
@@ -49,7 +48,6 @@ def data(samples, rng):
 scenario = Scenario(build=build, data=data, workloads=(Workload(train=512, batch=16),))
 '''
 Models = tuple[Path, list[str]]
-ROOT = Path(__file__).parents[2]
 GIVEN = ModelConfig([Input("tokens", [6])], 16)
 
 
@@ -57,10 +55,7 @@ GIVEN = ModelConfig([Input("tokens", [6])], 16)
 def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
     """Models as torch saves them, and what is said of others."""
     folder = tmp_path_factory.mktemp("models")
-    command = [sys.executable, "-m", "tests.real.saved_models", str(folder)]
-    variables = os.environ | {"KERAS_BACKEND": "torch"}
-    ended = subprocess.run(command, cwd=ROOT, env=variables, check=True, capture_output=True, text=True)
-    return folder, ended.stdout.splitlines()
+    return folder, printed(sys.executable, "-m", "tests.real.saved_models", folder, KERAS_BACKEND="torch").splitlines()
 
 
 def test_a_model_that_one_backend_saved_is_the_same_on_another(models: Models) -> None:

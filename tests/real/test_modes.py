@@ -1,7 +1,6 @@
 """A sweep as a user types it, of two batches of a tiny model, and what a soak finds."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from kerasbench.protocol.columns import Options
 from kerasbench.results.store import load
 from tests import made, whole_command
 from tests.real import trials
+from tests.repository import printed
 
 pytestmark = pytest.mark.real
 
@@ -18,12 +18,11 @@ pytestmark = pytest.mark.real
 def test_a_sweep_leaves_a_record_and_a_page_of_every_size(faults: Path, tmp_path: Path) -> None:
     options = ["--batch-size", "1,4", "--backend", "jax", "--device", "cpu", "--quick", "--results", str(tmp_path)]
     command = whole_command.command(tmp_path, "sweep", str(faults / "fine.py"), *options)
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
+    shown = printed(*command)
     (data,) = tmp_path.glob("*.json")
     fed = {trial.options.batch: made.known(trial.measurement).batch.x for trial in load(data).trials}
     assert fed == {1: "float32[1, 4]", 4: "float32[4, 4]"}
-    assert re.search(r"^\| +4 \|", ended.stdout, re.MULTILINE)
+    assert re.search(r"^\| +4 \|", shown, re.MULTILINE)
     assert data.with_suffix(".md").read_text().startswith("# A training step of fine at several sizes\n")
 
 

@@ -1,8 +1,6 @@
 """A backend is one file: a copy of one, under a name that nothing else knows, is measured like any other."""
 
-import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +8,7 @@ import pytest
 import kerasbench
 from kerasbench.results import store
 from tests import made, whole_command
+from tests.repository import printed
 
 pytestmark = pytest.mark.real
 
@@ -25,10 +24,7 @@ def test_one_more_file_among_the_backends_is_one_more_column(faults: Path, tmp_p
     (package / "backends" / f"{NAME}.py").write_text((PACKAGE / "backends" / "jax.py").read_text() + counts)
     options = ["--scenario", str(faults / "fine.py"), "--backend", NAME, "--device", "cpu", "--quick"]
     command = whole_command.command(tmp_path, *options, "--results", str(tmp_path / "results"))
-    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
-    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
-    assert f" on {NAME}\n" in ended.stdout
+    assert f" on {NAME}\n" in printed(*command, folder=tmp_path, PYTHONPATH=str(tmp_path))
     (data,) = (tmp_path / "results").glob("*.json")
     (trial,) = store.load(data).trials
     assert trial.backend == NAME

@@ -2,7 +2,6 @@
 
 import dataclasses
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from kerasbench.protocol.columns import Column, Options
 from tests import made
 from tests.made import JAX
 from tests.records import raced
+from tests.repository import printed
 
 pytestmark = pytest.mark.real
 
@@ -43,9 +43,5 @@ def test_the_lines_to_write_choose_the_winner(tmp_path: Path) -> None:
     script.write_text(SCRIPT.format(policy=policy, compiled=compiled.replace("...", 'optimizer="sgd", loss="mse"')))
     command = " && ".join(line for line in lines if not line.startswith(("model.", "keras.")))
     command = command.replace("python ", f"{sys.executable} ")
-    environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
-    done = subprocess.run(
-        ["sh", "-c", command], check=False, cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["tensorflow", "True", "8", "1", "bfloat16"]
+    told = printed("sh", "-c", command, folder=tmp_path, TF_CPP_MIN_LOG_LEVEL="3")
+    assert told.split() == ["tensorflow", "True", "8", "1", "bfloat16"]

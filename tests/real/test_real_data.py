@@ -30,7 +30,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_real_rows_are_downloaded_once_and_fed(faults: Path, home: Path, tmp_path: Path) -> None:
-    """From a small file in MNIST's format."""
     rng, served, part = np.random.default_rng(0), tmp_path / "small.npz", {}
     for name, rows in (("train", 150), ("test", 50)):
         part[f"x_{name}"] = rng.integers(0, 256, (rows, 28, 28), dtype=np.uint8)

@@ -1,6 +1,7 @@
 """The built-in scenarios and their baselines on every backend, for real. What each model is, test_built says."""
 
 import sys
+from itertools import pairwise
 
 import pytest
 
@@ -103,6 +104,4 @@ def phases_come_in_order(outcome: Outcome, measurement: Measurement) -> None:
         *["epoch"] * (made.trained(measurement).unit == "step"), "predict", "finish",
         *["parity"] * bool(measurement.parity.silenced), "exit",
     ]  # fmt: skip
-    assert all(
-        earlier.end_ns <= later.start_ns for earlier, later in zip(outcome.phases, outcome.phases[1:], strict=False)
-    )
+    assert all(earlier.end_ns <= later.start_ns for earlier, later in pairwise(outcome.phases))

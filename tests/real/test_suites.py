@@ -1,8 +1,6 @@
 """The layers that the suites bring, on every backend, and the scenario that a user begins with."""
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from kerasbench import backends
 from kerasbench.plan import templates
 from tests import made
 from tests.real import trials
+from tests.repository import printed
 
 pytestmark = pytest.mark.real
 
@@ -99,11 +98,8 @@ def test_layers_of_every_kind_agree_and_say_how_they_were_computed(every_kind: P
 
 
 def test_what_is_random_is_drawn_and_what_is_not_stays_as_it_was_built(every_kind: Path) -> None:
-    variables = os.environ | {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"}
-    command = [sys.executable, "-c", BEGUN, str(every_kind)]
-    ended = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
-    first = {path: np.array(values) for path, values in json.loads(ended.stdout.splitlines()[-1]).items()}
+    told = printed(sys.executable, "-c", BEGUN, every_kind, KERAS_BACKEND="jax", JAX_PLATFORMS="cpu")
+    first = {path: np.array(values) for path, values in json.loads(told.splitlines()[-1]).items()}
     for path in ("own/default", "own/function", "own/tensor", "dense/kernel", "dense/bias"):
         assert np.unique(first[path]).size == first[path].size > 1
     assert (first["norm/gamma"] == 1).all() and (first["own/table"] == 1).all()

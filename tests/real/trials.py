@@ -34,7 +34,6 @@ STEPS_ALONE = dataclasses.replace(SHORTEST, kind="sweep")
 def member(
     file: Path, backend: str, python: str = sys.executable, memory_bytes: int | None = None, **different: Any
 ) -> BlockMember:
-    """Return a column of a block; ``different`` are further fields of its request."""
     request = TrialRequest(
         file.stem, str(file), source_hash(file), "default", backend, Device("cpu"), 0, "synthetic", SHORTEST
     )
@@ -88,7 +87,5 @@ def measured(outcome: Outcome) -> Measurement:
 
 def disagreements(measured: Mapping[str, Measurement] | Mapping[Column, Measurement]) -> dict[Column, Failure]:
     """What parity says of columns, or of backends on the CPU."""
-    columns = {
-        Column(key, "cpu") if isinstance(key, str) else key: measurement for key, measurement in measured.items()
-    }
-    return judge_parity({column: ("cpu", measurement) for column, measurement in columns.items()})
+    columns = {Column(key, "cpu") if isinstance(key, str) else key: trial for key, trial in measured.items()}
+    return judge_parity({column: ("cpu", trial) for column, trial in columns.items()})

@@ -27,7 +27,6 @@ def brief(findings: Findings) -> str:
 
 
 def on_terminal(shown: Page, colour: bool = False) -> str:
-    """Return a page as a terminal of 100 columns shows it."""
     terminal = Console(file=io.StringIO(), width=100, force_terminal=colour, highlight=False)
     with terminal.capture() as text:
         console.show(shown, terminal)

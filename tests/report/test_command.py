@@ -20,9 +20,8 @@ from tests import made
 
 SOAKED = Effort(1, 1, cold=False, protocol=Protocol("calls", lasts=True))  # as the command soak makes it
 SIZES = [Options(batch=batch) for batch in (1, 8)]
-A = {"scenarios": ["a"]}
-COMPILED = [Options(), Options(jit=True), Options(jit=False)]
 BESIDE = [Options(), Options(malloc="keep"), Options(native=True)]
+A = {"scenarios": ["a"]}
 CASES: dict[str, dict[str, Any]] = {
     "--suite published": {},
     "--suite tiny --rounds 3": {"suite": "tiny", "effort": exactly(3)},
@@ -31,7 +30,7 @@ CASES: dict[str, dict[str, Any]] = {
     "--suite published --rigorous": {"effort": exactly(12), "control": True},
     "--suite published --budget 10m": {"effort": Effort(budget_s=600.0)},
     "--scenario a --backend jax --device cpu": A | {"backends": ["jax"], "devices": ["cpu"]},
-    "--scenario a --jit default,on,off": A | {"options": COMPILED},
+    "--scenario a --jit default,on,off": A | {"options": [Options(), Options(jit=True), Options(jit=False)]},
     "--scenario a --malloc default,keep --native": A | {"options": BESIDE},
     "--scenario a --rounds 3 --control": A | {"effort": exactly(3), "control": True},
     "--scenario a --protocol calls --rounds 3": A | {"effort": exactly(3, Protocol("calls"))},

@@ -19,9 +19,7 @@ def test_every_part_of_a_section_is_shown_and_no_text_moves_the_cursor() -> None
     assert "\x1b[1;32mfirst" in on_terminal(bold, colour=True)
 
 
-def test_a_pipe_gets_markdown_and_a_terminal_does_not(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_a_pipe_gets_markdown(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     page = Page("title", [Section("one", lines=["a"]), Section("two", lines=["b"], folded=True)])
     console.print_page(page)
     assert capsys.readouterr().out == "# title\n\n## one\n\n- a\n\n"

@@ -33,7 +33,6 @@ def started(*cases: Case, rounds: int | None = None, history: History | None = N
 
 
 def written(*of_run: events.Event, width: int = 80, **kind: Any) -> str:
-    """Return what is written, without a terminal unless ``kind`` says so."""
     out = io.StringIO()
     progress = ConsoleProgress(Console(file=out, width=width, **kind), modes.sentences)
     for event in of_run:
@@ -80,12 +79,8 @@ def test_a_prediction_is_told_as_the_table_has_it() -> None:
 def test_a_plan_says_how_long_it_takes_and_what_it_will_be_able_to_see() -> None:
     size, sight = lines(started(TORCH, JAX, history=History({TORCH.key: 10.0}, RunScatter(0.05, source="old.json"))))
     assert size.startswith("2 cases, 3 to 12 rounds: about ")
-    assert sight == (
-        "This run can detect differences of about 25 % after 3 rounds and 12 % after 12 rounds, judging by old.json."
-    )
-    assert "judging by other machines, because there are no earlier results of this one." in written(
-        started(TORCH, JAX), width=200
-    )
+    assert sight.endswith("about 25 % after 3 rounds and 12 % after 12 rounds, judging by old.json.")
+    assert "judging by other machines, because there are no earlier results" in written(started(TORCH, JAX), width=200)
     assert "about 30 min 00 s to 2 h 00 min" in lines(started(TORCH, history=History(trial_s={TORCH.key: 600.0})))[0]
 
 

@@ -11,7 +11,6 @@ from tests import made
 
 
 def block(**steps_ms: list[float]) -> LogRatios:
-    """The ratios of a block in whose cycles columns take so long."""
     slices = {
         label: [Slice(10, int(1e7 * ms), cycle, 0) for cycle, ms in enumerate(of_column)]
         for label, of_column in steps_ms.items()

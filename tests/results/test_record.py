@@ -1,9 +1,7 @@
 """What stands in a result file: what was asked for, what a trial is called."""
 
 import dataclasses
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -12,8 +10,7 @@ from kerasbench.protocol.requests import Protocol
 from kerasbench.results.run import DEFAULT, INTERRUPTED, QUICK, SWEEP, UNWRITTEN, Group, ScenarioFacts
 from kerasbench.worker.clock import STEADY_WINDOW
 from tests import made
-
-ROOT = Path(__file__).parents[2]
+from tests.repository import ROOT, printed
 
 
 @pytest.mark.parametrize("protocol", [DEFAULT.protocol, QUICK.protocol, SWEEP])
@@ -45,6 +42,5 @@ def test_a_run_that_did_not_decide_to_stop_is_unfinished() -> None:
 @pytest.mark.parametrize("which", ["results", "json"])
 def test_the_schemas_in_docs_are_those_of_the_types(which: str) -> None:
     words = ["docs/tools/schema.py", *([which] if which == "json" else [])]
-    generated = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=True)
     page = (ROOT / "docs" / f"{which}.schema.json").read_text("utf-8")
-    assert page == generated.stdout, f"python {' '.join(words)} > docs/{which}.schema.json"
+    assert page == printed(sys.executable, *words), f"python {' '.join(words)} > docs/{which}.schema.json"

@@ -20,11 +20,6 @@ from tests import made
 STARTED = "2026-01-02T03:04:05Z"
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store.create(tmp_path, STARTED)
-
-
 def test_a_record_is_read_as_it_was_written(store: Store) -> None:
     record = made.record(made.trial(), made.trial(failure=made.FAILURE))
     store.begin(made.record())
@@ -272,9 +267,7 @@ BUILDING = made.changed(PREDICTING, builds=Samples.of([Slice(3, 30, done=3, rss_
     [(BUILDING, f"{MEASURED}/builds", NO_SLICES), (PREDICTING, f"{MEASURED}/prediction", [])],
     ids=["builds", "predictions"],
 )
-def test_what_is_not_trained_has_something_else(
-    store: Store, measured: Measurement, path: str, nothing: object
-) -> None:
+def test_what_is_not_trained_has_other_things(store: Store, measured: Measurement, path: str, nothing: object) -> None:
     assert load(edited(store, {}, measured)).trials[0].measurement == measured
     with pytest.raises(ResultsError, match="a list is empty"):
         load(edited(store, {path: nothing}, measured))

@@ -43,9 +43,7 @@ def older(folder: Path, journal: bool = False, **different: Any) -> Path:
         ({"refine": True, "effort": {"protocol": {"kind": "sweep"}}}, "sweep", {"refine": True}),
     ],
 )
-def test_the_mode_of_a_run_is_what_its_fields_said(
-    tmp_path: Path, config: dict[str, Any], mode: str, asked: dict[str, Any]
-) -> None:
+def test_the_mode_is_what_fields_said(tmp_path: Path, config: dict[str, Any], mode: str, asked: dict[str, Any]) -> None:
     read = load(older(tmp_path, config=config)).config
     (known,) = (known for known in MODES if known.name == mode)
     assert known.asked(read) == known.own(**asked)

@@ -103,7 +103,6 @@ def test_memory_and_each_card_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def outcome(*cards: str) -> Outcome:
-    """A trial to which CUDA showed these cards."""
     return Outcome([], 1, measurement=made.changed(made.measurement(), proof={"cards": list(cards)}))
 
 

@@ -32,7 +32,6 @@ SERIES = [made.case(options=Options(batch=batch)) for batch in (1, 2, 4, 8)]
 
 
 def small(*batches: int) -> FakeWorker:
-    """A worker that runs out of memory at these batches."""
     return FakeWorker(fails=lambda request: OOM if request.options.batch in batches else None)
 
 

@@ -120,7 +120,6 @@ def test_a_soak_that_was_cut_short_is_measured_anew(minutes: float, kept: int) -
 
 
 def begun(folder: Path, day: int, **different: Any) -> Store:
-    """A run of that day, which has not ended."""
     store = Store.create(folder, f"2026-01-0{day}T00:00:00Z")
     store.begin(interrupted(made.trial(1), **different))
     return store
