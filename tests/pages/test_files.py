@@ -10,17 +10,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.cli.main import main
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.modes import explain, versus
-from kerasbench.pages.files import (
-    INDEX,
-    default_places,
-    made_from,
-    named,
-    quoted,
-    save_report,
-    slug,
-    stale,
-    write,
-)
+from kerasbench.pages.files import INDEX, default_places, made_from, named, quoted, save_report, slug, stale, write
 from kerasbench.protocol.columns import DEFAULT, Options
 from kerasbench.results.run import INTERRUPTED, SWEEP, RunConfig, exactly
 from kerasbench.results.store import Store

@@ -61,18 +61,10 @@ OFF = "base differs from itself"
 @pytest.mark.parametrize(
     ("probe", "place", "said"),
     [
-        (
-            exactly([1.0, 1.0, 1.12, 1.12, 1.25, 1.25], half_width=0.05),
-            (0, 5, 2),
-            "3.2 takes 1.12× (1.07–1.18)",
-        ),
+        (exactly([1.0, 1.0, 1.12, 1.12, 1.25, 1.25], half_width=0.05), (0, 5, 2), "3.2 takes 1.12× (1.07–1.18)"),
         (exactly([1.0, 1.0, 1.0, 1.25, 1.25, 1.25], v3=OFF), (2, 5, 3), f"3.3 cannot be placed: {OFF}."),
         (exactly([1.0] * 5 + [1.25], v5=OFF), (0, 5, 1), f"3.5 cannot be compared: {OFF}."),
-        (
-            exactly([1.0] * 6, half_width=0.4),
-            (0, 5, 1),
-            "would have been found, nine times in ten.",
-        ),  # nobody has seen
+        (exactly([1.0] * 6, half_width=0.4), (0, 5, 1), "would have been found, nine times in ten."),  # nobody has seen
     ],
 )
 def test_where_it_is_unsure_it_stops(probe: Callable[[int], Probe], place: tuple[int, int, int], said: str) -> None:
