@@ -77,10 +77,6 @@ def test_a_client_whose_scheduler_has_ended_is_left_without_a_word(monkeypatch: 
     assert client.status == "closed"  # or its __del__ closes it again
 
 
-def address_of(place: Path) -> str:
-    return str(json.loads(place.read_text())["address"])
-
-
 @pytest.fixture
 def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, "subprocess.Popen[bytes]"]]:
     """Start a scheduler and two workers, all with Dask's defaults, one without a nanny; yield them by name.
@@ -128,7 +124,8 @@ def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
 def typed(folder: Path, *more: str) -> list[str]:
     python = [f"--python={name}:kerasbench={folder / name / 'kerasbench'}" for name in ("one", "two")]
     files = ["--scenario", str(folder / "mine.py"), "--results", str(folder / "results")]
-    return ["run", "--cluster", address_of(folder / "scheduler.json"), *python, *files, *more]
+    scheduler = json.loads((folder / "scheduler.json").read_text())
+    return ["run", "--cluster", scheduler["address"], *python, *files, *more]
 
 
 def test_dask_carries_commands_and_a_lost_worker_is_a_row(

@@ -18,9 +18,7 @@ from tests.records import EIGHT, FAST, RACED, candidate, raced
 from tests.report.table import plain
 
 MARGIN = 0.05
-EVEN = Column("jax", "cpu", Options(steps_per_execution=32))
-HALF = Column("jax", "cpu", Options(dtype="mixed_bfloat16"))
-LARGER = Column("jax", "cpu", Options(batch_size=320))
+HALF, LARGER = JAX.with_options(dtype="mixed_bfloat16"), JAX.with_options(batch_size=320)
 
 
 def compare(times: Mapping[str, float], error: float, disturbed: bool = False) -> race.Compare[str]:
@@ -79,9 +77,8 @@ def test_two_races_are_told_by_a_sentence_each_and_none_for_all() -> None:
 
 
 def test_larger_batches_are_compared_by_the_time_of_a_sample() -> None:
-    larger = Column("jax", "cpu", Options(batch_size=320))
-    found = only(raced({JAX: 1.0, larger: 5.0, TENSORFLOW: 2.0}, tries="batch-size"))
-    assert (found.metric, found.candidates) == ("train_samples_per_s", [larger, JAX, TENSORFLOW])
+    found = only(raced({JAX: 1.0, LARGER: 5.0, TENSORFLOW: 2.0}, tries="batch-size"))
+    assert (found.metric, found.candidates) == ("train_samples_per_s", [LARGER, JAX, TENSORFLOW])
     assert [contrast.ratio.value for contrast in found.contrasts.values()] == pytest.approx([2, 4])
     assert known(found.gain).value == pytest.approx(4)
     assert found.pays_after is None  # its steps are of other samples
@@ -166,36 +163,29 @@ def test_more_memory_is_told() -> None:
 
 def test_who_is_neither_near_nor_the_best_of_a_backend_nor_keras_default_is_folded_away() -> None:
     assert list(tell.TELLER.details(Findings.of(RACED))) == []
-    (many,) = tell.TELLER.details(Findings.of(raced({FAST: 1.0, EVEN: 2.0, JAX: 3.0, TENSORFLOW: 4.0})))
+    even = JAX.with_options(steps_per_execution=32)
+    (many,) = tell.TELLER.details(Findings.of(raced({FAST: 1.0, even: 2.0, JAX: 3.0, TENSORFLOW: 4.0})))
     assert [row[0].text for row in known(many.table).rows] == ["JAX (steps_per_execution=32)", "JAX"]
     assert many.folded
 
 
 @pytest.mark.parametrize(
-    ("backend", "options", "lines"),
+    ("column", "lines"),
     [
-        ("jax", Options(batch_size=128), ["export KERAS_BACKEND=jax", "model.fit(..., batch_size=128)"]),
-        ("tensorflow", Options(), []),
+        (JAX.with_options(batch_size=128), ["export KERAS_BACKEND=jax", "model.fit(..., batch_size=128)"]),
+        (TENSORFLOW, []),
         (
-            "tensorflow",
-            Options(jit=True, steps_per_execution=32),
-            ["model.compile(..., jit_compile=True, steps_per_execution=32)"],
+            TENSORFLOW.with_options(jit=True, steps_per_execution=32, malloc="keep"),
+            [
+                "export MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=17179869184 MALLOC_ARENA_MAX=1",
+                "model.compile(..., jit_compile=True, steps_per_execution=32)",
+            ],
         ),
-        (
-            "tensorflow",
-            Options(malloc="keep"),
-            ["export MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=17179869184 MALLOC_ARENA_MAX=1"],
-        ),
-        (
-            "torch",
-            Options(dtype="mixed_bfloat16"),
-            ["export KERAS_BACKEND=torch", 'keras.config.set_dtype_policy("mixed_bfloat16")'],
-        ),
+        (HALF, ["export KERAS_BACKEND=jax", 'keras.config.set_dtype_policy("mixed_bfloat16")']),
     ],
 )
-def test_the_lines_that_choose_a_candidate(backend: str, options: Options, lines: list[str]) -> None:
-    result = only(RACED)
-    assert tell.to_write(Column(backend, "cpu", options), result) == lines
+def test_the_lines_that_choose_a_candidate(column: Column, lines: list[str]) -> None:
+    assert tell.to_write(column, only(RACED)) == lines
 
 
 @pytest.mark.parametrize(
@@ -210,8 +200,7 @@ def test_fewer_threads_are_had_as_they_were_measured(backend: str, processors: s
     column = Column(backend, "cpu", Options(threads=2))
     record = raced({column: 1.0, TENSORFLOW: 4.0}, tries="threads")
     trials = [made.changed(trial, measurement={"resolved": {"processors": processors}}) for trial in record.trials]
-    result = only(dataclasses.replace(record, trials=trials))
-    assert tell.to_write(column, result)[-1] == line
+    assert tell.to_write(column, only(dataclasses.replace(record, trials=trials)))[-1] == line
 
 
 @pytest.mark.parametrize(
@@ -227,5 +216,4 @@ def test_fewer_threads_are_had_as_they_were_measured(backend: str, processors: s
 def test_what_is_not_the_first_device_has_to_be_chosen(platform: str, column: Column, line: str) -> None:
     record = raced({TENSORFLOW: 1.0, JAX: 3.0})
     record.trials.append(made.in_block(1, candidate(JAX, 5.0), backend="jax", device=Device(platform)))
-    result = only(record)
-    assert tell.to_write(column, result)[-1] == line
+    assert tell.to_write(column, only(record))[-1] == line
