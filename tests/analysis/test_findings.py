@@ -89,6 +89,9 @@ def test_a_workload_may_have_figures_of_several_machines() -> None:
     sides = (side for figure in figures()["mnist_mlp", "minibatch"] for side in (figure.cpu, figure.gpu))
     assert any(side and side.flag for side in sides)  # the run that never learned
     assert known(metal.gpu).step_ms == pytest.approx((128 / 0.140, 128 / 0.140), rel=1e-3)
+    (ranges,), (of_one,) = figures()["mnist_linear", "per_sample"], figures()["cifar10_mlp", "default"]
+    assert ranges.gpu_over_cpu(391) == pytest.approx((14.1 + 15.8) / (14.4 + 15.2))
+    assert of_one.gpu_over_cpu(1563) is None
 
 
 @pytest.mark.parametrize(
@@ -101,18 +104,3 @@ def test_a_workload_may_have_figures_of_several_machines() -> None:
 )
 def test_a_step_is_of_the_most_exact_figure(side: PublishedSide, steps: int, span: tuple[float, float]) -> None:
     assert side.ms_per_step(steps) == pytest.approx(span, rel=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("key", "steps", "ratio"),
-    [
-        (("boston_mlp", "default"), 1, 29.112 / 11.980),
-        (("tabular_conv1d", "default"), 25, 13 / 3),
-        (("mnist_dense", "default"), 1594, 256 / 194),
-        (("mnist_linear", "per_sample"), 391, (14.1 + 15.8) / (14.4 + 15.2)),
-        (("cifar10_mlp", "default"), 1563, None),
-    ],
-)
-def test_the_published_ratio_of_gpu_to_cpu(key: tuple[str, str], steps: int, ratio: float | None) -> None:
-    (figure,) = figures()[key]
-    assert figure.gpu_over_cpu(steps) == pytest.approx(ratio)

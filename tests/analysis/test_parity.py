@@ -144,11 +144,7 @@ def test_a_control_is_held_against_its_column_where_there_is_no_other() -> None:
 def test_the_failure_says_what_differs_and_by_how_much() -> None:
     for jax, torch, parts in (
         (SAME, off(1.0, 2), ("the loss of step 3 is 4.2, that of the other configuration 2.1", "(bound: 0.001)")),
-        (
-            case(outputs=[[2.0]]),
-            case(outputs=[[1.0]]),
-            ("output 1 differs by 1 from", "(bound: 2e-05 of it)"),
-        ),
+        (case(outputs=[[2.0]]), case(outputs=[[1.0]]), ("output 1 differs by 1 from", "(bound: 2e-05 of it)")),
     ):
         failure = judge_parity({JAX: jax, TORCH: torch})[TORCH]
         assert failure.code is Code.PARITY and all(part in failure.cause for part in parts)

@@ -25,21 +25,13 @@ from tests.untraced import untraced
 pytestmark = pytest.mark.processes
 
 
-@pytest.mark.parametrize(
-    "address", ["tls://scheduler:8786", "tcp://127.0.0.1:8786", "tcp://[::1]:8786", "localhost:8786"]
-)
-def test_a_cluster_has_tls_or_is_on_the_loopback(address: str) -> None:
-    cluster.require_encryption(address, insecure=False)
-
-
-@pytest.mark.parametrize("address", ["tcp://10.0.0.1:8786", "scheduler:8786", "tcp://[::]:8786"])
-def test_a_cluster_without_tls_needs_to_be_allowed(address: str) -> None:
-    with pytest.raises(UsageError, match="has no encryption: anyone on the network could run code"):
+def test_a_cluster_has_tls_is_on_the_loopback_or_needs_to_be_allowed() -> None:
+    for address in ("tls://scheduler:8786", "tcp://127.0.0.1:8786", "tcp://[::1]:8786", "localhost:8786"):
         cluster.require_encryption(address, insecure=False)
-    cluster.require_encryption(address, insecure=True)
-
-
-def test_another_protocol_is_refused() -> None:
+    for address in ("tcp://10.0.0.1:8786", "scheduler:8786", "tcp://[::]:8786"):
+        with pytest.raises(UsageError, match="has no encryption: anyone on the network could run code"):
+            cluster.require_encryption(address, insecure=False)
+        cluster.require_encryption(address, insecure=True)
     with pytest.raises(UsageError, match="--cluster takes tls://HOST:PORT"):
         cluster.require_encryption("ws://scheduler:8786", insecure=True)
 
@@ -48,11 +40,6 @@ def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, capsys
     monkeypatch.setitem(sys.modules, "distributed", None)
     assert main.main(["run", "--cluster", "tcp://127.0.0.1:1"]) == 2
     assert "pip install 'kerasbench[cluster]'" in capsys.readouterr().err
-
-
-def test_json_is_of_one_machine(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.main(["fastest", "mnist_dense", "--hosts", "one", "--json"]) == 2
-    assert "--json works for one machine" in capsys.readouterr().err
 
 
 def test_a_scheduler_that_does_not_answer_is_said(
@@ -88,10 +75,6 @@ def test_a_client_whose_scheduler_has_ended_is_left_without_a_word(monkeypatch: 
         with pytest.raises(ResultsError, match="the scheduler has ended: ClosedClientError: Client is closed"):
             list(carriers["one"].run("true"))
     assert client.status == "closed"  # or its __del__ closes it again
-
-
-def address_of(place: Path) -> str:
-    return str(json.loads(place.read_text())["address"])
 
 
 @pytest.fixture
@@ -141,7 +124,8 @@ def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
 def typed(folder: Path, *more: str) -> list[str]:
     python = [f"--python={name}:kerasbench={folder / name / 'kerasbench'}" for name in ("one", "two")]
     files = ["--scenario", str(folder / "mine.py"), "--results", str(folder / "results")]
-    return ["run", "--cluster", address_of(folder / "scheduler.json"), *python, *files, *more]
+    scheduler = json.loads((folder / "scheduler.json").read_text())
+    return ["run", "--cluster", scheduler["address"], *python, *files, *more]
 
 
 def test_dask_carries_commands_and_a_lost_worker_is_a_row(

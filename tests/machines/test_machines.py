@@ -28,7 +28,7 @@ from kerasbench.machines.luggage import Luggage, packed, words
 from kerasbench.machines.ssh import Shell
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.code import all_measuring_code
-from kerasbench.results.run import BUDGET, INTERRUPTED, Carried, Run
+from kerasbench.results.run import BUDGET, INTERRUPTED, Carried
 from kerasbench.results.store import load
 from kerasbench.runs.run import SUPERSEDED
 from kerasbench.settings import Settings
@@ -214,11 +214,6 @@ def done(run: object = RUN, file: str = FILE) -> str:
     return said(Told(end=End(0, file=file, run=msgspec.Raw(msgspec.json.encode(run)))))
 
 
-def of_others(**config: Any) -> Run:
-    """Return a run that was measured otherwise than it was asked for, as it says."""
-    return made.changed(RUN, config=config)
-
-
 def test_what_was_measured_is_kept_with_where_it_comes_from(tmp_path: Path) -> None:
     remote, _ = heard(tmp_path, done(), name="me-1", insecure=True)
     assert remote.store is not None and not remote.failed
@@ -255,11 +250,14 @@ def test_what_no_kerasbench_says_is_refused(
         (dataclasses.replace(RUN, schema=4), "written by an older kerasbench"),
         (dataclasses.replace(RUN, started="../../x"), "its start, '../../x', is not"),
         ({"a": "[" * 5000}, "not a kerasbench result file"),
-        (of_others(scenarios=["/home/me/secret.py"]), "it measured other files"),
-        (of_others(scenarios=["\0.py"]), "it measured other files"),
-        (of_others(model_config=ModelConfig(custom="/home/me/secret.py")), "it measured other files"),
-        (of_others(model_config=ModelConfig(trust=True)), "it measured other files"),
-        (of_others(keep_env={"TOKEN": "x"}), "it measured other files"),
+        (made.changed(RUN, config={"scenarios": ["/home/me/secret.py"]}), "it measured other"),
+        (made.changed(RUN, config={"scenarios": ["\0.py"]}), "it measured other"),
+        (
+            made.changed(RUN, config={"model_config": ModelConfig(custom="/home/me/secret.py")}),
+            "it measured other",
+        ),
+        (made.changed(RUN, config={"model_config": ModelConfig(trust=True)}), "it measured other"),
+        (made.changed(RUN, config={"keep_env": {"TOKEN": "x"}}), "it measured other"),
     ],
 )
 def test_a_file_that_cannot_be_is_not_kept(tmp_path: Path, run: object, cause: str) -> None:
@@ -341,12 +339,8 @@ def test_files_have_names_there_that_are_told_from_those_here(
 def test_the_words_of_other_commands() -> None:
     nothing = Luggage()
     assert words("versus", Settings(base="-a", head="b c"), nothing)[-3:] == ["--", "-a", "'b c'"]
-    assert words("fastest", Settings(["x"], tries=["jit"]), nothing) == [
-        '--results="$F"/results',
-        "--try=jit",
-        "--",
-        "x",
-    ]
+    tried = words("fastest", Settings(["x"], tries=["jit"]), nothing)
+    assert tried == ['--results="$F"/results', "--try=jit", "--", "x"]
     assert words("run", Settings(resume=True, budget=9.5), nothing)[1:] == ["--budget=9.5", "--resume"]
     assert words("doctor", Settings(backends=["jax"]), nothing) == ["--backend=jax"]
 
@@ -363,21 +357,21 @@ def test_what_is_too_large_or_not_there_does_not_travel(with_files: Settings, mo
 
 
 @pytest.mark.parametrize(
-    ("more", "complaint"),
+    ("typed", "complaint"),
     [
-        (["--cluster", "tls://x:1"], "--hosts and --cluster exclude each other"),
-        (["--python", "three:torch=x"], "--python takes [HOST:]NAME=PATH, such as one:torch="),
-        (["--backend", "pytorch"], "unknown backend"),
-        (["--resume", "--quick"], "--resume reuses the interrupted run's options"),
-        (["--insecure"], "--insecure is for --cluster"),
-        (["--events"], "--events is of one machine"),
+        ("run --cluster tls://x:1", "--hosts and --cluster exclude each other"),
+        ("run --python three:torch=x", "--python takes [HOST:]NAME=PATH, such as one:torch="),
+        ("run --backend pytorch", "unknown backend"),
+        ("run --resume --quick", "--resume reuses the interrupted run's options"),
+        ("run --insecure", "--insecure is for --cluster"),
+        ("run --events", "--events is of one machine"),
+        ("fastest mnist_dense --json", "--json works for one machine"),
     ],
 )
 def test_bad_settings_are_refused_before_any_machine_is_asked(
-    two: Path, ssh_log: Path, more: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+    two: Path, ssh_log: Path, typed: str, complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["run", "--hosts", "one", "--results", str(two / "results"), *more]
-    assert main.main(command) == 2
+    assert main.main([*typed.split(), "--hosts", "one", "--results", str(two / "results")]) == 2
     assert complaint in capsys.readouterr().err
     assert not ssh_log.exists()
 

@@ -10,17 +10,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.cli.main import main
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.modes import explain, versus
-from kerasbench.pages.files import (
-    INDEX,
-    default_places,
-    made_from,
-    named,
-    quoted,
-    save_report,
-    slug,
-    stale,
-    write,
-)
+from kerasbench.pages.files import INDEX, default_places, made_from, named, quoted, save_report, slug, stale, write
 from kerasbench.protocol.columns import DEFAULT, Options
 from kerasbench.results.run import INTERRUPTED, SWEEP, RunConfig, exactly
 from kerasbench.results.store import Store
@@ -131,6 +121,8 @@ def test_a_result_file_that_is_named_must_be_one(tmp_path: Path, capsys: pytest.
     assert "no result files here that can be read" in capsys.readouterr().err
     assert main(["report", str(tmp_path), "--format", "pdf"]) == 2
     assert "'--format': 'pdf' is not one of 'markdown', 'csv'" in capsys.readouterr().err
+    assert main(["report", str(tmp_path), "--check", "--format", "html"]) == 2
+    assert "give it no other --format" in capsys.readouterr().err
     assert [file.name for file in tmp_path.iterdir()] == ["x.json"]
 
 
@@ -174,19 +166,15 @@ def test_a_marker_that_names_nothing_is_an_error(page: Path) -> None:
         made_from([page])
 
 
-def test_what_is_no_page_cannot_be_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made.stored(tmp_path)
-    assert main(["report", str(tmp_path), "--check", "--format", "html"]) == 2
-    assert "give it no other --format" in capsys.readouterr().err
-    assert [file.suffix for file in tmp_path.iterdir()] == [".json"]
-
-
 def test_machines_have_names_of_their_own() -> None:
     assert slug(made.MACHINE).startswith("chip-9-")
     assert slug(OTHER).startswith("chip-10-b-")
     assert slug(dataclasses.replace(made.MACHINE, identifier="abc")) != slug(made.MACHINE)
     assert slug(dataclasses.replace(made.MACHINE, chip="../../x|")).startswith("x-")
     assert slug(dataclasses.replace(made.MACHINE, chip="  ")).startswith("machine-")
+    findings = Findings.of(made.record(made.trial()))
+    assert [name for name, _ in named({"chip-9-aa": findings, "chip-9-bb": findings})] == ["Chip 9 aa", "Chip 9 bb"]
+    assert [name for name, _ in named({"chip-9-aa": findings})] == ["Chip 9"]
 
 
 def test_a_quotation_of_published_sizes_leaves_out_what_was_measured_at_others(tmp_path: Path) -> None:
@@ -202,12 +190,6 @@ def test_a_place_that_is_named_twice_is_one_machine(tmp_path: Path, capsys: pyte
     made.stored(tmp_path)
     assert main(["report", str(tmp_path), str(tmp_path)]) == 0
     assert "machines" not in capsys.readouterr().out
-
-
-def test_machines_of_one_chip_are_told_apart() -> None:
-    findings = Findings.of(made.record(made.trial()))
-    assert [name for name, _ in named({"chip-9-aa": findings, "chip-9-bb": findings})] == ["Chip 9 aa", "Chip 9 bb"]
-    assert [name for name, _ in named({"chip-9-aa": findings})] == ["Chip 9"]
 
 
 def test_pages_of_one_s_own_and_links_are_left_as_they_are_and_the_others_are_written(
@@ -249,29 +231,24 @@ def test_a_link_from_one_page_of_the_project_to_another_is_that_page(tmp_path: P
         write(made_from([page]))
 
 
-@pytest.fixture
-def empty(tmp_path: Path) -> Store:
-    return Store.create(tmp_path, "2026-01-02T03:04:05Z")
-
-
-def test_the_tables_and_the_chart_of_a_sweep_are_saved_beside_the_data(empty: Store) -> None:
-    drawn = save_report(made.record(made.trial()), empty)
+def test_the_tables_and_the_chart_of_a_sweep_are_saved_beside_the_data(store: Store) -> None:
+    drawn = save_report(made.record(made.trial()), store)
     assert "# A training step of dense takes 2.10 ms on PyTorch" in drawn.tables.read_text()
-    assert (drawn.data, drawn.plot, drawn.unsaved, drawn.interrupted) == (empty.data, None, "", False)
-    assert save_report(made.changed(made.record(made.trial()), stopped_because=INTERRUPTED), empty).interrupted
+    assert (drawn.data, drawn.plot, drawn.unsaved, drawn.interrupted) == (store.data, None, "", False)
+    assert save_report(made.changed(made.record(made.trial()), stopped_because=INTERRUPTED), store).interrupted
     sweep = made.changed(swept(**CROSSING), config=RunConfig(effort=exactly(3, SWEEP)))
-    saved = save_report(sweep, empty)
-    assert saved.plot == empty.data.with_suffix(".svg") and saved.plot.read_text().startswith("<svg")
+    saved = save_report(sweep, store)
+    assert saved.plot == store.data.with_suffix(".svg") and saved.plot.read_text().startswith("<svg")
     assert f"]({saved.plot.name})" in saved.tables.read_text()
 
 
-def test_tables_that_cannot_be_saved_can_still_be_shown(empty: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert save_report(made.record(made.trial()), empty, "there are no data").unsaved == "there are no data"
-    assert not empty.tables.exists()
+def test_tables_that_cannot_be_saved_can_still_be_shown(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert save_report(made.record(made.trial()), store, "there are no data").unsaved == "there are no data"
+    assert not store.tables.exists()
 
     def refuse(*_: object) -> None:
         raise ResultsError("no space left")
 
     monkeypatch.setattr("kerasbench.pages.files.replace", refuse)
-    drawn = save_report(made.record(made.trial()), empty)
+    drawn = save_report(made.record(made.trial()), store)
     assert (drawn.unsaved, drawn.findings.record) == ("no space left", made.record(made.trial()))

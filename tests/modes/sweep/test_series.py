@@ -124,8 +124,7 @@ def test_a_sign_is_significantly_beyond_the_minimal_effect(values: Sequence[floa
 
 
 @pytest.mark.parametrize(
-    ("values", "place"),
-    [([1, -1], 0.5), ([3, -1, -2], 0.75), ([2, 1, 1], 2), ([-1, -1, -2], 0), ([1, -1, 1, -1], 1.5)],
+    ("values", "place"), [([1, -1], 0.5), ([3, -1, -2], 0.75), ([2, 1, 1], 2), ([-1, -1, -2], 0), ([1, -1, 1, -1], 1.5)]
 )
 def test_the_middle_change_of_sign_counts(values: Sequence[float], place: float) -> None:
     assert series.middle_change(range(len(values)), values) == pytest.approx(place)

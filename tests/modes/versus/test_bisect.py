@@ -9,7 +9,7 @@ import pytest
 
 from kerasbench.analysis.estimates import Verdict, estimate
 from kerasbench.modes.versus.bisect import Bisection, Probe, SearchOutcome, bisect, followed, most, probe_of
-from kerasbench.modes.versus.search import sentences
+from kerasbench.modes.versus.search import of_search, sentences
 from tests import made
 from tests.made import known
 from tests.records import AGAIN, ALIKE, NEW, OLD, SLOWER, compared, contrast, exactly, versions
@@ -55,30 +55,22 @@ def test_of_several_changes_it_finds_one(truths: list[float], place: tuple[int, 
     assert known(search.change).value == pytest.approx(change)
 
 
-OFF = "base differs from itself"
+OFF, NAMES = "base differs from itself", [f"keras==3.{minor}" for minor in range(6)]
 
 
 @pytest.mark.parametrize(
     ("probe", "place", "said"),
     [
-        (
-            exactly([1.0, 1.0, 1.12, 1.12, 1.25, 1.25], half_width=0.05),
-            (0, 5, 2),
-            "3.2 takes 1.12× (1.07–1.18)",
-        ),
+        (exactly([1.0, 1.0, 1.12, 1.12, 1.25, 1.25], half_width=0.05), (0, 5, 2), "3.2 takes 1.12× (1.07–1.18)"),
         (exactly([1.0, 1.0, 1.0, 1.25, 1.25, 1.25], v3=OFF), (2, 5, 3), f"3.3 cannot be placed: {OFF}."),
         (exactly([1.0] * 5 + [1.25], v5=OFF), (0, 5, 1), f"3.5 cannot be compared: {OFF}."),
-        (
-            exactly([1.0] * 6, half_width=0.4),
-            (0, 5, 1),
-            "would have been found, nine times in ten.",
-        ),  # nobody has seen
+        (exactly([1.0] * 6, half_width=0.4), (0, 5, 1), "would have been found, nine times in ten."),  # nobody has seen
     ],
 )
 def test_where_it_is_unsure_it_stops(probe: Callable[[int], Probe], place: tuple[int, int, int], said: str) -> None:
     search = bisect(6, probe)
     assert (search.outcome, search.fast, search.slow, len(search.probes)) == (SearchOutcome.UNDECIDED, *place)
-    assert said in " ".join(sentences(search, [f"keras==3.{minor}" for minor in range(6)]))
+    assert said in " ".join(sentences(search, NAMES))
 
 
 def test_it_follows_the_row_that_is_slowest_with_the_last_version() -> None:
@@ -104,3 +96,8 @@ def test_it_believes_no_probe_whose_control_is_off_or_whose_version_fails() -> N
     fails = probe_of(1, compared(*versions({OLD: {"step_ms": 2.0}}), failing), None)
     assert fails.why.startswith("died from SIGSEGV")
     assert bisect(4, lambda index: fails).outcome is SearchOutcome.UNDECIDED
+
+
+def test_a_search_that_finds_nothing_has_no_versions_between() -> None:
+    none = known(of_search(bisect(6, exactly([1.0] * 6)), NAMES, None).search)
+    assert (none.outcome, none.last_fast, none.first_slow, none.case) == ("none", None, None, None)
