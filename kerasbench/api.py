@@ -9,21 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar, Unpack, get_args
 
-from kerasbench import modes, settings
+from kerasbench import keywords, modes, settings
 from kerasbench.analysis import compare as comparisons
 from kerasbench.analysis.contrasts import Contrast
 from kerasbench.errors import ResultsError, UsageError
-from kerasbench.keywords import (
-    BisectKeywords,
-    ExplainKeywords,
-    FastestKeywords,
-    Numbers,
-    RunKeywords,
-    SoakKeywords,
-    SweepKeywords,
-    VersusKeywords,
-    Words,
-)
+from kerasbench.keywords import Numbers, Words
 from kerasbench.modes.versus import bisect as searches
 from kerasbench.modes.versus.bisect import Probe, case_of, followed, probe_of
 from kerasbench.names import EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS
@@ -51,9 +41,9 @@ def _described(function: Function) -> Function:
     """Have ``help`` show the options of a function, which are its ``Unpack[...Keywords]``, one by one."""
     signature = inspect.signature(function)
     *written, options = signature.parameters.values()
-    (keywords,) = get_args(options.annotation)
+    (taken,) = get_args(options.annotation)
     texts = [(function.__doc__ or "").rstrip(), "", "    Options:"]
-    kinds = keywords.__annotations__
+    kinds = taken.__annotations__
     for name in sorted(kinds, key=[*Settings.__dataclass_fields__].index):
         option, default = settings.option(name), () if settings.is_list(name) else settings.default(name)
         written.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kinds[name]))
@@ -70,7 +60,7 @@ def run(
     devices: Words = (),
     *,
     data: Rows = "synthetic",
-    **options: Unpack[RunKeywords],
+    **options: Unpack[keywords.RunKeywords],
 ) -> Results:
     """Measure as the command line does, keep the files in the folder ``results``, and return what was measured.
 
@@ -92,7 +82,7 @@ def sweep(
     widths: Numbers = (),
     backends: Words = (),
     devices: Words = (),
-    **options: Unpack[SweepKeywords],
+    **options: Unpack[keywords.SweepKeywords],
 ) -> Results:
     """Measure one scenario at many sizes, as the command ``sweep`` does; all else, errors too, is as for ``run``.
 
@@ -105,7 +95,7 @@ def sweep(
 
 @_described
 def explain(
-    scenarios: Places, backends: Words = (), devices: Words = (), **options: Unpack[ExplainKeywords]
+    scenarios: Places, backends: Words = (), devices: Words = (), **options: Unpack[keywords.ExplainKeywords]
 ) -> Explained | Machines:
     """Measure where an epoch's time goes and what would make it shorter, as the command ``explain`` does.
 
@@ -123,7 +113,7 @@ def versus(
     scenarios: Places = (),
     backends: Words = (),
     devices: Words = (),
-    **options: Unpack[VersusKeywords],
+    **options: Unpack[keywords.VersusKeywords],
 ) -> Versions | Machines:
     """Compare two versions side by side, as the command ``versus`` does; all else is as for ``run``.
 
@@ -145,7 +135,7 @@ def bisect(
     backends: Words = (),
     devices: Words = (),
     say: Callable[[str], None] = lambda line: None,
-    **options: Unpack[BisectKeywords],
+    **options: Unpack[keywords.BisectKeywords],
 ) -> Bisected:
     """Find the first version that made a training step, or a prediction, slower, as the command ``bisect`` does.
 
@@ -197,7 +187,7 @@ def fastest(
     devices: Words = (),
     *,
     data: Rows = "synthetic",
-    **options: Unpack[FastestKeywords],
+    **options: Unpack[keywords.FastestKeywords],
 ) -> Fastest | Machines:
     """Race settings against each other, as the command ``fastest`` does: which runs this model fastest here?
 
@@ -208,7 +198,7 @@ def fastest(
 
 @_described
 def soak(
-    scenarios: Places, backends: Words = (), devices: Words = (), **options: Unpack[SoakKeywords]
+    scenarios: Places, backends: Words = (), devices: Words = (), **options: Unpack[keywords.SoakKeywords]
 ) -> Soaked | Machines:
     """Run models for ``minutes``, as the command ``soak`` does: does memory grow, do steps become slower?
 

@@ -183,7 +183,6 @@ class Settings:
 
 
 def options_of(command: str) -> list[str]:
-    """Return the names of those options that a command takes."""
     declared = (field.name for field in dataclasses.fields(Settings) if "option" in field.metadata)
     return [name for name in declared if command in option(name).commands]
 
@@ -194,12 +193,10 @@ def option(name: str) -> OptionSpec:
 
 
 def is_list(name: str) -> bool:
-    """Tell whether an option can be given several times."""
     return Settings.__dataclass_fields__[name].default_factory is list
 
 
 def default(name: str) -> object:
-    """Return the default of an option that has one value."""
     return Settings.__dataclass_fields__[name].default
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from typing import Any, Self, TypeVar
 
-from kerasbench.analysis.cases import Measured
+from kerasbench.analysis.cases import Measured, Once
 from kerasbench.analysis.contrasts import Contrast
 from kerasbench.analysis.estimates import Estimate
 from kerasbench.analysis.rankings import of_keras, of_warm_cache, speed_ups
@@ -88,7 +88,7 @@ class Findings:
     """A summary with what follows from it, computed when it is first asked for."""
 
     summary: Summary
-    known: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)  # see ``derived``
+    known: Once[object, Any] = field(default_factory=Once, repr=False, compare=False)  # see ``derived``
 
     @classmethod
     def of(cls, run: Run, known: Mapping[CaseKey, Measured] | None = None) -> Self:
@@ -145,12 +145,4 @@ class Findings:
 
 def derived(compute: Callable[[Findings], T]) -> Callable[[Findings], T]:
     """Have what a mode works out of findings computed when it is first asked for, and kept with them."""
-
-    @wraps(compute)
-    def known(findings: Findings) -> T:
-        if compute not in findings.known:
-            findings.known[compute] = compute(findings)
-        result: T = findings.known[compute]
-        return result
-
-    return known
+    return wraps(compute)(lambda findings: findings.known(compute, lambda: compute(findings)))

@@ -15,7 +15,7 @@ from kerasbench.analysis.contrasts import (
     control,
     is_off,
     judged,
-    with_and_without,
+    variants,
 )
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate, Verdict
 from kerasbench.analysis.metrics import CALLED, PER_TOKEN
@@ -121,7 +121,7 @@ def of_keras(rows: Sequence[Row], effect: float) -> list[Contrast]:
     contrasts = [
         between(row, keras, native, metric, again_of(row))
         for row in rows
-        for native, keras in with_and_without("native", row)
+        for native, keras in variants("native", row)
         for metric in ((*MEDIANS, *PER_TOKEN) if row.origin.agenda.only_predicts else (STEADY, EPOCH))
     ]
     return judged(contrasts, effect)
@@ -132,7 +132,7 @@ def of_warm_cache(rows: Sequence[Row], effect: float) -> list[Contrast]:
     contrasts = [
         between(row, warm, cold, FIRST_CALL if row.origin.agenda.only_predicts else FIRST_STEP, again_of(row))
         for row in rows
-        for warm, cold in with_and_without("warm_cache", row)
+        for warm, cold in variants("warm_cache", row)
     ]
     return judged(contrasts, effect)
 

@@ -18,7 +18,6 @@ HEADERS = ["suite", "scenario", "parameters", "batch", "steps", "epochs", "opera
 
 
 def as_table(entries: Sequence["Entry"]) -> str:
-    """Return one line for each workload: what it is and how large."""
     rows = [
         [
             entry.suite,
@@ -43,14 +42,12 @@ def operations(count: int) -> str:
 
 
 def as_data(entries: Sequence["Entry"]) -> list[dict[str, Any]]:
-    """Return the descriptions as plain data, with each one's suite and file."""
     return [
         {"suite": entry.suite, "file": str(entry.file)} | dataclasses.asdict(entry.description) for entry in entries
     ]
 
 
 def diagnosis_as_text(facts: "Facts", findings: Sequence["Problem"]) -> str:
-    """Return a line for each backend, then each finding with its remedy."""
     here = facts.machine.fingerprint
     gpus = (", ".join(here.gpus) or "no GPU known") + (f" (driver {here.driver})" if here.driver else "")
     sizes = f"{here.cores} CPU cores, {whole_gib(here.memory_bytes)}"

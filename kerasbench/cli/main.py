@@ -16,7 +16,7 @@ import click
 
 from kerasbench import __version__
 from kerasbench.cli import measuring, preparing, reading
-from kerasbench.cli.options import CommandGroup, is_completing
+from kerasbench.cli.options import CommandGroup
 from kerasbench.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, KerasbenchError, UsageError
 from kerasbench.text import complain, printable, write_whatever_stdout_takes
 
@@ -61,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         _hold_streams()
         with heeded():
-            if is_completing(NAME):
+            if f"_{NAME.upper()}_COMPLETE" in os.environ:  # a shell asks what a command line can go on with
                 app.main(given, prog_name=NAME)
             with app.make_context(NAME, list(given) or ["--help"]) as context:
                 code = app.invoke(context)

@@ -1,7 +1,6 @@
 """Options of a shell, made of ``settings.py``; ``--help`` with options by purpose; what a shell completes."""
 
 import inspect
-import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -183,11 +182,6 @@ def unknown_command(word: str, commands: Collection[str]) -> UsageError:
         f"{word!r} is neither a command nor a scenario{guess} (commands: kerasbench --help; scenarios: kerasbench "
         "list; a file of your own must end in .py or .keras)"
     )
-
-
-def is_completing(name: str) -> bool:
-    """Tell whether a shell asks what a command line can go on with; its script says so in a variable."""
-    return f"_{name.upper()}_COMPLETE" in os.environ
 
 
 def examples_of(name: str) -> Iterable[str]:

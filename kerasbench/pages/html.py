@@ -15,21 +15,7 @@ from kerasbench.analysis.table import MEASURED, observations
 from kerasbench.pages import page
 from kerasbench.pages.several import side_by_side
 from kerasbench.report import svg
-from kerasbench.report.sections import (
-    EMPTY,
-    Cell,
-    Link,
-    Page,
-    Section,
-    Strong,
-    Table,
-    Typed,
-    Words,
-    inlines,
-    mark,
-    number,
-    texts,
-)
+from kerasbench.report.sections import EMPTY, Cell, Link, Page, Section, Strong, Table, Typed, Words, inlines, mark
 from kerasbench.report.svg import asset, escaped
 from kerasbench.report.words import SPELLED, multiple, names, three_digits, workload_of
 from kerasbench.text import blanked
@@ -115,7 +101,8 @@ def all_numbers(findings: Findings) -> Section | None:
         over = EMPTY if line.ratio is None else Cell(multiple(line.ratio), line.ratio, ratio=line.ratio)
         unit = f" ({line.unit})" if line.unit else ""
         metric = f"{BY_NAME[line.metric].title}{unit}"
-        rows.append([*texts(workload_of(line), called[key], metric), *cells, over, number(line.trials)])
+        trials = Cell(f"{line.trials:,}", line.trials)
+        rows.append([*map(Cell, [workload_of(line), called[key], metric]), *cells, over, trials])
     if not rows:
         return None
     headers = ["workload", "configuration", "metric", "value", "low", "high", "relative to the fastest", "trials"]

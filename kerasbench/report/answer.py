@@ -129,7 +129,6 @@ def _standing(row: Row, ranking: Ranking, called: Names) -> str:
 
 
 def in_brief(row: Row, ranking: Ranking, called: Names) -> list[str]:
-    """Return who is clearly fastest, and how many times as long the others take."""
     others = [f"{called[contrast.over.column]} {times(contrast.ratio)}" for contrast in ranking.others]
     first = winner(ranking)
     shortest = f"undecided ({called[ranking.fastest]} first)" if ranking.fastest else NOTHING
@@ -163,7 +162,6 @@ def kinds(findings: Findings) -> Section | None:
 
 
 def section(findings: Findings, marks: Marks) -> Section | None:
-    """Return the chart, the one table with every number, and what its numbers are."""
     summary = findings.plain
     if not summary.rows:
         return None
@@ -208,7 +206,6 @@ def cell(row: Row, ranking: Ranking, column: Column, marks: Marks) -> Cell:
 
 
 def _caption(findings: Findings) -> list[Words]:
-    """Return what the numbers of the table are times of, what bold is, and what the data are."""
     summary = findings.plain
     if not any(case.trials for _, _, case in summary.cases):
         return []

@@ -8,17 +8,7 @@ from kerasbench.analysis.contrasts import Contrast, Place
 from kerasbench.analysis.findings import Findings
 from kerasbench.protocol.columns import Column
 from kerasbench.report.kinds import FEW, by_kind, compared, kind_of, relative, winner
-from kerasbench.report.sections import (
-    TORN,
-    Bar,
-    BarChart,
-    BarGroup,
-    Dot,
-    DotChart,
-    DotLine,
-    Look,
-    Piece,
-)
+from kerasbench.report.sections import TORN, Bar, BarChart, BarGroup, Dot, DotChart, DotLine, Look, Piece
 from kerasbench.report.words import multiple, names, span, timed_in, times, took
 from kerasbench.results.run import Run
 from kerasbench.text import count, whole_gib

@@ -67,12 +67,7 @@ class LiveBlock:
     """What is known of a block, event by event."""
 
     def __init__(
-        self,
-        cases: Sequence[Case],
-        is_first: bool,
-        effect: float,
-        earlier: Sequence[LogRatios],
-        stage: str = TRAIN,
+        self, cases: Sequence[Case], is_first: bool, effect: float, earlier: Sequence[LogRatios], stage: str = TRAIN
     ) -> None:
         called, workload = names(case.column for case in cases), cases[0].selected.workload
         self.columns = {case.label: LiveColumn(called[case.column]) for case in cases}

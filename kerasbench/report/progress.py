@@ -73,7 +73,6 @@ class ConsoleProgress:
     REDRAW_CYCLE_S = 0.5
 
     def __init__(self, console: Console, sentences: Callable[[Findings], list[str]] = lambda findings: []) -> None:
-        """``sentences`` returns what follows from a run so far."""
         self._console, self._sentences = console, sentences
         self._is_live = console.is_terminal and not console.is_dumb_terminal
         cropped = Column(no_wrap=True, overflow="crop")  # for "…" is a character that not every terminal has
@@ -98,7 +97,9 @@ class ConsoleProgress:
             case events.StepStarted(text):
                 self._start_step(text)
             case events.StepEnded():
-                self._end_step()
+                if self._step is not None:
+                    self._step.stop()
+                    self._step = None
             case events.RunStarted(plan, record, history, announced):
                 self._start_run(plan, record, history, announced)
             case events.Waiting(row, reason):
@@ -118,7 +119,10 @@ class ConsoleProgress:
             case events.RoundEnded(record, measured):
                 self._end_round(record, measured)
             case events.RunEnded(interrupted):
-                self._end_run(interrupted)
+                if self._is_live:
+                    self._bar.stop()
+                for line in self._block.interrupted() if interrupted and self._block else ():
+                    self._say(line)
             case _:
                 if self._block is not None:
                     self._go_on(event, self._block)
@@ -169,11 +173,6 @@ class ConsoleProgress:
         self._step = Progress(*columns, console=self._console, transient=True)
         self._step.add_task(text, total=None)
         self._step.start()
-
-    def _end_step(self) -> None:
-        if self._step is not None:
-            self._step.stop()
-            self._step = None
 
     def _start_run(self, planned: Plan, record: Run, history: History, announced: Sequence[str] | None) -> None:
         self._planned, self._effect = planned, record.minimal_effect
@@ -227,12 +226,6 @@ class ConsoleProgress:
         least, most = seconds(self._eta.least_s), seconds(self._eta.most_s)
         return f"about {most}" if least == most or not self._eta.least_s else f"about {least} to {most}"
 
-    def _end_run(self, interrupted: bool) -> None:
-        if self._is_live:
-            self._bar.stop()
-        for line in self._block.interrupted() if interrupted and self._block else ():
-            self._say(line)
-
     def _draw(self, now: str = "") -> None:
         self._drawn_s = time.monotonic()
         if self._is_live:
@@ -281,7 +274,6 @@ class MachinesProgress:
 
 
 def announce(planned: Plan, left: str) -> list[str]:
-    """Return what a run says before it starts: how much it measures, and how long that will take."""
     most, least = planned.effort.max_rounds, planned.effort.min_rounds
     rounds = count(most, "round") if least == most else f"{least} to {most} rounds"
     lines = [*planned.warnings, f"{count(len(planned.cases), 'case')}, {rounds}: {left}"]

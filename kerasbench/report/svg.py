@@ -14,20 +14,7 @@ from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
-from kerasbench.report.sections import (
-    TORN,
-    Bar,
-    BarChart,
-    BarGroup,
-    Chart,
-    DotChart,
-    DotLine,
-    Line,
-    Look,
-    Panel,
-    even_numbers,
-    round_numbers,
-)
+from kerasbench.report import sections
 from kerasbench.text import MADE, one_line
 
 # Lengths are in pixels, as large as text is at its normal size.
@@ -75,7 +62,7 @@ class Picture:
         Path(file).write_text(self.svg, "utf-8")
 
 
-def figure(chart: Chart) -> str:
+def figure(chart: sections.Chart) -> str:
     """Return a chart as an element of the HTML page; its title is the page's or a heading."""
     lines = ['<figure class="chart">', f"<figcaption>{escaped(chart.caption)}</figcaption>"]
     for part in _parts(chart):
@@ -86,7 +73,7 @@ def figure(chart: Chart) -> str:
     return "\n".join([*lines, "</figure>"])
 
 
-def file(chart: Chart) -> str:
+def file(chart: sections.Chart) -> str:
     """Return a chart as a file of its own, with its title. It has a background, for whatever page it stands on."""
     shapes: list[str] = []
     height: float = MARGIN
@@ -97,7 +84,7 @@ def file(chart: Chart) -> str:
             height += ROW - 4
         height += 2
     for part in _parts(chart):
-        height += 0 if isinstance(chart, DotChart) else GAP
+        height += 0 if isinstance(chart, sections.DotChart) else GAP
         shapes.append(f'<g transform="translate({MARGIN} {height:g})">')
         shapes += [*part.shapes, "</g>"]
         height += part.height
@@ -124,17 +111,17 @@ def asset(name: str) -> str:
     return (resources.files("kerasbench.report") / "assets" / name).read_text("utf-8")
 
 
-def _parts(chart: Chart) -> Iterator[Part]:
+def _parts(chart: sections.Chart) -> Iterator[Part]:
     match chart:
-        case DotChart():
+        case sections.DotChart():
             yield from _dot_parts(chart)
-        case BarChart():
+        case sections.BarChart():
             yield from _bar_parts(chart)
         case _:
             yield from map(_panel, chart.panels)
 
 
-def _legend(names: Sequence[tuple[str, Look | str]], begin: float) -> Part:
+def _legend(names: Sequence[tuple[str, sections.Look | str]], begin: float) -> Part:
     """Return names beside what they look like, a dot or a colour, in as many rows as they need."""
     shapes, x, y = [], begin, 0.0
     for name, look in names:
@@ -170,11 +157,11 @@ class Axis(NamedTuple):
 # A line of dots for each workload.
 
 
-def _dot_parts(chart: DotChart) -> Iterator[Part]:
+def _dot_parts(chart: sections.DotChart) -> Iterator[Part]:
     labels = [line.label for _, lines in chart.kinds for line in lines]
     left = min(max(map(_width, labels)), WIDTH / 2) + 2 * GAP
     axis = Axis(1.0, chart.end, left, WIDTH - GAP)
-    ticks = [tick for tick in round_numbers(1, chart.end) if tick <= chart.end]
+    ticks = [tick for tick in sections.round_numbers(1, chart.end) if tick <= chart.end]
     grid = [(tick, axis.at(tick)) for tick in ticks]
     yield _legend(chart.names, axis.begin)
     for kind, lines in chart.kinds:
@@ -188,7 +175,7 @@ def _grid(grid: Sequence[tuple[float, float]], height: float) -> list[str]:
     return [_line("grid" if tick > 1 else "reference", x, 0, x, height) for tick, x in grid]
 
 
-def _line_of_dots(line: DotLine, axis: Axis, grid: Sequence[tuple[float, float]]) -> Part:
+def _line_of_dots(line: sections.DotLine, axis: Axis, grid: Sequence[tuple[float, float]]) -> Part:
     room = int(axis.begin / CHARACTER) - 1
     shapes = [_text(GAP, BASELINE, _cut(line.label, room)), *_grid(grid, ROW)]
     for dot in sorted(line.dots, key=lambda dot: -dot.value):  # the fastest on top
@@ -201,7 +188,7 @@ def _line_of_dots(line: DotLine, axis: Axis, grid: Sequence[tuple[float, float]]
     return Part(line.label, ROW, shapes)
 
 
-def _dot_shape(x: float, y: float, look: Look) -> str:
+def _dot_shape(x: float, y: float, look: sections.Look) -> str:
     style = f'fill="{look.colour}" fill-opacity="{look.opacity:.2f}" stroke="{look.colour}" class="dot"'
     if look.shape == "circle":
         return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{SIZE}" {style}/>'
@@ -218,7 +205,7 @@ def _dot_shape(x: float, y: float, look: Look) -> str:
 # Bars from zero, in groups.
 
 
-def _bar_parts(chart: BarChart) -> Iterator[Part]:
+def _bar_parts(chart: sections.BarChart) -> Iterator[Part]:
     if chart.legend:
         yield _legend(chart.legend, 0.0)
     bars = [bar for group in chart.groups for bar in group.bars]
@@ -234,7 +221,7 @@ def _bar_parts(chart: BarChart) -> Iterator[Part]:
         yield Part(group.label, ROW * (len(group.bars) + 1), shapes)
 
 
-def _bar(chart: BarChart, group: BarGroup, bar: Bar, track: Axis) -> Iterator[str]:
+def _bar(chart: sections.BarChart, group: sections.BarGroup, bar: sections.Bar, track: Axis) -> Iterator[str]:
     def place(size: float) -> float:
         return track.at(min(1.0, max(0.0, size / group.end)))
 
@@ -249,7 +236,7 @@ def _bar(chart: BarChart, group: BarGroup, bar: Bar, track: Axis) -> Iterator[st
         if piece.label:
             yield _text((begin + end) / 2, BASELINE, piece.label, "inside middle")
         before += piece.size
-    if not chart.legend and group.end == TORN and bar.size > TORN:
+    if not chart.legend and group.end == sections.TORN and bar.size > sections.TORN:
         x = track.begin + 0.85 * (track.end - track.begin)
         yield f'<polygon class="tear" points="{x:.1f},2 {x + 8:.1f},2 {x:.1f},{ROW - 2} {x - 8:.1f},{ROW - 2}"/>'
     elif bar.low is not None and bar.high is not None:
@@ -264,10 +251,10 @@ def _bar(chart: BarChart, group: BarGroup, bar: Bar, track: Axis) -> Iterator[st
 # Lines over sizes or time.
 
 
-def _panel(panel: Panel) -> Part:
+def _panel(panel: sections.Panel) -> Part:
     top, bottom = ROW + GAP, ROW + GAP + PANEL_HEIGHT
     right = WIDTH - max(_width(line.name) for line in panel.lines) - 3 * GAP
-    numbers = even_numbers if panel.linear else round_numbers
+    numbers = sections.even_numbers if panel.linear else sections.round_numbers
     ticks = {tick: f"{number(tick)} {panel.unit}" for tick in numbers(*panel.bounds)}
     left = max(_width(text) for text in ticks.values()) + GAP
     first, last = panel.sizes[0], panel.sizes[-1]
@@ -298,18 +285,18 @@ def _panel(panel: Panel) -> Part:
     return Part(panel.label, bottom + 2 * ROW, shapes)
 
 
-def _sizes(panel: Panel, x: Axis) -> dict[float, str]:
+def _sizes(panel: sections.Panel, x: Axis) -> dict[float, str]:
     if panel.names:
         room = int((x.end - x.begin) / len(panel.names) / CHARACTER) - 1
         return {float(at): _cut(name, max(3, room)) for at, name in enumerate(panel.names, start=1)}
-    sizes = even_numbers(0, panel.sizes[-1]) if panel.linear else panel.sizes[:1]
+    sizes = sections.even_numbers(0, panel.sizes[-1]) if panel.linear else panel.sizes[:1]
     for size in [] if panel.linear else panel.sizes:  # whose numbers can stand beside each other
         if x.at(size) - x.at(sizes[-1]) >= (len(number(size)) + 1) * CHARACTER:
             sizes.append(size)
     return {size: number(size) for size in sizes}
 
 
-def _series(line: Line, panel: Panel, x: Axis, y: Axis) -> Iterator[str]:
+def _series(line: sections.Line, panel: sections.Panel, x: Axis, y: Axis) -> Iterator[str]:
     look = line.look
     drawn = f'stroke="{look.colour}" opacity="{look.opacity:.2f}"'
     yield f'<g class="series" data-backend="{escaped(line.backend)}" {drawn}>'
@@ -327,7 +314,7 @@ def _series(line: Line, panel: Panel, x: Axis, y: Axis) -> Iterator[str]:
     yield "</g>"
 
 
-def _names(lines: Sequence[Line], left: float, y: Axis) -> Iterator[str]:
+def _names(lines: Sequence[sections.Line], left: float, y: Axis) -> Iterator[str]:
     """Yield the lines' names, each at the height where its line ends, but none over another."""
     ordered = sorted(lines, key=lambda line: -line.points[-1][1].value)
     above = -math.inf

@@ -16,16 +16,17 @@ from kerasbench.results.run import RunConfig
 
 Builder = Callable[[Findings], Section | None]  # None: it has nothing to say
 Told = Iterable[tuple[Contrast, Mapping[str, bool]]]  # with what else data say of it
-Brief = tuple[
-    Row, str, Sequence[str]
-]  # what its line is of, empty for a plain row; who is fastest, how long others take
+# A row, what its line is of (empty for a plain one); who is fastest, how long others take.
+Brief = tuple[Row, str, Sequence[str]]
 
 
 class Teller:
+    name = ""  # by which README and docs quote its answer
+
     @property
     def quoted(self) -> Mapping[str, Builder]:
         """What README and docs quote, by name."""
-        return {}
+        return {self.name: lambda findings: next(iter(self.sections(findings, Marks())), None)}
 
     def words(self, config: RunConfig) -> list[str]:
         """Return what its command begins with, as somebody types it."""

@@ -4,11 +4,10 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.modes.sweep.tell import sections
+from kerasbench.modes.sweep.tell import _chart
 from kerasbench.protocol.columns import Options
 from kerasbench.report import svg
 from kerasbench.report.sections import Bar, BarChart, BarGroup, Chart, Piece
-from kerasbench.report.warnings import Marks
 from kerasbench.results.run import Run
 from tests import made
 from tests.records import CROSSING, swept
@@ -22,7 +21,7 @@ def file(chart: Chart | None) -> ET.Element:
 
 
 def curves(run: Run) -> Chart | None:
-    return next(iter(sections(Findings.of(run), Marks()))).chart
+    return _chart(Findings.of(run), "")
 
 
 def test_a_crossover_of_one_round_has_no_span() -> None:

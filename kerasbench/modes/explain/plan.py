@@ -64,18 +64,14 @@ class Plans(Planner):
         return cause, MEASURES.format(selected.word)
 
     def prepare(self, planned: Plan, interpreters: Interpreters, on_event: OnEvent) -> Plan:
+        """Have the operations of each workload's step counted; none where the backend that can is not there."""
+        counted: list[Counted] = []
         with events.step(on_event, "counting the operations of a step"):
-            return replace(planned, flops=count_all(planned, interpreters))
-
-
-def count_all(planned: Plan, interpreters: Interpreters) -> list[Counted]:
-    """Have the operations of each workload's training step counted; none where the backend that can is not there."""
-    counted: list[Counted] = []
-    python = interpreters.of(interpreters.environments([backends.counting()])[0])
-    for selected in {case.selected.label: case.selected for case in planned.cases}.values():
-        entry, workload = selected.entry, selected.workload.name
-        question = CountRequest(entry.place, entry.file_hash, workload, entry.model_config)
-        answer = questions.count(question, python, planned.config.keep_env)
-        if not isinstance(answer, Failure):
-            counted.append(Counted(entry.name, workload, answer))
-    return counted
+            python = interpreters.of(interpreters.environments([backends.counting()])[0])
+            for selected in {case.selected.label: case.selected for case in planned.cases}.values():
+                entry, workload = selected.entry, selected.workload.name
+                question = CountRequest(entry.place, entry.file_hash, workload, entry.model_config)
+                answer = questions.count(question, python, planned.config.keep_env)
+                if not isinstance(answer, Failure):
+                    counted.append(Counted(entry.name, workload, answer))
+        return replace(planned, flops=counted)

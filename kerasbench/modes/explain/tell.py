@@ -1,29 +1,20 @@
 """Where an epoch's time goes: the share of each part, and what would make an epoch shorter."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from kerasbench.analysis.contrasts import believed
 from kerasbench.analysis.estimates import Amount, Estimate
 from kerasbench.analysis.findings import Findings, derived
 from kerasbench.analysis.metrics import NS_PER_MS
 from kerasbench.modes.explain import MODE
-from kerasbench.modes.explain.breakdown import Advice, Help, StepBreakdown, breakdowns
-from kerasbench.report.data import configuration, of_key, result
-from kerasbench.report.document import Advised, Document, Result
+from kerasbench.modes.explain.breakdown import Help, StepBreakdown, breakdowns
+from kerasbench.protocol.columns import Column
+from kerasbench.report.data import configuration, like, of_key, result
+from kerasbench.report.document import Advised, Document
 from kerasbench.report.sections import Bar, BarChart, BarGroup, Cell, Piece, Section, Table, Words, texts
-from kerasbench.report.teller import Builder, Teller
+from kerasbench.report.teller import Teller
 from kerasbench.report.warnings import Marks
-from kerasbench.report.words import (
-    Names,
-    duration,
-    listed,
-    names,
-    percent,
-    three_digits,
-    times,
-    whole_steps,
-    with_range,
-)
+from kerasbench.report.words import duration, listed, names, percent, three_digits, times, whole_steps, with_range
 from kerasbench.results.run import RunConfig
 
 GIGA = 1e9
@@ -52,46 +43,8 @@ def explained(findings: Findings) -> list[StepBreakdown]:
     return breakdowns(findings.summary)
 
 
-def title(explained: Sequence[StepBreakdown]) -> str:
-    """Return ``mnist_dense: the largest part of an epoch is computation on JAX (67 %)``."""
-    named = names(breakdown.column for breakdown in explained)
-    largest: dict[tuple[str, str], list[str]] = {}
-    for breakdown in explained:
-        shares = _shares(breakdown)
-        part = max(shares, key=lambda name: shares[name])
-        what = f"the largest part of an epoch is {part}" if shares[part] else "every part is too small to measure"
-        share = f" ({percent(shares[part])})" if shares[part] else ""
-        largest.setdefault((breakdown.row.label, what), []).append(f"{named[breakdown.column]}{share}")
-    return "; ".join([f"{label}: {what} on {listed(who)}" for (label, what), who in largest.items()][:3])
-
-
 def _shares(breakdown: StepBreakdown) -> dict[str, float]:
     return {name: ms / breakdown.epoch_ms.value for name, ms in parts_ms(breakdown).items()}
-
-
-def section(findings: Findings) -> Section | None:
-    known = explained(findings)
-    if not known:
-        return None
-    named = names(breakdown.column for breakdown in known)
-    rows = []
-    for breakdown in known:
-        ms, shares = breakdown.epoch_ms.value, _shares(breakdown)
-        cells = [*texts(breakdown.row.label, named[breakdown.column]), Cell(duration(ms * NS_PER_MS), ms)]
-        for name, (amount, _) in amounts(breakdown).items():
-            is_seen = amount.sign == 1
-            cells.append(Cell(f"{percent(shares[name])} ({_brief(amount)})", shares[name]) if is_seen else Cell(UNSEEN))
-        rows.append(cells)
-    headers = ["workload", "configuration", "an epoch", *PIECE_COLOURS]
-    notes: list[Words] = [
-        "Of an epoch's time; in brackets ms per step, of the fixed cost ms per epoch (95 % intervals). Computation: "
-        "Keras' own step on a batch on the device. Python and framework: what fit does around it. Input pipeline: the "
-        "extra time of a batch from arrays. Fixed cost: what each epoch costs once, validation included."
-    ]
-    called = names(findings.summary.columns)
-    lines = [line for breakdown in known for line in _advice(breakdown, called)]
-    chart = _chart(known, title(known))
-    return Section("Where the time goes", chart=chart, table=Table(headers, rows), notes=notes, lines=lines)
 
 
 def _brief(amount: Amount) -> str:
@@ -108,7 +61,7 @@ def sentences(breakdown: StepBreakdown) -> list[str]:
     return [f"{case}: an epoch takes {epoch}: {listed(seen)}.", *_advice(breakdown, called)]
 
 
-def _advice(breakdown: StepBreakdown, called: Names) -> Iterator[str]:
+def _advice(breakdown: StepBreakdown, called: dict[Column, str]) -> Iterator[str]:
     name = called[breakdown.column]
     if not believed(breakdown.row):
         yield f"{name}: no advice, because the same configuration measured twice differs from itself."
@@ -121,15 +74,7 @@ def _advice(breakdown: StepBreakdown, called: Names) -> Iterator[str]:
         yield f"{name}: with {what} a {unit} takes {times(advice.contrast.ratio)} as long."
 
 
-def details(findings: Findings) -> Iterator[Section]:
-    called = names(findings.summary.columns)
-    for breakdown in explained(findings):
-        case = f"{breakdown.row.label} on {called[breakdown.column]}"
-        heading = f"{case}: first step, warm-up and floating-point operations"
-        yield Section(heading, lines=list(_more(breakdown, called)), folded=True)
-
-
-def _more(breakdown: StepBreakdown, called: Names) -> Iterator[str]:
+def _more(breakdown: StepBreakdown, called: dict[Column, str]) -> Iterator[str]:
     if abs(breakdown.later.value - 1) > WORTH_SAYING:
         yield f"While the parts were measured, a step took {times(breakdown.later)} as long as before."
     if breakdown.rate is not None and breakdown.peak is not None:
@@ -199,52 +144,73 @@ PARTS = {
 
 
 class Explanations(Teller):
-    @property
-    def quoted(self) -> dict[str, Builder]:
-        return {"explained": section}
+    name = "explained"
 
     def words(self, config: RunConfig) -> list[str]:
         return [MODE.name, *config.scenarios]
 
     def title(self, findings: Findings) -> str:
-        return title(known) if (known := explained(findings)) else ""
+        """Return ``mnist_dense: the largest part of an epoch is computation on JAX (67 %)``."""
+        known = explained(findings)
+        named = names(breakdown.column for breakdown in known)
+        largest: dict[tuple[str, str], list[str]] = {}
+        for breakdown in known:
+            shares = _shares(breakdown)
+            part = max(shares, key=lambda name: shares[name])
+            what = f"the largest part of an epoch is {part}" if shares[part] else "every part is too small to measure"
+            share = f" ({percent(shares[part])})" if shares[part] else ""
+            largest.setdefault((breakdown.row.label, what), []).append(f"{named[breakdown.column]}{share}")
+        return "; ".join([f"{label}: {what} on {listed(who)}" for (label, what), who in largest.items()][:3])
 
-    def sections(self, findings: Findings, marks: Marks) -> Iterable[Section]:
-        return filter(None, [section(findings)])
+    def sections(self, findings: Findings, marks: Marks) -> Iterator[Section]:
+        known = explained(findings)
+        if not known:
+            return
+        named = names(breakdown.column for breakdown in known)
+        rows = []
+        for breakdown in known:
+            ms, shares = breakdown.epoch_ms.value, _shares(breakdown)
+            cells = [*texts(breakdown.row.label, named[breakdown.column]), Cell(duration(ms * NS_PER_MS), ms)]
+            for name, (amount, _) in amounts(breakdown).items():
+                seen = Cell(f"{percent(shares[name])} ({_brief(amount)})", shares[name])
+                cells.append(seen if amount.sign == 1 else Cell(UNSEEN))
+            rows.append(cells)
+        headers = ["workload", "configuration", "an epoch", *PIECE_COLOURS]
+        notes: list[Words] = [
+            "Of an epoch's time; in brackets ms per step, of the fixed cost ms per epoch (95 % intervals). "
+            "Computation: Keras' own step on a batch on the device. Python and framework: what fit does around it. "
+            "Input pipeline: the extra time of a batch from arrays. Fixed cost: what each epoch costs once, validation "
+            "included."
+        ]
+        called = names(findings.summary.columns)
+        lines = [line for breakdown in known for line in _advice(breakdown, called)]
+        chart = _chart(known, self.title(findings))
+        yield Section("Where the time goes", chart=chart, table=Table(headers, rows), notes=notes, lines=lines)
 
-    def details(self, findings: Findings) -> Iterable[Section]:
-        return details(findings)
+    def details(self, findings: Findings) -> Iterator[Section]:
+        called = names(findings.summary.columns)
+        for breakdown in explained(findings):
+            case = f"{breakdown.row.label} on {called[breakdown.column]}"
+            heading = f"{case}: first step, warm-up and floating-point operations"
+            yield Section(heading, lines=list(_more(breakdown, called)), folded=True)
 
     def sentences(self, findings: Findings) -> list[str]:
         return [" ".join(sentences(breakdown)) for breakdown in explained(findings)]
 
     def data(self, findings: Findings) -> Document:
-        known = explained(findings)
-        return Document(
-            results=[number for breakdown in known for number in _numbers(breakdown)],
-            advice=[_advised(breakdown, advice) for breakdown in known for advice in breakdown.advice],
-        )
-
-
-def _numbers(breakdown: StepBreakdown) -> Iterator[Result]:
-    for metric, name in PARTS.items():
-        amount: Estimate | None = getattr(breakdown, name)
-        unit = "FLOP/s" if metric.endswith("flops_per_s") else "ms"
-        if amount is not None:
-            yield result(of_key(breakdown.row.key(breakdown.column)), metric, amount, unit=unit)
-
-
-def _advised(breakdown: StepBreakdown, advice: Advice) -> Advised:
-    over, ratio = advice.contrast.over, advice.contrast.ratio
-    return Advised(
-        **of_key(breakdown.row.key(breakdown.column)),
-        what=advice.what,
-        instead=configuration(over.column),
-        instead_batch_size=over.key.options.batch,
-        takes_times_as_much=ratio.value,
-        low=ratio.low,
-        high=ratio.high,
-    )
+        told = Document()
+        for breakdown in explained(findings):
+            case = of_key(breakdown.row.key(breakdown.column))
+            for metric, name in PARTS.items():
+                amount: Estimate | None = getattr(breakdown, name)
+                unit = "FLOP/s" if metric.endswith("flops_per_s") else "ms"
+                told.results.extend([result(case, metric, amount, unit=unit)] if amount is not None else [])
+            for advice in breakdown.advice:
+                over, ratio = advice.contrast.over, advice.contrast.ratio
+                instead, batch = configuration(over.column), over.key.options.batch
+                more = {"what": advice.what, "instead": instead, "instead_batch_size": batch}
+                told.advice.append(like(Advised, ratio, **case, **more, takes_times_as_much=ratio.value))
+        return told
 
 
 TELLER = Explanations()

@@ -13,7 +13,7 @@ from kerasbench.report import answer, charts
 from kerasbench.report.data import configuration, of_key
 from kerasbench.report.document import Document, Winner
 from kerasbench.report.sections import BarChart, Cell, Section, Strong, Table, Words, number
-from kerasbench.report.teller import Brief, Builder, Teller, Told
+from kerasbench.report.teller import Brief, Teller, Told
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import as_given, listed, names, three_digits, times, took, whole_steps
 from kerasbench.results.run import RunConfig
@@ -204,9 +204,7 @@ def _chart(race: Race, title: str) -> BarChart:
 
 
 class Races(Teller):
-    @property
-    def quoted(self) -> dict[str, Builder]:
-        return {"fastest": lambda findings: next(self.sections(findings, Marks()), None)}
+    name = MODE.name
 
     def words(self, config: RunConfig) -> list[str]:
         asked, words = MODE.asked(config), [MODE.name, *config.scenarios]

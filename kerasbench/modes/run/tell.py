@@ -76,9 +76,7 @@ class Plain(Teller):
     def data(self, findings: Findings) -> Document:
         winners = [
             Winner(
-                **of_key(row.key(fastest)),
-                metric=row.headline,
-                clearly=ranking.proven and ranking.first is not None,
+                **of_key(row.key(fastest)), metric=row.headline, clearly=ranking.proven and ranking.first is not None
             )
             for row, ranking, fastest in _ranked(findings)
         ]

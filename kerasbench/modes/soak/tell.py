@@ -13,7 +13,7 @@ from kerasbench.report import charts
 from kerasbench.report.data import like, of_key
 from kerasbench.report.document import Document, Trend
 from kerasbench.report.sections import EMPTY, Cell, Line, LineChart, Panel, Section, Table, Words, number, texts
-from kerasbench.report.teller import Brief, Builder, Teller
+from kerasbench.report.teller import Brief, Teller
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import duration, listed, names, percent, seconds, three_digits
 from kerasbench.results.run import RunConfig
@@ -27,57 +27,6 @@ def soaks(findings: Findings) -> list[Soak]:
     """Return what became of each case that went on for minutes, where all rows did so."""
     rows = findings.summary.rows if findings.mode == MODE.name else []
     return [soak for row in rows for soak in soaks_of(row)]
-
-
-def title(soaks: Sequence[Soak]) -> str:
-    named = names(soak.column for soak in soaks)
-    several = len({soak.row.label for soak in soaks}) > 1
-
-    def who(chosen: Sequence[Soak]) -> str:
-        return listed([(f"{soak.row.label} on " if several else "") + named[soak.column] for soak in chosen])
-
-    grows = [soak for soak in soaks if soak.grows]
-    slows = [soak for soak in soaks if soak.slows or _by_subnormals(soak)]
-    workload = "" if several else f"{soaks[0].row.label}: "
-    memory = "too short to say whether memory grows"
-    if grows or all(soak.memory for soak in soaks):
-        memory = f"memory grows on {who(grows)}" if grows else "memory does not grow"
-    slower = "too short to say whether anything becomes slower"
-    if slows or all(soak.slower for soak in soaks):
-        slower = f"steps become slower on {who(slows)}" if slows else "nothing becomes slower"
-    return f"{workload}{memory}, {slower}, within {seconds(60 * max(soak.minutes for soak in soaks))}"
-
-
-def section(soaks: Sequence[Soak]) -> Section:
-    named, tells = names(soak.column for soak in soaks), any(soak.held_on_device for soak in soaks)
-    rows = [
-        [
-            *texts(soak.row.label, named[soak.column]),
-            number(soak.units),
-            Cell(duration(soak.unit_ns), soak.unit_ns),
-            *_amounts(soak, soak.memory),
-            *(_amounts(soak, soak.device_memory) if tells else ()),
-            _amount(soak.slower, 100, "%"),
-        ]
-        for soak in soaks
-    ]
-    on_device = ["device memory a minute", "device memory a unit"] if tells else []
-    headers = ["workload", "configuration", "units", "time of one", "memory a minute", "memory a unit"]
-    headers += [*on_device, "slower over the run"]
-    notes: list[Words] = [
-        "A unit is a training step, an epoch where these are shorter than eight steps, a prediction, or a build. In "
-        "brackets: 95 % intervals. Slower: relative to a second process of the same case that mostly rests."
-    ]
-    if any(soak.column.device != CPU and not soak.held_on_device for soak in soaks):
-        notes.append("Host memory alone: the device does not report what it holds, so a leak there is not found.")
-    chart = _chart(soaks, title(soaks))
-    return Section("", chart=chart, table=Table(headers, rows), notes=notes, lines=sentences(soaks))
-
-
-def sentences(soaks: Sequence[Soak]) -> list[str]:
-    """Return ``mnist_dense on PyTorch: memory grows by 0.90 MiB (0.70 to 1.10) a minute; ...`` for each case."""
-    named = names(soak.column for soak in soaks)
-    return [f"{soak.row.label} on {named[soak.column]}: {'; '.join(_parts(soak))}." for soak in soaks]
 
 
 def _parts(soak: Soak) -> Iterator[str]:
@@ -161,9 +110,7 @@ def _thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, Estimat
 
 
 class Soaks(Teller):
-    @property
-    def quoted(self) -> dict[str, Builder]:
-        return {"soak": lambda findings: next(iter(self.sections(findings, Marks())), None)}
+    name = MODE.name
 
     def words(self, config: RunConfig) -> list[str]:
         asked = MODE.asked(config)
@@ -174,13 +121,58 @@ class Soaks(Teller):
         return []
 
     def title(self, findings: Findings) -> str:
-        return title(known) if (known := soaks(findings)) else ""
+        known = soaks(findings)
+        if not known:
+            return ""
+        named = names(soak.column for soak in known)
+        several = len({soak.row.label for soak in known}) > 1
 
-    def sections(self, findings: Findings, marks: Marks) -> list[Section]:
-        return [section(known)] if (known := soaks(findings)) else []
+        def who(chosen: Sequence[Soak]) -> str:
+            return listed([(f"{soak.row.label} on " if several else "") + named[soak.column] for soak in chosen])
+
+        grows = [soak for soak in known if soak.grows]
+        slows = [soak for soak in known if soak.slows or _by_subnormals(soak)]
+        workload = "" if several else f"{known[0].row.label}: "
+        memory = "too short to say whether memory grows"
+        if grows or all(soak.memory for soak in known):
+            memory = f"memory grows on {who(grows)}" if grows else "memory does not grow"
+        slower = "too short to say whether anything becomes slower"
+        if slows or all(soak.slower for soak in known):
+            slower = f"steps become slower on {who(slows)}" if slows else "nothing becomes slower"
+        return f"{workload}{memory}, {slower}, within {seconds(60 * max(soak.minutes for soak in known))}"
+
+    def sections(self, findings: Findings, marks: Marks) -> Iterator[Section]:
+        known = soaks(findings)
+        if not known:
+            return
+        named, tells = names(soak.column for soak in known), any(soak.held_on_device for soak in known)
+        rows = [
+            [
+                *texts(soak.row.label, named[soak.column]),
+                number(soak.units),
+                Cell(duration(soak.unit_ns), soak.unit_ns),
+                *_amounts(soak, soak.memory),
+                *(_amounts(soak, soak.device_memory) if tells else ()),
+                _amount(soak.slower, 100, "%"),
+            ]
+            for soak in known
+        ]
+        on_device = ["device memory a minute", "device memory a unit"] if tells else []
+        headers = ["workload", "configuration", "units", "time of one", "memory a minute", "memory a unit"]
+        headers += [*on_device, "slower over the run"]
+        notes: list[Words] = [
+            "A unit is a training step, an epoch where these are shorter than eight steps, a prediction, or a build. "
+            "In brackets: 95 % intervals. Slower: relative to a second process of the same case that mostly rests."
+        ]
+        if any(soak.column.device != CPU and not soak.held_on_device for soak in known):
+            notes.append("Host memory alone: the device does not report what it holds, so a leak there is not found.")
+        chart = _chart(known, self.title(findings))
+        yield Section("", chart=chart, table=Table(headers, rows), notes=notes, lines=self.sentences(findings))
 
     def sentences(self, findings: Findings) -> list[str]:
-        return sentences(soaks(findings))
+        """Return ``mnist_dense on PyTorch: memory grows by 0.90 MiB (0.70 to 1.10) a minute; ...`` for each case."""
+        named = names(soak.column for soak in soaks(findings))
+        return [f"{soak.row.label} on {named[soak.column]}: {'; '.join(_parts(soak))}." for soak in soaks(findings)]
 
     def briefs(self, findings: Findings) -> Iterator[Brief]:
         rows = findings.summary.rows if findings.mode == MODE.name else []

@@ -11,7 +11,7 @@ from kerasbench.report.answer import cell, nothing_compared
 from kerasbench.report.data import configuration, of_key, result
 from kerasbench.report.document import Document, Overtaking, Result
 from kerasbench.report.sections import Cell, Crossover, Line, LineChart, Panel, Section, Strong, Table, Words
-from kerasbench.report.teller import Brief, Builder, Teller
+from kerasbench.report.teller import Brief, Teller
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import Names, as_given, listed, names, percent, size_along, three_digits
 from kerasbench.results.run import RunConfig
@@ -62,41 +62,6 @@ def _of_pair(series: SizeSeries, duel: Duel, called: Names) -> str:
     equal = [size for size, sign in zip(sizes, duel.signs, strict=True) if not sign]
     rest = f", undecided at {listed(equal)}" if equal else ""
     return f"{faster} is faster than {loser} at every {'other ' if equal else ''}size ({span}){rest}"
-
-
-def sections(findings: Findings, marks: Marks) -> Iterator[Section]:
-    chart = _chart(findings, title(findings))
-    rankings = {row.label: ranking for row, ranking in findings.sized.ranked}
-    called, every = names(findings.sized.columns), names(findings.summary.columns)
-    for series in sweeps(findings):
-        said = [_of_pair(series, duel, every) for duel in series.duels]
-        lines = [f"{sentence[0].upper()}{sentence[1:]}." for sentence in said]
-        lines = lines if len(sweeps(findings)) > 1 or len(lines) > 1 else []
-        rows = []
-        for size, row in series.rows.items():
-            numbers = [cell(row, rankings[row.label], column, marks) for column in series.columns]
-            rows.append([Cell(size_along(series.axis, size), size), *numbers])
-        yield Section(
-            f"{series.label} by {series.axis}",
-            chart=chart,
-            table=Table([series.axis, *(called[column] for column in series.columns)], rows),
-            notes=[_caption(findings), *_notes(series, called)],
-            lines=lines,
-        )
-        chart = None
-
-
-def alone(findings: Findings, marks: Marks) -> Section | None:
-    """Return the times at sizes that no series has: of a sweep that ended after its first one."""
-    in_series = {row.label for series in sweeps(findings) for row in series.rows.values()}
-    called = names(findings.sized.columns)
-    rows = [
-        [Cell(row.label), *(cell(row, ranking, column, marks) for column in called)]
-        for row, ranking in findings.sized.ranked
-        if row.label not in in_series
-    ]
-    table = Table(["workload", *called.values()], rows)
-    return Section("Sizes without a series", table=table, notes=[_caption(findings)]) if rows else None
 
 
 def _caption(findings: Findings) -> Words:
@@ -157,9 +122,7 @@ def _chart(findings: Findings, title: str) -> LineChart | None:
 
 
 class Sweeps(Teller):
-    @property
-    def quoted(self) -> dict[str, Builder]:
-        return {"sweep": lambda findings: next(sections(findings, Marks()), None)}
+    name = MODE.name
 
     def words(self, config: RunConfig) -> list[str]:
         words = [MODE.name, *config.scenarios]
@@ -173,9 +136,37 @@ class Sweeps(Teller):
         return title(findings) if findings.sized.rows and not findings.plain.rows else ""
 
     def sections(self, findings: Findings, marks: Marks) -> Iterator[Section]:
-        if any(row.origin.agenda.sized for row in findings.sized.rows):  # else one size more of an explanation
-            yield from sections(findings, marks)
-            yield from filter(None, [alone(findings, marks) if not findings.plain.rows else None])
+        if not any(row.origin.agenda.sized for row in findings.sized.rows):  # but one size more of an explanation
+            return
+        chart = _chart(findings, title(findings))
+        rankings = {row.label: ranking for row, ranking in findings.sized.ranked}
+        called, every = names(findings.sized.columns), names(findings.summary.columns)
+        for series in sweeps(findings):
+            said = [_of_pair(series, duel, every) for duel in series.duels]
+            lines = [f"{sentence[0].upper()}{sentence[1:]}." for sentence in said]
+            lines = lines if len(sweeps(findings)) > 1 or len(lines) > 1 else []
+            rows = []
+            for size, row in series.rows.items():
+                numbers = [cell(row, rankings[row.label], column, marks) for column in series.columns]
+                rows.append([Cell(size_along(series.axis, size), size), *numbers])
+            yield Section(
+                f"{series.label} by {series.axis}",
+                chart=chart,
+                table=Table([series.axis, *(called[column] for column in series.columns)], rows),
+                notes=[_caption(findings), *_notes(series, called)],
+                lines=lines,
+            )
+            chart = None
+        # The times at sizes that no series has: of a sweep that ended after its first one.
+        in_series = {row.label for series in sweeps(findings) for row in series.rows.values()}
+        alone = [
+            [Cell(row.label), *(cell(row, ranking, column, marks) for column in called)]
+            for row, ranking in findings.sized.ranked
+            if row.label not in in_series
+        ]
+        if alone and not findings.plain.rows:
+            table = Table(["workload", *called.values()], alone)
+            yield Section("Sizes without a series", table=table, notes=[_caption(findings)])
 
     def sentences(self, findings: Findings) -> list[str]:
         return [f"On {series.label} {sentence}." for series, sentence in sentences(findings)]

@@ -17,7 +17,7 @@ from kerasbench.report import charts
 from kerasbench.report.command import rounds_of, scenarios_of
 from kerasbench.report.contrasts import table
 from kerasbench.report.sections import Bar, BarChart, Section, Strong, Words
-from kerasbench.report.teller import Builder, Teller, Told
+from kerasbench.report.teller import Teller, Told
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import as_given, could_have_seen, listed, names, timed_in, times
 from kerasbench.results.run import Run, RunConfig
@@ -81,30 +81,6 @@ def _called(contrasts: Iterable[Contrast]) -> list[str]:
     columns = [_common(contrast) for contrast in contrasts]
     called = names(dict.fromkeys(columns))
     return [called[column] for column in columns]
-
-
-def sections(findings: Findings) -> Iterator[Section]:
-    for versus in versions(findings):
-        steps = versus.headlines
-        if findings.mode == MODE.name or steps:
-            headers = (versus.base, f"{versus.head} takes", "", f"{versus.base} again takes")
-            yield Section(
-                _overall(versus),
-                chart=_chart(versus, findings.record) if steps else None,
-                table=table(steps, _called(steps), *headers) if steps else None,
-                notes=list(_notes(versus)) if steps else [],
-                lines=[*_unseen(versus), *_undecided(versus)],
-            )
-
-
-def besides(findings: Findings) -> Iterator[Section]:
-    for versus in versions(findings):
-        others = [contrast for contrast in versus.contrasts if not contrast.is_headline]
-        clear = count(sum(contrast.is_decided for contrast in others), "clear difference")
-        if others:
-            headers = (versus.base, f"{versus.head} takes", "metric", f"{versus.base} again takes")
-            heading = f"First step, prediction and memory: {clear} in {len(others)} numbers"
-            yield Section(heading, table=table(others, _called(others), *headers), folded=True)
 
 
 def _chart(versus: Versus, record: Run) -> BarChart:
@@ -180,9 +156,7 @@ def _notes(versus: Versus) -> Iterator[Words]:
 
 
 class Comparisons(Teller):
-    @property
-    def quoted(self) -> dict[str, Builder]:
-        return {"versus": lambda findings: next(sections(findings), None)}
+    name = MODE.name
 
     def words(self, config: RunConfig) -> list[str]:
         asked = MODE.asked(config)
@@ -198,8 +172,24 @@ class Comparisons(Teller):
         return "; ".join(_overall(versus) for versus in known)
 
     def sections(self, findings: Findings, marks: Marks) -> Iterator[Section]:
-        yield from sections(findings)
-        yield from besides(findings) if findings.mode == MODE.name else ()
+        for versus in versions(findings):
+            steps = versus.headlines
+            if findings.mode == MODE.name or steps:
+                headers = (versus.base, f"{versus.head} takes", "", f"{versus.base} again takes")
+                yield Section(
+                    _overall(versus),
+                    chart=_chart(versus, findings.record) if steps else None,
+                    table=table(steps, _called(steps), *headers) if steps else None,
+                    notes=list(_notes(versus)) if steps else [],
+                    lines=[*_unseen(versus), *_undecided(versus)],
+                )
+        for versus in versions(findings) if findings.mode == MODE.name else ():
+            others = [contrast for contrast in versus.contrasts if not contrast.is_headline]
+            clear = count(sum(contrast.is_decided for contrast in others), "clear difference")
+            if others:
+                headers = (versus.base, f"{versus.head} takes", "metric", f"{versus.base} again takes")
+                heading = f"First step, prediction and memory: {clear} in {len(others)} numbers"
+                yield Section(heading, table=table(others, _called(others), *headers), folded=True)
 
     def sentences(self, findings: Findings) -> list[str]:
         known = versions(findings) if findings.mode == MODE.name else []

@@ -10,7 +10,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.warnings import concerns
 from kerasbench.host.noise import WarningKind
-from kerasbench.modes.soak.tell import sentences, soaks
+from kerasbench.modes.soak.tell import TELLER, soaks
 from kerasbench.modes.soak.trend import Soak, trend
 from kerasbench.pages import files as pages
 from kerasbench.protocol.columns import Device
@@ -28,7 +28,7 @@ def only(record: Run) -> Soak:
 
 
 def sentence(record: Run) -> str:
-    (line,) = sentences([only(record)])
+    (line,) = TELLER.sentences(Findings.of(record))
     return line
 
 
