@@ -126,6 +126,6 @@ def test_interpreters_with_labels_differ_in_more_than_the_jit() -> None:
 
 
 def test_what_an_epoch_s_noise_hides_is_no_part_of_it() -> None:
-    row = next(iter(explained(Findings.of(made.record(made.trial(found=made.with_parts()))))))
+    (row,) = explained(Findings.of(made.record(made.trial(found=made.with_parts()))))
     unseen = dataclasses.replace(row, feeding_ms=made.amount(-1.0), overhead_ms=made.amount(-50.0))
     assert [name for name, ms in parts_ms(unseen).items() if ms > 0] == ["computation", "Python and framework"]
