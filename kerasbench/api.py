@@ -32,7 +32,6 @@ Place = str | Path
 Places = Place | Sequence[Place]
 Rows = str | tuple[object, ...]  # synthetic or real, or those of a model object: (x, y)
 
-
 Kind = TypeVar("Kind", bound=Results)
 Function = TypeVar("Function", bound=Callable[..., object])
 

@@ -106,7 +106,7 @@ def control(row: Row) -> Contrast | None:
     """
     if row.origin.config.paired:
         return None
-    repeated = (between(row, again, column, row.headline) for again, column in variants("control", row))
+    repeated = (between(row, again, column, row.headline) for again, column in varied("control", row))
     return next(filter(None, repeated), None)
 
 
@@ -121,7 +121,7 @@ def believed(row: Row) -> bool:
     return again is None or not is_off(again)
 
 
-def variants(option: str, row: Row) -> Iterator[tuple[Column, Column]]:
+def varied(option: str, row: Row) -> Iterator[tuple[Column, Column]]:
     """Yield each column that has an option, and the one that differs from it by not having it."""
     default = getattr(DEFAULT, option)
     for column in row.cases:

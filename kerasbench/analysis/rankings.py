@@ -6,17 +6,7 @@ from dataclasses import dataclass
 from itertools import combinations, permutations
 
 from kerasbench.analysis.cases import FIRST_STEP, HEADLINE, STEADY, Row
-from kerasbench.analysis.contrasts import (
-    Contrast,
-    Place,
-    again_of,
-    believed,
-    between,
-    control,
-    is_off,
-    judged,
-    variants,
-)
+from kerasbench.analysis.contrasts import Contrast, Place, again_of, believed, between, control, is_off, judged, varied
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate, Verdict
 from kerasbench.analysis.metrics import CALLED, PER_TOKEN
 from kerasbench.analysis.ratios import by_means, in_row
@@ -121,7 +111,7 @@ def of_keras(rows: Sequence[Row], effect: float) -> list[Contrast]:
     contrasts = [
         between(row, keras, native, metric, again_of(row))
         for row in rows
-        for native, keras in variants("native", row)
+        for native, keras in varied("native", row)
         for metric in ((*MEDIANS, *PER_TOKEN) if row.origin.agenda.only_predicts else (STEADY, EPOCH))
     ]
     return judged(contrasts, effect)
@@ -132,7 +122,7 @@ def of_warm_cache(rows: Sequence[Row], effect: float) -> list[Contrast]:
     contrasts = [
         between(row, warm, cold, FIRST_CALL if row.origin.agenda.only_predicts else FIRST_STEP, again_of(row))
         for row in rows
-        for warm, cold in variants("warm_cache", row)
+        for warm, cold in varied("warm_cache", row)
     ]
     return judged(contrasts, effect)
 

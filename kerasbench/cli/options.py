@@ -121,7 +121,6 @@ def command(name: str, *parameters: click.Parameter, kind: type[ByPurpose] = ByP
 
 
 def with_settings(name: str, *parameters: click.Parameter) -> Callable[[Act], ByPurpose]:
-    """Make a command of a function that takes the settings of this name besides."""
     return command(name, *parameters, kind=WithSettings)
 
 

@@ -41,8 +41,10 @@ FORMATS = ("markdown", "csv", "json", "html")
 )
 def report(places: Sequence[Path], check: bool, form: str) -> int:
     """Update every page from its data: pages of runs and machines, and the tables quoted in README.md and docs/."""
+    from kerasbench.analysis.summary import summarize
     from kerasbench.pages import files as pages
-    from kerasbench.results.store import say_passed_over
+    from kerasbench.pages import html
+    from kerasbench.results import store
 
     chosen = places or pages.default_places(Path())
     if check and form != "markdown":
@@ -51,13 +53,17 @@ def report(places: Sequence[Path], check: bool, form: str) -> int:
 
     def tell(unread: "UnreadableFile") -> None:
         damaged.extend([unread.file] if unread.is_damaged else [])
-        say_passed_over(unread)
+        store.say_passed_over(unread)
 
     code = EXIT_OK
     if form == "markdown":
         code = _update(chosen, tell, check)
+    elif form == "html":
+        print_document(html.document(pages.named(pages.machines(chosen, tell))))
     else:
-        print_document(_document(chosen, form, tell))
+        records = [record for _, record in pages.among(chosen, tell)]
+        is_csv = form == "csv"
+        print_document(pages.as_csv(list(map(summarize, records))) if is_csv else store.as_json(records) + "\n")
     return EXIT_FAILED if damaged else code
 
 
@@ -76,18 +82,6 @@ def _update(places: Sequence[Path], tell: "Tell", check: bool) -> int:
     if several and (abreast := pages.together(places)) is not None:
         print_page(abreast)
     return EXIT_OK
-
-
-def _document(places: Sequence[Path], form: str, tell: "Tell") -> str:
-    from kerasbench.analysis.summary import summarize
-    from kerasbench.pages import files as pages
-    from kerasbench.pages import html
-    from kerasbench.results import store
-
-    if form == "html":
-        return html.document(pages.named(pages.machines(places, tell)))
-    records = [record for _, record in pages.among(places, tell)]
-    return pages.as_csv([summarize(record) for record in records]) if form == "csv" else store.as_json(records) + "\n"
 
 
 @command(

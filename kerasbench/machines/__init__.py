@@ -234,7 +234,6 @@ class Remote:
         return None
 
     def examined(self) -> list[str]:
-        """Return what a doctor says of the machine."""
         told = list(self.said)
         if self.hello is not None:
             python, version = f"{self.hello.python}, {self.hello.interpreter}", self.hello.kerasbench

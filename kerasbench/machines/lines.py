@@ -58,8 +58,6 @@ class Told(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Lines:
-    """A stream that tells each line of text."""
-
     def __init__(self, outgoing: int) -> None:
         self._outgoing, self._said = outgoing, ""
 
@@ -103,7 +101,6 @@ def told(act: Callable[[Lines], End]) -> int:
 
 @contextmanager
 def _ended_by_input() -> Iterator[None]:
-    """Interrupt the block when the standard input ends."""
     lock, over = threading.Lock(), threading.Event()
 
     def listen() -> None:

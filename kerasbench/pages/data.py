@@ -21,7 +21,6 @@ COMPARE, HISTORY = "compare", "history"
 
 
 def of_run(findings: Findings, records: Sequence[Run], file: Path | None = None) -> Document:
-    """Return what was measured, and what follows from it."""
     where = str(file) if file else None
     whole = Document(
         command=findings.mode,
@@ -48,7 +47,6 @@ def _ratios(findings: Findings) -> list[Ratio]:
 
 
 def of_comparison(comparison: RunComparison, old: str, new: str) -> Document:
-    """Return what became of every case between two sets of results."""
     sides, ratios = [], []
     for change in comparison.changes:
         contrast = change.contrast
@@ -60,7 +58,6 @@ def of_comparison(comparison: RunComparison, old: str, new: str) -> Document:
 
 
 def of_sides(summaries: Sequence[tuple[str, Summary]]) -> Document:
-    """Return several sets of results, each with its name."""
     return Document(
         command=COMPARE,
         results=[number for name, summary in summaries for number in results(summary, name)],

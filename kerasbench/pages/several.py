@@ -18,7 +18,6 @@ from kerasbench.text import NOTHING, blanked, count
 
 
 def changes(comparison: RunComparison, old: str, new: str) -> Page:
-    """Return what became of every case between two sets of results."""
     lines: list[Words] = []
     for title, cases in (("New", comparison.added), ("No longer measured", comparison.vanished)):
         if cases:
@@ -59,7 +58,6 @@ def _notes(comparison: RunComparison) -> Iterator[Words]:
 
 
 def sentences(comparison: RunComparison) -> list[str]:
-    """Return how many cases became faster or slower, and which became slower or fail now."""
     judged = len(comparison.changes) - comparison.unjudged.total()
     slower, faster = comparison.verdicts[Verdict.SLOWER], comparison.verdicts[Verdict.FASTER]
     shared = f"{count(len(comparison.changes), 'case')} measured on both sides"

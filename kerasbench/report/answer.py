@@ -84,7 +84,6 @@ def nothing_compared(summary: Summary, called: Names) -> str:
 
 
 def sentences(findings: Findings) -> list[str]:
-    """Return a sentence for each workload: who is fastest, how long the others take, and who failed."""
     called = names(findings.summary.columns)
     lines = []
     for row, ranking in ordered(findings.plain):

@@ -10,26 +10,15 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME, CALLED, RATE
 from kerasbench.analysis.published import PublishedSide, figures
 from kerasbench.analysis.summary import Summary
-from kerasbench.host.load import LoadLimit
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import APPLE, AT, Column
 from kerasbench.protocol.messages import Code
+from kerasbench.report import words
 from kerasbench.report.answer import CAUSES
 from kerasbench.report.contrasts import table, takes
 from kerasbench.report.kinds import ordered
 from kerasbench.report.sections import EMPTY, Cell, Section, Strong, Table, Words, number, texts
-from kerasbench.report.words import (
-    as_given,
-    listed,
-    multiple,
-    names,
-    percent,
-    span,
-    three_digits,
-    timed_in,
-    times,
-    with_range,
-)
+from kerasbench.report.words import listed, multiple, names, percent, span, three_digits, timed_in, times
 from kerasbench.results.merge import Merged
 from kerasbench.results.run import Run
 from kerasbench.text import blanked, count, printable
@@ -155,7 +144,7 @@ def metric_table(
 def value(row: Row, column: Column, name: str) -> Cell:
     case = row.cases.get(column)
     estimate = case.estimate(name) if case else None
-    return EMPTY if estimate is None else Cell(with_range(estimate), estimate.value)
+    return EMPTY if estimate is None else Cell(words.with_range(estimate), estimate.value)
 
 
 def calls(findings: Findings) -> Section | None:
@@ -190,7 +179,8 @@ def what_keras_costs(findings: Findings) -> Section | None:
     shown = [called[contrast.over.column] for contrast in findings.prices]
     notes = [
         "The same model with the same weights, in Keras and in the plain framework. Bold: clearly different, by more "
-        f"than {as_given(findings.effect)}. The native baseline differs in more than Keras: its data are on the device."
+        f"than {words.as_given(findings.effect)}. The native baseline differs in more than Keras: its data are on the "
+        "device."
     ]
     whole = table(findings.prices, shown, "without Keras", "with Keras takes", "of")
     return Section("What does Keras cost?", table=whole, notes=notes) if shown else None
@@ -272,7 +262,7 @@ def same_results(findings: Findings) -> tuple[Words, Section | None]:
     notes = [
         "From the same weights on the same batches. Rounding grows from step to step, most with batch normalisation."
     ]
-    title = f"Same results? Losses differ by more than {as_given(SAME)} on {count(len(rows), 'workload')}"
+    title = f"Same results? Losses differ by more than {words.as_given(SAME)} on {count(len(rows), 'workload')}"
     return f"L{after}; the page lists them.", Section(title, table=table, notes=notes, folded=True)
 
 
@@ -369,7 +359,10 @@ def _run(findings: Findings) -> Iterator[Words]:
         yield f"The workloads come from {record.runs} runs, of which this is one."
     yield from not_cold(summary)
     if record.load is not None and not isinstance(record, Merged):
-        yield _load(record.load, record.config.effort.protocol.slice_ns)
+        slice_ns = record.config.effort.protocol.slice_ns
+        cores = f"Other programs interrupt a turn from {record.load.quiet + record.load.above:.2g} of a CPU core on"
+        judged_s = record.load.judged_s(slice_ns)
+        yield f"{cores}, judged over about {judged_s:.2g} s of turns." if judged_s > slice_ns / 1e9 else f"{cores}."
     for row, ranking in summary.ranked:
         if ranking.control is not None:
             repeated = ranking.control.under.column
@@ -387,12 +380,6 @@ def _run(findings: Findings) -> Iterator[Words]:
     ]
     if recurrent:
         yield f"Recurrent layers were computed by: {'; '.join(recurrent)}."
-
-
-def _load(limit: LoadLimit, slice_ns: int) -> str:
-    cores = f"Other programs interrupt a turn from {limit.quiet + limit.above:.2g} of a CPU core on"
-    judged_s = limit.judged_s(slice_ns)
-    return f"{cores}, judged over about {judged_s:.2g} s of turns." if judged_s > slice_ns / 1e9 else f"{cores}."
 
 
 def _noise(findings: Findings) -> Iterator[Words]:

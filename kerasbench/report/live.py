@@ -64,8 +64,6 @@ class LiveColumn:
 
 
 class LiveBlock:
-    """What is known of a block, event by event."""
-
     def __init__(
         self, cases: Sequence[Case], is_first: bool, effect: float, earlier: Sequence[LogRatios], stage: str = TRAIN
     ) -> None:

@@ -47,8 +47,6 @@ class Caution:
 
 @dataclass(frozen=True)
 class Marks:
-    """The numbers of the warnings that are about a case."""
-
     numbers: dict[tuple[str, Column], list[int]] = field(default_factory=dict)
 
     def of(self, row: str, column: Column) -> Sequence[int]:

@@ -117,19 +117,6 @@ def _time(race: Race, column: Column) -> Cell:
     return Cell(f"{times(contrast.ratio)}{doubt}", contrast.ratio.value)
 
 
-def _others(race: Race, several: bool) -> Section | None:
-    called, shown = names(race.candidates), _shown(race)
-    rows = [
-        [Cell(called[column]), _time(race, column), number(race.rounds_of(column)), Cell(_ending(race, column))]
-        for column in race.candidates
-        if column not in shown
-    ]
-    table = Table(["candidate", "takes", "rounds", "how it ended"], rows)
-    of = f" of {race.row.label}" if several else ""
-    title = f"The other {count(len(rows), 'candidate')}{of}"
-    return Section(title, table=table, folded=True) if rows else None
-
-
 def _ending(race: Race, column: Column) -> str:
     case = race.row.cases[column]
     if case.failure is not None:
@@ -140,7 +127,6 @@ def _ending(race: Race, column: Column) -> str:
 
 
 def before_use(race: Race) -> Iterator[Words]:
-    """Yield what to know before the winner's settings are taken."""
     called, margin = names(race.candidates), as_given(race.config.margin)
     if not race.is_over:
         yield [Strong("Undecided:"), f" another candidate may be faster by more than {margin}. Give it more --rounds."]
@@ -224,9 +210,18 @@ class Races(Teller):
         for index, race in enumerate(races(findings)):
             yield _section(race, sentence(race) if index else "")
 
-    def details(self, findings: Findings) -> Iterable[Section]:
-        known = races(findings)
-        return filter(None, (_others(race, len(known) > 1) for race in known))
+    def details(self, findings: Findings) -> Iterator[Section]:
+        for race in races(findings):
+            called, shown = names(race.candidates), _shown(race)
+            rows = [
+                [Cell(called[column]), _time(race, column), number(race.rounds_of(column)), Cell(_ending(race, column))]
+                for column in race.candidates
+                if column not in shown
+            ]
+            of = f" of {race.row.label}" if len(races(findings)) > 1 else ""
+            if rows:
+                table = Table(["candidate", "takes", "rounds", "how it ended"], rows)
+                yield Section(f"The other {count(len(rows), 'candidate')}{of}", table=table, folded=True)
 
     def advice(self, findings: Findings) -> Iterable[Words]:
         return (words for race in races(findings) for words in before_use(race))

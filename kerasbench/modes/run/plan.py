@@ -16,7 +16,17 @@ RESUMED = ("budget", "custom", "trust", "results", "python", "wait", "resume")  
 
 class Plans(Planner):
     def configured(self, asked: Settings) -> RunConfig | ResumeConfig:
-        return resumed(asked) if asked.resume else run(asked)
+        config = run(asked)
+        if not asked.resume:
+            return config
+        # The rest of a run, whose options cannot be changed.
+        files = [file for file in asked.scenarios if catalog.own_files([file])]
+        if asked != replace(Settings(scenarios=files), **{name: getattr(asked, name) for name in RESUMED}):
+            raise UsageError(
+                "--resume reuses the interrupted run's options; only --budget, --results, --python and --wait may be "
+                "added. Files of your own must be named again: --scenario FILE, --custom FILE, --trust"
+            )
+        return ResumeConfig(config.effort.budget_s, files, config.model_config)
 
 
 def run(asked: Settings) -> RunConfig:
@@ -25,15 +35,3 @@ def run(asked: Settings) -> RunConfig:
         other = "--quick" if asked.quick else "--protocol published"
         raise UsageError(f"--warm-cache is about the first step, which {other} does not measure: leave one of them out")
     return configure.configured(asked, kind, configure.options_of(asked))
-
-
-def resumed(asked: Settings) -> ResumeConfig:
-    """Return the configuration of --resume: the rest of a run, whose options cannot be changed."""
-    config = run(asked)
-    files = [file for file in asked.scenarios if catalog.own_files([file])]
-    if asked != replace(Settings(scenarios=files), **{name: getattr(asked, name) for name in RESUMED}):
-        raise UsageError(
-            "--resume reuses the interrupted run's options; only --budget, --results, --python and --wait may be "
-            "added. Files of your own must be named again: --scenario FILE, --custom FILE, --trust"
-        )
-    return ResumeConfig(config.effort.budget_s, files, config.model_config)

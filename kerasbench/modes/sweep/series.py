@@ -136,6 +136,11 @@ class SizeSeries:
             pairs.append(proven or [contrast for contrast in contrasts if contrast.ratio.trials == most])
         return [pair for pair in pairs if pair]
 
+    def duel(self, contrasts: list[Contrast]) -> Duel:
+        signs = [sign(contrast.ratio, contrast.verdict) for contrast in contrasts]
+        ratios = [(self.size(contrast), contrast.ratio) for contrast in contrasts]
+        return Duel(contrasts, signs, crossings(contrasts[0].over.column, contrasts[0].under.column, ratios, signs))
+
     def size(self, contrast: Contrast) -> float:
         return next(size for size, row in self.rows.items() if row is contrast.over.row)
 
@@ -173,7 +178,7 @@ def swept(summary: Summary) -> list[SizeSeries]:
     contrasts = [contrast for of_line in pairs for pair in of_line for contrast in pair]
     verdicts = iter(judged(contrasts, summary.record.minimal_effect))
     return [
-        dataclasses.replace(line, duels=[_duel(line, list(islice(verdicts, len(pair)))) for pair in of_line])
+        dataclasses.replace(line, duels=[line.duel(list(islice(verdicts, len(pair)))) for pair in of_line])
         for line, of_line in zip(series, pairs, strict=True)
     ]
 
@@ -182,12 +187,6 @@ def _comparable(a: Column, b: Column) -> bool:
     if a.options != b.options:
         return False
     return a.device == b.device if a.backend != b.backend else CPU in (a.device, b.device)
-
-
-def _duel(series: SizeSeries, contrasts: list[Contrast]) -> Duel:
-    signs = [sign(contrast.ratio, contrast.verdict) for contrast in contrasts]
-    ratios = [(series.size(contrast), contrast.ratio) for contrast in contrasts]
-    return Duel(contrasts, signs, crossings(contrasts[0].over.column, contrasts[0].under.column, ratios, signs))
 
 
 def sign(ratio: LogEstimate, verdict: Verdict | None) -> int:

@@ -8,8 +8,8 @@ from kerasbench.modes.sweep.series import FIT_TOLERANCE, Crossing, Duel, SizeSer
 from kerasbench.protocol.columns import Axis
 from kerasbench.report import charts
 from kerasbench.report.answer import cell, nothing_compared
-from kerasbench.report.data import configuration, of_key, result
-from kerasbench.report.document import Document, Overtaking, Result
+from kerasbench.report.data import configuration, like, of_key, result
+from kerasbench.report.document import Document, Overtaking
 from kerasbench.report.sections import Cell, Crossover, Line, LineChart, Panel, Section, Strong, Table, Words
 from kerasbench.report.teller import Brief, Teller
 from kerasbench.report.warnings import Marks
@@ -180,40 +180,21 @@ class Sweeps(Teller):
                 yield row, "sizes", [NOTHING, "; ".join(by_size[row.name]) or NOTHING]
 
     def data(self, findings: Findings) -> Document:
-        known = sweeps(findings)
-        return Document(
-            results=[number for series in known for number in _costs(series)],
-            crossovers=[
-                _overtaking(series, crossing)
-                for series in known
-                for duel in series.duels
-                for crossing in duel.crossings
-            ],
-        )
-
-
-def _costs(series: SizeSeries) -> Iterator[Result]:
-    """Yield what a step costs whatever its batch, and for each sample, where a line explains a series."""
-    row = next(iter(series.rows.values()))
-    for column, cost in series.costs.items():
-        case = of_key(row.key(column)) | {"batch_size": None}
-        trials = sum(step.trials for _, step in series.steps_ms(column))
-        for metric, estimate in ((FIXED, cost.overhead), (PER_SAMPLE, cost.per_sample)) if cost.fits else ():
-            yield result(case, metric, estimate, unit="ms", trials=trials)
-
-
-def _overtaking(series: SizeSeries, crossing: Crossing) -> Overtaking:
-    row, (low, high) = next(iter(series.rows.values())), crossing.interval or (None, None)
-    return Overtaking(
-        scenario=row.scenario.name,
-        workload=row.workload.name,
-        axis=series.axis,
-        faster_above=configuration(crossing.winner),
-        faster_below=configuration(crossing.loser),
-        at=crossing.at,
-        low=low,
-        high=high,
-    )
+        told = Document()
+        for series in sweeps(findings):
+            row = next(iter(series.rows.values()))
+            for column, cost in series.costs.items():
+                case = of_key(row.key(column)) | {"batch_size": None}
+                trials = sum(step.trials for _, step in series.steps_ms(column))
+                for metric, estimate in ((FIXED, cost.overhead), (PER_SAMPLE, cost.per_sample)) if cost.fits else ():
+                    told.results.append(result(case, metric, estimate, unit="ms", trials=trials))
+            place = {"scenario": row.scenario.name, "workload": row.workload.name, "axis": series.axis}
+            for crossing in (crossing for duel in series.duels for crossing in duel.crossings):
+                above, below = configuration(crossing.winner), configuration(crossing.loser)
+                low, high = crossing.interval or (None, None)
+                faster = {"faster_above": above, "faster_below": below}
+                told.crossovers.append(like(Overtaking, crossing, **place, **faster, low=low, high=high))
+        return told
 
 
 TELLER = Sweeps()

@@ -49,7 +49,6 @@ def _predicts(probe: Probe) -> bool:
 
 
 def sentences(search: Bisection, versions: Sequence[str]) -> list[str]:
-    """Return the answer, what it rests on, and how many probes it took."""
     probes = f"It took {count(len(search.probes), 'probe')} to search {count(len(versions) - 1, 'version')}."
     last, fast, slow = search.probes[-1], versions[search.fast], versions[search.slow]
     ratio = times(last.ratio) if last.ratio else "an unknown number of times"

@@ -94,7 +94,6 @@ def _chart(versus: Versus, record: Run) -> BarChart:
 
 
 def sentences(versus: Versus) -> list[str]:
-    """Return one sentence for all, then one for each number that is worse or cannot be had."""
     return [blanked(line) for line in (f"{_overall(versus)}.", *worse(versus), *_undecided(versus))]
 
 
