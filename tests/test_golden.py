@@ -23,6 +23,7 @@ from kerasbench.analysis.metrics import METRICS
 from kerasbench.analysis.table import MEASURED, NAMES
 from kerasbench.cli.main import main
 from kerasbench.host.noise import WarningKind
+from kerasbench.modes import MODES
 from kerasbench.modes.versus import search as searches
 from kerasbench.modes.versus.bisect import Bisection, Probe, bisect
 from kerasbench.names import BISECT
@@ -214,7 +215,12 @@ def test_there_is_a_file_of_each_and_no_other() -> None:
 def test_they_have_every_mode_warning_and_metric(documents: list[Document], observed: list[dict[str, str]]) -> None:
     cases = [case for printed in documents for case in (*printed.results, *printed.failures)]
     options = {name for case in cases for name in case.configuration.options}
-    assert {printed.command for printed in documents} == {*(mode.name for mode in MODES), data.COMPARE, data.HISTORY, BISECT}
+    assert {printed.command for printed in documents} == {
+        *(mode.name for mode in MODES),
+        data.COMPARE,
+        data.HISTORY,
+        BISECT,
+    }
     assert options == {field.name for field in dataclasses.fields(Options)} - {"batch", "width"}  # sizes have fields
     assert {warned.kind for printed in documents for warned in printed.warnings} == set(WarningKind)
     assert {failed.code for printed in documents for failed in printed.failures} == set(Code)

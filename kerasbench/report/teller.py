@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.contrasts import Contrast
 from kerasbench.analysis.findings import Findings
-from kerasbench.report.command import rounds_of, scenarios_of
+from kerasbench.report.command import rounds_of
 from kerasbench.report.document import Document
 from kerasbench.report.sections import Section, Words
 from kerasbench.report.warnings import Marks
@@ -26,11 +26,13 @@ class Teller:
     @property
     def quoted(self) -> Mapping[str, Builder]:
         """What README and docs quote, by name."""
+        if not self.name:
+            return {}
         return {self.name: lambda findings: next(iter(self.sections(findings, Marks())), None)}
 
     def words(self, config: RunConfig) -> list[str]:
         """Return what its command begins with, as somebody types it."""
-        return scenarios_of(config)
+        return [config.mode, *config.scenarios]
 
     def rounds(self, config: RunConfig) -> Iterable[str]:
         """Return the options that say how much it was to measure."""

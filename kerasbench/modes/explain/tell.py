@@ -6,7 +6,6 @@ from kerasbench.analysis.contrasts import believed
 from kerasbench.analysis.estimates import Amount, Estimate
 from kerasbench.analysis.findings import Findings, derived
 from kerasbench.analysis.metrics import NS_PER_MS
-from kerasbench.modes.explain import MODE
 from kerasbench.modes.explain.breakdown import Help, StepBreakdown, breakdowns
 from kerasbench.protocol.columns import Column
 from kerasbench.report.data import configuration, like, of_key, result
@@ -15,7 +14,6 @@ from kerasbench.report.sections import Bar, BarChart, BarGroup, Cell, Piece, Sec
 from kerasbench.report.teller import Teller
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import duration, listed, names, percent, three_digits, times, whole_steps, with_range
-from kerasbench.results.run import RunConfig
 
 GIGA = 1e9
 WORTH_SAYING = 0.05  # a step that takes so much more or less while its parts are measured is named
@@ -145,9 +143,6 @@ PARTS = {
 
 class Explanations(Teller):
     name = "explained"
-
-    def words(self, config: RunConfig) -> list[str]:
-        return [MODE.name, *config.scenarios]
 
     def title(self, findings: Findings) -> str:
         """Return ``mnist_dense: the largest part of an epoch is computation on JAX (67 %)``."""

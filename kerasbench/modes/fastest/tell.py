@@ -193,7 +193,7 @@ class Races(Teller):
     name = MODE.name
 
     def words(self, config: RunConfig) -> list[str]:
-        asked, words = MODE.asked(config), [MODE.name, *config.scenarios]
+        asked, words = MODE.asked(config), super().words(config)
         words += [] if asked.purpose == "train" else ["--for", asked.purpose]
         words += [] if asked.tries in ([], [*DEFAULT_TRIES]) else ["--try", ",".join(asked.tries)]
         return [*words, *([] if asked.margin == RaceConfig().margin else ["--within", f"{100 * asked.margin:g}%"])]

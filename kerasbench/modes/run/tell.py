@@ -9,12 +9,14 @@ from kerasbench.analysis.metrics import METRICS
 from kerasbench.analysis.rankings import Ranking
 from kerasbench.protocol.columns import Column
 from kerasbench.report import answer, details, generation
+from kerasbench.report.command import scenarios_of
 from kerasbench.report.data import of_key
 from kerasbench.report.document import Document, Winner
 from kerasbench.report.sections import Section
 from kerasbench.report.teller import Brief, Builder, Teller, Told
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import names
+from kerasbench.results.run import RunConfig
 
 UNFOLDED: dict[str, Builder] = {
     "published_epochs": details.published_epochs,
@@ -40,6 +42,9 @@ class Plain(Teller):
             "kinds": answer.kinds,
         }
         return plain | UNFOLDED | FOLDED | {"failures": details.failures}
+
+    def words(self, config: RunConfig) -> list[str]:
+        return scenarios_of(config)
 
     def title(self, findings: Findings) -> str:
         return "" if findings.sized.rows and not findings.plain.rows else answer.title(findings)

@@ -30,7 +30,7 @@ def soaks(findings: Findings) -> list[Soak]:
 
 
 def _parts(soak: Soak) -> Iterator[str]:
-    slower = soak.slower
+    slower, unit = soak.slower, _one(soak)
     yield _memory(soak, soak.memory, "memory" if soak.column.device == CPU else "host memory")
     if soak.held_on_device:
         yield _memory(soak, soak.device_memory, "device memory")
@@ -40,12 +40,16 @@ def _parts(soak: Soak) -> Iterator[str]:
             "(torch.set_flush_denormal(True) avoids it)"
         )
     if slower is None:
-        yield f"too short to say whether a {soak.unit} becomes slower"
+        yield f"too short to say whether {unit} becomes slower"
     elif soak.slows:
-        yield f"a {soak.unit} became {_interval(slower, 100, '%')} slower"
+        yield f"{unit} became {_interval(slower, 100, '%')} slower"
     elif not _by_subnormals(soak):
         by = f" by more than {percent(slower.high)}"
-        yield f"a {soak.unit} did not become slower{by if slower.high > 0 else ''}"
+        yield f"{unit} did not become slower{by if slower.high > 0 else ''}"
+
+
+def _one(soak: Soak) -> str:
+    return f"{'an' if soak.unit[0] in 'aeiou' else 'a'} {soak.unit}"
 
 
 def _by_subnormals(soak: Soak) -> bool:
@@ -53,7 +57,7 @@ def _by_subnormals(soak: Soak) -> bool:
 
 
 def _memory(soak: Soak, memory: Interval | None, what: str) -> str:
-    unit, by_minute = f"{'an' if soak.unit[0] in 'aeiou' else 'a'} {soak.unit}", soak.by_minute(memory)
+    unit, by_minute = _one(soak), soak.by_minute(memory)
     if memory is None or by_minute is None:
         return f"too short to say whether {what} grows"
     if soak.leaks(memory):
@@ -115,7 +119,7 @@ class Soaks(Teller):
     def words(self, config: RunConfig) -> list[str]:
         asked = MODE.asked(config)
         purpose = [] if asked.purpose == "train" else ["--for", asked.purpose]
-        return [MODE.name, *config.scenarios, *purpose, "--minutes", f"{asked.minutes:g}"]
+        return [*super().words(config), *purpose, "--minutes", f"{asked.minutes:g}"]
 
     def rounds(self, config: RunConfig) -> list[str]:
         return []

@@ -125,7 +125,7 @@ class Sweeps(Teller):
     name = MODE.name
 
     def words(self, config: RunConfig) -> list[str]:
-        words = [MODE.name, *config.scenarios]
+        words = super().words(config)
         sizes = [option.size for option in config.options if option.size is not None]
         for axis, flag in FLAGS.items():
             along = [f"{at:g}" for size in sizes if (at := size.along(axis)) is not None]
