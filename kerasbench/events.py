@@ -80,7 +80,7 @@ class RoundEnded:
 
 @dataclass(frozen=True)
 class RunEnded:
-    interrupted: bool = False  # by Ctrl-C: the block in flight is lost, except a soak's, which keeps what it has
+    interrupted: bool = False  # by Ctrl-C: the block in flight is lost, except a long one, which keeps what it has
 
 
 Preparing = Notice | StepStarted | StepEnded

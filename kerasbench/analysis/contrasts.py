@@ -101,8 +101,8 @@ def apart(ratios: Mapping[int, LogEstimate]) -> LogEstimate | None:
 def control(row: Row) -> Contrast | None:
     """Return a row's control over the column that it repeats; None where none was measured.
 
-    Where versions are compared, each backend has one, and none speaks for the others (modes/versus). That of a
-    soak is there to differ where a column becomes slower (modes/soak).
+    Of columns in pairs each pair has one, and none speaks for the others; or it is there to differ where a column
+    becomes slower.
     """
     if row.origin.config.paired:
         return None

@@ -40,7 +40,7 @@ class Backend(Protocol):
     ALWAYS: dict[str, str]  # variables of each of its children: KERAS_BACKEND is Keras' name for it
     VARIABLES: tuple[str, ...]  # patterns of its own variables that change figures: the doctor names those that are set
     HEEDED: tuple[str, ...]  # those of them that environment() takes over from the shell: a user sets them on purpose
-    OTHER_JIT: bool | None  # what explain tries besides the default; None: not worth the time
+    OTHER_JIT: bool | None  # what is tried besides the default; None: not worth the time
     COMPILES_AGAIN: bool  # whether the second step is compiled anew, where steps are compiled
     SEVERAL_STEPS: bool  # whether Keras can run several training steps in one execution
     RETURNS_MEMORY: bool  # whether its steps free memory by malloc, which may give it back to the system

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from kerasbench.errors import UsageError
 from kerasbench.host import COMMIT, commit
-from kerasbench.names import RUN, VERSUS
 from kerasbench.plan import catalog
 from kerasbench.processes import variables
 from kerasbench.results.run import RunConfig
@@ -114,8 +113,6 @@ def words(command: str, asked: Settings, luggage: Luggage) -> list[str]:
             shell.append(flag if value is True else f"{flag}={there(value)}")
     if asked.rows:
         shell += [f"--rows={there(asked.rows)}", f"--samples={asked.samples}"]
-    if command == VERSUS:
-        shell += ["--", shlex.quote(asked.base), shlex.quote(asked.head)]
-    elif command != RUN and asked.scenarios and "scenarios" not in offered:
-        shell += ["--", *map(there, asked.scenarios)]
-    return shell
+    arguments = [shlex.quote(side) for side in (asked.base, asked.head) if side]
+    arguments += [] if "scenarios" in offered else map(there, asked.scenarios)
+    return [*shell, *(["--", *arguments] if arguments else [])]

@@ -48,7 +48,7 @@ class Case:
 
     @property
     def slices_ns(self) -> int:
-        """How long its slices last in a block, at most: the control of a soak rests most of the time."""
+        """How long its slices last in a block, at most: the control of a long block rests most of the time."""
         rests = self.protocol.lasts and self.options.control
         return self.protocol.slices_max_ns // (TURNS_FOR_ONE if rests else 1)
 

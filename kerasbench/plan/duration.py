@@ -48,7 +48,7 @@ class History:
 def recall(folder: Path, machine: Machine, planned: Plan) -> History:
     """Read the newest results of the same machine and protocol; files that cannot be read are passed over.
 
-    How long a trial takes is told by those that measured as much: those of ``--quick`` say nothing of a soak.
+    How long a trial takes is told by those that measured as much: those of ``--quick`` say nothing of long blocks.
     """
     durations: dict[CaseKey, list[float]] = {}
     scatter, family, protocol = None, family_of(planned), planned.effort.protocol
@@ -105,7 +105,7 @@ def detectable(planned: Plan, effect: float, scatter: RunScatter) -> dict[int, f
     together, least, most = comparisons(planned.cases), planned.effort.min_rounds, planned.effort.max_rounds
     if most < MIN_TRIALS_FOR_INTERVAL:
         return {}
-    after = (max(least, MIN_TRIALS_FOR_INTERVAL), most)  # a race begins with one
+    after = (max(least, MIN_TRIALS_FOR_INTERVAL), most)  # some begin with one
     between = ASSUMED[family_of(planned)].between_sessions
     return {rounds: minimum_detectable_effect(rounds, scatter, effect, together, between) for rounds in after}
 

@@ -134,7 +134,7 @@ class Options:
     control: bool = False  # the same case a second time, which should measure the same
     environment: str = ""  # the label of the interpreter that runs it, if it has one
     steps_per_execution: int | None = None  # steps between two looks of `fit`; None: as the scenario has it
-    batch_size: int | None = None  # of a race, where it is a column of its own; None: as the workload has it
+    batch_size: int | None = None  # where it is a column of its own; None: as the workload has it
     warm_cache: bool = False  # it finds what earlier processes of the run have compiled
     malloc: Malloc | None = None  # keep: freed memory stays with the process (Linux); None: as the system does it
 

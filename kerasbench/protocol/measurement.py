@@ -33,10 +33,10 @@ class Slice:
     throttled: int | None = None  # how often heat slowed the machine's first processor down
     disturbed: bool = False  # others took so much that it does not count if enough slices are left
     card_share: float | None = None  # the most that other processes used of an NVIDIA card
-    done: int | None = None  # of a soak: how many units the process has done by its end, also between slices
-    rss_bytes: int | None = None  # of a soak: the memory that the process holds at its end (macOS: its footprint)
+    done: int | None = None  # of a long block: how many units the process has done by its end, also between slices
+    rss_bytes: int | None = None  # of a long block: the memory that the process holds at its end (macOS: its footprint)
     page_faults: int = 0  # pages of memory that the kernel gave the process; those that it read from a disk not counted
-    device_bytes: int | None = None  # of a soak on a GPU: the live bytes there at its end, by the backend's own counter
+    device_bytes: int | None = None  # of a long block on a GPU: the live bytes there, by the backend's own counter
 
     @property
     def unit_ns(self) -> float:
@@ -165,7 +165,7 @@ class Latency:
 
     @property
     def calls_of_slices(self) -> list[list[int]]:
-        """The calls that are kept of each slice, in ns; empty where the file does not hold them (of a soak)."""
+        """The calls that are kept of each slice, in ns; empty where the file does not hold them (of a long block)."""
         kept = [min(count, KEPT_CALLS) for count in self.slices.count]
         ends = list(itertools.accumulate(kept))
         if not ends or ends[-1] != len(self.calls_ns):

@@ -51,7 +51,7 @@ _STAGES = (  # in the order in which a trial has them
     Stage("generate_call", "generate", "new token", "text", "new tokens", lead=2, way=CALL),
     Stage("generate_compiled_call", "generate", "new token", "text", "new tokens", lead=2, way=COMPILED_CALL),
     Stage("generate_own", "generate", "new token", "text", "new tokens", lead=2, way=OWN),
-    Stage(BUILD, "builds", "build", "step"),  # of a soak: the model is built again and again
+    Stage(BUILD, "builds", "build", "step"),  # the model is built again and again
 )
 STAGES: Mapping[str, Stage] = {stage.name: stage for stage in _STAGES}
 STAND = (BUILD, TRAIN, BATCH, ONE)  # the first of these that a trial has stands for it

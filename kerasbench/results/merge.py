@@ -24,8 +24,8 @@ Rank = tuple[bool, bool, bool, str]
 def rank(record: Run, group: Group) -> Rank:
     """Return the rank of a run among those that measured a group: the group is taken from the one with the highest.
 
-    What counts is, in this order: the group's own protocol, a run of its own (not an explanation, a comparison of
-    versions, a race or a soak), default columns, and the date.
+    What counts is, in this order: the group's own protocol, a run of a mode that is general, default columns, and
+    the date.
     """
     config = record.config
     agenda = config.effort.protocol.agenda

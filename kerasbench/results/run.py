@@ -21,7 +21,7 @@ from kerasbench.protocol.requests import NOTHING, DataKind, ModelConfig, Protoco
 from kerasbench.protocol.stages import AGENDAS, Agenda
 
 SECOND_NS = 1_000_000_000
-MAX_COLUMNS = 256  # of a run: eight cards on three backends race with 170 settings; drawing 280 takes ten seconds
+MAX_COLUMNS = 256  # of a run: eight cards on three backends have 170 settings to try; drawing 280 takes ten seconds
 MIN_ROUNDS, MAX_ROUNDS, RIGOROUS_ROUNDS = 3, 12, 12  # three blocks are the fewest that carry an interval
 
 

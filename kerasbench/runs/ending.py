@@ -1,4 +1,4 @@
-"""Ctrl-C that ends a soak and keeps what there is."""
+"""Ctrl-C that ends a long block and keeps what there is."""
 
 import signal
 import threading
@@ -10,7 +10,7 @@ from kerasbench.events import CycleEnded, Event, Notice, OnEvent
 
 
 class Ending:
-    """Takes the first interruption of a soak for its end, once there is something to keep; later ones are raised.
+    """Takes the first interruption of a long block for its end, once there is something to keep; later ones are raised.
 
     It is over too when none of the columns that are ``needed`` is left: a control is there for them alone. Without
     such, only an interruption ends it.

@@ -79,7 +79,7 @@ class OpenRow:
     def block_s(self) -> float:
         """How long its blocks of one round have taken on average, of the last rounds: earlier ones measure more."""
         recent = [trial for trial in self.trials if trial.block and trial.round > self.had - EVERY]
-        # By its columns, because a race measures fewer from round to round.
+        # By its columns, because there may be fewer from round to round.
         return seconds(recent) * len(self.alive) / len(recent) if recent else 0.0
 
     def asked(self, case: Case) -> Protocol:

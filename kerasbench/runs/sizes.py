@@ -108,7 +108,7 @@ def _sizes(protocol: Protocol, workload: WorkloadDescription, step_ns: int) -> S
     stages = stages_of(protocol, workload)
     present = {*stages} - {standing(stages)}
     if not workload.predicts_only and protocol.predicts and not protocol.epochs:
-        present -= {ONE, BATCH}  # what a race for predictions is about
+        present -= {ONE, BATCH}  # what a run for predictions alone is about
     return Sizes(
         step_ns=step_ns,
         parity_steps=1 + min(PARITY_STEPS - 1, learned),

@@ -93,7 +93,7 @@ def _has(workload: WorkloadDescription, stage: Stage) -> bool:
 
 
 def standing(of_stage: Collection[str]) -> str:
-    """Return which of these stages stands for the case. A soak goes on in it; the others have one cycle."""
+    """Return which of these stages stands for the case. A long block goes on in it; the others have one cycle."""
     return next(stage for stage in STAND if stage in of_stage)
 
 

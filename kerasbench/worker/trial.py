@@ -170,7 +170,7 @@ def begin(request: TrialRequest, pipe: Pipe, meter: Meter) -> Bench:
     with pipe.phase("device"):
         backend.configure(request.device, request.options)
         if backend.flush_subnormals and request.device.platform == CPU and not request.protocol.lasts:
-            backend.flush_subnormals()  # a soak shows what a long training is like without
+            backend.flush_subnormals()  # a long block shows what a long training is like without
         pipe.peak_device_bytes = lambda: backend.peak_device_bytes(request.device)
         if request.options.dtype is not None:
             keras.config.set_dtype_policy(request.options.dtype)

@@ -237,7 +237,7 @@ class Meter:
     machine: Callable[[], Counters] = field(default_factory=counters_reader)
     helpers: list[str] = field(default_factory=list)  # processes that this one has started
     card: CardShare | None = None
-    on_device: Callable[[], int | None] | None = None  # the live bytes there, of a soak
+    on_device: Callable[[], int | None] | None = None  # the live bytes there, of a long block
     lasts: bool = False
     done: int = 0  # units so far
 
