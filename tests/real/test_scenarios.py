@@ -24,9 +24,9 @@ SCENARIOS = (
 )
 WORKLOADS = {"mnist_mlp": "minibatch", "mnist_linear": "arrays"}  # of the others their only one
 # What is run often, and where: one scenario on every backend. All of them are weekly.
-OFTEN = {"mnist_mlp": backends.names(), "iris_mlp": ["jax", "torch"], "tabular_conv1d": ["jax", "tensorflow"]}
+OFTEN = {"mnist_mlp": backends.names(), "iris_mlp": ["jax", "torch"]}
 WEEKLY = [name for name in SCENARIOS if OFTEN.get(name) != backends.names()]
-# One whole trial of each kind: epochs of a single step, callbacks, dropout, convolutions.
+# One whole trial of each kind: epochs of a single step, callbacks, dropout, convolutions (test_suites has all layers).
 WHOLE = {"iris_mlp": "torch", "tabular_conv1d": "tensorflow", "cifar10_cnn": "tensorflow", "mnist_mlp": "jax"}
 LEARNING = {"iris_mlp", "cifar10_cnn", "mnist_mlp"}
 BASELINES = {"mnist_dense", "cifar10_cnn", "mnist_linear", "mnist_mlp"}
