@@ -5,36 +5,40 @@ its runs, other files what follows from them. Nothing outside asks for one by it
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kerasbench import backends
 from kerasbench.analysis.findings import Findings
-from kerasbench.environments.interpreters import Interpreters, find
-from kerasbench.events import OnEvent
 from kerasbench.modes import explain, fastest, run, soak, sweep, versus
 from kerasbench.modes.mode import Mode
 from kerasbench.report.teller import Teller
 from kerasbench.results import checks
 from kerasbench.results.run import ResumeConfig, RunConfig
-from kerasbench.runs.planner import Planner
 from kerasbench.settings import Settings
+
+if TYPE_CHECKING:  # to read results needs nothing that measures
+    from kerasbench.environments.interpreters import Interpreters
+    from kerasbench.events import OnEvent
+    from kerasbench.runs.planner import Planner
 
 # In the order in which a page has what they say.
 MODES: tuple[Mode[Any], ...] = (explain.MODE, run.MODE, sweep.MODE, versus.MODE, fastest.MODE, soak.MODE)
 checks.MODES.update({mode.name: mode.asked for mode in MODES})
 
 
-def planner(mode: str) -> Planner:
+def planner(mode: str) -> "Planner":
     made: Planner = import_module(f"{__name__}.{mode}.plan").Plans()
     return made
 
 
-def configured(command: str, asked: Settings, on_event: OnEvent) -> tuple[RunConfig | ResumeConfig, Interpreters]:
+def configured(command: str, asked: Settings, on_event: "OnEvent") -> "tuple[RunConfig | ResumeConfig, Interpreters]":
     """Return what a command is to measure, and the interpreters that it names.
 
     Raises:
         KerasbenchError: a setting means nothing, or an interpreter could not be made.
     """
+    from kerasbench import backends
+    from kerasbench.environments.interpreters import find
+
     planned, chosen = planner(command), find(asked.python, backends.names())
     return planned.with_interpreters(planned.configured(asked), asked, chosen, on_event)
 
