@@ -5,7 +5,6 @@ Their options are those of the command line (``settings.py``).
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TypeVar, Unpack, get_args
 
@@ -206,14 +205,6 @@ def soak(
     return _measured(Soaked, SOAK, options, scenarios, backends=backends, devices=devices)
 
 
-def measure(command: str, given: Mapping[str, object], **arguments: object) -> Results:
-    """Measure what a command is given, and return it, also where its files could not be saved (``files.unsaved``).
-
-    ``arguments`` are what is no option there: the scenarios of a sweep, both sides of ``versus``.
-    """
-    return _measure(command, settings.settings(command, given, **arguments))
-
-
 def _measured(
     kind: type[Kind], command: str, options: Mapping[str, object], scenarios: Places, **arguments: object
 ) -> Kind | Machines:
@@ -222,7 +213,8 @@ def _measured(
         raise UsageError(
             "only run() and fastest() take a model object: save it, model.save('mine.keras'), and name the file here"
         )
-    return _saved(kind, measure(command, options, scenarios=live.named(scenarios), **arguments))
+    asked = settings.settings(command, options, scenarios=live.named(scenarios), **arguments)
+    return _saved(kind, measure(command, asked))
 
 
 def _measured_model(
@@ -236,11 +228,15 @@ def _measured_model(
     """Measure names and files, or one live model on its rows."""
     asked = settings.settings(command, options, **arguments)
     with live.with_live_model(asked, scenarios, rows) as whole:
-        return _saved(kind, _measure(command, whole))
+        return _saved(kind, measure(command, whole))
 
 
-def _measure(command: str, asked: Settings) -> Results:
-    _require_whole(command, asked)
+def measure(command: str, asked: Settings) -> Results:
+    """Measure what is asked for, and return it, also where its files could not be saved (``files.unsaved``)."""
+    if command not in (RUN, VERSUS) and not asked.scenarios:  # for these two that means a whole suite
+        raise UsageError(f"{command} needs a scenario: a name or a file")
+    if asked.insecure and not asked.cluster:
+        raise UsageError("--insecure is for --cluster")
     if asked.hosts or asked.cluster:
         return _measure_on_machines(command, asked)
     from kerasbench.pages.files import save_report  # late: to read results needs nothing that measures
@@ -252,24 +248,6 @@ def _measure(command: str, asked: Settings) -> Results:
     with measured(config, Path(asked.results), chosen, modes.planner, progress, asked.wait) as finished:
         files = save_report(finished.record, finished.store, finished.unsaved)
     return kind_of(finished.record)([finished.record], files, chosen.to_name_again())
-
-
-def _require_whole(command: str, asked: Settings) -> None:
-    if command not in (RUN, VERSUS) and not asked.scenarios:  # for these two that means a whole suite
-        raise UsageError(f"{command} needs a scenario: a name or a file")
-    if asked.insecure and not asked.cluster:
-        raise UsageError("--insecure is for --cluster")
-
-
-def measure_as_lines(command: str, given: Mapping[str, object], **arguments: object) -> int:
-    """Measure what a command is given, and print it as lines of JSON; return the exit code."""
-    from kerasbench.machines import lines
-
-    asked = settings.settings(command, given, **arguments)
-    _require_whole(command, asked)
-    if asked.hosts or asked.cluster:
-        raise UsageError("--events is of one machine: leave out --hosts and --cluster")
-    return lines.told(partial(lines.measure, command, asked))
 
 
 def _measure_on_machines(command: str, asked: Settings) -> Machines:

@@ -1,8 +1,7 @@
-"""What ``list`` and ``doctor`` print: scenarios and findings, as text and as data."""
+"""What ``list`` and ``doctor`` print: scenarios and findings."""
 
-import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
@@ -41,13 +40,7 @@ def operations(count: int) -> str:
     return str(count)
 
 
-def as_data(entries: Sequence["Entry"]) -> list[dict[str, Any]]:
-    return [
-        {"suite": entry.suite, "file": str(entry.file)} | dataclasses.asdict(entry.description) for entry in entries
-    ]
-
-
-def diagnosis_as_text(facts: "Facts", findings: Sequence["Problem"]) -> str:
+def diagnosis(facts: "Facts", findings: Sequence["Problem"]) -> str:
     here = facts.machine.fingerprint
     gpus = (", ".join(here.gpus) or "no GPU known") + (f" (driver {here.driver})" if here.driver else "")
     sizes = f"{here.cores} CPU cores, {whole_gib(here.memory_bytes)}"
@@ -76,7 +69,3 @@ def _backend(facts: "BackendFacts") -> list[str]:
         devices = "does not load" if facts.installed else NOTHING
     named = ", ".join(f"{name} {version}" for name, version in versions.items()) or NOTHING
     return [facts.name, facts.interpreter, python, named, devices, facts.source or "this interpreter"]
-
-
-def diagnosis_as_data(facts: "Facts", findings: Sequence["Problem"]) -> dict[str, Any]:
-    return dataclasses.asdict(facts) | {"findings": [dataclasses.asdict(finding) for finding in findings]}

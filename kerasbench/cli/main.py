@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 import click
 
 from kerasbench import __version__
-from kerasbench.cli import measuring, preparing, reading
+from kerasbench.cli.measuring import bisect, explain, fastest, run, soak, sweep, versus
 from kerasbench.cli.options import CommandGroup
+from kerasbench.cli.preparing import create, doctor, list_, new
+from kerasbench.cli.reading import compare, history, report
 from kerasbench.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, KerasbenchError, UsageError
 from kerasbench.text import complain, printable, write_whatever_stdout_takes
 
@@ -27,23 +29,15 @@ NAME = "kerasbench"
 
 environments = CommandGroup(
     "env",
-    purposes={"Commands": [preparing.create]},
+    purposes={"Commands": [create]},
     help="Make a virtual environment for each backend, with the wheels that fit this machine.",
 )
 app = CommandGroup(
     NAME,
     purposes={
-        "Measure": [
-            measuring.run,
-            measuring.sweep,
-            measuring.explain,
-            measuring.versus,
-            measuring.bisect,
-            measuring.fastest,
-            measuring.soak,
-        ],
-        "Read results": [reading.report, reading.compare, reading.history],
-        "Prepare": [preparing.list_, preparing.new, preparing.doctor, environments],
+        "Measure": [run, sweep, explain, versus, bisect, fastest, soak],
+        "Read results": [report, compare, history],
+        "Prepare": [list_, new, doctor, environments],
     },
     help="Which Keras 3 backend is fastest for a model on this machine? Measure it.\n\n"
     "Scenarios and options without a command are those of `run`: `kerasbench mnist_dense --quick` is `kerasbench run "

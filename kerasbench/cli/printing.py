@@ -1,6 +1,6 @@
 """What several commands print: a page, or JSON in its place."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kerasbench.text import print_document
 
@@ -17,7 +17,7 @@ def show(shown: "Shown", as_json: bool) -> None:
     print_page(shown.page)
 
 
-def print_json(data: dict[str, Any]) -> None:
+def print_json(data: object, ensure_ascii: bool = True) -> None:
     import json
 
-    print_document(json.dumps(data, indent=2, allow_nan=False) + "\n")
+    print_document(json.dumps(data, indent=2, allow_nan=False, ensure_ascii=ensure_ascii) + "\n")

@@ -23,20 +23,20 @@ FORMATS = ("markdown", "csv", "json", "html")
 @command(
     "report",
     Argument(
-        ["places"],
-        metavar="[DIR|FILE]...",
+        "places",
+        "[DIR|FILE]...",
+        "Folders, result files or pages. Default: results, README.md and docs.",
         nargs=-1,
         type=Path,
-        text="Folders, result files or pages. Default: results, README.md and docs.",
     ),
-    Option(["--check"], is_flag=True, help="Write nothing. Exit with 1 if a page differs from its data.", group=SHOW),
+    Option("--check", SHOW, "Write nothing. Exit with 1 if a page differs from its data."),
     Option(
-        ["--format", "form"],
-        metavar="KIND",
+        "--format KIND",
+        SHOW,
+        "markdown (files next to the data), or csv, json or html: printed.",
+        "form",
         type=click.Choice(FORMATS),
         default="markdown",
-        help="markdown (files next to the data), or csv, json or html: printed.",
-        group=SHOW,
     ),
 )
 def report(places: Sequence[Path], check: bool, form: str) -> int:
@@ -86,9 +86,7 @@ def _update(places: Sequence[Path], tell: "Tell", check: bool) -> int:
 
 @command(
     "compare",
-    Argument(
-        ["places"], metavar="OLD NEW [MORE]...", nargs=-1, type=Path, required=True, text="Result files or folders."
-    ),
+    Argument("places", "OLD NEW [MORE]...", "Result files or folders.", nargs=-1, type=Path, required=True),
     FAIL_ON,
     as_json(),
 )
@@ -122,18 +120,15 @@ def compare(places: Sequence[Path], fail_on: str | None, as_json: bool) -> int:
 
 @command(
     "history",
-    Argument(["folder"], metavar="DIR", type=Path, text="A folder of result files."),
+    Argument("folder", "DIR", "A folder of result files.", type=Path),
     Option(
-        ["--over"],
-        metavar="WHAT",
+        "--over WHAT",
+        SHOW,
+        "Horizontal axis of --plot: date (default), keras or backend (their versions), or commit.",
         type=click.Choice(("date", "keras", "backend", "commit")),
-        help="Horizontal axis of --plot: date (default), keras or backend (their versions), or commit.",
-        group=SHOW,
     ),
-    Option(
-        ["--csv", "as_csv"], is_flag=True, help="Print CSV: a line for each run, a column for each ratio.", group=SHOW
-    ),
-    Option(["--plot"], metavar="FILE.svg", type=Path, help="Draw the ratios into this file.", group=FILES),
+    Option("--csv", SHOW, "Print CSV: a line for each run, a column for each ratio.", "as_csv"),
+    Option("--plot FILE.svg", FILES, "Draw the ratios into this file.", type=Path),
     as_json(),
 )
 def history(folder: Path, over: str | None, as_csv: bool, plot: Path | None, as_json: bool) -> int:

@@ -132,7 +132,7 @@ def test_the_doctor_s_exit_code_is_that_of_an_error_alone(lacks: str, code: int,
 @pytest.mark.usefixtures("gather")
 def test_what_the_doctor_says_is_a_document_in_any_encoding(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     document = Mock()
-    monkeypatch.setattr("kerasbench.cli.preparing.print_document", document)
+    monkeypatch.setattr("kerasbench.cli.printing.print_document", document)
     assert shell.out("doctor", "--json") == ""
     document.assert_called_once()
 
