@@ -70,7 +70,7 @@ def run(
     Raises:
         KerasbenchError: something that was asked for does not exist, or another run holds the machine.
     """
-    return _measured_model(Results, RUN, options, scenarios, data, backends=backends, devices=devices)
+    return _measured(Results, RUN, options, scenarios, data, backends=backends, devices=devices)
 
 
 @_described
@@ -87,8 +87,9 @@ def sweep(
     ``batch_sizes`` are ``"1..4096"`` (doubled; the default without widths), or a list of numbers; ``widths`` are
     factors on the hidden layers.
     """
-    arguments = {"batch_sizes": batch_sizes, "widths": widths, "backends": backends, "devices": devices}
-    return _measured(Results, SWEEP, options, scenario, **arguments)
+    return _measured(
+        Results, SWEEP, options, scenario, backends=backends, devices=devices, batch_sizes=batch_sizes, widths=widths
+    )
 
 
 @_described
@@ -191,7 +192,7 @@ def fastest(
 
     ``scenarios`` are names and files, or one Keras model object, as for ``run``, which raises the same.
     """
-    return _measured_model(Fastest, FASTEST, options, scenarios, data, backends=backends, devices=devices)
+    return _measured(Fastest, FASTEST, options, scenarios, data, backends=backends, devices=devices)
 
 
 @_described
@@ -206,29 +207,25 @@ def soak(
 
 
 def _measured(
-    kind: type[Kind], command: str, options: Mapping[str, object], scenarios: Places, **arguments: object
-) -> Kind | Machines:
-    """Measure names and files; raise UsageError for a live model."""
-    if live.is_model(scenarios):
-        raise UsageError(
-            "only run() and fastest() take a model object: save it, model.save('mine.keras'), and name the file here"
-        )
-    asked = settings.settings(command, options, scenarios=live.named(scenarios), **arguments)
-    return _saved(kind, measure(command, asked))
-
-
-def _measured_model(
     kind: type[Kind],
     command: str,
     options: Mapping[str, object],
     scenarios: Places | live.Model,
-    rows: Rows,
+    rows: Rows | None = None,
     **arguments: object,
 ) -> Kind | Machines:
-    """Measure names and files, or one live model on its rows."""
+    """Measure names and files, or where there may be rows, one live model; raise ResultsError if nothing was saved."""
+    if rows is None and live.is_model(scenarios):
+        raise UsageError(
+            "only run() and fastest() take a model object: save it, model.save('mine.keras'), and name the file here"
+        )
     asked = settings.settings(command, options, **arguments)
-    with live.with_live_model(asked, scenarios, rows) as whole:
-        return _saved(kind, measure(command, whole))
+    with live.with_live_model(asked, scenarios, asked.data if rows is None else rows) as whole:
+        results = measure(command, whole)
+    if results.files is not None and results.files.unsaved:
+        raise ResultsError(results.files.unsaved)
+    assert isinstance(results, kind | Machines)
+    return results
 
 
 def measure(command: str, asked: Settings) -> Results:
@@ -273,14 +270,6 @@ def _measure_on_machines(command: str, asked: Settings) -> Machines:
     interpreters = [f"{remote.host}:{word}" for remote in unfinished for word in remote.interpreters]
     interrupted = [remote.host for remote in unfinished]
     return Machines([], None, (), asked, files, failed, interrupted, interpreters, briefs)
-
-
-def _saved(kind: type[Kind], results: Results) -> Kind | Machines:
-    """Return what was measured as what it is; raise ResultsError where its files could not be saved."""
-    if results.files is not None and results.files.unsaved:
-        raise ResultsError(results.files.unsaved)
-    assert isinstance(results, kind | Machines)
-    return results
 
 
 def load(*places: Place) -> Results:

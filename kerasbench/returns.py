@@ -5,11 +5,11 @@ line, and become a chart, or a DataFrame if pandas is installed.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from kerasbench import modes
 from kerasbench.analysis import table
@@ -68,18 +68,30 @@ class Shown:
         return html.notebook(self.page)
 
 
-def _data_frame(rows: Sequence[PlainRow], columns: Sequence[str]) -> "pd.DataFrame":
-    try:
-        import pandas as pd
-    except ImportError:
-        raise UsageError("to_dataframe() needs pandas: pip install pandas") from None
-    return pd.DataFrame(rows, columns=list(columns))
+class Tabled(Shown):
+    columns: ClassVar[Sequence[str]]
+
+    def _rows(self) -> Iterable[Iterable[object]]:
+        raise NotImplementedError
+
+    def to_dicts(self) -> list[PlainRow]:
+        """Return a dictionary for each row of its table, with times in ms: polars and DuckDB take them."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self._rows()]
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """Return the same as a pandas DataFrame."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise UsageError("to_dataframe() needs pandas: pip install pandas") from None
+        return pd.DataFrame(self.to_dicts(), columns=list(self.columns))
 
 
 @dataclass(frozen=True, repr=False)
-class Results(Shown):
-    """The runs of one machine."""
+class Results(Tabled):
+    """The runs of one machine; a row for each case and metric, with the CSV's columns."""
 
+    columns = table.NAMES
     records: list[Run]  # everything that was measured
     files: SavedReport | None = None  # those of a run that has just been measured
     python: Sequence[str] = ()  # its interpreters, as --python takes them, that no file names
@@ -115,16 +127,10 @@ class Results(Shown):
     def to_data(self) -> PlainRow:
         return data.of_run(self.findings, self.records, self.files.kept if self.files else None).to_data()
 
-    def to_dicts(self) -> list[PlainRow]:
-        """Return a dictionary for each case and metric, with the CSV's columns: polars and DuckDB take them."""
-        return [dataclasses.asdict(observation) for observation in table.observations([self.summary])]
-
-    def to_dataframe(self) -> "pd.DataFrame":
-        """Return the same as a pandas DataFrame."""
-        return _data_frame(self.to_dicts(), table.NAMES)
+    def _rows(self) -> Iterable[Iterable[object]]:
+        return map(dataclasses.astuple, table.observations([self.summary]))
 
 
-@dataclass(frozen=True, repr=False)
 class Explained(Results):
     """The run of an explanation. It prints as the explanation, and has all else that results have."""
 
@@ -134,7 +140,6 @@ class Explained(Results):
         return explained(self.findings)
 
 
-@dataclass(frozen=True, repr=False)
 class Fastest(Results):
     """The run of a race. It prints the answer first, and has all else that results have."""
 
@@ -144,7 +149,6 @@ class Fastest(Results):
         return races(self.findings)
 
 
-@dataclass(frozen=True, repr=False)
 class Soaked(Results):
     """The run of a soak. It prints the answer first, and has all else that results have."""
 
@@ -154,9 +158,10 @@ class Soaked(Results):
         return soaks(self.findings)
 
 
-@dataclass(frozen=True, repr=False)
 class Versions(Results):
-    """The run of a comparison of versions: ``regressions`` has what became worse; and all else that results have."""
+    """The run of a comparison of versions; a row for each result that base and head have, with ratio and verdict."""
+
+    columns = of_versions.COLUMNS
 
     @property
     def versus(self) -> list[Versus]:
@@ -173,19 +178,15 @@ class Versions(Results):
         require_decided(self.versus)
         return [line for compared in self.versus for line in of_versions.worse(compared)]
 
-    def to_dicts(self) -> list[PlainRow]:
-        """Return a dictionary for each result that base and head have, with its ratio and verdict."""
-        rows = (row for compared in self.versus for row in of_versions.rows(compared))
-        return [dict(zip(of_versions.COLUMNS, row, strict=True)) for row in rows]
-
-    def to_dataframe(self) -> "pd.DataFrame":
-        return _data_frame(self.to_dicts(), of_versions.COLUMNS)
+    def _rows(self) -> Iterable[Iterable[object]]:
+        return (row for compared in self.versus for row in of_versions.rows(compared))
 
 
 @dataclass(frozen=True, repr=False)
-class Compared(Shown):
+class Compared(Tabled):
     """Two sets of results: each case's ratio, its verdict where runs allow one, and ``regressions``."""
 
+    columns = CHANGE
     comparison: RunComparison
     old: str = "old"
     new: str = "new"
@@ -210,23 +211,14 @@ class Compared(Shown):
     def to_data(self) -> PlainRow:
         return data.of_comparison(self.comparison, self.old, self.new).to_data()
 
-    def to_dicts(self) -> list[PlainRow]:
-        """Return a dictionary for each case that both sides have; times in ms."""
-        rows = (
-            [
-                *(change.case.scenario, change.case.workload),
-                *(change.case.column.backend, change.case.column.device, change.case.options.label),
-                *(change.old.value, change.new.value),
-                *(change.contrast.ratio.value, change.contrast.ratio.low, change.contrast.ratio.high),
+    def _rows(self) -> Iterable[Iterable[object]]:
+        for change in self.changes:
+            case, ratio = change.case, change.contrast.ratio
+            yield (
+                *(case.scenario, case.workload, case.column.backend, case.column.device, change.case.options.label),
+                *(change.old.value, change.new.value, ratio.value, ratio.low, ratio.high),
                 *(change.contrast.verdict, change.contrast.why),
-            ]
-            for change in self.changes
-        )
-        return [dict(zip(CHANGE, row, strict=True)) for row in rows]
-
-    def to_dataframe(self) -> "pd.DataFrame":
-        """Return the same as a pandas DataFrame."""
-        return _data_frame(self.to_dicts(), CHANGE)
+            )
 
 
 @dataclass(frozen=True, repr=False)
@@ -298,12 +290,7 @@ class Machines(Results):
         return html.text([line for part in self.page.sections[:1] for line in part.lines if isinstance(line, str)])
 
 
-KINDS: dict[str, type[Results]] = {
-    EXPLAIN: Explained,
-    VERSUS: Versions,
-    FASTEST: Fastest,
-    SOAK: Soaked,
-}
+KINDS: dict[str, type[Results]] = {EXPLAIN: Explained, VERSUS: Versions, FASTEST: Fastest, SOAK: Soaked}
 
 
 def kind_of(record: Run) -> type[Results]:

@@ -2,8 +2,9 @@
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from kerasbench.names import CREATE, DOCTOR, ENVIRONMENTS, EXPERTS, SHOW, SUITES
 from kerasbench.text import print_document
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from kerasbench.settings import Settings
 
 
 @command(
@@ -39,39 +40,38 @@ def list_(suite: str, as_json: bool) -> int:
 
 
 @with_settings(DOCTOR, EVENTS, as_json("Print JSON, with all details."))
-def doctor(backends: Sequence[str], python: Sequence[str], events: bool, as_json: bool, **machines: object) -> int:
+def doctor(events: bool, as_json: bool, **given: Any) -> int:
     """Check every backend: which devices it finds, what is wrong, and the command that fixes it."""
+    from kerasbench.settings import settings
+
+    asked = settings(DOCTOR, {}, **given)
+    require_one(as_json, asked)
     if events:
         from kerasbench.machines import lines
 
-        return lines.told(lambda told: lines.End(_diagnose(backends, python, False, told.console())))
-    if not (machines["hosts"] or machines["cluster"]):
-        return _diagnose(backends, python, as_json)
-    from kerasbench import machines as others
+        return lines.told(lambda _: lines.End(_diagnose(asked, False, partial(print, file=sys.stderr))))
+    if not (asked.hosts or asked.cluster):
+        return _diagnose(asked, as_json, print_document)
+    from kerasbench import machines
     from kerasbench.report.progress import MachinesProgress, to_stderr
-    from kerasbench.settings import settings
 
-    asked = settings(DOCTOR, machines, backends=backends, python=python)
-    require_one(as_json, asked)
     with MachinesProgress(to_stderr()) as progress:
-        remotes = others.ask(DOCTOR, asked, progress)
+        remotes = machines.ask(DOCTOR, asked, progress)
     print("\n\n".join("\n".join([remote.host, *(f"    {line}" for line in remote.examined())]) for remote in remotes))
     return EXIT_OK if all(remote.is_fit for remote in remotes) else EXIT_FAILED
 
 
-def _diagnose(backends: Sequence[str], python: Sequence[str], as_json: bool, to: "Console | None" = None) -> int:
-    from kerasbench import backends as known
-    from kerasbench import events
+def _diagnose(asked: "Settings", as_json: bool, show: Callable[[str], None]) -> int:
+    from kerasbench import backends, events
     from kerasbench.cli.listing import diagnosis
     from kerasbench.environments import interpreters
     from kerasbench.environments.doctor import Gravity, diagnose, gather
     from kerasbench.host.lock import machine_lock
     from kerasbench.plan import parse
     from kerasbench.report.progress import ConsoleProgress, to_stderr
-    from kerasbench.settings import words
 
-    names = parse.backend_names(words("backends", backends)) or known.names()
-    chosen = interpreters.find(words("python", python), known.names())
+    names = parse.backend_names(asked.backends) or backends.names()
+    chosen = interpreters.find(asked.python, backends.names())
     labelled = [env for env, source in chosen.sources.items() if env.label and source == interpreters.OPTION]
     if labelled:
         raise UsageError(f"doctor checks interpreters without a label: leave out {', '.join(map(str, labelled))}")
@@ -81,10 +81,8 @@ def _diagnose(backends: Sequence[str], python: Sequence[str], as_json: bool, to:
     findings = diagnose(facts)
     if as_json:
         print_json(asdict(facts) | {"findings": [asdict(finding) for finding in findings]}, ensure_ascii=False)
-    elif to:
-        to.print(diagnosis(facts, findings), soft_wrap=True, markup=False)
     else:
-        print_document(diagnosis(facts, findings) + "\n")
+        show(diagnosis(facts, findings) + "\n")
     return EXIT_FAILED if any(finding.severity is Gravity.ERROR for finding in findings) else EXIT_OK
 
 
