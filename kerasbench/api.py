@@ -68,7 +68,7 @@ def run(
     ``{"torch": ".venvs/torch/bin/python"}``.
 
     Raises:
-        KerasbenchError: something that was asked for does not exist, or another run holds the machine.
+        KerasbenchError: what was asked for does not exist or could not be made, or another run holds the machine.
     """
     return _measured(Results, RUN, options, scenarios, data, backends=backends, devices=devices)
 
@@ -98,9 +98,7 @@ def explain(
 ) -> Explained | Machines:
     """Measure where an epoch's time goes and what would make it shorter, as the command ``explain`` does.
 
-    Raises:
-        KerasbenchError: something that was asked for does not exist or is too short to explain, or another run holds
-            the machine.
+    It raises what ``run`` raises, also where an epoch is too short to explain.
     """
     return _measured(Explained, EXPLAIN, options, scenarios, backends=backends, devices=devices)
 
@@ -114,14 +112,10 @@ def versus(
     devices: Words = (),
     **options: Unpack[keywords.VersusKeywords],
 ) -> Versions | Machines:
-    """Compare two versions side by side, as the command ``versus`` does; all else is as for ``run``.
+    """Compare two versions side by side, as the command ``versus`` does; all else, errors too, is as for ``run``.
 
     ``base`` and ``head`` are labels, paths of interpreters or checkouts, or requirements, ``"keras==3.14.*"``.
     ``threshold`` is the smallest difference that counts as faster or slower: ``"5%"``, or a share from 0.03 on.
-
-    Raises:
-        KerasbenchError: something that was asked for does not exist or could not be made, or another run holds the
-            machine.
     """
     sides = {"base": str(base), "head": str(head)}
     return _measured(Versions, VERSUS, options, scenarios, backends=backends, devices=devices, **sides)

@@ -171,9 +171,7 @@ class Interruptions:
     def _send(self, number: int) -> None:
         while self.is_held:
             time.sleep(AGAIN_S)
-        main = threading.main_thread().ident
-        assert main is not None  # it has been started
-        signal.pthread_kill(main, number)
+        signal.pthread_kill(threading.main_thread().ident or 0, number)
 
 
 def _imports(frame: FrameType | None) -> bool:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from kerasbench.returns import Machines, Results
     from kerasbench.settings import Settings
 
-SCENARIOS = Argument("scenarios", "SCENARIO...", f"One or more. {CHOICE}", nargs=-1, required=True)
-OPTIONAL_SCENARIOS = Argument("scenario", "[SCENARIO]...", f"{CHOICE} Default: the whole suite.", nargs=-1)
+SCENARIOS = Argument("scenarios", "SCENARIO...", f"One or more. {CHOICE}")
+OPTIONAL_SCENARIOS = Argument("scenario", "[SCENARIO]...", f"{CHOICE} Default: the whole suite.")
 # The rows of a live model, which another machine has sent with it: nobody types them.
 ROWS = Option("--rows FILE", MACHINES, "", default="", hidden=True)
 SAMPLES = Option("--samples N", MACHINES, "", default=0, hidden=True)
@@ -85,7 +85,7 @@ def versus(**given: Any) -> int:
 BETWEEN = "As for versus. With two, all versions between them are candidates."
 
 
-@with_settings(BISECT, Argument("versions", "GOOD [BETWEEN]... BAD", BETWEEN, nargs=-1, required=True), as_json())
+@with_settings(BISECT, Argument("versions", "GOOD [BETWEEN]... BAD", BETWEEN), as_json())
 def bisect(versions: Sequence[str], as_json: bool, **options: Any) -> int:
     """Find the version of Keras or of a backend that made a model slower.
 
@@ -170,8 +170,8 @@ def finish_machines(machines: "Machines") -> int:
         options = [f"--hosts={','.join(machines.interrupted)}"]
         if asked.cluster:
             options = [f"--cluster={asked.cluster}", *(["--insecure"] if asked.insecure else [])]
-        hosts = {python: python.partition("=")[0].rpartition(":")[0] for python in asked.python}  # empty: all of them
-        named = [python for python, host in hosts.items() if not host or host in machines.interrupted]
+        hosts = ("", *machines.interrupted)  # empty: all of them
+        named = [python for python in asked.python if python.partition("=")[0].rpartition(":")[0] in hosts]
         options += [f"--python={python}" for python in dict.fromkeys([*named, *machines.interpreters])]
         # By what was asked here: a machine's record says of itself what it likes.
         _say_how_to_go_on(

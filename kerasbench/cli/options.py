@@ -83,10 +83,11 @@ class Option(click.Option):
 
 
 class Argument(click.Argument):
-    """An argument that ``--help`` explains."""
+    """An argument that ``--help`` explains: one, or several (``...``), which may be none (``[...]``)."""
 
     def __init__(self, name: str, metavar: str, text: str, **more: Any) -> None:
-        super().__init__([name], metavar=metavar, **more)
+        several, required = "..." in metavar, not metavar.startswith("[")
+        super().__init__([name], metavar=metavar, nargs=-1 if several else 1, required=required, **more)
         self.text = text
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str]:

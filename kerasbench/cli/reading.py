@@ -1,7 +1,6 @@
 """The commands that read results: pages made again, two sets compared, ratios over time."""
 
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,11 +22,7 @@ FORMATS = ("markdown", "csv", "json", "html")
 @command(
     "report",
     Argument(
-        "places",
-        "[DIR|FILE]...",
-        "Folders, result files or pages. Default: results, README.md and docs.",
-        nargs=-1,
-        type=Path,
+        "places", "[DIR|FILE]...", "Folders, result files or pages. Default: results, README.md and docs.", type=Path
     ),
     Option("--check", SHOW, "Write nothing. Exit with 1 if a page differs from its data."),
     Option(
@@ -86,7 +81,7 @@ def _update(places: Sequence[Path], tell: "Tell", check: bool) -> int:
 
 @command(
     "compare",
-    Argument("places", "OLD NEW [MORE]...", "Result files or folders.", nargs=-1, type=Path, required=True),
+    Argument("places", "OLD NEW [MORE]...", "Result files or folders.", type=Path),
     FAIL_ON,
     as_json(),
 )
@@ -105,12 +100,10 @@ def compare(places: Sequence[Path], fail_on: str | None, as_json: bool) -> int:
         return EXIT_REGRESSION if fail_on and changes.regressions else EXIT_OK
     if fail_on:
         raise UsageError("--fail-on needs two sets of results, OLD and NEW")
-    had = Counter[Path]()
     summaries = []
-    for place in places:
-        had[place] += 1
-        name = str(place) if places.count(place) == 1 else f"{place} ({had[place]})"  # the same place twice
-        summaries.append((name, api.load(place).summary))
+    for number, place in enumerate(places, 1):
+        again = f" ({places[:number].count(place)})" if places.count(place) > 1 else ""
+        summaries.append((f"{place}{again}", api.load(place).summary))
     if as_json:
         print_json(data.of_sides(summaries).to_data())
     else:
