@@ -14,16 +14,14 @@ from kerasbench.analysis.contrasts import Contrast
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.keywords import Numbers, Words
 from kerasbench.modes.versus import bisect as searches
-from kerasbench.modes.versus.bisect import Probe, case_of, followed, probe_of
+from kerasbench.modes.versus.bisect import case_of
 from kerasbench.names import EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS
-from kerasbench.pages.series import Series
-from kerasbench.pages.series import history as ratios_over_time
+from kerasbench.pages import series
 from kerasbench.pages.several import MachineBrief
 from kerasbench.plan import live
 from kerasbench.report.words import times
+from kerasbench.results import store
 from kerasbench.results.run import Run
-from kerasbench.results.store import load as load_record
-from kerasbench.results.store import records as records_of
 from kerasbench.returns import Bisected, Compared, Explained, Fastest, Machines, Results, Soaked, Versions, kind_of
 from kerasbench.settings import Settings
 
@@ -134,11 +132,7 @@ def bisect(
 
     ``versions`` begin with GOOD and end with BAD, in the words of ``versus``. Of two, all releases or commits between
     them are candidates. Of several workloads, the one that BAD slows most is followed. ``say`` gets a line for each
-    probe.
-
-    Raises:
-        KerasbenchError: as for ``versus``.
-        KeyboardInterrupt: a probe was interrupted.
+    probe. It raises what ``run`` raises, and KeyboardInterrupt where a probe was interrupted.
     """
     from kerasbench.environments import sides
 
@@ -150,7 +144,7 @@ def bisect(
     listed = sides.between(*named) if len(named) == 2 else named
     first: Contrast | None = None  # of the case that is followed from then on
 
-    def probe(index: int) -> Probe:
+    def probe(index: int) -> searches.Probe:
         nonlocal first
         say(f"bisect: {listed[index]} beside {listed[0]}")
         pair = {"base": listed[0], "head": listed[index]}
@@ -160,11 +154,11 @@ def bisect(
             say(f"bisect: interrupted while it measured {listed[index]} ({tables})")
             raise KeyboardInterrupt
         (compared,) = measured.versus
-        step = followed(compared, case_of(first) if first else None)
+        step = searches.followed(compared, case_of(first) if first else None)
         if step and tables:
             say(f"bisect: {listed[index]} takes {times(step.ratio)} as long as {listed[0]} ({tables})")
         first = first or step
-        return probe_of(index, compared, case_of(first) if first else None)
+        return searches.probe_of(index, compared, case_of(first) if first else None)
 
     say(f"bisect: {len(listed)} versions, {searches.most(len(listed))} probes at most")
     bisection = searches.bisect(len(listed), probe)
@@ -193,10 +187,7 @@ def fastest(
 def soak(
     scenarios: Places, backends: Words = (), devices: Words = (), **options: Unpack[keywords.SoakKeywords]
 ) -> Soaked | Machines:
-    """Run models for ``minutes``, as the command ``soak`` does: does memory grow, do steps become slower?
-
-    It raises what ``run`` raises.
-    """
+    """Run models for ``minutes``: does memory grow, do steps become slower? All else, errors too, is as for ``run``."""
     return _measured(Soaked, SOAK, options, scenarios, backends=backends, devices=devices)
 
 
@@ -249,21 +240,18 @@ def _measure_on_machines(command: str, asked: Settings) -> Machines:
 
     with kept_awake(), MachinesProgress(to_stderr()) as progress:
         remotes = machines.ask(command, asked, progress)
-    files, briefs = {}, []
     failed = {remote.host: remote.failed for remote in remotes if remote.failed}
-    for remote in remotes:
-        if remote.store is None:
-            continue
-        files[remote.host] = remote.store.data
-        record = load_record(remote.store.data)  # one at a time: those of a hundred machines do not fit into memory
-        saved = save_report(record, remote.store)
+    stores = {remote.host: remote.store for remote in remotes if remote.store is not None}
+    briefs = []
+    for host, kept in stores.items():
+        saved = save_report(store.load(kept.data), kept)  # one at a time: those of a hundred do not fit into memory
         if saved.unsaved:
-            failed[remote.host] = "; ".join(filter(None, [remote.failed, saved.unsaved]))
-        briefs.append(MachineBrief.of(remote.host, saved.findings))
+            failed[host] = "; ".join(filter(None, [failed.get(host), saved.unsaved]))
+        briefs.append(MachineBrief.of(host, saved.findings))
     unfinished = [remote for remote in remotes if remote.is_unfinished]
     interpreters = [f"{remote.host}:{word}" for remote in unfinished for word in remote.interpreters]
-    interrupted = [remote.host for remote in unfinished]
-    return Machines([], None, (), asked, files, failed, interrupted, interpreters, briefs)
+    files = {host: kept.data for host, kept in stores.items()}
+    return Machines([], None, (), asked, files, failed, [remote.host for remote in unfinished], interpreters, briefs)
 
 
 def load(*places: Place) -> Results:
@@ -287,10 +275,10 @@ def _records(places: Sequence[Place]) -> tuple[str, list[Run]]:
         if not isinstance(place, Place):
             raise UsageError(f"a file or a folder is text or a Path, not {type(place).__name__}: load(one, other)")
     chosen = [Path(place) for place in places] or [Path("results")]
-    return ", ".join(map(str, chosen)), [record for place in chosen for _, record in records_of(place)]
+    return ", ".join(map(str, chosen)), [record for place in chosen for _, record in store.records(place)]
 
 
-def history(*places: Place) -> list[Series]:
+def history(*places: Place) -> list[series.Series]:
     """Return ratios over runs, a series for each case; without places, of the runs in ``results``.
 
     Raises:
@@ -298,10 +286,10 @@ def history(*places: Place) -> list[Series]:
         UsageError: no ratio was measured twice.
     """
     named, records = _records(places)
-    series = ratios_over_time(records)
-    if not series:
+    ratios = series.history(records)
+    if not ratios:
         raise UsageError(f"{named}: no ratio was measured in two runs, so there is no history")
-    return series
+    return ratios
 
 
 def compare(old: Results | Place, new: Results | Place) -> Compared:

@@ -73,7 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _hold_streams() -> None:
-    """Open something in the place of streams that are closed: the next file would get their number, and their text.
+    """Put something in the place of closed streams, or the next file would get their number, and their text.
 
     Raises:
         UsageError: stdout is closed (``kerasbench >&-``), and the answer would be lost.
@@ -129,11 +129,10 @@ BY_DEFAULT = (signal.SIG_DFL, signal.default_int_handler)  # handlers that nobod
 
 @dataclass
 class Interruptions:
-    """How often this process was asked to end.
+    """Two raise KeyboardInterrupt, the third leaves at once: children follow when their input ends.
 
-    The first two times raise KeyboardInterrupt, the third leaves at once: children follow when their input ends. One
-    that came in a destructor or a callback, where Python drops it (``lost``), or while a module is imported, which may
-    never be imported again if it is left halfway, is sent to the main thread again after AGAIN_S.
+    What comes in a destructor or a callback, where Python drops it (``lost``), or during an import, which may not be
+    possible again if it is left halfway, is sent to the main thread again after AGAIN_S.
     """
 
     count: int = 0
@@ -154,11 +153,10 @@ class Interruptions:
             self._send_later()
 
     def lost(self, ignored: "UnraisableHookArgs") -> None:
-        """Have an interruption that Python has dropped sent again; show what else it drops, as usual."""
-        if not issubclass(ignored.exc_type, KeyboardInterrupt):
+        if issubclass(ignored.exc_type, KeyboardInterrupt):
+            self._send_later()
+        else:
             sys.__unraisablehook__(ignored)
-            return
-        self._send_later()
 
     def _send_later(self) -> None:
         self.is_held = True

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerasbench.cli.options import EVENTS, FAIL_ON, Argument, Option, as_json, with_settings
+from kerasbench.cli.options import EVENTS, FAIL_ON, Argument, Option, as_json, command
 from kerasbench.cli.printing import show
 from kerasbench.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_REGRESSION, EXIT_USAGE, UsageError
 from kerasbench.names import BISECT, CHOICE, EXPLAIN, FASTEST, MACHINES, RUN, SOAK, SWEEP, VERSUS
@@ -24,7 +24,7 @@ ROWS = Option("--rows FILE", MACHINES, "", default="", hidden=True)
 SAMPLES = Option("--samples N", MACHINES, "", default=0, hidden=True)
 
 
-@with_settings(RUN, OPTIONAL_SCENARIOS, ROWS, SAMPLES, EVENTS, as_json())
+@command(RUN, OPTIONAL_SCENARIOS, ROWS, SAMPLES, EVENTS, as_json())
 def run(scenario: Sequence[str], scenarios: Sequence[str], **given: Any) -> int:
     """Measure scenarios on backends and devices, print the tables and save the results.
 
@@ -33,7 +33,7 @@ def run(scenario: Sequence[str], scenarios: Sequence[str], **given: Any) -> int:
     return _measure(RUN, scenarios=[*scenarios, *scenario], **given)
 
 
-@with_settings(SWEEP, Argument("scenarios", "SCENARIO", "One scenario: name or file."), EVENTS, as_json())
+@command(SWEEP, Argument("scenarios", "SCENARIO", "One scenario: name or file."), EVENTS, as_json())
 def sweep(**given: Any) -> int:
     """Measure one scenario at many batch sizes or widths: from which size on is another backend fastest?
 
@@ -42,13 +42,13 @@ def sweep(**given: Any) -> int:
     return _measure(SWEEP, **given)
 
 
-@with_settings(EXPLAIN, SCENARIOS, EVENTS, as_json())
+@command(EXPLAIN, SCENARIOS, EVENTS, as_json())
 def explain(**given: Any) -> int:
     """Show where the time of an epoch goes, and what would make it shorter."""
     return _measure(EXPLAIN, **given)
 
 
-@with_settings(FASTEST, SCENARIOS, ROWS, SAMPLES, EVENTS, as_json())
+@command(FASTEST, SCENARIOS, ROWS, SAMPLES, EVENTS, as_json())
 def fastest(**given: Any) -> int:
     """Find the fastest way to run a model on this machine: which backend, with which settings?
 
@@ -58,7 +58,7 @@ def fastest(**given: Any) -> int:
     return _measure(FASTEST, **given)
 
 
-@with_settings(SOAK, SCENARIOS, as_json())
+@command(SOAK, SCENARIOS, as_json())
 def soak(**given: Any) -> int:
     """Run a model for minutes: does memory grow, and do steps become slower?
 
@@ -72,7 +72,7 @@ FORMS = "A label, an interpreter, a checkout or its commit (./keras@v3.14.0), or
 HEAD = Argument("head", "HEAD", "What to compare with BASE; same forms.")
 
 
-@with_settings(VERSUS, Argument("base", "BASE", FORMS), HEAD, FAIL_ON, EVENTS, as_json())
+@command(VERSUS, Argument("base", "BASE", FORMS), HEAD, FAIL_ON, EVENTS, as_json())
 def versus(**given: Any) -> int:
     """Compare two versions of Keras or of a backend side by side: what became faster or slower?
 
@@ -85,7 +85,7 @@ def versus(**given: Any) -> int:
 BETWEEN = "As for versus. With two, all versions between them are candidates."
 
 
-@with_settings(BISECT, Argument("versions", "GOOD [BETWEEN]... BAD", BETWEEN), as_json())
+@command(BISECT, Argument("versions", "GOOD [BETWEEN]... BAD", BETWEEN), as_json())
 def bisect(versions: Sequence[str], as_json: bool, **options: Any) -> int:
     """Find the version of Keras or of a backend that made a model slower.
 

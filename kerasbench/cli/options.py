@@ -2,16 +2,15 @@
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import click
 
 from kerasbench.errors import UsageError
-from kerasbench.names import BACKENDS, GROUPS, MACHINES, RUN, SHOW, SUITES
+from kerasbench.names import BACKENDS, CREATE, DOCTOR, GROUPS, MACHINES, MEASURING, RUN, SHOW, SUITES
 
-WIDTH = 100  # characters at most: wider lines are hard to read
-CONTEXT = {"max_content_width": WIDTH, "help_option_names": ["-h", "--help"]}
+CONTEXT = {"max_content_width": 100, "help_option_names": ["-h", "--help"]}  # wider lines are hard to read
 
 # Each line: a command, and an example of it for its --help.
 EXAMPLES = """
@@ -95,28 +94,19 @@ class Argument(click.Argument):
 
 
 class ByPurpose(click.Command):
-    """Its ``--help`` has options by purpose, and examples."""
+    """Its ``--help`` has options by purpose, and examples.
 
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for title, rows in options_of(self, ctx).items():
-            with formatter.section(title):
-                formatter.write_dl(rows)
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Examples"):
-            for line in examples_of(ctx.info_name or ""):
-                formatter.write(f"  {line}\n")
-
-
-class WithSettings(ByPurpose):
-    """A command of settings. They are made into options once they are used: ``kerasbench --help`` does without."""
+    Options of settings are made once they are used: ``kerasbench --help`` does without.
+    """
 
     @cached_property
     def settings(self) -> list[click.Parameter]:
+        if self.name not in (*MEASURING, DOCTOR, CREATE):
+            return []
         from kerasbench import settings
 
         options: list[click.Parameter] = []
-        for name in settings.options_of(self.name or ""):
+        for name in settings.options_of(self.name):
             option, default = settings.option(name), settings.default(name)
             value: dict[str, Any] = {"multiple": True} if settings.is_list(name) else {"default": default}
             if name in ("rounds", "batch_size"):
@@ -138,18 +128,25 @@ class WithSettings(ByPurpose):
             ctx.default_map = {name: value for name, value in defaults.items() if name == "results" or not again}
         return super().parse_args(ctx, args)
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, rows in options_of(self, ctx).items():
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Examples"):
+            for line in examples_of(ctx.info_name or ""):
+                formatter.write(f"  {line}\n")
+
 
 Act = Callable[..., int]
 
 
-def command(name: str, *parameters: click.Parameter, kind: type[ByPurpose] = ByPurpose) -> Callable[[Act], ByPurpose]:
-    """Make a command of a function, whose docstring is its help."""
-    return lambda act: kind(
+def command(name: str, *parameters: click.Parameter) -> Callable[[Act], ByPurpose]:
+    """Make a command of a function, whose docstring is its help, and of the settings that it takes."""
+    return lambda act: ByPurpose(
         name, params=list(parameters), callback=act, help=inspect.getdoc(act), context_settings=CONTEXT
     )
-
-
-with_settings = partial(command, kind=WithSettings)
 
 
 class CommandGroup(ByPurpose, click.Group):
@@ -187,11 +184,11 @@ class CommandGroup(ByPurpose, click.Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
         completions = super().shell_complete(ctx, incomplete)
-        run = self.commands.get(RUN)
-        if run is None or not incomplete.startswith("-"):
-            return completions
-        known = {completion.value for completion in completions}
-        return completions + [more for more in run.shell_complete(ctx, incomplete) if more.value not in known]
+        if RUN in self.commands and incomplete.startswith("-"):
+            known = {completion.value for completion in completions}
+            more = self.commands[RUN].shell_complete(ctx, incomplete)
+            completions += [completion for completion in more if completion.value not in known]
+        return completions
 
 
 def with_default_command(arguments: list[str], commands: Collection[str]) -> list[str]:

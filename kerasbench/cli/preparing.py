@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kerasbench.cli.measuring import require_one
-from kerasbench.cli.options import EVENTS, Argument, Option, as_json, command, with_settings
+from kerasbench.cli.options import EVENTS, Argument, Option, as_json, command
 from kerasbench.cli.printing import print_json
 from kerasbench.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, UsageError
 from kerasbench.names import CREATE, DOCTOR, ENVIRONMENTS, EXPERTS, SHOW, SUITES
@@ -39,7 +39,7 @@ def list_(suite: str, as_json: bool) -> int:
     return EXIT_OK
 
 
-@with_settings(DOCTOR, EVENTS, as_json("Print JSON, with all details."))
+@command(DOCTOR, EVENTS, as_json("Print JSON, with all details."))
 def doctor(events: bool, as_json: bool, **given: Any) -> int:
     """Check every backend: which devices it finds, what is wrong, and the command that fixes it."""
     from kerasbench.settings import settings
@@ -104,30 +104,18 @@ def new(file: Path) -> int:
     return EXIT_OK
 
 
-@with_settings(
+LABEL = "A label, such as keras-3.14: adds an environment for each backend, measured as `torch cpu @LABEL`."
+EXTRA = "Install this too, such as 'keras==3.14.*', or ./keras for a checkout. Can be repeated."
+INTERPRETER = "Python that creates the environment. Default: the one that runs kerasbench."
+
+
+@command(
     CREATE,
-    Option(
-        "--name LABEL",
-        ENVIRONMENTS,
-        "A label, such as keras-3.14: adds an environment for each backend, measured as `torch cpu @LABEL`.",
-        "label",
-        default="",
-    ),
-    Option(
-        "--with REQUIREMENT",
-        ENVIRONMENTS,
-        "Install this too, such as 'keras==3.14.*', or ./keras for a checkout. Can be repeated.",
-        "extra",
-        multiple=True,
-    ),
+    Option("--name LABEL", ENVIRONMENTS, LABEL, "label", default=""),
+    Option("--with REQUIREMENT", ENVIRONMENTS, EXTRA, "extra", multiple=True),
     Option("--cuda", ENVIRONMENTS, "Install CUDA builds. Default: if there is an NVIDIA GPU."),
     Option("--cpu", ENVIRONMENTS, "Install CPU builds. On Linux, PyTorch's is gigabytes smaller."),
-    Option(
-        "--interpreter PATH",
-        ENVIRONMENTS,
-        "Python that creates the environment. Default: the one that runs kerasbench.",
-        default=sys.executable,
-    ),
+    Option("--interpreter PATH", ENVIRONMENTS, INTERPRETER, default=sys.executable),
     Option("--constraint FILE", EXPERTS, "Constraints file for uv.", "constraints", type=Path),
     Option("--index URL", EXPERTS, "One more package index for uv."),
     Option("--locked", ENVIRONMENTS, "Install exactly the versions in the existing .lock file."),

@@ -17,22 +17,17 @@ if TYPE_CHECKING:
     from kerasbench.results.store import Tell, UnreadableFile
 
 FORMATS = ("markdown", "csv", "json", "html")
+FORMAT = "markdown (files next to the data), or csv, json or html: printed."
+AXES = ("date", "keras", "backend", "commit")
+AXIS = "Horizontal axis of --plot: date (default), keras or backend (their versions), or commit."
+PLACES = "Folders, result files or pages. Default: results, README.md and docs."
 
 
 @command(
     "report",
-    Argument(
-        "places", "[DIR|FILE]...", "Folders, result files or pages. Default: results, README.md and docs.", type=Path
-    ),
+    Argument("places", "[DIR|FILE]...", PLACES, type=Path),
     Option("--check", SHOW, "Write nothing. Exit with 1 if a page differs from its data."),
-    Option(
-        "--format KIND",
-        SHOW,
-        "markdown (files next to the data), or csv, json or html: printed.",
-        "form",
-        type=click.Choice(FORMATS),
-        default="markdown",
-    ),
+    Option("--format KIND", SHOW, FORMAT, "form", type=click.Choice(FORMATS), default="markdown"),
 )
 def report(places: Sequence[Path], check: bool, form: str) -> int:
     """Update every page from its data: pages of runs and machines, and the tables quoted in README.md and docs/."""
@@ -114,12 +109,7 @@ def compare(places: Sequence[Path], fail_on: str | None, as_json: bool) -> int:
 @command(
     "history",
     Argument("folder", "DIR", "A folder of result files.", type=Path),
-    Option(
-        "--over WHAT",
-        SHOW,
-        "Horizontal axis of --plot: date (default), keras or backend (their versions), or commit.",
-        type=click.Choice(("date", "keras", "backend", "commit")),
-    ),
+    Option("--over WHAT", SHOW, AXIS, type=click.Choice(AXES)),
     Option("--csv", SHOW, "Print CSV: a line for each run, a column for each ratio.", "as_csv"),
     Option("--plot FILE.svg", FILES, "Draw the ratios into this file.", type=Path),
     as_json(),
