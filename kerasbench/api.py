@@ -1,7 +1,4 @@
-"""kerasbench from Python: run, sweep, explain, versus, bisect, fastest, soak, load, history and compare.
-
-Their options are those of the command line (``settings.py``).
-"""
+"""The commands from Python. Their options are those of the command line (``settings.py``)."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -162,9 +159,7 @@ def bisect(
 
     say(f"bisect: {len(listed)} versions, {searches.most(len(listed))} probes at most")
     bisection = searches.bisect(len(listed), probe)
-    if first is None:
-        return Bisected(bisection, listed, "")
-    return Bisected(bisection, listed, " ".join(case_of(first)), first.under.row.key(first.under.column.paired))
+    return Bisected(bisection, listed, first)
 
 
 @_described
@@ -281,9 +276,7 @@ def _records(places: Sequence[Place]) -> tuple[str, list[Run]]:
 def history(*places: Place) -> list[series.Series]:
     """Return ratios over runs, a series for each case; without places, of the runs in ``results``.
 
-    Raises:
-        ResultsError: as for ``load``.
-        UsageError: no ratio was measured twice.
+    It raises ResultsError as ``load`` does, and UsageError if no ratio was measured twice.
     """
     named, records = _records(places)
     ratios = series.history(records)
@@ -293,11 +286,7 @@ def history(*places: Place) -> list[series.Series]:
 
 
 def compare(old: Results | Place, new: Results | Place) -> Compared:
-    """Compare two sets of results, loaded or by their place, case by case.
-
-    Raises:
-        ResultsError, UsageError: as for ``load``, or one is of several machines.
-    """
+    """Compare two sets of results of one machine each, loaded or by their place, case by case; raise as ``load``."""
     sides = [side if isinstance(side, Results) else load(side) for side in (old, new)]
     for side in sides:
         if isinstance(side, Machines):

@@ -1,8 +1,4 @@
-"""What the functions of ``api.py`` return.
-
-Results show the answer first, in a few lines of text or as HTML in a notebook. They print as the tables of the command
-line, and become a chart, or a DataFrame if pandas is installed.
-"""
+"""What the functions of ``api.py`` return: an answer in a few lines, or in a notebook; tables; a chart; plain data."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from kerasbench import modes
 from kerasbench.analysis import table
 from kerasbench.analysis.compare import Change, RunComparison
+from kerasbench.analysis.contrasts import Contrast
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import UsageError
@@ -25,12 +22,11 @@ from kerasbench.modes.soak.tell import soaks
 from kerasbench.modes.soak.trend import Soak
 from kerasbench.modes.versus import search
 from kerasbench.modes.versus import tell as of_versions
-from kerasbench.modes.versus.bisect import Bisection, SearchOutcome
+from kerasbench.modes.versus.bisect import Bisection, SearchOutcome, case_of
 from kerasbench.modes.versus.pairs import Versus, require_decided
 from kerasbench.names import EXPLAIN, FASTEST, SOAK, VERSUS
 from kerasbench.pages import data, html, page, several
 from kerasbench.pages.files import SavedReport
-from kerasbench.protocol.columns import CaseKey
 from kerasbench.report import markdown, svg
 from kerasbench.report.sections import Page
 from kerasbench.report.words import case_name
@@ -43,10 +39,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PlainRow = dict[str, Any]  # by the names of its columns
-CHANGE = (
-    *("scenario", "workload", "backend", "device", "options"),
-    *("old", "new", "ratio", "low", "high", "verdict", "why"),
-)
+CASE = ("scenario", "workload", "backend", "device", "options")
+CHANGE = (*CASE, "old", "new", "ratio", "low", "high", "verdict", "why")
 
 
 class Shown:
@@ -114,11 +108,7 @@ class Results(Tabled):
         return html.text(modes.sentences(self.findings))
 
     def plot(self) -> svg.Picture:
-        """Draw the chart of their page: a notebook shows it, ``save`` saves it as SVG.
-
-        Raises:
-            UsageError: there is nothing to compare.
-        """
+        """Draw the chart of their page: a notebook shows it, ``save`` saves it as SVG; UsageError if there is none."""
         chart = self.page.chart
         if chart is None:
             raise UsageError("there is nothing to plot: no two configurations were compared, and nothing was swept")
@@ -170,11 +160,7 @@ class Versions(Results):
 
     @property
     def regressions(self) -> list[str]:
-        """A sentence for each result that is clearly worse, and for each case that fails with the head alone.
-
-        Raises:
-            Undecided: nothing could be judged.
-        """
+        """What is clearly worse, or fails with the head alone; raises Undecided where nothing could be judged."""
         require_decided(self.versus)
         return [line for compared in self.versus for line in of_versions.worse(compared)]
 
@@ -227,8 +213,7 @@ class Bisected(Shown):
 
     bisection: Bisection
     versions: list[str]
-    case: str  # the workload and the configuration that were followed
-    key: CaseKey | None = None  # the same as data
+    followed: Contrast | None = None  # the first ratio of the workload and the configuration that were followed
 
     @property
     def version(self) -> str | None:
@@ -236,11 +221,13 @@ class Bisected(Shown):
         return self.versions[self.bisection.slow] if self.bisection.outcome is SearchOutcome.FOUND else None
 
     def to_data(self) -> PlainRow:
-        return search.of_search(self.bisection, self.versions, self.key).to_data()
+        case = self.followed.under.row.key(self.followed.under.column.paired) if self.followed else None
+        return search.of_search(self.bisection, self.versions, case).to_data()
 
     @property
     def page(self) -> Page:
-        return search.bisected(self.bisection, self.versions, self.case)
+        case = " ".join(case_of(self.followed)) if self.followed else ""
+        return search.bisected(self.bisection, self.versions, case)
 
     def __repr__(self) -> str:
         return "\n".join(search.sentences(self.bisection, search.brief(self.versions)))

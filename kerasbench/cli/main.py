@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import TYPE_CHECKING
 
 import click
 
@@ -21,9 +20,6 @@ from kerasbench.cli.preparing import create, doctor, list_, new
 from kerasbench.cli.reading import compare, history, report
 from kerasbench.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, KerasbenchError, UsageError
 from kerasbench.text import complain, printable, write_whatever_stdout_takes
-
-if TYPE_CHECKING:
-    from sys import UnraisableHookArgs
 
 NAME = "kerasbench"
 
@@ -43,7 +39,6 @@ app = CommandGroup(
     "Scenarios and options without a command are those of `run`: `kerasbench mnist_dense --quick` is `kerasbench run "
     "mnist_dense --quick`. `kerasbench run --help` shows them.",
     invoke_without_command=True,
-    callback=lambda: None,
 )
 app = click.version_option(__version__, prog_name=NAME, message="%(prog)s %(version)s")(app)
 
@@ -58,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
             if f"_{NAME.upper()}_COMPLETE" in os.environ:  # a shell asks what a command line can go on with
                 app.main(given, prog_name=NAME)
             with app.make_context(NAME, list(given) or ["--help"]) as context:
-                code = app.invoke(context)
+                code: int = app.invoke(context)
         sys.stdout.flush()  # a full disk is said here, and not after the exit code is chosen
     except click.exceptions.Exit as asked:  # --help, --version
         return asked.exit_code
@@ -69,15 +64,11 @@ def main(arguments: list[str] | None = None) -> int:
         return EXIT_OK
     except Exception as error:
         return _explain(error)
-    return code if isinstance(code, int) else EXIT_OK
+    return code
 
 
 def _hold_streams() -> None:
-    """Put something in the place of closed streams, or the next file would get their number, and their text.
-
-    Raises:
-        UsageError: stdout is closed (``kerasbench >&-``), and the answer would be lost.
-    """
+    """Put something in the place of closed streams, whose text the next file would get; without stdout, UsageError."""
     if sys.stdout is None:
         raise UsageError("standard output is closed, so nothing can be printed: leave out >&-, or use > /dev/null")
     for name, mode in (("stdin", "r"), ("stderr", "w")):
@@ -90,7 +81,6 @@ MENDABLE = {
     errno.ENOENT: "the current folder no longer exists: change to another one",
     errno.ENOSPC: "free disk space",
     errno.EDQUOT: "free disk space",
-    errno.EROFS: "write to another disk",
     errno.EMFILE: "raise the limit of open files: ulimit -n 1024",
     errno.ENOMEM: "free memory: end other programs",
 }
@@ -152,7 +142,7 @@ class Interruptions:
                 raise KeyboardInterrupt
             self._send_later()
 
-    def lost(self, ignored: "UnraisableHookArgs") -> None:
+    def lost(self, ignored: "sys.UnraisableHookArgs") -> None:
         if issubclass(ignored.exc_type, KeyboardInterrupt):
             self._send_later()
         else:

@@ -48,8 +48,8 @@ create      kerasbench env create --backend torch --name old --with 'keras==3.14
 create      kerasbench env create --backend torch --locked --force  # rebuild it with the same versions
 """
 
-GENERAL = "Options"
-OPTIONS = ("Arguments", *GROUPS, GENERAL)
+ARGUMENTS, GENERAL = "Arguments", "Options"
+OPTIONS = (ARGUMENTS, *GROUPS, GENERAL)
 
 
 class Option(click.Option):
@@ -84,6 +84,8 @@ class Option(click.Option):
 class Argument(click.Argument):
     """An argument that ``--help`` explains: one, or several (``...``), which may be none (``[...]``)."""
 
+    group = ARGUMENTS
+
     def __init__(self, name: str, metavar: str, text: str, **more: Any) -> None:
         several, required = "..." in metavar, not metavar.startswith("[")
         super().__init__([name], metavar=metavar, nargs=-1 if several else 1, required=required, **more)
@@ -115,11 +117,10 @@ class ByPurpose(click.Command):
         return options
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        parameters = super().get_params(ctx)  # the last is --help
-        return [*self.params, *self.settings, *parameters[len(self.params) :]]
+        return [*super().get_params(ctx), *self.settings]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if any(option.name == "results" for option in self.settings) and not ctx.resilient_parsing:
+        if self.name in MEASURING and not ctx.resilient_parsing:
             from kerasbench.environments import interpreters
 
             # An interrupted run has its own options, but where it lies.
@@ -213,19 +214,13 @@ def options_of(command: click.Command, ctx: click.Context) -> dict[str, list[tup
     """Return the arguments and options of a command by purpose, each as ``--help`` writes it."""
     by_purpose: dict[str, list[tuple[str, str]]] = {title: [] for title in OPTIONS}
     for parameter in command.get_params(ctx):
-        row = parameter.get_help_record(ctx)
-        if row is not None:
-            group = "Arguments" if isinstance(parameter, click.Argument) else getattr(parameter, "group", GENERAL)
-            by_purpose[group].append(row)
+        if row := parameter.get_help_record(ctx):
+            by_purpose[getattr(parameter, "group", GENERAL)].append(row)
     return {title: rows for title, rows in by_purpose.items() if rows}
 
 
-FAIL_ON = Option(
-    "--fail-on regression",
-    SHOW,
-    "Exit with 3 if something became clearly worse or fails now, and with 1 if nothing could be decided.",
-    type=click.Choice(("regression",)),
-)
+GATE = "Exit with 3 if something became clearly worse or fails now, and with 1 if nothing could be decided."
+FAIL_ON = Option("--fail-on regression", SHOW, GATE, type=click.Choice(("regression",)))
 EVENTS = Option(
     "--events",
     MACHINES,

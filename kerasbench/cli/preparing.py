@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kerasbench.cli.measuring import require_one
 from kerasbench.cli.options import EVENTS, Argument, Option, as_json, command
-from kerasbench.cli.printing import print_json
+from kerasbench.cli.printing import as_table, diagnosis, print_json
 from kerasbench.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, UsageError
 from kerasbench.names import CREATE, DOCTOR, ENVIRONMENTS, EXPERTS, SHOW, SUITES
 from kerasbench.text import print_document
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 )
 def list_(suite: str, as_json: bool) -> int:
     """List the scenarios of each suite: what each is, and its size."""
-    from kerasbench.cli import listing
     from kerasbench.plan import catalog
 
     files = catalog.suite_files(suite) if suite else catalog.builtin_files()
@@ -35,7 +34,7 @@ def list_(suite: str, as_json: bool) -> int:
         data = [{"suite": entry.suite, "file": str(entry.file)} | asdict(entry.description) for entry in entries]
         print_json(data, ensure_ascii=False)
     else:
-        print(listing.as_table(entries))
+        print(as_table(entries))
     return EXIT_OK
 
 
@@ -63,7 +62,6 @@ def doctor(events: bool, as_json: bool, **given: Any) -> int:
 
 def _diagnose(asked: "Settings", as_json: bool, show: Callable[[str], None]) -> int:
     from kerasbench import backends, events
-    from kerasbench.cli.listing import diagnosis
     from kerasbench.environments import interpreters
     from kerasbench.environments.doctor import Gravity, diagnose, gather
     from kerasbench.host.lock import machine_lock

@@ -14,7 +14,7 @@ from kerasbench.names import FILES, SHOW
 from kerasbench.text import blanked, complain, print_document
 
 if TYPE_CHECKING:
-    from kerasbench.results.store import Tell, UnreadableFile
+    from kerasbench.results.store import UnreadableFile
 
 FORMATS = ("markdown", "csv", "json", "html")
 FORMAT = "markdown (files next to the data), or csv, json or html: printed."
@@ -34,44 +34,36 @@ def report(places: Sequence[Path], check: bool, form: str) -> int:
     from kerasbench.analysis.summary import summarize
     from kerasbench.pages import files as pages
     from kerasbench.pages import html
+    from kerasbench.report.console import print_page
     from kerasbench.results import store
 
     chosen = places or pages.default_places(Path())
     if check and form != "markdown":
         raise UsageError("--check compares pages with their data: give it no other --format")
-    damaged: list[Path] = []
+    bad: list[Path] = []  # damaged files, and pages that differ from their data
 
     def tell(unread: "UnreadableFile") -> None:
-        damaged.extend([unread.file] if unread.is_damaged else [])
+        bad.extend([unread.file] if unread.is_damaged else [])
         store.say_passed_over(unread)
 
-    code = EXIT_OK
-    if form == "markdown":
-        code = _update(chosen, tell, check)
-    elif form == "html":
+    if form == "html":
         print_document(html.document(pages.named(pages.machines(chosen, tell))))
-    else:
+    elif form != "markdown":
         records = [record for _, record in pages.among(chosen, tell)]
         is_csv = form == "csv"
         print_document(pages.as_csv(list(map(summarize, records))) if is_csv else store.as_json(records) + "\n")
-    return EXIT_FAILED if damaged else code
-
-
-def _update(places: Sequence[Path], tell: "Tell", check: bool) -> int:
-    from kerasbench.pages import files as pages
-    from kerasbench.report.console import print_page
-
-    made = pages.made_from(places, tell)
-    if check:
-        differing = pages.stale(made)
+    elif check:
+        differing = pages.stale(pages.made_from(chosen, tell))
         for tables in differing:
             complain(f"{blanked(str(tables))}: differs from its data; python -m kerasbench report updates it")
-        return EXIT_FAILED if differing else EXIT_OK
-    print("\n".join(blanked(str(file)) for file in pages.write(made)) or "all pages are up to date")
-    several = len([place for place in places if place.suffix != ".md"]) > 1
-    if several and (abreast := pages.together(places)) is not None:
-        print_page(abreast)
-    return EXIT_OK
+        bad.extend(differing)
+    else:
+        changed = pages.write(pages.made_from(chosen, tell))
+        print("\n".join(blanked(str(file)) for file in changed) or "all pages are up to date")
+        several = len([place for place in chosen if place.suffix != ".md"]) > 1
+        if several and (abreast := pages.together(chosen)) is not None:
+            print_page(abreast)
+    return EXIT_FAILED if bad else EXIT_OK
 
 
 @command(

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from kerasbench.cli import listing
+from kerasbench.cli import printing
 from kerasbench.environments.doctor import Facts, diagnose
 from tests import made
 from tests.environments import cases
@@ -13,7 +13,7 @@ def test_a_line_for_each_workload_has_its_suite_and_what_is_known_of_it() -> Non
     first, second = entry.description.workloads
     known = dataclasses.replace(first, parameters=78_666, operations=2_400_313_344, large=True)
     entry = made.changed(entry, description={"workloads": [known, second]})
-    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in listing.as_table([entry]).splitlines()[2:]]
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in printing.as_table([entry]).splitlines()[2:]]
     assert lines == [
         ["tiny", "dense", "78,666", "32", "100", "3", "2.4 G", "dense in one line. For a GPU."],
         ["tiny", "dense/tiny", "–", "32", "100", "3", "–", "dense in one line."],
@@ -22,11 +22,11 @@ def test_a_line_for_each_workload_has_its_suite_and_what_is_known_of_it() -> Non
 
 def test_operations_have_three_digits() -> None:
     counts = (812, 1_500, 2_837_952, 7_000_000_000_000, 9_277_242_900_480)
-    assert [listing.operations(count) for count in counts] == ["812", "1.5 k", "2.84 M", "7 T", "9.28 T"]
+    assert [printing.operations(count) for count in counts] == ["812", "1.5 k", "2.84 M", "7 T", "9.28 T"]
 
 
 def text_of(facts: Facts) -> str:
-    return listing.diagnosis(facts, diagnose(facts))
+    return printing.diagnosis(facts, diagnose(facts))
 
 
 def test_a_machine_has_a_line_for_each_backend_and_is_said_to_be_in_good_order() -> None:
