@@ -34,7 +34,6 @@ pytestmark = pytest.mark.processes
 
 
 def succeed(command: Command, *arguments: str) -> tuple[str, str]:
-    """Run a command to its end, and return what it wrote to stdout and stderr."""
     code, out, err = command.run(*arguments)
     assert code == 0, err
     return out, err
@@ -45,7 +44,6 @@ def scenario(command: Command) -> str:
 
 
 def data_of(command: Command) -> Path:
-    """Return the data file of the only run that there was."""
     (data,) = command.results.glob("*.json")
     return data
 

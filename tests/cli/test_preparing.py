@@ -113,7 +113,6 @@ def test_an_environment_that_does_not_load_is_named_all_the_same(shell: Shell, m
 
 @pytest.fixture
 def gather(monkeypatch: pytest.MonkeyPatch) -> Mock:
-    """In place of what asks all backends."""
     mock = Mock(return_value=cases.load("m1"))
     monkeypatch.setattr("kerasbench.environments.doctor.gather", mock)
     return mock

@@ -1,5 +1,3 @@
-"""What list and doctor print."""
-
 import dataclasses
 
 from kerasbench.cli import printing
