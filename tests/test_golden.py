@@ -214,12 +214,8 @@ def test_there_is_a_file_of_each_and_no_other() -> None:
 def test_they_have_every_mode_warning_and_metric(documents: list[Document], observed: list[dict[str, str]]) -> None:
     cases = [case for printed in documents for case in (*printed.results, *printed.failures)]
     options = {name for case in cases for name in case.configuration.options}
-    assert {printed.command for printed in documents} == {
-        *(mode.name for mode in MODES),
-        data.COMPARE,
-        data.HISTORY,
-        BISECT,
-    }
+    commands = {mode.name for mode in MODES} | {data.COMPARE, data.HISTORY, BISECT}
+    assert {printed.command for printed in documents} == commands
     assert options == {field.name for field in dataclasses.fields(Options)} - {"batch", "width"}  # sizes have fields
     assert {warned.kind for printed in documents for warned in printed.warnings} == set(WarningKind)
     assert {failed.code for printed in documents for failed in printed.failures} == set(Code)

@@ -9,18 +9,7 @@ from scipy import stats as reference
 from scipy.special import polygamma
 
 from kerasbench.analysis import estimates
-from kerasbench.analysis.estimates import (
-    CONFIDENCE,
-    Amount,
-    Estimate,
-    LogEstimate,
-    Prior,
-    Verdict,
-    claim,
-    estimate,
-    judge,
-    prior_of,
-)
+from kerasbench.analysis.estimates import CONFIDENCE, Amount, Estimate, LogEstimate, Verdict, claim, estimate, judge
 from tests.made import known
 
 
@@ -222,28 +211,28 @@ def test_the_distribution_of_many_variances_is_recovered(rng: random.Random) -> 
         return rng.gammavariate(degrees / 2, 2)
 
     variances = [(0.065**2 * 2.2 / chi_square(2.2) * chi_square(4) / 4, 4.0) for _ in range(5000)]
-    prior = known(prior_of(variances))
+    prior = known(estimates.prior_of(variances))
     assert prior.ratios == 5000
     assert prior.degrees == pytest.approx(2.2, rel=0.15)
     assert math.sqrt(prior.variance) == pytest.approx(0.065, rel=0.1)
 
 
 def test_variances_that_differ_no_more_than_few_values_let_them_are_pooled() -> None:
-    prior = known(prior_of([(0.01, 2.0)] * 10))
+    prior = known(estimates.prior_of([(0.01, 2.0)] * 10))
     assert prior.degrees == 18.0  # of twenty, less those of one
     assert prior.variance > 0.01  # log variances of two degrees of freedom are low on average
-    assert prior_of([(0.01, 2.0)] * (estimates.MIN_RATIOS - 1)) is None
+    assert estimates.prior_of([(0.01, 2.0)] * (estimates.MIN_RATIOS - 1)) is None
 
 
 def test_a_variance_of_few_values_moves_towards_the_others_and_one_of_many_stays() -> None:
-    prior = Prior(0.04, 2.0, 24)
+    prior = estimates.Prior(0.04, 2.0, 24)
     assert prior.moderate(0.0, 2.0) == (0.02, 4.0)
     assert prior.moderate(0.08, 2.0) == (0.06, 4.0)
     assert prior.moderate(0.08, 200.0)[0] == pytest.approx(0.0796, abs=1e-4)
 
 
 def test_equal_values_have_no_variance_and_still_an_interval() -> None:
-    assert known(prior_of([(0.0, 2.0), *[(0.01, 2.0)] * 6])).moderate(0.0, 2.0)[0] > 0
+    assert known(estimates.prior_of([(0.0, 2.0), *[(0.01, 2.0)] * 6])).moderate(0.0, 2.0)[0] > 0
 
 
 @pytest.mark.parametrize(

@@ -192,12 +192,6 @@ def test_what_a_lost_machine_has_is_named_with_how_to_go_on(shell: Shell, monkey
     assert code == 1 and "no space left" in out and err.endswith("run --resume --results results --hosts=m1\n")
 
 
-def test_two_interpreters_need_no_label(command: Command) -> None:
-    sides = [str(command.folder / "python"), str(other(command, 2.2))]
-    out, _ = succeed(command, "versus", *sides, *on_torch(command))
-    assert "python-head takes 1.095× (1.095–1.095) as long as python\n" in out
-
-
 def interrupt(command: Command) -> Counter[CaseKey]:
     """Leave of a run what there is if it is interrupted after its first round; return the cases of the whole of it."""
     data = data_of(command)

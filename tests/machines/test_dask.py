@@ -84,6 +84,10 @@ def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
     The contact address of the second leads nowhere, so that nobody can call it.
     """
     pytest.importorskip("distributed", reason="Dask is not installed: --cluster is not tested")
+    monkeypatch.setattr(cluster, "LOOK_S", 0.5)
+    stand_in.furnish(tmp_path)
+    for name in ("one", "two"):
+        machine(tmp_path, name)
     security = pytest.importorskip("distributed.security").Security.temporary()
     texts = {"ca": security.tls_ca_file, "cert": security.tls_client_cert, "key": security.tls_client_key}
     for name, text in texts.items():
@@ -135,10 +139,6 @@ def test_dask_carries_commands_and_a_lost_worker_is_a_row(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(cluster, "DISTURBING", 0.0)
-    monkeypatch.setattr(cluster, "LOOK_S", 0.5)
-    stand_in.furnish(tmp_path)
-    for name in ("one", "two"):
-        machine(tmp_path, name)
 
     def kill() -> None:
         stand_in.wait_for(lambda: any(run.trials for run in there(tmp_path / "one")))
@@ -162,12 +162,9 @@ def test_dask_carries_commands_and_a_lost_worker_is_a_row(
 
 @pytest.mark.parametrize("act", ["interrupt", "end the scheduler"])
 def test_a_run_on_a_cluster_ends_in_order_and_nothing_is_lost(
-    act: str, tmp_path: Path, workers: dict[str, "subprocess.Popen[bytes]"], monkeypatch: pytest.MonkeyPatch
+    act: str, tmp_path: Path, workers: dict[str, "subprocess.Popen[bytes]"]
 ) -> None:
-    monkeypatch.setattr(cluster, "LOOK_S", 0.5)
-    stand_in.furnish(tmp_path)
     for name in ("one", "two"):
-        machine(tmp_path, name)
         stand_in.hang(tmp_path / name, "trial-jax")
 
     def end() -> None:
