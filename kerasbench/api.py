@@ -43,7 +43,7 @@ def _described(function: Function) -> Function:
     (taken,) = get_args(options.annotation)
     texts = [(function.__doc__ or "").rstrip(), "", "    Options:"]
     kinds = taken.__annotations__
-    for name in sorted(kinds, key=[*Settings.__dataclass_fields__].index):
+    for name in sorted(kinds, key=[*settings.SPECS].index):
         option, default = settings.option(name), () if settings.is_list(name) else settings.default(name)
         written.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kinds[name]))
         texts.append(f"    {name} ({option.flag}): {option.help}")

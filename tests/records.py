@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from kerasbench import variants
 from kerasbench.analysis.contrasts import Contrast, Place
 from kerasbench.analysis.estimates import LogEstimate, Verdict, judge
 from kerasbench.analysis.findings import Findings
@@ -152,7 +153,7 @@ FAST = Column("jax", "cpu", EIGHT)
 
 def candidate(column: Column, ms: float) -> Measurement:
     sliced = made.sliced([ms * (1 + 0.01 * cycle) for cycle in range(6)], [2 * ms] * 6)
-    batch = column.options.batch_size
+    batch = variants.batch(column.options)
     return dataclasses.replace(sliced, train_samples=batch * sliced.steps_per_epoch) if batch else sliced
 
 

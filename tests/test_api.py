@@ -145,10 +145,10 @@ def test_a_run_is_asked_for_in_the_words_of_the_command_line(runs: Runs, monkeyp
     assert (first.scenarios, first.backends) == (["dense"], ["jax"])
     assert (first.keep_env, second.keep_env) == ({}, {"OMP_PROC_BIND": "true"})
     assert runs.waits == [False, True]
-    asked = Settings(jit=["on"], dtype=["float32", "float64"], threads=["1"], native=True)
+    asked = Settings(choices={"jit": ["on"], "dtype": ["float32", "float64"], "threads": ["1"], "native": [""]})
     assert first.options == configure.options_of(asked)
     assert (first.effort, first.data) == (PUBLISHED, "synthetic")
-    assert second.options == configure.options_of(Settings(threads=["1", "2"]))
+    assert second.options == configure.options_of(Settings(choices={"threads": ["1", "2"]}))
     assert (second.effort, second.data) == (DEFAULT, "real")
     assert results.records == [runs.record]
     assert "# dense: the largest part of an epoch is computation" in (runs.folder / "2026-01-02T030405.md").read_text()
@@ -219,14 +219,18 @@ def test_a_live_model_is_asked_for_by_a_file_of_its_own(runs: Runs) -> None:
 def test_a_sweep_is_asked_for_by_its_sizes(runs: Runs) -> None:
     results = kerasbench.sweep("dense", [1, 8, 64], 0.5, "jax", devices="cpu", rounds=4, budget=60)
     (asked,) = runs.config
-    assert [(options.batch, options.width) for options in asked.options] == [(1, 0.5), (8, 0.5), (64, 0.5)]
+    assert [(options.get("batch"), options.get("width")) for options in asked.options] == [
+        (1, 0.5),
+        (8, 0.5),
+        (64, 0.5),
+    ]
     assert (asked.scenarios, asked.backends, asked.devices) == (["dense"], ["jax"], ["cpu"])
     assert sweep.MODE.asked(asked).refine
     assert asked.effort == dataclasses.replace(exactly(4, SWEEP), budget_s=60)
     assert results.records == [runs.record]
     kerasbench.sweep("dense", "1..4", inputs=["a=3", "b=4"])
     assert runs.config[-1].model_config == ModelConfig([Input("a", [3]), Input("b", [4])])
-    assert [options.batch for options in runs.config[-1].options] == [1, 2, 4]
+    assert [options.get("batch") for options in runs.config[-1].options] == [1, 2, 4]
 
 
 def test_an_explanation_is_text_and_data(runs: Runs) -> None:

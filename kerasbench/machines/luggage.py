@@ -18,7 +18,7 @@ from kerasbench.plan import catalog
 from kerasbench.processes import variables
 from kerasbench.results.run import RunConfig
 from kerasbench.scenario import baseline_file
-from kerasbench.settings import Settings, default, is_list, option, options_of
+from kerasbench.settings import Settings, default, is_list, option, options_of, value
 
 MOST_FILES_BYTES = 256 << 20  # of all files that travel: larger models are copied by other means
 HASH_LENGTH = 12  # hexadecimal digits
@@ -105,12 +105,12 @@ def words(command: str, asked: Settings, luggage: Luggage) -> list[str]:
     offered = options_of(command)
     shell = ['--results="$F"/results'] if "results" in offered else []
     for name in offered:
-        value = getattr(asked, name)
+        said = value(asked, name)
         flag = option(name).flag
         if is_list(name):
-            shell += [f"{flag}={there(part)}" for part in value]
-        elif name != "results" and value != default(name):
-            shell.append(flag if value is True else f"{flag}={there(value)}")
+            shell += [f"{flag}={there(part)}" for part in said]
+        elif name != "results" and said != default(name):
+            shell.append(flag if said is True else f"{flag}={there(said)}")
     if asked.rows:
         shell += [f"--rows={there(asked.rows)}", f"--samples={asked.samples}"]
     arguments = [shlex.quote(side) for side in (asked.base, asked.head) if side]

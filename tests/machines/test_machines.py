@@ -211,7 +211,7 @@ def said(*lines: Told, hello: Hello = HELLO) -> str:
 
 def done(run: object = RUN, file: str = FILE) -> str:
     """Return what a machine says that has measured this."""
-    return said(Told(end=End(0, file=file, run=msgspec.Raw(msgspec.json.encode(run)))))
+    return said(Told(end=End(0, file=file, run=msgspec.Raw(msgspec.json.encode(run, enc_hook=dict)))))
 
 
 def test_what_was_measured_is_kept_with_where_it_comes_from(tmp_path: Path) -> None:
@@ -315,7 +315,9 @@ def with_files(tmp_path: Path) -> Settings:
     for name in ("mine.py", "native/mine_torch.py", "other's.py", "layers.py", "rows.npz"):
         (tmp_path / name).write_text(name)
     mine, other, layers, rows = (str(tmp_path / name) for name in ("mine.py", "other's.py", "layers.py", "rows.npz"))
-    return Settings(["mnist_dense", f"{mine}/tiny", other], custom=layers, rows=rows, samples=7, threads=["1", "2"])
+    return Settings(
+        ["mnist_dense", f"{mine}/tiny", other], custom=layers, rows=rows, samples=7, choices={"threads": ["1", "2"]}
+    )
 
 
 def test_files_have_names_there_that_are_told_from_those_here(

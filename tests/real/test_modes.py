@@ -20,7 +20,7 @@ def test_a_sweep_leaves_a_record_and_a_page_of_every_size(faults: Path, tmp_path
     command = whole_command.command(tmp_path, "sweep", str(faults / "fine.py"), *options)
     shown = printed(*command)
     (data,) = tmp_path.glob("*.json")
-    fed = {trial.options.batch: made.known(trial.measurement).batch.x for trial in load(data).trials}
+    fed = {trial.options.get("batch"): made.known(trial.measurement).batch.x for trial in load(data).trials}
     assert fed == {1: "float32[1, 4]", 4: "float32[4, 4]"}
     assert re.search(r"^\| +4 \|", shown, re.MULTILINE)
     assert data.with_suffix(".md").read_text().startswith("# A training step of fine at several sizes\n")

@@ -177,6 +177,6 @@ def _difference(rival: Column, column: Column) -> Help | None:
     """Return the one thing in which a column differs from another of the same backend, None for none or several."""
     if dataclasses.replace(rival, device=column.device) == column and rival.device != column.device:
         return Help.DEVICE
-    if column.options.jit is None and rival != column and rival.with_options(jit=None) == column:
+    if "jit" not in column.options and rival != column and rival.with_options(jit=None) == column:
         return Help.JIT
     return None

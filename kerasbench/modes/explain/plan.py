@@ -42,10 +42,10 @@ class Plans(Planner):
         if self.refusal(config, selected) is None:
             other_jit = backends.get(backend).OTHER_JIT
             for asked in config.options:
-                if asked.jit is None and other_jit is not None:
-                    options.append(replace(asked, jit=other_jit))
-                if asked.batch is None:
-                    options.append(replace(asked, batch=LARGER_BATCH * selected.workload.batch))
+                if "jit" not in asked and other_jit is not None:
+                    options.append(asked.but(jit=other_jit))
+                if "batch" not in asked:
+                    options.append(asked.but(batch=LARGER_BATCH * selected.workload.batch))
         return list(dict.fromkeys(options))
 
     def protocol(self, config: RunConfig, options: Options) -> Protocol:

@@ -202,7 +202,7 @@ class Explanations(Teller):
                 told.results.extend([result(case, metric, amount, unit=unit)] if amount is not None else [])
             for advice in breakdown.advice:
                 over, ratio = advice.contrast.over, advice.contrast.ratio
-                instead, batch = configuration(over.column), over.key.options.batch
+                instead, batch = configuration(over.column), over.key.options.get("batch")
                 more = {"what": advice.what, "instead": instead, "instead_batch_size": batch}
                 told.advice.append(like(Advised, ratio, **case, **more, takes_times_as_much=ratio.value))
         return told

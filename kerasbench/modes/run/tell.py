@@ -1,7 +1,10 @@
 """The page of a plain run: who is fastest, what variants cost or save, and what was measured besides."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import chain
 
+from kerasbench import variants
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.contrasts import between
 from kerasbench.analysis.findings import Findings
@@ -23,8 +26,7 @@ UNFOLDED: dict[str, Builder] = {
     "calls": details.calls,
     "new_tokens": generation.new_tokens,
     "devices": details.devices,
-    "native": details.what_keras_costs,
-    "warm_cache": details.what_a_warm_cache_saves,
+    **{variant.name: partial(details.beside, variant) for variant in variants.ALL if variant.beside},
 }
 FOLDED: dict[str, Builder] = {
     "prediction": details.predictions,
@@ -74,7 +76,7 @@ class Plain(Teller):
                         contrast = between(row, column, fastest, metric.name)
                     if contrast is not None:
                         yield contrast, {}
-        yield from ((told, {}) for told in (*findings.speed_ups, *findings.prices, *findings.warm_caches))
+        yield from ((told, {}) for told in (*findings.speed_ups, *chain(*findings.besides.values())))
         controls = [ranking.control for ranking in findings.summary.rankings if ranking.control is not None]
         yield from ((control, {"is_control": True}) for control in controls)
 

@@ -36,7 +36,7 @@ class Plans(Planner):
                 f"a sweep measures one workload, and this names {len(scenarios)}: {names}; name one of them"
             )
         for selected in scenarios:
-            if not selected.entry.description.scalable and any(asked.width is not None for asked in config.options):
+            if not selected.entry.description.scalable and any("width" in asked for asked in config.options):
                 raise UsageError(
                     f"{selected.label} has no --width: its hidden layers cannot be scaled; docs/your-model.md shows "
                     "how to make a scenario scalable"
@@ -68,7 +68,7 @@ class Plans(Planner):
         if budget_s is not None and spent_s + len(cases) * rounds * each_s > budget_s:
             return None
         # Options are asked for whichever interpreter runs them, and a control is asked for once, for all rows.
-        options = [replace(case.options, environment="", control=False) for case in cases]
+        options = [case.options.but(environment=None, control=None) for case in cases]
         # At most as many rounds as there are: what was measured then has enough, for the reasons that it had.
         least = min(planned.effort.min_rounds, rounds)
         effort = replace(planned.effort, min_rounds=least, max_rounds=rounds, budget_s=None)

@@ -21,7 +21,7 @@ from tests import made
 
 
 def test_a_sweep_crosses_terms_with_sizes_and_goes_on_where_series_cross() -> None:
-    asked = Plans().configured(Settings(["dense"], batch_sizes=["1..2"], widths=["0.5", "1"], jit=["on"]))
+    asked = Plans().configured(Settings(["dense"], batch_sizes=["1..2"], widths=["0.5", "1"], choices={"jit": ["on"]}))
     assert asked.options == [Options(jit=True, batch=batch, width=width) for batch in (1, 2) for width in (0.5, 1.0)]
     assert (sweep.MODE.asked(asked), asked.effort.protocol) == (SweepConfig(refine=True), SWEEP)
     assert Plans().configured(Settings(["dense"], quick=True)).effort == replace(QUICK, protocol=SWEEP)
@@ -30,8 +30,10 @@ def test_a_sweep_crosses_terms_with_sizes_and_goes_on_where_series_cross() -> No
             Plans().configured(Settings(batch_sizes=["8"], widths=words))
     limited = Plans().configured(Settings(["dense"], rounds=7, control=True))
     assert (limited.effort, limited.control) == (exactly(7, SWEEP), True)
-    assert [options.batch for options in Plans().configured(Settings(["dense"])).options][-1] == 4096
-    assert {options.batch for options in Plans().configured(Settings(["dense"], widths=["1", "2"])).options} == {None}
+    assert [options.get("batch") for options in Plans().configured(Settings(["dense"])).options][-1] == 4096
+    assert {options.get("batch") for options in Plans().configured(Settings(["dense"], widths=["1", "2"])).options} == {
+        None
+    }
     sized = crossed([DEFAULT, Options(jit=False)], [1, 8], [])
     assert [options.label for options in sized] == ["batch=1", "jit=off batch=1", "batch=8", "jit=off batch=8"]
 
@@ -116,13 +118,15 @@ def trials_of(cases: Sequence[Case]) -> list[Trial]:
 def test_a_refined_sweep_goes_on_with_the_columns_that_each_size_has() -> None:
     planned = swept_plan(budget_s=1e6)
     refined = finer(planned, crossing())
-    tried = trials_of([case for case in refined.cases if case.options.batch != 32])
+    tried = trials_of([case for case in refined.cases if case.options.get("batch") != 32])
     again = resume.as_started(
         made.changed(refined, cases=swept(refined.config.options)),
         made.record(*tried),
         Plans().has_more(refined.config),
     )
-    of_size = {size: [case.backend for case in again.cases if case.options.batch == size] for size in (8, 16, 32)}
+    of_size = {
+        size: [case.backend for case in again.cases if case.options.get("batch") == size] for size in (8, 16, 32)
+    }
     assert of_size == {8: [*BACKENDS], 16: ["jax", "torch"], 32: [*BACKENDS]}
     assert resume.as_started(planned, made.record(*tried[:1]), Plans().has_more(planned.config)) is planned
 
@@ -133,7 +137,7 @@ def test_a_refined_sweep_goes_on_with_the_controls_that_its_further_sizes_have()
     planned = made.changed(planned, cases=with_controls(planned.cases))
     refined = finer(planned, crossing(1e9, third=lambda batch: math.sqrt(1e9 / 20)))
     assert not any(options.control for options in refined.config.options)  # it is asked for once, for all rows
-    further = [case for case in refined.cases if case.options.batch in (16, 32)]
+    further = [case for case in refined.cases if case.options.get("batch") in (16, 32)]
     assert "tensorflow" in {case.backend for case in further if case.options.control}
     every = made.changed(refined, cases=with_controls(swept(refined.config.options)))
     again = resume.as_started(every, made.record(*trials_of(further)), Plans().has_more(every.config))
@@ -155,7 +159,7 @@ def test_further_sizes_begin_with_what_was_measured_and_are_one_record_with_it()
 
     more = finer(planned, first)
     whole = resume.with_more(more, first, execute)
-    assert {trial.options.batch for trial in whole.trials} == {1, 8, 16, 32, 64, 512}
+    assert {trial.options.get("batch") for trial in whole.trials} == {1, 8, 16, 32, 64, 512}
     assert (whole.started, whole.stopped_because) == (first.started, first.stopped_because)
     assert whole.config == made.changed(more.config, effort=planned.effort) != more.config
     interrupted = made.changed(whole, stopped_because=INTERRUPTED, rounds_completed=1)
