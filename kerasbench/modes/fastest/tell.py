@@ -177,7 +177,7 @@ class Races(Teller):
     def words(self, config: RunConfig) -> list[str]:
         asked, words = MODE.asked(config), super().words(config)
         words += [] if asked.purpose == "train" else ["--for", asked.purpose]
-        words += [] if asked.tries in ([], [*DEFAULT_TRIES]) else ["--try", ",".join(asked.tries)]
+        words += [] if set(asked.tries) in (set(), {*DEFAULT_TRIES}) else ["--try", ",".join(asked.tries)]
         return [*words, *([] if asked.margin == RaceConfig().margin else ["--within", f"{100 * asked.margin:g}%"])]
 
     def rounds(self, config: RunConfig) -> list[str]:
