@@ -133,7 +133,7 @@ def target(backend: str, spec: EnvironmentSpec) -> Target:
     if spec.gpu and sys.platform != "linux":
         raise UsageError("--cuda is for Linux with an NVIDIA GPU; leave it out: a Mac's wheels support its GPU")
     inventory = _usable(backend, spec.interpreter)
-    version = (macos.version() or ()) if sys.platform == "darwin" else ()
+    version = macos.version() if sys.platform == "darwin" else ()
     if spec.gpu is not False and nvidia.package_missing():
         install = pip(sys.executable, nvidia.PACKAGE)
         raise UsageError(f"which CUDA the NVIDIA driver supports cannot be found out: {install}; or add --cpu")

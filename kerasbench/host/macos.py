@@ -78,10 +78,10 @@ def is_apple_silicon() -> bool:
     return _output(APPLE_SILICON).strip() == "1"
 
 
-def version() -> tuple[int, int] | None:
-    """Return macOS' major and minor version: ``(26, 6)``."""
+def version() -> tuple[int, ...]:
+    """Return macOS' major and minor version, ``(26, 6)``, or nothing."""
     match = re.fullmatch(r"(\d+)(?:\.(\d+))?(?:\.\d+)*", _output(VERSION).strip())
-    return (int(match[1]), int(match[2] or 0)) if match else None
+    return (int(match[1]), int(match[2] or 0)) if match else ()
 
 
 def thermal_level() -> int | None:
