@@ -89,32 +89,18 @@ class Remote:
     luggage: Luggage = field(default_factory=Luggage)
     python: str = ""  # what runs kerasbench there
     insecure: bool = False
-    hello: Hello | None = None
-    differs: str = ""  # why another kerasbench is there, and what makes it the same
-    skew_s: float = 0.0  # how much its clock is ahead
     store: Store | None = None  # where its run is kept here
-    record: Run | None = None  # the run without its trials
-    cause: str = ""  # why it did not measure to its end
-    said: list[str] = field(default_factory=list)  # by its doctor
+    cause: str = ""  # why there is less of it than was asked for
+    unfinished: bool = False  # what it has measured lies there, and --resume has it go on
+    said: list[str] = field(default_factory=list)  # by its doctor, and of what it is
     interpreters: list[str] = field(default_factory=list)  # what --python takes there to go on, as it says
+    hello: Hello | None = None  # of the same kerasbench, unless its doctor is asked
     end: End | None = None
     stopped: bool = False
 
     @property
-    def failed(self) -> str:
-        """Why there is less of it than was asked for; empty if there is not."""
-        return self.cause or (self.record.stopped_because if self.record and self.record.unfinished else "")
-
-    @property
-    def is_unfinished(self) -> bool:
-        """Whether what it has measured lies there, and --resume has it go on."""
-        if self.record is not None:
-            return self.record.unfinished
-        return self.hello is not None and not self.differs and (self.end is None or self.end.file != "")
-
-    @property
     def is_fit(self) -> bool:
-        return self.end is not None and self.end.code == EXIT_OK and not self.cause and not self.differs
+        return self.end is not None and self.end.code == EXIT_OK and not self.cause
 
     def stop(self) -> None:
         self.stopped = True
@@ -129,8 +115,10 @@ class Remote:
                 with _alone(f"{self.name}-{self.host}"):
                     self._measure(say)
         except KerasbenchError as error:
-            self.cause = INTERRUPTED if self.stopped else str(error)
-        say(self.host, "; ".join(filter(None, [self.cause or "done", text.blanked(self.carrier.warning)])))
+            self.cause = INTERRUPTED if self.stopped else self.cause or str(error)
+        if self.cause:
+            self.said.append(f"error: {text.blanked(self.cause)}")
+        say(self.host, "; ".join(filter(None, [self.cause or "done", self.carrier.warning])))
 
     def _measure(self, say: Say) -> None:
         self._do(PUT, self.luggage.archive)
@@ -141,7 +129,7 @@ class Remote:
                 with KEEPING:
                     remove = self._keep(self.end)
         finally:
-            if self.end or not self.hello or self.differs:  # else it may be measuring still
+            if self.end or not self.hello:  # else it may be measuring still
                 with suppress(KerasbenchError):
                     self._do(remove + TIDY)
 
@@ -177,20 +165,23 @@ class Remote:
                 raise
         if self.end is None:
             raise ResultsError("the connection has ended before its run")
-        self.cause = text.one_line(text.printable(self.end.cause))[: 4 * SHOWN]
+        self.cause = self.cause or text.one_line(text.printable(self.end.cause))[: 4 * SHOWN]
 
     def _take(self, line: bytes, say: Say) -> None:
-        """Take in a line; raise UsageError for an unfit one."""
         try:
             message = msgspec.json.decode(line, type=Told)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             shown = text.one_line(line[:80].decode(errors="replace"))
             raise UsageError(f"its answer is not one of kerasbench: {shown!r} ({error})") from None
-        if message.hello:
-            self.hello, self.skew_s = message.hello, message.hello.now_s - time.time()
-            self.differs = _difference(self.hello, f"on {self.host}, {self.python or 'python3'}")
-            if self.differs and self.command != DOCTOR:
-                raise UsageError(self.differs)
+        if hello := message.hello:
+            self.cause = _difference(hello, f"on {self.host}, {self.python or 'python3'}")
+            if self.cause and self.command != DOCTOR:
+                raise UsageError(self.cause)
+            about = f"Python {hello.python}, {hello.interpreter}; kerasbench {hello.kerasbench}, code {hello.code}"
+            self.said.append(text.blanked(f"connected; {about}"))
+            if abs(skew_s := hello.now_s - time.time()) > SKEW_S:
+                self.said.append(f"warning: its clock is {skew_s:+.0f} s off this one: set both by NTP")
+            self.hello, self.unfinished = hello, True
         if self.hello is None:
             raise UsageError("its answer is not one of kerasbench: it did not say which one it is")
         if message.end and message.end.file and not STAMP.fullmatch(message.end.file):
@@ -200,7 +191,8 @@ class Remote:
         elif message.say:
             say(self.host, text.blanked(message.say)[:SHOWN])
         self.interpreters = list(map(text.blanked, message.python)) or self.interpreters
-        self.end = message.end or self.end
+        if message.end:
+            self.end, self.unfinished = message.end, message.end.file != ""
 
     def _keep(self, end: End) -> str:
         """Put its run here, in the place of what an earlier one has left; return what removes it there if it is over.
@@ -210,7 +202,7 @@ class Remote:
         """
         run = read(bytes(end.run), Path(f"{end.file}.json"))
         self.end = End(end.code, end.cause, end.file)  # without the run, which may be large
-        asked, config = self.asked, self.luggage.with_names_here(run.config)
+        asked, config = self.asked, self.luggage.with_names_here(run.config, self.name)
         given = executed(asked.scenarios, ModelConfig(custom=asked.custom, trust=asked.trust))
         is_same = asked.resume or config.keep_env == self.luggage.variables
         if executed(config.scenarios, config.model_config) != given or not is_same:
@@ -221,7 +213,9 @@ class Remote:
             store.finish(dataclasses.replace(run, config=config, carried=carried))
         finally:
             store.journal.unlink(missing_ok=True)  # which has reserved the name
-        self.store, self.record = store, dataclasses.replace(run, trials=[])
+        self.store, self.unfinished = store, run.unfinished
+        if run.unfinished:
+            self.cause = self.cause or run.stopped_because
         return "" if run.unfinished or run.out_of_time else REMOVE.format(end.file)
 
     def _earlier(self, started: str) -> Store | None:
@@ -232,18 +226,6 @@ class Remote:
                 if earlier.carried and (earlier.carried.host, earlier.carried.share) == (self.host, self.name):
                     return Store(file.with_suffix(JOURNAL))
         return None
-
-    def examined(self) -> list[str]:
-        told = list(self.said)
-        if self.hello is not None:
-            python, version = f"{self.hello.python}, {self.hello.interpreter}", self.hello.kerasbench
-            about = [f"connected; Python {python}; kerasbench {version}, code {self.hello.code}"]
-            if self.differs:
-                about.append(f"error: {self.differs}")
-            if abs(self.skew_s) > SKEW_S:
-                about.append(f"warning: its clock is {self.skew_s:+.0f} s off this one: set both by NTP")
-            told = [*about, *told]
-        return list(map(text.blanked, [*told, *([f"error: {self.cause}"] if self.cause else [])]))
 
 
 def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
@@ -293,14 +275,12 @@ def ask(command: str, settings: Settings, say: Say) -> list[Remote]:
     for_all = dataclasses.replace(settings, hosts=[], cluster="", insecure=False, python=[], results=Settings().results)
     if settings.hosts and settings.cluster:
         raise UsageError("--hosts and --cluster exclude each other: a cluster has its own machines")
-    if settings.insecure and settings.hosts:
-        raise UsageError("--insecure is for --cluster: ssh encrypts all that --hosts needs")
     if command != DOCTOR:
         config = modes.planner(command).configured(for_all)
         if isinstance(config, RunConfig):
             catalog.require_known(config.scenarios, config.model_config, config.suite)
     name, results = folder_name(settings.results), Path(settings.results)
-    luggage = packed(for_all, name)
+    luggage = packed(for_all)
     carriers: AbstractContextManager[Mapping[str, Carrier]] = (
         dask.connected(settings.cluster, settings.insecure)
         if settings.cluster
@@ -319,7 +299,7 @@ def ask(command: str, settings: Settings, say: Say) -> list[Remote]:
 def _together(remotes: Sequence[Remote], say: Say) -> None:
     """Let them work. Ctrl-C ends each block, and waits for what there still is; the second one waits for nothing."""
     patience_s: float | None = None
-    with ThreadPoolExecutor(max(len(remotes), 1)) as pool:
+    with ThreadPoolExecutor(len(remotes)) as pool:
         futures = [pool.submit(remote.measure, say) for remote in remotes]
         while True:
             try:

@@ -30,15 +30,14 @@ class Luggage:
     archive: bytes = b""
     names: Mapping[str, str] = field(default_factory=dict)  # by what its user calls a file, in the folder there
     variables: Mapping[str, str] = field(default_factory=dict)  # of --keep-env
-    folder: str = ""
 
-    def with_names_here(self, config: RunConfig) -> RunConfig:
-        """Return the configuration of a run there with the names that its files have here."""
-        here = {f"{self.folder}/{there}": name for name, there in self.names.items()}
+    def with_names_here(self, config: RunConfig, folder: str) -> RunConfig:
+        """Return the configuration of a run in a folder there with the names that its files have here."""
+        here = {there: name for name, there in self.names.items()}
 
         def name(pattern: str) -> str:
-            _, folder, rest = pattern.rpartition(f"{self.folder}/")
-            return _renamed(folder + rest, here) if folder else pattern
+            _, slash, there = pattern.rpartition(f"{folder}/")
+            return _renamed(there, here) if slash else pattern
 
         model = config.model_config
         named = dataclasses.replace(model, custom=name(model.custom), rows=name(model.rows))
@@ -58,7 +57,7 @@ def folder_name(results: str) -> str:
     return f"{host}-{hashlib.sha256(place.encode()).hexdigest()[:HASH_LENGTH]}"
 
 
-def packed(settings: Settings, folder: str) -> Luggage:
+def packed(settings: Settings) -> Luggage:
     """Return the files of one's own that these settings name, with the baselines of scenarios, and variables.
 
     Raises:
@@ -92,7 +91,7 @@ def packed(settings: Settings, folder: str) -> Luggage:
             member = tarfile.TarInfo(name)
             member.size, member.mode = len(content), 0o600
             tar.addfile(member, io.BytesIO(content))
-    return Luggage(archive.getvalue(), names, kept, folder)
+    return Luggage(archive.getvalue(), names, kept)
 
 
 def words(command: str, asked: Settings, luggage: Luggage) -> list[str]:

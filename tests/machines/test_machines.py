@@ -216,7 +216,7 @@ def done(run: object = RUN, file: str = FILE) -> str:
 
 def test_what_was_measured_is_kept_with_where_it_comes_from(tmp_path: Path) -> None:
     remote, _ = heard(tmp_path, done(), name="me-1", insecure=True)
-    assert remote.store is not None and not remote.failed
+    assert remote.store is not None and not remote.cause
     assert load(remote.store.data) == dataclasses.replace(RUN, carried=Carried("box", "me-1", insecure=True))
 
 
@@ -276,9 +276,7 @@ def test_one_that_says_no_hello_is_left(tmp_path: Path, ssh_log: Path, monkeypat
     monkeypatch.setattr("kerasbench.machines.ssh.ANSWER_S", 0.2)
     (tmp_path / "box").mkdir()
     silent = script(tmp_path / "box" / "python", "#!/bin/sh\nexec sleep 60\n")
-    remote = Remote(
-        "box", Shell("box"), "run", Settings(), tmp_path, python=str(silent), luggage=packed(Settings(), "")
-    )
+    remote = Remote("box", Shell("box"), "run", Settings(), tmp_path, python=str(silent), luggage=packed(Settings()))
     remote.measure(lambda host, line: None)
     assert "no answer in 0.2 s: " in remote.cause
 
@@ -322,7 +320,7 @@ def test_files_have_names_there_that_are_told_from_those_here(
     with_files: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("A", "b'c")
-    luggage = packed(dataclasses.replace(with_files, keep_env=["A"]), "me-1")
+    luggage = packed(dataclasses.replace(with_files, keep_env=["A"]))
     box = Shell()
     list(box.run(f"F={shlex.quote(str(tmp_path / 'me-1'))}; {machines.PUT}", luggage.archive))
     names = sorted(file.name for file in (tmp_path / "me-1").rglob("*") if file.is_file())
@@ -332,7 +330,7 @@ def test_files_have_names_there_that_are_told_from_those_here(
     assert shown[0] == "b'c" and "--threads=1" in shown and "--samples=7" in shown and "--scenario=mnist_dense" in shown
     there = [word.partition("=")[2] for word in shown if word.startswith("--scenario=")]
     config = made.changed(RUN, config={"scenarios": there}).config
-    assert luggage.with_names_here(config).scenarios == with_files.scenarios
+    assert luggage.with_names_here(config, "me-1").scenarios == with_files.scenarios
     assert Path(there[1]).parent.is_file() and Path(there[2]).is_file()
 
 
@@ -347,10 +345,10 @@ def test_the_words_of_other_commands() -> None:
 
 def test_what_is_too_large_or_not_there_does_not_travel(with_files: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="cannot be read: No such file"):
-        packed(dataclasses.replace(with_files, custom="gone.py"), "")
+        packed(dataclasses.replace(with_files, custom="gone.py"))
     monkeypatch.setattr("kerasbench.machines.luggage.MOST_FILES_BYTES", 20)
     with pytest.raises(UsageError, match="are not sent: copy them to each machine by other means"):
-        packed(with_files, "")
+        packed(with_files)
 
 
 # What is refused before any machine is asked.
