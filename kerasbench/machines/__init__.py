@@ -34,7 +34,7 @@ from kerasbench.names import DOCTOR
 from kerasbench.plan import catalog
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.code import all_measuring_code
-from kerasbench.results.run import INTERRUPTED, Carried, Run, RunConfig
+from kerasbench.results.run import INTERRUPTED, Carried, RunConfig
 from kerasbench.results.store import JOURNAL, MAX_FILE_BYTES, STAMP, Store, load, read
 from kerasbench.runs.resume import executed
 from kerasbench.settings import Settings

@@ -35,7 +35,7 @@ DISTURBING = 0.01  # of a core: what a worker uses with Dask's defaults, and not
 def connected(address: str, insecure: bool) -> Iterator[dict[str, "DaskCarrier"]]:
     """Yield a carrier for each worker of a cluster, by the worker's name.
 
-    Dask reads the certificates from its own configuration (``distributed.comm.tls``). No command line shows a key.
+    Dask reads the certificates from its own configuration (``distributed.comm.tls``).
 
     Raises:
         UsageError: it cannot be reached, has no workers, or has no encryption and may be reached by others.
@@ -55,11 +55,7 @@ def connected(address: str, insecure: bool) -> Iterator[dict[str, "DaskCarrier"]
         workers = _workers(client)
         if not workers:
             raise UsageError(f"{address}: this cluster has no workers: docs/set-up-machines.md shows how to start them")
-        carriers: dict[str, DaskCarrier] = {}
-        for place, facts in workers.items():
-            name = str(facts["name"]) if str(facts["name"]) not in carriers else place
-            carriers[name] = DaskCarrier(client, place)
-        yield carriers
+        yield {str(facts["name"]): DaskCarrier(client, place) for place, facts in workers.items()}
     finally:
         # Where the scheduler has ended, this raises what the attempt to reach it again has died of, such as tornado's
         # ValueError: IOStream is not idle. And so would its __del__, which tries again unless it is closed.
