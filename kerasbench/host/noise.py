@@ -18,7 +18,6 @@ from kerasbench.protocol.measurement import Samples
 SAMPLE_S = 0.3  # 60 ticks of the kernel's clock on two cores: the share of time to within 2 %
 HEAT_PATIENCE_S = 120.0  # a fanless laptop needs minutes to cool down
 RETRY_S = 1.0
-NOMINAL = 0
 
 OTHERS_WARN, OTHERS_INVALID = 0.1, 0.5  # of a trial's slices
 BUSY_BEFORE_WARN, BUSY_BEFORE_INVALID = 0.15, 0.50  # a desktop with an open browser idles at 5 to 10 %
@@ -59,7 +58,7 @@ def observe(sample_s: float = SAMPLE_S) -> MachineState:
 
 
 def busy_share(idle_before_s: Sequence[float], idle_after_s: Sequence[float], passed_s: float) -> float:
-    """Return the share of time in which CPU cores were not idle, by how long each had been by then, as slices do."""
+    """Return the share of time in which CPU cores were not idle, by how long each had been by then."""
     if not any(idle_after_s):
         return 0.0  # gVisor has zeros
     idle_s = sum(idle_after_s) - sum(idle_before_s)
@@ -74,28 +73,19 @@ def _idle_s() -> list[float]:
 
 
 def thermal_level() -> int | None:
-    """Return macOS' thermal pressure; None on Linux, which reports no level."""
     return macos.thermal_level() if sys.platform == "darwin" else None
 
 
-def cool_down(
-    on_wait: Callable[[str], None],
-    level: Callable[[], int | None] = thermal_level,
-    sleep: Callable[[float], None] = time.sleep,
-    clock_s: Callable[[], float] = time.monotonic,
-) -> float:
+def cool_down(on_wait: Callable[[str], None]) -> float:
     """Wait while the machine is hot, for HEAT_PATIENCE_S at most, and return for how long, in s.
 
     Nothing else is waited for: other load rarely goes away soon, and slices taken in turn meet it alike.
     """
-    began_s = clock_s()
-    while True:
-        waited_s = clock_s() - began_s
-        heat = level() or NOMINAL
-        if heat <= NOMINAL or waited_s >= HEAT_PATIENCE_S:
-            return waited_s
-        on_wait(f"thermal pressure level {heat}")
-        sleep(RETRY_S)
+    began_s = time.monotonic()
+    while (level := thermal_level()) and time.monotonic() - began_s < HEAT_PATIENCE_S:
+        on_wait(f"thermal pressure level {level}")
+        time.sleep(RETRY_S)
+    return time.monotonic() - began_s
 
 
 class Severity(StrEnum):
@@ -166,7 +156,7 @@ def top_clock(samples: Sequence[Sample]) -> int | None:
 def of_surroundings(seen: Surroundings, top_clock_mhz: int | None) -> list[Signal]:
     """``top_clock_mhz``: the highest SM clock that the run has seen on the card."""
     before, after = seen.before, seen.after
-    level = max(before.thermal_level or NOMINAL, after.thermal_level or NOMINAL)
+    level = max(before.thermal_level or 0, after.thermal_level or 0)
     signals = _graded("heat", level, THERMAL_WARN, THERMAL_INVALID, f"thermal pressure level {level}")
     if (throttled := _increase(before.throttle_count, after.throttle_count)) > 0:
         signals.append(_warning("heat", f"the CPU throttled {text.count(throttled, 'time')}"))
