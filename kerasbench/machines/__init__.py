@@ -1,11 +1,8 @@
 """Several machines at once: each runs the ordinary command there, and keeps its ordinary file until that is here.
 
-What is asked of a carrier (``ssh.py``, ``dask.py``) is to run scripts of a shell: one puts the user's own files into a
-folder there, one starts the command, whose lines (``lines.py``) say how it goes and what its file holds, one removes
-what is there.
-
-A machine that fails, or vanishes, is a row with its cause; the others go on. What it has measured lies there, and
-``--resume`` has it go on.
+A carrier (``ssh.py``, ``dask.py``) runs scripts of a shell: one puts the user's own files into a folder there, one
+starts the command, whose lines (``lines.py``) say how it goes and what its file holds, one removes what is there. A
+machine that fails, or vanishes, is a row with its cause. What it has measured lies there, and ``--resume`` goes on.
 """
 
 import dataclasses
@@ -13,6 +10,7 @@ import re
 import shlex
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -69,11 +67,9 @@ class Carrier(Protocol):
             ResultsError: it has failed, or the machine is lost.
         """
 
-    def stop(self) -> None:
-        """End the script's input."""
+    def stop(self) -> None: ...  # ends the script's input
 
-    def close(self) -> None:
-        """End it at once."""
+    def close(self) -> None: ...  # ends it at once
 
 
 @dataclass(eq=False)
@@ -121,7 +117,7 @@ class Remote:
         say(self.host, "; ".join(filter(None, [self.cause or "done", self.carrier.warning])))
 
     def _measure(self, say: Say) -> None:
-        self._do(PUT, self.luggage.archive)
+        deque(self._run(PUT, self.luggage.archive), maxlen=0)  # to its end
         remove = ""
         try:
             self._hear(say)
@@ -131,7 +127,7 @@ class Remote:
         finally:
             if self.end or not self.hello:  # else it may be measuring still
                 with suppress(KerasbenchError):
-                    self._do(remove + TIDY)
+                    deque(self._run(remove + TIDY, b""), maxlen=0)
 
     def _run(self, script: str, given: bytes | None = None) -> Iterator[bytes]:
         try:
@@ -139,16 +135,8 @@ class Remote:
         except ResultsError as error:
             raise ResultsError(f"the connection has ended: {text.printable(str(error))}") from None
 
-    def _do(self, script: str, given: bytes = b"") -> None:
-        for _ in self._run(script, given):
-            pass
-
     def _hear(self, say: Say) -> None:
-        """Start the command, and take in its lines.
-
-        Raises:
-            KerasbenchError: it does not end in order, or is not this kerasbench.
-        """
+        """Start the command, and take in its lines; raise where it does not end in order, or is not this kerasbench."""
         runner = f'"${{{PYTHON}:-python3}}"'  # of this machine, or of a worker's: the one that runs this
         if self.python:
             is_at_home = self.python.startswith("~/")  # for the shell there to make out
@@ -195,11 +183,7 @@ class Remote:
             self.end, self.unfinished = message.end, message.end.file != ""
 
     def _keep(self, end: End) -> str:
-        """Put its run here, in the place of what an earlier one has left; return what removes it there if it is over.
-
-        Raises:
-            ResultsError: it is none, or not of what was asked for, or the disk refuses.
-        """
+        """Put its run here, in the place of what it had left before; return what removes it there if it is over."""
         run = read(bytes(end.run), Path(f"{end.file}.json"))
         self.end = End(end.code, end.cause, end.file)  # without the run, which may be large
         asked, config = self.asked, self.luggage.with_names_here(run.config, self.name)
@@ -245,13 +229,11 @@ def _difference(there: Hello, python: str) -> str:
     """Return why another kerasbench is there, and what makes it the same; empty where it is the same."""
     version, code = (text.one_line(word)[:SHOWN] for word in (there.kerasbench, there.code))
     if version != __version__:
-        update = f"{python} -m pip install kerasbench=={__version__}"
-        return f"kerasbench {version} there, {__version__} here: {update}"
+        return f"kerasbench {version} there, {__version__} here: {python} -m pip install kerasbench=={__version__}"
     if code == (here := all_measuring_code()):
         return ""
-    return (
-        f"kerasbench {version} there has other code ({code}, and {here} here): install the same checkout or wheel there"
-    )
+    differs = f"has other code ({code}, and {here} here)"
+    return f"kerasbench {version} there {differs}: install the same checkout or wheel there"
 
 
 def _alone(name: str) -> AbstractContextManager[object]:

@@ -64,7 +64,7 @@ class Lines(io.StringIO):
         super().__init__()
         self._outgoing, self._said = os.fdopen(outgoing, "wb"), ""
 
-    def tell(self, told: Told) -> None:
+    def send(self, told: Told) -> None:
         with suppress(OSError):  # nobody hears any more: the end of the input says so, too
             self._outgoing.write(msgspec.json.encode(told) + b"\n")
             self._outgoing.flush()
@@ -72,7 +72,7 @@ class Lines(io.StringIO):
     def write(self, text: str) -> int:
         *whole, self._said = (self._said + text).split("\n")
         for line in filter(str.strip, whole):
-            self.tell(Told(say=line[:SHOWN]))  # so short, it is written at once: Ctrl-C leaves no half of it
+            self.send(Told(say=line[:SHOWN]))  # so short, it is written at once: Ctrl-C leaves no half of it
         return len(text)
 
     def console(self) -> Console:
@@ -84,7 +84,7 @@ def told(act: Callable[[Lines], End]) -> int:
     lines = Lines(os.dup(sys.stdout.fileno()))
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     version = platform.python_version()
-    lines.tell(Told(hello=Hello(__version__, all_measuring_code(), version, sys.executable, time.time())))
+    lines.send(Told(hello=Hello(__version__, all_measuring_code(), version, sys.executable, time.time())))
     end = End(EXIT_INTERNAL, "this is a bug in kerasbench: type the command there, and report what it says")
     threading.Thread(target=_end_with_input, daemon=True).start()
     try:
@@ -96,7 +96,7 @@ def told(act: Callable[[Lines], End]) -> int:
         end = End(EXIT_INTERRUPTED, INTERRUPTED)
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # all is over but the last line
-        lines.tell(Told(end=end))
+        lines.send(Told(end=end))
     return end.code
 
 
@@ -122,7 +122,7 @@ def measure(command: str, asked: Settings, lines: Lines) -> End:
             return End(EXIT_OK, "", file.stem, _raw(run))  # whoever asked for it was gone before it was fetched
     progress = ConsoleProgress(lines.console(), modes.sentences)
     config, chosen = modes.configured(command, asked, progress)
-    lines.tell(Told(python=chosen.to_name_again()))
+    lines.send(Told(python=chosen.to_name_again()))
     with measured(config, folder, chosen, modes.planner, progress, asked.wait) as finished:
         code = EXIT_USAGE if finished.unsaved else EXIT_OK
         return End(code, finished.unsaved, finished.store.data.stem, _raw(finished.record))

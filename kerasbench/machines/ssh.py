@@ -43,11 +43,6 @@ class Shell:
         self._stopped = False
 
     def run(self, script: str, given: bytes | None = None) -> Iterator[bytes]:
-        """Yield its output in blocks; its input is what is given, or nothing until ``stop``.
-
-        Raises:
-            ResultsError: it has failed.
-        """
         pipe = subprocess.PIPE
         with tempfile.TemporaryFile() as stream:
             stream.write(given or b"")
