@@ -179,13 +179,19 @@ def update_driver(cuda: int) -> str:
 # What is installed.
 
 
-def missing(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
+def interpreter(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
+    """An interpreter that cannot be asked, is translated, or lacks the backend."""
     inventory = backend.inventory
     if isinstance(inventory, Failure):
         yield ERROR, inventory.cause, inventory.remedy, False
-    elif backend.installed:
         return
-    elif backend.name in NEWEST_PYTHON and backend.python[:2] > NEWEST_PYTHON[backend.name]:
+    if facts.translated(backend):
+        cause = f"{backend.interpreter} is an x86-64 Python, which Rosetta translates: slow, and without the Apple GPU"
+        remedy = "install an arm64 Python 3.12 (python.org, or Homebrew in /opt/homebrew) and recreate the environment"
+        yield ERROR, cause, remedy, False
+    if backend.installed:
+        return
+    if backend.name in NEWEST_PYTHON and backend.python[:2] > NEWEST_PYTHON[backend.name]:
         newest = ".".join(map(str, NEWEST_PYTHON[backend.name]))
         cause = f"Python {inventory.python} is too new: {backend.name} has wheels for {newest} and older"
         yield ERROR, cause, create(backend.name, "--interpreter", f"python{newest}"), True
@@ -245,7 +251,7 @@ def nvidia_cards(facts: Facts) -> Iterator[Finding]:
 
 
 def cuda_build(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
-    """A build for the CPU alone; or for a newer CUDA than the driver speaks; or that sees no GPU nevertheless."""
+    """A build for the CPU alone, for a newer CUDA than the driver speaks, or that sees no GPU; two cuDNNs beside it."""
     cards, wanted, spoken = facts.machine.cards, backend.cuda or 0, nvidia.cuda_of(facts.machine.cards)
     if cards and backend.wheel == "CPU":
         cause = f"this {backend.name} is a CPU build, on a machine with {cards[0].name}"
@@ -260,26 +266,14 @@ def cuda_build(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
     elif 0 < wanted <= (spoken or 0) and not backend.sees_gpu and VISIBLE not in facts.variables:
         cause = f"this {backend.name} is built for CUDA {wanted} and sees no GPU, though the driver lists one"
         yield ERROR, cause, create(backend.name, "--cuda"), True
-
-
-def two_cudnns(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
-    """Both cuDNN wheels in one environment: they own the same files, and the last one that came won."""
-    both = {"nvidia-cudnn-cu12", "nvidia-cudnn-cu13"} <= backend.packages.keys()
-    # The wrong one of them may be why a backend does not load, and then it cannot tell what it was built for.
+    # The last cuDNN that came won. The wrong one may be why a backend does not load, and cannot tell what it is for.
     concerned = backend.cuda is not None or (backend.installed and isinstance(backend.probe, Failure))
-    if facts.machine.cards and both and concerned:
+    if cards and concerned and {"nvidia-cudnn-cu12", "nvidia-cudnn-cu13"} <= backend.packages.keys():
         cause = "nvidia-cudnn-cu12 and nvidia-cudnn-cu13 overwrite each other's files in one environment"
         yield ERROR, cause, create(backend.name, "--cuda"), True
 
 
-# Macs: the interpreter's architecture, and the plug-ins that bring the Apple GPU.
-
-
-def rosetta(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
-    if facts.translated(backend):
-        cause = f"{backend.interpreter} is an x86-64 Python, which Rosetta translates: slow, and without the Apple GPU"
-        remedy = "install an arm64 Python 3.12 (python.org, or Homebrew in /opt/homebrew) and recreate the environment"
-        yield ERROR, cause, remedy, False
+# Macs: the plug-ins that bring the Apple GPU.
 
 
 def metal_plugin(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
@@ -352,7 +346,7 @@ def surroundings(facts: Facts) -> Iterator[Finding]:
 
 
 MACHINE_RULES = (nvidia_cards, mac, surroundings)
-BACKEND_RULES = (missing, keras, cuda_build, two_cudnns, rosetta, metal_plugin, jax_plugin, torch_fallback)
+BACKEND_RULES = (interpreter, keras, cuda_build, metal_plugin, jax_plugin, torch_fallback)
 
 
 def diagnose(facts: Facts) -> list[Problem]:

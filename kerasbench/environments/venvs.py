@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import PIPE, STDOUT
 
 import tomlkit
 from packaging.requirements import InvalidRequirement, Requirement
@@ -96,16 +97,9 @@ def _lock_of(place: Path) -> Path:
 
 def uv(*arguments: str, failure: str, stdin: str = "", messages: bool = False) -> str:
     """Run uv and return what it prints. Its messages go to stderr, or are returned too if ``messages``."""
-    variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
-    done = subprocess.run(
-        [_uv_path(), *arguments],
-        input=stdin,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT if messages else None,
-        env=variables,
-        encoding="utf-8",
-        check=False,
-    )
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    command, to = [_uv_path(), *arguments], STDOUT if messages else None
+    done = subprocess.run(command, input=stdin, stdout=PIPE, stderr=to, env=env, encoding="utf-8", check=False)
     if done.returncode:
         if messages:
             print(done.stdout, end="", file=sys.stderr)

@@ -17,8 +17,7 @@ MACHINE_ID_FORM = re.compile(r"[0-9a-f]{32}")
 CONTAINER_MARKS = (".dockerenv", "run/.containerenv", "run/secrets/kubernetes.io")
 CONTAINER_GROUPS = re.compile(r"docker[-/]|kubepods|libpod|crio-")
 OWN_CGROUP = "proc/self/cgroup"
-# Version 1 mounts the CPU controller under either name, most systems under both.
-CPU_CONTROLLERS = ("cpu", "cpu,cpuacct")
+CPU_CONTROLLERS = ("cpu", "cpu,cpuacct")  # version 1 mounts it under either name, most systems under both
 MEMORY_CONTROLLERS = ("memory",)
 # The limit, what is used of it, and the line of memory.stat with the files that were not used lately: versions 2 and 1.
 MEMORY_FILES = (

@@ -2,7 +2,6 @@
 
 import json
 import os
-import pwd
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -89,9 +88,7 @@ def _born(pid: int) -> float | None:
 
 
 def _owner(file: Path) -> str:
-    """Return who must remove the lock file, where that is somebody else: in /tmp only its owner may."""
-    try:
-        owner = file.lstat().st_uid
-        return "" if owner == os.getuid() else f", which is {pwd.getpwuid(owner).pw_name}'s"
-    except (OSError, KeyError):
-        return ""
+    """Return who alone may remove the lock file in /tmp."""
+    with suppress(OSError, KeyError):  # a user without a name
+        return f", which is {file.owner()}'s"
+    return ""
