@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
@@ -129,8 +129,8 @@ def of_machine(state: MachineState, cores: int) -> list[Signal]:
     if state.governors and state.governors != ["performance"]:
         signals.append(_warning("governor", f"frequency governor {' and '.join(state.governors)}"))
     if state.quota_cores is not None and state.quota_cores < cores:
-        allowed = f"a control group allows {round(state.quota_cores, 2):g} of {cores} CPU cores"
-        signals.append(_warning("quota", allowed))
+        allowed = f"{round(state.quota_cores, 2):g} of {cores} CPU cores"
+        signals.append(_warning("quota", f"a control group allows {allowed}"))
     return signals
 
 
@@ -162,22 +162,18 @@ def of_surroundings(seen: Surroundings, top_clock_mhz: int | None) -> list[Signa
         signals.append(_warning("heat", f"the CPU throttled {text.count(throttled, 'time')}"))
     if (stopped := _increase(before.quota_throttled, after.quota_throttled)) > 0:
         signals.append(_warning("quota", f"the control group's quota stopped it {text.count(stopped, 'time')}"))
-    return [*signals, *_of_gpu(seen, top_clock_mhz)]
-
-
-def _of_gpu(seen: Surroundings, top_clock_mhz: int | None) -> Iterator[Signal]:
-    if seen.gpu is None:
-        return
-    if not seen.gpu:
-        yield _warning("gpu", "the NVIDIA driver gave no readings of the GPU during the trial")
-    hot = sorted({reason for sample in seen.gpu for reason in sample.reasons} & THERMAL_REASONS)
-    if hot:
-        yield _warning("gpu heat", f"the GPU slowed down: {', '.join(hot)}")
+    if seen.gpu == []:
+        signals.append(_warning("gpu", "the NVIDIA driver gave no readings of the GPU during the trial"))
+    samples = seen.gpu or []
+    if hot := sorted({reason for sample in samples for reason in sample.reasons} & THERMAL_REASONS):
+        signals.append(_warning("gpu heat", f"the GPU slowed down: {', '.join(hot)}"))
     if seen.gpu_neighbours:
-        yield _warning("gpu", f"other programs were on the GPU: {len(seen.gpu_neighbours)}")
-    clock = top_clock(seen.gpu)
+        signals.append(_warning("gpu", f"other programs were on the GPU: {len(seen.gpu_neighbours)}"))
+    clock = top_clock(samples)
     if clock is not None and top_clock_mhz is not None and clock < CLOCK_SHARE_INVALID * top_clock_mhz:
-        yield Signal("gpu clock", Severity.INVALID, f"SM clock {clock} MHz, {top_clock_mhz} in other trials")
+        reason = f"SM clock {clock} MHz, {top_clock_mhz} in other trials"
+        signals.append(Signal("gpu clock", Severity.INVALID, reason))
+    return signals
 
 
 def _increase(before: int | None, after: int | None) -> int:

@@ -100,8 +100,24 @@ def watch(name: str) -> Iterator[Watched]:
         watched = Watched(uuid, [app.pid for app in apps])
         # A slice has no clocks and no heat of its own; a whole card does not know this function.
         card = ask("nvmlDeviceGetDeviceHandleFromMigDeviceHandle", device) or device
-        with _sampling(ask, card, watched.samples):
+        over = threading.Event()
+
+        def sample_until_over() -> None:
+            while True:
+                if (sample := _sample(ask, card)) is not None:
+                    watched.samples.append(sample)
+                if over.wait(INTERVAL_S):
+                    return
+
+        thread = threading.Thread(target=sample_until_over, daemon=True)
+        with suppress(RuntimeError):  # no thread to be had: nothing is known, which the signals of noise say
+            thread.start()
+        try:
             yield watched
+        finally:
+            over.set()
+            if thread.is_alive():
+                thread.join()
 
 
 def processes(name: str) -> list[int] | None:
@@ -188,28 +204,6 @@ def _uuid(ask: Ask, device: Any) -> str:
 
 def _is_exclusive(ask: Ask, card: Any) -> bool:
     return bool(ask("nvmlDeviceGetComputeMode", card) == EXCLUSIVE_PROCESS)
-
-
-@contextmanager
-def _sampling(ask: Ask, card: Any, samples: list[Sample]) -> Iterator[None]:
-    over = threading.Event()
-
-    def sample_until_over() -> None:
-        while True:
-            if (sample := _sample(ask, card)) is not None:
-                samples.append(sample)
-            if over.wait(INTERVAL_S):
-                return
-
-    thread = threading.Thread(target=sample_until_over, daemon=True)
-    with suppress(RuntimeError):  # no thread to be had: nothing is known, which the signals of noise say
-        thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        if thread.is_alive():
-            thread.join()
 
 
 def _sample(ask: Ask, card: Any) -> Sample | None:

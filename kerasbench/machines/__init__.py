@@ -263,11 +263,10 @@ def ask(command: str, settings: Settings, say: Say) -> list[Remote]:
             catalog.require_known(config.scenarios, config.model_config, config.suite)
     name, results = folder_name(settings.results), Path(settings.results)
     luggage = packed(for_all)
-    carriers: AbstractContextManager[Mapping[str, Carrier]] = (
-        dask.connected(settings.cluster, settings.insecure)
-        if settings.cluster
-        else nullcontext({host: Shell(host) for host in settings.hosts})
-    )
+    carriers: AbstractContextManager[Mapping[str, Carrier]]
+    carriers = nullcontext({host: Shell(host) for host in settings.hosts})
+    if settings.cluster:
+        carriers = dask.connected(settings.cluster, settings.insecure)
     with carriers as machines:
         remotes = []
         for host, carrier in machines.items():

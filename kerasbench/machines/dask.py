@@ -76,10 +76,9 @@ def require_encryption(address: str, insecure: bool) -> None:
     with suppress(ValueError):
         is_private = ip_address(host).is_loopback
     if not is_private and not insecure:
-        raise UsageError(
-            f"{address} has no encryption: anyone on the network could run code on every machine of this cluster. "
-            "Start it with TLS (docs/set-up-machines.md), or add --insecure"
-        )
+        why = "anyone on the network could run code on every machine of this cluster"
+        remedy = "Start it with TLS (docs/set-up-machines.md), or add --insecure"
+        raise UsageError(f"{address} has no encryption: {why}. {remedy}")
 
 
 class DaskCarrier:

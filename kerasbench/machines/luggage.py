@@ -76,10 +76,8 @@ def packed(settings: Settings) -> Luggage:
                 raise UsageError(f"{source}: cannot be read: {error.strerror}") from None
         names[place] = f"{group}/{file.name}"
     if sum(map(len, contents.values())) > MOST_FILES_BYTES:
-        raise UsageError(
-            f"files of more than {MOST_FILES_BYTES >> 20} MiB are not sent: copy them to each machine by other means, "
-            "and run kerasbench there"
-        )
+        remedy = "copy them to each machine by other means, and run kerasbench there"
+        raise UsageError(f"files of more than {MOST_FILES_BYTES >> 20} MiB are not sent: {remedy}")
     kept = variables.kept(settings.keep_env)
     if not settings.resume:  # a run that goes on has those that it began with
         exported = kept | ({COMMIT: asked_in} if (asked_in := commit()) else {})
