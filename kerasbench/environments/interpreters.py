@@ -75,8 +75,7 @@ class Interpreters:
 def find(given: Sequence[str], known: Sequence[str], folder: Path | None = None) -> Interpreters:
     """Return the interpreters that ``--python NAME=PATH`` names, and those of the nearest file for all others.
 
-    NAME is a backend, or ``torch@LABEL`` for one of several of a backend. A path is relative to its file; a folder
-    means the environment in it.
+    NAME is a backend, or ``torch@LABEL``. A path is relative to its file; a folder means the environment in it.
     """
     file, configuration = configured(folder or Path.cwd())
     by_file, by_option = {}, {}
@@ -120,9 +119,8 @@ def defaults(folder: Path | None = None) -> dict[str, Any]:
 def configured(folder: Path, say: Callable[[str], None] = complain) -> tuple[Path | None, dict[str, Any]]:
     """Return the nearest file that configures kerasbench, and what it says of it; None where there is none.
 
-    It is ``kerasbench.toml``, or ``pyproject.toml`` with a table ``[tool.kerasbench]``, in ``folder`` or above, up to
-    where a project begins (.git or pyproject.toml), then in the home folder. It names programs that are started:
-    another user's, or one that everybody may change, is passed over.
+    It is looked for in ``folder`` and above, up to where a project begins (.git or pyproject.toml), then in the home
+    folder. It names programs that are started: another user's, or one that everybody may change, is passed over.
     """
     for place in _places(folder):
         file, project = place / OWN_FILE, place / PYPROJECT

@@ -1,8 +1,7 @@
 """The two sides of a comparison: a label that was given before, an interpreter, or what is to be installed.
 
-What is to be installed becomes an overlay: an environment with a few packages on top of an interpreter's own, whose
-other packages it shares. So two sides differ in what was asked for, and in what that needs in another version than is
-shared. uv makes one in a second or two; it lies in the user's cache folder.
+What is to be installed becomes an overlay: an environment with a few packages on top of an interpreter's own. So two
+sides differ in what was asked for, and in what that needs. uv makes one in a second or two, in the user's cache folder.
 """
 
 import hashlib
@@ -36,11 +35,11 @@ EXACT = re.compile(r"(?P<package>[\w.-]+)==(?P<version>[\w.+!]+)")
 
 
 def folder() -> Path:
-    return Path(platformdirs.user_cache_dir("kerasbench")) / "environments"
+    return Path(platformdirs.user_cache_dir("kerasbench"), "environments")
 
 
 def overlay(python: str, wanted: Sequence[str], say: Say) -> str:
-    """Make an environment with these requirements on top of what an interpreter has, and return its interpreter.
+    """Make an environment on top of what an interpreter has, and return its interpreter.
 
     It is made again each time, since what it shares may have changed, or what a path or an address leads to.
     """
@@ -86,10 +85,7 @@ class Side:
 
 
 def parse_side(text: str, known: Sequence[str]) -> Side:
-    """Return what a word means: one of the known labels, a path, or requirements such as ``keras==3.14``.
-
-    A folder is a checkout where it has a pyproject.toml, else the environment in it.
-    """
+    """Return what a word means: one of the known labels, a path, or requirements such as ``keras==3.14``."""
     text = text.strip()
     if not text:
         raise UsageError("BASE or HEAD is empty: perhaps a variable of the shell is not set")
@@ -138,12 +134,9 @@ def _git(path: Path, *words: str) -> str:
 
 
 def between(good: str, bad: str) -> list[str]:
-    """Return all versions from GOOD to BAD, in the words of ``versus``: releases of a package, commits of a checkout.
+    """Return all versions from GOOD to BAD, in the words of ``versus``; raise UsageError where nothing says which.
 
-    Releases are those that pip finds for this Python, without pre-releases. Commits are those of the first parents.
-
-    Raises:
-        UsageError: nothing says what lies between the two, or BAD does not come after GOOD.
+    They are releases of a package that pip finds for this Python, or commits of a checkout, of the first parents.
     """
     first, last = EXACT.fullmatch(good.strip()), EXACT.fullmatch(bad.strip())
     if first and last and first["package"] == (package := last["package"]):
@@ -172,7 +165,7 @@ def between(good: str, bad: str) -> list[str]:
 
 
 def _releases(package: str) -> list[Version]:
-    """Return the releases of a package that pip finds for this Python, on the index that pip is configured for."""
+    """Ask the index that pip is configured for, without pre-releases."""
     command = ("tool", "run", "--quiet", "--python", sys.executable, "pip", "index", "versions", package)
     asked = venvs.uv(*command, failure=f"{package}: no releases were found")
     listed = re.search(r"^Available versions: (.*)$", asked, re.MULTILINE)
@@ -184,8 +177,8 @@ def sides(
 ) -> tuple[Interpreters, list[Environment], list[str]]:
     """Make what is to be installed, on top of each backend's own interpreter.
 
-    Return all interpreters, those of ``chosen`` included; the environments of both sides, torch@BASE, torch@HEAD and so
-    on; and the labels of the two sides. ``say`` hears what is made.
+    Return all interpreters, those of ``chosen`` included; the environments torch@BASE, torch@HEAD and so on; and the
+    labels of both sides.
     """
     first, second = (parse_side(text, chosen.labels()) for text in (base, head))
     labels = [first.label, second.label]

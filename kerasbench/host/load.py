@@ -68,10 +68,7 @@ class Load:
 
     @property
     def rounding_ns(self) -> float:
-        """By how much rounding alone may make the sum too large.
-
-        The difference of two counts that are rounded down is off by a triangular number of up to a tick.
-        """
+        """By how much rounding alone may make the sum too large: each difference by a triangular number up to a tick."""
         return TICK_NS * min(ROUNDING * math.sqrt(self.ticks / 6), self.ticks)
 
     @property

@@ -24,10 +24,7 @@ FOR_ALL = 0o666  # filelock sets it in spite of the umask, so that another user 
 
 @contextmanager
 def machine_lock(file: Path | None = None, on_wait: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Hold this machine for a run.
-
-    ``on_wait``: wait as long as other runs hold it, and be told what to say of each of them.
-    """
+    """Hold this machine for a run. ``on_wait``: wait as long as others hold it, and be told what to say of each."""
     file = file or LOCK
     lock = FileLock(file, timeout=0, mode=FOR_ALL)
     _acquire(lock, file, on_wait)

@@ -1,7 +1,4 @@
-"""macOS: what sysctl, system_profiler, sw_vers, notifyutil and pmset say, none of which needs root.
-
-None, or empty: not reported.
-"""
+"""macOS: what commands say, none of which needs root. None, or empty: not reported."""
 
 import json
 import re

@@ -249,11 +249,7 @@ def _alone(name: str) -> AbstractContextManager[object]:
 
 
 def ask(command: str, settings: Settings, say: Say) -> list[Remote]:
-    """Have the machines of ``--hosts`` or ``--cluster`` measure, and return what became of each.
-
-    Raises:
-        KerasbenchError: a setting means nothing, or no machine can be asked.
-    """
+    """Have machines measure, and return what became of each; raise where a setting is amiss, or none can be asked."""
     for_all = dataclasses.replace(settings, hosts=[], cluster="", insecure=False, python=[], results=Settings().results)
     if settings.hosts and settings.cluster:
         raise UsageError("--hosts and --cluster exclude each other: a cluster has its own machines")

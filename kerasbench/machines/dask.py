@@ -33,12 +33,10 @@ DISTURBING = 0.01  # of a core: what a worker uses with Dask's defaults, and not
 
 @contextmanager
 def connected(address: str, insecure: bool) -> Iterator[dict[str, "DaskCarrier"]]:
-    """Yield a carrier for each worker of a cluster, by the worker's name.
-
-    Dask reads the certificates from its own configuration (``distributed.comm.tls``).
+    """Yield a carrier for each worker, by its name; Dask's own configuration (``distributed.comm.tls``) has the keys.
 
     Raises:
-        UsageError: it cannot be reached, has no workers, or has no encryption and may be reached by others.
+        UsageError: the cluster does not answer, has no workers, or has no encryption and may be reached by others.
     """
     require_encryption(address, insecure)
     try:
@@ -109,10 +107,8 @@ class DaskCarrier:
             yield message
         used = message.get("used")
         if given is None and isinstance(used, float) and used > DISTURBING:
-            self.warning = (
-                f"warning: its Dask worker used {100 * used:.1f} % of a core meanwhile, which may change what was "
-                "measured (docs/set-up-machines.md: a quiet worker)"
-            )
+            effect = "which may change what was measured (docs/set-up-machines.md: a quiet worker)"
+            self.warning = f"warning: its Dask worker used {100 * used:.1f} % of a core meanwhile, {effect}"
         if message.get("failed"):
             raise ResultsError(text.one_line(text.printable(str(message["failed"])))[:SHOWN])
 

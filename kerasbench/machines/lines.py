@@ -109,11 +109,7 @@ def _end_with_input() -> None:
 
 
 def measure(command: str, asked: Settings, lines: Lines) -> End:
-    """Measure as on a command line, without a page; what became of cases is in the file.
-
-    Raises:
-        KerasbenchError: nothing can be measured.
-    """
+    """Measure as on a command line, without a page; raise KerasbenchError where nothing can be measured."""
     folder = Path(asked.results)
     for file, run in records(folder, newest_first=True) if asked.resume and any(folder.glob("*.json")) else ():
         if run.stopped_because != SUPERSEDED:

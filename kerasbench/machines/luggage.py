@@ -51,18 +51,14 @@ def _renamed(pattern: str, names: Mapping[str, str]) -> str:
 
 
 def folder_name(results: str) -> str:
-    """Return what the folder on another machine is called: after this machine and --results."""
+    """Return what the folder there is called: after this machine and --results."""
     host = re.sub(r"[^a-z0-9-]", "-", platform.node().lower())[:40]
     place = f"{platform.node()} {getpass.getuser()} {Path(results).resolve()}"
     return f"{host}-{hashlib.sha256(place.encode()).hexdigest()[:HASH_LENGTH]}"
 
 
 def packed(settings: Settings) -> Luggage:
-    """Return the files of one's own that these settings name, with the baselines of scenarios, and variables.
-
-    Raises:
-        UsageError: they are too large, or cannot be read.
-    """
+    """Pack the user's own files that these settings name, and variables; raise UsageError where that cannot be."""
     names: dict[str, str] = {}
     contents: dict[str, bytes] = {}
     for place in [*catalog.own_files(settings.scenarios), *filter(None, (settings.custom, settings.rows))]:
