@@ -49,10 +49,14 @@ def overlay(python: str, wanted: Sequence[str], say: Say) -> str:
     place = folder() / f"{venvs.label(wanted)[:60]}-{digest}"
     words = " ".join(wanted)
     say(f"{words}: making an environment on top of {python}, in {place}")
+    try:
+        shared = subprocess.run([python, "-c", SITE_FOLDERS], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise EnvironmentFailed(f"the packages of {python} could not be found: {error}") from None
     venvs.uv("venv", "--quiet", "--clear", "--python", python, str(place), failure=f"{place}: not created")
     (packages,) = place.glob("lib/python3*/site-packages")
     # By addsitedir, because a folder that is only named would not have its own .pth files read.
-    lines = [f"import site; site.addsitedir({shared!r})\n" for shared in _site_folders(python)]
+    lines = [f"import site; site.addsitedir({where!r})\n" for where in shared.splitlines()]
     (packages / SHARED).write_text("".join(lines), "utf-8")
     # uv does not see through the .pth file. So it says what it would change below, and that is put on top.
     named = set(filter(None, map(venvs.package, wanted)))
@@ -65,14 +69,6 @@ def overlay(python: str, wanted: Sequence[str], say: Say) -> str:
     options = ["--no-deps", "--python", made, *venvs.refresh(wanted)]
     venvs.uv("pip", "install", *options, *wanted, *needed, failure=f"{words}: not installed")
     return made
-
-
-def _site_folders(python: str) -> list[str]:
-    try:
-        output = subprocess.run([python, "-c", SITE_FOLDERS], capture_output=True, text=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise EnvironmentFailed(f"the packages of {python} could not be found: {error}") from None
-    return output.splitlines()
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ class Load:
 
     @property
     def rounding_ns(self) -> float:
-        """By how much rounding alone may make the sum too large: each difference by a triangular number up to a tick."""
+        """By how much rounding alone may make the sum too large: of a count, by a triangular number up to a tick."""
         return TICK_NS * min(ROUNDING * math.sqrt(self.ticks / 6), self.ticks)
 
     @property

@@ -9,7 +9,6 @@ import dataclasses
 import re
 import shlex
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -39,7 +38,6 @@ from kerasbench.settings import Settings
 
 RUNNER = "kerasbench"  # --python HOST:kerasbench=PATH names what runs kerasbench there
 STOP_S = 60.0  # after Ctrl-C: what machines have for ending their runs
-SKEW_S = 5.0  # clocks that differ by more are named
 KEEPING = threading.Lock()  # one run at a time: those of a hundred machines do not fit into memory
 
 # Scripts, before which F is the folder there.
@@ -167,8 +165,6 @@ class Remote:
                 raise UsageError(self.cause)
             about = f"Python {hello.python}, {hello.interpreter}; kerasbench {hello.kerasbench}, code {hello.code}"
             self.said.append(text.blanked(f"connected; {about}"))
-            if abs(skew_s := hello.now_s - time.time()) > SKEW_S:
-                self.said.append(f"warning: its clock is {skew_s:+.0f} s off this one: set both by NTP")
             self.hello, self.unfinished = hello, True
         if self.hello is None:
             raise UsageError("its answer is not one of kerasbench: it did not say which one it is")

@@ -16,7 +16,6 @@ import platform
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable
 from contextlib import redirect_stderr, suppress
 from pathlib import Path
@@ -40,7 +39,6 @@ class Hello(msgspec.Struct, frozen=True):
     code: str  # the hash of the code that measures
     python: str
     interpreter: str
-    now_s: float  # its clock: seconds since 1970
 
 
 class End(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -84,7 +82,7 @@ def told(act: Callable[[Lines], End]) -> int:
     lines = Lines(os.dup(sys.stdout.fileno()))
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     version = platform.python_version()
-    lines.send(Told(hello=Hello(__version__, all_measuring_code(), version, sys.executable, time.time())))
+    lines.send(Told(hello=Hello(__version__, all_measuring_code(), version, sys.executable)))
     end = End(EXIT_INTERNAL, "this is a bug in kerasbench: type the command there, and report what it says")
     threading.Thread(target=_end_with_input, daemon=True).start()
     try:

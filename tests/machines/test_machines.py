@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,8 +35,8 @@ from tests import made, stand_in
 from tests.stand_in.machines import ALL, ROUNDS, left, machine, records, running, script, ssh, there, tried
 
 pytestmark = pytest.mark.processes
-HELLO = Hello(__version__, all_measuring_code(), "3.11.7", "/python", time.time())
-OLDER = Hello("0.0.1", "", "3.11", "/p", 0)
+HELLO = Hello(__version__, all_measuring_code(), "3.11.7", "/python")
+OLDER = Hello("0.0.1", "", "3.11", "/p")
 RUN = made.record(*(made.trial(index, backend) for index in (1, 2, 3) for backend in ("jax", "torch")))
 FILE = "2026-01-02T030405"
 
@@ -232,7 +231,7 @@ def test_what_was_measured_is_kept_with_where_it_comes_from(tmp_path: Path) -> N
         (done(file="../../x"), "not the name of a run's file: '../../x'"),
         (done(file=FILE + "\n"), "not the name of a run's file"),
         (said(hello=OLDER), f"kerasbench 0.0.1 there, {__version__} here: on box, "),
-        (said(hello=Hello(__version__, "other", "3.11", "/p", 0)), "there has other code (other, and "),
+        (said(hello=Hello(__version__, "other", "3.11", "/p")), "there has other code (other, and "),
     ],
 )
 def test_what_no_kerasbench_says_is_refused(
@@ -290,16 +289,15 @@ def test_a_folder_there_is_of_a_single_command_line(tmp_path: Path, monkeypatch:
 
 
 def test_a_doctor_names_what_differs(two: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    late = Hello("0.0.1", "x", "3.9.1", "/p", time.time() + 3600)
     (two / "odd").mkdir()
-    (two / "odd" / "said").write_text(said(Told(end=End(0)), hello=late))
+    (two / "odd" / "said").write_text(said(Told(end=End(0)), hello=OLDER))
     script(two / "odd" / "kerasbench", f"#!/bin/sh\ncat {two / 'odd' / 'said'}\n")
     names = ["one", "odd", "none"]
     python = [f"--python={name}:kerasbench={two / name / 'kerasbench'}" for name in names]
     assert main.main(["doctor", f"--hosts={','.join(names)}", *python]) == 1
     one, odd, none = capsys.readouterr().out.split("\n\n")
     assert "kerasbench " + __version__ in one and "jax" in one
-    assert f"kerasbench 0.0.1 there, {__version__} here: on odd, " in odd and "warning: its clock is +36" in odd
+    assert f"kerasbench 0.0.1 there, {__version__} here: on odd, " in odd
     assert none.splitlines()[1].startswith("    error: the connection has ended: ")
 
 
