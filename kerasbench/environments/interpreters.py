@@ -154,12 +154,13 @@ def _is_own(file: Path, say: Callable[[str], None]) -> bool:
     if {state.st_uid, file.lstat().st_uid} - {user, 0}:
         say(f"{file}: ignored, because it is another user's and names programs to start")
         return False
-    others = "everybody" if state.st_mode & stat.S_IWOTH else "its group" if state.st_mode & stat.S_IWGRP else ""
-    if others == "its group":
-        # Where each user has a group of that name (Ubuntu, Fedora), the umask 002 makes files writable for it.
+    others = "everybody" if state.st_mode & stat.S_IWOTH else ""
+    if not others and state.st_mode & stat.S_IWGRP:
+        others = "its group"
         with suppress(KeyError):
             group, name = grp.getgrgid(state.st_gid), pwd.getpwuid(user).pw_name
-            others = "" if group.gr_name == name and not {*group.gr_mem} - {name} else others
+            if group.gr_name == name and not {*group.gr_mem} - {name}:
+                others = ""  # where each user has such a group (Ubuntu, Fedora), the umask 002 makes files writable
     if others:
         say(f"{file}: ignored, because {others} may change it and it names programs to start: chmod go-w {file}")
     return not others
