@@ -281,7 +281,7 @@ def _measure_on_machines(command: str, asked: Settings) -> Machines:
     with kept_awake(), MachinesProgress(to_stderr()) as progress:
         remotes = machines.ask(command, asked, progress)
     files, briefs = {}, []
-    failed = {remote.host: remote.failed for remote in remotes if remote.failed}
+    failed = {remote.host: remote.cause for remote in remotes if remote.cause}
     for remote in remotes:
         if remote.store is None:
             continue
@@ -289,9 +289,9 @@ def _measure_on_machines(command: str, asked: Settings) -> Machines:
         record = load_record(remote.store.data)  # one at a time: those of a hundred machines do not fit into memory
         saved = save_report(record, remote.store)
         if saved.unsaved:
-            failed[remote.host] = "; ".join(filter(None, [remote.failed, saved.unsaved]))
+            failed[remote.host] = "; ".join(filter(None, [remote.cause, saved.unsaved]))
         briefs.append(MachineBrief.of(remote.host, saved.findings))
-    unfinished = [remote for remote in remotes if remote.is_unfinished]
+    unfinished = [remote for remote in remotes if remote.unfinished]
     interpreters = [f"{remote.host}:{word}" for remote in unfinished for word in remote.interpreters]
     interrupted = [remote.host for remote in unfinished]
     return Machines([], None, (), asked, files, failed, interrupted, interpreters, briefs)

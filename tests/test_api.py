@@ -272,7 +272,7 @@ def test_a_page_that_a_machine_s_run_lacks_is_said(tmp_path: Path, monkeypatch: 
     def refuse(*_: object) -> None:
         raise ResultsError("no space left")
 
-    remote = SimpleNamespace(host="m1", store=made.stored(tmp_path), is_unfinished=False, failed="")
+    remote = SimpleNamespace(host="m1", store=made.stored(tmp_path), unfinished=False, cause="")
     monkeypatch.setattr("kerasbench.machines.ask", lambda *asked: [remote])
     monkeypatch.setattr("kerasbench.pages.files.replace", refuse)
     machines: Any = kerasbench.run("dense", hosts="m1")

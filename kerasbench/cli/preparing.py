@@ -61,7 +61,7 @@ def doctor(backends: Sequence[str], python: Sequence[str], events: bool, as_json
     asked = settings(DOCTOR, machines, backends=backends, python=python)
     with MachinesProgress(to_stderr()) as progress:
         remotes = others.ask(DOCTOR, asked, progress)
-    print("\n\n".join("\n".join([remote.host, *(f"    {line}" for line in remote.examined())]) for remote in remotes))
+    print("\n\n".join("\n".join([remote.host, *(f"    {line}" for line in remote.said)]) for remote in remotes))
     return EXIT_OK if all(remote.is_fit for remote in remotes) else EXIT_FAILED
 
 

@@ -45,12 +45,10 @@ class Plans(Planner):
         known = sides.about(asked.base, asked.head, list(packages), chosen.labels())
         named = config.backends or [packages[package] for package in known] or backends.names()
         with machine_lock(on_wait=say if asked.wait else None):
-            both = sides.sides(asked.base, asked.head, chosen, named, say)
-        both.interpreters.require(both.environments)
-        base, head = both.labels
+            interpreters, environments, (base, head) = sides.sides(asked.base, asked.head, chosen, named, say)
+        interpreters.require(environments)
         own = replace(MODE.asked(config), base=base, head=head)
-        environments = list(map(str, both.environments))
-        return MODE.configured(replace(config, environments=environments), own), both.interpreters
+        return MODE.configured(replace(config, environments=list(map(str, environments))), own), interpreters
 
     def decide(self, row: OpenRow, config: RunConfig) -> None:
         versions = [case for case in row.alive if not case.options.control]
