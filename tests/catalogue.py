@@ -116,7 +116,6 @@ THROTTLED = of_surroundings(made.surroundings(BEFORE, made.state(throttle_count=
 
 
 def stepped(step_ms: float, seed: int) -> Measurement:
-    """What a sweep measures: steps alone."""
     return made.changed(made.steps(step_ms, seed), training={"epoch_steps": 0, "epochs": Samples.of(())})
 
 
@@ -267,7 +266,6 @@ def disturbed(share: float, stolen: bool = False) -> Samples:
 
 
 def warned_rows() -> list[Trial]:
-    """A row for each warning of a case or of a row."""
     ten = [Slice(50, 150 * made.MS, cycle, 0, 150 * made.MS, page_faults=60_000) for cycle in range(8)]
     waited = [
         dataclasses.replace(slice_, page_faults=0, cpu_ns=slice_.ns // (1 + 3 * (slice_.cycle == 1))) for slice_ in ten
@@ -308,7 +306,6 @@ def warned_rows() -> list[Trial]:
 
 
 def noisy_rows() -> list[Trial]:
-    """A row for each signal of noise of a trial."""
     throttled = made.surroundings(made.state(quota_throttled=1), made.state(quota_throttled=2))
     gpu = made.surroundings(gpu=(Sample(900, ["hw_slowdown"], 90),), neighbours=(4321,))
     on_gpu = bare(made.in_blocks({JAX_GPU: 2.0, TORCH_GPU: 3.0}, made.steps, name="gpu"))
@@ -380,7 +377,6 @@ def merged() -> Runs:
 
 
 def machines() -> Runs:
-    """One is slower, the other has a GPU."""
     slow = run(*pair("dense"), *pair("conv"))
     trials = made.in_blocks({JAX: 1.0, TORCH: 1.5, TORCH_GPU: 0.2}, made.steps)
     other = run(*bare(trials), machine={"identifier": "m2", "chip": "Chip 10", "gpus": ["NVIDIA H200"]})

@@ -95,7 +95,6 @@ def journal() -> bytes:
 
 
 def places(content: Any, at: Place = ()) -> Iterator[Place]:
-    """Yield where every value of a file stands."""
     yield at
     items = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
     for key, value in items:

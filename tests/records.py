@@ -51,7 +51,6 @@ def of_backends(rounds: int = 3, workloads: int = 2, **step_ms: float) -> Findin
 
 
 def rivals(step_ms: float, options: Options, device: Device = made.CPU) -> list[Trial]:
-    """A column of three rounds, for an explanation to hold its own against."""
     return [made.trial(i, found=made.measurement(step_ms), options=options, device=device) for i in (1, 2, 3)]
 
 

@@ -243,8 +243,6 @@ def workflows(tmp_path: Path) -> Iterator["Workflows"]:
 
 
 class Workflows:
-    """The two workflows of a pull request: the one that measures, and the one that comments."""
-
     def __init__(self, folder: Path, hub: GitHub, api: str) -> None:
         self.folder, self.hub, self.api, self.runs = folder, hub, api, 0
 

@@ -1,5 +1,3 @@
-"""Files that are replaced as a whole, and folders that go with their process."""
-
 import os
 import subprocess
 import sys

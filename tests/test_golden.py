@@ -203,7 +203,6 @@ def documents() -> list[Document]:
 
 @pytest.fixture(scope="module")
 def observed() -> list[dict[str, str]]:
-    """The lines of all CSV whose columns are the contract."""
     tables = (csv.DictReader(io.StringIO(file.read_text(encoding="utf-8"))) for file in GOLDEN.glob("*.csv"))
     return [line for table in tables if tuple(table.fieldnames or ()) == NAMES for line in table]
 

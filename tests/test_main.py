@@ -1,5 +1,3 @@
-"""``python -m kerasbench`` and ``import kerasbench``: what is exported, how it ends, and where it does not run."""
-
 import shlex
 import signal
 import subprocess

@@ -30,7 +30,6 @@ def case(
 
 
 def off(share: float, step: int = 0, **different: Any) -> Case:
-    """A case of which one loss is so far off."""
     return case(*[loss * (1 + share * (index == step)) for index, loss in enumerate(LOSSES)], **different)
 
 

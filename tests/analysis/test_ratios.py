@@ -34,7 +34,6 @@ def case(*blocks: Measurement, backend: str = "jax", options: Options = DEFAULT)
 
 
 def level(*steps_ms: float, backend: str = "jax", options: Options = DEFAULT) -> Measured:
-    """A case in whose blocks each slice has the same step."""
     return case(*[made.sliced([step] * 6) for step in steps_ms], backend=backend, options=options)
 
 
@@ -169,7 +168,6 @@ def passes(ms: float) -> Measured:
 
 
 def called(*slices_ms: Sequence[float], complete: bool = True) -> Measured:
-    """Calls with one sample: those of each slice."""
     slices = [Slice(len(calls), int(sum(calls) * made.MS), cycle, 0, 0) for cycle, calls in enumerate(slices_ms)]
     calls_ns = [int(calls[index] * made.MS) for calls in slices_ms for index in kept_calls(len(calls))]
     calls = Latency(1, calls_ns if complete else calls_ns[1:], Samples.of(slices))

@@ -81,8 +81,6 @@ def test_jit_is_what_the_backend_normally_does() -> None:
 
 
 class Place(NamedTuple):
-    """A device of JAX's."""
-
     platform: str
     id: int = 0
 

@@ -1,5 +1,3 @@
-"""``--help`` by purpose with examples, and what a shell completes."""
-
 import os
 import shlex
 import subprocess

@@ -218,7 +218,6 @@ def _wait_for_any_moment(command: Command, rng: random.Random) -> None:
 
 
 def _records(command: Command) -> list[Run]:
-    """Return the runs that have begun."""
     files: list[Path] = []
     with suppress(ResultsError, FileNotFoundError):
         files = store.result_files(command.results)

@@ -1,5 +1,3 @@
-"""What the words for base and head mean."""
-
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,7 +23,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def built(monkeypatch: pytest.MonkeyPatch) -> Built:
-    """What was made, with the interpreters below it."""
     overlays: Built = []
 
     def make(python: str, wanted: Sequence[str], say: sides.Say) -> str:

@@ -1,5 +1,3 @@
-"""When others disturb a slice, on counters that are made up."""
-
 import dataclasses
 from collections.abc import Sequence
 

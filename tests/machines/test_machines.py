@@ -47,7 +47,6 @@ def ssh_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def typed(folder: Path, names: Sequence[str], *more: str) -> list[str]:
-    """Return the command line that measures on these machines."""
     python = [f"--python={name}:kerasbench={folder / name / 'kerasbench'}" for name in names]
     files = ["--scenario", str(folder / "mine.py"), "--results", str(folder / "results"), *more]
     rest = [] if "--resume" in more else ["--backend", "jax,torch", "--rounds", str(ROUNDS)]
@@ -179,8 +178,6 @@ def test_ctrl_c_ends_all_of_them_and_fetches_what_there_is(two: Path, capsys: py
 
 
 class Played:
-    """A machine that says these lines."""
-
     warning = ""
 
     def __init__(self, said: str) -> None:
@@ -209,7 +206,6 @@ def said(*lines: Told, hello: Hello = HELLO) -> str:
 
 
 def done(run: object = RUN, file: str = FILE) -> str:
-    """Return what a machine says that has measured this."""
     return said(Told(end=End(0, file=file, run=msgspec.Raw(msgspec.json.encode(run, enc_hook=dict)))))
 
 

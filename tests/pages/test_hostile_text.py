@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from kerasbench.analysis import compare
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
-from kerasbench.cli import listing
+from kerasbench.cli import printing
 from kerasbench.pages import html, page, several
 from kerasbench.pages.files import as_csv
 from kerasbench.plan.catalog import Entry
@@ -59,7 +59,7 @@ def pages(record: Run, text: str) -> list[str]:
         brief(run),
         drawn(several.changes(compared, text, text)),
         drawn(several.side_by_side([(text, run.summary)])),
-        listing.as_table([Entry(Path("a.py"), "", facts.description) for facts in record.scenarios]),
+        printing.as_table([Entry(Path("a.py"), "", facts.description) for facts in record.scenarios]),
     ]
 
 

@@ -1,5 +1,3 @@
-"""Which cases a run has, and why others cannot be measured."""
-
 import dataclasses
 from collections.abc import Sequence
 from contextlib import nullcontext

@@ -1,5 +1,3 @@
-"""Which scenarios there are, how they are named and described; models by their file or their name."""
-
 import hashlib
 import json
 import os
@@ -214,7 +212,6 @@ def test_a_pattern_that_means_nothing_or_two_is_refused(known: Path, patterns: l
 
 @pytest.fixture
 def odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder of what can be no scenario."""
     monkeypatch.chdir(tmp_path)
     for folder, holds in (("graph", "saved_model.pb"), ("folder", "config.json")):
         Path(folder).mkdir()

@@ -1,5 +1,3 @@
-"""The configuration of a run, of settings."""
-
 from dataclasses import replace
 from pathlib import Path
 

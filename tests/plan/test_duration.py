@@ -1,5 +1,3 @@
-"""How long a run takes, and what it will be able to detect."""
-
 import dataclasses
 import math
 import random
@@ -45,7 +43,6 @@ def three_rounds(scatter: float) -> Run:
 
 
 def recall(folder: Path, *runs: Run, planned: Plan = PLANNED, chip: str = made.MACHINE.chip) -> History:
-    """What is known after these runs, a day apart."""
     for day, run in enumerate(runs, start=1):
         made.stored(folder, made.changed(run, started=f"2026-01-0{day}T00:00:00Z"))
     return duration.recall(folder, dataclasses.replace(made.MACHINE, chip=chip), planned)

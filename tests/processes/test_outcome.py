@@ -1,5 +1,3 @@
-"""What a trial may take, which of its child's messages are believed, and what becomes of them."""
-
 import dataclasses
 import signal
 import subprocess

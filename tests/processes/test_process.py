@@ -69,7 +69,6 @@ def test_lines_come_one_by_one_and_the_request_arrives(run: Run) -> None:
 
 
 def ended(child: process.Child, on_tick: Callable[[], None] = lambda: None) -> process.Exit:
-    """Listen to a child until it has ended."""
     with process.Listener(on_tick, poll_s=0.02) as listener:
         listener.add(child)
         listener.listen()

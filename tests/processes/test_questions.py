@@ -56,7 +56,6 @@ def test_when_one_fails_the_others_are_given_up_and_no_further_one_is_begun(endi
 
 
 def program(folder: Path, content: bytes) -> str:
-    """Make a program that stands for an interpreter."""
     file = folder / "python"
     file.write_bytes(content)
     file.chmod(0o755)

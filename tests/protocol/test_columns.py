@@ -1,5 +1,3 @@
-"""Devices, options, sizes and columns: what they are called, and which devices a child sees."""
-
 import pytest
 
 from kerasbench.protocol import columns

@@ -1,5 +1,3 @@
-"""What the parent asks arrives in the child as it was asked."""
-
 import dataclasses
 import json
 import re

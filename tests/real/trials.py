@@ -63,7 +63,6 @@ def run(
 
 
 def together(entrants: Sequence[BlockMember], alone: bool = True, kept: Mapping[str, str] = NOTHING) -> list[Outcome]:
-    """Run a block that fits into memory."""
     protocol = entrants[0].request.protocol
     sized = partial(sizes.sizes_of, protocol, made.workload())
     of_stage = turns.shares(protocol, made.workload()) if protocol.lasts else {}  # else a stage ends as soon as it may

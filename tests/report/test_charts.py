@@ -1,5 +1,3 @@
-"""What charts decide: which kind there is, what is torn or left out, and how lines and ticks look."""
-
 import pytest
 
 from kerasbench.analysis.findings import Findings

@@ -1,5 +1,3 @@
-"""Tables that hold whatever text comes, and text that is no markup."""
-
 import pytest
 from markdown_it import MarkdownIt
 

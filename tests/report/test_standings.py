@@ -1,5 +1,3 @@
-"""Who is ahead while a row is measured."""
-
 import dataclasses
 
 import pytest

@@ -1,5 +1,3 @@
-"""What of an interrupted run still counts."""
-
 import functools
 import re
 from contextlib import nullcontext

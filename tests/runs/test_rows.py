@@ -1,5 +1,3 @@
-"""Rows, and the records of trials."""
-
 import pytest
 
 from kerasbench import text

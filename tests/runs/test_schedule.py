@@ -1,5 +1,3 @@
-"""Orders of cases, when a row and a run have enough, and what a row's next block is worth."""
-
 import dataclasses
 import math
 import random

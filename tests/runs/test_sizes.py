@@ -1,5 +1,3 @@
-"""How much a row does by what its first steps took, and how long that takes."""
-
 import dataclasses
 
 import pytest

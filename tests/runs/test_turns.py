@@ -1,5 +1,3 @@
-"""Orders of columns, and when a stage has enough."""
-
 import dataclasses
 import itertools
 import math

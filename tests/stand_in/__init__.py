@@ -53,18 +53,15 @@ def existing(numbers: Iterable[int]) -> Iterator[psutil.Process]:
 
 
 def hung(folder: Path) -> list[psutil.Process]:
-    """Return the children that hang, or have hung."""
     return list(existing(int(file.suffix.removeprefix(".")) for file in folder.glob("*.hung.*")))
 
 
 def started(folder: Path) -> list[int]:
-    """Return the process numbers of all children that there were."""
     known = folder / "children"
     return [int(number) for number in known.read_text().split()] if known.exists() else []
 
 
 def children(folder: Path) -> list[psutil.Process]:
-    """Return the children, of all that there were, that have not ended."""
     return [process for process in existing(started(folder)) if not is_gone(process)]
 
 

@@ -25,7 +25,9 @@ def asked_for(tree: ast.Module) -> Iterator[str]:
             yield from _literals([node.left, *node.comparators])
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("kerasbench.variants."):
             yield from {(node.module or "").rpartition(".")[2]} & NAMES
-        elif isinstance(node, ast.Attribute) and getattr(node.value, "attr", getattr(node.value, "id", "")) == "options":
+        elif (
+            isinstance(node, ast.Attribute) and getattr(node.value, "attr", getattr(node.value, "id", "")) == "options"
+        ):
             yield from {node.attr} & NAMES
 
 

@@ -1,5 +1,3 @@
-"""Where an epoch's time goes, out of trials whose parts are known."""
-
 import dataclasses
 
 import pytest

@@ -1,5 +1,3 @@
-"""What a race measures, and who leaves it."""
-
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path

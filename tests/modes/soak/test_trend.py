@@ -1,5 +1,3 @@
-"""Whether memory grew and steps became slower, by slices whose trends are known."""
-
 import dataclasses
 import random
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""What a sweep measures, and more sizes where its series cross."""
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""Two versions side by side, with figures that are known."""
-
 import dataclasses
 from collections.abc import Mapping
 from contextlib import nullcontext
