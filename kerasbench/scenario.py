@@ -11,7 +11,6 @@ import stat
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from io import BufferedReader
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, get_args
@@ -189,25 +188,6 @@ class Scenario:
         return workloads[name]
 
 
-def content_hash(file: Path) -> str:
-    """Return the SHA-256 of a scenario file; raise ScenarioError if it cannot be read, or is too large to be one."""
-    try:
-        with _opened(file) as stream:
-            content = stream.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise ScenarioError(f"{file}: cannot be read: {error.strerror}") from None
-    if len(content) > MAX_FILE_BYTES:
-        raise ScenarioError(f"{file}: larger than {MAX_FILE_BYTES:,} bytes, so not a scenario file")
-    return hashlib.sha256(content).hexdigest()
-
-
-def _opened(file: Path) -> BufferedReader:
-    """Open a file to be read; raise OSError for a FIFO or a device too, which may never end."""
-    if not stat.S_ISREG(file.stat().st_mode):
-        raise OSError(errno.EINVAL, "not a file")
-    return file.open("rb")
-
-
 def is_saved(file: Path) -> bool:
     return file.suffix in SAVED
 
@@ -223,18 +203,24 @@ def source_hash(file: Path, config: ModelConfig = NOTHING) -> str:
     Raises ScenarioError for a file that cannot be read, or a scenario's that is too large to be one.
     """
     if not (is_saved(file) or is_named(file)):
-        return content_hash(file)
-    of_model = hashlib.sha256(str(file).encode()).hexdigest() if is_named(file) else _whole_hash(file)
-    others = [_whole_hash(Path(other)) for other in (config.custom, config.rows) if other]
+        return _hash(file, ScenarioError, MAX_FILE_BYTES)
+    of_model = hashlib.sha256(str(file).encode()).hexdigest() if is_named(file) else _hash(file, ModelError)
+    others = [_hash(Path(other), ModelError) for other in (config.custom, config.rows) if other]
     return hashlib.sha256("\0".join([of_model, *others]).encode()).hexdigest() if others else of_model
 
 
-def _whole_hash(file: Path) -> str:
+def _hash(file: Path, kind: type[ScenarioError], most_bytes: int | None = None) -> str:
+    """Return the SHA-256 of a file, but of no FIFO and no device, which may never end."""
     try:
-        with _opened(file) as stream:
+        status = file.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "not a file")
+        if most_bytes and status.st_size > most_bytes:
+            raise kind(f"{file}: larger than {most_bytes:,} bytes, so not a scenario file")
+        with file.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        raise ModelError(f"{file}: cannot be read: {error.strerror}") from None
+        raise kind(f"{file}: cannot be read: {error.strerror}") from None
 
 
 def require_unchanged(file: Path, planned: str, config: ModelConfig = NOTHING) -> None:

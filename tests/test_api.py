@@ -21,7 +21,7 @@ from kerasbench.analysis.table import NAMES
 from kerasbench.errors import ResultsError, Undecided, UsageError
 from kerasbench.modes import explain, fastest, soak, sweep, versus
 from kerasbench.modes.fastest.plan import default_backend
-from kerasbench.modes.mode import NOTHING, IsDataclass, Mode
+from kerasbench.modes.mode import Mode
 from kerasbench.modes.versus import tell as report_versus
 from kerasbench.modes.versus.bisect import Bisection, Probe, SearchOutcome
 from kerasbench.pages.files import SavedReport
@@ -194,8 +194,8 @@ def test_the_signature_of_a_function_has_its_options() -> None:
 
 def test_what_goes_on_is_of_the_kind_that_it_was(runs: Runs) -> None:
     plain = runs.record
-    asked: dict[type[Results], tuple[Mode[Any], IsDataclass]] = {
-        Explained: (explain.MODE, NOTHING),
+    asked: dict[type[Results], tuple[Mode[Any], object]] = {
+        Explained: (explain.MODE, None),
         Versions: (versus.MODE, versus.VersusConfig("old", "new", 0.03)),
         Fastest: (fastest.MODE, fastest.RaceConfig()),
         Soaked: (soak.MODE, soak.SoakConfig("train", 1.0)),
