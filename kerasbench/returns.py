@@ -17,8 +17,7 @@ from kerasbench.analysis.compare import Change, RunComparison
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import UsageError
-from kerasbench.modes.explain.breakdown import StepBreakdown
-from kerasbench.modes.explain.tell import explained
+from kerasbench.modes.explain.breakdown import StepBreakdown, explained
 from kerasbench.modes.fastest.race import Race
 from kerasbench.modes.fastest.tell import races
 from kerasbench.modes.soak.tell import soaks

@@ -8,19 +8,20 @@ share of the first of them, by the readings of the same cycle, and so the parts 
 import dataclasses
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from kerasbench.analysis.cases import STEADY, Measured, Row
 from kerasbench.analysis.contrasts import Contrast, Place, believed, between, judged
 from kerasbench.analysis.estimates import Amount, LogEstimate, Verdict, estimate, mean_interval
+from kerasbench.analysis.findings import Findings, derived
 from kerasbench.analysis.metrics import NS_PER_MS
 from kerasbench.analysis.rankings import BreakEven, break_evens
 from kerasbench.analysis.ratios import by_slices, ratio_of
 from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import Column
-from kerasbench.protocol.measurement import Measurement, Parts, Samples
+from kerasbench.protocol.measurement import Measurement, Parts, Samples, Training
 from kerasbench.results.times import epoch_ns, epoch_overhead_ns
 
 MS_PER_S = 1000
@@ -64,21 +65,22 @@ class StepBreakdown:
     advice: list[Advice]
 
 
-def breakdowns(summary: Summary) -> list[StepBreakdown]:
+@derived
+def explained(findings: Findings) -> list[StepBreakdown]:
     """Return one for each case whose trials measured the parts of a step."""
+    summary = findings.summary
     operations = {(flops.scenario, flops.workload): flops.operations for flops in summary.record.flops}
     cases = [(row, column) for row, column, case in summary.cases if case.failure is None and _with_parts(case)]
-    effect = summary.record.minimal_effect
     return [
-        _breakdown(row, column, operations.get((row.scenario.name, row.workload.name)), advice, effect)
+        _breakdown(row, column, operations.get((row.scenario.name, row.workload.name)), advice, findings.effect)
         for (row, column), advice in zip(cases, _advice(summary, cases), strict=True)
     ]
 
 
-def _with_parts(case: Measured) -> list[tuple[Measurement, Parts]]:
+def _with_parts(case: Measured) -> list[tuple[Measurement, Training, Parts]]:
     """Return the trials that measured the parts of a step: of a full one, which an epoch has to have."""
-    known = [(m, m.training.parts) for _, m in case.trials if m.training is not None and m.full_steps_per_epoch]
-    return [(m, parts) for m, parts in known if parts is not None]
+    known = [(m, m.training) for _, m in case.trials if m.training is not None and m.full_steps_per_epoch]
+    return [(m, training, training.parts) for m, training in known if training.parts is not None]
 
 
 def _breakdown(
@@ -87,39 +89,33 @@ def _breakdown(
     trials = _with_parts(row.cases[column])
     steps = trials[0][0].full_steps_per_epoch
     compiling_ms = row.cases[column].values("compile_ms")
-    epochs_ns = [epoch_ns(measurement) for measurement, _ in trials]
-    epoch_ms = mean_interval([ns / NS_PER_MS for ns in epochs_ns if ns is not None])
-    overhead_ms = mean_interval([(epoch_overhead_ns(measurement) or 0) / NS_PER_MS for measurement, _ in trials])
+    epoch_ms = mean_interval([ns / NS_PER_MS for m, _, _ in trials if (ns := epoch_ns(m)) is not None])
+    overhead_ms = mean_interval([(epoch_overhead_ns(m) or 0) / NS_PER_MS for m, _, _ in trials])
     whole_ms = (epoch_ms.value - overhead_ms.value) / steps
-    prepared = [share(parts.ready, parts.arrays) for _, parts in trials]
-    alone = [share(parts.bare, parts.arrays) for _, parts in trials]
-
-    def of_a_step(shares: Iterable[float]) -> Amount:
-        return mean_interval([part * whole_ms for part in shares])
-
-    def warming_ns(measurement: Measurement) -> float:
-        training = measurement.training
-        return sum(turn.ns - turn.count * training.median_ns for turn in training.warmup) if training else 0.0
-
+    prepared = [share(parts.ready, parts.arrays) for _, _, parts in trials]
+    alone = [share(parts.bare, parts.arrays) for _, _, parts in trials]
+    warming_ns = [
+        sum(turn.ns - turn.count * training.median_ns for turn in training.warmup) for _, training, _ in trials
+    ]
     rate = peak = None
     if operations is not None:
         of_a_batch = operations * row.workload.batch
-        rate = mean_interval([of_a_batch * MS_PER_S / step_ms(parts.bare) for _, parts in trials])
-        peak = mean_interval([parts.peak_flops for _, parts in trials])
+        rate = mean_interval([of_a_batch * MS_PER_S / step_ms(parts.bare) for _, _, parts in trials])
+        peak = mean_interval([parts.peak_flops for _, _, parts in trials])
     return StepBreakdown(
         row=row,
         column=column,
         steps=steps,
         epoch_ms=epoch_ms,
         overhead_ms=overhead_ms,
-        feeding_ms=of_a_step(1 - part for part in prepared),
-        framework_ms=of_a_step(in_fit - by_itself for in_fit, by_itself in zip(prepared, alone, strict=True)),
-        computation_ms=of_a_step(alone),
-        later=estimate([step_ms(parts.arrays) / step_ms(measurement.slices) for measurement, parts in trials]),
+        feeding_ms=mean_interval([(1 - part) * whole_ms for part in prepared]),
+        framework_ms=mean_interval([(part - bare) * whole_ms for part, bare in zip(prepared, alone, strict=True)]),
+        computation_ms=mean_interval([bare * whole_ms for bare in alone]),
+        later=estimate([step_ms(parts.arrays) / step_ms(training.slices) for _, training, parts in trials]),
         rate=rate,
         peak=peak,
         compile_ms=mean_interval(compiling_ms) if compiling_ms else None,
-        warming_ms=mean_interval([warming_ns(measurement) / NS_PER_MS for measurement, _ in trials]),
+        warming_ms=mean_interval([ns / NS_PER_MS for ns in warming_ns]),
         repaid=break_evens(row, column, effect),
         advice=advice,
     )
@@ -169,7 +165,7 @@ def _candidates(summary: Summary, row: Row, column: Column) -> Iterator[Advice]:
             left = ratio_of(larger.case, case.case, STEADY)
             if left is not None:
                 yield Advice(Help.BATCH, Contrast(larger, case, STEADY, left.times(row.workload.batch / batch)))
-    shares = [share(parts.ready, parts.arrays) for _, parts in _with_parts(case.case)]
+    shares = [share(parts.ready, parts.arrays) for _, _, parts in _with_parts(case.case)]
     yield Advice(Help.PREPARED, Contrast(case, case, STEADY, estimate(shares)))
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from kerasbench.analysis.estimates import mean_interval
 from kerasbench.analysis.findings import Findings
-from kerasbench.modes.explain.breakdown import Help, StepBreakdown, share
-from kerasbench.modes.explain.tell import explained, parts_ms, sentences
+from kerasbench.modes.explain.breakdown import Help, StepBreakdown, explained, share
+from kerasbench.modes.explain.tell import parts_of, sentences
 from kerasbench.protocol.columns import DEFAULT, Column, Options
 from kerasbench.protocol.measurement import Measurement, Samples, Slice
 from kerasbench.results.merge import merge
@@ -128,4 +128,8 @@ def test_interpreters_with_labels_differ_in_more_than_the_jit() -> None:
 def test_what_an_epoch_s_noise_hides_is_no_part_of_it() -> None:
     (row,) = explained(Findings.of(made.record(made.trial(found=made.with_parts()))))
     unseen = dataclasses.replace(row, feeding_ms=made.amount(-1.0), overhead_ms=made.amount(-50.0))
-    assert [name for name, ms in parts_ms(unseen).items() if ms > 0] == ["computation", "Python and framework"]
+    shares = {name: share for name, (_, share) in parts_of(unseen).items() if share > 0}
+    assert list(shares) == ["computation", "Python and framework"]
+        "computation",
+        "Python and framework",
+    ]
