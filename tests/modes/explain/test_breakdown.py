@@ -130,6 +130,3 @@ def test_what_an_epoch_s_noise_hides_is_no_part_of_it() -> None:
     unseen = dataclasses.replace(row, feeding_ms=made.amount(-1.0), overhead_ms=made.amount(-50.0))
     shares = {name: share for name, (_, share) in parts_of(unseen).items() if share > 0}
     assert list(shares) == ["computation", "Python and framework"]
-        "computation",
-        "Python and framework",
-    ]
