@@ -25,7 +25,7 @@ from kerasbench.modes.soak.trend import Soak
 from kerasbench.modes.versus import search
 from kerasbench.modes.versus import tell as of_versions
 from kerasbench.modes.versus.bisect import Bisection, SearchOutcome
-from kerasbench.modes.versus.pairs import Versus, require_decided
+from kerasbench.modes.versus.pairs import Versus, require_decided, versions
 from kerasbench.names import EXPLAIN, FASTEST, SOAK, VERSUS
 from kerasbench.pages import data, html, page, several
 from kerasbench.pages.files import SavedReport
@@ -160,7 +160,7 @@ class Versions(Results):
     @property
     def versus(self) -> list[Versus]:
         """Every result of base and head with its ratio and verdict, for each pair of labels."""
-        return of_versions.versions(self.findings)
+        return versions(self.findings)
 
     @property
     def regressions(self) -> list[str]:

@@ -89,7 +89,7 @@ def versus(base: str, head: str, fail_on: str | None, events: bool, as_json: boo
     backend's interpreter, which is made anew each time.
     """
     from kerasbench import api
-    from kerasbench.modes.versus.tell import versions
+    from kerasbench.modes.versus.pairs import versions
     from kerasbench.returns import Machines
 
     require_one(as_json, options)

@@ -11,11 +11,10 @@ from unittest.mock import Mock
 import pytest
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.summary import summarize
 from kerasbench.cli import measuring
 from kerasbench.errors import Undecided
 from kerasbench.modes import soak, versus
-from kerasbench.modes.versus.pairs import compared
+from kerasbench.modes.versus import pairs
 from kerasbench.pages.series import history
 from kerasbench.pages.several import MachineBrief
 from kerasbench.protocol.columns import CaseKey, Options
@@ -164,9 +163,9 @@ def failing(*options: Options, backend: str = "jax") -> list[Trial]:
     ],
 )
 def test_what_a_gate_fails_on(trials: list[Trial], code: int) -> None:
-    assert measuring.gated(compared(summarize(of_versions(*trials)))) == code
+    assert measuring.gated(pairs.versions(Findings.of(of_versions(*trials)))) == code
     with pytest.raises(Undecided, match="nothing could be judged, so this is no pass"):
-        measuring.gated(compared(summarize(of_versions(*failing(OLD, NEW)))))
+        measuring.gated(pairs.versions(Findings.of(of_versions(*failing(OLD, NEW)))))
 
 
 @pytest.mark.parametrize(("failed", "code"), [({}, 0), ({"m2": "the connection has ended"}, 1)])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
-from kerasbench.analysis.summary import Summary, summarize
+from kerasbench.analysis.findings import Findings
 from kerasbench.errors import UsageError
 from kerasbench.modes.sweep import MODE, SweepConfig
 from kerasbench.modes.sweep.series import swept
@@ -52,7 +52,7 @@ class Plans(Planner):
             return None
         if record.rounds_completed < MIN_TRIALS_FOR_INTERVAL:
             return None
-        wanted = more_sizes(summarize(record))
+        wanted = more_sizes(Findings.of(record))
         bases = {case.column: case for case in planned.cases if not case.options.control}
         cases = [
             replace(base, options=base.options.at(size))
@@ -97,10 +97,10 @@ def sizes_between(low: float, high: float, whole: bool) -> list[float]:
     return [size for size in dict.fromkeys(rounded) if low < size < high]
 
 
-def more_sizes(summary: Summary) -> dict[Size, set[Column]]:
+def more_sizes(findings: Findings) -> dict[Size, set[Column]]:
     """Return the sizes inside the brackets of all crossings that have an interval, each with the columns that cross."""
     wanted: dict[Size, set[Column]] = {}
-    for series in swept(summary):
+    for series in swept(findings):
         base = next(iter(series.rows.values())).size or Size()
         is_batch = series.axis == "batch"
         crossings = [crossing for duel in series.duels for crossing in duel.crossings if crossing.has_interval]

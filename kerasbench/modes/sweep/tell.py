@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kerasbench.analysis.findings import Findings, derived
+from kerasbench.analysis.findings import Findings
 from kerasbench.modes.sweep import MODE
 from kerasbench.modes.sweep.series import FIT_TOLERANCE, Crossing, Duel, SizeSeries, swept
 from kerasbench.protocol.columns import Axis
@@ -22,12 +22,6 @@ FLAGS: dict[Axis, str] = {"batch": "--batch-size", "width": "--width"}
 FIXED, PER_SAMPLE = "fixed_step_ms", "per_sample_ms"  # of a sweep over batches
 
 
-@derived
-def sweeps(findings: Findings) -> list[SizeSeries]:
-    """Return every workload and axis along which it was measured at several sizes, with who overtakes whom."""
-    return swept(findings.summary)
-
-
 def title(findings: Findings) -> str:
     """Return ``On cifar10_cnn TensorFlow overtakes JAX at about batch 6 (6–7)``; of many pairs how many do."""
     said = [f"On {series.label} {sentence}" for series, sentence in sentences(findings)]
@@ -35,14 +29,14 @@ def title(findings: Findings) -> str:
         measured = [row.label for row in findings.sized.rows if any(case.trials for case in row.cases.values())]
         if not measured:
             return nothing_compared(findings.sized, names(findings.sized.columns))
-        labels = [series.label for series in sweeps(findings)]
+        labels = [series.label for series in swept(findings)]
         return f"A training step of {listed(labels)} at several sizes" if labels else f"{listed(measured)}: one size"
     return said[0] if len(said) == 1 else f"{said[0]}; {len(said) - 1} more below"
 
 
 def sentences(findings: Findings) -> list[tuple[SizeSeries, str]]:
     called = names(findings.summary.columns)
-    return [(series, _of_pair(series, pair, called)) for series in sweeps(findings) for pair in series.duels]
+    return [(series, _of_pair(series, pair, called)) for series in swept(findings) for pair in series.duels]
 
 
 def _of_pair(series: SizeSeries, duel: Duel, called: Names) -> str:
@@ -102,7 +96,7 @@ def place_of(crossing: Crossing, axis: Axis) -> str:
 def _chart(findings: Findings, title: str) -> LineChart | None:
     """Return a panel for each workload and axis that was swept, but where no step was measured; None without any."""
     panels = []
-    for series in sweeps(findings):
+    for series in swept(findings):
         steps_ms = {column: steps for column in series.columns if (steps := series.steps_ms(column))}
         named, seen = names(steps_ms), charts.looks(steps_ms)
         lines = [Line(named[column], seen[column], steps, column.backend) for column, steps in steps_ms.items()]
@@ -141,10 +135,10 @@ class Sweeps(Teller):
         chart = _chart(findings, title(findings))
         rankings = {row.label: ranking for row, ranking in findings.sized.ranked}
         called, every = names(findings.sized.columns), names(findings.summary.columns)
-        for series in sweeps(findings):
+        for series in swept(findings):
             said = [_of_pair(series, duel, every) for duel in series.duels]
             lines = [f"{sentence[0].upper()}{sentence[1:]}." for sentence in said]
-            lines = lines if len(sweeps(findings)) > 1 or len(lines) > 1 else []
+            lines = lines if len(swept(findings)) > 1 or len(lines) > 1 else []
             rows = []
             for size, row in series.rows.items():
                 numbers = [cell(row, rankings[row.label], column, marks) for column in series.columns]
@@ -158,7 +152,7 @@ class Sweeps(Teller):
             )
             chart = None
         # The times at sizes that no series has: of a sweep that ended after its first one.
-        in_series = {row.label for series in sweeps(findings) for row in series.rows.values()}
+        in_series = {row.label for series in swept(findings) for row in series.rows.values()}
         alone = [
             [Cell(row.label), *(cell(row, ranking, column, marks) for column in called)]
             for row, ranking in findings.sized.ranked
@@ -172,7 +166,7 @@ class Sweeps(Teller):
         return [f"On {series.label} {sentence}." for series, sentence in sentences(findings)]
 
     def briefs(self, findings: Findings) -> Iterator[Brief]:
-        by_size: dict[str, list[str]] = {series.name: [] for series in sweeps(findings)}
+        by_size: dict[str, list[str]] = {series.name: [] for series in swept(findings)}
         for series, sentence in sentences(findings):
             by_size[series.name].append(sentence)
         for row in findings.sized.rows:
@@ -181,7 +175,7 @@ class Sweeps(Teller):
 
     def data(self, findings: Findings) -> Document:
         told = Document()
-        for series in sweeps(findings):
+        for series in swept(findings):
             row = next(iter(series.rows.values()))
             for column, cost in series.costs.items():
                 case = of_key(row.key(column)) | {"batch_size": None}

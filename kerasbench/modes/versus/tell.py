@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from kerasbench.analysis.cases import FIRST_STEP, HEADLINE, PREDICTED, PREDICTED_ONE, PREDICTED_RATE
 from kerasbench.analysis.contrasts import Contrast, Place
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, Verdict
-from kerasbench.analysis.findings import Findings, derived
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME, RATE
 from kerasbench.modes.versus import MODE
-from kerasbench.modes.versus.pairs import DEVICE_MEMORY, MEMORY, UNTOUCHED, VersionPair, Versus, compared
+from kerasbench.modes.versus.pairs import DEVICE_MEMORY, MEMORY, UNTOUCHED, VersionPair, Versus, versions
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code
 from kerasbench.report import charts
@@ -49,11 +49,6 @@ def rows(versus: Versus) -> Iterator[list[str | float | None]]:
             *(metric.name, metric.unit, base.value if base else None, head.value if head else None),
             *(ratio.value, ratio.low, ratio.high, str(contrast.verdict)),
         ]
-
-
-@derived
-def versions(findings: Findings) -> list[Versus]:
-    return compared(findings.summary)
 
 
 def _overall(versus: Versus) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from kerasbench.analysis.cases import HEADLINE, PREDICTED
 from kerasbench.analysis.estimates import Verdict
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.warnings import concerns
 from kerasbench.errors import Undecided
@@ -56,7 +57,7 @@ def test_of_a_model_that_only_predicts_the_prediction_of_a_batch_is_compared() -
         for options, ms in ((OLD, 2.0), (NEW, 2.4), (AGAIN, 2.0))
     ]
     first = made.untrained(of_versions(*batches))
-    (versus,) = pairs.compared(summarize(first))
+    (versus,) = pairs.versions(Findings.of(first))
     (headline,) = versus.headlines
     assert (headline.metric, headline.verdict, versus.is_worse) == (PREDICTED, Verdict.SLOWER, True)
     (series,) = history([first, dataclasses.replace(first, started="2026-02")])
@@ -66,7 +67,7 @@ def test_of_a_model_that_only_predicts_the_prediction_of_a_batch_is_compared() -
 def test_a_threshold_hides_smaller_differences() -> None:
     assert verdicts(compared(*versions(SLOWER), threshold=0.2)) == {"dense torch cpu": Verdict.SAME}
     assert compared(*versions(SLOWER), threshold=0.0).effect == 0.03  # below the usual one nothing is called different
-    assert pairs.compared(summarize(made.record(*versions(ALIKE), rounds=3))) == []  # a run that compares no versions
+    assert pairs.versions(Findings.of(made.record(*versions(ALIKE), rounds=3))) == []  # a run that compares no versions
 
 
 def test_where_the_base_differs_from_itself_nothing_is_called_different() -> None:
