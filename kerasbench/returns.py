@@ -20,8 +20,7 @@ from kerasbench.errors import UsageError
 from kerasbench.modes.explain.breakdown import StepBreakdown, explained
 from kerasbench.modes.fastest.race import Race
 from kerasbench.modes.fastest.tell import races
-from kerasbench.modes.soak.tell import soaks
-from kerasbench.modes.soak.trend import Soak
+from kerasbench.modes.soak.trend import Soak, soaks
 from kerasbench.modes.versus import search
 from kerasbench.modes.versus import tell as of_versions
 from kerasbench.modes.versus.bisect import Bisection, SearchOutcome

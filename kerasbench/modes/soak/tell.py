@@ -4,10 +4,10 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from kerasbench.analysis.estimates import Estimate, Interval, mean
-from kerasbench.analysis.findings import Findings, derived
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.warnings import LEAST_SLOWER, slower_by_subnormals
 from kerasbench.modes.soak import MODE
-from kerasbench.modes.soak.trend import Soak, soaks_of
+from kerasbench.modes.soak.trend import Soak, soaks
 from kerasbench.protocol.columns import CPU
 from kerasbench.report import charts
 from kerasbench.report.data import like, of_key
@@ -22,17 +22,10 @@ from kerasbench.text import KIB, MIB, NOTHING
 MOST_POINTS = 60  # of a line
 
 
-@derived
-def soaks(findings: Findings) -> list[Soak]:
-    """Return what became of each case that went on for minutes, where all rows did so."""
-    rows = findings.summary.rows if findings.mode == MODE.name else []
-    return [soak for row in rows for soak in soaks_of(row)]
-
-
 def _parts(soak: Soak) -> Iterator[str]:
     slower, unit = soak.slower, _one(soak)
     yield _memory(soak, soak.memory, "memory" if soak.column.device == CPU else "host memory")
-    if soak.held_on_device:
+    if soak.held_on_device_mib:
         yield _memory(soak, soak.device_memory, "device memory")
     if _by_subnormals(soak):
         yield (
@@ -88,16 +81,14 @@ def _chart(soaks: Sequence[Soak], title: str) -> LineChart | None:
     panels = []
     for label in dict.fromkeys(soak.row.label for soak in soaks):
         of_row = [soak for soak in soaks if soak.row.label == label]
-        memory = [(soak, [(minute, held / MIB) for minute, held in soak.held_bytes]) for soak in of_row]
-        on_device = [(soak, [(minute, held / MIB) for minute, held in soak.held_on_device]) for soak in of_row]
         for what, unit, series in (
-            ("memory", "MiB", memory),
-            ("device memory", "MiB", on_device),
-            ("time relative to a process that rests", "×", [(soak, soak.ratios) for soak in of_row]),
+            ("memory", "MiB", [soak.held_mib for soak in of_row]),
+            ("device memory", "MiB", [soak.held_on_device_mib for soak in of_row]),
+            ("time relative to a process that rests", "×", [soak.ratios for soak in of_row]),
         ):
             lines = [
                 Line(named[soak.column], styles[soak.column], _thinned(points), soak.column.backend)
-                for soak, points in series
+                for soak, points in zip(of_row, series, strict=True)
                 if points
             ]
             if lines:
@@ -149,7 +140,7 @@ class Soaks(Teller):
         known = soaks(findings)
         if not known:
             return
-        named, tells = names(soak.column for soak in known), any(soak.held_on_device for soak in known)
+        named, tells = names(soak.column for soak in known), any(soak.held_on_device_mib for soak in known)
         rows = [
             [
                 *texts(soak.row.label, named[soak.column]),
@@ -168,7 +159,7 @@ class Soaks(Teller):
             "A unit is a training step, an epoch where these are shorter than eight steps, a prediction, or a build. "
             "In brackets: 95 % intervals. Slower: relative to a second process of the same case that mostly rests."
         ]
-        if any(soak.column.device != CPU and not soak.held_on_device for soak in known):
+        if any(soak.column.device != CPU and not soak.held_on_device_mib for soak in known):
             notes.append("Host memory alone: the device does not report what it holds, so a leak there is not found.")
         chart = _chart(known, self.title(findings))
         yield Section("", chart=chart, table=Table(headers, rows), notes=notes, lines=self.sentences(findings))

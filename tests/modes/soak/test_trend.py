@@ -10,8 +10,8 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.warnings import concerns
 from kerasbench.host.noise import WarningKind
-from kerasbench.modes.soak.tell import TELLER, soaks
-from kerasbench.modes.soak.trend import Soak, trend
+from kerasbench.modes.soak.tell import TELLER
+from kerasbench.modes.soak.trend import Soak, soaks, trend
 from kerasbench.pages import files as pages
 from kerasbench.protocol.columns import Device
 from kerasbench.results.run import Run
