@@ -1,7 +1,4 @@
-"""Scenarios: one Keras 3 model definition, its data, and the workloads in which it is measured.
-
-Imported by scenario files and by the worker: standard library only.
-"""
+"""Scenarios: one Keras 3 model definition, its data, and the workloads in which it is measured."""
 
 import errno
 import hashlib
@@ -198,10 +195,7 @@ def is_named(file: Path) -> bool:
 
 
 def source_hash(file: Path, config: ModelConfig = NOTHING) -> str:
-    """Hash a scenario's file, with a saved model's own layers and samples; a name stands for itself.
-
-    Raises ScenarioError for a file that cannot be read, or a scenario's that is too large to be one.
-    """
+    """Hash a file, a saved model's with its own layers and samples; raise ScenarioError if it cannot be used."""
     if not (is_saved(file) or is_named(file)):
         return _hash(file, ScenarioError, MAX_FILE_BYTES)
     of_model = hashlib.sha256(str(file).encode()).hexdigest() if is_named(file) else _hash(file, ModelError)

@@ -24,14 +24,13 @@ FIXED, PER_SAMPLE = "fixed_step_ms", "per_sample_ms"  # of a sweep over batches
 
 def title(findings: Findings) -> str:
     """Return ``On cifar10_cnn TensorFlow overtakes JAX at about batch 6 (6–7)``; of many pairs how many do."""
-    said = [f"On {series.label} {sentence}" for series, sentence in sentences(findings)]
-    if not said:
-        measured = [row.label for row in findings.sized.rows if any(case.trials for case in row.cases.values())]
-        if not measured:
-            return nothing_compared(findings.sized, names(findings.sized.columns))
-        labels = [series.label for series in swept(findings)]
-        return f"A training step of {listed(labels)} at several sizes" if labels else f"{listed(measured)}: one size"
-    return said[0] if len(said) == 1 else f"{said[0]}; {len(said) - 1} more below"
+    if said := [f"On {series.label} {sentence}" for series, sentence in sentences(findings)]:
+        return said[0] if len(said) == 1 else f"{said[0]}; {len(said) - 1} more below"
+    if labels := [series.label for series in swept(findings)]:
+        return f"A training step of {listed(labels)} at several sizes"
+    measured = [row.label for row in findings.sized.rows if any(case.trials for case in row.cases.values())]
+    called = names(findings.sized.columns)
+    return f"{listed(measured)}: one size" if measured else nothing_compared(findings.sized, called)
 
 
 def sentences(findings: Findings) -> list[tuple[SizeSeries, str]]:
@@ -40,7 +39,7 @@ def sentences(findings: Findings) -> list[tuple[SizeSeries, str]]:
 
 
 def _of_pair(series: SizeSeries, duel: Duel, called: Names) -> str:
-    axis = series.axis
+    axis, pair = series.axis, duel.contrasts[0]
     if duel.crossings:
         return "; ".join(
             f"{called[crossing.winner]} overtakes {called[crossing.loser]} at {place_of(crossing, axis)}"
@@ -48,7 +47,7 @@ def _of_pair(series: SizeSeries, duel: Duel, called: Names) -> str:
         )
     sizes = [size_along(axis, series.size(contrast)) for contrast in duel.contrasts]
     span = f"{axis} {sizes[0]}" + ("" if len(sizes) == 1 else f" to {sizes[-1]}")
-    a, b = (called[place.column] for place in (duel.contrasts[0].over, duel.contrasts[0].under))
+    a, b = called[pair.over.column], called[pair.under.column]
     slower = next((sign for sign in duel.signs if sign), 0)
     if not slower:
         return f"{a} and {b} are undecided at {span}"
@@ -63,9 +62,10 @@ def _caption(findings: Findings) -> Words:
     compared = [contrast for ranking in rankings for contrast in ranking.others]
     interval = " (95 % interval)" if any(contrast.ratio.has_interval for contrast in compared) else ""
     others = f": the fastest in ms; the others take N× as long{interval}" if compared else ""
-    bold: list[str | Strong] = [" ", Strong("Bold"), f": clearly fastest, by more than {as_given(findings.effect)}."]
     text = f"Time per step inside an epoch (median), without the fixed cost of an epoch{others}."
-    return [text, *(bold if any(ranking.proven for ranking in rankings) else [])]
+    if not any(ranking.proven for ranking in rankings):
+        return text
+    return [text, " ", Strong("Bold"), f": clearly fastest, by more than {as_given(findings.effect)}."]
 
 
 def _notes(series: SizeSeries, called: Names) -> Iterator[str]:
@@ -137,8 +137,8 @@ class Sweeps(Teller):
         called, every = names(findings.sized.columns), names(findings.summary.columns)
         for series in swept(findings):
             said = [_of_pair(series, duel, every) for duel in series.duels]
-            lines = [f"{sentence[0].upper()}{sentence[1:]}." for sentence in said]
-            lines = lines if len(swept(findings)) > 1 or len(lines) > 1 else []
+            is_in_title = len(said) == len(swept(findings)) == 1
+            lines = [] if is_in_title else [f"{sentence[0].upper()}{sentence[1:]}." for sentence in said]
             rows = []
             for size, row in series.rows.items():
                 numbers = [cell(row, rankings[row.label], column, marks) for column in series.columns]
@@ -166,12 +166,10 @@ class Sweeps(Teller):
         return [f"On {series.label} {sentence}." for series, sentence in sentences(findings)]
 
     def briefs(self, findings: Findings) -> Iterator[Brief]:
-        by_size: dict[str, list[str]] = {series.name: [] for series in swept(findings)}
-        for series, sentence in sentences(findings):
-            by_size[series.name].append(sentence)
         for row in findings.sized.rows:
-            if row.name in by_size:
-                yield row, "sizes", [NOTHING, "; ".join(by_size[row.name]) or NOTHING]
+            if any(series.name == row.name for series in swept(findings)):
+                said = [sentence for series, sentence in sentences(findings) if series.name == row.name]
+                yield row, "sizes", [NOTHING, "; ".join(said) or NOTHING]
 
     def data(self, findings: Findings) -> Document:
         told = Document()
