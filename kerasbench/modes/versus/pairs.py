@@ -31,11 +31,6 @@ class VersionPair:
     head: Column
 
     @property
-    def name(self) -> str:
-        """What the two have in common: ``torch cpu jit=on``."""
-        return self.base.paired.label
-
-    @property
     def broken(self) -> Failure | None:
         """Why the head has no numbers where the base has some; None where it has, or where the base has none too."""
         return self.failure(self.head) if self._is_measured(self.base) else None
@@ -51,7 +46,7 @@ class VersionPair:
         if not (self._is_measured(self.base) and self._is_measured(self.head)):
             return False
         base, head = (self.row.cases[column].trials[0][1].resolved.versions for column in (self.base, self.head))
-        return {**base, TOUCHES: ""} == {**head, TOUCHES: ""}
+        return base | {TOUCHES: ""} == head | {TOUCHES: ""}
 
     def failure(self, column: Column) -> Failure | None:
         return self.row.cases[column].failure if column in self.row.cases else None
@@ -98,7 +93,7 @@ class Versus:
     @property
     def broken(self) -> list[tuple[VersionPair, Failure]]:
         """Where the head fails, or computes something else, and the base does not."""
-        return [(pair, pair.broken) for pair in self.pairs if pair.broken is not None]
+        return [(pair, failure) for pair in self.pairs if (failure := pair.broken)]
 
     @property
     def is_worse(self) -> bool:

@@ -32,6 +32,12 @@ SAYING = {
     MEMORY: "the process takes {} the memory",
     DEVICE_MEMORY: "the device holds {} as much",
 }
+COUNTED = {
+    Verdict.SLOWER: "longer in {}",
+    Verdict.FASTER: "less time in {}",
+    Verdict.SAME: "the same time in {}",
+    Verdict.INCONCLUSIVE: "{} undecided",
+}
 COLUMNS = (
     "scenario", "workload", "backend", "device", "options", "metric", "unit", "base", "head", "ratio", "low", "high",
     "verdict",
@@ -55,15 +61,12 @@ def _overall(versus: Versus) -> str:
     steps = versus.headlines
     if not steps:
         return f"Nothing was timed with both {versus.base} and {versus.head}"
-    if len(steps) == 1:
-        (step,) = steps
-        doubt = " (undecided)" if step.verdict is Verdict.INCONCLUSIVE else ""
-        case = f"{step.over.row.label} on {_called(steps)[0]}"
-        return f"{case}: {versus.head} takes {times(step.ratio)} as long as {versus.base}{doubt}"
     counts = Counter(step.verdict for step in steps)
-    words = ((Verdict.SLOWER, "longer"), (Verdict.FASTER, "less time"), (Verdict.SAME, "the same time"))
-    parts = [f"{word} in {counts[verdict]}" for verdict, word in words if counts[verdict]]
-    parts += [f"{counts[Verdict.INCONCLUSIVE]} undecided"] if counts[Verdict.INCONCLUSIVE] else []
+    if len(steps) == 1:
+        doubt = " (undecided)" if counts[Verdict.INCONCLUSIVE] else ""
+        case = f"{steps[0].over.row.label} on {_called(steps)[0]}"
+        return f"{case}: {versus.head} takes {times(steps[0].ratio)} as long as {versus.base}{doubt}"
+    parts = [words.format(counts[verdict]) for verdict, words in COUNTED.items() if counts[verdict]]
     return f"{versus.head} instead of {versus.base} takes {listed(parts)} of {len(steps)} cases"
 
 
@@ -105,10 +108,10 @@ def _unseen(versus: Versus) -> list[str]:
     """Return what of that is not in the table of times: other numbers, and cases without any."""
     lines = [_worse(contrast) for contrast in versus.regressions if not contrast.is_headline]
     for pair, failure in versus.broken:
-        what = f"{versus.head} fails, {versus.base} does not: {failure.code}: {failure.cause}"
+        what = f"{versus.head} fails, {versus.base} does not: {failure.code}"
         if failure.code is Code.PARITY:
-            what = f"the results of {versus.head} differ from those of {versus.base}: {failure.cause}"
-        lines.append(f"{_case(pair)}: {what}.")
+            what = f"the results of {versus.head} differ from those of {versus.base}"
+        lines.append(f"{_case(pair)}: {what}: {failure.cause}.")
     return lines
 
 
@@ -118,8 +121,7 @@ def _undecided(versus: Versus) -> Iterator[str]:
         if step.withheld and step.again is not None:
             yield f"{_case(step)}: undecided, because {versus.base} takes {times(step.again)} as long as itself."
     for pair in versus.pairs:
-        failure = pair.failure(pair.base)
-        if failure is not None:
+        if failure := pair.failure(pair.base):
             yield f"{_case(pair)}: not compared, because {versus.base} failed: {failure.code}: {failure.cause}."
     for contrast in versus.moved:
         yield (
@@ -129,9 +131,8 @@ def _undecided(versus: Versus) -> Iterator[str]:
 
 
 def _case(case: VersionPair | Contrast) -> str:
-    if isinstance(case, Contrast):
-        return f"{case.over.row.label} {_common(case).label}"
-    return f"{case.row.label} {case.name}"
+    row, base = (case.over.row, case.under.column) if isinstance(case, Contrast) else (case.row, case.base)
+    return f"{row.label} {base.paired.label}"
 
 
 def _notes(versus: Versus) -> Iterator[Words]:
