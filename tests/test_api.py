@@ -238,7 +238,7 @@ def test_an_explanation_is_text_and_data(runs: Runs) -> None:
     assert repr(explained).startswith("dense")
     data, (breakdown,) = explained.to_data(), explained.breakdowns
     (part,) = [result["value"] for result in data["results"] if result["metric"] == "input_pipeline_ms"]
-    assert part == pytest.approx(breakdown.feeding_ms.value) == pytest.approx(0.5)
+    assert part == pytest.approx(breakdown.input_pipeline_ms.value) == pytest.approx(0.5)
     runs.record = made.changed(made.record(made.trial(failure=made.FAILURE)), config=asked)
     failed = kerasbench.explain("dense")
     assert (failed.to_data()["results"], failed.breakdowns) == ([], [])
@@ -259,7 +259,7 @@ def test_a_soak_is_text_and_a_picture(runs: Runs, rng: random.Random) -> None:
     runs.record = soaked(0, 64 << 10, rng)
     soaking = kerasbench.soak("dense", minutes=1)
     assert soak.MODE.asked(runs.config[0]) == soak.SoakConfig("train", 1.0)
-    assert [soak.grows for soak in soaking.soaks] == [True]
+    assert [soak.memory_grows for soak in soaking.soaks] == [True]
     assert repr(soaking).startswith("dense on PyTorch: memory grows by ")
     assert "dense: memory" in soaking.plot().svg
 

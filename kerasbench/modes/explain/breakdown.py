@@ -53,14 +53,14 @@ class StepBreakdown:
     steps: int  # of an epoch
     epoch_ms: Amount
     overhead_ms: Amount  # of an epoch
-    feeding_ms: Amount
+    input_pipeline_ms: Amount
     framework_ms: Amount
     computation_ms: Amount
     later: LogEstimate  # how long a step took while its parts were measured, over how long before
-    rate: Amount | None  # floating-point operations a second, as peak; None where nothing counted them
-    peak: Amount | None
+    flops_per_s: Amount | None  # as its peak: None where nothing counted them
+    peak_flops_per_s: Amount | None
     compile_ms: Amount | None
-    warming_ms: Amount  # what the first steps took beyond as many steady ones
+    warm_up_ms: Amount  # what the first steps took beyond as many steady ones
     repaid: list[BreakEven]
     advice: list[Advice]
 
@@ -108,14 +108,14 @@ def _breakdown(
         steps=steps,
         epoch_ms=epoch_ms,
         overhead_ms=overhead_ms,
-        feeding_ms=mean_interval([(1 - part) * whole_ms for part in prepared]),
+        input_pipeline_ms=mean_interval([(1 - part) * whole_ms for part in prepared]),
         framework_ms=mean_interval([(part - bare) * whole_ms for part, bare in zip(prepared, alone, strict=True)]),
         computation_ms=mean_interval([bare * whole_ms for bare in alone]),
         later=estimate([step_ms(parts.arrays) / step_ms(training.slices) for _, training, parts in trials]),
-        rate=rate,
-        peak=peak,
+        flops_per_s=rate,
+        peak_flops_per_s=peak,
         compile_ms=mean_interval(compiling_ms) if compiling_ms else None,
-        warming_ms=mean_interval([ns / NS_PER_MS for ns in warming_ns]),
+        warm_up_ms=mean_interval([ns / NS_PER_MS for ns in warming_ns]),
         repaid=break_evens(row, column, effect),
         advice=advice,
     )

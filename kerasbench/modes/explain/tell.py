@@ -32,19 +32,12 @@ PIECE_COLOURS = {
     "fixed cost per epoch": "#999999",
 }
 # What an explanation measures besides the metrics of all runs: the parts of a step.
-METRICS = {
-    "input_pipeline_ms": "feeding_ms",
-    "framework_ms": "framework_ms",
-    "computation_ms": "computation_ms",
-    "warm_up_ms": "warming_ms",
-    "flops_per_s": "rate",
-    "peak_flops_per_s": "peak",
-}
+METRICS = ("input_pipeline_ms", "framework_ms", "computation_ms", "warm_up_ms", "flops_per_s", "peak_flops_per_s")
 
 
 def parts_of(breakdown: StepBreakdown) -> dict[str, tuple[Amount, float]]:
     """Return the parts of an epoch: what each takes in ms, and its share; one that is too small to measure has none."""
-    of_step = (breakdown.computation_ms, breakdown.framework_ms, breakdown.feeding_ms)
+    of_step = (breakdown.computation_ms, breakdown.framework_ms, breakdown.input_pipeline_ms)
     counted = [*((amount, breakdown.steps) for amount in of_step), (breakdown.overhead_ms, 1)]
     return {
         name: (amount, amount.value * times_an_epoch / breakdown.epoch_ms.value if amount.sign == 1 else 0.0)
@@ -82,18 +75,18 @@ def _advice(breakdown: StepBreakdown, called: dict[Column, str]) -> Iterator[str
 def _more(breakdown: StepBreakdown, called: dict[Column, str]) -> Iterator[str]:
     if abs(breakdown.later.value - 1) > WORTH_SAYING:
         yield f"While the parts were measured, a step took {times(breakdown.later)} as long as before."
-    if breakdown.rate is not None and breakdown.peak is not None:
-        rate, peak = three_digits(breakdown.rate.value / GIGA), three_digits(breakdown.peak.value / GIGA)
-        share = percent(breakdown.rate.value / breakdown.peak.value)
-        most = f"{share} of the {peak} GFLOP/s of matrix multiplications in its precision"
-        yield f"The step computes {rate} GFLOP/s, {most}."
+    rate, peak = breakdown.flops_per_s, breakdown.peak_flops_per_s
+    if rate is not None and peak is not None:
+        share = f"{percent(rate.value / peak.value)} of the {three_digits(peak.value / GIGA)} GFLOP/s"
+        computes = f"The step computes {three_digits(rate.value / GIGA)} GFLOP/s"
+        yield f"{computes}, {share} of matrix multiplications in its precision."
     if breakdown.compile_ms is not None:
         yield f"Tracing and compiling take {_cost(breakdown.compile_ms)}."
     for paid in breakdown.repaid:
         slow, rival = (called.get(column, column.label) for column in (paid.slow_start, paid.rival))
         extra, steps = three_digits(paid.extra_ms), whole_steps(paid.steps)
         yield f"{slow} makes up for its longer first step ({extra} ms more than {rival}) after {steps}."
-    yield f"Warming up takes {_cost(breakdown.warming_ms)}, once."
+    yield f"Warming up takes {_cost(breakdown.warm_up_ms)}, once."
 
 
 def _cost(amount: Amount) -> str:
@@ -176,8 +169,8 @@ class Explanations(Teller):
         told = Document()
         for breakdown in explained(findings):
             case = of_key(breakdown.row.key(breakdown.column))
-            for metric, name in METRICS.items():
-                amount: Estimate | None = getattr(breakdown, name)
+            for metric in METRICS:
+                amount: Estimate | None = getattr(breakdown, metric)
                 unit = "FLOP/s" if metric.endswith("flops_per_s") else "ms"
                 told.results.extend([result(case, metric, amount, unit=unit)] if amount is not None else [])
             for advice in breakdown.advice:

@@ -23,10 +23,10 @@ MOST_POINTS = 60  # of a line
 
 
 def _parts(soak: Soak) -> Iterator[str]:
-    slower, unit = soak.slower, _one(soak)
-    yield _memory(soak, soak.memory, "memory" if soak.column.device == CPU else "host memory")
+    slower, unit = soak.slower_share, _one(soak)
+    yield _memory(soak, soak.memory_bytes_per_unit, "memory" if soak.column.device == CPU else "host memory")
     if soak.held_on_device_mib:
-        yield _memory(soak, soak.device_memory, "device memory")
+        yield _memory(soak, soak.device_memory_bytes_per_unit, "device memory")
     if _by_subnormals(soak):
         yield (
             f"each {soak.unit} became slower in the first thousand, because numbers of the optimizer became subnormal "
@@ -34,7 +34,7 @@ def _parts(soak: Soak) -> Iterator[str]:
         )
     if slower is None:
         yield f"too short to say whether {unit} becomes slower"
-    elif soak.slows:
+    elif soak.becomes_slower:
         yield f"{unit} became {_interval(slower, 100, '%')} slower"
     elif not _by_subnormals(soak):
         by = f" by more than {percent(slower.high)}"
@@ -125,14 +125,14 @@ class Soaks(Teller):
         def who(chosen: Sequence[Soak]) -> str:
             return listed([(f"{soak.row.label} on " if several else "") + named[soak.column] for soak in chosen])
 
-        grows = [soak for soak in known if soak.grows]
-        slows = [soak for soak in known if soak.slows or _by_subnormals(soak)]
+        grows = [soak for soak in known if soak.memory_grows]
+        slows = [soak for soak in known if soak.becomes_slower or _by_subnormals(soak)]
         workload = "" if several else f"{known[0].row.label}: "
         memory = "too short to say whether memory grows"
-        if grows or all(soak.memory for soak in known):
+        if grows or all(soak.memory_bytes_per_unit for soak in known):
             memory = f"memory grows on {who(grows)}" if grows else "memory does not grow"
         slower = "too short to say whether anything becomes slower"
-        if slows or all(soak.slower for soak in known):
+        if slows or all(soak.slower_share for soak in known):
             slower = f"steps become slower on {who(slows)}" if slows else "nothing becomes slower"
         return f"{workload}{memory}, {slower}, within {seconds(60 * max(soak.minutes for soak in known))}"
 
@@ -146,9 +146,9 @@ class Soaks(Teller):
                 *texts(soak.row.label, named[soak.column]),
                 number(soak.units),
                 Cell(duration(soak.unit_ns), soak.unit_ns),
-                *_amounts(soak, soak.memory),
-                *(_amounts(soak, soak.device_memory) if tells else ()),
-                _amount(soak.slower, 100, "%"),
+                *_amounts(soak, soak.memory_bytes_per_unit),
+                *(_amounts(soak, soak.device_memory_bytes_per_unit) if tells else ()),
+                _amount(soak.slower_share, 100, "%"),
             ]
             for soak in known
         ]
@@ -175,17 +175,7 @@ class Soaks(Teller):
 
     def data(self, findings: Findings) -> Document:
         trends = [
-            like(
-                Trend,
-                soak,
-                **of_key(soak.row.key(soak.column)),
-                unit_ms=soak.unit_ns / 1e6,
-                memory_grows=soak.grows,
-                memory_bytes_per_unit=soak.memory,
-                device_memory_bytes_per_unit=soak.device_memory,
-                becomes_slower=soak.slows,
-                slower_share=soak.slower,
-            )
+            like(Trend, soak, **of_key(soak.row.key(soak.column)), unit_ms=soak.unit_ns / 1e6)
             for soak in soaks(findings)
         ]
         return Document(trends=trends)

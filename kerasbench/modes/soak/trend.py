@@ -53,10 +53,10 @@ class Soak:
     units: int  # steps, epochs or predictions that it did, also between slices
     unit: str
     unit_ns: float  # the median over slices
-    memory: Interval | None  # bytes a unit
-    slower: Interval | None  # the change of a unit's time over the run, as a share; None without a control
+    memory_bytes_per_unit: Interval | None
+    slower_share: Interval | None  # the change of a unit's time over the run, as a share; None without a control
     held_mib: list[tuple[float, float]]  # by minutes
-    device_memory: Interval | None  # bytes a unit on the device; None: it does not tell them, or the run was too short
+    device_memory_bytes_per_unit: Interval | None  # None: the device does not tell it, or the run was too short
     held_on_device_mib: list[tuple[float, float]]  # by minutes; empty: the device does not tell them
     ratios: list[tuple[float, float]]  # of its time over the control's, by minutes
 
@@ -71,12 +71,12 @@ class Soak:
         return memory.low > LEAST_UNIT_BYTES and memory.value * self.units > LEAST_GROWTH_BYTES
 
     @property
-    def grows(self) -> bool:
-        return self.leaks(self.memory) or self.leaks(self.device_memory)
+    def memory_grows(self) -> bool:
+        return self.leaks(self.memory_bytes_per_unit) or self.leaks(self.device_memory_bytes_per_unit)
 
     @property
-    def slows(self) -> bool:
-        return self.slower is not None and self.slower.low > LEAST_SLOWER
+    def becomes_slower(self) -> bool:
+        return self.slower_share is not None and self.slower_share.low > LEAST_SLOWER
 
 
 @derived
@@ -113,10 +113,10 @@ def _soak(row: Row, column: Column, measurement: Measurement, control: Samples |
         units=int(done[-1] - done[0]) if done else sum(slices.count),
         unit=training.unit if training else other_unit,
         unit_ns=statistics.median(slices.units_ns),
-        memory=trend(done, held),
-        slower=change and Interval(*(math.expm1(log) for log in (change.value, change.low, change.high))),
+        memory_bytes_per_unit=trend(done, held),
+        slower_share=change and Interval(*(math.expm1(log) for log in (change.value, change.low, change.high))),
         held_mib=[(minute, size / MIB) for minute, size in zip(minutes, held, strict=False)],
-        device_memory=trend(done, on_device),
+        device_memory_bytes_per_unit=trend(done, on_device),
         held_on_device_mib=[(minute, size / MIB) for minute, size in zip(minutes, on_device, strict=False)],
         ratios=ratios,
     )
