@@ -43,14 +43,12 @@ class Plans(Planner):
                 )
 
     def more(self, planned: Plan, record: Run, spent_s: float) -> Plan | None:
-        """Return the plan with more sizes, measured where it matters: on the two columns of each crossing.
+        """Return the plan with more sizes, on the two columns of each crossing that has an interval.
 
-        None where they were measured already, the run was interrupted or quick, nothing crosses significantly, or
-        --budget has no time left for it.
+        None where they were measured, the run was interrupted or quick, or --budget has no time left.
         """
-        if not MODE.asked(planned.config).refine or record.unfinished:
-            return None
-        if record.rounds_completed < MIN_TRIALS_FOR_INTERVAL:
+        rounds, budget_s = record.rounds_completed, planned.effort.budget_s
+        if not MODE.asked(planned.config).refine or record.unfinished or rounds < MIN_TRIALS_FOR_INTERVAL:
             return None
         wanted = more_sizes(Findings.of(record))
         bases = {case.column: case for case in planned.cases if not case.options.control}
@@ -64,7 +62,6 @@ class Plans(Planner):
         if not cases:
             return None
         each_s = statistics.fmean(trial.own_ns / 1e9 for trial in record.trials if trial.measurement is not None)
-        budget_s, rounds = planned.effort.budget_s, record.rounds_completed
         if budget_s is not None and spent_s + len(cases) * rounds * each_s > budget_s:
             return None
         # Options are asked for whichever interpreter runs them, and a control is asked for once, for all rows.

@@ -99,11 +99,6 @@ class Versus:
     def is_worse(self) -> bool:
         return bool(self.regressions or self.broken)
 
-    @property
-    def moved(self) -> list[Contrast]:
-        """What is significantly different although the versions cannot have changed it."""
-        return [contrast for contrast in self.untouched if contrast.is_decided]
-
 
 def require_decided(comparisons: Sequence[Versus]) -> None:
     """Raise Undecided where no number has a verdict that says something, and the head fails nowhere alone.

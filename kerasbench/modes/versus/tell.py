@@ -123,11 +123,11 @@ def _undecided(versus: Versus) -> Iterator[str]:
     for pair in versus.pairs:
         if failure := pair.failure(pair.base):
             yield f"{_case(pair)}: not compared, because {versus.base} failed: {failure.code}: {failure.cause}."
-    for contrast in versus.moved:
-        yield (
-            f"{_case(contrast)}: do not rely on this run. Importing the backend takes {times(contrast.ratio)} as long "
-            f"with {versus.head}, though only Keras differs: something else is at work."
-        )
+    for contrast in versus.untouched:
+        if contrast.is_decided:
+            seen = f"Importing the backend takes {times(contrast.ratio)} as long with {versus.head}"
+            why = "though only Keras differs: something else is at work"
+            yield f"{_case(contrast)}: do not rely on this run. {seen}, {why}."
 
 
 def _case(case: VersionPair | Contrast) -> str:

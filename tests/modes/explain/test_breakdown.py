@@ -7,7 +7,7 @@ import pytest
 from kerasbench.analysis.estimates import mean_interval
 from kerasbench.analysis.findings import Findings
 from kerasbench.modes.explain.breakdown import Help, StepBreakdown, explained, share
-from kerasbench.modes.explain.tell import parts_of, sentences
+from kerasbench.modes.explain.tell import sentences
 from kerasbench.protocol.columns import DEFAULT, Column, Options
 from kerasbench.protocol.measurement import Measurement, Samples, Slice
 from kerasbench.results.merge import merge
@@ -123,10 +123,3 @@ def test_interpreters_with_labels_differ_in_more_than_the_jit() -> None:
     columns = {advice.what: advice.contrast.over.column for advice in advised}
     assert columns[Help.JIT] == Column("torch", "cpu", bare)
     assert ratios(taken_apart(*rivals(1.0, Options(jit=False)), options=labelled)) == {}  # by another interpreter, too
-
-
-def test_what_an_epoch_s_noise_hides_is_no_part_of_it() -> None:
-    (row,) = explained(Findings.of(made.record(made.trial(found=made.with_parts()))))
-    unseen = dataclasses.replace(row, input_pipeline_ms=made.amount(-1.0), overhead_ms=made.amount(-50.0))
-    shares = {name: share for name, (_, share) in parts_of(unseen).items() if share > 0}
-    assert list(shares) == ["computation", "Python and framework"]
