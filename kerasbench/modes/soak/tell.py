@@ -9,8 +9,7 @@ from kerasbench.analysis.warnings import LEAST_SLOWER, slower_by_subnormals
 from kerasbench.modes.soak import MODE
 from kerasbench.modes.soak.trend import Soak, soaks
 from kerasbench.protocol.columns import CPU
-from kerasbench.report import charts
-from kerasbench.report.data import like, of_key
+from kerasbench.report import charts, data
 from kerasbench.report.document import Document, Trend
 from kerasbench.report.sections import EMPTY, Cell, Line, LineChart, Panel, Section, Table, Words, number, texts
 from kerasbench.report.teller import Brief, Teller
@@ -175,7 +174,7 @@ class Soaks(Teller):
 
     def data(self, findings: Findings) -> Document:
         trends = [
-            like(Trend, soak, **of_key(soak.row.key(soak.column)), unit_ms=soak.unit_ns / 1e6)
+            data.like(Trend, soak, **data.of_key(soak.row.key(soak.column)), unit_ms=soak.unit_ns / 1e6)
             for soak in soaks(findings)
         ]
         return Document(trends=trends)

@@ -6,9 +6,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.modes.sweep import MODE
 from kerasbench.modes.sweep.series import FIT_TOLERANCE, Crossing, Duel, SizeSeries, swept
 from kerasbench.protocol.columns import Axis
-from kerasbench.report import charts
-from kerasbench.report.answer import cell, nothing_compared
-from kerasbench.report.data import configuration, like, of_key, result
+from kerasbench.report import answer, charts, data
 from kerasbench.report.document import Document, Overtaking
 from kerasbench.report.sections import Cell, Crossover, Line, LineChart, Panel, Section, Strong, Table, Words
 from kerasbench.report.teller import Brief, Teller
@@ -30,7 +28,7 @@ def title(findings: Findings) -> str:
         return f"A training step of {listed(labels)} at several sizes"
     measured = [row.label for row in findings.sized.rows if any(case.trials for case in row.cases.values())]
     called = names(findings.sized.columns)
-    return f"{listed(measured)}: one size" if measured else nothing_compared(findings.sized, called)
+    return f"{listed(measured)}: one size" if measured else answer.nothing_compared(findings.sized, called)
 
 
 def sentences(findings: Findings) -> list[tuple[SizeSeries, str]]:
@@ -141,7 +139,7 @@ class Sweeps(Teller):
             lines = [] if is_in_title else [f"{sentence[0].upper()}{sentence[1:]}." for sentence in said]
             rows = []
             for size, row in series.rows.items():
-                numbers = [cell(row, rankings[row.label], column, marks) for column in series.columns]
+                numbers = [answer.cell(row, rankings[row.label], column, marks) for column in series.columns]
                 rows.append([Cell(size_along(series.axis, size), size), *numbers])
             yield Section(
                 f"{series.label} by {series.axis}",
@@ -154,7 +152,7 @@ class Sweeps(Teller):
         # The times at sizes that no series has: of a sweep that ended after its first one.
         in_series = {row.label for series in swept(findings) for row in series.rows.values()}
         alone = [
-            [Cell(row.label), *(cell(row, ranking, column, marks) for column in called)]
+            [Cell(row.label), *(answer.cell(row, ranking, column, marks) for column in called)]
             for row, ranking in findings.sized.ranked
             if row.label not in in_series
         ]
@@ -176,16 +174,16 @@ class Sweeps(Teller):
         for series in swept(findings):
             row = next(iter(series.rows.values()))
             for column, cost in series.costs.items():
-                case = of_key(row.key(column)) | {"batch_size": None}
+                case = data.of_key(row.key(column)) | {"batch_size": None}
                 trials = sum(step.trials for _, step in series.steps_ms(column))
                 for metric, estimate in ((FIXED, cost.overhead), (PER_SAMPLE, cost.per_sample)) if cost.fits else ():
-                    told.results.append(result(case, metric, estimate, unit="ms", trials=trials))
+                    told.results.append(data.result(case, metric, estimate, unit="ms", trials=trials))
             place = {"scenario": row.scenario.name, "workload": row.workload.name, "axis": series.axis}
             for crossing in (crossing for duel in series.duels for crossing in duel.crossings):
-                above, below = configuration(crossing.winner), configuration(crossing.loser)
+                above, below = data.configuration(crossing.winner), data.configuration(crossing.loser)
                 low, high = crossing.interval or (None, None)
                 faster = {"faster_above": above, "faster_below": below}
-                told.crossovers.append(like(Overtaking, crossing, **place, **faster, low=low, high=high))
+                told.crossovers.append(data.like(Overtaking, crossing, **place, **faster, low=low, high=high))
         return told
 
 

@@ -13,9 +13,7 @@ from kerasbench.modes.versus import MODE
 from kerasbench.modes.versus.pairs import DEVICE_MEMORY, MEMORY, UNTOUCHED, VersionPair, Versus, versions
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code
-from kerasbench.report import charts
-from kerasbench.report.command import rounds_of, scenarios_of
-from kerasbench.report.contrasts import table
+from kerasbench.report import charts, command, contrasts
 from kerasbench.report.sections import Bar, BarChart, Section, Strong, Words
 from kerasbench.report.teller import Teller, Told
 from kerasbench.report.warnings import Marks
@@ -155,10 +153,10 @@ class Comparisons(Teller):
 
     def words(self, config: RunConfig) -> list[str]:
         asked = MODE.asked(config)
-        return [MODE.name, asked.base, asked.head, *scenarios_of(config)]
+        return [MODE.name, asked.base, asked.head, *command.scenarios_of(config)]
 
     def rounds(self, config: RunConfig) -> Iterator[str]:
-        yield from rounds_of(dataclasses.replace(config, control=False))  # it always has one
+        yield from command.rounds_of(dataclasses.replace(config, control=False))  # it always has one
         if (threshold := MODE.asked(config).threshold) > MINIMAL_EFFECT:
             yield from ("--threshold", f"{100 * threshold:g}%")
 
@@ -174,7 +172,7 @@ class Comparisons(Teller):
                 yield Section(
                     _overall(versus),
                     chart=_chart(versus, findings.record) if steps else None,
-                    table=table(steps, _called(steps), *headers) if steps else None,
+                    table=contrasts.table(steps, _called(steps), *headers) if steps else None,
                     notes=list(_notes(versus)) if steps else [],
                     lines=[*_unseen(versus), *_undecided(versus)],
                 )
@@ -184,7 +182,7 @@ class Comparisons(Teller):
             if others:
                 headers = (versus.base, f"{versus.head} takes", "metric", f"{versus.base} again takes")
                 heading = f"First step, prediction and memory: {clear} in {len(others)} numbers"
-                yield Section(heading, table=table(others, _called(others), *headers), folded=True)
+                yield Section(heading, table=contrasts.table(others, _called(others), *headers), folded=True)
 
     def sentences(self, findings: Findings) -> list[str]:
         known = versions(findings) if findings.mode == MODE.name else []
