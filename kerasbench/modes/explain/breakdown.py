@@ -11,6 +11,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 
 from kerasbench.analysis.cases import STEADY, Measured, Row
 from kerasbench.analysis.contrasts import Contrast, Place, believed, between, judged
@@ -70,10 +71,10 @@ def explained(findings: Findings) -> list[StepBreakdown]:
     """Return one for each case whose trials measured the parts of a step."""
     summary = findings.summary
     operations = {(flops.scenario, flops.workload): flops.operations for flops in summary.record.flops}
-    cases = [(row, column) for row, column, case in summary.cases if case.failure is None and _with_parts(case)]
+    cases = [Place(row, column) for row, column, case in summary.cases if case.failure is None and _with_parts(case)]
     return [
-        _breakdown(row, column, operations.get((row.scenario.name, row.workload.name)), advice, findings.effect)
-        for (row, column), advice in zip(cases, _advice(summary, cases), strict=True)
+        _breakdown(case, operations.get((case.key.scenario, case.key.workload)), advice, findings.effect)
+        for case, advice in zip(cases, _advice(summary, cases), strict=True)
     ]
 
 
@@ -83,12 +84,10 @@ def _with_parts(case: Measured) -> list[tuple[Measurement, Training, Parts]]:
     return [(m, training, training.parts) for m, training in known if training.parts is not None]
 
 
-def _breakdown(
-    row: Row, column: Column, operations: float | None, advice: list[Advice], effect: float
-) -> StepBreakdown:
-    trials = _with_parts(row.cases[column])
+def _breakdown(case: Place, operations: float | None, advice: list[Advice], effect: float) -> StepBreakdown:
+    (row, column), trials = case, _with_parts(case.case)
     steps = trials[0][0].full_steps_per_epoch
-    compiling_ms = row.cases[column].values("compile_ms")
+    compiling_ms = case.case.values("compile_ms")
     epoch_ms = mean_interval([ns / NS_PER_MS for m, _, _ in trials if (ns := epoch_ns(m)) is not None])
     overhead_ms = mean_interval([(epoch_overhead_ns(m) or 0) / NS_PER_MS for m, _, _ in trials])
     whole_ms = (epoch_ms.value - overhead_ms.value) / steps
@@ -97,11 +96,7 @@ def _breakdown(
     warming_ns = [
         sum(turn.ns - turn.count * training.median_ns for turn in training.warmup) for _, training, _ in trials
     ]
-    rate = peak = None
-    if operations is not None:
-        of_a_batch = operations * row.workload.batch
-        rate = mean_interval([of_a_batch * MS_PER_S / step_ms(parts.bare) for _, _, parts in trials])
-        peak = mean_interval([parts.peak_flops for _, _, parts in trials])
+    rates = [operations * row.workload.batch * MS_PER_S / step_ms(parts.bare) for _, _, parts in trials if operations]
     return StepBreakdown(
         row=row,
         column=column,
@@ -112,8 +107,8 @@ def _breakdown(
         framework_ms=mean_interval([(part - bare) * whole_ms for part, bare in zip(prepared, alone, strict=True)]),
         computation_ms=mean_interval([bare * whole_ms for bare in alone]),
         later=estimate([step_ms(parts.arrays) / step_ms(training.slices) for _, training, parts in trials]),
-        flops_per_s=rate,
-        peak_flops_per_s=peak,
+        flops_per_s=mean_interval(rates) if rates else None,
+        peak_flops_per_s=mean_interval([parts.peak_flops for _, _, parts in trials]) if rates else None,
         compile_ms=mean_interval(compiling_ms) if compiling_ms else None,
         warm_up_ms=mean_interval([ns / NS_PER_MS for ns in warming_ns]),
         repaid=break_evens(row, column, effect),
@@ -131,11 +126,10 @@ def share(part: Samples, whole: Samples) -> float:
     return math.exp(ratio.log) if ratio else step_ms(part) / step_ms(whole)
 
 
-def _advice(summary: Summary, cases: Sequence[tuple[Row, Column]]) -> list[list[Advice]]:
+def _advice(summary: Summary, cases: Sequence[Place]) -> list[list[Advice]]:
     """Return for each case what helps significantly: other cases of the row and sizes, data that lie ready."""
-    candidates = [list(_candidates(summary, row, column)) if believed(row) else [] for row, column in cases]
-    contrasts = [advice.contrast for of_case in candidates for advice in of_case]
-    verdicts = iter(judged(contrasts, summary.record.minimal_effect))
+    candidates = [list(_candidates(summary, case)) if believed(case.row) else [] for case in cases]
+    verdicts = iter(judged((advice.contrast for advice in chain(*candidates)), summary.record.minimal_effect))
     helpful = []
     for of_case in candidates:
         faster = [
@@ -149,9 +143,9 @@ def _advice(summary: Summary, cases: Sequence[tuple[Row, Column]]) -> list[list[
     return helpful
 
 
-def _candidates(summary: Summary, row: Row, column: Column) -> Iterator[Advice]:
+def _candidates(summary: Summary, case: Place) -> Iterator[Advice]:
     """Yield what differs from a case in one thing, with the time that is left there for the same work."""
-    case = Place(row, column)
+    row, column = case
     for rival in row.cases:
         what = _difference(rival, column)
         if what and (contrast := between(row, rival, column, STEADY)) is not None:
@@ -162,8 +156,7 @@ def _candidates(summary: Summary, row: Row, column: Column) -> Iterator[Advice]:
         batch = other.size.batch if other.size and other.size.width is None else None
         if is_alike and batch is not None and batch > row.workload.batch:
             larger = Place(other, column)
-            left = ratio_of(larger.case, case.case, STEADY)
-            if left is not None:
+            if left := ratio_of(larger.case, case.case, STEADY):
                 yield Advice(Help.BATCH, Contrast(larger, case, STEADY, left.times(row.workload.batch / batch)))
     shares = [share(parts.ready, parts.arrays) for _, _, parts in _with_parts(case.case)]
     yield Advice(Help.PREPARED, Contrast(case, case, STEADY, estimate(shares)))
