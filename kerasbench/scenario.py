@@ -70,9 +70,9 @@ class Workload:
         for attribute, least in (("batch", 1), ("predict_batch", 1), ("parameters", 0), ("operations", 0)):
             if (count := getattr(self, attribute)) is not None:
                 _require_count(f"{attribute} {of_it}", count, least)
-        _require_kind(f"large {of_it}", self.large, bool)
-        if self.data is not None:
-            _require_data(f"data {of_it}", self.data)
+        _require(isinstance(self.large, bool), f"large {of_it}", "a bool", self.large)
+        if not isinstance(self.data, Dataset | None):
+            _require_function(f"data {of_it}", self.data)
         if self.feed is not None:
             _require_function(f"feed {of_it}", self.feed)
         is_width = isinstance(self.width, int | float) and self.width > 0
@@ -136,7 +136,8 @@ class Scenario:
 
     def __post_init__(self) -> None:
         _require_function("build", self.build)
-        _require_data("data", self.data)
+        if not isinstance(self.data, Dataset):
+            _require_function("data", self.data)
         for attribute in ("callbacks", "generate"):
             if getattr(self, attribute) is not None:
                 _require_function(attribute, getattr(self, attribute))
@@ -145,17 +146,14 @@ class Scenario:
                 _require_count(attribute, getattr(self, attribute), 0)
         _require_count("new_tokens", self.new_tokens, LEAST_TOKENS if self.new_tokens or self.generate else 0)
         for attribute in ("learnable", "scalable", "keeps_weights", "trains"):
-            _require_kind(attribute, getattr(self, attribute), bool)
-        _require_kind("source", self.source, str)
+            _require(isinstance(getattr(self, attribute), bool), attribute, "a bool", getattr(self, attribute))
+        _require(isinstance(self.source, str), "source", "a str", self.source)
         _require(self.kind in get_args(Kind), "kind", f"one of {', '.join(get_args(Kind))}", self.kind)
         weights: object = {} if self.class_weight is None else self.class_weight
         are_weights = isinstance(weights, Mapping) and all(
             isinstance(label, int) and isinstance(weight, int | float) for label, weight in weights.items()
         )
         _require(are_weights, "class_weight", "numbers by the class, such as {0: 1.0, 1: 5.0}", weights)
-        self._require_workloads()
-
-    def _require_workloads(self) -> None:
         several = isinstance(self.workloads, tuple | list) and self.workloads
         fits = several and all(isinstance(workload, Workload) for workload in self.workloads)
         _require(fits, "workloads", "a tuple such as (Workload(...),), with its comma", self.workloads)
@@ -263,10 +261,6 @@ def _require_name(what: str, name: object) -> None:
     _require(isinstance(name, str) and NAME_PATTERN.fullmatch(name), what, wanted, name)
 
 
-def _require_kind(what: str, value: object, kind: type) -> None:
-    _require(isinstance(value, kind), what, f"a {kind.__name__}", value)
-
-
 def _require_count(what: str, value: object, least: int) -> None:
     fits = isinstance(value, int) and not isinstance(value, bool) and value >= least
     _require(fits, what, f"a whole number of at least {least}", value)
@@ -276,11 +270,6 @@ def _require_function(what: str, value: object) -> None:
     if isinstance(value, Dataset):
         raise ScenarioError(f"{what} must be a function, not the data set {value.title}")
     _require(callable(value), what, "a function", value)
-
-
-def _require_data(what: str, value: object) -> None:
-    if not isinstance(value, Dataset):
-        _require_function(what, value)
 
 
 def _require(fits: object, what: str, wanted: str, value: object) -> None:
