@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, NoneType
 from typing import Any, Literal, get_args
 
 from kerasbench.datasets import Dataset, Draw
@@ -68,13 +68,10 @@ class Workload:
         for attribute, least in (("train", 1), ("epochs", 1), ("validation", 0), ("test", 0)):
             _require_count(f"{attribute} {of_it}", getattr(self, attribute), least)
         for attribute, least in (("batch", 1), ("predict_batch", 1), ("parameters", 0), ("operations", 0)):
-            if (count := getattr(self, attribute)) is not None:
-                _require_count(f"{attribute} {of_it}", count, least)
+            _require_count(f"{attribute} {of_it}", getattr(self, attribute), least, NoneType)
         _require(isinstance(self.large, bool), f"large {of_it}", "a bool", self.large)
-        if not isinstance(self.data, Dataset | None):
-            _require_function(f"data {of_it}", self.data)
-        if self.feed is not None:
-            _require_function(f"feed {of_it}", self.feed)
+        _require_function(f"data {of_it}", self.data, Dataset, NoneType)
+        _require_function(f"feed {of_it}", self.feed, NoneType)
         is_width = isinstance(self.width, int | float) and self.width > 0
         _require(is_width, f"width {of_it}", "a number above 0", self.width)
 
@@ -136,14 +133,11 @@ class Scenario:
 
     def __post_init__(self) -> None:
         _require_function("build", self.build)
-        if not isinstance(self.data, Dataset):
-            _require_function("data", self.data)
-        for attribute in ("callbacks", "generate"):
-            if getattr(self, attribute) is not None:
-                _require_function(attribute, getattr(self, attribute))
-        for attribute in ("parameters", "operations"):
-            if getattr(self, attribute) is not None:
-                _require_count(attribute, getattr(self, attribute), 0)
+        _require_function("data", self.data, Dataset)
+        _require_function("callbacks", self.callbacks, NoneType)
+        _require_function("generate", self.generate, NoneType)
+        _require_count("parameters", self.parameters, 0, NoneType)
+        _require_count("operations", self.operations, 0, NoneType)
         _require_count("new_tokens", self.new_tokens, LEAST_TOKENS if self.new_tokens or self.generate else 0)
         for attribute in ("learnable", "scalable", "keeps_weights", "trains"):
             _require(isinstance(getattr(self, attribute), bool), attribute, "a bool", getattr(self, attribute))
@@ -261,15 +255,15 @@ def _require_name(what: str, name: object) -> None:
     _require(isinstance(name, str) and NAME_PATTERN.fullmatch(name), what, wanted, name)
 
 
-def _require_count(what: str, value: object, least: int) -> None:
+def _require_count(what: str, value: object, least: int, *others: type) -> None:
     fits = isinstance(value, int) and not isinstance(value, bool) and value >= least
-    _require(fits, what, f"a whole number of at least {least}", value)
+    _require(fits or isinstance(value, others), what, f"a whole number of at least {least}", value)
 
 
-def _require_function(what: str, value: object) -> None:
-    if isinstance(value, Dataset):
+def _require_function(what: str, value: object, *others: type) -> None:
+    if isinstance(value, Dataset) and Dataset not in others:
         raise ScenarioError(f"{what} must be a function, not the data set {value.title}")
-    _require(callable(value), what, "a function", value)
+    _require(callable(value) or isinstance(value, others), what, "a function", value)
 
 
 def _require(fits: object, what: str, wanted: str, value: object) -> None:

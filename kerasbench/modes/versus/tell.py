@@ -89,10 +89,6 @@ def _chart(versus: Versus, record: Run) -> BarChart:
     return charts.bars(_overall(versus), caption, list(groups.items()))
 
 
-def sentences(versus: Versus) -> list[str]:
-    return [blanked(line) for line in (f"{_overall(versus)}.", *worse(versus), *_undecided(versus))]
-
-
 def worse(versus: Versus) -> list[str]:
     """Return a sentence for each number of the head that is worse, and for each case that it has no number of."""
     return [*(_worse(contrast) for contrast in versus.regressions if contrast.is_headline), *_unseen(versus)]
@@ -113,7 +109,7 @@ def _unseen(versus: Versus) -> list[str]:
     return lines
 
 
-def _undecided(versus: Versus) -> Iterator[str]:
+def undecided(versus: Versus) -> Iterator[str]:
     """Yield what keeps a case from being decided, and what moved that the head cannot have changed."""
     for step in versus.headlines:
         if step.withheld and step.again is not None:
@@ -174,7 +170,7 @@ class Comparisons(Teller):
                     chart=_chart(versus, findings.record) if steps else None,
                     table=contrasts.table(steps, _called(steps), *headers) if steps else None,
                     notes=list(_notes(versus)) if steps else [],
-                    lines=[*_unseen(versus), *_undecided(versus)],
+                    lines=[*_unseen(versus), *undecided(versus)],
                 )
         for versus in versions(findings) if findings.mode == MODE.name else ():
             others = [contrast for contrast in versus.contrasts if not contrast.is_headline]
@@ -186,7 +182,8 @@ class Comparisons(Teller):
 
     def sentences(self, findings: Findings) -> list[str]:
         known = versions(findings) if findings.mode == MODE.name else []
-        return [line for versus in known for line in sentences(versus)]
+        lines = [[f"{_overall(versus)}.", *worse(versus), *undecided(versus)] for versus in known]
+        return [blanked(line) for of_versus in lines for line in of_versus]
 
     def contrasts(self, findings: Findings) -> Told:
         for versus in versions(findings):

@@ -16,7 +16,7 @@ from kerasbench.host.noise import WarningKind
 from kerasbench.modes.versus import pairs
 from kerasbench.modes.versus.bisect import case_of
 from kerasbench.modes.versus.pairs import MEMORY, Versus, require_decided
-from kerasbench.modes.versus.tell import sentences
+from kerasbench.modes.versus.tell import undecided
 from kerasbench.pages.series import history
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Phase
@@ -152,4 +152,4 @@ def test_what_keras_cannot_change(import_ms: float | None, head: dict[str, str],
     versus = compared(*changed)
     is_moved = [contrast.is_decided for contrast in versus.untouched]
     assert (len(is_moved), sum(is_moved), versus.is_worse) == (untouched, moved, False)
-    assert any("Importing the backend takes 1.2" in line for line in sentences(versus)) is bool(moved)
+    assert any("Importing the backend takes 1.2" in line for line in undecided(versus)) is bool(moved)
