@@ -19,14 +19,12 @@ def bisected(search: Bisection, versions: Sequence[str], case: str) -> Page:
     versions = brief(versions)
     rows = []
     for probe in sorted(search.probes, key=lambda probe: probe.index):
-        cells = [Cell(versions[probe.index]), EMPTY, EMPTY, EMPTY]
-        if probe.contrast is not None:
-            contrast, again = probe.contrast, probe.contrast.again
-            cells[1] = Cell(times(contrast.ratio), contrast.ratio.value)
-            cells[2] = EMPTY if again is None else Cell(times(again), again.value)
-            if contrast.verdict is not None and not probe.why:
-                cells[3] = Cell(SAID[contrast.verdict], strong=contrast.is_decided)
-        rows.append(cells)
+        contrast, verdict = probe.contrast, EMPTY
+        ratios = (probe.ratio, contrast.again if contrast else None)
+        cells = [Cell(times(ratio), ratio.value) if ratio else EMPTY for ratio in ratios]
+        if contrast and contrast.verdict and not probe.why:
+            verdict = Cell(SAID[contrast.verdict], strong=contrast.is_decided)
+        rows.append([Cell(versions[probe.index]), *cells, verdict])
     step = "prediction" if any(_predicts(probe) for probe in search.probes) else "training step"
     note = (
         f"Each probe measured a version side by side with {versions[0]}: its time per {step}, relative to that "
