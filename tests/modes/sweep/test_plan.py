@@ -117,11 +117,8 @@ def test_a_refined_sweep_goes_on_with_the_columns_that_each_size_has() -> None:
     planned = swept_plan(budget_s=1e6)
     refined = finer(planned, crossing())
     tried = trials_of([case for case in refined.cases if case.options.batch != 32])
-    again = resume.as_started(
-        made.changed(refined, cases=swept(refined.config.options)),
-        made.record(*tried),
-        Plans().has_more(refined.config),
-    )
+    every = made.changed(refined, cases=swept(refined.config.options))
+    again = resume.as_started(every, made.record(*tried), Plans().has_more(every.config))
     of_size = {size: [case.backend for case in again.cases if case.options.batch == size] for size in (8, 16, 32)}
     assert of_size == {8: [*BACKENDS], 16: ["jax", "torch"], 32: [*BACKENDS]}
     assert resume.as_started(planned, made.record(*tried[:1]), Plans().has_more(planned.config)) is planned
