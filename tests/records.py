@@ -125,7 +125,7 @@ def of_versions(*trials: Trial, threshold: float = 0.03) -> Run:
 
 
 def compared(*trials: Trial, threshold: float = 0.03) -> pairs.Versus:
-    (only,) = pairs.compared(summarize(of_versions(*trials, threshold=threshold)))
+    (only,) = pairs.versions(Findings.of(of_versions(*trials, threshold=threshold)))
     return only
 
 

@@ -21,7 +21,7 @@ from kerasbench.analysis.table import NAMES
 from kerasbench.errors import ResultsError, Undecided, UsageError
 from kerasbench.modes import explain, fastest, soak, sweep, versus
 from kerasbench.modes.fastest.plan import default_backend
-from kerasbench.modes.mode import NOTHING, IsDataclass, Mode
+from kerasbench.modes.mode import Mode
 from kerasbench.modes.versus import tell as report_versus
 from kerasbench.modes.versus.bisect import Bisection, Probe, SearchOutcome
 from kerasbench.pages.files import SavedReport
@@ -194,8 +194,8 @@ def test_the_signature_of_a_function_has_its_options() -> None:
 
 def test_what_goes_on_is_of_the_kind_that_it_was(runs: Runs) -> None:
     plain = runs.record
-    asked: dict[type[Results], tuple[Mode[Any], IsDataclass]] = {
-        Explained: (explain.MODE, NOTHING),
+    asked: dict[type[Results], tuple[Mode[Any], object]] = {
+        Explained: (explain.MODE, None),
         Versions: (versus.MODE, versus.VersusConfig("old", "new", 0.03)),
         Fastest: (fastest.MODE, fastest.RaceConfig()),
         Soaked: (soak.MODE, soak.SoakConfig("train", 1.0)),
@@ -242,7 +242,7 @@ def test_an_explanation_is_text_and_data(runs: Runs) -> None:
     assert repr(explained).startswith("dense")
     data, (breakdown,) = explained.to_data(), explained.breakdowns
     (part,) = [result["value"] for result in data["results"] if result["metric"] == "input_pipeline_ms"]
-    assert part == pytest.approx(breakdown.feeding_ms.value) == pytest.approx(0.5)
+    assert part == pytest.approx(breakdown.input_pipeline_ms.value) == pytest.approx(0.5)
     runs.record = made.changed(made.record(made.trial(failure=made.FAILURE)), config=asked)
     failed = kerasbench.explain("dense")
     assert (failed.to_data()["results"], failed.breakdowns) == ([], [])
@@ -263,7 +263,7 @@ def test_a_soak_is_text_and_a_picture(runs: Runs, rng: random.Random) -> None:
     runs.record = soaked(0, 64 << 10, rng)
     soaking = kerasbench.soak("dense", minutes=1)
     assert soak.MODE.asked(runs.config[0]) == soak.SoakConfig("train", 1.0)
-    assert [soak.grows for soak in soaking.soaks] == [True]
+    assert [soak.memory_grows for soak in soaking.soaks] == [True]
     assert repr(soaking).startswith("dense on PyTorch: memory grows by ")
     assert "dense: memory" in soaking.plot().svg
 

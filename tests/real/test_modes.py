@@ -39,6 +39,6 @@ def test_a_planted_leak_is_found_and_a_clean_run_is_called_clean(faults: Path, t
         soak(faults / f"{name}.py", backends="jax", devices="cpu", minutes=0.5, results=tmp_path / name).soaks[0]
         for name in ("leaks", "fine")
     )
-    memory, of_clean = made.known(leak.memory), made.known(clean.memory)
-    assert leak.grows and memory.low <= 1.02 * (64 << 10) and memory.high >= 0.98 * (64 << 10)
-    assert not clean.grows and not clean.slows and of_clean.high <= 16 << 10
+    memory, of_clean = (made.known(found.memory_bytes_per_unit) for found in (leak, clean))
+    assert leak.memory_grows and memory.low <= 1.02 * (64 << 10) and memory.high >= 0.98 * (64 << 10)
+    assert not clean.memory_grows and not clean.becomes_slower and of_clean.high <= 16 << 10

@@ -11,9 +11,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import METRICS
 from kerasbench.analysis.rankings import Ranking
 from kerasbench.protocol.columns import Column
-from kerasbench.report import answer, details, generation
-from kerasbench.report.command import scenarios_of
-from kerasbench.report.data import of_key
+from kerasbench.report import answer, command, data, details, generation
 from kerasbench.report.document import Document, Winner
 from kerasbench.report.sections import Section
 from kerasbench.report.teller import Brief, Builder, Teller, Told
@@ -46,7 +44,7 @@ class Plain(Teller):
         return plain | UNFOLDED | FOLDED | {"failures": details.failures}
 
     def words(self, config: RunConfig) -> list[str]:
-        return scenarios_of(config)
+        return command.scenarios_of(config)
 
     def title(self, findings: Findings) -> str:
         return "" if findings.sized.rows and not findings.plain.rows else answer.title(findings)
@@ -81,12 +79,10 @@ class Plain(Teller):
         yield from ((control, {"is_control": True}) for control in controls)
 
     def data(self, findings: Findings) -> Document:
-        winners = [
-            Winner(
-                **of_key(row.key(fastest)), metric=row.headline, clearly=ranking.proven and ranking.first is not None
-            )
-            for row, ranking, fastest in _ranked(findings)
-        ]
+        winners = []
+        for row, ranking, fastest in _ranked(findings):
+            clearly = ranking.proven and ranking.first is not None
+            winners.append(Winner(**data.of_key(row.key(fastest)), metric=row.headline, clearly=clearly))
         return Document(fastest=winners)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kerasbench.analysis.summary import summarize
+from kerasbench.analysis.findings import Findings
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.modes import sweep
 from kerasbench.modes.sweep import SweepConfig
@@ -93,7 +93,7 @@ def test_two_more_sizes_are_measured_once_inside_the_bracket_on_the_columns_that
     assert Plans().more(plan, crossing(), 100.0) is None
     limited = swept_plan(budget_s=100 + 4 * 3 * 9 + 1)  # four cases of three trials, 9 s each
     assert [Plans().more(limited, crossing(), spent_s) is None for spent_s in (100.0, 1_000.0)] == [False, True]
-    shared = more_sizes(summarize(crossing(third=lambda batch: (20 / batch) ** 0.7)))  # by two brackets
+    shared = more_sizes(Findings.of(crossing(third=lambda batch: (20 / batch) ** 0.7)))  # by two brackets
     assert {size: len(columns) for size, columns in shared.items()} == {Size(16): 3, Size(32): 3}
 
 
@@ -103,7 +103,7 @@ def test_only_a_whole_run_with_a_crossing_that_has_an_interval_is_refined() -> N
         step_ms = made.trained(made.known(trial.measurement)).median_ns / made.MS
         slices = made.sliced([step_ms * (1 + 0.001 * (cycle % 3)) for cycle in range(12)])
         quick.trials[number] = made.changed(trial, measurement=slices, block=1 + number // len(BACKENDS))
-    assert more_sizes(summarize(quick))
+    assert more_sizes(Findings.of(quick))
     cut_short = made.changed(crossing(), stopped_because=INTERRUPTED)
     for record in (quick, crossing(rounds=2), cut_short, crossing(planted=1e9)):
         assert Plans().more(swept_plan(), record, 100.0) is None
@@ -117,11 +117,8 @@ def test_a_refined_sweep_goes_on_with_the_columns_that_each_size_has() -> None:
     planned = swept_plan(budget_s=1e6)
     refined = finer(planned, crossing())
     tried = trials_of([case for case in refined.cases if case.options.get("batch") != 32])
-    again = resume.as_started(
-        made.changed(refined, cases=swept(refined.config.options)),
-        made.record(*tried),
-        Plans().has_more(refined.config),
-    )
+    every = made.changed(refined, cases=swept(refined.config.options))
+    again = resume.as_started(every, made.record(*tried), Plans().has_more(every.config))
     of_size = {
         size: [case.backend for case in again.cases if case.options.get("batch") == size] for size in (8, 16, 32)
     }
