@@ -33,7 +33,6 @@ from kerasbench import backends
 from kerasbench.backends import Backend
 from kerasbench.host.lock import machine_lock
 from kerasbench.plan import catalog
-from kerasbench.protocol.columns import DEFAULT
 from kerasbench.protocol.measurement import Samples, Slice
 from kerasbench.protocol.requests import Protocol, TrialRequest, counts_epochs
 from kerasbench.scenario import Scenario, load
@@ -77,7 +76,7 @@ def main(mode: str, patterns: list[str]) -> None:
 def child(backend_name: str, mode: str, file: str, workload_name: str) -> None:
     refuse_other_frameworks(backend_name)
     backend = backends.get(backend_name)
-    backend.configure(CPU, DEFAULT)
+    backend.configure(CPU)
     scenario, _ = load(Path(file))
     request = TrialRequest("", file, "", workload_name, backend_name, CPU, 0, "synthetic", Protocol())
     model = models.build_keras(scenario, prepare(scenario, scenario.workload(workload_name), 0), backend, request)

@@ -37,7 +37,7 @@ def _described(function: Function) -> Function:
     (taken,) = get_args(options.annotation)
     texts = [(function.__doc__ or "").rstrip(), "", "    Options:"]
     kinds = taken.__annotations__
-    for name in sorted(kinds, key=[*Settings.__dataclass_fields__].index):
+    for name in sorted(kinds, key=[*settings.SPECS].index):
         option, default = settings.option(name), () if settings.is_list(name) else settings.default(name)
         written.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kinds[name]))
         texts.append(f"    {name} ({option.flag}): {option.help}")
@@ -235,7 +235,7 @@ def _measure_on_machines(command: str, asked: Settings) -> Machines:
 
     with kept_awake(), MachinesProgress(to_stderr()) as progress:
         remotes = machines.ask(command, asked, progress)
-    failed = {remote.host: remote.failed for remote in remotes if remote.failed}
+    failed = {remote.host: remote.cause for remote in remotes if remote.cause}
     stores = {remote.host: remote.store for remote in remotes if remote.store is not None}
     briefs = []
     for host, kept in stores.items():
@@ -243,7 +243,7 @@ def _measure_on_machines(command: str, asked: Settings) -> Machines:
         if saved.unsaved:
             failed[host] = "; ".join(filter(None, [failed.get(host), saved.unsaved]))
         briefs.append(MachineBrief.of(host, saved.findings))
-    unfinished = [remote for remote in remotes if remote.is_unfinished]
+    unfinished = [remote for remote in remotes if remote.unfinished]
     interpreters = [f"{remote.host}:{word}" for remote in unfinished for word in remote.interpreters]
     files = {host: kept.data for host, kept in stores.items()}
     return Machines([], None, (), asked, files, failed, [remote.host for remote in unfinished], interpreters, briefs)

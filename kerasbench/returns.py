@@ -14,16 +14,14 @@ from kerasbench.analysis.contrasts import Contrast
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import UsageError
-from kerasbench.modes.explain.breakdown import StepBreakdown
-from kerasbench.modes.explain.tell import explained
+from kerasbench.modes.explain.breakdown import StepBreakdown, explained
 from kerasbench.modes.fastest.race import Race
 from kerasbench.modes.fastest.tell import races
-from kerasbench.modes.soak.tell import soaks
-from kerasbench.modes.soak.trend import Soak
+from kerasbench.modes.soak.trend import Soak, soaks
 from kerasbench.modes.versus import search
 from kerasbench.modes.versus import tell as of_versions
 from kerasbench.modes.versus.bisect import Bisection, SearchOutcome, case_of
-from kerasbench.modes.versus.pairs import Versus, require_decided
+from kerasbench.modes.versus.pairs import Versus, require_decided, versions
 from kerasbench.names import EXPLAIN, FASTEST, SOAK, VERSUS
 from kerasbench.pages import data, html, page, several
 from kerasbench.pages.files import SavedReport
@@ -156,7 +154,7 @@ class Versions(Results):
     @property
     def versus(self) -> list[Versus]:
         """Every result of base and head with its ratio and verdict, for each pair of labels."""
-        return of_versions.versions(self.findings)
+        return versions(self.findings)
 
     @property
     def regressions(self) -> list[str]:

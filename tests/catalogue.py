@@ -149,7 +149,7 @@ def explain() -> Runs:
 
 def versus() -> Runs:
     old, new, again = (
-        torch(environment=name, control=again) for name, again in (("old", False), ("new", False), ("old", True))
+        torch(environment=name, control=again) for name, again in (("old", None), ("new", None), ("old", True))
     )
 
     def versions(trials: list[Trial]) -> list[Trial]:
@@ -228,6 +228,7 @@ def run_variants() -> Runs:
         torch(dtype="bfloat16"): 1.5,
         torch(threads=1): 4.0,
         torch(malloc="keep"): 2.5,
+        torch(env="OMP_WAIT_POLICY=passive"): 2.7,
         torch(steps_per_execution=8): 2.9,
         torch(native=True): 2.8,
         torch(warm_cache=True): 3.0,
@@ -370,7 +371,7 @@ def merged() -> Runs:
     older = run(*pair("dense"), *pair("conv"))
     newer = run(*pair("dense", 3.1), started="2026-01-03T03:04:05Z", commit="2" * 40)
     (swept,), (explained,) = sweep(), explain()
-    first = [trial for trial in swept.trials if trial.scenario == "dense" and trial.options.batch in (1, 512)]
+    first = [trial for trial in swept.trials if trial.scenario == "dense" and trial.options.get("batch") in (1, 512)]
     swept = made.changed(swept, trials=first, scenarios=swept.scenarios[:1], started="2026-01-04T03:04:05Z")
     return [older, newer, swept, dataclasses.replace(explained, started="2026-01-05T03:04:05Z")]
 

@@ -28,11 +28,12 @@ from kerasbench.modes.versus import search as searches
 from kerasbench.modes.versus.bisect import Bisection, Probe, bisect
 from kerasbench.names import BISECT
 from kerasbench.pages import data
-from kerasbench.protocol.columns import CaseKey, Column, Options
+from kerasbench.protocol.columns import APART, CaseKey, Column
 from kerasbench.protocol.messages import Code
 from kerasbench.report import document, markdown
 from kerasbench.report.document import Document
 from kerasbench.results.run import Run
+from kerasbench.variants import BY_NAME
 from tests import catalogue, made
 from tests.records import exactly
 from tests.report.table import on_terminal
@@ -216,7 +217,7 @@ def test_they_have_every_mode_warning_and_metric(documents: list[Document], obse
     options = {name for case in cases for name in case.configuration.options}
     commands = {mode.name for mode in MODES} | {data.COMPARE, data.HISTORY, BISECT}
     assert {printed.command for printed in documents} == commands
-    assert options == {field.name for field in dataclasses.fields(Options)} - {"batch", "width"}  # sizes have fields
+    assert options == {*BY_NAME, *APART} - {"batch", "width"}  # sizes have fields
     assert {warned.kind for printed in documents for warned in printed.warnings} == set(WarningKind)
     assert {failed.code for printed in documents for failed in printed.failures} == set(Code)
     assert {ratio.verdict for printed in documents for ratio in printed.ratios} == {*Verdict, None}

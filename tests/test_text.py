@@ -21,10 +21,6 @@ def test_what_is_shown_moves_no_cursor(text: str, shown: str) -> None:
     assert printable(text) == shown
 
 
-def test_a_machine_s_memory_is_told_in_whole_gib() -> None:
-    assert words.whole_gib(int(15.6 * words.GIB)) == "16 GiB"
-
-
 @pytest.mark.parametrize(
     ("numbers", "text"), [((), ""), ((3,), "3"), ((2, 0), "0,2"), ((0, 1, 2, 3), "0-3"), ((9, 1, 0, 5, 8), "0-1,5,8-9")]
 )

@@ -151,7 +151,7 @@ def _observed(record: Run) -> Iterator[_Observed]:
             "side by side or one after another": row.in_turn,
             CODE: " ".join(codes) if all(codes) else "",
         }
-        source = scenarios[row.scenario.name].source(column.backend, column.options.native)
+        source = scenarios[row.scenario.name].source(column)
         versions = sorted({item for _, measurement in case.trials for item in measurement.resolved.versions.items()})
         likeness = (manner, source, versions, asked.mode, asked.own)
         yield _Observed(Place(row, column), case.steps_ms, manner, source, likeness)

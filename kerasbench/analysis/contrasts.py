@@ -9,7 +9,7 @@ from kerasbench.analysis.cases import Measured, Row
 from kerasbench.analysis.estimates import Estimate, LogEstimate, Verdict, judge
 from kerasbench.analysis.metrics import BY_NAME, RATE
 from kerasbench.analysis.ratios import in_row, in_sessions
-from kerasbench.protocol.columns import DEFAULT, CaseKey, Column
+from kerasbench.protocol.columns import CaseKey, Column
 
 CONTROL_BOUND = 0.03  # what is the same and differs by more, significantly, leaves nothing to be believed
 
@@ -123,9 +123,6 @@ def believed(row: Row) -> bool:
 
 def varied(option: str, row: Row) -> Iterator[tuple[Column, Column]]:
     """Yield each column that has an option, and the one that differs from it by not having it."""
-    default = getattr(DEFAULT, option)
     for column in row.cases:
-        if getattr(column.options, option) != default:
-            without = column.with_options(**{option: default})
-            if without in row.cases:
-                yield column, without
+        if option in column.options and (without := column.with_options(**{option: None})) in row.cases:
+            yield column, without

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from typing import Any, Self, TypeVar
 
+from kerasbench import variants
 from kerasbench.analysis.cases import Measured, Once
 from kerasbench.analysis.contrasts import Contrast
 from kerasbench.analysis.estimates import Estimate
-from kerasbench.analysis.rankings import of_keras, of_warm_cache, speed_ups
+from kerasbench.analysis.rankings import beside, speed_ups
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.warnings import Concern, concerns
 from kerasbench.names import RUN
@@ -79,7 +80,7 @@ def _row(label: str, summaries: Sequence[tuple[str, Summary]]) -> MachineRow:
 
 
 def _fastest(times: Mapping[MachineColumn, float]) -> MachineColumn | None:
-    competing = [(name, column) for name, column in times if column.competes]
+    competing = [(name, column) for name, column in times if variants.competes(column)]
     return min(competing, key=lambda place: times[place], default=None)
 
 
@@ -127,12 +128,11 @@ class Findings:
         return speed_ups(self.plain.rows, self.effect)
 
     @cached_property
-    def prices(self) -> list[Contrast]:
-        return of_keras(self.plain.rows, self.effect)
-
-    @cached_property
-    def warm_caches(self) -> list[Contrast]:
-        return of_warm_cache(self.plain.rows, self.effect)
+    def besides(self) -> dict[str, list[Contrast]]:
+        """By the name of a variant, the cases with it beside the same without."""
+        return {
+            variant.name: beside(variant, self.plain.rows, self.effect) for variant in variants.ALL if variant.beside
+        }
 
     @property
     def record(self) -> Run:

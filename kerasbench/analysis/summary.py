@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import compress
 
+from kerasbench import variants
 from kerasbench.analysis.cases import Measured, Row, judge_cases, summarize_case
 from kerasbench.analysis.rankings import Ranking, rank
 from kerasbench.analysis.ratios import priors_of
@@ -145,7 +146,7 @@ def _terms(record: Run) -> dict[Column, list[str]]:
         resolved = trial.measurement.resolved
         computed = " and ".join(resolved.compute_dtypes)
         threads = "threads unknown" if resolved.threads is None else count(resolved.threads, "thread")
-        if trial.options.threads is not None and resolved.processors:
+        if variants.pinned(trial.options) and resolved.processors:
             threads += f" on CPU {resolved.processors}"
         said = [
             trial.device.title,

@@ -72,7 +72,7 @@ def _of_case(record: Run, row: Row, column: Column, ranking: Ranking) -> Iterato
         backend=column.backend,
         device=column.device,
         status=case.failure.code if case.failure else MEASURED,
-        options=column.with_options(environment="").options.label,
+        options=column.with_options(environment=None).options.label,
         device_name=case.device_title,
         batch=size.batch,
         width=size.width,

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from kerasbench import variants
 from kerasbench.analysis.cases import Measured, Row
 from kerasbench.analysis.contrasts import apart, by_session
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
@@ -89,7 +90,7 @@ def _of_steps(case: Measured, column: Column) -> Iterator[Noted]:
     if slower >= LEAST_SLOWER and all(m.resolved.subnormals == "flushed" for _, m in case.trials):
         yield Noted(WarningKind.SUBNORMALS, f"by about {percent(slower)}", slower)
     pages, share = _page_faults(case)
-    if share >= LEAST_IN_PAGES and column.device == CPU and not column.options.malloc:
+    if share >= LEAST_IN_PAGES and column.device == CPU and not variants.keeps_memory(column.options):
         yield Noted(WarningKind.PAGES, f"{pages:,.0f} pages, about {percent(share)} of its time", share)
     waited, slices = _idle_slices(case)
     if slices and waited / slices >= OFTEN:

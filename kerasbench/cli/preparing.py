@@ -56,7 +56,7 @@ def doctor(events: bool, as_json: bool, **given: Any) -> int:
 
     with MachinesProgress(to_stderr()) as progress:
         remotes = machines.ask(DOCTOR, asked, progress)
-    print("\n\n".join("\n".join([remote.host, *(f"    {line}" for line in remote.examined())]) for remote in remotes))
+    print("\n\n".join("\n".join([remote.host, *(f"    {line}" for line in remote.said)]) for remote in remotes))
     return EXIT_OK if all(remote.is_fit for remote in remotes) else EXIT_FAILED
 
 

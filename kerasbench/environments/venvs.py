@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import PIPE, STDOUT
 
 import tomlkit
 from packaging.requirements import InvalidRequirement, Requirement
@@ -96,16 +97,9 @@ def _lock_of(place: Path) -> Path:
 
 def uv(*arguments: str, failure: str, stdin: str = "", messages: bool = False) -> str:
     """Run uv and return what it prints. Its messages go to stderr, or are returned too if ``messages``."""
-    variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
-    done = subprocess.run(
-        [_uv_path(), *arguments],
-        input=stdin,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT if messages else None,
-        env=variables,
-        encoding="utf-8",
-        check=False,
-    )
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    command, to = [_uv_path(), *arguments], STDOUT if messages else None
+    done = subprocess.run(command, input=stdin, stdout=PIPE, stderr=to, env=env, encoding="utf-8", check=False)
     if done.returncode:
         if messages:
             print(done.stdout, end="", file=sys.stderr)
@@ -133,7 +127,7 @@ def target(backend: str, spec: EnvironmentSpec) -> Target:
     if spec.gpu and sys.platform != "linux":
         raise UsageError("--cuda is for Linux with an NVIDIA GPU; leave it out: a Mac's wheels support its GPU")
     inventory = _usable(backend, spec.interpreter)
-    version = (macos.version() or ()) if sys.platform == "darwin" else ()
+    version = macos.version() if sys.platform == "darwin" else ()
     if spec.gpu is not False and nvidia.package_missing():
         install = pip(sys.executable, nvidia.PACKAGE)
         raise UsageError(f"which CUDA the NVIDIA driver supports cannot be found out: {install}; or add --cpu")
@@ -245,10 +239,7 @@ def split(text: str) -> list[str]:
 
 
 def refresh(requirements: Sequence[str]) -> list[str]:
-    """Return uv's options against old builds in its cache: a path or an address may be other code than yesterday.
-
-    A wheel is known by the time at which it was changed. Offline, uv takes no such option.
-    """
+    """Return uv's options against old builds in its cache: a path or an address may be other code than yesterday."""
     sources = [text for text in requirements if (_is_path(text) or "://" in text) and not text.endswith(".whl")]
     names = list(map(package, sources))
     return [f"--refresh-package={name}" for name in names] if all(names) else ["--refresh"]

@@ -7,7 +7,7 @@ adds up to more than a slice may be disturbed by: then sums over several slices 
 import dataclasses
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -68,10 +68,7 @@ class Load:
 
     @property
     def rounding_ns(self) -> float:
-        """By how much rounding alone may make the sum too large.
-
-        The difference of two counts that are rounded down is off by a triangular number of up to a tick.
-        """
+        """By how much rounding alone may make the sum too large: of a count, by a triangular number up to a tick."""
         return TICK_NS * min(ROUNDING * math.sqrt(self.ticks / 6), self.ticks)
 
     @property
@@ -110,24 +107,20 @@ def _sum(loads: Iterable[Load]) -> Load:
     return sum(loads, Load())
 
 
-def turns_of(slices: Iterable[Slice], limit: LoadLimit, readings: int = 1) -> Iterator[tuple[int, Load]]:
-    """Yield the cycle and the load of each slice of which the system tells it."""
+def loads_of(slices: Iterable[Slice], limit: LoadLimit, readings: int = 1) -> dict[int, Load]:
+    """Return the load of each cycle, from those slices of which the system tells it."""
+    loads: dict[int, Load] = {}
     for slice_ in slices:
         if slice_.cycle is not None and slice_.others_ns is not None:
             taken_ns = slice_.others_ns + (slice_.steal_ns or 0) - limit.quiet * slice_.ns
-            yield slice_.cycle, Load(taken_ns, limit.above * slice_.ns, limit.counters * readings)
-
-
-def by_cycle(turns: Iterable[tuple[int, Load]]) -> dict[int, Load]:
-    loads: dict[int, Load] = {}
-    for cycle, load in turns:
-        loads[cycle] = loads[cycle] + load if cycle in loads else load
+            load = Load(taken_ns, limit.above * slice_.ns, limit.counters * readings)
+            loads[slice_.cycle] = loads.get(slice_.cycle, Load()) + load
     return loads
 
 
 def judged(stage: str, columns: Mapping[int, Sequence[Slice]], limits: Sequence[LoadLimit]) -> list[Sequence[Slice]]:
     """Return the slices of a stage so far with those marked that do not count; ``limits`` are those of all columns."""
-    turns = [by_cycle(turns_of(slices, limits[index], STAGES[stage].sum_of)) for index, slices in columns.items()]
+    turns = [loads_of(slices, limits[index], STAGES[stage].sum_of) for index, slices in columns.items()]
     return [
         [dataclasses.replace(slice_, disturbed=True) if slice_.cycle in cycles else slice_ for slice_ in slices]
         for slices, cycles in zip(columns.values(), disturbed_cycles(turns), strict=True)
@@ -139,19 +132,18 @@ Path = tuple[str, ...]  # of the fields of a measurement
 
 def marked(measured: Mapping[int, Measurement], limits: Sequence[LoadLimit]) -> dict[int, Measurement]:
     """Return what the columns of a block measured with those slices marked that do not count, as by ``judged``."""
-    stages: dict[Path, dict[int, list[tuple[int, Load]]]] = {}
+    stages: dict[Path, dict[int, list[Slice]]] = {}
 
     def take(index: int, path: Path, slices: Samples) -> Samples:
-        turns = stages.setdefault(path[:2], {}).setdefault(index, [])  # the parts of a step have one turn
-        if slices.others_ns:
-            turns += turns_of(slices, limits[index])
+        of_stage = stages.setdefault(path[:2], {}).setdefault(index, [])  # the parts of a step have one turn
+        of_stage.extend(slices if slices.others_ns else ())
         return slices
 
     for index, measurement in measured.items():
         _mapped(measurement, partial(take, index))
     disturbed: dict[tuple[Path, int], set[int]] = {}
     for stage, columns in stages.items():
-        cycles = disturbed_cycles([by_cycle(turns) for turns in columns.values()])
+        cycles = disturbed_cycles([loads_of(slices, limits[index]) for index, slices in columns.items()])
         disturbed |= {(stage, index): of_column for index, of_column in zip(columns, cycles, strict=True)}
 
     def mark(index: int, path: Path, slices: Samples) -> Samples:

@@ -90,7 +90,7 @@ def all_numbers(findings: Findings) -> Section | None:
     rows = []
     called = {}
     for column, name in names(findings.summary.columns).items():
-        options = column.with_options(environment="").options.label
+        options = column.with_options(environment=None).options.label
         called[column.backend, column.device, options, column.options.environment] = name
     for line in observations([findings.summary]):
         key = (line.backend, line.device, line.options, line.environment)

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kerasbench import modes
+from kerasbench import modes, variants
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.contrasts import Contrast, between
 from kerasbench.analysis.findings import Findings
@@ -81,4 +81,8 @@ def _measured(row: Row) -> list[Column]:
     """Return the columns of a row that took turns and have numbers; none of a comparison of versions."""
     if row.origin.config.paired or row.origin.agenda.in_full:
         return []
-    return [column for column, case in row.cases.items() if column.competes and case.failure is None and case.trials]
+    return [
+        column
+        for column, case in row.cases.items()
+        if variants.competes(column) and case.failure is None and case.trials
+    ]

@@ -341,7 +341,7 @@ def _hash(file: Path, model_config: ModelConfig = NOTHING) -> str:
 
 def _cache_files(hashes: Mapping[Path, str]) -> dict[Path, Path]:
     """Return where each file's description is remembered, by what it is made of: name, content, and code here."""
-    makers = [scenario.content_hash(PACKAGE_FOLDER / name) for name in DESCRIBED_BY]
+    makers = [scenario.source_hash(PACKAGE_FOLDER / name) for name in DESCRIBED_BY]
     folder = Path(platformdirs.user_cache_dir("kerasbench")) / "descriptions"
     keys = {file: "\0".join([file.stem, file_hash, *makers]) for file, file_hash in hashes.items()}
     return {file: folder / f"{hashlib.sha256(key.encode()).hexdigest()}.json" for file, key in keys.items()}

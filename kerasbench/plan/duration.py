@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+from kerasbench import variants
 from kerasbench.analysis import estimates
 from kerasbench.analysis.cases import HEADLINE
 from kerasbench.analysis.estimates import CONFIDENCE, MIN_RATIOS, MIN_TRIALS_FOR_INTERVAL
@@ -67,7 +68,7 @@ def recall(folder: Path, machine: Machine, planned: Plan) -> History:
 
 def family_of(planned: Plan) -> Family:
     """Return the family of the ratios that a plan is about; of several the one that scatters most."""
-    columns = [case.column for case in planned.cases if case.column.competes]
+    columns = [case.column for case in planned.cases if variants.competes(case.column)]
     if planned.config.paired or not columns:
         return Family.REPEATED
     return max(Family.of(columns[0], other) for other in columns)
@@ -112,7 +113,7 @@ def detectable(planned: Plan, effect: float, scatter: RunScatter) -> dict[int, f
 
 def comparisons(cases: Sequence[Case]) -> int:
     """Return how many ratios the larger table of a plan judges together: in each row all others to the fastest."""
-    rows = Counter(case.row for case in cases if case.column.competes)
+    rows = Counter(case.row for case in cases if variants.competes(case.column))
     tables = Counter[bool]()
     for (*_, size, _), columns in rows.items():
         tables[size is None] += columns - 1
@@ -216,6 +217,6 @@ class Eta:
                 guess_s = self._foreseen_s.get(case.key, self._guess_s[case.key] * correction)
                 recent = spent[-RECENT:]
                 trial_s = sum(recent) / len(recent) if recent else guess_s
-                first = case.options.warm_cache and not spent  # a process before them fills the caches
+                first = variants.prepares(case.options) and not spent  # a process before them fills the caches
                 total_s += trial_s * (first + max(0, rounds - self._rounds[case.key]))
         return total_s

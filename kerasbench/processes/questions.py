@@ -17,7 +17,7 @@ from kerasbench.processes import process
 from kerasbench.processes.outcome import Received, failure_of, not_started
 from kerasbench.processes.variables import NOTHING, clean, for_scratch, share_datasets
 from kerasbench.protocol import requests
-from kerasbench.protocol.columns import CPU, DEFAULT, GPU, Device, visible_cuda
+from kerasbench.protocol.columns import CPU, GPU, Device, visible_cuda
 from kerasbench.protocol.descriptions import Description
 from kerasbench.protocol.messages import Failure, Inventory, Message, ProbeReport
 from kerasbench.protocol.requests import CountRequest, FetchRequest, ModelConfig, Request
@@ -114,7 +114,7 @@ def fetch(file: str, workload: str, backend: str, python: str, kept: Mapping[str
 def count(request: CountRequest, python: str, kept: Mapping[str, str] = NOTHING) -> float | Failure:
     """Have the floating-point operations counted that a training step takes for each sample."""
     counting = backends.get(backends.counting())
-    variables = counting.ALWAYS | counting.environment(Device(CPU), DEFAULT, "")
+    variables = counting.ALWAYS | counting.environment(Device(CPU), "")
     return _ask(python, request, variables, lambda answer: answer.counted, kept)
 
 

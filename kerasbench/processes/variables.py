@@ -5,15 +5,15 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from kerasbench import backends
+from kerasbench import backends, variants
 from kerasbench.errors import UsageError
 from kerasbench.processes.group import MARK
 from kerasbench.processes.process import SAFE_PATH, Limits, Task
-from kerasbench.protocol.columns import BELOW, CPU, DEFAULT, VISIBILITY, Device
-from kerasbench.protocol.malloc import KEEPS_MEMORY
+from kerasbench.protocol.columns import BELOW, CPU, VISIBILITY, Device
 from kerasbench.protocol.requests import TrialRequest, encode_request
 
 # A child inherits what leads it to its files, libraries, devices and the network; what only makes a library quicker or
@@ -92,13 +92,14 @@ def require_same(kept: Mapping[str, str], inherited: Mapping[str, str] = os.envi
             raise UsageError(f"the interrupted run let in {name}={value}, which {here}; set it so again to go on")
 
 
+@cache
 def own_names() -> frozenset[str]:
     """Return the variables that kerasbench sets for every trial, or heeds in a way of its own."""
     names = {MARK, SAFE_PATH, BELOW, *VISIBILITY, *for_scratch("")}
     for backend in map(backends.get, backends.names()):
         names |= backend.ALWAYS.keys()
         for device in (Device(CPU), Device("cuda")):
-            names |= backend.environment(device, DEFAULT, "").keys()
+            names |= backend.environment(device, "").keys()
     return frozenset(names)
 
 
@@ -134,9 +135,9 @@ def task_of(
 ) -> Task:
     backend, caches = backends.get(request.backend), request.caches or scratch
     variables = clean(python, kept) | for_scratch(scratch, caches)
-    variables |= backend.ALWAYS | backend.environment(request.device, request.options, caches)
-    if request.options.malloc:
-        variables |= KEEPS_MEMORY
+    variables |= backend.ALWAYS | backend.environment(request.device, caches)
+    for variant, value in variants.chosen(request.options):
+        variables |= variant.variables(value, backend, caches)
     if request.data == "real":
         share_datasets(scratch)
     return Task(python, variables, token + b" " + encode_request(request), limits)

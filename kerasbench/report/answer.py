@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from kerasbench import variants
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import Findings
@@ -145,7 +146,7 @@ def _wins(ranked: Ranked) -> dict[Column, list[str]]:
 
 def kinds(findings: Findings) -> Section | None:
     summary = findings.plain
-    called = names(column for column in summary.columns if column.competes)
+    called = names(column for column in summary.columns if variants.competes(column))
     rows = []
     for kind, ranked in by_kind(compared(summary)).items():
         won = _wins(ranked)

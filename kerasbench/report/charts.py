@@ -4,6 +4,7 @@ import itertools
 import statistics
 from collections.abc import Iterable, Sequence
 
+from kerasbench import variants
 from kerasbench.analysis.contrasts import Contrast, Place
 from kerasbench.analysis.findings import Findings
 from kerasbench.protocol.columns import Column
@@ -54,7 +55,7 @@ def ratios(findings: Findings, title: str) -> BarChart | DotChart | None:
     ranked = compared(findings.plain)
     if not ranked:
         return None
-    columns = [column for column in findings.plain.columns if column.competes]
+    columns = [column for column in findings.plain.columns if variants.competes(column)]
     called, seen = names(columns), looks(columns)
     groups = []
     for row, ranking in ranked:
@@ -114,7 +115,7 @@ def kinds(findings: Findings) -> DotChart | None:
     grouped = by_kind(compared(findings.plain))
     if len(grouped) < 2:
         return None
-    columns = [column for column in findings.plain.columns if column.competes]
+    columns = [column for column in findings.plain.columns if variants.competes(column)]
     called, seen = names(columns), looks(columns)
     lines = []
     for kind, ranked in grouped.items():

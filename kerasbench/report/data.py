@@ -8,7 +8,7 @@ from kerasbench.analysis.contrasts import Contrast
 from kerasbench.analysis.estimates import Estimate, Interval
 from kerasbench.analysis.metrics import BY_NAME, METRICS
 from kerasbench.analysis.summary import Summary
-from kerasbench.protocol.columns import DEFAULT, CaseKey, Column
+from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.report.document import Configuration, Failed, Ratio, Result
 
 T = TypeVar("T")
@@ -21,9 +21,7 @@ def like(kind: type[T], source: object, **more: Any) -> T:
 
 
 def configuration(column: Column) -> Configuration:
-    options = vars(column.options.unsized)
-    differing = {name: value for name, value in options.items() if value != getattr(DEFAULT, name)}
-    return Configuration(column.backend, column.device, differing)
+    return Configuration(column.backend, column.device, dict(column.options.unsized))
 
 
 def of_key(case: CaseKey) -> dict[str, Any]:

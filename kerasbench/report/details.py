@@ -3,7 +3,9 @@
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
+from kerasbench import variants
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.contrasts import apart, by_session
 from kerasbench.analysis.findings import Findings
@@ -22,6 +24,7 @@ from kerasbench.report.words import listed, multiple, names, percent, span, thre
 from kerasbench.results.merge import Merged
 from kerasbench.results.run import Run
 from kerasbench.text import blanked, count, printable
+from kerasbench.variants.variant import Variant
 
 SHORT = 12  # characters of a commit
 INSECURE = "⚠ over a network without encryption (--insecure): others could read it, and change it"
@@ -33,7 +36,7 @@ PUBLISHED_METRICS = ("total_s", "epoch_s", "train_loss", "train_accuracy", "val_
 
 def predictions(findings: Findings) -> Section | None:
     summary = findings.plain
-    columns = [column for column in summary.columns if column.competes]
+    columns = [column for column in summary.columns if variants.competes(column)]
     rows = [(row, values) for row, _ in ordered(summary) if (values := _values(row, columns, PREDICTED_ONE))]
     if not rows or all(row.headline == PREDICTED_ONE for row, _ in rows):
         return None
@@ -174,33 +177,22 @@ def devices(findings: Findings) -> Section | None:
     return Section("CPU or GPU?", table=Table(["workload", "backend", "GPU", "GPU takes"], rows), notes=notes)
 
 
-def what_keras_costs(findings: Findings) -> Section | None:
-    called = names(findings.plain.columns)
-    shown = [called[contrast.over.column] for contrast in findings.prices]
-    notes = [
-        "The same model with the same weights, in Keras and in the plain framework. Bold: clearly different, by more "
-        f"than {words.as_given(findings.effect)}. The native baseline differs in more than Keras: its data are on the "
-        "device."
-    ]
-    whole = table(findings.prices, shown, "without Keras", "with Keras takes", "of")
-    return Section("What does Keras cost?", table=whole, notes=notes) if shown else None
-
-
-def what_a_warm_cache_saves(findings: Findings) -> Section | None:
-    """Return the first step, or the first compiled call, with a cold and with a warm compilation cache."""
-    called = names(contrast.under.column for contrast in findings.warm_caches)
-    shown = [called[contrast.under.column] for contrast in findings.warm_caches]
-    whole = table(findings.warm_caches, shown, "cold", "warm takes", "of")
-    rows = []
-    for contrast, cells in zip(findings.warm_caches, whole.rows, strict=True):
-        read = [m.resolved.cached for _, m in contrast.over.case.trials if m.resolved.cached is not None]
-        rows.append([*cells, number(max(read)) if read else EMPTY])
-    notes = [
-        "Warm: a new process that finds what an earlier one has compiled. JAX keeps all that it compiles; PyTorch and "
-        "TensorFlow keep what --jit on compiles."
-    ]
-    whole = Table([*whole.columns, "files read"], rows)
-    return Section("What does a warm cache save?", table=whole, notes=notes) if rows else None
+def beside(variant: Variant[Any], findings: Findings) -> Section | None:
+    """Return the columns with a variant beside the same without it."""
+    contrasts, stands = findings.besides.get(variant.name), variant.beside
+    if not contrasts or stands is None:
+        return None
+    called = names(findings.plain.columns if stands.inverse else [contrast.under.column for contrast in contrasts])
+    shown = [called[(contrast.over if stands.inverse else contrast.under).column] for contrast in contrasts]
+    whole = table(contrasts, shown, stands.under, stands.over, "of")
+    if stands.read:
+        rows = []
+        for contrast, cells in zip(contrasts, whole.rows, strict=True):
+            counts = [getattr(m.resolved, stands.field) for _, m in contrast.over.case.trials]
+            read = [count for count in counts if count is not None]
+            rows.append([*cells, number(max(read)) if read else EMPTY])
+        whole = Table([*whole.columns, stands.read], rows)
+    return Section(stands.title, table=whole, notes=[stands.note.format(effect=words.as_given(findings.effect))])
 
 
 def beside_published(findings: Findings) -> Section | None:
@@ -238,7 +230,7 @@ def same_results(findings: Findings) -> tuple[Words, Section | None]:
     """Return one sentence on whether all backends computed the same, and a table where losses differ by over 1 %."""
     apart = {}
     for row in findings.plain.rows:
-        ranked = [column for column in findings.plain.columns if column in row.cases and column.competes]
+        ranked = [column for column in findings.plain.columns if column in row.cases and variants.competes(column)]
         losses = _values(row, ranked, "final_loss")
         finite = [loss for loss in losses.values() if math.isfinite(loss)]
         if len({column.backend for column in losses}) > 1 and len(finite) == len(losses):

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kerasbench import variants
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.ratios import by_slices
 from kerasbench.plan.cases import Case
@@ -73,7 +74,7 @@ class LiveBlock:
         self.ratios: LogRatios = {}  # of this block; before it came the earlier ones
         self._effect, self._earlier = effect, earlier
         self._lasts = cases[0].protocol.lasts  # its columns are one case, and differ by nothing that is ahead
-        self._samples = {case.label: case.options.batch_size or workload.batch for case in cases}
+        self._samples = {case.label: variants.batch(case.options) or workload.batch for case in cases}
         self.headline = stage  # by whose slices the columns are told apart
         self._counts = {stage.name: stage.counts for stage in STAGES.values()}
         if counts_epochs(workload.steps):

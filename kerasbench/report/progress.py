@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 from rich.table import Column
 from rich.text import Text
 
-from kerasbench import events
+from kerasbench import events, variants
 from kerasbench.analysis.cases import STEADY, Measured, headline_of
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.findings import Findings
@@ -290,7 +290,7 @@ def foresight(steps_ns: Sequence[tuple[Case, int]], spent_s: float, left_s: floa
     """Say how long a block of these takes, by their first steps; with a batch that would not take minutes."""
     case, slowest_ns = max(steps_ns, key=lambda step: step[1])
     workload, block_s = case.selected.workload, spent_s + left_s
-    samples = case.options.batch_size or workload.batch
+    samples = variants.batch(case.options) or workload.batch
     unit = "prediction" if workload.predicts_only else "step"
     which = f" of {case.backend}" if len(steps_ns) > 1 else ""
     step, round_takes = duration(slowest_ns), seconds(block_s)

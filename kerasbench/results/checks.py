@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from kerasbench.host import FIT
+from kerasbench.protocol.columns import Options
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.results.run import MAX_COLUMNS, Run, RunConfig, Trial
 from kerasbench.results.times import step_ns
@@ -105,6 +106,8 @@ def _out_of_range(value: object, name: str = "") -> str:
         parts = [(name, part) for part in known]
     elif isinstance(value, dict):
         parts = [(name, part) for part in value.values()]
+    elif isinstance(value, Options):
+        parts = value.items()
     elif dataclasses.is_dataclass(value):
         parts = vars(value).items()
     for field, part in parts:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from kerasbench import __version__
+from kerasbench import __version__, variants
 from kerasbench.host import Machine
 from kerasbench.host.load import LoadLimit
 from kerasbench.host.noise import Signal, Surroundings
@@ -128,9 +128,9 @@ class ScenarioFacts:
     baselines: dict[str, str] = field(default_factory=dict)  # hashes of the files of its native baselines, by backend
     suite: str | None = None  # the built-in one that it is part of, empty for one's own; None: not recorded
 
-    def source(self, backend: str, native: bool) -> tuple[str, str]:
+    def source(self, column: Column) -> tuple[str, str]:
         """Return what tells a changed case from an unchanged one: the scenario's hash, and its native baseline's."""
-        return self.file_hash, self.baselines.get(backend, "") if native else ""
+        return self.file_hash, self.baselines.get(column.backend, "") if variants.replaces(column.options) else ""
 
 
 class Group(NamedTuple):
@@ -168,7 +168,7 @@ class Trial:
     phases: list[Phase]
     measurement: Measurement | None = None
     failure: Failure | None = None
-    options: Options = DEFAULT_OPTIONS
+    options: Options = field(default_factory=Options)
     surroundings: Surroundings | None = None
     noise: list[Signal] = field(default_factory=list)  # what disturbed it, as its surroundings show
     protocol: ProtocolKind | None = None  # what it measured, or was to; None: not recorded

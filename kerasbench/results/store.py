@@ -18,10 +18,11 @@ import msgspec
 
 from kerasbench.errors import ResultsError
 from kerasbench.files import PARTIAL, read_plain, replace
-from kerasbench.protocol.columns import CaseKey
+from kerasbench.protocol.columns import CaseKey, Options
 from kerasbench.results import upgrade
 from kerasbench.results.checks import NUMBERS, problems
 from kerasbench.results.run import SCHEMA, Run, Trial
+from kerasbench.results.upgrade import decoded
 from kerasbench.text import complain
 
 JOURNAL = ".jsonl"
@@ -112,6 +113,8 @@ def _without_empty(value: object) -> object:
     """
     if isinstance(value, list):
         return value if value and isinstance(value[0], (*NUMBERS, str)) else list(map(_without_empty, value))
+    if isinstance(value, Options):
+        return dict(value)
     if isinstance(value, dict):
         return {name: _without_empty(part) for name, part in value.items()}
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
@@ -190,7 +193,7 @@ def read(content: bytes, file: Path) -> Run:
 
 def as_json(records: Sequence[Run]) -> str:
     """Return runs as one JSON array, in which no character moves a terminal's cursor or turns its text around."""
-    text = msgspec.json.format(msgspec.json.encode(list(records)), indent=1).decode()
+    text = msgspec.json.format(msgspec.json.encode(list(records), enc_hook=dict), indent=1).decode()
     return NOT_PLAIN.sub(lambda match: match[0] if match[0].isprintable() else json.dumps(match[0])[1:-1], text)
 
 
@@ -208,7 +211,7 @@ def _decoded(content: bytes, file: Path) -> Run:
         age = "a newer" if schema > SCHEMA else "an older"
         advice = "read it with that version, or measure again"
         raise ResultsError(f"{file}: written by {age} kerasbench (schema {schema}, not {SCHEMA}); {advice}")
-    return msgspec.json.decode(content, type=Run)
+    return decoded(content, Run)
 
 
 def _from_journal(content: bytes, file: Path) -> Run:
@@ -216,7 +219,7 @@ def _from_journal(content: bytes, file: Path) -> Run:
     whole_lines = (line for line in io.BytesIO(content) if line.endswith(b"\n"))
     first = next(whole_lines, b"")
     record, is_older = _decoded(first, file), msgspec.json.decode(first, type=_Version).schema == upgrade.OLDER
-    trials = [upgrade.trial_of(line) if is_older else msgspec.json.decode(line, type=Trial) for line in whole_lines]
+    trials = [upgrade.trial_of(line) if is_older else decoded(line, Trial) for line in whole_lines]
     return dataclasses.replace(record, trials=trials, rounds_completed=_complete_rounds(trials, record.cases))
 
 

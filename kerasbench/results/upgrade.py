@@ -1,13 +1,21 @@
 """Result files of schema 5, read as those of schema 6."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from kerasbench.results.run import SCHEMA, Run, RunConfig, Trial
+from kerasbench.variants import of_file
 
 OLDER = 5
+
+Kind = TypeVar("Kind")
+
+
+def decoded(content: bytes, kind: type[Kind]) -> Kind:
+    """Return a part of a file; raise msgspec's errors. What a column has is the one thing that types do not say."""
+    return msgspec.json.decode(content, type=kind, dec_hook=lambda _, values: of_file(values))
 
 
 class _Protocol(msgspec.Struct):
@@ -47,7 +55,7 @@ class _Run(msgspec.Struct):
 
 
 def run_of(content: bytes) -> Run:
-    run, old = msgspec.json.decode(content, type=Run), msgspec.json.decode(content, type=_Run)
+    run, old = decoded(content, Run), msgspec.json.decode(content, type=_Run)
     return replace(
         run,
         config=_config(run.config, old.config),
@@ -58,7 +66,7 @@ def run_of(content: bytes) -> Run:
 
 
 def trial_of(line: bytes) -> Trial:
-    trial, old = msgspec.json.decode(line, type=Trial), msgspec.json.decode(line, type=_Trial)
+    trial, old = decoded(line, Trial), msgspec.json.decode(line, type=_Trial)
     return replace(trial, session=old.sitting)
 
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from kerasbench import text
+from kerasbench import text, variants
 from kerasbench.analysis.estimates import minimal_effect
 from kerasbench.host import commit, load
 from kerasbench.host.load import LoadLimit
@@ -80,7 +80,7 @@ def trial_request(case: Case, protocol: Protocol, config: RunConfig, caches: str
         data=config.data,
         protocol=protocol,
         options=case.options,
-        baseline_hash=entry.baselines[case.backend] if case.options.native else "",
+        baseline_hash=entry.baselines[case.backend] if variants.replaces(case.options) else "",
         model_config=entry.model_config,
         caches=caches,
     )

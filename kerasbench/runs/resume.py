@@ -108,8 +108,7 @@ def carry(record: Run, planned: Plan, probes: Probes) -> tuple[list[Trial], list
             return False
         entry = case.selected.entry
         now, then = ScenarioFacts(entry.file_hash, entry.description, entry.baselines), scenarios[trial.scenario]
-        native = trial.options.native
-        same_source = then.source(trial.backend, native) == now.source(trial.backend, native)
+        same_source = then.source(trial.column) == now.source(trial.column)
         same_code = trial.code == measuring_code(trial.column)
         if trial.measurement is None:
             return same_source and same_code  # it has failed, and reported no versions

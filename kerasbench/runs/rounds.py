@@ -10,7 +10,7 @@ from functools import partial
 
 import psutil
 
-from kerasbench import backends, events, text
+from kerasbench import backends, events, text, variants
 from kerasbench.analysis import ratios
 from kerasbench.errors import ResultsError
 from kerasbench.files import scratch_folder
@@ -168,7 +168,7 @@ class Rounds:
         with one column that was measured already, so that ratios can be taken by way of it. Where a block had a single
         column, even two do not fit: the others follow one by one, as crowded ones do.
         """
-        for case in [case for case in row.alive if case.options.warm_cache and case.key not in self._caches]:
+        for case in [case for case in row.alive if variants.prepares(case.options) and case.key not in self._caches]:
             self._fill_caches(row, case, index)
         left, reference, together = list(row.alive), list[Case](), True
         while left:
@@ -238,7 +238,7 @@ class Rounds:
         is_cold = self.planned.effort.cold and row.had < ALONE
         alone = is_cold or not can_start_at_once(peaks_bytes, parameters)
         budget = memory_budget(devices, peaks_bytes, [calibration.on_card_bytes for calibration in known])
-        limits = [limit_on(case.device, case.options.threads, self.planned, self.state) for case in cases]
+        limits = [limit_on(case.device, variants.pinned(case.options), self.planned, self.state) for case in cases]
         policy = self._policy(row, cases, number, ending, limits, budget)
         in_session = session_of(self.record, time.time(), psutil.boot_time())  # it may have slept since the last block
         is_first = not any(trial.measurement for trial in row.trials)
@@ -289,8 +289,8 @@ class Rounds:
     def _sizes(self, cases: Sequence[Case], began_s: float, steps_ns: sizes.Steps) -> Sizes | None:
         """Size a row by its first steps, and tell how long its block will take, once they have shown that."""
         protocol, workload = cases[0].protocol, cases[0].selected.workload
-        compiles_again = any(case.options.jit and backends.get(case.backend).COMPILES_AGAIN for case in cases)
-        sized = sizes.sizes_of(protocol, workload, steps_ns, least=2 if compiles_again else 1)
+        least = max(variants.first_steps(case.options, backends.get(case.backend)) for case in cases)
+        sized = sizes.sizes_of(protocol, workload, steps_ns, least)
         if sized is not None:
             columns = [(cases[index], min(of_column)) for index, of_column in steps_ns.items()]
             learnable = cases[0].selected.entry.description.learnable

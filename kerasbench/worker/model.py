@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from kerasbench import variants
 from kerasbench.backends import Backend
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.messages import Code, Failure
@@ -81,7 +82,7 @@ def glorot_limit(shape: Sequence[int]) -> float:
 def build(scenario: Scenario, feed: Feed, backend: Backend, request: TrialRequest) -> Any:
     """Return the Keras model, or if the options ask for it its baseline, which begins with the same weights."""
     model = build_keras(scenario, feed, backend, request)
-    if not request.options.native:
+    if not variants.replaces(request.options):
         return model
     baseline = build_baseline(request, feed.workload, model)
     del model
@@ -106,12 +107,10 @@ def build_keras(scenario: Scenario, feed: Feed, backend: Backend, request: Trial
     if wanted is not None and actual != wanted and workload.width == 1:
         raise ScenarioError(f"the model has {actual:,} parameters, the scenario says {wanted:,}")
     # Set explicitly: TensorFlow's "auto" looks at physical, not at visible devices.
-    jit = request.options.jit
-    model.jit_compile = jit_default(model, backend, request.device) if jit is None else jit
-    if jit and not model.jit_compile:  # where tensorflow-metal is installed it does not, even for the CPU
-        cause = f"Keras does not compile this model on {request.backend} here"
-        raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "leave out --jit, or say --jit off"))
-    model.steps_per_execution = request.options.steps_per_execution or model.steps_per_execution
+    model.jit_compile = jit_default(model, backend, request.device)
+    for variant, value in variants.chosen(request.options):
+        if refused := variant.on_model(value, model, request.backend):
+            raise TrialFailure(Failure(Code.UNSUPPORTED, *refused))
     require_executions(model, workload, request)
     if not scenario.keeps_weights:
         share_weights(model, request.seed)

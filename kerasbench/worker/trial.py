@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kerasbench import backends
+from kerasbench import backends, variants
 from kerasbench.backends import Backend
 from kerasbench.protocol import measurement, stages
 from kerasbench.protocol.columns import CPU, GPU, Size
@@ -143,8 +143,8 @@ class PartialMeasurement:
 
 def run_trial(request: TrialRequest, pipe: Pipe) -> Measurement:
     """Raise TrialFailure (its cause is known), ScenarioError, or DataError where the rows cannot be had."""
-    if request.options.threads is not None:
-        checks.limit_processors(request.options.threads)  # before a framework sizes its pools
+    for variant, value in variants.chosen(request.options):
+        variant.before_import(value)
     card = card_share_reader(request.card, request.neighbours)
     lasts = request.protocol.lasts
     counts = lasts and request.device.kind == GPU
@@ -168,12 +168,12 @@ def begin(request: TrialRequest, pipe: Pipe, meter: Meter) -> Bench:
 
         models.remember_origins()
     with pipe.phase("device"):
-        backend.configure(request.device, request.options)
+        backend.configure(request.device)
         if backend.flush_subnormals and request.device.platform == CPU and not request.protocol.lasts:
             backend.flush_subnormals()  # a long block shows what a long training is like without
         pipe.peak_device_bytes = lambda: backend.peak_device_bytes(request.device)
-        if request.options.dtype is not None:
-            keras.config.set_dtype_policy(request.options.dtype)
+        for variant, value in variants.chosen(request.options):
+            variant.apply(value, backend, request.device)
         keras.ops.convert_to_numpy(keras.ops.sum(keras.ops.ones((2, 2))))
     with pipe.phase("scenario"):
         file = Path(request.file)
@@ -198,12 +198,12 @@ def begin(request: TrialRequest, pipe: Pipe, meter: Meter) -> Bench:
 
 
 def _feed(scenario: Scenario, workload: Workload, request: TrialRequest) -> Feed:
-    size = request.options.size or Size(request.options.batch_size)
+    size = request.options.size or Size(variants.batch(request.options))
     if size != Size():
         return prepare_sized(scenario, workload, size, request.seed, request.data)
     feed = prepare(scenario, workload, request.seed, request.data, whole=request.protocol.agenda.in_full)
     rows = feed.train
-    if request.options.native and (is_nested(rows.x) or is_nested(rows.y) or rows.weights is not None):
+    if variants.replaces(request.options) and (is_nested(rows.x) or is_nested(rows.y) or rows.weights is not None):
         cause = "a native baseline takes one array for x and one for y"
         raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "leave --native out for this scenario"))
     return feed
@@ -281,7 +281,7 @@ def short_epochs(trial: Bench, findings: PartialMeasurement) -> None:
         # A published epoch takes longer than a short one to draw the order of its rows, unless that is no affair of
         # Keras': a pipeline and a baseline have an order of their own. So these slices are longer in the file than the
         # parent saw them while it decided how many there are.
-        if workload.feed is None and not trial.request.options.native:
+        if workload.feed is None and not variants.replaces(trial.request.options):
             more_ns = shuffle_ns(workload.train, train.short_rows(workload, feed.batch), feed.batch)
             with_order_ns = [ns + count * more_ns for ns, count in zip(epochs.ns, epochs.count, strict=True)]
             epochs = dataclasses.replace(epochs, ns=with_order_ns)
@@ -350,14 +350,13 @@ def finish(trial: Bench, findings: PartialMeasurement) -> None:
         compiler = backend.compiler(model)
         findings.compiler = compiler and dataclasses.replace(compiler, while_measured=sum(trial.made))
         x = trial.feed.inputs(trial.feed.train[:1])
-        output = model.baseline.forward(x) if request.options.native else backend.forward(model, x)
+        output = model.baseline.forward(x) if variants.replaces(request.options) else backend.forward(model, x)
         findings.proof = checks.gather_proof(backend, request.device, model, output)
         checks.check_device(request.device, findings.proof)
         resolved = checks.configuration_in_force(model, backend)
         findings.resolved = dataclasses.replace(resolved, recurrent=findings.recurrent, cached=trial.cache.count)
-        finds = request.options.warm_cache and not request.fills_caches
-        asked = dataclasses.replace(request.options, warm_cache=finds)
-        checks.check_options(asked, findings.resolved, _usage(findings))
+        if not request.fills_caches:
+            checks.check_options(request.options, findings.resolved, _usage(findings))
         findings.peak_rss_bytes = peak_rss_bytes()
         findings.peak_device_bytes = backend.peak_device_bytes(request.device)
         if backend.flush_subnormals and request.device.platform == CPU:  # takes memory, so after its peak is read
@@ -368,7 +367,7 @@ def finish(trial: Bench, findings: PartialMeasurement) -> None:
 
 def silenced_parity(trial: Bench, findings: PartialMeasurement) -> None:
     """Where the first model could not be compared; before that what weights of its own predict, untrained."""
-    brings_weights = trial.scenario.keeps_weights and not trial.request.options.native
+    brings_weights = trial.scenario.keeps_weights and not variants.replaces(trial.request.options)
     steps = findings.sizes.silenced_steps if findings.sizes else 0
     silences = bool(steps) and findings.parity is None and checks.can_be_silenced(trial.model)
     if trial.feed.draws or not (brings_weights or silences):

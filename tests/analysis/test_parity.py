@@ -36,7 +36,7 @@ def off(share: float, step: int = 0, **different: Any) -> Case:
 def judged(**cases: Case) -> list[str]:
     """Return the columns beyond their bounds, whether they fail or are warned of; baselines end in _native."""
     columns = {
-        Column(name.removesuffix("_native"), "cpu", Options(native=name.endswith("_native"))): measured
+        Column(name.removesuffix("_native"), "cpu", Options(native=name.endswith("_native") or None)): measured
         for name, measured in cases.items()
     }
     beyond = judge_parity(columns) | deviations(columns)

@@ -9,7 +9,7 @@ from kerasbench.analysis.contrasts import apart, by_session
 from kerasbench.analysis.estimates import Verdict, estimate
 from kerasbench.analysis.families import ASSUMED, Family
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.rankings import Ranking, break_evens, longer_by_means, of_keras, speed_ups
+from kerasbench.analysis.rankings import Ranking, beside, break_evens, longer_by_means, speed_ups
 from kerasbench.analysis.ratios import in_row, ratio_of
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.warnings import concerns
@@ -17,6 +17,7 @@ from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.protocol.measurement import Compiler, Measurement, Samples, Slice
 from kerasbench.results.run import Run, Trial
+from kerasbench.variants.native import Native
 from tests import made
 from tests.made import JAX, TENSORFLOW, TORCH, known
 
@@ -152,7 +153,7 @@ def test_the_price_is_the_ratio_to_the_baseline_of_the_same_column_which_is_neve
     threads = JAX.with_options(threads=1)
     columns = {TORCH: 3.0, bare(TORCH): 0.5, JAX: 1.0, bare(JAX): 2.0, threads: 4.0, bare(threads): 2.0}
     record = by_blocks(*[columns] * 3)
-    prices = [price for price in of_keras(summarize(record).rows, 0.03) if price.metric == STEADY]
+    prices = [price for price in beside(Native(), summarize(record).rows, 0.03) if price.metric == STEADY]
     assert {price.over.column: (price.under.column, price.verdict) for price in prices} == {
         JAX: (bare(JAX), Verdict.FASTER),
         threads: (bare(threads), Verdict.SLOWER),
@@ -174,7 +175,7 @@ def test_the_price_is_the_ratio_to_the_baseline_of_the_same_column_which_is_neve
 )
 def test_what_has_a_price(keras: Measurement, native: Measurement, prices: Mapping[str, float]) -> None:
     trials = made.trial(found=keras), made.trial(found=native, options=Options(native=True))
-    contrasts = of_keras([row_of(made.record(*trials))], 0.03)
+    contrasts = beside(Native(), [row_of(made.record(*trials))], 0.03)
     assert {price.metric: price.ratio.value for price in contrasts} == prices
 
 

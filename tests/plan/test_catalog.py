@@ -16,7 +16,7 @@ from kerasbench.processes import questions
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Input, ModelConfig
-from kerasbench.scenario import baseline_file, content_hash
+from kerasbench.scenario import baseline_file, source_hash
 
 pytestmark = pytest.mark.processes
 
@@ -67,7 +67,7 @@ def test_what_only_keras_has_and_baselines_beside_it_are_known_of_a_scenario(min
     baseline = mine.parent / "native" / "mine_torch.py"
     baseline.write_text("build = None")
     entry = catalog.describe(mine, sys.executable)
-    assert entry.baselines == {"torch": content_hash(baseline)}
+    assert entry.baselines == {"torch": source_hash(baseline)}
     assert [workload.keras_only for workload in entry.description.workloads] == ["a pipeline of its own", ""]
     mine.write_text(SOURCE.replace("Scenario(build", "Scenario(callbacks=lambda folder: [], build"))
     workloads = catalog.describe(mine, sys.executable).description.workloads
@@ -158,7 +158,7 @@ def test_a_cache_that_cannot_be_written_does_no_harm(builtin: Path, monkeypatch:
 def test_a_damaged_cache_is_not_believed(builtin: Path, damaged: str) -> None:
     ask = Children()
     catalog.describe(builtin, "", ask=ask)
-    (cached,) = catalog._cache_files({builtin: content_hash(builtin)}).values()
+    (cached,) = catalog._cache_files({builtin: source_hash(builtin)}).values()
     assert cached.is_file()
     cached.write_text(damaged)
     assert catalog.describe(builtin, "", ask=ask).name == "mine"

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kerasbench import variants
 from kerasbench.analysis.parity import judge_parity
 from kerasbench.plan import catalog
 from kerasbench.processes import block
@@ -55,7 +56,7 @@ def run(
     if model_config is not None:
         said = {"model_config": model_config, "workload": model_config.workload}
         different |= said | {"file_hash": source_hash(file, model_config)}
-    if options.native:
+    if variants.replaces(options):
         different["baseline_hash"] = catalog.baselines(file)[backend]
     (outcome,) = together([member(file, backend, python, memory_bytes, options=options, **different)], kept=kept)
     return outcome

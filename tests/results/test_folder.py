@@ -17,7 +17,7 @@ from kerasbench.errors import ResultsError
 from kerasbench.host.noise import WarningKind
 from kerasbench.modes import explain, fastest, soak, versus
 from kerasbench.modes import run as plain
-from kerasbench.modes.mode import NOTHING, IsDataclass, Mode
+from kerasbench.modes.mode import Mode
 from kerasbench.protocol.columns import DEFAULT, Options
 from kerasbench.results import run as saved
 from kerasbench.results.merge import distinct, merge, merge_by_machine
@@ -34,7 +34,7 @@ def run(
     options: Options = DEFAULT,
     day: int = 1,
     mode: Mode[Any] = plain.MODE,
-    own: IsDataclass = NOTHING,
+    own: object = None,
     **asked: Any,
 ) -> Run:
     """Two columns whose steps take so long, and twice as long."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kerasbench import events
+from kerasbench import events, variants
 from kerasbench.analysis.cases import Measured, summarize_case
 from kerasbench.analysis.summary import summarize
 from kerasbench.errors import ResultsError
@@ -144,8 +144,8 @@ def test_a_first_trial_calibrates_and_later_ones_leave_out_what_is_known_or_what
 def test_a_baseline_is_asked_for_by_the_hash_of_its_file_and_the_record_keeps_it(store: Store) -> None:
     chosen = made.changed(made.selected(), entry={"baselines": {"torch": "hash of its baseline"}})
     worker = FakeWorker()
-    record = run(store, worker, *(Case(chosen, "torch", made.CPU, Options(native=native)) for native in (False, True)))
-    asked = {request.options.native: request.baseline_hash for request in worker.requests}
+    record = run(store, worker, *(Case(chosen, "torch", made.CPU, Options(native=native)) for native in (None, True)))
+    asked = {variants.replaces(request.options): request.baseline_hash for request in worker.requests}
     assert asked == {False: "", True: "hash of its baseline"}
     assert record.scenarios[0].baselines == {"torch": "hash of its baseline"}
 
@@ -342,9 +342,9 @@ def test_a_first_process_fills_the_caches_that_a_case_s_trials_find_and_they_go_
     assert worker.blocks[0] == ["jax"]
     assert [request.fills_caches for request in worker.requests] == [True] + [False] * 6
     assert worker.requests[0].protocol.warmup_max_ns == 0
-    (folder,) = {request.caches for request in worker.requests if request.options.warm_cache}
+    (folder,) = {request.caches for request in worker.requests if variants.prepares(request.options)}
     assert folder and not Path(folder).exists()
-    assert {request.caches for request in worker.requests if not request.options.warm_cache} == {""}
+    assert {request.caches for request in worker.requests if not variants.prepares(request.options)} == {""}
     assert [trial.failure for trial in record.trials] == [None] * 6
 
 

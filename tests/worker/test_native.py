@@ -13,7 +13,7 @@ from kerasbench.native import Start
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.messages import Code
 from kerasbench.protocol.requests import Protocol, TrialRequest
-from kerasbench.scenario import ScenarioError, Workload, baseline_file, content_hash
+from kerasbench.scenario import ScenarioError, Workload, baseline_file, source_hash
 from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.native import NativeModel, build_baseline
 from tests.worker.stand_in_keras import Baseline, Callback
@@ -94,7 +94,7 @@ def built(file: Path, text: str, keras: Any = KERAS, hashed: bool = True) -> Any
     baseline = baseline_file(file, "torch")
     baseline.write_text(text)
     request = TrialRequest("mine", str(file), "", "default", "torch", Device("rocm"), 0, "synthetic", Protocol())
-    planned = dataclasses.replace(request, baseline_hash=content_hash(baseline) if hashed else "")
+    planned = dataclasses.replace(request, baseline_hash=source_hash(baseline) if hashed else "")
     return build_baseline(planned, Workload(train=5), keras).baseline
 
 

@@ -15,6 +15,7 @@ from kerasbench.protocol.messages import Code, Failure, Message
 from kerasbench.protocol.requests import Protocol, TrialRequest
 from kerasbench.results.times import step_ns
 from kerasbench.scenario import Workload
+from kerasbench.variants import threads
 from kerasbench.worker import checks, predict, trial
 from kerasbench.worker import model as models
 from kerasbench.worker.clock import Pace, SliceClock, WarmUpClock
@@ -159,7 +160,7 @@ def test_a_short_epoch_has_the_order_of_all_rows(monkeypatch: pytest.MonkeyPatch
     vars(train_module).update(measure_epochs=lambda *rest: records.Samples([2] * 3, [100] * 3, [0, 1, 2]))
     few = 2 * 16 + LONG.train % 16
     monkeypatch.setattr(trial, "shuffle_ns", lambda *given: 7 if given == (LONG.train, few, 16) else None)
-    for native, shuffle_ns, epoch_ns in (False, 7, 114), (True, None, 100):
+    for native, shuffle_ns, epoch_ns in (None, 7, 114), (True, None, 100):
         bench = subject(request=dataclasses.replace(REQUEST, options=Options(native=native)))
         trial.short_epochs(bench, findings := PartialMeasurement())
         assert (findings.shuffle_ns, findings.epochs.ns) == (shuffle_ns, [epoch_ns] * 3)
@@ -198,7 +199,7 @@ def meter_of(request: TrialRequest, monkeypatch: pytest.MonkeyPatch) -> Meter:
 
 def test_a_meter_counts_the_processors_that_a_trial_has_been_limited_to(monkeypatch: pytest.MonkeyPatch) -> None:
     limits: list[int] = []
-    monkeypatch.setattr(checks, "limit_processors", limits.append)
+    monkeypatch.setattr(threads, "limit_processors", limits.append)
     monkeypatch.setattr(trial, "counters_reader", limits.copy)
     meter: Any = meter_of(dataclasses.replace(REQUEST, options=Options(threads=3)), monkeypatch)
     assert meter.machine == [3]
