@@ -26,7 +26,7 @@ from kerasbench.runs.rows import seconds
 from kerasbench.runs.run import FinishedRun
 from kerasbench.settings import Settings
 from tests import made, stand_in
-from tests.cli.conftest import Shell
+from tests.conftest import Shell
 from tests.records import AGAIN, ALIKE, NEW, OLD, SLOWER, of_versions, soaking, versions
 from tests.stand_in import Command
 

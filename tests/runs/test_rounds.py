@@ -31,6 +31,7 @@ from kerasbench.runs import machine, rows, turns
 from kerasbench.runs.schedule import order_cases
 from tests import made
 from tests.scripted import CASES, THREE, Events, FakeWorker, noisy, quiet, run
+from tests.stand_in import handling
 
 ONCE = exactly(1)
 CONV = made.case("conv")
@@ -376,9 +377,8 @@ class Interrupted(FakeWorker):
 @pytest.fixture
 def ctrl_c() -> Iterator[None]:
     """Have Ctrl-C raise as it does in a process of one's own: pytest's helpers ignore it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+    with handling(signal.SIGINT, signal.default_int_handler):
+        yield
 
 
 @pytest.mark.usefixtures("ctrl_c")
