@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import msgspec
 import pytest
@@ -125,11 +126,8 @@ def test_a_machine_that_vanishes_is_a_row_and_goes_on_with_what_it_has(
 def test_what_the_disk_here_refuses_stays_there_until_the_run_goes_on(
     two: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> None:
-        raise ResultsError("no space left")
-
     with monkeypatch.context() as patch:
-        patch.setattr("kerasbench.results.store.replace", refuse)
+        patch.setattr("kerasbench.results.store.replace", Mock(side_effect=ResultsError("no space left")))
         assert main.main(typed(two, ["one"])) == 1
     out, err = capsys.readouterr()
     assert "no space left" in out and "to continue: " in err and list((two / "results").iterdir()) == []

@@ -3,6 +3,7 @@ import io
 import os
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -236,10 +237,6 @@ def test_the_tables_and_the_chart_of_a_sweep_are_saved_beside_the_data(store: St
 def test_tables_that_cannot_be_saved_can_still_be_shown(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     assert save_report(made.record(made.trial()), store, "there are no data").unsaved == "there are no data"
     assert not store.tables.exists()
-
-    def refuse(*_: object) -> None:
-        raise ResultsError("no space left")
-
-    monkeypatch.setattr("kerasbench.pages.files.replace", refuse)
+    monkeypatch.setattr("kerasbench.pages.files.replace", Mock(side_effect=ResultsError("no space left")))
     drawn = save_report(made.record(made.trial()), store)
     assert (drawn.unsaved, drawn.findings.record) == ("no space left", made.record(made.trial()))

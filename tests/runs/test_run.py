@@ -3,6 +3,7 @@
 import json
 import zipfile
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -18,7 +19,7 @@ from kerasbench.processes import questions
 from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
 from kerasbench.results.code import measuring_code
-from kerasbench.results.run import ResumeConfig, Run, RunConfig
+from kerasbench.results.run import ResumeConfig, RunConfig
 from kerasbench.results.store import Store, load
 from kerasbench.runs import run
 from tests import made
@@ -63,12 +64,9 @@ def test_the_machine_is_held_until_all_is_drawn(store: Store, tmp_path: Path, mo
 
 
 def test_what_the_disk_refuses_is_kept_to_be_shown(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(record: Run) -> None:
-        raise ResultsError("no space left")
-
     record = made.record(made.trial())
     assert run.save(store, record) == run.FinishedRun(record, store)
-    monkeypatch.setattr(store, "finish", full)
+    monkeypatch.setattr(store, "finish", Mock(side_effect=ResultsError("no space left")))
     assert run.save(store, record) == run.FinishedRun(record, store, "no space left")
 
 
