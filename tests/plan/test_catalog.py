@@ -93,6 +93,13 @@ class Children:
 
 
 @pytest.fixture
+def ask(monkeypatch: pytest.MonkeyPatch) -> Children:
+    children = Children()
+    monkeypatch.setattr(questions, "describe", children)
+    return children
+
+
+@pytest.fixture
 def builtin(mine: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file, as if it were built in; no other test has its content."""
     monkeypatch.setattr(catalog, "builtin_folder", lambda: mine.parent)
@@ -112,17 +119,15 @@ def known(mine: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return mine
 
 
-def test_a_builtin_description_is_remembered_until_the_file_changes(builtin: Path) -> None:
-    ask = Children()
-    titles = [catalog.describe(builtin, "", ask=ask).description.title for _ in range(3)]
+def test_a_builtin_description_is_remembered_until_the_file_changes(ask: Children, builtin: Path) -> None:
+    titles = [catalog.describe(builtin, "").description.title for _ in range(3)]
     builtin.write_text(f"{builtin.read_text()} changed")
-    titles.append(catalog.describe(builtin, "", ask=ask).description.title)
+    titles.append(catalog.describe(builtin, "").description.title)
     assert titles == ["1", "1", "1", "2"]
 
 
-def test_a_file_of_one_s_own_is_described_each_time_because_it_may_import_another(mine: Path) -> None:
-    ask = Children()
-    assert [catalog.describe(mine, "", ask=ask).description.title for _ in range(2)] == ["1", "2"]
+def test_a_file_of_one_s_own_is_described_each_time_because_it_may_import_another(ask: Children, mine: Path) -> None:
+    assert [catalog.describe(mine, "").description.title for _ in range(2)] == ["1", "2"]
 
 
 def test_every_builtin_baseline_is_that_of_a_scenario_and_every_name_is_used_once() -> None:
@@ -133,13 +138,12 @@ def test_every_builtin_baseline_is_that_of_a_scenario_and_every_name_is_used_onc
     assert set() < baselines <= {baseline_file(file, backend) for file in files for backend in backends.names()}
 
 
-def test_all_files_that_are_not_remembered_are_described_by_one_child(builtin: Path) -> None:
-    ask = Children()
+def test_all_files_that_are_not_remembered_are_described_by_one_child(ask: Children, builtin: Path) -> None:
     files = [builtin, *(builtin.with_name(f"{name}.py") for name in ("one", "two", "three"))]
     for file in files:
         file.write_text(f"{SOURCE}# {file}")
     for chosen in (files[2:3], files, files):
-        assert [entry.file for entry in catalog.describe_all(chosen, "", ask=ask)] == chosen
+        assert [entry.file for entry in catalog.describe_all(chosen, "")] == chosen
     assert ask.asked == [["two"], ["mine", "one", "three"]]
 
 
@@ -151,19 +155,20 @@ def test_a_file_that_uses_keras_at_its_top_is_described_under_the_backend_that_i
     assert catalog.describe(file, sys.executable, "jax").name == "mine"
 
 
-def test_a_cache_that_cannot_be_written_does_no_harm(builtin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_that_cannot_be_written_does_no_harm(
+    ask: Children, builtin: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: "/proc/no/such/place")
-    assert catalog.describe(builtin, "", ask=Children()).name == "mine"
+    assert catalog.describe(builtin, "").name == "mine"
 
 
 @pytest.mark.parametrize("damaged", ['{"name": 3', "[]", '{"name": "mine"}', '{"workloads": [{}]}', ""])
-def test_a_damaged_cache_is_not_believed(builtin: Path, damaged: str) -> None:
-    ask = Children()
-    catalog.describe(builtin, "", ask=ask)
+def test_a_damaged_cache_is_not_believed(ask: Children, builtin: Path, damaged: str) -> None:
+    catalog.describe(builtin, "")
     (cached,) = catalog._cache_files({builtin: content_hash(builtin)}).values()
     assert cached.is_file()
     cached.write_text(damaged)
-    assert catalog.describe(builtin, "", ask=ask).name == "mine"
+    assert catalog.describe(builtin, "").name == "mine"
     assert len(ask.asked) == 2
 
 
@@ -276,14 +281,15 @@ def test_a_file_that_cannot_be_used_is_named_with_the_reason(tmp_path: Path, con
         catalog.describe(file, sys.executable)
 
 
-def test_of_several_files_the_one_that_cannot_be_used_is_named(mine: Path) -> None:
-    def ask(files: Sequence[str], *_: object) -> "list[Description] | Failure":
+def test_of_several_files_the_one_that_cannot_be_used_is_named(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def describe(files: Sequence[str], *_: object) -> "list[Description] | Failure":
         return BROKEN if str(bad) in files else Children()(files)
 
     bad = mine.with_name("bad.py")
     bad.touch()
+    monkeypatch.setattr(questions, "describe", describe)
     with pytest.raises(UnusableScenario, match=f"^{bad} cannot be used: bad.py, line 1: RuntimeError: boom$"):
-        catalog.describe_all([mine, bad], "", ask=ask)  # and without a result file that there is not
+        catalog.describe_all([mine, bad], "")  # and without a result file that there is not
 
 
 def test_without_patterns_the_suite_that_was_asked_for_is_chosen() -> None:
@@ -296,13 +302,13 @@ def test_without_patterns_the_suite_that_was_asked_for_is_chosen() -> None:
         catalog.require_known([], suite="tinny")
 
 
-def test_a_built_in_scenario_is_one_by_its_path_not_by_its_name(known: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_built_in_scenario_is_one_by_its_path_not_by_its_name(
+    ask: Children, known: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(catalog.builtin_folder())
     other = known.rename(known.with_name("iris_mlp.py"))
-    assert [catalog.describe(file, "", ask=Children()).suite for file in (Path("iris_mlp.py"), other)] == [
-        "published",
-        "",
-    ]
+    suites = [catalog.describe(file, "").suite for file in (Path("iris_mlp.py"), other)]
+    assert suites == ["published", ""]
 
 
 @pytest.fixture
@@ -362,6 +368,6 @@ def test_a_model_that_cannot_be_measured_is_one_sentence(saved: Path) -> None:
         catalog.select([str(saved)], sys.executable)
 
 
-def test_a_name_of_keras_applications_is_a_scenario() -> None:
-    entry = catalog.describe(Path("keras.applications.ResNet50"), "", ask=Children())
+def test_a_name_of_keras_applications_is_a_scenario(ask: Children) -> None:
+    entry = catalog.describe(Path("keras.applications.ResNet50"), "")
     assert entry.place == "keras.applications.ResNet50"
