@@ -56,16 +56,12 @@ GUARDIAN = Path(__file__).with_name("guardian.py")
 
 @contextmanager
 def guarded(python: str = sys.executable) -> Iterator[Callable[[str], None]]:
-    """Have a guardian stand by meanwhile, and return what tells it a line (guardian.py says which).
+    """Have a guardian stand by that has started, and return what tells it a line (guardian.py says which).
 
-    It has started when this returns: nothing that is measured pays for that.
-
-    Raises:
-        OSError: it cannot be started, or ends at once.
+    Raise OSError if it cannot be started, or ends at once.
     """
-    command = [python, "-I", "-S", str(GUARDIAN), MARK]
     with subprocess.Popen(
-        command,
+        [python, "-I", "-S", str(GUARDIAN), MARK],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -51,19 +51,15 @@ def trial_limits(
     first_trial_s: float | None,
     long_s: float = 0.0,
 ) -> Limits:
-    """Return a trial's limits. Unless a time was asked for, it follows from how long the case's first trial took.
-
-    ``long_s``: how long its slices last, where they are to last.
-    """
+    """``long_s``: how long its slices last, where they are to last."""
     if timeout_s is not None:
         return Limits(timeout_s, f"--timeout {timeout_s:g} s", memory_bytes)
-    standard_s = AGENDAS[kind].timeout_s + TIMES_AS_LONG * long_s
-    if first_trial_s is not None:
-        follows_s = max(LEAST_TIMEOUT_S, TIMES_THE_FIRST * first_trial_s)
-        if follows_s < standard_s:
-            name = f"--timeout {follows_s:.0f} s, the default after a first trial of {first_trial_s:.1f} s"
-            return Limits(follows_s, name, memory_bytes, compile_s=COMPILE_S)
-    return Limits(standard_s, f"--timeout {standard_s:g} s, the default", memory_bytes, compile_s=COMPILE_S)
+    limit_s = AGENDAS[kind].timeout_s + TIMES_AS_LONG * long_s
+    name = f"--timeout {limit_s:g} s, the default"
+    if first_trial_s is not None and (follows_s := max(LEAST_TIMEOUT_S, TIMES_THE_FIRST * first_trial_s)) < limit_s:
+        limit_s = follows_s
+        name = f"--timeout {limit_s:.0f} s, the default after a first trial of {first_trial_s:.1f} s"
+    return Limits(limit_s, name, memory_bytes, compile_s=COMPILE_S)
 
 
 # Made once, at import: the process crashes if two threads let msgspec decode a type for the first time at once.
@@ -86,7 +82,6 @@ class Received:
     answer: Message | None = None
 
     def take(self, line: bytes) -> bool:
-        """Take a line in and tell whether it was a message that could come."""
         token, _, encoded = line.partition(b" ")
         if token != self.token:
             return False
@@ -126,7 +121,6 @@ def outcome_of(ended: Exit, received: Received, limits: Limits, started_alone: b
 
 
 def not_started(error: OSError, python: str) -> Failure:
-    """Say why there is no child: a disk that is full, too many processes, or a program that is not for this machine."""
     if error.errno in (errno.ENOEXEC, errno.EACCES, errno.ENOENT) and error.filename in (None, python):
         cause = f"{python} could not be started: {error.strerror}"
         remedy = "name another interpreter with --python, or recreate this one"
@@ -176,10 +170,7 @@ def _death(number: int, where: str, shortage: str) -> Failure:
 
 
 def shown(failure: Failure) -> Failure:
-    """Return a failure whose texts, which may come from a scenario, are fit for a terminal and a published file.
-
-    The user's home folder, whose name is mostly the user's own, is ``~`` in them.
-    """
+    """Make texts that may come from a scenario fit for a terminal and a published file, without the user's name."""
     home = os.path.expanduser("~").rstrip("/")
     pattern = re.compile(rf"(?<![\w./-]){re.escape(home)}(?=/)")
     texts = [printable(text) for text in (failure.cause, failure.remedy, failure.detail)]

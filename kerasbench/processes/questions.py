@@ -1,7 +1,4 @@
-"""Questions to a child that are no trial: what a backend sees, what a file holds, what is installed.
-
-Nothing is measured yet, so several may be asked at once.
-"""
+"""Questions to children that are no trials. Nothing is measured yet, so several may be asked at once."""
 
 import sys
 import threading
@@ -35,8 +32,7 @@ class GivenUp(Exception):
 def together(work: Callable[[Item, Tick], Answer], items: Sequence[Item], at_once: int) -> list[Answer]:
     """Do the work for every item, each in a thread, and return the answers in the order of the items.
 
-    ``work`` gets a function that it calls again and again, as ``process.run`` does. When one fails, or Ctrl-C comes,
-    that function raises, which stops the others' children.
+    ``work`` gets a function to call again and again. When one fails, or Ctrl-C comes, it stops the others' children.
     """
     given_up = threading.Event()
 
@@ -62,10 +58,7 @@ def together(work: Callable[[Item, Tick], Answer], items: Sequence[Item], at_onc
 
 # For how long a child may answer each kind of request, and what it does meanwhile.
 TIMES: dict[type[Request], tuple[float, str]] = {
-    requests.ProbeRequest: (
-        120.0,
-        "importing a backend",
-    ),  # a cold import of TensorFlow from a slow disk takes half a minute
+    requests.ProbeRequest: (120.0, "importing a backend"),  # TensorFlow's takes half a minute from a slow disk
     requests.InventoryRequest: (60.0, "looking at what is installed"),
     requests.DescribeRequest: (60.0, "describing scenario files"),
     CountRequest: (120.0, "counting operations"),  # like a probe, and two steps of eight samples
@@ -82,13 +75,12 @@ def probe(
 
 
 def with_chip(report: ProbeReport, chip: str) -> ProbeReport:
-    """Return a report of a Mac with its chip's name on the GPU, which frameworks call METAL, or nothing."""
+    """Call a Mac's GPU by the name of its chip; frameworks say METAL, or nothing."""
     devices = [replace(device, name=chip or device.name) if device.kind == GPU else device for device in report.devices]
     return replace(report, devices=devices)
 
 
 def inventory(python: str, on_tick: Tick = lambda: None) -> Inventory | Failure:
-    """Ask an interpreter what is installed there; nothing is imported."""
     return _ask(python, requests.InventoryRequest(), {}, lambda answer: answer.inventory, on_tick=on_tick)
 
 
@@ -99,7 +91,7 @@ def describe(
     kept: Mapping[str, str] = NOTHING,
     model_config: ModelConfig = requests.NOTHING,
 ) -> list[Description] | Failure:
-    """Ask what is in each scenario file or model; ``backend`` is for files that use keras at their top."""
+    """``backend`` is for files that use keras at their top."""
     variables = backends.get(backend).ALWAYS if backend else {}
     request = requests.DescribeRequest(list(files), model_config)
     return _ask(python, request, variables, lambda answer: answer.descriptions, kept)
@@ -126,7 +118,6 @@ def _ask(
     kept: Mapping[str, str] = NOTHING,
     on_tick: Tick = lambda: None,
 ) -> Answer | Failure:
-    """Have a child answer one request; ``wanted`` takes the answer out of its message."""
     timeout_s, purpose = TIMES[type(request)]
     limit = f"the limit of {timeout_s:g} s for {purpose}"
     limits = process.Limits(timeout_s, limit, remedy="find out what takes so long")
