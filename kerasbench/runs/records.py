@@ -43,7 +43,6 @@ def limit_on(device: Device, threads: int | None, planned: Plan, state: MachineS
 
 
 def resumed_record(earlier: Run, new: Run) -> Run:
-    """Return a run's record where it goes on with an earlier one: it started when that one did."""
     return dataclasses.replace(
         new,
         started=earlier.started,
@@ -56,7 +55,7 @@ def resumed_record(earlier: Run, new: Run) -> Run:
 
 
 def session_of(record: Run, now_s: float, booted_s: float) -> int:
-    """Return the number of the session in which a run starts now or goes on: both times in s since 1970."""
+    """Both times in s since 1970."""
     measured = [trial for trial in record.trials if trial.measurement]
     if not measured:
         return 1

@@ -24,8 +24,6 @@ WHOLE = 0.95  # of a long block: the last slice may end a little early
 
 @dataclass(frozen=True)
 class Interrupted:
-    """A run that ended before it had enough, and the file that holds it."""
-
     file: Path
     record: Run
 
@@ -33,10 +31,8 @@ class Interrupted:
 def find(folder: Path, here: Machine, longer: bool = False) -> Interrupted:
     """Return a folder's newest run that is not finished and was begun on this machine, saying which are passed over.
 
-    ``longer``: there is more time now, so that a run which its budget ended is not finished either.
-
-    Raises:
-        ResultsError: there is none, or a damaged file is newer, which may be of the one that is meant.
+    ``longer``: there is more time now, so that a run which its budget ended is not finished either. Raise ResultsError
+    where there is none, or a damaged file is newer, which may be of the one that is meant.
     """
     passed_over: list[tuple[str, str]] = []  # why, and what to do about it
     out_of_time = ""
@@ -85,7 +81,7 @@ def to_name_again(scenarios: Sequence[str], config: ModelConfig) -> str:
 
 
 def executed(scenarios: Sequence[str], config: ModelConfig) -> tuple[set[str], str, bool]:
-    """Scenarios' files, a model's own layers, --trust. No file is looked at: a result may name what is none."""
+    # No file is looked at: a result may name what is none.
     custom = os.path.abspath(config.custom) if config.custom else ""
     return {os.path.abspath(file) for file in catalog.own_files(scenarios)}, custom, config.trust
 
@@ -93,10 +89,9 @@ def executed(scenarios: Sequence[str], config: ModelConfig) -> tuple[set[str], s
 def carry(record: Run, planned: Plan, probes: Probes) -> tuple[list[Trial], list[Trial]]:
     """Split a run's trials into those that count as the new plan's, and those that do not.
 
-    A trial counts where what defines its case is the same: the source of the scenario and of a baseline, the workload,
-    backend, device, options and the versions of all packages; where the same code of kerasbench measured it; and where
-    it was measured beside the others of its row, which goes on after its last round that all of them have. Trials that
-    could not be tried at all are made again by the plan.
+    A trial counts where what defines its case is the same (sources, workload, backend, device, options, versions of all
+    packages, and the code of kerasbench that measures), and where the others of its row have that round as well. Trials
+    that could not be tried at all are made again by the plan.
     """
     cases = {case.key: case for case in planned.cases}
     scenarios = {scenario.description.name: scenario for scenario in record.scenarios}
@@ -137,7 +132,7 @@ def _cut_blocks(record: Run) -> set[int]:
 
 
 def _whole(row: OpenRow, counting: Sequence[Trial], tried: Sequence[Trial], rounds: int) -> list[Trial]:
-    """Return a row's trials of its whole rounds; and what was given up without a block, which stays so.
+    """Return a row's trials of its whole rounds, and what was given up without a block, which stays so.
 
     That a case computes something else than the others is forgotten where a trial of the row no longer counts.
     """

@@ -34,7 +34,6 @@ from kerasbench.runs.machine import CHILD_BYTES, MachineMonitor, can_start_at_on
 from kerasbench.runs.planner import Planner
 from kerasbench.runs.records import limit_on, new_record, resumed_record, session_of, trial_record, trial_request
 from kerasbench.runs.rows import ALONE, OpenRow, ordered, rows_of, seconds
-from kerasbench.runs.schedule import Between, next_portion
 from kerasbench.scenario import is_saved
 
 # Measures one block, as processes.block.measure does. None: a member was not started.
@@ -47,8 +46,6 @@ SAVED_SHARE = 0.75
 
 @dataclass
 class Rounds:
-    """One run of a plan."""
-
     planned: Plan
     store: Store
     launch: Launch
@@ -59,17 +56,13 @@ class Rounds:
     history: History = field(default_factory=History)
     planner: Planner = field(default_factory=Planner)
     interpreter: Callable[[Environment], str] = lambda environment: ""
-    in_order: Callable[[Sequence[Case], int, int], list[Case]] = schedule.order_cases
-    between: Between = ratios.ratio_of
     record: Run = field(init=False)
     rows: list[OpenRow] = field(init=False)
     _most_bytes: int = field(init=False)  # that a saved model may hold, in all of its trials
-    _rest_s: float = field(init=False)  # nobody runs for so long before each turn
     _caches: dict[CaseKey, str] = field(default_factory=dict)  # folders that go with the run
     _folders: ExitStack = field(default_factory=ExitStack)
 
     def __post_init__(self) -> None:
-        self._rest_s = turns.rest_s(self.state.quota_cores, self.planned.machine.cores)
         free_bytes = min(self.planned.machine.memory_bytes, available_bytes())
         self._most_bytes = max(CHILD_BYTES, int(SAVED_SHARE * free_bytes))
         self.record = new_record(self.planned, self.state)
@@ -83,11 +76,8 @@ class Rounds:
     def execute(self) -> Run:
         """Measure the plan's rows round by round and return the record, each block of which ``store`` holds at once.
 
-        Ctrl-C ends the block in flight and the run, and so does a disk that takes no more results; the record then
-        says so. How the run ended is in the record alone: the caller saves it.
-
-        Raises:
-            ResultsError: the disk refuses the journal before anything has been measured.
+        Ctrl-C ends the block in flight and the run, and so does a disk that takes no more results. How the run ended
+        is in the record alone: the caller saves it. Raise ResultsError if the disk refuses the journal at the start.
         """
         self.store.begin(self.record)
         self.store.hold()
@@ -140,7 +130,7 @@ class Rounds:
             if stop:
                 self.record.stopped_because = stop
                 return
-            drawn = self.in_order(self.planned.cases, self.planned.config.seed, index)
+            drawn = schedule.order_cases(self.planned.cases, self.planned.config.seed, index)
             for row in ordered(needy, drawn):
                 row.arrange(drawn)
                 self._measure_row(row, index)
@@ -164,7 +154,7 @@ class Rounds:
     def _measure_row(self, row: OpenRow, index: int) -> None:
         """Measure a row's columns in this round, in as few blocks as memory allows.
 
-        The first block has all columns that were never crowded. Those that did not fit follow in further blocks, each
+        The first block has all columns that were never crowded. Those that did not fit follow in further ones, each
         with one column that was measured already, so that ratios can be taken by way of it. Where a block had a single
         column, even two do not fit: the others follow one by one, as crowded ones do.
         """
@@ -178,8 +168,7 @@ class Rounds:
             together = len(trials) > 1
             left = [case for case in left if case in row.alive and case not in answered]
             reference = [case for case in row.alive if case not in left and case.key not in row.crowded][:1]
-        odd = self._leave_out_odd(row, index)
-        if odd:
+        if odd := self._leave_out_odd(row, index):
             self._keep(odd)
         row.had = index
 
@@ -188,9 +177,9 @@ class Rounds:
         priors = ratios.priors_of([row.measured.values() for row in self.rows])
         for row in rows:
             metric = self.planner.metric(row, self.planned.config)
-            row.widths.append(schedule.half_widths(row.compared, metric, self.between, priors))
+            row.widths.append(schedule.half_widths(row.compared, metric, priors))
             row.stop = schedule.stop_reason(self.planned.effort, row.widths, self._precision)
-            row.portion = next_portion(row.cases[0], row.compared, row.trials, self.between, priors)
+            row.portion = schedule.next_portion(row.cases[0], row.compared, row.trials, priors)
             self.planner.decide(row, self.planned.config)
 
     def _fill_caches(self, row: OpenRow, case: Case, index: int) -> None:
@@ -284,7 +273,8 @@ class Rounds:
         orders = turns.draw_orders(f"{self.planned.config.seed}/{number}")  # no two blocks have the same
         if protocol.lasts:
             orders = turns.long_orders([case.options.control for case in cases])
-        return BlockPolicy(orders, enough, partial(self._sizes, cases, time.monotonic()), fits, self._rest_s)
+        rest_s = turns.rest_s(self.state.quota_cores, self.planned.machine.cores)
+        return BlockPolicy(orders, enough, partial(self._sizes, cases, time.monotonic()), fits, rest_s)
 
     def _sizes(self, cases: Sequence[Case], began_s: float, steps_ns: sizes.Steps) -> Sizes | None:
         """Size a row by its first steps, and tell how long its block will take, once they have shown that."""
@@ -293,11 +283,7 @@ class Rounds:
         sized = sizes.sizes_of(protocol, workload, steps_ns, least=2 if compiles_again else 1)
         if sized is not None:
             columns = [(cases[index], min(of_column)) for index, of_column in steps_ns.items()]
-            learnable = cases[0].selected.entry.description.learnable
-            left_s = 0.0
-            for case, step_ns in columns:
-                in_block = dataclasses.replace(protocol, slices_max_ns=case.slices_ns)
-                left_s += schedule.column_s(in_block, workload, sized, step_ns, learnable)
+            left_s = sum(schedule.column_s(case, sized, step_ns) for case, step_ns in columns)
             self.on_event(events.StepsKnown(columns, time.monotonic() - began_s, left_s))
         return sized
 

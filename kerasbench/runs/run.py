@@ -3,7 +3,7 @@
 import dataclasses
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +13,6 @@ from kerasbench import backends, events, files, host, text
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import ResultsError, UnusableScenario, UsageError
 from kerasbench.events import Notice, OnEvent
-from kerasbench.host import Machine
 from kerasbench.host.awake import kept_awake
 from kerasbench.host.lock import machine_lock
 from kerasbench.host.noise import MachineState, observe
@@ -43,8 +42,6 @@ PlannerOf = Callable[[str], Planner]  # by the name of a mode
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A run that is over: what it measured, and its files."""
-
     record: Run
     store: Store
     unsaved: str = ""  # why the data could not be written
@@ -62,11 +59,8 @@ def measured(
     """Measure; then hold the machine until the block ends, because drawing would disturb others.
 
     ``ResumeConfig``: go on with the newest run of the folder that was begun on this machine and did not finish.
-    ``interpreters`` run the backends. ``wait``: begin when no other run holds the machine any more.
-
-    Raises:
-        KerasbenchError: something that was asked for does not exist, or another run holds the machine. Nothing has
-            been measured then.
+    ``wait``: begin when no other run holds the machine any more. Raise KerasbenchError, before anything is measured,
+    if something that was asked for does not exist, or another run holds the machine.
     """
     if isinstance(config, RunConfig):
         config = with_environments(config, interpreters)
@@ -89,8 +83,11 @@ def _measure(
         config = _config_of(interrupted, interpreters)
 
     planner = planner_of(config.mode)
-    inventory = survey(config, here, interpreters, on_event)
-    planned = plan(config, inventory, interpreters, planner, on_event)
+    inventory = survey(config, interpreters, on_event)
+    planned = cases.make(config, inventory.selected, inventory.probes, here, interpreters.named, planner)
+    if config.data == "real":
+        planned = with_real_rows(planned, interpreters, on_event)
+    planned = planner.prepare(planned, interpreters, on_event)
     if interrupted is not None:
         planned = resume.as_started(planned, interrupted.record, planner.has_more(config))
     history = duration.recall(folder, here, planned)
@@ -108,12 +105,12 @@ def _measure(
             effort = dataclasses.replace(planned.effort, budget_s=seconds(earlier.trials) + more_s)
             planned = dataclasses.replace(planned, config=dataclasses.replace(planned.config, effort=effort))
 
+    launch, monitor = partial(block.measure, kept=planned.config.keep_env), MachineMonitor()
+
     def execute(planned: Plan, earlier: Run | None) -> Run:
         state, python = inventory.state, interpreters.of
-        rounds = Rounds(planned, store, launch, monitor, on_event, state, earlier, history, planner, python)
-        return rounds.execute()
+        return Rounds(planned, store, launch, monitor, on_event, state, earlier, history, planner, python).execute()
 
-    launch, monitor = partial(block.measure, kept=planned.config.keep_env), MachineMonitor()
     started_s = time.monotonic() - (seconds(earlier.trials) if earlier else 0.0)
     record = execute(planned, earlier)
     more = planner.more(planned, record, time.monotonic() - started_s)
@@ -149,31 +146,32 @@ def _config_of(interrupted: Interrupted, interpreters: Interpreters) -> RunConfi
 class Survey:
     """What there is on this machine."""
 
-    here: Machine
     state: MachineState  # before the first child: what others do, not what we do
     probes: dict[Environment, ProbeReport | Failure]
     selected: list[Selected]
 
 
-def survey(config: RunConfig, here: Machine, interpreters: Interpreters, on_event: OnEvent) -> Survey:
-    """Look at the machine, ask the backends what they see, and select the scenarios.
+def survey(config: RunConfig, interpreters: Interpreters, on_event: OnEvent) -> Survey:
+    """Look at the machine, ask the backends, in children side by side, what they see, and select the scenarios.
 
-    Raises:
-        UsageError, UnusableScenario: a scenario that was asked for is not there, or does not load.
+    Raise UsageError or UnusableScenario for a scenario that was asked for and is not there, or does not load.
     """
     state = observe(BEFORE_RUN_S)
     environments = environments_of(config)
     _refuse_models(config, interpreters.of(environments[0]))
+
+    def probed(environment: Environment, tick: Tick) -> ProbeReport | Failure:
+        return questions.probe(environment.backend, interpreters.of(environment), tick, config.keep_env)
+
     with events.step(on_event, events.asking(list(map(str, environments)))):
-        probes = probe_all(environments, interpreters, config.keep_env)
+        probes = dict(zip(environments, together(probed, environments, at_once=len(environments)), strict=True))
     describer = next((place for place, report in probes.items() if isinstance(report, ProbeReport)), None)
     python, backend = (interpreters.of(describer), describer.backend) if describer else (sys.executable, None)
     selected = catalog.select(config.scenarios, python, backend, config.keep_env, config.model_config, config.suite)
-    return Survey(here, state, probes, selected)
+    return Survey(state, probes, selected)
 
 
 def environments_of(config: RunConfig) -> list[Environment]:
-    """The interpreters of backends, or those of them that have a label."""
     return list(map(Environment.parse, config.environments or config.backends or backends.names()))
 
 
@@ -188,37 +186,7 @@ def _refuse_models(config: RunConfig, python: str) -> None:
                     raise
 
 
-def probe_all(
-    environments: Sequence[Environment], interpreters: Interpreters, kept: Mapping[str, str] = variables.NOTHING
-) -> dict[Environment, ProbeReport | Failure]:
-    """Ask every backend, in children side by side, what it sees. Nothing is being measured yet."""
-
-    def probed(environment: Environment, tick: Tick) -> ProbeReport | Failure:
-        return questions.probe(environment.backend, interpreters.of(environment), tick, kept)
-
-    reports = together(probed, environments, at_once=len(environments))
-    return dict(zip(environments, reports, strict=True))
-
-
-def plan(config: RunConfig, inventory: Survey, interpreters: Interpreters, planner: Planner, on_event: OnEvent) -> Plan:
-    """Plan a run out of what there is, and get ready all that its trials need.
-
-    Raises:
-        KerasbenchError: nothing of it can be measured here.
-    """
-    planned = cases.make(config, inventory.selected, inventory.probes, inventory.here, interpreters.named, planner)
-    if config.data == "real":
-        planned = dataclasses.replace(planned, warnings=[*planned.warnings, *_without_real_rows(planned)])
-        fetch_all(planned, interpreters, on_event)
-    return planner.prepare(planned, interpreters, on_event)
-
-
-def _without_real_rows(planned: Plan) -> list[str]:
-    names = dict.fromkeys(case.selected.label for case in planned.cases if not case.selected.workload.has_real_data)
-    return [f"--data real changes nothing for {', '.join(names)}: their data are always the same"] if names else []
-
-
-def fetch_all(planned: Plan, interpreters: Interpreters, on_event: OnEvent) -> None:
+def with_real_rows(planned: Plan, interpreters: Interpreters, on_event: OnEvent) -> Plan:
     """Have every data set's real rows downloaded and checked; raise UnusableScenario for all that cannot."""
     by_title = {case.selected.workload.data: case for case in planned.cases if case.selected.workload.has_real_data}
     complaints = []
@@ -231,6 +199,11 @@ def fetch_all(planned: Plan, interpreters: Interpreters, on_event: OnEvent) -> N
             complaints.append(f"{selected.label}: {answer.cause}")
     if complaints:
         raise UnusableScenario("\n".join(complaints))
+    without = dict.fromkeys(case.selected.label for case in planned.cases if not case.selected.workload.has_real_data)
+    if not without:
+        return planned
+    warning = f"--data real changes nothing for {', '.join(without)}: their data are always the same"
+    return dataclasses.replace(planned, warnings=[*planned.warnings, warning])
 
 
 def keep_superseded(folder: Path, left: Run) -> None:
