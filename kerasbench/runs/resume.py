@@ -106,12 +106,12 @@ def carry(record: Run, planned: Plan, probes: Probes) -> tuple[list[Trial], list
         native = trial.options.native
         same_source = then.source(trial.backend, native) == now.source(trial.backend, native)
         same_code = trial.code == measuring_code(trial.column)
-        if trial.measurement is None:
-            return same_source and same_code  # it has failed, and reported no versions
+        if trial.measurement is None or not (same_source and same_code):
+            return same_source and same_code  # what has failed has reported no versions
         probe, ran = probes.get(case.column.environment), trial.measurement.resolved.versions
-        if not (same_source and same_code and isinstance(probe, ProbeReport)):
-            return False
-        return all(ran.get(name) == version for name, version in (probe.versions | {"python": probe.python}).items())
+        return isinstance(probe, ProbeReport) and all(
+            ran.get(name) == version for name, version in (probe.versions | {"python": probe.python}).items()
+        )
 
     tried = [trial for trial in record.trials if trial.round > 0]
     counting = [trial for trial in tried if counts(trial)]

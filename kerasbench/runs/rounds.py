@@ -114,8 +114,9 @@ class Rounds:
                 if trial.round == index:
                     row_of[trial.case].take(trial)
             for row in self.rows:
-                if row.had == index:  # the run was killed before it had saved that
-                    self.record.trials += [trial for _, trial in self._leave_out_odd(row, index)]
+                for _, trial in self._odd(row, index) if row.had == index else ():  # killed before it had saved that
+                    self.record.trials.append(trial)
+                    row.take(trial)
             self._decide([row for row in self.rows if row.had >= index])
         needy = [row.had for row in self.rows if not row.over]
         self.record.rounds_completed = min(needy) if needy else max((row.had for row in self.rows), default=0)
@@ -168,8 +169,8 @@ class Rounds:
             together = len(trials) > 1
             left = [case for case in left if case in row.alive and case not in answered]
             reference = [case for case in row.alive if case not in left and case.key not in row.crowded][:1]
-        if odd := self._leave_out_odd(row, index):
-            self._keep(odd)
+        if odd := self._odd(row, index):
+            self._keep(row, odd)
         row.had = index
 
     def _decide(self, rows: Iterable[OpenRow]) -> None:
@@ -195,9 +196,7 @@ class Rounds:
         policy = BlockPolicy(turns.draw_orders(""), lambda stage, slices: True, sized, lambda: True)
         (outcome,) = self.launch([dataclasses.replace(member, request=filling)], policy, lambda event: None, True)
         if outcome is not None and outcome.failure is not None:
-            trial = trial_record(case, index, outcome)
-            self._keep([(case, trial)])
-            row.take(trial)
+            self._keep(row, [(case, trial_record(case, index, outcome))])
 
     def _measure_block(self, row: OpenRow, cases: list[Case], index: int) -> list[tuple[Case, Trial]]:
         """Only those that were started have trials, which are kept when this returns."""
@@ -208,9 +207,8 @@ class Rounds:
         with ending if is_long else nullcontext():
             trials = self._launch_block(row, cases, index, number, ending)
         self.record.parent_cpu_ns += time.process_time_ns() - cpu_ns
-        self._keep(trials)
+        self._keep(row, trials)
         for case, trial in trials:
-            row.take(trial)
             self._end_series(case, trial)
         if ending.asked:
             raise KeyboardInterrupt
@@ -242,8 +240,8 @@ class Rounds:
         for member, held_bytes in budget.seen_on_cards().items():
             known[member].saw_on_card(held_bytes)
         several = sum(outcome is not None for outcome in outcomes) > 1
-        told = {place: outcome.measurement for place, outcome in enumerate(outcomes) if outcome is not None}
-        measured = load.marked({place: known for place, known in told.items() if known is not None}, limits)
+        told = {place: outcome.measurement for place, outcome in enumerate(outcomes) if outcome and outcome.measurement}
+        measured = load.marked(told, limits)
         trials: list[tuple[Case, Trial]] = []
         for place, (case, outcome, around) in enumerate(zip(cases, outcomes, seen, strict=True)):
             if outcome is not None:
@@ -300,18 +298,16 @@ class Rounds:
         request = dataclasses.replace(request, card=card, neighbours=neighbours)
         return BlockMember(self.interpreter(case.column.environment), request, limits, case.label)
 
-    def _leave_out_odd(self, row: OpenRow, index: int) -> list[tuple[Case, Trial]]:
-        """Measure those no further that compute something else; return the records that say so. Their trials stay."""
-        odd = [(case, trial_record(case, index, Outcome([], 0, failure=failure))) for case, failure in row.odd()]
-        for _, trial in odd:
-            row.take(trial)
-        return odd
+    def _odd(self, row: OpenRow, index: int) -> list[tuple[Case, Trial]]:
+        """Records of those that compute something else, and are measured no further. Their trials stay."""
+        return [(case, trial_record(case, index, Outcome([], 0, failure=failure))) for case, failure in row.odd()]
 
-    def _keep(self, trials: Sequence[tuple[Case, Trial]]) -> None:
-        """Put trials into the record and onto the disk, all at once, and announce them."""
+    def _keep(self, row: OpenRow, trials: Sequence[tuple[Case, Trial]]) -> None:
+        """Put trials into the record and onto the disk, all at once; tell their row and the listener."""
         self.record.trials += [trial for _, trial in trials]
         self.store.add([trial for _, trial in trials])
         for case, trial in trials:
+            row.take(trial)
             self.on_event(events.TrialEnded(case, trial))
 
     def _end_series(self, case: Case, trial: Trial) -> None:
@@ -323,6 +319,5 @@ class Rounds:
         for row in self.rows:
             tried = {trial.case for trial in row.trials}
             larger = schedule.larger_in_series(case, [other for other in row.alive if other.key not in tried])
-            row.alive = [other for other in row.alive if other not in larger]
             given_up = [(other, trial_record(other, trial.round, Outcome([], 0, failure=failure))) for other in larger]
-            self._keep(given_up)
+            self._keep(row, given_up)

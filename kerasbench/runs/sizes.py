@@ -1,8 +1,7 @@
-"""How much the columns of a row do besides their slices, by what its first steps took, and what later trials take
-over from the first.
+"""How much the columns of a row do besides their slices, by its first steps, and what later trials take over.
 
-Pure functions of times, so that tests can feed them sequences. A row whose steps are quick does all there is. Where
-they are slow, each phase has its share of the time that a column may take, and a stage that does not fit is left out.
+A row whose steps are quick does all there is. Where they are slow, each phase has its share of the time that a column
+may take, and a stage that does not fit is left out.
 """
 
 import dataclasses
@@ -59,7 +58,7 @@ class Units:
 
 
 def units_of(workload: WorkloadDescription, step_ns: float, pass_batches: int = 1) -> Units:
-    """Return what a column's units take at most, by its step; of a model that is not trained, by a prediction."""
+    """At most, by a column's step; of a model that is not trained, by a prediction."""
     step_ns = max(0.0, step_ns - BY_ITSELF_NS)
     size = workload.predict_batch or workload.batch
     forward = step_ns if workload.predicts_only else FORWARD * step_ns * min(1.0, size / workload.batch)
@@ -78,7 +77,7 @@ def units_of(workload: WorkloadDescription, step_ns: float, pass_batches: int = 
 
 
 def lead_ns(stage: str, units: Units, calls: int) -> float:
-    """Return how long what leads a stage in takes; ``calls`` is how many of them warm a prediction up."""
+    """``calls``: how many of them warm a prediction up."""
     lead = STAGES[stage].lead
     return (calls if lead is None else lead) * units.of(stage)
 
@@ -127,7 +126,7 @@ def _sizes(protocol: Protocol, workload: WorkloadDescription, step_ns: int) -> S
 
 
 def stages_of(protocol: Protocol, workload: WorkloadDescription) -> list[str]:
-    """Return the stages that a row has, were its steps quick."""
+    """Of a row whose steps are quick."""
     with_parts = protocol.parts and not counts_epochs(workload.steps) and not workload.predicts_only
     return [*shares(protocol, workload), *([PARTS] if with_parts else [])]
 
@@ -141,9 +140,7 @@ def freeze(protocol: Protocol, measurement: Measurement) -> Protocol:
     training = measurement.training
     if protocol.steps_per_slice is not None or training is None:
         return protocol
-    counts = training.warmup.count
+    counts, steps = training.warmup.count, training.steps_per_slice
     largest = max(counts, default=0)  # K, before it was corrected
-    needed = largest * counts.count(largest) / training.steps_per_slice
-    return dataclasses.replace(
-        protocol, steps_per_slice=training.steps_per_slice, warmup_slices=math.ceil(WARMUP_SHARE * needed)
-    )
+    slices = math.ceil(WARMUP_SHARE * largest * counts.count(largest) / steps)
+    return dataclasses.replace(protocol, steps_per_slice=steps, warmup_slices=slices)
