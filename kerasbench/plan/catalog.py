@@ -294,9 +294,7 @@ def _described(
         return dict(zip(files, answer, strict=True))
     if len(files) == 1:
         remedy = "" if answer.code is Code.ERROR else f"; {answer.remedy}"  # no result file has its traceback
-        refusal = UnusableScenario(f"{files[0]} cannot be used: {answer.cause}{remedy}")
-        refusal.is_final = answer.code is Code.INVALID
-        raise refusal
+        raise UnusableScenario(f"{files[0]} cannot be used: {answer.cause}{remedy}")
     return {file: _described([file], python, backend, kept, model_config)[file] for file in files}
 
 

@@ -6,8 +6,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 
-import psutil
-
 from kerasbench.host import nvidia
 from kerasbench.host.noise import MachineState, Surroundings, cool_down, observe, of_slices, of_surroundings, top_clock
 from kerasbench.processes.outcome import Outcome, shown
@@ -20,11 +18,6 @@ from kerasbench.results.run import Trial
 # has a gradient, moments and copies.
 CHILD_BYTES, PARAMETER_BYTES = 5 << 28, 32  # 1.25 GiB: small models take 0.4 to 1.2
 SHARE = 0.8  # of what was free before the first: children grow after they have started, and the system needs some
-
-
-def processors() -> int:
-    """Return the machine's processors, those included that this process may not use: counters are of all."""
-    return psutil.cpu_count() or 1
 
 
 @dataclass

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import psutil
+
 from kerasbench import text
 from kerasbench.analysis.estimates import minimal_effect
 from kerasbench.host import commit, load
@@ -14,7 +16,6 @@ from kerasbench.protocol.messages import Code
 from kerasbench.protocol.requests import Protocol, TrialRequest
 from kerasbench.results.code import measuring_code
 from kerasbench.results.run import Run, RunConfig, ScenarioFacts, Trial
-from kerasbench.runs.machine import processors
 
 SESSION_ENDS_S = 3_600.0  # after so long the machine may be another: what else it does, how warm it is
 
@@ -39,7 +40,8 @@ def new_record(planned: Plan, state: MachineState) -> Run:
 
 
 def limit_on(device: Device, threads: int | None, planned: Plan, state: MachineState) -> LoadLimit:
-    return load.limit_of(device, threads, state.busy_share, planned.machine.cores, processors())
+    processors = psutil.cpu_count() or 1  # those included that this process may not use: counters are of all
+    return load.limit_of(device, threads, state.busy_share, planned.machine.cores, processors)
 
 
 def resumed_record(earlier: Run, new: Run) -> Run:

@@ -33,7 +33,6 @@ from kerasbench.runs.planner import Planner
 from kerasbench.runs.resume import Interrupted
 from kerasbench.runs.rounds import Rounds
 from kerasbench.runs.rows import seconds
-from kerasbench.scenario import is_saved
 
 BEFORE_RUN_S = 2.0  # how long to look whether the machine is busy
 SUPERSEDED = "superseded when it was resumed"  # why a file ends that holds trials which no longer count
@@ -158,7 +157,6 @@ def survey(config: RunConfig, interpreters: Interpreters, on_event: OnEvent) -> 
     """
     state = observe(BEFORE_RUN_S)
     environments = environments_of(config)
-    _refuse_models(config, interpreters.of(environments[0]))
 
     def probed(environment: Environment, tick: Tick) -> ProbeReport | Failure:
         return questions.probe(environment.backend, interpreters.of(environment), tick, config.keep_env)
@@ -173,17 +171,6 @@ def survey(config: RunConfig, interpreters: Interpreters, on_event: OnEvent) -> 
 
 def environments_of(config: RunConfig) -> list[Environment]:
     return list(map(Environment.parse, config.environments or config.backends or backends.names()))
-
-
-def _refuse_models(config: RunConfig, python: str) -> None:
-    """Raise UnusableScenario for a saved model that no backend can load; what one of them might describe passes."""
-    for file in map(Path, catalog.own_files(config.scenarios)):
-        if is_saved(file):
-            try:
-                catalog.describe(file, python, model_config=config.model_config)
-            except UnusableScenario as error:
-                if error.is_final:
-                    raise
 
 
 def with_real_rows(planned: Plan, interpreters: Interpreters, on_event: OnEvent) -> Plan:

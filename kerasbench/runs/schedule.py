@@ -318,14 +318,16 @@ def column_s(case: Case, sizes: Sizes, step_ns: float) -> float:
     ns = 0.0
     if not workload.predicts_only:
         learns = case.selected.entry.description.learnable and protocol.repeats and not protocol.agenda.sized
-        ns += (sizes.learn_steps if learns else sizes.parity_steps) * units.step
-        ns += 2 * (1 + (sizes.evaluated_batches if learns else 0)) * units.forward
-        warmup_ns = max(STEADY_TIMES * protocol.warmup_min_ns, 2 * units.train)
-        ns += min(warmup_ns, protocol.warmup_max_ns + units.train)
+        ns += (sizes.learn_steps if learns else sizes.parity_steps) * units["step"]
+        ns += 2 * (1 + (sizes.evaluated_batches if learns else 0)) * units["forward"]
+        warmup_ns = max(STEADY_TIMES * protocol.warmup_min_ns, 2 * units["train"])
+        ns += min(warmup_ns, protocol.warmup_max_ns + units["train"])
     of_stage, filled = shares(protocol, workload), 1.0 if protocol.lasts else FILLED
     for stage in stages_of(protocol, workload):
         if stage not in sizes.left_out:
             slices_ns = filled * of_stage.get(stage, 0.2) * case.slices_ns
-            least_ns = (LEAST_CYCLES if STAGES[stage].long else cycles) * max(units.of(stage), protocol.slice_ns)
+            least_ns = (LEAST_CYCLES if STAGES[stage].long else cycles) * max(
+                units[STAGES[stage].unit], protocol.slice_ns
+            )
             ns += lead_ns(stage, units, sizes.warmup_calls) + max(least_ns, slices_ns) + STAGE_S * NS_PER_S
     return ns / NS_PER_S

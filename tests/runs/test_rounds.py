@@ -205,7 +205,7 @@ def test_a_block_has_its_interpreters_and_rules_and_a_quota_recovers_between_tur
 
 
 def test_a_block_is_judged_by_what_others_took(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kerasbench.runs.records.processors", lambda: made.MACHINE.cores)
+    monkeypatch.setattr("psutil.cpu_count", lambda: made.MACHINE.cores)
     slices = [Slice(50, 100 * made.MS, cycle, 0, others_ns=12 * made.MS + cycle % 2) for cycle in range(10)]
     measured = made.changed(made.measurement(), training={"slices": Samples.of(slices)})
     worker = FakeWorker(torch=[measured], jax=[measured])

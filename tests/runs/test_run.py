@@ -1,7 +1,5 @@
 """The steps of a whole run, one by one; a whole run is tried with real children."""
 
-import json
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -134,14 +132,3 @@ def test_what_has_no_real_rows_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     planned = made.plan(with_rows("MNIST"), mine, made.changed(mine, backend="jax"))
     (warning,) = run.with_real_rows(planned, Interpreters(), Events()).warnings
     assert warning == "--data real changes nothing for mine: their data are always the same"
-
-
-@pytest.mark.processes
-def test_a_model_that_nobody_can_load_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file, layer = tmp_path / "code.keras", {"class_name": "Lambda", "function": {"class_name": "__lambda__"}}
-    with zipfile.ZipFile(file, "w") as content:
-        content.writestr("config.json", json.dumps({"class_name": "Sequential", "config": {"layers": [layer]}}))
-    monkeypatch.setattr(run, "observe", lambda seconds: made.state())
-    monkeypatch.setattr(questions, "probe", lambda *given: pytest.fail("a backend was asked"))
-    with pytest.raises(UnusableScenario, match=r"a Lambda layer .*; make it a layer of a file .*--trust"):
-        run.survey(RunConfig(scenarios=[str(file)]), Interpreters(), Events())
