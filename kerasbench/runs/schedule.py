@@ -325,9 +325,7 @@ def column_s(case: Case, sizes: Sizes, step_ns: float) -> float:
     of_stage, filled = shares(protocol, workload), 1.0 if protocol.lasts else FILLED
     for stage in stages_of(protocol, workload):
         if stage not in sizes.left_out:
-            slices_ns = filled * of_stage.get(stage, 0.2) * case.slices_ns
-            least_ns = (LEAST_CYCLES if STAGES[stage].long else cycles) * max(
-                units[STAGES[stage].unit], protocol.slice_ns
-            )
+            facts, slices_ns = STAGES[stage], filled * of_stage.get(stage, 0.2) * case.slices_ns
+            least_ns = (LEAST_CYCLES if facts.long else cycles) * max(units[facts.unit], protocol.slice_ns)
             ns += lead_ns(stage, units, sizes.warmup_calls) + max(least_ns, slices_ns) + STAGE_S * NS_PER_S
     return ns / NS_PER_S

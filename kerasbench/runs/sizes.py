@@ -90,10 +90,10 @@ def _sizes(protocol: Protocol, workload: WorkloadDescription, step_ns: int) -> S
     silenced = fit(SILENCED, units["step"], PARITY_STEPS, least=0)
     calls = fit(predict / 2, units["forward"], WARMUP_CALLS, least=2)
     size = workload.predict_batch or workload.batch
-    stages = stages_of(protocol, workload)
-    present = {*stages} - {standing(stages)}
+    stages, room_ns = stages_of(protocol, workload), roomier * protocol.column_max_ns
+    kept = {standing(stages)}
     if not workload.predicts_only and protocol.predicts and not protocol.epochs:
-        present -= {ONE, BATCH}  # what a run for predictions alone is about
+        kept |= {ONE, BATCH}  # what a run for predictions alone is about
     return Sizes(
         step_ns=step_ns,
         parity_steps=1 + min(PARITY_STEPS - 1, learned),
@@ -103,11 +103,11 @@ def _sizes(protocol: Protocol, workload: WorkloadDescription, step_ns: int) -> S
         pass_batches=fit(predict / passes, units["forward"], math.ceil((workload.test or TESTED) / size)),
         warmup_calls=calls,
         left_out=[
-            stage
-            for stage, facts in STAGES.items()
-            if stage in present
-            and lead_ns(stage, units, calls) + cycles * units[facts.unit]
-            > roomier * facts.room * protocol.column_max_ns
+            name
+            for name, stage in STAGES.items()
+            if name in stages
+            and name not in kept
+            and lead_ns(name, units, calls) + cycles * units[stage.unit] > stage.room * room_ns
         ],
     )
 
