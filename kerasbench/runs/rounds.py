@@ -15,7 +15,6 @@ from kerasbench.analysis import ratios
 from kerasbench.errors import ResultsError
 from kerasbench.files import scratch_folder
 from kerasbench.host import load
-from kerasbench.host.load import LoadLimit
 from kerasbench.host.noise import MachineState
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import History
@@ -28,9 +27,8 @@ from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Sizes
 from kerasbench.results.run import INTERRUPTED, UNWRITTEN, Run, Trial, completed_rounds
 from kerasbench.results.store import Store
-from kerasbench.runs import schedule, sizes, turns
+from kerasbench.runs import machine, schedule, sizes, turns
 from kerasbench.runs.ending import Ending
-from kerasbench.runs.machine import CHILD_BYTES, MachineMonitor, can_start_at_once, card_now, memory_budget
 from kerasbench.runs.planner import Planner
 from kerasbench.runs.records import limit_on, new_record, resumed_record, session_of, trial_record, trial_request
 from kerasbench.runs.rows import ALONE, OpenRow, ordered, rows_of, seconds
@@ -49,7 +47,7 @@ class Rounds:
     planned: Plan
     store: Store
     launch: Launch
-    monitor: MachineMonitor
+    monitor: machine.MachineMonitor
     on_event: events.OnEvent
     state: MachineState  # of the machine before the first child
     earlier: Run | None = None  # the run that this one goes on with, with those of its trials that count
@@ -64,7 +62,7 @@ class Rounds:
 
     def __post_init__(self) -> None:
         free_bytes = min(self.planned.machine.memory_bytes, available_bytes())
-        self._most_bytes = max(CHILD_BYTES, int(SAVED_SHARE * free_bytes))
+        self._most_bytes = max(machine.CHILD_BYTES, int(SAVED_SHARE * free_bytes))
         self.record = new_record(self.planned, self.state)
         self.rows = rows_of(self.planned)
         for row in self.rows:
@@ -223,8 +221,8 @@ class Rounds:
         peaks_bytes = [calibration.peak_bytes for calibration in known]
         parameters = cases[0].selected.workload.parameters or cases[0].selected.entry.description.parameters
         is_cold = self.planned.effort.cold and row.had < ALONE
-        alone = is_cold or not can_start_at_once(peaks_bytes, parameters)
-        budget = memory_budget(devices, peaks_bytes, [calibration.on_card_bytes for calibration in known])
+        alone = is_cold or not machine.can_start_at_once(peaks_bytes, parameters)
+        budget = machine.memory_budget(devices, peaks_bytes, [calibration.on_card_bytes for calibration in known])
         limits = [limit_on(case.device, case.options.threads, self.planned, self.state) for case in cases]
         policy = self._policy(row, cases, number, ending, limits, budget)
         in_session = session_of(self.record, time.time(), psutil.boot_time())  # it may have slept since the last block
@@ -257,7 +255,7 @@ class Rounds:
         cases: Sequence[Case],
         number: int,
         ending: Ending,
-        limits: Sequence[LoadLimit],
+        limits: Sequence[load.LoadLimit],
         fits: Callable[[], bool],
     ) -> BlockPolicy:
         protocol = cases[0].protocol
@@ -294,7 +292,7 @@ class Rounds:
         long_s = protocol.slices_max_ns / 1e9 if protocol.lasts else 0.0
         limits = trial_limits(config.timeout_s, memory_bytes, protocol.kind, known.first_s, long_s)
         request = trial_request(case, row.asked(case), config, self._caches.get(case.key, ""))
-        card, neighbours = card_now(case.device)
+        card, neighbours = machine.card_now(case.device)
         request = dataclasses.replace(request, card=card, neighbours=neighbours)
         return BlockMember(self.interpreter(case.column.environment), request, limits, case.label)
 

@@ -13,26 +13,19 @@ from kerasbench import backends, events, files, host, text
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import ResultsError, UnusableScenario, UsageError
 from kerasbench.events import Notice, OnEvent
-from kerasbench.host.awake import kept_awake
-from kerasbench.host.lock import machine_lock
+from kerasbench.host import awake, lock
 from kerasbench.host.noise import MachineState, observe
 from kerasbench.plan import cases, catalog, configure, duration
-from kerasbench.plan.cases import Plan
-from kerasbench.plan.catalog import Selected
 from kerasbench.processes import block, questions, variables
 from kerasbench.processes.questions import Tick, together
 from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import Failure, ProbeReport
-from kerasbench.results import store as results_store
 from kerasbench.results.code import measuring_code
 from kerasbench.results.run import ResumeConfig, Run, RunConfig
-from kerasbench.results.store import Store
-from kerasbench.runs import resume
-from kerasbench.runs.machine import MachineMonitor
+from kerasbench.results.store import JOURNAL, Store, clear_leftovers
+from kerasbench.runs import machine, resume, rows
 from kerasbench.runs.planner import Planner
-from kerasbench.runs.resume import Interrupted
 from kerasbench.runs.rounds import Rounds
-from kerasbench.runs.rows import seconds
 
 BEFORE_RUN_S = 2.0  # how long to look whether the machine is busy
 SUPERSEDED = "superseded when it was resumed"  # why a file ends that holds trials which no longer count
@@ -64,7 +57,7 @@ def measured(
     if isinstance(config, RunConfig):
         config = with_environments(config, interpreters)
         _require_present(config, interpreters)  # before it waits
-    with machine_lock(on_wait=(lambda line: on_event(Notice(line))) if wait else None), kept_awake():
+    with lock.machine_lock(on_wait=(lambda line: on_event(Notice(line))) if wait else None), awake.kept_awake():
         files.remove_abandoned()
         yield _measure(config, folder, interpreters, planner_of, on_event)
 
@@ -90,7 +83,7 @@ def _measure(
     if interrupted is not None:
         planned = resume.as_started(planned, interrupted.record, planner.has_more(config))
     history = duration.recall(folder, here, planned)
-    results_store.clear_leftovers(folder)
+    clear_leftovers(folder)
     earlier = None
     if interrupted is None:
         store = Store.create(folder, text.now())
@@ -99,18 +92,18 @@ def _measure(
         keep_superseded(folder, dataclasses.replace(interrupted.record, trials=superseded))
         resumed = [*interrupted.record.resumed, text.now()]
         earlier = dataclasses.replace(interrupted.record, trials=carried, resumed=resumed)
-        store = Store(interrupted.file.with_suffix(results_store.JOURNAL))
+        store = Store(interrupted.file.with_suffix(JOURNAL))
         if more_s is not None:
-            effort = dataclasses.replace(planned.effort, budget_s=seconds(earlier.trials) + more_s)
+            effort = dataclasses.replace(planned.effort, budget_s=rows.seconds(earlier.trials) + more_s)
             planned = dataclasses.replace(planned, config=dataclasses.replace(planned.config, effort=effort))
 
-    launch, monitor = partial(block.measure, kept=planned.config.keep_env), MachineMonitor()
+    launch, monitor = partial(block.measure, kept=planned.config.keep_env), machine.MachineMonitor()
 
-    def execute(planned: Plan, earlier: Run | None) -> Run:
+    def execute(planned: cases.Plan, earlier: Run | None) -> Run:
         state, python = inventory.state, interpreters.of
         return Rounds(planned, store, launch, monitor, on_event, state, earlier, history, planner, python).execute()
 
-    started_s = time.monotonic() - (seconds(earlier.trials) if earlier else 0.0)
+    started_s = time.monotonic() - (rows.seconds(earlier.trials) if earlier else 0.0)
     record = execute(planned, earlier)
     more = planner.more(planned, record, time.monotonic() - started_s)
     return save(store, resume.with_more(more, record, execute))
@@ -130,7 +123,7 @@ def _require_present(config: RunConfig, interpreters: Interpreters) -> None:
     interpreters.require(environments_of(config))
 
 
-def _config_of(interrupted: Interrupted, interpreters: Interpreters) -> RunConfig:
+def _config_of(interrupted: resume.Interrupted, interpreters: Interpreters) -> RunConfig:
     variables.require_same(interrupted.record.config.keep_env)
     config = configure.validated(interrupted.record.config)
     for environment in map(Environment.parse, config.environments):
@@ -147,7 +140,7 @@ class Survey:
 
     state: MachineState  # before the first child: what others do, not what we do
     probes: dict[Environment, ProbeReport | Failure]
-    selected: list[Selected]
+    selected: list[catalog.Selected]
 
 
 def survey(config: RunConfig, interpreters: Interpreters, on_event: OnEvent) -> Survey:
@@ -173,7 +166,7 @@ def environments_of(config: RunConfig) -> list[Environment]:
     return list(map(Environment.parse, config.environments or config.backends or backends.names()))
 
 
-def with_real_rows(planned: Plan, interpreters: Interpreters, on_event: OnEvent) -> Plan:
+def with_real_rows(planned: cases.Plan, interpreters: Interpreters, on_event: OnEvent) -> cases.Plan:
     """Have every data set's real rows downloaded and checked; raise UnusableScenario for all that cannot."""
     by_title = {case.selected.workload.data: case for case in planned.cases if case.selected.workload.has_real_data}
     complaints = []

@@ -174,7 +174,7 @@ def test_a_full_disk_ends_the_run_and_loses_nothing_measured(store: Store, monke
 
 def test_a_child_is_told_who_was_on_its_card_before_the_block(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     told = {"gpu": ("GPU-1", [7]), "cpu": ("", None)}
-    monkeypatch.setattr("kerasbench.runs.rounds.card_now", lambda device: told[device.kind])
+    monkeypatch.setattr("kerasbench.runs.machine.card_now", lambda device: told[device.kind])
     worker = FakeWorker()
     run(store, worker, made.case(device=Device("cuda")), CASES[1], effort=ONCE)
     assert {request.device.kind: (request.card, request.neighbours) for request in worker.requests} == told
