@@ -56,6 +56,7 @@ class Rounds:
     interpreter: Callable[[Environment], str] = lambda environment: ""
     record: Run = field(init=False)
     rows: list[OpenRow] = field(init=False)
+    _precision: float = field(init=False)
     _most_bytes: int = field(init=False)  # that a saved model may hold, in all of its trials
     _caches: dict[CaseKey, str] = field(default_factory=dict)  # folders that go with the run
     _folders: ExitStack = field(default_factory=ExitStack)
@@ -65,11 +66,14 @@ class Rounds:
         self._most_bytes = max(machine.CHILD_BYTES, int(SAVED_SHARE * free_bytes))
         self.record = new_record(self.planned, self.state)
         self.rows = rows_of(self.planned)
+        self._cases = {case.key: case for case in self.planned.cases}
         for row in self.rows:
             row.portion = self.planner.first_portion(self.planned.config, row.cases)
         if self.earlier is not None:
             self.record = resumed_record(self.earlier, self.record)
-            self._restore()
+        self._precision = schedule.precision_of(self.record.minimal_effect)
+        if self.earlier is not None:
+            self._restore(self.earlier.rounds_completed)
 
     def execute(self) -> Run:
         """Measure the plan's rows round by round and return the record, each block of which ``store`` holds at once.
@@ -95,15 +99,10 @@ class Rounds:
         self.record.finished = text.now()
         return self.record
 
-    @property
-    def _precision(self) -> float:
-        return schedule.precision_of(self.record.minimal_effect)
-
-    def _restore(self) -> None:
+    def _restore(self, known: int) -> None:
         """Take in the rounds of the earlier run as they came, and decide after each as it did; nothing is measured."""
         row_of = {case.key: row for row in self.rows for case in row.cases}
         earlier = [trial for trial in self.record.trials if trial.round and trial.case in row_of]
-        known = self.earlier.rounds_completed if self.earlier else 0
         for row in self.rows:
             trials = [trial for trial in earlier if row_of[trial.case] is row]
             row.had = completed_rounds((case.key for case in row.cases), trials, known)
@@ -112,7 +111,7 @@ class Rounds:
                 if trial.round == index:
                     row_of[trial.case].take(trial)
             for row in self.rows:
-                for _, trial in self._odd(row, index) if row.had == index else ():  # killed before it had saved that
+                for trial in self._odd(row, index) if row.had == index else ():  # killed before it had saved that
                     self.record.trials.append(trial)
                     row.take(trial)
             self._decide([row for row in self.rows if row.had >= index])
@@ -163,9 +162,9 @@ class Rounds:
         while left:
             beside = [case for case in left if together and case.key not in row.crowded]
             trials = self._measure_block(row, [*reference, *beside] if beside else left[:1], index)
-            answered = [case for case, trial in trials if not trial.crowded]
+            answered = {trial.case for trial in trials if not trial.crowded}
             together = len(trials) > 1
-            left = [case for case in left if case in row.alive and case not in answered]
+            left = [case for case in left if case in row.alive and case.key not in answered]
             reference = [case for case in row.alive if case not in left and case.key not in row.crowded][:1]
         if odd := self._odd(row, index):
             self._keep(row, odd)
@@ -194,9 +193,9 @@ class Rounds:
         policy = BlockPolicy(turns.draw_orders(""), lambda stage, slices: True, sized, lambda: True)
         (outcome,) = self.launch([dataclasses.replace(member, request=filling)], policy, lambda event: None, True)
         if outcome is not None and outcome.failure is not None:
-            self._keep(row, [(case, trial_record(case, index, outcome))])
+            self._keep(row, [trial_record(case, index, outcome)])
 
-    def _measure_block(self, row: OpenRow, cases: list[Case], index: int) -> list[tuple[Case, Trial]]:
+    def _measure_block(self, row: OpenRow, cases: list[Case], index: int) -> list[Trial]:
         """Only those that were started have trials, which are kept when this returns."""
         number = 1 + max((trial.block for trial in self.record.trials), default=0)
         is_long = cases[0].protocol.lasts
@@ -206,15 +205,15 @@ class Rounds:
             trials = self._launch_block(row, cases, index, number, ending)
         self.record.parent_cpu_ns += time.process_time_ns() - cpu_ns
         self._keep(row, trials)
-        for case, trial in trials:
-            self._end_series(case, trial)
+        for trial in trials:
+            self._end_series(trial)
         if ending.asked:
             raise KeyboardInterrupt
         return trials
 
     def _launch_block(
         self, row: OpenRow, cases: Sequence[Case], index: int, number: int, ending: Ending
-    ) -> list[tuple[Case, Trial]]:
+    ) -> list[Trial]:
         known = [row.known[case.key] for case in cases]
         devices = [case.device for case in cases]
         members = [self._member(row, case) for case in cases]
@@ -240,13 +239,13 @@ class Rounds:
         several = sum(outcome is not None for outcome in outcomes) > 1
         told = {place: outcome.measurement for place, outcome in enumerate(outcomes) if outcome and outcome.measurement}
         measured = load.marked(told, limits)
-        trials: list[tuple[Case, Trial]] = []
+        trials = []
         for place, (case, outcome, around) in enumerate(zip(cases, outcomes, seen, strict=True)):
             if outcome is not None:
                 grew = case.protocol.lasts and outcome.had_turn  # in a long block memory runs out by itself
                 trial = trial_record(case, index, outcome, number, several and not grew)
                 trial = dataclasses.replace(trial, session=in_session, measurement=measured.get(place))
-                trials.append((case, self.monitor.judge(trial, around)))
+                trials.append(self.monitor.judge(trial, around))
         return trials
 
     def _policy(
@@ -296,26 +295,26 @@ class Rounds:
         request = dataclasses.replace(request, card=card, neighbours=neighbours)
         return BlockMember(self.interpreter(case.column.environment), request, limits, case.label)
 
-    def _odd(self, row: OpenRow, index: int) -> list[tuple[Case, Trial]]:
+    def _odd(self, row: OpenRow, index: int) -> list[Trial]:
         """Records of those that compute something else, and are measured no further. Their trials stay."""
-        return [(case, trial_record(case, index, Outcome([], 0, failure=failure))) for case, failure in row.odd()]
+        return [trial_record(case, index, Outcome([], 0, failure=failure)) for case, failure in row.odd()]
 
-    def _keep(self, row: OpenRow, trials: Sequence[tuple[Case, Trial]]) -> None:
+    def _keep(self, row: OpenRow, trials: Sequence[Trial]) -> None:
         """Put trials into the record and onto the disk, all at once; tell their row and the listener."""
-        self.record.trials += [trial for _, trial in trials]
-        self.store.add([trial for _, trial in trials])
-        for case, trial in trials:
+        self.record.trials += trials
+        self.store.add(trials)
+        for trial in trials:
             row.take(trial)
-            self.on_event(events.TrialEnded(case, trial))
+            self.on_event(events.TrialEnded(self._cases[trial.case], trial))
 
-    def _end_series(self, case: Case, trial: Trial) -> None:
+    def _end_series(self, trial: Trial) -> None:
         """Where a case of a sweep has run out of memory, give up the larger ones that have not been measured yet."""
         if trial.failure is None or trial.failure.code is not Code.OOM or trial.crowded:
             return
+        case = self._cases[trial.case]
         size = case.options.size.label.replace("=", " ") if case.options.size else ""
         failure = Failure(Code.OOM, f"not tried: out of memory at {size}", trial.failure.remedy)
         for row in self.rows:
             tried = {trial.case for trial in row.trials}
             larger = schedule.larger_in_series(case, [other for other in row.alive if other.key not in tried])
-            given_up = [(other, trial_record(other, trial.round, Outcome([], 0, failure=failure))) for other in larger]
-            self._keep(row, given_up)
+            self._keep(row, [trial_record(other, trial.round, Outcome([], 0, failure=failure)) for other in larger])
