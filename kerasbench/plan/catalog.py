@@ -64,8 +64,6 @@ class Entry:
 
 @dataclass(frozen=True)
 class Selected:
-    """One workload of one scenario."""
-
     entry: Entry
     workload: WorkloadDescription
     named: bool = field(default=False, compare=False)  # by its own name, not with all others of its file
@@ -86,7 +84,6 @@ def builtin_folder() -> Path:
 
 
 def suites() -> dict[str, Path]:
-    """Return the folder of each suite by its name: that of built-in scenarios, and those inside it."""
     folder = builtin_folder()
     inside = {file.parent for file in folder.glob("*/*.py") if file.parent.name != BASELINES_FOLDER}
     return {DEFAULT_SUITE: folder} | {suite.name: suite for suite in sorted(inside)}
@@ -145,7 +142,6 @@ def _once(chosen: Sequence[Selected]) -> list[Selected]:
 
 
 def own_files(patterns: Sequence[str]) -> list[str]:
-    """Return the files among the patterns: what is neither built in nor a name of keras.applications."""
     files = [match["file"] for match in map(FILE_PATTERN.fullmatch, patterns) if match]
     return list(dict.fromkeys(file for file in files if not is_named(Path(file))))
 
@@ -299,7 +295,6 @@ def _described(
 
 
 def baselines(file: Path) -> dict[str, str]:
-    """Return the hash of each baseline next to a scenario's file, by its backend."""
     beside = {backend: baseline_file(file, backend) for backend in backends.names()}
     return {backend: _hash(baseline) for backend, baseline in beside.items() if baseline.is_file()}
 

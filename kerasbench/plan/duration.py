@@ -37,8 +37,6 @@ class RunScatter:
 
 @dataclass(frozen=True)
 class History:
-    """What earlier runs on this machine tell."""
-
     trial_s: dict[CaseKey, float] = field(default_factory=dict)  # a case's median trial, without others' turns
     scatter: RunScatter = RunScatter()
 
@@ -156,7 +154,6 @@ class Eta:
         self._over: set[CaseKey] = set()
 
     def carried(self, record: Run) -> int:
-        """Take in the trials that a run begins with, because it goes on with another one; return their number."""
         cases = {case.key: case for case in self._cases}
         known = [trial for trial in record.trials if trial.round and trial.case in cases]
         for trial in known:

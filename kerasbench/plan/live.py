@@ -47,7 +47,6 @@ def named(scenarios: object) -> list[str]:
 
 @contextmanager
 def with_live_model(settings: Settings, scenarios: object, data: object) -> Iterator[Settings]:
-    """Fill in scenarios and data; a live model is saved for as long as this lasts."""
     kind = data if isinstance(data, str) else "synthetic"
     if is_model(scenarios):
         with saved_model(scenarios, None if kind is data else data) as (file, rows, samples):
@@ -99,7 +98,6 @@ def _without_dates(file: Path) -> None:
 
 
 def write_rows(file: Path, data: object) -> int:
-    """Write (x, y) or (x, y, sample_weight), each of arrays in lists, tuples and dictionaries."""
     import numpy as np
 
     if not isinstance(data, tuple) or len(data) not in (2, 3):

@@ -37,7 +37,6 @@ def backend_names(given: Sequence[str]) -> list[str]:
 
 
 def device_labels(given: Sequence[str]) -> list[str]:
-    """Return the devices that were named, without repeats: ``gpu:0`` is ``gpu``."""
     labels = []
     for name in given:
         try:

@@ -216,7 +216,6 @@ class _Block:
         self.listener = self.stack.enter_context(Listener(self.tick))
 
     def start(self, members: Sequence[BlockMember]) -> None:
-        """Start the columns that fit, and have each come up to its first stage."""
         for index, member in enumerate(members):
             if index and not self.policy.fits():
                 continue
@@ -303,7 +302,6 @@ class _Block:
         return [column for column in self.columns if column.waits_for(stage)]
 
     def _give_turn(self, column: _Column, stage: str, turn: Turn) -> None:
-        """Give one column its turn, unless it has gone, and wait until nobody runs."""
         if column.waits_for(stage):
             column.give(turn)
             self.listener.listen()

@@ -38,7 +38,6 @@ def has_ended(child: int) -> bool:
 
 
 def sweep(mark: str) -> None:
-    """Kill what carries the mark, such as a daemon in a session of its own."""
     for _ in range(SWEEPS):
         killed = False
         for number in psutil.pids():

@@ -35,7 +35,6 @@ class MemoryWatch:
         self.exceeded_bytes: int | None = None
 
     def exceeds(self) -> bool:
-        """Tell whether the child has been seen to hold more than it may, with a new look if a second has passed."""
         now_s = time.monotonic()
         if now_s >= self._next_look_s:
             self._next_look_s = now_s + LOOK_S
@@ -266,7 +265,6 @@ class Child(AbstractContextManager["Child"]):
         return min(left_s, self._limits.compile_s - (spent_ns - self._compiling_ns) / 1e9)
 
     def _leave(self) -> None:
-        """Kill its group and reap it, then what has left the group; close what leads to it."""
         try:
             group.kill(self.number)
             self._guard(f"-{self.number}")  # before it is reaped: from then on the number may be another's

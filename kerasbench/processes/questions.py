@@ -98,13 +98,11 @@ def describe(
 
 
 def fetch(file: str, workload: str, backend: str, python: str, kept: Mapping[str, str] = NOTHING) -> str | Failure:
-    """Have a workload's real rows downloaded and checked; return the data set's title."""
     variables = backends.get(backend).ALWAYS
     return _ask(python, FetchRequest(file, workload), variables, lambda answer: answer.fetched, kept)
 
 
 def count(request: CountRequest, python: str, kept: Mapping[str, str] = NOTHING) -> float | Failure:
-    """Have the floating-point operations counted that a training step takes for each sample."""
     counting = backends.get(backends.counting())
     variables = counting.ALWAYS | counting.environment(Device(CPU), DEFAULT, "")
     return _ask(python, request, variables, lambda answer: answer.counted, kept)

@@ -63,7 +63,6 @@ def clean(
 
 
 def held_back(inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the inherited variables that change figures, and therefore do not reach a child."""
     known = (*CHANGE_FIGURES, *(variable for name in backends.names() for variable in backends.get(name).VARIABLES))
     kept_out = sorted(inherited.keys() - clean(inherited=inherited).keys())
     return {name: inherited[name] for name in kept_out if _matches(name, known) and not _matches(name, HARMLESS)}

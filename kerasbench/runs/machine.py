@@ -86,7 +86,6 @@ def can_start_at_once(peaks_bytes: Sequence[int], parameters: int | None) -> boo
 
 
 def memory_budget(devices: Sequence[Device], peaks_bytes: Sequence[int], on_card_bytes: Sequence[int]) -> MemoryBudget:
-    """Return the budget of a block on these devices, by the peaks that are known (0: not yet)."""
     card_of = list(map(_card, devices))
     pools = [MemoryPool(available_bytes, peaks_bytes)]
     for card in sorted(set(filter(None, card_of))):
@@ -100,8 +99,6 @@ Outcomes = Sequence[Outcome | None]
 
 @dataclass
 class MachineMonitor:
-    """Watches the machine around each block, by its counters and NVIDIA's driver."""
-
     look: Callable[[float], MachineState] = observe
     cool: Callable[[Callable[[str], None]], float] = cool_down
     _top_clocks_mhz: dict[str, int] = field(default_factory=dict)  # the highest that each card has shown

@@ -34,11 +34,9 @@ class Planner(Choices):
         return None
 
     def stage(self, config: RunConfig, workload: WorkloadDescription) -> str:
-        """By which the columns of a row are told apart while they are measured."""
         return (BATCH if workload.predicts_batches else ONE) if workload.predicts_only else TRAIN
 
     def metric(self, row: OpenRow, config: RunConfig) -> str:
-        """Its ratios have to be known well enough."""
         return headline_of(row.trials)
 
     def first_portion(self, config: RunConfig, cases: Sequence[Case]) -> Portion:
@@ -48,9 +46,7 @@ class Planner(Choices):
         """Decide after a round whether the row goes on, with which cases, and what its next block measures."""
 
     def more(self, planned: Plan, record: Run, spent_s: float) -> Plan | None:
-        """Return the plan of a second part of the run, if there is one."""
         return None
 
     def has_more(self, config: RunConfig) -> bool:
-        """Tell whether a configuration is that of a second part."""
         return False

@@ -19,8 +19,6 @@ ALONE = 3  # blocks of a row whose children start one after another, for cold fi
 
 @dataclass
 class Calibration:
-    """What a case's trials have taught for its later ones."""
-
     protocol: Protocol
     first_s: float | None = None  # how long the first took, while it was not waiting for its turn
     peak_bytes: int = 0
@@ -115,7 +113,6 @@ class OpenRow:
             self.sizes = self.sizes or trial.measurement.sizes
 
     def odd(self) -> list[tuple[Case, Failure]]:
-        """Those that compute something else than the others that are still measured."""
         failures = judge_cases({key.column: measured for key, measured in self.measured.items()})
         return [(case, failures[case.column]) for case in self.alive if case.column in failures]
 

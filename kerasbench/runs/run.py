@@ -118,7 +118,6 @@ def with_environments(config: RunConfig, interpreters: Interpreters) -> RunConfi
 
 
 def _require_present(config: RunConfig, interpreters: Interpreters) -> None:
-    """Start no child."""
     catalog.require_known(config.scenarios, config.model_config, config.suite)
     interpreters.require(environments_of(config))
 
@@ -136,8 +135,6 @@ def _config_of(interrupted: resume.Interrupted, interpreters: Interpreters) -> R
 
 @dataclass(frozen=True)
 class Survey:
-    """What there is on this machine."""
-
     state: MachineState  # before the first child: what others do, not what we do
     probes: dict[Environment, ProbeReport | Failure]
     selected: list[catalog.Selected]

@@ -39,7 +39,6 @@ def order_cases(cases: Sequence[Case], seed: int, round_index: int) -> list[Case
 
 
 def larger_in_series(case: Case, cases: Sequence[Case]) -> list[Case]:
-    """Return the cases that differ from a case of a sweep in nothing but a larger size."""
     size = case.options.size
     return [
         other
@@ -61,8 +60,6 @@ NO_GAIN, NO_GAIN_BLOCKS = 0.95, 3
 
 
 class StopReason(Enum):
-    """Why a row takes no further block, in words."""
-
     PRECISE = "the session's own noise is below ±{percent:.0f} % for every {what}"
     NO_GAIN = "the last {blocks} rounds made the {what}s no more precise"
     ROUNDS = "all {rounds} rounds are done"
@@ -93,7 +90,6 @@ def stop_reason(
 
 
 def _gained(before: Sequence[float | None], after: Sequence[float | None], precision: float) -> bool:
-    """Tell whether the last blocks made an interval narrower that is not narrow enough."""
     if len(before) != len(after):
         return True  # a column has failed in between
     return any(
@@ -103,7 +99,6 @@ def _gained(before: Sequence[float | None], after: Sequence[float | None], preci
 
 
 def blocks_by_round(trials: Iterable[Trial]) -> dict[int, set[int]]:
-    """A round has several where not all columns fit into memory together."""
     blocks: dict[int, set[int]] = {}
     for trial in trials:
         if trial.block:
@@ -177,8 +172,6 @@ class Portion:
 
 @dataclass(frozen=True)
 class Scatter:
-    """How a ratio scatters, as variances of its logarithm."""
-
     total: float  # of blocks
     between: float  # of blocks, without what their slices explain
     of_one_cycle: Mapping[str, float]  # what a single cycle of a stage would leave open
@@ -201,7 +194,6 @@ def first_portion(config: RunConfig, cases: Sequence[Case]) -> Portion:
 
 
 def next_portion(case: Case, compared: Sequence[Measured], trials: Iterable[Trial], priors: Priors | None) -> Portion:
-    """Decide by all trials of the case's row so far."""
     protocol, rounds = case.protocol, blocks_by_round(trials)
     if any(len(blocks) > 1 for blocks in rounds.values()):  # not all columns fit into memory together
         return Portion()
@@ -276,7 +268,6 @@ def _start_s(block: Sequence[tuple[Trial, Measurement]]) -> float:
 
 
 def _turns_s(trial: Trial, name: str) -> float:
-    """With what they discarded, without the warm-up."""
     took_ns = sum(phase.duration_ns for phase in trial.phases if phase.name == name)
     training = trial.measurement.training if trial.measurement else None
     warmup_ns = sum(training.warmup.ns) if training and name == STAGES[TRAIN].phase else 0

@@ -113,7 +113,6 @@ def _sizes(protocol: Protocol, workload: WorkloadDescription, step_ns: int) -> S
 
 
 def stages_of(protocol: Protocol, workload: WorkloadDescription) -> list[str]:
-    """Of a row whose steps are quick."""
     with_parts = protocol.parts and not counts_epochs(workload.steps) and not workload.predicts_only
     return [*shares(protocol, workload), *([PARTS] if with_parts else [])]
 
@@ -123,7 +122,6 @@ WARMUP_SHARE = 0.5
 
 
 def freeze(protocol: Protocol, measurement: Measurement) -> Protocol:
-    """Return the protocol for the case's later trials: what the first one calibrated, and half its warm-up."""
     training = measurement.training
     if protocol.steps_per_slice is not None or training is None:
         return protocol

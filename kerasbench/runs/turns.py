@@ -17,7 +17,6 @@ Orders = Callable[[int], Iterator[Sequence[int]]]
 
 
 def draw_orders(seed: str) -> Orders:
-    """Others for each stage and each seed."""
     rng = random.Random(seed)
 
     def orders(columns: int) -> Iterator[Sequence[int]]:
