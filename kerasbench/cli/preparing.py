@@ -36,7 +36,7 @@ def list_(suite: str, as_json: bool) -> int:
     from kerasbench.plan import catalog
 
     files = catalog.suite_files(suite) if suite else catalog.builtin_files()
-    entries = catalog.describe_all(files, sys.executable)
+    entries = catalog.describe(files, sys.executable)
     if as_json:
         print_document(json.dumps(listing.as_data(entries), indent=2, ensure_ascii=False) + "\n")
     else:

@@ -118,10 +118,10 @@ def select(
     files, names = _split(patterns, model_config)
     chosen: list[Selected] = []
     for file, workload in files:
-        entry = describe(file, python, backend, kept, model_config)
+        (entry,) = describe([file], python, backend, kept, model_config)
         chosen += _match([entry], [f"{entry.name}/{workload}" if workload else entry.name])
     if names or not patterns:
-        chosen += _match(describe_all(_candidates(names, suite), python, kept=kept), names)
+        chosen += _match(describe(_candidates(names, suite), python, kept=kept), names)
     return _once(chosen)
 
 
@@ -240,16 +240,6 @@ def _names(pattern: str, selected: Selected) -> bool:
 
 
 def describe(
-    file: Path,
-    python: str,
-    backend: str | None = None,
-    kept: Mapping[str, str] = NO_VARIABLES,
-    model_config: ModelConfig = NOTHING,
-) -> Entry:
-    return describe_all([file], python, backend, kept, model_config)[0]
-
-
-def describe_all(
     files: Sequence[Path],
     python: str,
     backend: str | None = None,

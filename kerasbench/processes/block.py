@@ -9,7 +9,6 @@
 A child that is WAITING is parked: stopped, with its process group.
 """
 
-import dataclasses
 import errno
 import itertools
 import time
@@ -197,8 +196,7 @@ class _Column:
         if self.failure is not None:
             return Outcome([], 0, failure=self.failure, started_alone=started_alone)
         assert self.child is not None and self.child.exit is not None
-        outcome = outcome_of(self.child.exit, self.received, self.member.limits, started_alone)
-        return dataclasses.replace(outcome, had_turn=self.had_turn)
+        return outcome_of(self.child.exit, self.received, self.member.limits, started_alone, self.had_turn)
 
 
 @dataclass

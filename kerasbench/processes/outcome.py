@@ -1,13 +1,12 @@
 """A trial from the parent's side: its limits, the messages that are believed, its outcome."""
 
-import dataclasses
 import errno
 import os
 import re
 import secrets
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -100,24 +99,24 @@ class Received:
         elif message.ready is not None or message.slice is not None:
             return self.on_turn(message)
         else:
-            self.answer = dataclasses.replace(message, failure=message.failure and shown(message.failure))
+            self.answer = replace(message, failure=message.failure and shown(message.failure))
         return True
 
 
-def outcome_of(ended: Exit, received: Received, limits: Limits, started_alone: bool = True) -> Outcome:
+def outcome_of(ended: Exit, received: Received, limits: Limits, started_alone: bool, had_turn: bool) -> Outcome:
     phases = received.phases
     if phases:  # what only the parent sees: before the interpreter's first line, and after the last message
         spawn = Phase("spawn", ended.spawned_ns, phases[0].start_ns)
         phases = [spawn, *phases, Phase("exit", phases[-1].end_ns, ended.spawned_ns + ended.wall_ns)]
-    outcome = Outcome(phases, ended.wall_ns, started_alone=started_alone)
+    outcome = Outcome(phases, ended.wall_ns, started_alone=started_alone, had_turn=had_turn)
     answer = Message() if received.answer is None or ended.broke_protocol else received.answer
     if answer.measurement is None:
         failure = answer.failure or failure_of(ended, received.begun, limits)
-        return dataclasses.replace(outcome, failure=failure)
+        return replace(outcome, failure=failure)
     used_bytes = max(answer.measurement.peak_rss_bytes, ended.exceeded_bytes or 0)
     if limits.memory_bytes is not None and used_bytes > limits.memory_bytes:
-        return dataclasses.replace(outcome, failure=_over_limit(used_bytes, limits.memory_bytes, "at its peak"))
-    return dataclasses.replace(outcome, measurement=answer.measurement)
+        return replace(outcome, failure=_over_limit(used_bytes, limits.memory_bytes, "at its peak"))
+    return replace(outcome, measurement=answer.measurement)
 
 
 def not_started(error: OSError, python: str) -> Failure:
@@ -150,7 +149,7 @@ def failure_of(ended: Exit, phase: str, limits: Limits) -> Failure:
         cause = f"left with exit status {ended.status} {where} without a result"
         failure = Failure(Code.CRASH, cause, "the scenario must not end the process")
     printed = ended.stderr.strip() or ended.stdout.strip()
-    return shown(dataclasses.replace(failure, phase=phase, detail="\n".join(printed.splitlines()[-LAST_LINES:])))
+    return shown(replace(failure, phase=phase, detail="\n".join(printed.splitlines()[-LAST_LINES:])))
 
 
 def _over_limit(used_bytes: int, limit_bytes: int, where: str) -> Failure:
@@ -175,4 +174,4 @@ def shown(failure: Failure) -> Failure:
     pattern = re.compile(rf"(?<![\w./-]){re.escape(home)}(?=/)")
     texts = [printable(text) for text in (failure.cause, failure.remedy, failure.detail)]
     cause, remedy, detail = (pattern.sub("~", text) for text in texts) if home else texts
-    return dataclasses.replace(failure, cause=cause, remedy=remedy, detail=detail)
+    return replace(failure, cause=cause, remedy=remedy, detail=detail)

@@ -3,7 +3,7 @@
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import TypeVar
 
@@ -43,13 +43,12 @@ def together(work: Callable[[Item, Tick], Answer], items: Sequence[Item], at_onc
     with ThreadPoolExecutor(at_once) as pool:
         try:
             running = [pool.submit(work, item, tick) for item in items]  # Ctrl-C may come here too
-            waiting: set[Future[Answer]] = set(running)
-            while waiting:
+            while True:
                 # Not for ever: a signal that comes just before a thread begins to wait is not heeded until it wakes.
-                done, waiting = wait(waiting, timeout=WAKE_S, return_when=FIRST_EXCEPTION)
-                for future in done:
-                    future.result()  # raises what it raised
-            return [future.result() for future in running]
+                done, waiting = wait(running, WAKE_S, FIRST_EXCEPTION)
+                answers = [future.result() for future in running if future in done]  # raises what one raised
+                if not waiting:
+                    return answers
         except BaseException:
             given_up.set()
             pool.shutdown(wait=False, cancel_futures=True)

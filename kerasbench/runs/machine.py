@@ -1,9 +1,8 @@
 """The machine during a block: whether it has memory for one more child, and what goes on around the trials."""
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from kerasbench.host import nvidia
@@ -136,7 +135,7 @@ class MachineMonitor:
         noise = of_surroundings(seen, highest_mhz)
         if trial.measurement is not None:
             noise = [*of_slices(trial.measurement.slices), *noise]
-        return dataclasses.replace(trial, surroundings=seen, noise=noise)
+        return replace(trial, surroundings=seen, noise=noise)
 
 
 def card_now(device: Device) -> tuple[str, list[int] | None]:
@@ -157,4 +156,4 @@ def on_card(outcome: Outcome, device: Device, uuid: str) -> Outcome:
     cause = f"asked for {device.label}, which is {uuid}, but CUDA computed on {', '.join(used)}"
     remedy = f"set CUDA_VISIBLE_DEVICES={uuid} and add --device {GPU}"
     failure = shown(Failure(Code.WRONG_DEVICE, cause, remedy, "finish"))
-    return dataclasses.replace(outcome, measurement=None, failure=failure)
+    return replace(outcome, measurement=None, failure=failure)

@@ -1,10 +1,9 @@
 """Going on with a record: a run that was interrupted, or a sweep with more sizes where its series cross."""
 
-import dataclasses
 import os
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kerasbench.errors import ResultsError, UsageError
@@ -161,7 +160,7 @@ def as_started(planned: Plan, record: Run, has_more: bool) -> Plan:
             return planned
         warnings = [*warnings, f"left out, because the run began without them: {', '.join(new)}"]
     cases = with_controls(cases) if planned.config.control else cases
-    return dataclasses.replace(planned, cases=cases, warnings=warnings)
+    return replace(planned, cases=cases, warnings=warnings)
 
 
 def with_more(plan: Plan | None, record: Run, execute: Callable[[Plan, Run], Run]) -> Run:
@@ -169,12 +168,12 @@ def with_more(plan: Plan | None, record: Run, execute: Callable[[Plan, Run], Run
     if plan is None:
         return record
     # What could not be tried is found again.
-    tried = dataclasses.replace(record, trials=[trial for trial in record.trials if trial.round > 0])
+    tried = replace(record, trials=[trial for trial in record.trials if trial.round > 0])
     try:
         both = execute(plan, tried)
     except ResultsError:  # the disk takes no more, and what was measured stands
         return record
     last = both if both.unfinished else record  # an interruption takes no round of the first
-    both.config = dataclasses.replace(both.config, effort=last.config.effort)
+    both.config = replace(both.config, effort=last.config.effort)
     both.rounds_completed, both.stopped_because = record.rounds_completed, last.stopped_because
     return both

@@ -1,11 +1,10 @@
 """The rounds of a run: one block after another, each saved as it ends, until every row has enough."""
 
-import dataclasses
 import time
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import psutil
@@ -185,13 +184,13 @@ class Rounds:
         self._caches[case.key] = self._folders.enter_context(scratch_folder())
         self.on_event(events.Notice(f"{case.label}: a first process fills the caches"))
         member = self._member(row, case)
-        briefly = dataclasses.replace(
+        briefly = replace(
             member.request.protocol, slice_ns=1, warmup_min_ns=0, warmup_max_ns=0, predict_warmup_ns=0, repeats=False
         )
-        filling = dataclasses.replace(member.request, protocol=briefly, fills_caches=True)
+        filling = replace(member.request, protocol=briefly, fills_caches=True)
         sized = partial(sizes.sizes_of, briefly, case.selected.workload)
         policy = BlockPolicy(turns.draw_orders(""), lambda stage, slices: True, sized, lambda: True)
-        (outcome,) = self.launch([dataclasses.replace(member, request=filling)], policy, lambda event: None, True)
+        (outcome,) = self.launch([replace(member, request=filling)], policy, lambda event: None, True)
         if outcome is not None and outcome.failure is not None:
             self._keep(row, [trial_record(case, index, outcome)])
 
@@ -244,7 +243,7 @@ class Rounds:
             if outcome is not None:
                 grew = case.protocol.lasts and outcome.had_turn  # in a long block memory runs out by itself
                 trial = trial_record(case, index, outcome, number, several and not grew)
-                trial = dataclasses.replace(trial, session=in_session, measurement=measured.get(place))
+                trial = replace(trial, session=in_session, measurement=measured.get(place))
                 trials.append(self.monitor.judge(trial, around))
         return trials
 
@@ -292,7 +291,7 @@ class Rounds:
         limits = trial_limits(config.timeout_s, memory_bytes, protocol.kind, known.first_s, long_s)
         request = trial_request(case, row.asked(case), config, self._caches.get(case.key, ""))
         card, neighbours = machine.card_now(case.device)
-        request = dataclasses.replace(request, card=card, neighbours=neighbours)
+        request = replace(request, card=card, neighbours=neighbours)
         return BlockMember(self.interpreter(case.column.environment), request, limits, case.label)
 
     def _odd(self, row: OpenRow, index: int) -> list[Trial]:

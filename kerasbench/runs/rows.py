@@ -1,8 +1,7 @@
 """The rows of a run while it is measured: which cases are left, what they have taught, and whether there is enough."""
 
-import dataclasses
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kerasbench.analysis.cases import Measured, judge_cases, summarize_case
 from kerasbench.plan.cases import Case, Plan
@@ -77,11 +76,11 @@ class OpenRow:
 
     def asked(self, case: Case) -> Protocol:
         """What a case's next trial measures; its first, everything."""
-        protocol = dataclasses.replace(self.known[case.key].protocol, sizes=self.sizes)
+        protocol = replace(self.known[case.key].protocol, sizes=self.sizes)
         if protocol.steps_per_slice is None:
             return protocol
         portion = self.portion
-        return dataclasses.replace(
+        return replace(
             protocol,
             repeats=protocol.repeats and self.had < ALONE,  # only cold figures tell what compiling took
             epochs=protocol.epochs and portion.epochs,

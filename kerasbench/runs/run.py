@@ -1,11 +1,10 @@
 """A whole run, from its configuration to a record on disk: look at what there is, plan, measure, save."""
 
-import dataclasses
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -89,13 +88,13 @@ def _measure(
         store = Store.create(folder, text.now())
     else:
         carried, superseded = resume.carry(interrupted.record, planned, inventory.probes)
-        keep_superseded(folder, dataclasses.replace(interrupted.record, trials=superseded))
+        keep_superseded(folder, replace(interrupted.record, trials=superseded))
         resumed = [*interrupted.record.resumed, text.now()]
-        earlier = dataclasses.replace(interrupted.record, trials=carried, resumed=resumed)
+        earlier = replace(interrupted.record, trials=carried, resumed=resumed)
         store = Store(interrupted.file.with_suffix(JOURNAL))
         if more_s is not None:
-            effort = dataclasses.replace(planned.effort, budget_s=rows.seconds(earlier.trials) + more_s)
-            planned = dataclasses.replace(planned, config=dataclasses.replace(planned.config, effort=effort))
+            effort = replace(planned.effort, budget_s=rows.seconds(earlier.trials) + more_s)
+            planned = replace(planned, config=replace(planned.config, effort=effort))
 
     launch, monitor = partial(block.measure, kept=planned.config.keep_env), machine.MachineMonitor()
 
@@ -114,7 +113,7 @@ def with_environments(config: RunConfig, interpreters: Interpreters) -> RunConfi
     environments = interpreters.environments(config.backends or backends.names())
     if config.environments or not any(environment.label for environment in environments):
         return config
-    return dataclasses.replace(config, environments=list(map(str, environments)))
+    return replace(config, environments=list(map(str, environments)))
 
 
 def _require_present(config: RunConfig, interpreters: Interpreters) -> None:
@@ -180,7 +179,7 @@ def with_real_rows(planned: cases.Plan, interpreters: Interpreters, on_event: On
     if not without:
         return planned
     warning = f"--data real changes nothing for {', '.join(without)}: their data are always the same"
-    return dataclasses.replace(planned, warnings=[*planned.warnings, warning])
+    return replace(planned, warnings=[*planned.warnings, warning])
 
 
 def keep_superseded(folder: Path, left: Run) -> None:
@@ -188,7 +187,7 @@ def keep_superseded(folder: Path, left: Run) -> None:
     if not left.trials:
         return
     store = Store.create(folder, text.now())
-    store.finish(dataclasses.replace(left, stopped_because=SUPERSEDED))
+    store.finish(replace(left, stopped_because=SUPERSEDED))
     other = sum(trial.code != measuring_code(trial.column) for trial in left.trials)
     why = f", {other} of them because other code of kerasbench measured them" if other else ""
     trials = text.count(len(left.trials), "trial")

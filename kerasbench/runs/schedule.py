@@ -2,14 +2,13 @@
 much a row's next block measures, and how long that takes.
 """
 
-import dataclasses
 import itertools
 import math
 import random
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from kerasbench.analysis import ratios
@@ -46,7 +45,7 @@ def larger_in_series(case: Case, cases: Sequence[Case]) -> list[Case]:
         if size is not None
         and other.options.size is not None
         and other.options.size.exceeds(size)
-        and dataclasses.replace(other.key, size=None) == dataclasses.replace(case.key, size=None)
+        and replace(other.key, size=None) == replace(case.key, size=None)
     ]
 
 
@@ -84,18 +83,13 @@ def stop_reason(
     if all(width is not None and width <= precision for width in widths[-1]):
         return StopReason.PRECISE
     earlier = done - NO_GAIN_BLOCKS
-    if earlier >= effort.min_rounds and not _gained(widths[earlier - 1], widths[-1], precision):
-        return StopReason.NO_GAIN
-    return None
-
-
-def _gained(before: Sequence[float | None], after: Sequence[float | None], precision: float) -> bool:
-    if len(before) != len(after):
-        return True  # a column has failed in between
-    return any(
+    if earlier < effort.min_rounds or len(widths[earlier - 1]) != len(widths[-1]):  # a column has failed in between
+        return None
+    gained = (
         new is None or (new > precision and (old is None or new < NO_GAIN * old))
-        for old, new in zip(before, after, strict=True)
+        for old, new in zip(widths[earlier - 1], widths[-1], strict=True)
     )
+    return None if any(gained) else StopReason.NO_GAIN
 
 
 def blocks_by_round(trials: Iterable[Trial]) -> dict[int, set[int]]:
