@@ -123,8 +123,7 @@ def require_one(as_json: bool, asked: "Settings") -> None:
 
 def gated(results: "Results", code: int) -> int:
     """Return the exit code of --fail-on: what fails with base and head alike is no difference between them."""
-    from kerasbench.modes.versus.pairs import require_decided
-    from kerasbench.modes.versus.pairs import versions
+    from kerasbench.modes.versus.pairs import require_decided, versions
     from kerasbench.returns import Machines
 
     runs = [results[name] for name in results.data] if isinstance(results, Machines) else [results]
