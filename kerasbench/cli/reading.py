@@ -10,12 +10,12 @@ import click
 
 from kerasbench.cli.options import FAIL_ON, Argument, Option, as_json, command
 from kerasbench.cli.printing import print_json, show
-from kerasbench.errors import EXIT_FAILED, EXIT_OK, EXIT_REGRESSION, UsageError
+from kerasbench.errors import EXIT_FAILED, EXIT_OK, EXIT_REGRESSION, ResultsError, UsageError
 from kerasbench.names import FILES, SHOW
 from kerasbench.text import blanked, complain, print_document
 
 if TYPE_CHECKING:
-    from kerasbench.results.store import Tell, UnreadableFile
+    from kerasbench.results.store import Tell
 
 FORMATS = ("markdown", "csv", "json", "html")
 
@@ -51,9 +51,9 @@ def report(places: Sequence[Path], check: bool, form: str) -> int:
         raise UsageError("--check compares pages with their data: give it no other --format")
     damaged: list[Path] = []
 
-    def tell(unread: "UnreadableFile") -> None:
-        damaged.extend([unread.file] if unread.is_damaged else [])
-        store.say_passed_over(unread)
+    def tell(file: Path, why: ResultsError) -> None:
+        damaged.extend([file] if store.is_named_by_a_run(file) else [])
+        store.say_passed_over(why)
 
     code = EXIT_OK
     if form == "markdown":
