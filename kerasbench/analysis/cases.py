@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Generic, TypeVar
 
 from kerasbench.analysis import parity
-from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, LogEstimate, learned
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, LogEstimate
 from kerasbench.analysis.families import Priors
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.protocol.columns import CaseKey, Column, Size
@@ -25,17 +25,16 @@ PREDICTS = " (predict)"  # behind the name of a row whose model is not trained
 PREDICTED, PREDICTED_ONE = "predict_batch_p50_ms", "predict_p50_ms"
 
 
-def headline(size: Size | None) -> str:
-    """Return the metric that stands for a case: in a sweep, which measures no epochs, the step inside of them."""
-    return HEADLINE if size is None else STEADY
-
-
 def headline_of(trials: Iterable[Trial]) -> str:
-    """Return the metric that stands for these trials: of a model that is not trained, a prediction of its batch."""
+    """Return the metric that stands for these trials.
+
+    In a sweep, which measures no epochs, the step inside of them; of a model that is not trained, a prediction of its
+    batch.
+    """
     for trial in trials:
         if trial.measurement is not None:
             if trial.measurement.training is not None:
-                return headline(trial.options.size)
+                return HEADLINE if trial.options.size is None else STEADY
             return PREDICTED if any(latency.batch > 1 for latency in trial.measurement.prediction) else PREDICTED_ONE
     return HEADLINE
 
@@ -81,16 +80,10 @@ class Measured:
         return [value for value in values if value is not None]
 
     @property
-    def learned(self) -> bool:
-        learning = [m.learning for _, m in self.trials if m.learning is not None]
-        return all(learned(losses.batch_loss_before, losses.batch_loss_after) for losses in learning)
-
-    @property
     def is_ranked(self) -> bool:
         """Whether it may be the fastest: not what compiled while it was measured, or ran eagerly and was not to."""
-        if self.was_ranked is not None:
-            return self.was_ranked
-        return all(m.compiler is None or m.compiler.is_settled for _, m in self.trials)
+        settled = all(m.compiler is None or m.compiler.is_settled for _, m in self.trials)
+        return settled if self.was_ranked is None else self.was_ranked
 
     @property
     def device_title(self) -> str:
@@ -146,7 +139,7 @@ class Row:
     def headline(self) -> str:
         if self.workload.predicts_only:
             return PREDICTED if self.workload.predicts_batches else PREDICTED_ONE
-        return headline(self.size)
+        return HEADLINE if self.size is None else STEADY
 
     def key(self, column: Column) -> CaseKey:
         """Return what tells a case from all others, as Trial.case does."""

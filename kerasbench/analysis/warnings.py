@@ -3,11 +3,12 @@
 import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import starmap
 from typing import NamedTuple
 
 from kerasbench.analysis.cases import Measured, Row
 from kerasbench.analysis.contrasts import apart, by_session
-from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, learned
 from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.summary import Summary
 from kerasbench.host.noise import SCATTER_WARN, WarningKind
@@ -57,7 +58,8 @@ def concerns(summary: Summary) -> list[Concern]:
 
 def _of_case(row: Row, column: Column) -> Iterator[Noted]:
     case = row.cases[column]
-    if row.scenario.learnable and not case.learned:
+    losses = [(m.learning.batch_loss_before, m.learning.batch_loss_after) for _, m in case.trials if m.learning]
+    if row.scenario.learnable and not all(starmap(learned, losses)):
         yield Noted(WarningKind.IDLE)
     if any(trial.disturbed for trial, _ in case.trials):
         yield Noted(WarningKind.DISTURBED)

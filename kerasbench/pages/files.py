@@ -264,7 +264,7 @@ def machines(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[str, F
 
 def together(places: Sequence[Path]) -> Page | None:
     """Return one page of several machines, the answer first; None for one. What cannot be read is passed over."""
-    briefs = [MachineBrief.of(*machine) for machine in named(machines(places, lambda unread: None))]
+    briefs = [MachineBrief.of(*machine) for machine in named(machines(places, lambda file, why: None))]
     return of_machines(briefs, {}) if len(briefs) > 1 else None
 
 

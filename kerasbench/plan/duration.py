@@ -91,7 +91,7 @@ def run_scatter(summary: Summary, family: Family, source: str = "") -> RunScatte
 
 def _newest(folder: Path, machine: Machine, kind: ProtocolKind) -> Iterator[tuple[Path, Run]]:
     with suppress(ResultsError):  # there are none
-        newest = islice(records(folder, lambda unread: None, newest_first=True), LOOKED_AT)
+        newest = islice(records(folder, lambda file, why: None, newest_first=True), LOOKED_AT)
         fitting = (
             (file, record)
             for file, record in newest

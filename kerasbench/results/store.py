@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -52,14 +52,15 @@ class Store:
         stamp = started.replace(":", "").replace("Z", "")
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            for number in count(1):
-                journal = folder / (f"{stamp}-{number}{JOURNAL}" if number > 1 else f"{stamp}{JOURNAL}")
+            for name in chain([stamp], (f"{stamp}-{number}" for number in count(2))):
+                journal = folder / f"{name}{JOURNAL}"
                 others = map(journal.with_suffix, (".json", TABLES, ".svg"))
                 if any(map(os.path.lexists, others)):  # a link to nothing too
                     continue
                 with suppress(FileExistsError):
                     journal.touch(exist_ok=False)
-                    return cls(journal)
+                    break
+            return cls(journal)
         except OSError as error:
             why = f"results cannot be written here: {error.strerror}; choose another with --results DIR"
             raise ResultsError(f"{folder}: {why}") from None
