@@ -91,8 +91,8 @@ class LogEstimate:
     def errors(self) -> list[tuple[float, float]]:
         """The standard errors behind its interval, with their degrees of freedom; there must be an interval.
 
-        The first is that of the sessions it was measured in. The other is that of the mean over many sessions, with
-        the degrees of freedom of Welch and Satterthwaite. It has more of them, so the first may reach farther.
+        The first is of the sessions it was measured in. The other is of the mean over many, with the degrees of
+        freedom of Welch and Satterthwaite. It has more of them, so the first may reach farther.
         """
         assert self.log_error is not None
         errors = [(self.log_error, self.degrees)]
@@ -276,11 +276,8 @@ def judge(
     """
     claims = [claim(ratio, effect) for ratio in ratios]
     runs = runs or [None] * len(claims)
-    of_run: dict[object, list[float]] = {run: [] for run in runs}
-    for run, (_, p) in zip(runs, claims, strict=True):
-        if p is not None:
-            of_run[run].append(p)
-    confidences = {run: confidence_of(p_values, 1 - CONFIDENCE) for run, p_values in of_run.items()}
+    known = [(run, p) for run, (_, p) in zip(runs, claims, strict=True) if p is not None]
+    confidences = {run: confidence_of([p for of, p in known if of == run], 1 - CONFIDENCE) for run in {*runs}}
     return [
         Judgement(
             ratio and dataclasses.replace(ratio, confidence=confidences[run]),
@@ -406,10 +403,6 @@ def confidence_of(p_values: Sequence[float], rate: float) -> float:
     D. Yekutieli, "False discovery rate-adjusted multiple confidence intervals for selected parameters", Journal of the
     American Statistical Association 100, 2005). So the interval that is shown is the one that decides.
     """
-    if not p_values:
-        return 1 - rate
-    called = 1
-    for rank, p in enumerate(sorted(p_values), start=1):
-        if p <= rate * rank / len(p_values):
-            called = rank
-    return 1 - rate * called / len(p_values)
+    number = max(1, len(p_values))
+    called = max((rank for rank, p in enumerate(sorted(p_values), start=1) if p <= rate * rank / number), default=1)
+    return 1 - rate * called / number
