@@ -26,11 +26,7 @@ PREDICTED, PREDICTED_ONE = "predict_batch_p50_ms", "predict_p50_ms"
 
 
 def headline_of(trials: Iterable[Trial]) -> str:
-    """Return the metric that stands for these trials.
-
-    In a sweep, which measures no epochs, the step inside of them; of a model that is not trained, a prediction of its
-    batch.
-    """
+    """Return what stands for these trials: in a sweep, which measures no epochs, the step inside of them."""
     for trial in trials:
         if trial.measurement is not None:
             if trial.measurement.training is not None:
@@ -55,8 +51,6 @@ class Once(Generic[Key, Value]):
 
 @dataclass(frozen=True)
 class Measured:
-    """What a case's trials amount to (see ``summarize_case``)."""
-
     trials: list[tuple[Trial, Measurement]]
     failure: Failure | None  # the last one; a case that failed may hold earlier trials
     _known: Once[str, Estimate | None] = field(default_factory=Once, compare=False, repr=False)
@@ -87,7 +81,6 @@ class Measured:
 
     @property
     def device_title(self) -> str:
-        """The GPU's name as a trial found it, empty for a CPU and for a case without a trial that succeeded."""
         return next((trial.device.title for trial, _ in self.trials), "")
 
     def estimate(self, name: str) -> Estimate | None:
@@ -124,7 +117,6 @@ class Row:
 
     @property
     def run(self) -> str:
-        """What tells its run from others of the machine."""
         return self.origin.started
 
     @property
@@ -183,8 +175,8 @@ def _first_trials(cases: Mapping[Column, Measured]) -> dict[Column, tuple[str, M
 
 def summarize_case(trials: Iterable[Trial]) -> Measured:
     """Sum up one case's trials. One that ran out of memory beside others counts only where the case has no other."""
-    everything = list(trials)
-    counting = [trial for trial in everything if not trial.crowded] or everything
+    trials = list(trials)
+    counting = [trial for trial in trials if not trial.crowded] or trials
     failures = [trial.failure for trial in counting if trial.failure is not None]
     measured = [(trial, trial.measurement) for trial in counting if trial.measurement is not None]
     return Measured(_with_epochs(measured), failures[-1] if failures else None)
@@ -193,8 +185,8 @@ def summarize_case(trials: Iterable[Trial]) -> Measured:
 def _with_epochs(trials: Sequence[tuple[Trial, Measurement]]) -> list[tuple[Trial, Measurement]]:
     """Give trials that have left out short epochs those of the newest before them, for the length of a published one.
 
-    Only trials leave them out in whose epochs they matter little, and all columns of a block alike: so their slices
-    are still pairs. A trial's own record shows that it has none. What disturbed them then counts here, too.
+    They are left out where they matter little, and in all columns of a block alike: so their slices are still pairs.
+    A trial's own record shows that it has none. What disturbed them then counts here, too.
     """
     known: Training | None = None
     whole = []
@@ -202,7 +194,7 @@ def _with_epochs(trials: Sequence[tuple[Trial, Measurement]]) -> list[tuple[Tria
         training = measurement.training
         if training is not None and training.epochs:
             known = training
-        elif training is not None and training.unit == "step" and trial.measures_epochs and known is not None:
+        elif training is not None and training.unit == "step" and not trial.agenda.sized and known is not None:
             lent = dataclasses.replace(training, epochs=known.epochs, epoch_steps=known.epoch_steps)
             measurement = dataclasses.replace(measurement, training=lent)  # noqa: PLW2901
         whole.append((trial, measurement))

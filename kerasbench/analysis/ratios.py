@@ -71,15 +71,15 @@ def _counted(a: Mapping[int, float], b: Mapping[int, float], disturbed: Set[int]
 def by_means(a: Measured, b: Measured) -> float | None:
     """Return the ratio of two training steps by the means of the slices of which ``ratio_of`` takes medians.
 
-    An epoch is a sum, so a long wait counts in it as much as it lasts. Disturbed blocks count only without others.
+    An epoch is a sum, so a long wait counts in it as much as it lasts. None where there is nothing to divide.
     """
-    logs: dict[bool, list[float]] = {False: [], True: []}
+    blocks = []
     for (_, ours), (_, theirs) in in_common(a, b):
         log, by_medians = _log_of_means(ours, theirs), _epochs(ours, theirs)
-        if log is not None:
-            logs[bool(by_medians and by_medians.disturbed)].append(log)
-    counted = logs[False] or logs[True]
-    return math.exp(statistics.fmean(counted)) if counted else None
+        if log is not None and by_medians is not None:
+            blocks.append(dataclasses.replace(by_medians, log=log))
+    ratio = over_blocks(blocks, 0.0)
+    return ratio.value if ratio else None
 
 
 def _log_of_means(a: Measurement, b: Measurement) -> float | None:
@@ -89,7 +89,7 @@ def _log_of_means(a: Measurement, b: Measurement) -> float | None:
     ours, theirs = trained
     steps = _mean_times(ours.slices, theirs.slices)
     if ours.unit == "epoch" or steps is None or leaves_out(a, "epoch"):
-        return steps and math.log(steps[0] / steps[1])
+        return math.log(steps[0] / steps[1]) if steps else None
     epochs, more = _mean_times(ours.epochs, theirs.epochs), a.full_steps_per_epoch - ours.epoch_steps
     if epochs is None or more < 0:
         return None
@@ -104,12 +104,10 @@ def _comparable(a: Measurement, b: Measurement) -> tuple[Training, Training] | N
     return ours, theirs
 
 
-def _mean_times(a: Samples, b: Samples) -> tuple[float, float] | None:
-    ours, theirs = a.ns_by_cycle, b.ns_by_cycle
-    counted = _counted(ours, theirs, a.disturbed_cycles | b.disturbed_cycles)
-    if not counted:
-        return None
-    return statistics.fmean(ours[cycle] for cycle in counted), statistics.fmean(theirs[cycle] for cycle in counted)
+def _mean_times(a: Samples, b: Samples) -> list[float] | None:
+    sides = a.ns_by_cycle, b.ns_by_cycle
+    counted = _counted(*sides, a.disturbed_cycles | b.disturbed_cycles)
+    return [statistics.fmean(side[cycle] for cycle in counted) for side in sides] if counted else None
 
 
 def _medians(latency: Latency) -> dict[int, float]:
@@ -239,12 +237,11 @@ def ratio_of(
 ) -> LogEstimate | None:
     """Return the ratio a/b of a metric over the blocks that both cases had; None where nothing can be divided.
 
-    Three blocks in which torch takes 2.0, 2.1 and 1.9 times as long as jax: 2.0, with Student's t interval over the
-    three, moderated by what ``priors`` know of the run's other ratios of the family. One block: its interval is that of
-    its slices, widened by what blocks of the family differ by. Where the two did not fit into memory together, one of
-    the ``others`` may have been beside each of them: torch/tensorflow times tensorflow/jax. Where there is none they
-    are paired by rounds, as are those that were measured one process after another. The first of these ways that has
-    three blocks or rounds is taken, or else the first that there is.
+    Three blocks: Student's t interval over them, moderated by what ``priors`` know of the run's other ratios of the
+    family. One block: its interval is that of its slices, widened by what blocks of the family differ by. Where the two
+    did not fit into memory together, one of the ``others`` may have been beside each of them: torch/tensorflow times
+    tensorflow/jax. Where there is none they are paired by rounds, as are those that were measured one process after
+    another. The first of these ways that has three blocks or rounds is taken, or else the first that there is.
     """
     if a.failure is not None or b.failure is not None:
         return None

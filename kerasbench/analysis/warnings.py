@@ -28,11 +28,9 @@ OFTEN = 0.03  # of the slices: on JAX and torch it is at most 1.2 % in the publi
 
 
 class Noted(NamedTuple):
-    """A warning of a case. ``share``: of a step's time that it is about, estimated."""
-
     what: WarningKind
     detail: str = ""
-    share: float | None = None
+    share: float | None = None  # of a step's time that it is about, estimated
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class Concern:
     row: str  # its label; empty: all rows
     columns: list[Column]  # empty: all
     detail: str = ""
-    share: float | None = None  # of a step's time that it is about, estimated
+    share: float | None = None
 
 
 def concerns(summary: Summary) -> list[Concern]:
@@ -141,7 +139,6 @@ def _apart(row: Row) -> list[list[Column]]:
 
 
 def _versions(summary: Summary) -> Iterator[Concern]:
-    """Return the packages of which columns that are compared had different versions, and which had which."""
     for package in COMMON:
         versions: dict[str, dict[Column, None]] = {}
         for trial in summary.record.trials:
