@@ -28,7 +28,7 @@ address. Yours is welcome: [how to send it](../python-and-files.md#send-a-result
 @cache
 def made(results: Path = ROOT / "results") -> dict[str, str]:
     """Return the files of this part of the site, by their path in it."""
-    plain = (run for _, record in pages.among([results], lambda unread: None) for run in pages.plain(record))
+    plain = (run for _, record in pages.among([results], lambda file, why: None) for run in pages.plain(record))
     machines = {pages.slug(record.machine): Findings.of(record) for record in merge_by_machine(plain)}
     named = dict(zip(machines, pages.named(machines), strict=True))
     files = {f"{FOLDER}/{name}.html": _on_site(html.document([named[name]])) for name in machines}

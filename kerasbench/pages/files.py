@@ -25,7 +25,7 @@ from kerasbench.report.answer import kinds, title
 from kerasbench.report.sections import Page
 from kerasbench.results.merge import Rank, merge, merge_by_machine, rank
 from kerasbench.results.run import INTERRUPTED, Group, Run
-from kerasbench.results.store import JOURNAL, Store, Tell, load, records, refuse_damaged, tables_file
+from kerasbench.results.store import JOURNAL, TABLES, Store, Tell, load, records, refuse_damaged
 from kerasbench.text import MADE, blanked
 
 INDEX = "README.md"
@@ -68,7 +68,7 @@ def save_report(record: Run, store: Store, unsaved: str = "") -> SavedReport:
 
 
 def _of_run(findings: Findings, data: Path) -> dict[Path, str]:
-    shown, file, tables = page.whole(findings), data.with_suffix(CHART), tables_file(data)
+    shown, file, tables = page.whole(findings), data.with_suffix(CHART), data.with_suffix(TABLES)
     if shown.chart is None:
         return {tables: markdown.file(shown, data=data.name)}
     return {file: svg.file(shown.chart), tables: markdown.file(shown, quote(file.name), data.name)}
@@ -156,7 +156,7 @@ class _MachineIndex:
 
     def add(self, findings: Findings, data: Path) -> None:
         """Take the workloads of a run that no run of a higher rank has measured."""
-        link = f"[{markdown.escape(data.stem)}]({quote(tables_file(data).name)})"
+        link = f"[{markdown.escape(data.stem)}]({quote(data.with_suffix(TABLES).name)})"
         self.runs.append(link)
         for row, kind, answer in (brief for teller in modes.tellers(findings) for brief in teller.briefs(findings)):
             key = row.name + (f" ({kind})" if kind else "")
@@ -264,7 +264,7 @@ def machines(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[str, F
 
 def together(places: Sequence[Path]) -> Page | None:
     """Return one page of several machines, the answer first; None for one. What cannot be read is passed over."""
-    briefs = [MachineBrief.of(*machine) for machine in named(machines(places, lambda unread: None))]
+    briefs = [MachineBrief.of(*machine) for machine in named(machines(places, lambda file, why: None))]
     return of_machines(briefs, {}) if len(briefs) > 1 else None
 
 

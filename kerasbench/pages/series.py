@@ -52,7 +52,9 @@ def history(records: Sequence[Run]) -> list[Series]:
 
 def _of_machine(records: Sequence[Run]) -> list[Series]:
     points: dict[tuple[str, str, str, str], list[Contrast]] = {}
-    summaries = [summarize(record).plain for record in sorted(records, key=lambda record: record.started)]
+    summaries = [
+        summarize(record).only(is_sized=False) for record in sorted(records, key=lambda record: record.started)
+    ]
     counts: defaultdict[str, Counter[Column]] = defaultdict(Counter)  # of the runs that measured a column, by row
     for row in (row for summary in summaries for row in summary.rows):
         counts[row.label].update(_measured(row))

@@ -1,5 +1,6 @@
 """How long a run will take, and which differences it will be able to see, by earlier runs on this machine."""
 
+import math
 import statistics
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from pathlib import Path
 from kerasbench import variants
 from kerasbench.analysis import estimates
 from kerasbench.analysis.cases import HEADLINE
-from kerasbench.analysis.estimates import CONFIDENCE, MIN_RATIOS, MIN_TRIALS_FOR_INTERVAL
+from kerasbench.analysis.estimates import CONFIDENCE, MIN_RATIOS, MIN_TRIALS_FOR_INTERVAL, LogEstimate
 from kerasbench.analysis.families import ASSUMED, TYPICAL_SCATTER, Family
 from kerasbench.analysis.metrics import NS_PER_S
 from kerasbench.analysis.summary import Summary, summarize
@@ -80,16 +81,17 @@ def run_scatter(summary: Summary, family: Family, source: str = "") -> RunScatte
         if Family.of(contrast.under.column, contrast.over.column) is family
     ]
     # Those of one block, or over days, say nothing of another block.
-    scatters = [estimates.scatter(ratio) for ratio in ratios if ratio.has_interval and ratio.basis == "trials"]
-    if not scatters:
+    over_blocks = [ratio for ratio in ratios if ratio.has_interval and ratio.basis == "trials"]
+    if not over_blocks:
         return None
-    between, borrowed = map(statistics.median, zip(*scatters, strict=True))
+    between = statistics.median((ratio.log_error or 0.0) * math.sqrt(ratio.trials) for ratio in over_blocks)
+    borrowed = statistics.median(max(0.0, ratio.degrees - (ratio.trials - 1)) for ratio in over_blocks)
     return RunScatter(between, borrowed, source)
 
 
 def _newest(folder: Path, machine: Machine, kind: ProtocolKind) -> Iterator[tuple[Path, Run]]:
     with suppress(ResultsError):  # there are none
-        newest = islice(records(folder, lambda unread: None, newest_first=True), LOOKED_AT)
+        newest = islice(records(folder, lambda file, why: None, newest_first=True), LOOKED_AT)
         wanted = (machine.identity, kind)
         fitting = (pair for pair in newest if (pair[1].machine.identity, pair[1].config.effort.protocol.kind) == wanted)
         yield from islice(fitting, FILES)
@@ -125,7 +127,8 @@ def minimum_detectable_effect(
     """
     borrowed = (scatter.borrowed or TYPICAL_BORROWED) if together >= MIN_RATIOS else 0.0
     confidence = 1 - (1 - CONFIDENCE) / together
-    ratio = estimates.after(rounds, scatter.between, borrowed, between_sessions, confidence)
+    error, degrees = scatter.between / math.sqrt(rounds), borrowed + rounds - 1
+    ratio = LogEstimate(0.0, error, degrees, rounds, confidence=confidence, between_sessions=between_sessions)
     return estimates.detectable(ratio, effect) or 0.0
 
 
