@@ -1,6 +1,6 @@
 """A page as data: sections with their tables, notes and charts. Text here is plain; each renderer escapes it.
 
-``markdown``, ``html`` and ``console`` draw pages; ``svg`` and ``console`` draw charts.
+``markdown``, ``html`` and ``console`` draw pages, ``svg`` draws charts.
 """
 
 import math
@@ -48,23 +48,20 @@ class Look:
     """How a configuration looks in every chart: told apart by its shape where there is no colour."""
 
     colour: str
-    shape: str  # circle, square, triangle or diamond
+    shape: str = "square"  # or circle, triangle, diamond
     opacity: float = 1.0
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of a bar. ``label`` is written on it where there is room."""
-
-    name: str
     size: float
-    colour: str
-    label: str = ""
+    look: Look
+    label: str = ""  # is written on it
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar: its pieces one after the other, its interval if there is one, and the text at its end."""
+    """Pieces one after the other, an interval if there is one, and the text at the end; or a dot where the bar ends."""
 
     name: str
     text: str
@@ -73,7 +70,6 @@ class Bar:
     low: float | None = None
     high: float | None = None
     strong: bool = False
-    opacity: float = 1.0
     tip: str = ""  # what hovering shows
 
     @property
@@ -81,13 +77,7 @@ class Bar:
         return sum(piece.size for piece in self.pieces)
 
 
-@dataclass(frozen=True)
-class BarGroup:
-    """The bars of a workload. ``end``: what would fill the whole width."""
-
-    label: str
-    bars: Sequence[Bar]
-    end: float
+Group = tuple[str, Sequence[Bar]]  # a workload, and its bars
 
 
 @dataclass(frozen=True)
@@ -96,24 +86,9 @@ class BarChart:
 
     title: str
     caption: str
-    groups: Sequence[BarGroup]
+    groups: Sequence[Group]
     legend: Sequence[tuple[str, str]] = ()
-
-
-@dataclass(frozen=True)
-class Dot:
-    backend: str
-    look: Look
-    value: float  # relative to the fastest of its workload
-    low: float | None
-    high: float | None
-    tip: str
-
-
-@dataclass(frozen=True)
-class DotLine:
-    label: str
-    dots: Sequence[Dot]
+    end: float | None = None  # of the scale: a longer bar is torn; None: the longest of each group fills the width
 
 
 @dataclass(frozen=True)
@@ -122,15 +97,15 @@ class DotChart:
 
     title: str
     caption: str
-    kinds: Sequence[tuple[str, Sequence[DotLine]]]
+    kinds: Sequence[tuple[str, Sequence[Group]]]
     names: Sequence[tuple[str, Look]]  # of the configurations: the legend
 
     @property
     def end(self) -> float:
         """Where the axis ends: an interval that is much wider than the dots are apart is cut."""
-        dots = [dot for _, lines in self.kinds for line in lines for dot in line.dots]
-        farthest = max(dot.value for dot in dots)
-        return max(2.0, min(max(dot.high or dot.value for dot in dots), 1.5 * farthest) * 1.1)
+        dots = [dot for _, groups in self.kinds for _, bars in groups for dot in bars]
+        farthest = max(dot.size for dot in dots)
+        return max(2.0, min(max(dot.high or dot.size for dot in dots), 1.5 * farthest) * 1.1)
 
 
 def round_numbers(low: float, high: float) -> list[float]:
