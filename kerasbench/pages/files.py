@@ -231,7 +231,7 @@ def _quotation(file: Path, names_of_data: str, sections: str, runs: Mapping[Path
     findings = known or Findings.of(merge([load(path) for path in data]))
     # Without its heading, and without what has nothing to say.
     shown = filter(None, (page.quotable()[name](findings) for name in wanted))
-    texts = (markdown.section(dataclasses.replace(section, title="", folded=False)) for section in shown)
+    texts = (markdown.section(section._replace(title="", folded=False)) for section in shown)
     return "\n\n".join(filter(None, texts))
 
 

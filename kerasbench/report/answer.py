@@ -186,7 +186,7 @@ def section(findings: Findings, marks: Marks) -> Section | None:
 
 def cell(row: Row, ranking: Ranking, column: Column, marks: Marks) -> Cell:
     """Return the time of the fastest, ``N× (low–high)`` of the others, ``tie`` and ``undecided`` in words."""
-    case, numbers = row.cases.get(column), marks.of(row.label, column)
+    case, numbers = row.cases.get(column), marks.get((row.label, column), ())
     estimate = case.estimate(row.headline) if case else None
     if case is None or estimate is None:
         return Cell(case.failure.code, marks=numbers, failed=True) if case and case.failure else EMPTY

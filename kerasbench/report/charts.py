@@ -1,6 +1,5 @@
 """Charts that several modes have: ratios to the fastest as bars and dots, and means by kind of model."""
 
-import dataclasses
 import itertools
 import statistics
 from collections.abc import Iterable, Sequence
@@ -71,7 +70,7 @@ def ratios(findings: Findings, title: str) -> BarChart | DotChart | None:
         return bars(title, f"{what} (shorter is better). {place}.", groups)
     kinds: dict[str, list[Group]] = {}
     for (row, _), (label, drawn) in zip(ranked, groups, strict=True):
-        dots = [dataclasses.replace(bar, tip=f"{label}, {bar.tip}") for bar in drawn]
+        dots = [bar._replace(tip=f"{label}, {bar.tip}") for bar in drawn]
         kinds.setdefault(kind_of(row), []).append((label, dots))
     intervals = " Lines: 95 % intervals." if any(bar.low is not None for _, drawn in groups for bar in drawn) else ""
     caption = f"{what}: 1× is the fastest, further left is better. Logarithmic scale.{intervals} {place}."

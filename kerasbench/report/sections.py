@@ -6,7 +6,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kerasbench.text import NOTHING
 
@@ -43,8 +43,7 @@ def inlines(words: Words) -> Sequence[Inline]:
     return [words] if isinstance(words, str) else words
 
 
-@dataclass(frozen=True)
-class Look:
+class Look(NamedTuple):
     """How a configuration looks in every chart: told apart by its shape where there is no colour."""
 
     colour: str
@@ -52,15 +51,13 @@ class Look:
     opacity: float = 1.0
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):
     size: float
     look: Look
     label: str = ""  # is written on it
 
 
-@dataclass(frozen=True)
-class Bar:
+class Bar(NamedTuple):
     """Pieces one after the other, an interval if there is one, and the text at the end; or a dot where the bar ends."""
 
     name: str
@@ -80,8 +77,7 @@ class Bar:
 Group = tuple[str, Sequence[Bar]]  # a workload, and its bars
 
 
-@dataclass(frozen=True)
-class BarChart:
+class BarChart(NamedTuple):
     """Groups of bars from zero on a linear scale. ``legend``: the names of pieces, with their colours."""
 
     title: str
@@ -91,8 +87,7 @@ class BarChart:
     end: float | None = None  # of the scale: a longer bar is torn; None: the longest of each group fills the width
 
 
-@dataclass(frozen=True)
-class DotChart:
+class DotChart(NamedTuple):
     """A line for each workload with a dot for each configuration, on a logarithmic axis from 1; by kinds of models."""
 
     title: str
@@ -118,16 +113,14 @@ def round_numbers(low: float, high: float) -> list[float]:
     return coarse[:: math.ceil(len(coarse) / MOST_TICKS)]
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     name: str  # of a configuration
     look: Look
     points: "Sequence[tuple[float, Estimate]]"
     backend: str = ""
 
 
-@dataclass(frozen=True)
-class Crossover:
+class Crossover(NamedTuple):
     """A size at which one line overtakes another, the ends of its interval, and what is written there."""
 
     at: float
@@ -140,8 +133,7 @@ LINEAR_ROOM, LEAST_ROOM = 0.1, 0.02  # of what is drawn, and of its largest valu
 LEAST_MARGIN = 1.25  # a factor between what is drawn and the end of the axis
 
 
-@dataclass(frozen=True)
-class Panel:
+class Panel(NamedTuple):
     """The lines of one workload over one axis of its size. ``what``: what they are of, where it has several panels."""
 
     label: str
@@ -177,8 +169,7 @@ def even_numbers(low: float, high: float) -> list[float]:
     return [index * step for index in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
-@dataclass(frozen=True)
-class LineChart:
+class LineChart(NamedTuple):
     title: str
     caption: str
     panels: Sequence[Panel]
@@ -194,8 +185,7 @@ def mark(numbers: Sequence[int]) -> str:
     return f"⚠{' '.join(str(number) for number in numbers)}".translate(SUPERSCRIPT) if numbers else ""
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     text: str
     value: float | None = None  # to sort by
     strong: bool = False  # clearly the fastest
@@ -216,8 +206,7 @@ class Cell:
 EMPTY = Cell(NOTHING)
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
 
@@ -226,8 +215,7 @@ class Table:
         return bool(cells) and all(cell.value is not None for cell in cells)
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     """A part of a page, drawn in the order of the fields."""
 
     title: str  # empty: what stands below the title of the page
@@ -241,8 +229,7 @@ class Section:
     folded: bool = False  # details that a reader opens
 
 
-@dataclass(frozen=True)
-class Page:
+class Page(NamedTuple):
     title: str  # the finding
     sections: Sequence[Section]
 
