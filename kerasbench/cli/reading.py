@@ -59,7 +59,7 @@ def report(places: Sequence[Path], check: bool, form: str) -> int:
     if form == "markdown":
         code = _update(chosen, tell, check)
     elif form == "html":
-        print_document(html.document(pages.named(pages.machines(chosen, tell))))
+        print_document(html.document(pages.machines(chosen, tell)))
     else:
         records = [record for _, record in pages.among(chosen, tell)]
         is_csv = form == "csv"
