@@ -11,7 +11,7 @@ from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code
 from kerasbench.report import charts
-from kerasbench.report.kinds import FEW, Ranked, by_kind, compared, has_one_step, ordered, relative, winner
+from kerasbench.report.kinds import FEW, Ranked, by_kind, compared, grouped, has_one_step, ordered, relative, winner
 from kerasbench.report.sections import EMPTY, Cell, Section, Strong, Table, Words
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import Names, as_given, listed, multiple, names, span, timed_in, times, took, verb
@@ -136,10 +136,7 @@ def in_brief(row: Row, ranking: Ranking, called: Names) -> list[str]:
 
 def _wins(ranked: Ranked) -> dict[Column, list[str]]:
     """Return the workloads on which each configuration is clearly fastest, of the most first."""
-    wins: dict[Column, list[str]] = {}
-    for row, ranking in ranked:
-        if (first := winner(ranking)) is not None:
-            wins.setdefault(first, []).append(row.label)
+    wins = grouped((first, row.label) for row, ranking in ranked if (first := winner(ranking)) is not None)
     return dict(sorted(wins.items(), key=lambda won: (-len(won[1]), won[0].order)))
 
 

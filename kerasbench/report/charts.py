@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from kerasbench.analysis.contrasts import Contrast, Place
 from kerasbench.analysis.findings import Findings
 from kerasbench.protocol.columns import Column
-from kerasbench.report.kinds import FEW, by_kind, compared, kind_of, relative, winner
+from kerasbench.report.kinds import FEW, by_kind, compared, grouped, kind_of, relative, winner
 from kerasbench.report.sections import TORN, Bar, BarChart, DotChart, Group, Look, Piece
 from kerasbench.report.words import multiple, names, span, timed_in, times, took
 from kerasbench.results.run import Run
@@ -68,10 +68,10 @@ def ratios(findings: Findings, title: str) -> BarChart | DotChart | None:
     what, place = f"Time per {timed_in(row for row, _ in ranked)}, relative to the fastest", where(findings.record)
     if len(ranked) <= FEW:
         return bars(title, f"{what} (shorter is better). {place}.", groups)
-    kinds: dict[str, list[Group]] = {}
-    for (row, _), (label, drawn) in zip(ranked, groups, strict=True):
-        dots = [bar._replace(tip=f"{label}, {bar.tip}") for bar in drawn]
-        kinds.setdefault(kind_of(row), []).append((label, dots))
+    kinds = grouped(
+        (kind_of(row), (label, [bar._replace(tip=f"{label}, {bar.tip}") for bar in drawn]))
+        for (row, _), (label, drawn) in zip(ranked, groups, strict=True)
+    )
     intervals = " Lines: 95 % intervals." if any(bar.low is not None for _, drawn in groups for bar in drawn) else ""
     caption = f"{what}: 1× is the fastest, further left is better. Logarithmic scale.{intervals} {place}."
     return DotChart(title, caption, list(kinds.items()), [(called[column], seen[column]) for column in columns])

@@ -16,7 +16,7 @@ from kerasbench.protocol.columns import APPLE, AT, Column
 from kerasbench.protocol.messages import Code
 from kerasbench.report.answer import CAUSES
 from kerasbench.report.contrasts import table, takes
-from kerasbench.report.kinds import ordered
+from kerasbench.report.kinds import grouped, ordered
 from kerasbench.report.sections import EMPTY, Cell, Section, Strong, Table, Words, number, texts
 from kerasbench.report.words import (
     as_given,
@@ -393,10 +393,7 @@ def _noise(findings: Findings) -> Iterator[Words]:
 
 def _settings(summary: Summary) -> Iterator[Words]:
     called = names(summary.columns)
-    alike: dict[str, list[str]] = {}
-    for column, terms in summary.terms.items():
-        if column in called:
-            alike.setdefault("; ".join(terms), []).append(called[column])
+    alike = grouped(("; ".join(terms), called[column]) for column, terms in summary.terms.items() if column in called)
     for in_force, configurations in alike.items():
         yield [Strong(listed(configurations)), f": {in_force}."]
 
@@ -411,21 +408,22 @@ def _unmarked(findings: Findings) -> Iterator[Words]:
 
 def _code(summary: Summary) -> str:
     """Return which code measured; with its configurations where there are several."""
-    columns: dict[str, dict[str, None]] = {}
-    for _, column, case in summary.cases:
-        for code in sorted({trial.code or "not recorded" for trial, _ in case.trials}):
-            columns.setdefault(code, {})[column.label] = None
+    columns = grouped(
+        (code, column.label)
+        for _, column, case in summary.cases
+        for code in sorted({trial.code or "not recorded" for trial, _ in case.trials})
+    )
     if len(columns) < 2:
         return "".join(columns) or "unknown"
-    return "; ".join(f"{code} ({', '.join(labels)})" for code, labels in columns.items())
+    return "; ".join(f"{code} ({', '.join(dict.fromkeys(labels))})" for code, labels in columns.items())
 
 
 def _passed_through(summary: Summary) -> Iterator[Words]:
     """Yield which variables of the shell reached the trials, with the workloads if not those of all."""
-    rows: dict[str, list[str]] = {}
-    for row in summary.rows:
-        variables = ", ".join(f"{name}={text}" for name, text in row.origin.config.keep_env.items())
-        rows.setdefault(variables, []).append(row.label)
+    rows = grouped(
+        (", ".join(f"{name}={text}" for name, text in row.origin.config.keep_env.items()), row.label)
+        for row in summary.rows
+    )
     differ = len(rows) > 1
     rows.pop("", None)
     passed = [f"{variables} ({', '.join(labels)})" if differ else variables for variables, labels in rows.items()]
