@@ -43,7 +43,7 @@ def report(places: Sequence[Path], check: bool, form: str) -> int:
         store.say_passed_over(why)
 
     if form == "html":
-        print_document(html.document(pages.named(pages.machines(chosen, tell))))
+        print_document(html.document(pages.machines(chosen, tell)))
     elif form != "markdown":
         records = [record for _, record in pages.among(chosen, tell)]
         is_csv = form == "csv"
