@@ -17,7 +17,6 @@ DEFAULT_BELOW = 2  # what integers are drawn below where no layer says how many 
 LEAST_STEPS, MOST_STEPS = 16, 1024
 # Enough for 170 steps of 32 CIFAR images; a published epoch of them would be 614 MB and a second of drawing.
 POOL_BYTES = 64 << 20
-DEFAULT_BATCH = 32
 UNNAMED = "x"  # the only input of a model that has no name for it
 
 
