@@ -20,8 +20,7 @@ def measure_parts(model: Any, feed: Feed, callbacks: list[Any], backend: Backend
     """Measure a slice in each of the three ways in each turn, in one process: a machine which drifts hits them alike.
 
     The way that comes first changes with the cycle. The turn's slice is their sum. The pace has the steps of a slice,
-    which the steps' phase calibrated, and the workload's epochs have room for them. A scenario's own callbacks are part
-    of what `fit` does, as in the steps.
+    which the steps' phase calibrated, and the workload's epochs have room for them.
     """
     from kerasbench.worker.train import ENDLESS, StepWindow, each_epoch  # late: it imports Keras
 
@@ -32,7 +31,6 @@ def measure_parts(model: Any, feed: Feed, callbacks: list[Any], backend: Backend
     warmed = dataclasses.replace(pace.protocol, warmup_slices=1)
 
     def of_fit(arguments: dict[str, Any], turn: Turn) -> Slice:
-        """Return a slice of a `fit` of its own, after one that warms up."""
         warmup = WarmUpClock(warmed, full_steps, 0, steps_per_execution=model.steps_per_execution)
         clock = SliceClock(warmup, pace, alone=True)
         extra = each_epoch(feed, callbacks) if callbacks else {"callbacks": []}
