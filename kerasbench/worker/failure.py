@@ -13,9 +13,8 @@ from kerasbench import backends
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.scenario import ScenarioError
 
-# What the frameworks' out-of-memory errors have in common, name and text: torch.OutOfMemoryError says "out of memory"
-# (its CPU allocator "not enough memory"), XLA RESOURCE_EXHAUSTED, TensorFlow's ResourceExhaustedError "OOM when
-# allocating tensor"; NumPy "Unable to allocate", torch on a CPU "can't allocate memory"; cuBLAS and cuDNN ALLOC_FAILED.
+# torch says "out of memory", on a CPU "not enough memory" or "can't allocate memory"; XLA RESOURCE_EXHAUSTED;
+# TensorFlow ResourceExhaustedError, "OOM when allocating tensor"; NumPy "Unable to allocate"; cuBLAS ALLOC_FAILED.
 OOM = re.compile(
     "out of memory|not enough memory|resource_?exhausted|oom when allocating|(failed|unable) to allocate"
     "|can't allocate memory|alloc_failed",
@@ -48,7 +47,6 @@ def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure
     place = where(error, scenario_file)
     cause = place + description
     detail = "".join(traceback.format_exception(error))[-DETAIL_CHARACTERS:]
-
     on_mps = MPS.search(cause) is not None
     code, remedy = Code.ERROR, "the traceback is in the result file"
     if isinstance(error, MemoryError) or OOM.search(cause):

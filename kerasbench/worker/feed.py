@@ -213,8 +213,8 @@ def check_pipeline(workload: Workload, rows: Rows) -> bool:
             "file: leave it out, and let workers= start threads"
         )
     if not hasattr(batches, "__getitem__"):
-        kind = type(batches).__name__
-        raise ScenarioError(f"feed() must make a keras.utils.PyDataset, which gives any batch, not {kind}")
+        given = type(batches).__name__
+        raise ScenarioError(f"feed() must make a keras.utils.PyDataset, which gives any batch, not {given}")
     count = None
     with suppress(NotImplementedError):  # what Keras' own class says where nobody has said how many
         count = len(batches) if hasattr(batches, "__len__") else getattr(batches, "num_batches", None)
@@ -237,12 +237,11 @@ def _check_batch(batch: Any, samples: int) -> None:
     for name, structure in zip(("x", "y", "sample_weight"), batch, strict=False):
         for place, array in leaves(structure, name):
             if (shape := np.shape(array))[:1] != (samples,):
-                actual = f"{place} of shape {shape}"
-                raise ScenarioError(f"feed() must make batches of {samples:,} rows, as its batch says, not {actual}")
+                wanted = f"batches of {samples:,} rows, as its batch says"
+                raise ScenarioError(f"feed() must make {wanted}, not {place} of shape {shape}")
             if getattr(array, "dtype", None) == np.float64:
-                raise ScenarioError(
-                    f"feed() must give float32 or integers, not float64; {place} is: .astype('float32')"
-                )
+                remedy = f"{place} is: .astype('float32')"
+                raise ScenarioError(f"feed() must give float32 or integers, not float64; {remedy}")
 
 
 def shuffle_ns(rows: int, few: int, batch: int) -> int:

@@ -36,11 +36,9 @@ HOST_CPU_LOAD_INFO, IDLE_STATE, STATES = 3, 2, 4  # macOS: mach/host_info.h, mac
 RUSAGE_WORDS, FOOTPRINT = 12, 9
 
 OF_CARD = 0.05  # of an NVIDIA card's multiprocessors, by the driver's own samples: more disturbs a slice
-
 # What the kernel needs to put one thread in the place of another is nobody's time, and no idle time either: 1.8 to
 # 2 us where a model does that 27,000 to 51,000 times a second (TensorFlow and JAX on 4 cores of a virtual machine).
 SWITCH_NS = 1_500
-
 NVML = "libnvidia-ml.so.1"  # of the driver
 NOT_FOUND = 6  # nvml.h: there is no sample
 MOST = 1_024  # samples: a second has six of each process
@@ -136,7 +134,7 @@ def child_processes(process: str = "self", proc: Path = PROC) -> list[str]:
 
 
 def cpu_ns_of(processes: list[str], proc: Path = PROC) -> int:
-    """Return the processor time that these processes have used so far; 0 for those that are gone."""
+    """0 for those that are gone."""
     if not processes:
         return 0
     stats = [_read_text(proc / process / "stat").rpartition(")")[2].split() for process in processes]
@@ -159,20 +157,17 @@ class _Sample(ctypes.Structure):  # nvml.h, nvmlProcessUtilizationSample_t; perc
         ("pid", ctypes.c_uint),
         ("at_us", ctypes.c_ulonglong),
         ("multiprocessors", ctypes.c_uint),
-        ("memory", ctypes.c_uint),
-        ("encoder", ctypes.c_uint),
-        ("decoder", ctypes.c_uint),
+        ("others", 3 * ctypes.c_uint),  # memory, encoder, decoder
     )
 
 
 def card_share_reader(
     uuid: str, others: Collection[int] | None, open_library: Callable[[str], Any] = ctypes.CDLL
 ) -> CardShare | None:
-    """Return a function that asks the driver's management library (NVML) for others' use of the card of that UUID.
+    """Return a function that asks the driver (NVML) for others' use of that card; None: it does not say.
 
     ``others`` are the processes that were on the card before the block: in a container nobody learns the number that
-    NVML has for its own process, so whoever comes later cannot be told from this one, or from the block's other
-    columns. None: there is no such card, or its driver does not say. Untested on a real GPU.
+    NVML has for its own process, so whoever comes later cannot be told from the block's columns. Untested on a GPU.
     """
     if not uuid or others is None:
         return None
@@ -261,11 +256,7 @@ def rss_bytes(proc: Path = PROC) -> int:
 
 
 def peak_rss_bytes(proc: Path = PROC) -> int:
-    """Return the most memory that this process has held, its parent's left out.
-
-    Linux starts ru_maxrss with what the parent held when it made the child (exec in the kernel's fs/exec.c keeps it),
-    so VmHWM comes first: it belongs to the program that runs.
-    """
+    """By VmHWM: Linux starts ru_maxrss with what the parent held when it made the child (fs/exec.c keeps it)."""
     if sys.platform != "darwin" and (peak := PEAK.search(_read_text(proc / "self" / "status"))):
         return int(peak[1]) * 1024
     peak_rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
