@@ -60,8 +60,6 @@ class Failure:
 
 @dataclass(frozen=True)
 class ProbeReport:
-    """What a backend said when it was imported."""
-
     backend: str
     python: str
     versions: dict[str, str]
@@ -70,8 +68,6 @@ class ProbeReport:
 
 @dataclass(frozen=True)
 class Inventory:
-    """What an interpreter is and has installed."""
-
     python: str
     prefix: str
     architecture: str

@@ -39,7 +39,6 @@ def one_line(error: Exception, limit: int = 200) -> str:
 
 
 def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure:
-    """Classify an exception that nothing else caught, and say where in the scenario file it came from."""
     text = one_line(error, limit=10_000)
     description = f"{type(error).__name__}: {text}" if text else type(error).__name__
     if len(description) > 300:
@@ -73,7 +72,6 @@ def missing_framework(error: Exception) -> str:
 
 
 def other_framework(whose: str, backend: str, phase: str = "", detail: str = "") -> Failure:
-    """Return why a file that imports a backend's package cannot be measured on another one."""
     cause = f"{whose}imports {backends.get(backend).PACKAGE}, which the processes of the other backends do not have"
     remedy = f"--backend {backend} measures it; or import it inside the functions that need it"
     return Failure(Code.UNSUPPORTED, cause, remedy, phase, detail)

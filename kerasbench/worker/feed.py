@@ -45,8 +45,7 @@ class Rows:
     @property
     def row_bytes(self) -> int:
         """What one row's inputs take, or its targets where these take more."""
-        x_bytes, y_bytes = (sum(int(array[:1].nbytes) for _, array in leaves(part)) for part in (self.x, self.y))
-        return max(x_bytes, y_bytes)
+        return max(sum(int(array[:1].nbytes) for _, array in leaves(part)) for part in (self.x, self.y))
 
     def repeated(self, samples: int) -> "Rows":
         """Return that many rows, over again from the first where there are too few."""
@@ -60,8 +59,6 @@ class Rows:
 
 @dataclass(frozen=True)
 class Feed:
-    """The rows of a trial, and how `fit` takes them."""
-
     workload: Workload
     train: Rows
     validation: Rows  # as many as published, like the test rows

@@ -315,18 +315,13 @@ def damaged(file: Path, error: object) -> ModelError:
 
 
 def runs_code(file: Path, what: str) -> ModelError:
-    return ModelError(
-        f"{file.name}: it has {what} that would run code from the file",
-        "make it a layer of a file for --custom (in Python: custom=FILE); or add --trust (trust=True) if you know who "
-        "made the file",
-    )
+    remedy = "make it a layer of a file for --custom (in Python: custom=FILE); or add --trust (trust=True) if you know"
+    return ModelError(f"{file.name}: it has {what} that would run code from the file", f"{remedy} who made the file")
 
 
 def unknown_layer(file: Path, name: str) -> ModelError:
-    return ModelError(
-        f"{file.name}: Keras does not know its {name}",
-        "give the file that defines it: --custom layers.py (in Python: custom=FILE)",
-    )
+    remedy = "give the file that defines it: --custom layers.py (in Python: custom=FILE)"
+    return ModelError(f"{file.name}: Keras does not know its {name}", remedy)
 
 
 def explained(error: Exception, file: Path, model: Outline, keras_here: str) -> Exception:

@@ -91,10 +91,9 @@ def workload_of(specs: Sequence[Spec], config: ModelConfig) -> Workload:
 
 
 class Source:
-    """Loads a model, hands it out to be measured, and draws rows for it.
+    """Loads a model, hands it out to be measured, first the one whose inputs were looked at, and draws rows for it.
 
-    ``specs`` are the inputs as far as they are known before that. The model that was loaded in order to look at its
-    inputs is the one that ``build`` returns first.
+    ``specs`` are the inputs as far as they are known before it is loaded.
     """
 
     def __init__(self, load: Callable[[], Any], config: ModelConfig, trains: bool, specs: Sequence[Spec] = ()) -> None:
@@ -149,7 +148,6 @@ class Source:
         self._model = self._load()
 
     def look(self) -> None:
-        """Look at the model: what it takes, and what it returns for that."""
         if self._model is None:
             self.load()
         if self._config.rows:
@@ -171,7 +169,7 @@ def inputs_of(model: Any, config: ModelConfig, specs: Sequence[Spec] = ()) -> An
     if structure is None:
         listed = getattr(model, "inputs", None)
         structure = listed[0] if listed is not None and len(listed) == 1 else listed
-    embeddings = _embeddings(model)
+    embeddings = [layer for layer in model._flatten_layers() if isinstance(layer, keras.layers.Embedding)]
     smallest = min((layer.input_dim for layer in embeddings), default=0) or DEFAULT_BELOW
     # Zeros in the middle of a text would mask it there, which cuDNN refuses.
     padding = int(any(getattr(layer, "mask_zero", False) for layer in embeddings) and smallest > DEFAULT_BELOW)
@@ -203,19 +201,13 @@ def inputs_of(model: Any, config: ModelConfig, specs: Sequence[Spec] = ()) -> An
     return keras.tree.pack_sequence_as(structure, fitted(given, config.inputs))
 
 
-def _embeddings(model: Any) -> list[Any]:
-    import keras
-
-    return [layer for layer in model._flatten_layers() if isinstance(layer, keras.layers.Embedding)]
-
-
 def _require_different_rows(model: Any, inputs: Any) -> None:
     """Call a model once, and refuse what would look up one row alone: numbers in 0..1 are all row 0 to an embedding."""
     import keras
     import numpy as np
 
     floats = [spec for _, spec in leaves(inputs) if spec.dtype in FLOATS]
-    if not floats or not _embeddings(model):
+    if not floats or not any(isinstance(layer, keras.layers.Embedding) for layer in model._flatten_layers()):
         return
     alike: list[bool] = []
     call = keras.layers.Embedding.call
@@ -230,10 +222,8 @@ def _require_different_rows(model: Any, inputs: Any) -> None:
         model(mapped(lambda spec: spec.draw(LOOKED_UP, rng), inputs), training=False)
     if any(alike):
         typed = " ".join(f"--input {spec.name}={spec.sizes or 1}:int32" for spec in floats)
-        raise ModelError(
-            "its lookup always reads the same entry, because its inputs lie in 0..1",
-            f"{typed} gives it integers; or use a scenario file, which has its own data",
-        )
+        cause = "its lookup always reads the same entry, because its inputs lie in 0..1"
+        raise ModelError(cause, f"{typed} gives it integers; or use a scenario file, which has its own data")
 
 
 def outputs_of(model: Any, inputs: Any) -> Any:

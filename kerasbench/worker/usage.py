@@ -199,8 +199,6 @@ def card_share_reader(
 
 @dataclass(frozen=True)
 class Reading:
-    """The clock, and what this process and the machine have used so far."""
-
     ns: int
     cpu_ns: int  # of all threads, of helpers and of those that are gone
     switches: int  # how often the kernel took a processor away from this process, or it gave one back itself, to wait
