@@ -2,7 +2,6 @@
 
 import dataclasses
 import time
-from collections.abc import Callable
 from typing import Any
 
 from kerasbench.backends import Backend
@@ -20,8 +19,7 @@ def measure_parts(model: Any, feed: Feed, callbacks: list[Any], backend: Backend
     """Measure a slice in each of the three ways in each turn, in one process: a machine which drifts hits them alike.
 
     The way that comes first changes with the cycle. The turn's slice is their sum. The pace has the steps of a slice,
-    which the steps' phase calibrated, and the workload's epochs have room for them. A scenario's own callbacks are part
-    of what `fit` does, as in the steps.
+    which the steps' phase calibrated, and the workload's epochs have room for them.
     """
     from kerasbench.worker.train import ENDLESS, StepWindow, each_epoch  # late: it imports Keras
 
@@ -32,7 +30,6 @@ def measure_parts(model: Any, feed: Feed, callbacks: list[Any], backend: Backend
     warmed = dataclasses.replace(pace.protocol, warmup_slices=1)
 
     def of_fit(arguments: dict[str, Any], turn: Turn) -> Slice:
-        """Return a slice of a `fit` of its own, after one that warms up."""
         warmup = WarmUpClock(warmed, full_steps, 0, steps_per_execution=model.steps_per_execution)
         clock = SliceClock(warmup, pace, alone=True)
         extra = each_epoch(feed, callbacks) if callbacks else {"callbacks": []}
@@ -49,18 +46,18 @@ def measure_parts(model: Any, feed: Feed, callbacks: list[Any], backend: Backend
             return pace.meter.with_card(pace.meter.read().since(began, steps, turn))
 
     rows = feed.train[: full_steps * feed.batch]
-    arrays, ready, alone = list[Slice](), list[Slice](), list[Slice]()
-    ways: list[tuple[list[Slice], Callable[[Turn], Slice]]] = [
-        (arrays, lambda turn: of_fit(feed.training_arguments(rows), turn)),
-        (ready, lambda turn: of_fit(backend.ready(on_device, full_steps), turn)),
-        (alone, by_itself),
-    ]
+    ways = (
+        lambda turn: of_fit(feed.training_arguments(rows), turn),
+        lambda turn: of_fit(backend.ready(on_device, full_steps), turn),
+        by_itself,
+    )
+    arrays, ready, alone = slices = (list[Slice](), list[Slice](), list[Slice]())
 
     def measure(turn: Turn) -> Slice:
-        first = turn.cycle % len(ways)
-        for slices, way in ways[first:] + ways[:first]:
-            slices.append(way(turn))
-        return _sum([slices[-1] for slices, _ in ways], turn)
+        for place in range(len(ways)):
+            way = (turn.cycle + place) % len(ways)
+            slices[way].append(ways[way](turn))
+        return _sum([of_way[-1] for of_way in slices], turn)
 
     with bare() as run:
         run(1)  # traced and compiled before it is timed
@@ -88,8 +85,7 @@ def _sum(slices: list[Slice], turn: Turn) -> Slice:
 def peak_flops() -> float:
     """Return the highest rate of square matrix products on the device, in operations a second.
 
-    In the compute dtype of the policy and the rounding mode that are in force, as a model's own products have them.
-    The size doubles until a product takes PEAK_PRODUCT_S; at each size the quickest of several counts, as for a peak.
+    In the compute dtype and the rounding mode that are in force, as a model's own products have them.
     """
     import keras
 
