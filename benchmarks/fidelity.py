@@ -40,7 +40,7 @@ from kerasbench.scenario import Scenario, load
 from kerasbench.worker import model as models
 from kerasbench.worker.clock import Pace, WarmUpClock, granted, settle_ns
 from kerasbench.worker.failure import refuse_other_frameworks
-from kerasbench.worker.feed import prepare
+from kerasbench.runners.feed import prepare
 
 PAIRS, MIN_PAIRS, BUDGET_S = 25, 6, 60.0
 SHORT_S = 0.6  # an epoch of the steps study: long beside what it costs once, short beside the machine's changes

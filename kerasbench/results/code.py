@@ -24,9 +24,6 @@ EVERY_COLUMN = (
     "worker/resolve.py",
     "worker/source.py",
     "worker/saved.py",
-    "worker/inputs.py",
-    "worker/feed.py",
-    "worker/model.py",
     "worker/train.py",
     "worker/parts.py",
     "worker/predict.py",
@@ -35,6 +32,12 @@ EVERY_COLUMN = (
     "worker/pipe.py",
     "worker/checks.py",
     "worker/failure.py",
+    "runners/__init__.py",
+    "runners/keras.py",
+    "runners/weights.py",
+    "runners/layers.py",
+    "runners/feed.py",
+    "runners/inputs.py",
     "backends/__init__.py",
     "scenario.py",
     "datasets.py",
@@ -57,7 +60,7 @@ BACKEND = "backends/{backend}.py"
 # By the name of an option, what a column has besides that uses it.
 OPTIONS: Mapping[str, tuple[str, ...]] = {
     "malloc": ("protocol/malloc.py",),
-    "native": ("worker/native.py", "native/__init__.py", "native/{backend}.py"),
+    "native": ("runners/twin.py", "native/__init__.py", "native/{backend}.py"),
     "warm_cache": ("worker/caches.py",),
 }
 

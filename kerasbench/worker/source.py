@@ -12,9 +12,7 @@ from unittest.mock import patch
 
 from kerasbench.datasets import Dataset
 from kerasbench.protocol.requests import STRUCTURE, ModelConfig
-from kerasbench.scenario import ModelError, Scenario, Workload
-from kerasbench.worker.failure import one_line
-from kerasbench.worker.inputs import (
+from kerasbench.runners.inputs import (
     DEFAULT_BATCH,
     DEFAULT_BELOW,
     FLOATS,
@@ -26,6 +24,8 @@ from kerasbench.worker.inputs import (
     mapped,
     steps_of,
 )
+from kerasbench.scenario import ModelError, Scenario, Workload
+from kerasbench.worker.failure import one_line
 
 # Names of Keras' losses in lower case, without underscores, by the targets they take; others take any numbers.
 CLASSES = {"sparsecategoricalcrossentropy", "categoricalgeneralizedcrossentropy", "circle"}

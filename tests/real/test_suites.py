@@ -67,7 +67,7 @@ import json, sys
 from pathlib import Path
 from kerasbench.scenario import load
 from kerasbench.worker import model
-from kerasbench.worker.feed import prepare
+from kerasbench.runners.feed import prepare
 model.remember_origins()
 scenario, _ = load(Path(sys.argv[1]))
 feed = prepare(scenario, scenario.workloads[0], 0)

@@ -15,8 +15,8 @@ import pytest
 
 from kerasbench.native import Logs, Stops
 from kerasbench.scenario import Workload
-from kerasbench.worker.feed import Feed, Rows
-from kerasbench.worker.inputs import leaves, mapped
+from kerasbench.runners.feed import Feed, Rows
+from kerasbench.runners.inputs import leaves, mapped
 
 
 class Callback:

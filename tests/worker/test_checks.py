@@ -22,7 +22,7 @@ from kerasbench.scenario import Workload
 from kerasbench.worker import checks
 from kerasbench.worker.checks import RecurrentSpy, check_device, gather_proof
 from kerasbench.worker.failure import TrialFailure
-from kerasbench.worker.feed import Feed, Rows
+from kerasbench.runners.feed import Feed, Rows
 from tests import made
 
 ONE, TWO = "8f2a0b1c-1111-2222-3333-444455556666", "8f2affff-1111-2222-3333-444455556666"

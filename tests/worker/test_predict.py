@@ -12,7 +12,7 @@ from kerasbench.protocol.requests import Protocol
 from kerasbench.scenario import Scenario, ScenarioError, Workload
 from kerasbench.worker import predict, usage
 from kerasbench.worker.clock import Pace, granted
-from kerasbench.worker.feed import Feed, Rows
+from kerasbench.runners.feed import Feed, Rows
 from kerasbench.worker.native import NativeModel
 from kerasbench.worker.predict import ROTATED_INPUTS, Calls, time_batches, time_passes
 from kerasbench.worker.usage import UNKNOWN, Meter

@@ -17,7 +17,7 @@ from kerasbench.protocol.requests import ModelConfig
 from kerasbench.scenario import ModelError
 from kerasbench.worker import saved
 from kerasbench.worker.failure import TrialFailure, failure_of
-from kerasbench.worker.inputs import Spec
+from kerasbench.runners.inputs import Spec
 from kerasbench.worker.saved import Outline, outline
 from tests.worker.stand_in_keras import saved_model
 

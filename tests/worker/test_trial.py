@@ -19,7 +19,7 @@ from kerasbench.worker import checks, predict, trial
 from kerasbench.worker import model as models
 from kerasbench.worker.clock import Pace, SliceClock, WarmUpClock
 from kerasbench.worker.failure import TrialFailure
-from kerasbench.worker.feed import Feed, Rows
+from kerasbench.runners.feed import Feed, Rows
 from kerasbench.worker.trial import Bench, PartialMeasurement, phases_of
 from kerasbench.worker.usage import Meter
 from tests import made

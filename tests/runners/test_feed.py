@@ -18,8 +18,8 @@ from kerasbench.protocol.messages import Code
 from kerasbench.scenario import Scenario, ScenarioError, Workload
 from kerasbench.worker import feed
 from kerasbench.worker.failure import TrialFailure
-from kerasbench.worker.feed import MAX_BYTES, Feed, Rows, pool_samples, prepare, prepare_sized, steps_at, weights_of
-from kerasbench.worker.inputs import LEAST_STEPS, POOL_BYTES
+from kerasbench.runners.feed import MAX_BYTES, Feed, Rows, pool_samples, prepare, prepare_sized, steps_at, weights_of
+from kerasbench.runners.inputs import LEAST_STEPS, POOL_BYTES
 
 IMAGES = datasets.images((8, 8), classes=3)
 

@@ -15,7 +15,7 @@ from kerasbench.protocol.requests import Protocol, TrialRequest
 from kerasbench.scenario import Scenario, ScenarioError, Workload
 from kerasbench.worker import model as models
 from kerasbench.worker.failure import TrialFailure
-from kerasbench.worker.feed import Feed, Rows
+from kerasbench.runners.feed import Feed, Rows
 from kerasbench.worker.model import jit_default
 
 CPU, CUDA = Device("cpu"), Device("cuda")
