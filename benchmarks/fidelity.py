@@ -36,11 +36,11 @@ from kerasbench.plan import catalog
 from kerasbench.protocol.columns import DEFAULT
 from kerasbench.protocol.measurement import Samples, Slice
 from kerasbench.protocol.requests import Protocol, TrialRequest, counts_epochs
+from kerasbench.runners.feed import prepare
 from kerasbench.scenario import Scenario, load
 from kerasbench.worker import model as models
 from kerasbench.worker.clock import Pace, WarmUpClock, granted, settle_ns
 from kerasbench.worker.failure import refuse_other_frameworks
-from kerasbench.runners.feed import prepare
 
 PAIRS, MIN_PAIRS, BUDGET_S = 25, 6, 60.0
 SHORT_S = 0.6  # an epoch of the steps study: long beside what it costs once, short beside the machine's changes

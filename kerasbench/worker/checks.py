@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from kerasbench.protocol.columns import CPU, Device, Malloc, Options, has_glibc
+from kerasbench.protocol.columns import CPU, CUDA, Device, Malloc, Options, has_glibc
 from kerasbench.protocol.measurement import Proof, Resolved, Usage
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.runners import Runner
@@ -43,12 +43,14 @@ class _Mallinfo(ctypes.Structure):  # malloc.h
     _fields_ = tuple((name, ctypes.c_int) for name in MALLINFO)
 
 
-def visible_cards() -> list[str]:
-    """Return the UUIDs of the NVIDIA cards that CUDA shows to this process, in the order of its numbers.
+def visible_cards(device: Device) -> list[str]:
+    """Return the UUIDs of the cards that CUDA shows to this process, in the order of its numbers; of CUDA's device.
 
     The driver itself is asked, so the answer is the same for every framework. A part of a card (MIG) has a UUID of its
     own. The prefixes of NVML (``GPU-``, ``MIG-``) are left out. Empty without a driver, or if it does not answer.
     """
+    if device.platform != CUDA:
+        return []
     try:
         driver = ctypes.CDLL(CUDA_LIBRARY)
         _call(driver.cuInit, 0)

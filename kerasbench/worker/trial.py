@@ -15,7 +15,7 @@ from typing import Any
 
 from kerasbench import backends
 from kerasbench.protocol import measurement, stages
-from kerasbench.protocol.columns import CPU, CUDA, GPU, Options, Size
+from kerasbench.protocol.columns import CPU, GPU, Options, Size
 from kerasbench.protocol.measurement import Batch, Measurement, Parity, Samples, Slice, Training, Turn, Usage
 from kerasbench.protocol.messages import FIRST_CALL, FIRST_PREDICTION, FIRST_STEP, Code, Failure, Message, TrialFailure
 from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest, counts_epochs
@@ -324,9 +324,8 @@ def finish(trial: Bench, findings: PartialMeasurement) -> None:
     with trial.pipe.phase("finish"):
         compiler = runner.compiler()
         findings.compiler = compiler and dataclasses.replace(compiler, while_measured=sum(trial.made))
-        cards = checks.visible_cards() if request.device.platform == CUDA else []
         proof = runner.proof(runner.feed.inputs(runner.feed.train[:1]))
-        findings.proof = dataclasses.replace(proof, cards=cards)
+        findings.proof = dataclasses.replace(proof, cards=checks.visible_cards(request.device))
         checks.check_device(request.device, findings.proof)
         noted = checks.of_process() | {"recurrent": findings.recurrent, "cached": trial.cache.count}
         findings.resolved = dataclasses.replace(runner.resolved(), **noted)

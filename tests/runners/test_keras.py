@@ -1,7 +1,9 @@
-"""Models made ready to be measured, with models of a few attributes and baselines that train nothing."""
+"""Keras models made ready to be measured, and what is asked of them, with models of a few attributes."""
 
-import math
+import dataclasses
+import itertools
 import sys
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock, call
@@ -11,16 +13,16 @@ import pytest
 
 from kerasbench import backends
 from kerasbench.protocol.columns import Device, Options
+from kerasbench.protocol.measurement import Proof
+from kerasbench.protocol.messages import TrialFailure
 from kerasbench.protocol.requests import Protocol, TrialRequest
-from kerasbench.scenario import Scenario, ScenarioError, Workload
-from kerasbench.worker import model as models
-from kerasbench.worker.failure import TrialFailure
+from kerasbench.runners import Hooks, keras
 from kerasbench.runners.feed import Feed, Rows
-from kerasbench.worker.model import jit_default
+from kerasbench.runners.keras import KerasRunner, is_own
+from kerasbench.scenario import Scenario, ScenarioError, Workload
 
 CPU, CUDA = Device("cpu"), Device("cuda")
 WORKLOAD = Workload(train=8, parameters=10)  # which stands for that of its scenario
-TORCH = backends.get("torch")
 ROWS = Rows(np.arange(8, dtype=np.float32), np.zeros(8, np.float32))
 FEED = Feed(WORKLOAD, ROWS, ROWS[:0], ROWS[:0])
 
@@ -46,15 +48,18 @@ def scenario(model: Any, **different: Any) -> Scenario:
     return Scenario(build=lambda workload: model, data=data, workloads=(WORKLOAD,), **different)
 
 
-def request(**options: Any) -> TrialRequest:
-    return TrialRequest("mine", "mine.py", "", "default", "torch", CPU, 0, "synthetic", Protocol(), Options(**options))
+def built(scenario: Scenario, feed: Feed = FEED, backend: str = "torch", device: Device = CPU, **options: Any) -> Any:
+    asked = Options(**options)
+    request = TrialRequest("mine", "mine.py", "", "default", backend, device, 0, "synthetic", Protocol(), asked)
+    runner = KerasRunner(backends.get(backend), request)
+    runner.build(scenario, feed)
+    return runner
 
 
 def test_one_layer_that_cannot_be_compiled_keeps_the_model_from_it() -> None:
-    jax = backends.get("jax")
-    assert jit_default(made(True, True), jax, CPU)
-    assert not jit_default(made(True, False, True), jax, CPU)  # such as an LSTM that takes cuDNN's own loop
-    assert not jit_default(made(True, True), TORCH, CUDA)  # which compiles nothing unless it is asked to
+    assert built(scenario(made(True, True)), backend="jax").jit
+    assert not built(scenario(made(True, False, True)), backend="jax").jit  # an LSTM that takes cuDNN's own loop
+    assert not built(scenario(made(True, True)), device=CUDA).jit  # torch compiles nothing unless it is asked to
 
 
 class Refuses(SimpleNamespace):
@@ -63,14 +68,12 @@ class Refuses(SimpleNamespace):
     jit_compile = property(lambda model: False, lambda model, value: None)
 
 
-def test_a_model_that_keras_does_not_compile_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_keras_does_not_compile_is_refused() -> None:
     with pytest.raises(TrialFailure, match="Keras does not compile this model on torch here"):
-        models.build(scenario(Refuses(**vars(made(True)))), FEED, TORCH, request(jit=True))
-    assert not models.build(scenario(Refuses(**vars(made(True)))), FEED, TORCH, request(jit=False)).jit_compile
+        built(scenario(Refuses(**vars(made(True)))), jit=True)
+    assert not built(scenario(Refuses(**vars(made(True)))), jit=False).jit
     for asked, compiled in ((None, False), (True, True), (False, False)):  # it is always said
-        assert models.build(scenario(made(True)), FEED, TORCH, request(jit=asked)).jit_compile is compiled
-    monkeypatch.setattr(models, "build_baseline", lambda request, workload, model: "a baseline in its place")
-    assert models.build(scenario(made(True)), FEED, TORCH, request(native=True)) == "a baseline in its place"
+        assert built(scenario(made(True)), jit=asked).model.jit_compile is compiled
 
 
 @pytest.mark.parametrize(
@@ -84,7 +87,7 @@ def test_a_model_that_keras_does_not_compile_is_refused(monkeypatch: pytest.Monk
 )
 def test_a_model_that_cannot_be_measured_as_it_is_is_refused(different: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ScenarioError, match=complaint):
-        models.build(scenario(made(True, **different), parameters=11), FEED, TORCH, request())
+        built(scenario(made(True, **different), parameters=11))
 
 
 def test_a_model_that_brings_its_weights_keeps_them() -> None:
@@ -93,7 +96,7 @@ def test_a_model_that_brings_its_weights_keeps_them() -> None:
     # One that is not trained need not be compiled.
     model = made(True, compiled=False, weights=weights, get_weights=lambda: [np.ones((2, 2))], set_weights=drawn.append)
     for keeps_weights in (True, False):
-        models.build_keras(scenario(model, keeps_weights=keeps_weights, trains=False), FEED, TORCH, request())
+        built(scenario(model, keeps_weights=keeps_weights, trains=False))
         assert bool(drawn) is not keeps_weights
 
 
@@ -109,7 +112,7 @@ class Called(SimpleNamespace):
 def called(layer_built: bool, error: Exception | None = None, **different: object) -> Called:
     model = Called(error=error, seen=[], **vars(made(layers=[SimpleNamespace(supports_jit=True, built=layer_built)])))
     vars(model).update(different)
-    models.build_keras(scenario(model), FEED, TORCH, request())
+    built(scenario(model))
     return model
 
 
@@ -125,62 +128,159 @@ def test_a_model_without_a_call_is_told_so() -> None:
         called(False, NotImplementedError("this backend cannot compute that"))
 
 
+class Heard(Hooks):
+    def on_epoch_begin(self, epoch: int, logs: object = None) -> None: ...
+
+
+def in_batches(x: Any, y: Any, batch: int) -> Any:
+    return [(x[:batch], y[:batch])]
+
+
+@pytest.fixture
+def callbacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "keras.callbacks", SimpleNamespace(LambdaCallback=lambda **hooks: hooks))
+
+
+@pytest.mark.usefixtures("callbacks")
+def test_what_fit_is_given() -> None:
+    model = made(fit=Mock(), evaluate=Mock(return_value={"loss": 1.5}))
+    weighted = dataclasses.replace(ROWS, weights=ROWS.x)
+    workload = dataclasses.replace(WORKLOAD, batch=4, test_each_epoch=True)
+    runner = built(
+        scenario(model, callbacks=lambda folder: ["own"]), Feed(workload, ROWS, ROWS[:2], ROWS[:3], {0: 2.0})
+    )
+    hooks = Heard()
+    runner.fit(weighted, hooks, epochs=3, whole=True)
+    runner.fit(ROWS, shuffle=False)
+    whole, plain = (call.kwargs for call in model.fit.call_args_list)
+    arrays = {"x": ROWS.x, "y": ROWS.y, "batch_size": 4, "class_weight": {0: 2.0}}
+    assert plain == arrays | {"callbacks": [], "verbose": 0, "epochs": 1, "shuffle": False}
+    own, test, heard = whole.pop("callbacks")
+    assert (own, heard) == ("own", {"on_epoch_begin": hooks.on_epoch_begin})  # a step is not listened to
+    x, y = whole.pop("validation_data")
+    assert (len(x), len(y)) == (2, 2)
+    assert whole == arrays | {"sample_weight": ROWS.x, "verbose": 0, "epochs": 3, "shuffle": True}
+    test["on_epoch_end"](0, {})
+    assert len(model.evaluate.call_args.kwargs["x"]) == 3
+    assert runner.evaluate(weighted) == 1.5
+    given = model.evaluate.call_args.kwargs  # weights of classes are for training alone
+    assert set(given) == {"x", "y", "batch_size", "sample_weight", "verbose", "return_dict"}
+    runner.feed = Feed(dataclasses.replace(workload, feed=in_batches), ROWS, ROWS[:2], ROWS[:3])
+    runner.fit(ROWS, whole=True)
+    piped = model.fit.call_args.kwargs
+    assert [len(x) for batches in (piped["x"], piped["validation_data"]) for x, _ in batches] == [4, 2]
+    assert "batch_size" not in piped
+
+
+class OfItsOwn(SimpleNamespace):
+    def test_step(self, data: Any) -> None: ...
+
+
 @pytest.mark.parametrize(
-    ("value", "origin"),
+    ("said", "complaint"),
     [
-        (type("GlorotUniform", (type("RandomInitializer", (), {}),), {})(), "random"),
-        (type("Ones", (), {})(), "given"),
-        (np.eye(3), "given"),
-        ([[1.0]], "given"),
-        (type("OfAUser", (), {})(), "unknown"),
-        (lambda shape, dtype: None, "unknown"),
-        (SimpleNamespace(shape=(3, 3)), "unknown"),  # a backend's tensor
+        (ValueError("No loss to compute. Provide a `loss` argument in `compile()`."), "has no loss: give compile"),
+        ({"loss": 0.0}, "has no loss: give compile"),  # what Keras returns on JAX
+        ({"accuracy": 1.0}, "own test_step must return its loss"),
+        (ValueError("another"), "another"),
     ],
 )
-def test_where_a_first_value_comes_from(value: object, origin: str) -> None:
-    assert models.origin(value) == origin
+def test_a_step_of_its_own_is_evaluated(said: Any, complaint: str) -> None:
+    evaluate = Mock(return_value=said, side_effect=said if isinstance(said, Exception) else None)
+    runner = built(scenario(made(evaluate=evaluate, loss=None)))
+    with pytest.raises(ValueError if complaint == "another" else ScenarioError, match=complaint):
+        runner.evaluate(ROWS)
 
 
-def test_what_is_random_is_drawn_within_glorot_s_limit() -> None:
-    assert models.is_drawn("random", "float32", 2) and models.is_drawn("random", "bfloat16", 1)
-    assert models.is_drawn("unknown", "float32", 2)
-    assert not models.is_drawn("random", "uint32", 1)
-    assert not models.is_drawn("given", "float32", 2)
-    assert not models.is_drawn("unknown", "float32", 1)  # an LSTM's bias, whose forget gates begin with 1
-    for shape, fans in ((), 2), ((5,), 10), ((784, 10), 794), ((3, 3, 16, 32), 9 * 48), ((2, 3, 3, 1, 1), 36):
-        assert models.glorot_limit(shape) == pytest.approx(math.sqrt(6 / fans))
+def test_a_loss_may_be_zero_where_there_is_one() -> None:
+    nothing = made(evaluate=Mock(return_value={"loss": 0.0}), loss=None)
+    for model in (SimpleNamespace(**(vars(nothing) | {"loss": "mse"})), OfItsOwn(**vars(nothing))):
+        assert built(scenario(model)).evaluate(ROWS) == 0
 
 
-class Model:
-    """Two weights that Keras would have drawn and one that it would not, made on one backend or another."""
-
-    def __init__(self, backend: int) -> None:
-        drawn = np.random.default_rng(backend)
-        self.values = [drawn.normal(size=(4, 3)), np.ones((2, 2)), drawn.normal(size=(3,))]
-        origins = ("random", "given", "random")
-        self.weights = [SimpleNamespace(dtype="float32", **{models.ORIGIN: origin}) for origin in origins]
-
-    def get_weights(self) -> list[Any]:
-        return list(self.values)
-
-    def set_weights(self, values: list[Any]) -> None:
-        self.values = values
+def test_methods_of_its_own_are_none_of_keras() -> None:
+    assert built(scenario(OfItsOwn(**vars(made())))).overrides == ["test_step"]
+    assert not is_own(SimpleNamespace(__module__="keras.src.trainers.trainer")) and not is_own(None)
 
 
-def test_two_backends_begin_with_the_same_weights_by_their_seed() -> None:
-    first, second, other = Model(1), Model(2), Model(1)
-    for model, seed in ((first, 7), (second, 7), (other, 8)):
-        models.share_weights(model, seed)
-    assert all((a == b).all() for a, b in zip(first.values, second.values, strict=True))
-    assert (first.values[1] == 1).all()
-    assert not any((first.values[index] == other.values[index]).any() for index in (0, 2))
+def test_floating_arrays_are_proven() -> None:
+    variables = [SimpleNamespace(dtype=dtype, value=f"{dtype} weight") for dtype in ("float32", "int64")]
+    slots = [SimpleNamespace(dtype="bfloat16", value="slot")]
+    runner = built(scenario(made(variables=variables, optimizer=SimpleNamespace(variables=slots))))
+    forward = lambda model, x: {"a": "output", "b": "output"}  # noqa: E731
+    runner.backend = SimpleNamespace(
+        placement=lambda array: f"of {array}", forward=forward, runtime_view=lambda: ["cpu"]
+    )
+    assert runner.proof("output") == Proof(["of float32 weight"], ["of slot"], ["of output"], ["cpu"])
+
+
+def test_a_device_is_kept_busy_for_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited_for: list[float] = []
+    now_ns = [0]
+
+    def wait(number: Any) -> None:
+        waited_for.append(float(number))
+        now_ns[0] += 3
+
+    ops = SimpleNamespace(full=np.full, matmul=np.matmul, convert_to_numpy=wait)
+    monkeypatch.setitem(sys.modules, "keras", SimpleNamespace(ops=ops))
+    monkeypatch.setattr(keras, "time", SimpleNamespace(perf_counter_ns=lambda: now_ns[0]))
+    monkeypatch.setattr(keras, "BUSY_PRODUCTS", 2)
+    built(scenario(made())).keep_busy(10)
+    assert waited_for == [1 / 256] * 4
+
+
+@pytest.mark.parametrize(
+    ("moments", "share"),
+    [
+        ({"a_momentum": [1e-21, 1e-3, 0.0, 0.0], "a_velocity": [1e-9, 1e-9, 1e-9, 0.0]}, 0.5),  # the last never lived
+        ({"a_momentum": [-1e-30, 1.0], "b_momentum": [0.0, 1.0]}, 0.25),  # of SGD: zero may be what it began with
+        ({"a_velocity": [1e-30]}, None),
+    ],
+)
+def test_first_moments_vanish_that_have_lived(
+    moments: dict[str, list[float]], share: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(KerasRunner, "to_numpy", staticmethod(lambda variable: np.asarray(variable.value)))
+    for dtype, vanished in ("float32", share), ("float64", None):
+        variables = [SimpleNamespace(path=f"adam/{path}", value=value, dtype=dtype) for path, value in moments.items()]
+        assert built(scenario(made(optimizer=SimpleNamespace(variables=variables)))).vanishing() == vanished
+    assert built(scenario(made(optimizer=None))).vanishing() is None
+
+
+def test_the_order_of_the_published_rows_is_timed_as_keras_draws_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = built(scenario(made()))
+    now_ns, drawn = [0], list[tuple[int, int, bool]]()
+
+    class Adapter:
+        """Takes a nanosecond for each row, and a hiccup for its first one of all."""
+
+        def __init__(self, x: Any, batch_size: int, shuffle: bool) -> None:
+            drawn.append((x.nbytes, batch_size, shuffle))
+
+        def get_torch_dataloader(self) -> Iterator[int]:
+            now_ns[0] += drawn[-1][0] + 10_000 * (len(drawn) == 2)
+            return iter([0])
+
+    package: Any = SimpleNamespace(ArrayDataAdapter=Adapter)
+    names = ("keras", "src", "trainers", "data_adapters", "array_data_adapter")
+    for name in itertools.accumulate(names, "{}.{}".format):
+        monkeypatch.setitem(sys.modules, name, package)
+    monkeypatch.setattr(keras, "time", SimpleNamespace(perf_counter_ns=lambda: now_ns[0]))
+    assert runner.shuffle_ns(1_000_000, 8_192, 4_096) == 1_000_000 - 8_192
+    assert set(drawn) == {(1_000_000, 4_096, True), (8_192, 4_096, True)}
+    assert runner.shuffle_ns(100, 100, 50) == 0
+    runner.feed = dataclasses.replace(FEED, workload=dataclasses.replace(WORKLOAD, feed=in_batches))
+    assert runner.shuffle_ns(100, 10, 5) is None  # a pipeline has an order of its own
 
 
 @pytest.mark.parametrize("clears", [True, False])
 def test_a_model_is_built_again_as_a_user_would_do_it(monkeypatch: pytest.MonkeyPatch, clears: bool) -> None:
     user = Mock()
     user.build.return_value = made()
-    keras = SimpleNamespace(backend=SimpleNamespace(clear_session=user.clear_session))
-    monkeypatch.setitem(sys.modules, "keras", keras)
-    models.build_and_drop(user, FEED, clears)
+    backend = SimpleNamespace(clear_session=user.clear_session)
+    monkeypatch.setitem(sys.modules, "keras", SimpleNamespace(backend=backend))
+    runner = built(scenario(made()))
+    runner.scenario = user
+    runner.build_again(clears)
     assert user.mock_calls == [*([call.clear_session()] if clears else []), call.build(WORKLOAD)]
