@@ -58,9 +58,9 @@ def visible_cards(device: Device) -> list[str]:
         _call(driver.cuDeviceGetCount, ctypes.byref(count))
         cards = []
         for number in range(count.value):
-            device, raw = ctypes.c_int(), (ctypes.c_ubyte * 16)()
-            _call(driver.cuDeviceGet, ctypes.byref(device), number)
-            _call(driver.cuDeviceGetUuid_v2, ctypes.byref(raw), device)  # the first version knows no parts of cards
+            handle, raw = ctypes.c_int(), (ctypes.c_ubyte * 16)()
+            _call(driver.cuDeviceGet, ctypes.byref(handle), number)
+            _call(driver.cuDeviceGetUuid_v2, ctypes.byref(raw), handle)  # the first version knows no parts of cards
             if not any(raw):  # nothing but zeros is no answer
                 return []
             cards.append(str(uuid.UUID(bytes=bytes(raw))))

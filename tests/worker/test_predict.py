@@ -71,12 +71,12 @@ def test_inputs_go_round_in_batches_and_of_many_calls_some_of_all_are_kept(monke
     assert [len(calls) for calls in latency.calls_of_slices] == [KEPT_CALLS] * 2
     for count in (400, 700, 1_000):
         assert {index % ROTATED_INPUTS for index in kept_calls(count)} == set(range(ROTATED_INPUTS))
-    model: Any = Model(monkeypatch, call_ms=50)
+    model = Model(monkeypatch, call_ms=50)
     time_batches(model, 16, PACE, granted(1))
     firsts = [float(x[0, 0]) for x in model.seen]
     assert firsts == [16 * (index % 8) for index in range(len(firsts))]
     assert {len(x) for x in model.seen} == {16}
-    assert time_batches(Model(monkeypatch, 50), 1_000, PACE, granted(1)).batch == 320
+    assert time_batches(model, 1_000, PACE, granted(1)).batch == 320
 
 
 @pytest.mark.parametrize(("pass_ms", "passes", "discarded"), [(30, 4, 1), (5, 20, 4), (150, 1, 1), (300, 1, 0)])
@@ -197,10 +197,11 @@ def test_a_column_that_compiles_nothing_calls_and_writes_nothing_compiled(monkey
 
 def test_a_soak_keeps_the_calls_of_its_first_slice_and_no_builds(monkeypatch: pytest.MonkeyPatch) -> None:
     pace = dataclasses.replace(PACE, protocol=Protocol(lasts=True), meter=Meter(lasts=True))
-    latency = time_batches(Model(monkeypatch, 3), 16, pace, granted(3))
+    model: Any = Model(monkeypatch, 3)
+    latency = time_batches(model, 16, pace, granted(3))
     assert ([slice_.count for slice_ in latency.slices], len(latency.calls_ns)) == ([34] * 3, 34)
     pace.meter.done = 0
-    model: Any = Model(monkeypatch, 30)
+    model = Model(monkeypatch, 30)
     slices = predict.time_builds(lambda: model.predict_on_batch(1), pace, granted(3))
     assert (slices.count, slices.done) == ([4] * 3, [7, 12, 17])  # one is discarded before each
     assert len(model.seen) == pace.meter.done
