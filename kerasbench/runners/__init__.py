@@ -15,11 +15,12 @@ from kerasbench.runners.inputs import leaves
 from kerasbench.scenario import Scenario
 
 if TYPE_CHECKING:
-    from kerasbench.runners.feed import Feed, Rows  # which import NumPy
+    from kerasbench.runners.feed import Fed, Feed, Rows  # which import NumPy
 
 Call = Callable[[Any], Any]
-Phase = Callable[[str], AbstractContextManager[None]]
+Logs = Mapping[str, Sequence[Any]]  # what each epoch logged, by Keras' names
 Bare = Callable[[], AbstractContextManager[Callable[[int], None]]]
+Phase = Callable[[str], AbstractContextManager[None]]
 
 
 class Hooks:
@@ -34,7 +35,7 @@ class Hooks:
 
 
 class Runner(ABC):
-    """Trains, evaluates and predicts in one way. What a kind of runner lacks is as it stands here: none, or nothing."""
+    """Trains and predicts, or predicts alone. What it does not have is as it stands here."""
 
     trains = True
     steps_per_execution = 1
@@ -42,15 +43,22 @@ class Runner(ABC):
     callbacks: Sequence[Any] = ()  # the scenario's own
     overrides: Sequence[str] = ()  # the methods of Keras' training that the model has of its own
     generate: Callable[[Any, int], Any] | None = None  # the scenario's own way to continue sequences by so many tokens
+
+    # What ``build`` sets.
     scenario: Scenario
     feed: "Feed"
+    model: Any  # each of its training steps computes the loss by its ``compute_loss``
+    parameters: int
+    compute_dtypes: set[str]
+    to_numpy: Call  # of an array that was predicted on the device
+    predict_on_batch: Call  # from NumPy arrays to NumPy arrays
 
     def __init__(self, backend: Backend, request: TrialRequest) -> None:
         self.backend = backend
         self.request = request
-        self.place: Call = backend.on_device  # NumPy arrays, however nested, on the device
+        self.place: Call = backend.on_device
 
-    def load(self, phase: Phase) -> None:  # noqa: B027 - as it stands, nothing
+    def load(self, phase: Phase) -> None:  # noqa: B027
         """Import what it needs besides the backend's package, in phases of its own."""
 
     def wake(self) -> None:  # noqa: B027
@@ -69,17 +77,9 @@ class Runner(ABC):
         return None
 
     def fit(
-        self, rows: "Rows", hooks: Hooks | None = None, epochs: int = 1, shuffle: bool = True, whole: bool = False
-    ) -> Mapping[str, Sequence[Any]]:
-        """Train, and return what each epoch logged under Keras' names.
-
-        ``whole``: with all that a published epoch has besides its steps: callbacks, validation, a pass over the test
-        set.
-        """
-        raise NotImplementedError
-
-    def fit_ready(self, batch: Any, steps: int, hooks: Hooks, epochs: int, whole: bool = False) -> None:
-        """Train as ``fit`` does, in epochs of so many steps on one batch that lies on the device."""
+        self, rows: "Fed", hooks: Hooks | None = None, epochs: int = 1, shuffle: bool = True, whole: bool = False
+    ) -> Logs:
+        """``whole``: with what a published epoch has besides steps: callbacks, validation, a pass over test rows."""
         raise NotImplementedError
 
     def stop(self) -> None:
@@ -105,54 +105,28 @@ class Runner(ABC):
     def keep_busy(self, ns: int) -> None:  # noqa: B027
         """Keep the device busy for so long: a card that has idled is then at its clocks again."""
 
-    @property
-    def loss_owner(self) -> Any:
-        """What has ``compute_loss``, by which a step computes its loss."""
-        raise NotImplementedError
-
-    @property
     @abstractmethod
-    def predict_on_batch(self) -> Call:
-        """Predict a batch, from NumPy arrays to NumPy arrays, as ``predictor`` does for any number of rows."""
-
-    @abstractmethod
-    def predictor(self, batch: int) -> Call: ...
+    def predictor(self, batch: int) -> Call:
+        """Return what predicts any number of rows, so many at a time, from NumPy arrays to NumPy arrays."""
 
     @abstractmethod
     def caller(self, compiled: bool) -> Call | None:
         """Return what predicts from arrays on the device, and waits; None: it has no such way."""
 
-    @property
-    @abstractmethod
-    def to_numpy(self) -> Call:
-        """What makes a NumPy array of one that was predicted on the device."""
-
-    @abstractmethod
     def wait(self) -> None:
         """Return when all work that was asked of the device is done, in the middle of a `fit` too."""
+        self.backend.synchronize(self.model)
 
     @abstractmethod
     def forward(self, x: Any) -> Any:
         """Return the outputs of a batch where the device left them."""
 
     @abstractmethod
-    def weights(self) -> Iterable[Any]:
-        """Return the backend's floating-point arrays of the model: integers (step counters, seeds) may lie elsewhere.
+    def arrays(self) -> tuple[Iterable[Any], Iterable[Any]]:
+        """Return the backend's arrays of floats that are the weights, and those that are the optimizer's.
 
-        TensorFlow keeps them in host memory by design.
+        Integers (step counters, seeds) are none of them: TensorFlow keeps them in host memory by design.
         """
-
-    def slots(self) -> Iterable[Any]:
-        """Return those of the optimizer."""
-        return ()
-
-    @property
-    @abstractmethod
-    def parameters(self) -> int: ...
-
-    @property
-    @abstractmethod
-    def compute_dtypes(self) -> set[str]: ...
 
     @abstractmethod
     def resolved(self) -> Resolved:
@@ -162,11 +136,11 @@ class Runner(ABC):
         def places(arrays: Iterable[Any]) -> list[str]:
             return sorted({self.backend.placement(array) for array in arrays})
 
-        output = places(array for _, array in leaves(self.forward(x)))
-        return Proof(places(self.weights()), places(self.slots()), output, self.backend.runtime_view())
+        weights, slots = map(places, self.arrays())
+        return Proof(weights, slots, places(array for _, array in leaves(self.forward(x))), self.backend.runtime_view())
 
     def compiler(self) -> Compiler | None:
-        return self.backend.compiler(self)
+        return self.backend.compiler(self.model)
 
     def vanishing(self) -> float | None:
         """Return the share of first moments that have met no gradient for some hundred steps; None: it has none."""

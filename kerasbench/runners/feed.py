@@ -55,6 +55,9 @@ class Rows:
         return Rows(mapped(change, self.x), mapped(change, self.y), mapped(change, self.weights))
 
 
+Fed = Rows | Mapping[str, Any]  # or what ``Backend.ready`` returns
+
+
 @dataclass(frozen=True)
 class Feed:
     """The rows of a trial, and how `fit` takes them."""

@@ -3,18 +3,18 @@
 import sys
 import tempfile
 import time
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
+from copy import copy
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from kerasbench.protocol.measurement import Compiler, Resolved
+from kerasbench.protocol.measurement import Resolved
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.protocol.requests import too_few_executions
-from kerasbench.runners import Bare, Call, Hooks, Phase, Runner
-from kerasbench.runners.feed import Feed, Rows
+from kerasbench.runners import Bare, Call, Hooks, Logs, Phase, Runner
+from kerasbench.runners.feed import Fed, Feed, Rows
 from kerasbench.runners.inputs import dtype_name
 from kerasbench.runners.weights import make_weights, remember_origins, share_weights
 from kerasbench.scenario import Scenario, ScenarioError
@@ -45,75 +45,56 @@ VANISHING = 1e-20  # of a first moment: no gradient has reached it for some 400 
 class WithKeras(Runner):
     """Runs in a process that has Keras."""
 
+    keras: Any
+    jit: bool
+
     def load(self, phase: Phase) -> None:
         with phase("keras"):  # apart: another Keras does not change how long the backend takes
-            import keras  # noqa: F401
+            import keras
 
             remember_origins()
+        self.keras, self.to_numpy = keras, keras.ops.convert_to_numpy
 
     def wake(self) -> None:
-        import keras
-
         if self.request.options.dtype is not None:
-            keras.config.set_dtype_policy(self.request.options.dtype)
+            self.keras.config.set_dtype_policy(self.request.options.dtype)
 
-        keras.ops.convert_to_numpy(keras.ops.sum(keras.ops.ones((2, 2))))
+        self.to_numpy(self.keras.ops.sum(self.keras.ops.ones((2, 2))))
 
     def build_again(self, clears: bool) -> None:
         """Build the scenario's model as a user would."""
         if clears:
-            import keras
-
-            keras.backend.clear_session()
+            self.keras.backend.clear_session()
         make_weights(self.scenario.build(self.feed.workload), self.feed)
 
     def keep_busy(self, ns: int) -> None:
-        import keras
-
-        product = keras.ops.full((BUSY_SIDE, BUSY_SIDE), 1 / BUSY_SIDE)  # its square is itself, so that it stays finite
+        ops = self.keras.ops
+        product = ops.full((BUSY_SIDE, BUSY_SIDE), 1 / BUSY_SIDE)  # its square is itself, so that it stays finite
         until_ns = time.perf_counter_ns() + ns
         while time.perf_counter_ns() < until_ns:
             for _ in range(BUSY_PRODUCTS):
-                product = keras.ops.matmul(product, product)
-            keras.ops.convert_to_numpy(product[0, 0])  # waits for them
-
-    @property
-    def to_numpy(self) -> Call:
-        import keras
-
-        convert: Call = keras.ops.convert_to_numpy
-        return convert
-
-    @property
-    @abstractmethod
-    def jit(self) -> bool: ...
-
-    @property
-    @abstractmethod
-    def weight_dtypes(self) -> set[str]: ...
+                product = ops.matmul(product, product)
+            self.to_numpy(product[0, 0])  # waits for them
 
     def resolved(self) -> Resolved:
-        import keras
-
+        keras = self.keras
         half = keras.ops.convert_to_tensor(np.full(8, SUBNORMAL, "float32")) * 0.5
         versions = {"python": sys.version.split()[0], "keras": keras.__version__, "numpy": np.__version__}
         return Resolved(
             jit=self.jit,
             dtype_policy=keras.config.dtype_policy().name,
             compute_dtypes=sorted(self.compute_dtypes),
-            weight_dtypes=sorted(self.weight_dtypes),
+            weight_dtypes=sorted({dtype_name(array) for array in self.arrays()[0]}),
             fp32=self.backend.fp32(),
             image_data_format=keras.config.image_data_format(),
             threads=self.backend.threads(),
             versions=versions | self.backend.versions(),
             steps_per_execution=self.steps_per_execution,
-            subnormals="kept" if np.any(keras.ops.convert_to_numpy(half)) else "flushed",
+            subnormals="kept" if np.any(self.to_numpy(half)) else "flushed",
         )
 
 
 class KerasRunner(WithKeras):
-    model: Any
-
     def build(self, scenario: Scenario, feed: Feed) -> None:
         self.scenario, self.feed = scenario, feed
         self.model = model = scenario.build(feed.workload)
@@ -128,14 +109,19 @@ class KerasRunner(WithKeras):
             raise ScenarioError("compile() with run_eagerly cannot be measured: leave it out")
         make_weights(model, feed)
         self.layers = list(model._flatten_layers())
-        wanted = scenario.parameters_of(feed.workload)
+        layers = model._flatten_layers(include_self=False)
+        self.compute_dtypes = {layer.compute_dtype for layer in layers if layer.weights}
+        self.parameters, wanted = model.count_params(), scenario.parameters_of(feed.workload)
         if wanted is not None and self.parameters != wanted and feed.workload.width == 1:
             raise ScenarioError(f"the model has {self.parameters:,} parameters, the scenario says {wanted:,}")
 
         # Set explicitly: TensorFlow's "auto" looks at physical, not at visible devices.
         jit = self.request.options.jit
-        model.jit_compile = self.jit_default if jit is None else jit
-        if jit and not model.jit_compile:  # where tensorflow-metal is installed it does not, even for the CPU
+        # By default Keras compiles no model of which a layer says that it cannot be.
+        by_default = self.backend.jit_default(self.request.device) and all(layer.supports_jit for layer in self.layers)
+        model.jit_compile = by_default if jit is None else jit
+        self.jit = bool(model.jit_compile)
+        if jit and not self.jit:  # where tensorflow-metal is installed it does not, even for the CPU
             cause = f"Keras does not compile this model on {self.request.backend} here"
             raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "leave out --jit, or say --jit off"))
 
@@ -147,12 +133,8 @@ class KerasRunner(WithKeras):
             share_weights(model, self.request.seed)
         self.overrides = [name for name in OVERRIDES if is_own(getattr(type(model), name, None))]
         self.generate = scenario.generate and partial(scenario.generate, model)
+        self.predict_on_batch = model.predict_on_batch
         self.callbacks = scenario.callbacks(tempfile.mkdtemp()) if scenario.callbacks else []
-
-    @property
-    def jit_default(self) -> bool:
-        """What "auto" comes to: Keras compiles no model of which a layer says that it cannot be."""
-        return self.backend.jit_default(self.request.device) and all(layer.supports_jit for layer in self.layers)
 
     def _require_executions(self) -> None:
         """Raise ScenarioError for an epoch with too few steps, TrialFailure where this backend cannot do it."""
@@ -170,23 +152,20 @@ class KerasRunner(WithKeras):
         self.model.train_function = None  # made again by the first step, whose time it is part of
 
     def fresh(self) -> "KerasRunner":
-        fresh = KerasRunner(self.backend, self.request)
+        fresh = copy(self)
         fresh.build(self.scenario, self.feed)
         return fresh
 
     def fit(
-        self, rows: Rows, hooks: Hooks | None = None, epochs: int = 1, shuffle: bool = True, whole: bool = False
-    ) -> Mapping[str, Sequence[Any]]:
+        self, rows: Fed, hooks: Hooks | None = None, epochs: int = 1, shuffle: bool = True, whole: bool = False
+    ) -> Logs:
         """Train as a user does, without a progress bar; shuffled, as Keras does by default."""
-        arguments = self._arguments(rows)
-        if self.feed.class_weight is not None:
+        arguments = self._arguments(rows) if isinstance(rows, Rows) else dict(rows)
+        if self.feed.class_weight is not None and isinstance(rows, Rows):
             arguments["class_weight"] = dict(self.feed.class_weight)
-        fitted = self.model.fit(**arguments, **self._besides(hooks, whole), verbose=0, epochs=epochs, shuffle=shuffle)
-        history: Mapping[str, Sequence[Any]] = fitted.history
-        return history
-
-    def fit_ready(self, batch: Any, steps: int, hooks: Hooks, epochs: int, whole: bool = False) -> None:
-        self.model.fit(**self.backend.ready(batch, steps), **self._besides(hooks, whole), verbose=0, epochs=epochs)
+        arguments |= self._besides(hooks, whole)
+        logs: Logs = self.model.fit(**arguments, verbose=0, epochs=epochs, shuffle=shuffle).history
+        return logs
 
     def _arguments(self, rows: Rows) -> dict[str, Any]:
         """Return what `fit` and `evaluate` take for these rows: arrays and a batch size, or the workload's pipeline."""
@@ -197,8 +176,7 @@ class KerasRunner(WithKeras):
         return {"x": rows.x, "y": rows.y, "batch_size": batch, **weights}
 
     def _besides(self, hooks: Hooks | None, whole: bool) -> dict[str, Any]:
-        from keras.callbacks import LambdaCallback
-
+        LambdaCallback = self.keras.callbacks.LambdaCallback  # noqa: N806 - a class
         besides: dict[str, Any] = {"callbacks": [*self.callbacks] if whole else []}
         rows, feed = self.feed.validation, self.feed.workload.feed
         if whole and len(rows):
@@ -234,23 +212,18 @@ class KerasRunner(WithKeras):
         return self.backend.bare_steps(self.model, batch)
 
     def peak_flops(self) -> float:
-        """In the compute dtype of the policy and the rounding mode that are in force, as the model's own products.
-
-        The size doubles until a product takes PEAK_PRODUCT_S; at each size the quickest of several counts, as for a
-        peak.
-        """
-        import keras
+        """In the dtype and the rounding mode that are in force; at each size the quickest of several counts."""
+        ops, dtype = self.keras.ops, self.keras.config.dtype_policy().compute_dtype
 
         def product_s(a: Any) -> float:
             start_ns = time.perf_counter_ns()
-            product = keras.ops.matmul(a, a)
-            keras.ops.convert_to_numpy(product[0, 0])  # waits for it
+            product = ops.matmul(a, a)
+            self.to_numpy(product[0, 0])  # waits for it
             return (time.perf_counter_ns() - start_ns) / 1e9
 
-        dtype = keras.config.dtype_policy().compute_dtype
         best, size = 0.0, PEAK_SMALLEST
         while size <= PEAK_LARGEST:
-            a = keras.ops.full((size, size), 1.0 / size, dtype)  # made on the device, whose memory it is to take
+            a = ops.full((size, size), 1.0 / size, dtype)  # made on the device, whose memory it is to take
             taken_s = min(product_s(a) for _ in range(PEAK_REPEATS))
             best = max(best, 2 * size**3 / taken_s)
             if taken_s >= PEAK_PRODUCT_S:
@@ -279,62 +252,31 @@ class KerasRunner(WithKeras):
         both = [(begin_ns(rows), begin_ns(few)) for _ in range(SHUFFLES)]
         return max(0, min(many for many, _ in both) - min(fewer for _, fewer in both))
 
-    @property
-    def predict_on_batch(self) -> Call:
-        predict: Call = self.model.predict_on_batch
-        return predict
-
     def predictor(self, batch: int) -> Call:
         return partial(self.model.predict, batch_size=batch, verbose=0)
 
     def caller(self, compiled: bool) -> Call | None:
         return self.backend.caller(self.model, compiled)
 
-    def wait(self) -> None:
-        self.backend.synchronize(self.model)
-
     def forward(self, x: Any) -> Any:
         return self.backend.forward(self.model, x)
 
-    def weights(self) -> list[Any]:
-        return _floating(self.model.variables)
-
-    def slots(self) -> list[Any]:
-        return _floating(getattr(getattr(self.model, "optimizer", None), "variables", []))
-
     @property
-    def loss_owner(self) -> Any:
-        return self.model
+    def _slots(self) -> list[Any]:
+        return getattr(getattr(self.model, "optimizer", None), "variables", [])
 
-    @property
-    def parameters(self) -> int:
-        return int(self.model.count_params())
-
-    @property
-    def jit(self) -> bool:
-        return bool(self.model.jit_compile)
-
-    @property
-    def compute_dtypes(self) -> set[str]:
-        layers = self.model._flatten_layers(include_self=False)
-        return {layer.compute_dtype for layer in layers if layer.weights}
-
-    @property
-    def weight_dtypes(self) -> set[str]:
-        return {dtype_name(array) for array in _floating(self.model.weights)}
-
-    def compiler(self) -> Compiler | None:
-        return self.backend.compiler(self.model)
+    def arrays(self) -> tuple[Iterable[Any], Iterable[Any]]:
+        weights, slots = (
+            [variable.value for variable in variables if "float" in str(variable.dtype)]
+            for variables in (self.model.weights, self._slots)
+        )
+        return weights, slots
 
     def vanishing(self) -> float | None:
-        """None: no moments in float32, or no optimizer.
-
-        A weight of a unit that no longer reacts has the gradient zero. Its first moment becomes a tenth smaller with
-        each step: below 1e-20 after about 400 steps and, where such numbers are kept, subnormal for good after about
-        800.
+        """A weight of a unit that no longer reacts has the gradient zero. Its first moment, in float32, becomes a tenth
+        smaller with each step: below 1e-20 after about 400, and where such numbers are kept subnormal after about 800.
         """
-        variables = getattr(getattr(self.model, "optimizer", None), "variables", [])
-        of_path = {moment.path: moment for moment in variables if moment.dtype == "float32"}
+        of_path = {moment.path: moment for moment in self._slots if moment.dtype == "float32"}
         gone = total = 0
         for path in [path for path in of_path if path.endswith(MOMENTUM)]:
             first = np.abs(self.to_numpy(of_path[path]))
@@ -347,7 +289,3 @@ class KerasRunner(WithKeras):
 
 def is_own(step: Any) -> bool:
     return step is not None and not step.__module__.startswith("keras.")
-
-
-def _floating(variables: Sequence[Any]) -> list[Any]:
-    return [variable.value for variable in variables if "float" in str(variable.dtype)]

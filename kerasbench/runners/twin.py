@@ -3,36 +3,25 @@
 import gc
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from kerasbench.native import Baseline, Start
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
-from kerasbench.runners import Call, Hooks
-from kerasbench.runners.feed import Feed, Rows
+from kerasbench.runners import Call, Hooks, Logs
+from kerasbench.runners.feed import Fed, Feed, Rows
 from kerasbench.runners.inputs import dtype_name, is_nested
 from kerasbench.runners.keras import KerasRunner, WithKeras
 from kerasbench.runners.layers import random_layers
 from kerasbench.scenario import Scenario, ScenarioError, baseline_file, execute, require_unchanged
 
 
-@dataclass(frozen=True)
-class Array:
-    """A baseline's array where a backend looks for a Keras variable."""
-
-    value: Any
-
-    @property
-    def _value(self) -> Any:
-        return self.value  # where JAX is asked what to wait for
-
-
 class TwinRunner(WithKeras):
     """The baseline begins with the weights of the Keras model, which then is gone. Its loop runs its own steps."""
 
-    baseline: Baseline
+    model: Baseline
     _stopped = False
 
     def build(self, scenario: Scenario, feed: Feed) -> None:
@@ -52,17 +41,27 @@ class TwinRunner(WithKeras):
         if not callable(build):
             raise ScenarioError(f"{file}: a native baseline needs a function build(start) at its top level")
         place = "cuda" if device.platform == "rocm" else device.platform  # as ROCm builds of torch say
-        weights = [weight.copy() for weight in keras.model.get_weights()]
-        self.baseline = build(Start(weights, feed.workload, place, keras.jit))
+        self.take(
+            build(Start([weight.copy() for weight in keras.model.get_weights()], feed.workload, place, keras.jit))
+        )
         # Of calls it is the Keras model's; a loop is compiled as its framework does it.
-        self._jit = keras.jit if self.request.protocol.agenda.only_predicts else self.baseline.jit
+        self.jit = keras.jit if self.request.protocol.agenda.only_predicts else self.model.jit
         del keras
         gc.collect()  # the Keras model is held by cycles, and holds memory on the device
 
+    def take(self, baseline: Baseline) -> None:
+        self.model = baseline
+        self.predict_on_batch = lambda x: baseline.predict(x, len(x))
+        self.parameters = sum(math.prod(array.shape) for array in baseline.weights())
+        self.compute_dtypes = {
+            dtype_name(array) for array in baseline.weights()
+        }  # it computes in what they are kept in
+
     def fit(
-        self, rows: Rows, hooks: Hooks | None = None, epochs: int = 1, shuffle: bool = True, whole: bool = False
-    ) -> Mapping[str, Sequence[Any]]:
+        self, rows: Fed, hooks: Hooks | None = None, epochs: int = 1, shuffle: bool = True, whole: bool = False
+    ) -> Logs:
         """Train as Keras does with these arguments; rows are placed on the device once, before."""
+        assert isinstance(rows, Rows)  # it has no bare steps
         hooks = hooks or Hooks()
         begin_step, batch = hooks.on_train_batch_begin, self.feed.batch
         self._stopped = False
@@ -73,7 +72,7 @@ class TwinRunner(WithKeras):
             begin_step(step)
             return False
 
-        place = self.baseline.place
+        place = self.model.place
         placed = place(rows.x, rows.y)
         unseen, test = self.feed.validation, self.feed.test
         validation = place(unseen.x, unseen.y) if whole and len(unseen) else None
@@ -83,12 +82,12 @@ class TwinRunner(WithKeras):
             hooks.on_epoch_begin(epoch)
             if self._stopped:
                 break
-            logs = self.baseline.train_epoch(*placed, batch, shuffle, stops)
+            logs = self.model.train_epoch(*placed, batch, shuffle, stops)
             if validation:
-                evaluated = self.baseline.evaluate(*validation, batch)
+                evaluated = self.model.evaluate(*validation, batch)
                 logs |= {f"val_{name}": value for name, value in evaluated.items()}
             if tests:
-                self.baseline.evaluate(*tests, batch)
+                self.model.evaluate(*tests, batch)
             for name, value in logs.items():
                 history[name].append(value)
             if self._stopped:
@@ -100,53 +99,27 @@ class TwinRunner(WithKeras):
         self._stopped = True
 
     def evaluate(self, rows: Rows) -> float:
-        return self.baseline.evaluate(*self.baseline.place(rows.x, rows.y), self.feed.batch)["loss"]
-
-    @property
-    def predict_on_batch(self) -> Call:
-        return lambda x: self.baseline.predict(x, len(x))
+        return self.model.evaluate(*self.model.place(rows.x, rows.y), self.feed.batch)["loss"]
 
     def predictor(self, batch: int) -> Call:
-        return lambda x: self.baseline.predict(x, batch)
+        return lambda x: self.model.predict(x, batch)
 
     def caller(self, compiled: bool) -> Call | None:
-        return self.baseline.caller(compiled)
+        return self.model.caller(compiled)
 
     def wait(self) -> None:
-        self.backend.synchronize(self)
+        variables = [SimpleNamespace(_value=array) for array in self.model.weights()]  # where JAX looks for arrays
+        self.backend.synchronize(SimpleNamespace(variables=variables))
 
     def forward(self, x: Any) -> Any:
-        return self.baseline.forward(x)
+        return self.model.forward(x)
 
-    def weights(self) -> list[Any]:
-        return [array for array in self.baseline.weights() if "float" in dtype_name(array)]
-
-    def slots(self) -> list[Any]:
-        return [array for array in self.baseline.slots() if "float" in dtype_name(array)]
-
-    @property
-    def variables(self) -> list[Array]:
-        return [Array(array) for array in self.baseline.weights()]
-
-    @property
-    def loss_owner(self) -> Any:
-        return self.baseline
-
-    @property
-    def parameters(self) -> int:
-        return sum(math.prod(array.shape) for array in self.baseline.weights())
-
-    @property
-    def jit(self) -> bool:
-        return self._jit
-
-    @property
-    def compute_dtypes(self) -> set[str]:
-        return {dtype_name(array) for array in self.baseline.weights()}  # it computes in what they are kept in
-
-    @property
-    def weight_dtypes(self) -> set[str]:
-        return {dtype_name(array) for array in self.weights()}
+    def arrays(self) -> tuple[Iterable[Any], Iterable[Any]]:
+        weights, slots = (
+            [array for array in arrays if "float" in dtype_name(array)]
+            for arrays in (self.model.weights(), self.model.slots())
+        )
+        return weights, slots
 
 
 def _unsupported(cause: str) -> TrialFailure:

@@ -97,18 +97,17 @@ def siblings(cpu: int, root: Path = CPUS) -> set[int]:
 
 
 def of_process() -> dict[str, Any]:
-    """Return the fields of ``Resolved`` that no runner knows."""
+    """Return the fields of ``Resolved`` that no runner knows.
+
+    The allocator keeps what is freed if glibc has mapped nothing by itself, as it does with what is large.
+    """
+    malloc: Malloc | None = None
+    if has_glibc():
+        ask = ctypes.CDLL(None).mallinfo
+        ask.restype = _Mallinfo
+        malloc = None if ask().hblks else "keep"
     processors = format_ranges(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else ""
-    return {"processors": processors, "malloc": _malloc()}
-
-
-def _malloc() -> Malloc | None:
-    """Return ``keep`` if glibc has mapped nothing by itself, as it does with what is large."""
-    if not has_glibc():
-        return None
-    ask = ctypes.CDLL(None).mallinfo
-    ask.restype = _Mallinfo
-    return None if ask().hblks else "keep"
+    return {"processors": processors, "malloc": malloc}
 
 
 def check_options(options: Options, actual: Resolved, usage: Usage) -> None:

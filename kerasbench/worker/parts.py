@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from kerasbench.protocol.measurement import Parts, Samples, Slice, Turn
 from kerasbench.runners import Runner
+from kerasbench.runners.feed import Fed
 from kerasbench.worker.clock import Ask, Pace, SliceClock, WarmUpClock, granted, measure_slices
 from kerasbench.worker.train import ENDLESS, StepWindow, first_batch
 
@@ -18,18 +19,18 @@ def measure_parts(runner: Runner, pace: Pace, ask: Ask) -> Parts | None:
     """
     steps, feed = pace.protocol.steps_per_slice or 1, runner.feed
     full_steps = len(feed.train) // feed.batch
-    rows, whole = feed.train[: full_steps * feed.batch], bool(runner.callbacks)
+    rows = feed.train[: full_steps * feed.batch]
     warmed = dataclasses.replace(pace.protocol, warmup_slices=1)
     batch = runner.place(feed.step(first_batch(runner)))
     bare = runner.bare_steps(batch)
     if bare is None:
         return None
 
-    def of_fit(fit: Callable[[StepWindow], object], turn: Turn) -> Slice:
+    def of_fit(rows: Fed, turn: Turn) -> Slice:
         """Return a slice of a `fit` of its own, after one that warms up."""
         warmup = WarmUpClock(warmed, full_steps, 0, steps_per_execution=runner.steps_per_execution)
         clock = SliceClock(warmup, pace, alone=True)
-        fit(StepWindow(runner, clock, pace, granted(1, turn)))
+        runner.fit(rows, StepWindow(runner, clock, pace, granted(1, turn)), ENDLESS, whole=bool(runner.callbacks))
         (slice_,) = clock.slices
         return slice_
 
@@ -40,16 +41,10 @@ def measure_parts(runner: Runner, pace: Pace, ask: Ask) -> Parts | None:
             run(steps)
             return pace.meter.with_card(pace.meter.read().since(began, steps, turn))
 
-    def from_arrays(window: StepWindow) -> None:
-        runner.fit(rows, window, ENDLESS, whole=whole)
-
-    def from_device(window: StepWindow) -> None:
-        runner.fit_ready(batch, full_steps, window, ENDLESS, whole)
-
     arrays, ready, alone = list[Slice](), list[Slice](), list[Slice]()
     ways: list[tuple[list[Slice], Callable[[Turn], Slice]]] = [
-        (arrays, lambda turn: of_fit(from_arrays, turn)),
-        (ready, lambda turn: of_fit(from_device, turn)),
+        (arrays, lambda turn: of_fit(rows, turn)),
+        (ready, lambda turn: of_fit(runner.backend.ready(batch, full_steps), turn)),
         (alone, by_itself),
     ]
 

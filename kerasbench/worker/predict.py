@@ -136,7 +136,7 @@ def _by_calls(call: Call, runner: Runner, x: Any) -> Grow:
 
 
 def _by_its_own(generate: Callable[[Any, int], Any], to_numpy: Call, x: Any, batch: int) -> Grow:
-    def once(count: int) -> tuple[Any, int]:
+    def timed(count: int) -> tuple[Any, int]:
         began_ns = time.perf_counter_ns()
         tokens = to_numpy(generate(x, count))
         took_ns = time.perf_counter_ns() - began_ns
@@ -146,7 +146,7 @@ def _by_its_own(generate: Callable[[Any, int], Any], to_numpy: Call, x: Any, bat
         return tokens, took_ns
 
     def grow(counts: Sequence[int]) -> tuple[Any, list[int]]:
-        runs = [once(count) for count in counts]
+        runs = [timed(count) for count in counts]
         return runs[-1][0], [took_ns for _, took_ns in runs]
 
     return grow

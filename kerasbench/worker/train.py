@@ -121,7 +121,7 @@ class BatchSpy:
     """
 
     def __init__(self, runner: Runner) -> None:
-        self._model = runner.loss_owner
+        self._model = runner.model
         # A step of the model's own may compute no loss by this method: then the rows as they are fed.
         rows = first_batch(runner)
         self.batch = Batch(describe(rows.x), describe(rows.y))

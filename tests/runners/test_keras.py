@@ -28,7 +28,7 @@ FEED = Feed(WORKLOAD, ROWS, ROWS[:0], ROWS[:0])
 
 
 def made(*supports_jit: bool, layers: Any = None, **different: object) -> Any:
-    layers = layers or [SimpleNamespace(supports_jit=supported, built=True) for supported in supports_jit]
+    layers = layers or [SimpleNamespace(supports_jit=supported, built=True, weights=[]) for supported in supports_jit]
     attributes: dict[str, object] = {
         "compiled": True,
         "built": True,
@@ -38,6 +38,7 @@ def made(*supports_jit: bool, layers: Any = None, **different: object) -> Any:
         "count_params": lambda: 10,
         "get_weights": list,
         "set_weights": lambda weights: None,
+        "predict_on_batch": None,
         "_flatten_layers": lambda include_self=True: layers,
     }
     return SimpleNamespace(**(attributes | different))
@@ -110,7 +111,9 @@ class Called(SimpleNamespace):
 
 
 def called(layer_built: bool, error: Exception | None = None, **different: object) -> Called:
-    model = Called(error=error, seen=[], **vars(made(layers=[SimpleNamespace(supports_jit=True, built=layer_built)])))
+    model = Called(
+        error=error, seen=[], **vars(made(layers=[SimpleNamespace(supports_jit=True, built=layer_built, weights=[])]))
+    )
     vars(model).update(different)
     built(scenario(model))
     return model
@@ -136,12 +139,6 @@ def in_batches(x: Any, y: Any, batch: int) -> Any:
     return [(x[:batch], y[:batch])]
 
 
-@pytest.fixture
-def callbacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "keras.callbacks", SimpleNamespace(LambdaCallback=lambda **hooks: hooks))
-
-
-@pytest.mark.usefixtures("callbacks")
 def test_what_fit_is_given() -> None:
     model = made(fit=Mock(), evaluate=Mock(return_value={"loss": 1.5}))
     weighted = dataclasses.replace(ROWS, weights=ROWS.x)
@@ -150,6 +147,7 @@ def test_what_fit_is_given() -> None:
         scenario(model, callbacks=lambda folder: ["own"]), Feed(workload, ROWS, ROWS[:2], ROWS[:3], {0: 2.0})
     )
     hooks = Heard()
+    runner.keras = SimpleNamespace(callbacks=SimpleNamespace(LambdaCallback=lambda **heard: heard))
     runner.fit(weighted, hooks, epochs=3, whole=True)
     runner.fit(ROWS, shuffle=False)
     whole, plain = (call.kwargs for call in model.fit.call_args_list)
@@ -206,7 +204,8 @@ def test_methods_of_its_own_are_none_of_keras() -> None:
 def test_floating_arrays_are_proven() -> None:
     variables = [SimpleNamespace(dtype=dtype, value=f"{dtype} weight") for dtype in ("float32", "int64")]
     slots = [SimpleNamespace(dtype="bfloat16", value="slot")]
-    runner = built(scenario(made(variables=variables, optimizer=SimpleNamespace(variables=slots))))
+    model = made(weights=variables, optimizer=SimpleNamespace(variables=slots))
+    runner = built(scenario(model, keeps_weights=True))
     forward = lambda model, x: {"a": "output", "b": "output"}  # noqa: E731
     runner.backend = SimpleNamespace(
         placement=lambda array: f"of {array}", forward=forward, runtime_view=lambda: ["cpu"]
@@ -222,11 +221,12 @@ def test_a_device_is_kept_busy_for_so_long(monkeypatch: pytest.MonkeyPatch) -> N
         waited_for.append(float(number))
         now_ns[0] += 3
 
-    ops = SimpleNamespace(full=np.full, matmul=np.matmul, convert_to_numpy=wait)
-    monkeypatch.setitem(sys.modules, "keras", SimpleNamespace(ops=ops))
+    ops = SimpleNamespace(full=np.full, matmul=np.matmul)
     monkeypatch.setattr(keras, "time", SimpleNamespace(perf_counter_ns=lambda: now_ns[0]))
     monkeypatch.setattr(keras, "BUSY_PRODUCTS", 2)
-    built(scenario(made())).keep_busy(10)
+    runner = built(scenario(made()))
+    runner.keras, runner.to_numpy = SimpleNamespace(ops=ops), wait
+    runner.keep_busy(10)
     assert waited_for == [1 / 256] * 4
 
 
@@ -241,10 +241,14 @@ def test_a_device_is_kept_busy_for_so_long(monkeypatch: pytest.MonkeyPatch) -> N
 def test_first_moments_vanish_that_have_lived(
     moments: dict[str, list[float]], share: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(KerasRunner, "to_numpy", staticmethod(lambda variable: np.asarray(variable.value)))
+    monkeypatch.setattr(
+        KerasRunner, "to_numpy", staticmethod(lambda variable: np.asarray(variable.value)), raising=False
+    )
     for dtype, vanished in ("float32", share), ("float64", None):
         variables = [SimpleNamespace(path=f"adam/{path}", value=value, dtype=dtype) for path, value in moments.items()]
-        assert built(scenario(made(optimizer=SimpleNamespace(variables=variables)))).vanishing() == vanished
+        runner = built(scenario(made(optimizer=SimpleNamespace(variables=variables))))
+        runner.to_numpy = lambda variable: np.asarray(variable.value)
+        assert runner.vanishing() == vanished
     assert built(scenario(made(optimizer=None))).vanishing() is None
 
 
@@ -275,12 +279,10 @@ def test_the_order_of_the_published_rows_is_timed_as_keras_draws_it(monkeypatch:
 
 
 @pytest.mark.parametrize("clears", [True, False])
-def test_a_model_is_built_again_as_a_user_would_do_it(monkeypatch: pytest.MonkeyPatch, clears: bool) -> None:
+def test_a_model_is_built_again_as_a_user_would_do_it(clears: bool) -> None:
     user = Mock()
     user.build.return_value = made()
-    backend = SimpleNamespace(clear_session=user.clear_session)
-    monkeypatch.setitem(sys.modules, "keras", SimpleNamespace(backend=backend))
     runner = built(scenario(made()))
-    runner.scenario = user
+    runner.scenario, runner.keras = user, SimpleNamespace(backend=user)
     runner.build_again(clears)
     assert user.mock_calls == [*([call.clear_session()] if clears else []), call.build(WORKLOAD)]

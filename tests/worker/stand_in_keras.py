@@ -80,7 +80,8 @@ def twin(baseline: Any, feed: Feed) -> TwinRunner:
     backend: Any = SimpleNamespace(synchronize=lambda model: None, on_device=lambda arrays: arrays)
     request: Any = SimpleNamespace(device=made.CPU)
     runner = TwinRunner(backend, request)
-    runner.baseline, runner.feed = baseline, feed
+    runner.feed = feed
+    runner.take(baseline)
     return runner
 
 

@@ -312,12 +312,10 @@ def test_a_step_is_taken_apart_with_the_scenario_s_own_callbacks(monkeypatch: py
     fitted, rows = Mock(wraps=runner.fit), runner.feed.train
     monkeypatch.setattr(runner, "callbacks", ["their own"])
     monkeypatch.setattr(runner, "fit", fitted)
-    monkeypatch.setattr(
-        runner, "fit_ready", lambda batch, steps, *rest: runner.fit(rows[: steps * 16], *rest[:2], True, *rest[2:])
-    )
+    monkeypatch.setattr(runner.backend, "ready", lambda batch, steps: rows[: steps * 16], raising=False)
     monkeypatch.setattr(runner, "bare_steps", lambda batch: lambda: nullcontext(lambda steps: None))
     monkeypatch.setattr(runner, "peak_flops", lambda: 1.0)
     measured = parts.measure_parts(runner, PACE, granted(3))
     assert measured is not None
     assert [len(samples) for samples in (measured.arrays, measured.ready, measured.bare)] == [3, 3, 3]
-    assert fitted.call_count == 2 * 3  # two in each turn
+    assert [call.kwargs["whole"] for call in fitted.call_args_list] == [True] * 6  # two in each turn
