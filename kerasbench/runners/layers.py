@@ -4,8 +4,10 @@ All of it for layers, as ``Runner.layers`` has them: the model itself may be amo
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
+from unittest.mock import patch
 
 RECURRENT_KINDS = ("lstm", "gru")
 BY_CUDNN, BY_BACKEND, BY_KERAS = "cudnn", "backend", "keras"
@@ -14,56 +16,42 @@ RANDOM_AMOUNTS = ("rate", "stddev", "dropout", "recurrent_dropout")
 # Layers by which backends differ more than by others; analysis/cases.py says why, and how much.
 SENSITIVE_LAYERS = ("BatchNormalization", "Embedding")
 
-Function = Callable[..., Any]
 Layers = Sequence[Any]
 
 
-class RecurrentSpy:
-    """Note how recurrent layers are computed in the step that runs while the spy is there.
+@contextmanager
+def recurrent_code(layers: Layers) -> Iterator[dict[str, str]]:
+    """Note, by kind, which code computes recurrent layers in the step that runs meanwhile.
 
     By cuDNN, by other code of the backend, or by Keras' own loop over time: Keras decides at each call
     (``use_cudnn="auto"``) and says nothing. So its functions are replaced by ones that take notes. They are not public:
     where they are not found, nothing is noted.
     """
+    names = {name.lower() for name in _class_names(layers)}
+    functions = sys.modules.get("keras.src.backend")
+    code: dict[str, str] = {}
 
-    def __init__(self, layers: Layers) -> None:
-        bases = {base.lower() for base in _class_names(layers)}
-        self._kinds = [kind for kind in RECURRENT_KINDS if kind in bases]
-        self._computed_by: dict[str, str] = {}
-        self._originals: list[tuple[Any, str, Function]] = []
-
-    @property
-    def notes(self) -> list[str]:
-        return [f"{kind}: {code}" for kind, code in self._computed_by.items()]
-
-    def __enter__(self) -> "RecurrentSpy":
-        functions = sys.modules.get("keras.src.backend")
-        for kind in self._kinds:
-            whole: Function | None = getattr(functions, kind, None)
-            if whole is not None:
-                self._computed_by[kind] = BY_KERAS
-                # JAX's function is cuDNN's alone, and refuses what cuDNN cannot do.
-                self._replace(functions, kind, kind, BY_CUDNN if whole.__module__.endswith("jax.rnn") else BY_BACKEND)
-                self._replace(sys.modules.get(whole.__module__), f"_cudnn_{kind}", kind, BY_CUDNN)
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        for module, name, function in reversed(self._originals):
-            setattr(module, name, function)
-
-    def _replace(self, module: Any, name: str, kind: str, code: str) -> None:
-        function: Function | None = getattr(module, name, None)
+    def replaced(module: Any, name: str, kind: str, by: str) -> AbstractContextManager[object]:
+        function = getattr(module, name, None)
         if function is None:
-            return
+            return nullcontext()
 
         def noting(*args: Any, **named: Any) -> Any:
             result = function(*args, **named)  # it raises NotImplementedError where it cannot
-            if self._computed_by[kind] != BY_CUDNN:
-                self._computed_by[kind] = code
+            if code[kind] != BY_CUDNN:
+                code[kind] = by
             return result
 
-        self._originals.append((module, name, function))
-        setattr(module, name, noting)
+        return patch.object(module, name, noting)
+
+    with ExitStack() as stack:
+        for kind in [kind for kind in RECURRENT_KINDS if kind in names and hasattr(functions, kind)]:
+            code[kind], module = BY_KERAS, getattr(functions, kind).__module__
+            # JAX's function is cuDNN's alone, and refuses what cuDNN cannot do.
+            by = BY_CUDNN if module.endswith("jax.rnn") else BY_BACKEND
+            stack.enter_context(replaced(functions, kind, kind, by))
+            stack.enter_context(replaced(sys.modules.get(module), f"_cudnn_{kind}", kind, BY_CUDNN))
+        yield code
 
 
 def _is_model(layer: Any) -> bool:

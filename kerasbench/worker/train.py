@@ -3,7 +3,8 @@
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -114,30 +115,26 @@ class StepBegin(Hooks):
         self.began_ns = time.perf_counter_ns()
 
 
-class BatchSpy:
-    """Note what the loss is computed from, in the step that is traced or run while the spy is there.
+@contextmanager
+def batch_of_loss(runner: Runner) -> Iterator[Callable[[], Batch]]:
+    """Note what the loss is computed from, in the step that is traced or run meanwhile.
 
-    Compiled backends call Python only while they trace; on torch the spy costs this one step a microsecond.
+    Compiled backends call Python only while they trace; on torch this costs that one step a microsecond. A step of the
+    model's own may compute no loss by this method: then the rows as they are fed.
     """
+    rows, compute_loss = first_batch(runner), runner.model.compute_loss
+    batch = Batch(describe(rows.x), describe(rows.y))
 
-    def __init__(self, runner: Runner) -> None:
-        self._model = runner.model
-        # A step of the model's own may compute no loss by this method: then the rows as they are fed.
-        rows = first_batch(runner)
-        self.batch = Batch(describe(rows.x), describe(rows.y))
+    def note(x: Any = None, y: Any = None, *rest: Any, **options: Any) -> Any:
+        nonlocal batch
+        batch = Batch(describe(x), describe(y))
+        return compute_loss(x, y, *rest, **options)
 
-    def __enter__(self) -> "BatchSpy":
-        compute_loss = self._model.compute_loss
-
-        def note(x: Any = None, y: Any = None, *rest: Any, **options: Any) -> Any:
-            self.batch = Batch(describe(x), describe(y))
-            return compute_loss(x, y, *rest, **options)
-
-        self._model.compute_loss = note
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        del self._model.compute_loss
+    runner.model.compute_loss = note
+    try:
+        yield lambda: batch
+    finally:
+        del runner.model.compute_loss
 
 
 def first_batch(runner: Runner) -> Rows:
@@ -146,11 +143,11 @@ def first_batch(runner: Runner) -> Rows:
 
 def first_step(runner: Runner) -> tuple[int, float, Batch]:
     """Trace, compile and run one step; return its time in ns: `fit` ends an epoch synchronised."""
-    with BatchSpy(runner) as spy:
+    with batch_of_loss(runner) as batch:
         start_ns = time.perf_counter_ns()
         history = runner.fit(first_batch(runner), shuffle=False)
         first_step_ns = time.perf_counter_ns() - start_ns
-    return first_step_ns, _last_loss(history), spy.batch
+    return first_step_ns, _last_loss(history), batch()
 
 
 @dataclass(frozen=True)
@@ -218,7 +215,7 @@ def learn(runner: Runner, first_loss: float, sized: Sized, brief: bool = False) 
 def run_published(runner: Runner) -> tuple[Published, Learning, Batch]:
     """Run the published epochs as published, shuffled as Keras does by default; then predict the test set twice."""
     feed = runner.feed
-    with BatchSpy(runner) as spy:
+    with batch_of_loss(runner) as batch:
         before = _evaluate(runner, first_batch(runner))
     spans = EpochSpans()
     start_ns = time.perf_counter_ns()
@@ -233,7 +230,7 @@ def run_published(runner: Runner) -> tuple[Published, Learning, Batch]:
         predict_ns.append(time.perf_counter_ns() - start_ns)
     published = Published(total_ns, spans.epochs_ns, _logged(history), len(feed.test), predict_ns)
     steps = feed.workload.steps * feed.workload.epochs
-    return published, _judge_learning(runner, feed.evaluated, steps, history["loss"][0], before), spy.batch
+    return published, _judge_learning(runner, feed.evaluated, steps, history["loss"][0], before), batch()
 
 
 def measure_steps(runner: Runner, pace: Pace, ask: Ask) -> SliceClock:

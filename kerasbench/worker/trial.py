@@ -23,7 +23,7 @@ from kerasbench.runners import Runner
 from kerasbench.runners.feed import prepare, prepare_sized
 from kerasbench.runners.inputs import describe
 from kerasbench.runners.keras import KerasRunner
-from kerasbench.runners.layers import RecurrentSpy, can_be_silenced, random_layers, sensitive_layers, silence
+from kerasbench.runners.layers import can_be_silenced, random_layers, recurrent_code, sensitive_layers, silence
 from kerasbench.runners.twin import TwinRunner
 from kerasbench.scenario import Workload, require_unchanged
 from kerasbench.worker import checks, predict, train
@@ -113,7 +113,7 @@ class PartialMeasurement:
     first_step_ns: int | None = None
     sizes: Sizes | None = None  # None: after published epochs
     batch: Batch = field(init=False)
-    recurrent: list[str] = field(default_factory=list)
+    recurrent: dict[str, str] = field(default_factory=dict)  # by kind of layer, what computes it
     learning: measurement.Learning | None = None  # None: the model is not trained
     again_ns: list[int] = field(default_factory=list)
     step_ns: int | None = None  # the quickest of these, without its fit
@@ -215,9 +215,8 @@ def first_steps(trial: Bench, findings: PartialMeasurement) -> None:
     The case's first trial tells what they teach and compute: later ones repeat the step, if that, to see it compiled.
     """
     runner, protocol = trial.runner, trial.request.protocol
-    with trial.phase(FIRST_STEP), RecurrentSpy(runner.layers) as spy:
+    with trial.phase(FIRST_STEP), recurrent_code(runner.layers) as findings.recurrent:
         findings.first_step_ns, first_loss, findings.batch = train.first_step(runner)
-    findings.recurrent = spy.notes
     if is_calibrated(protocol):
         if protocol.repeats and protocol.sizes:
             with trial.phase("learn"):
@@ -235,9 +234,8 @@ def first_steps(trial: Bench, findings: PartialMeasurement) -> None:
 
 
 def published_epochs(trial: Bench, findings: PartialMeasurement) -> None:
-    with trial.phase("published"), RecurrentSpy(trial.runner.layers) as spy:
+    with trial.phase("published"), recurrent_code(trial.runner.layers) as findings.recurrent:
         findings.published, findings.learning, findings.batch = train.run_published(trial.runner)
-    findings.recurrent = spy.notes
 
 
 def steps(trial: Bench, findings: PartialMeasurement) -> None:
@@ -327,7 +325,8 @@ def finish(trial: Bench, findings: PartialMeasurement) -> None:
         proof = runner.proof(runner.feed.inputs(runner.feed.train[:1]))
         findings.proof = dataclasses.replace(proof, cards=checks.visible_cards(request.device))
         checks.check_device(request.device, findings.proof)
-        noted = checks.of_process() | {"recurrent": findings.recurrent, "cached": trial.cache.count}
+        recurrent = [f"{kind}: {code}" for kind, code in findings.recurrent.items()]
+        noted = checks.of_process() | {"recurrent": recurrent, "cached": trial.cache.count}
         findings.resolved = dataclasses.replace(runner.resolved(), **noted)
         finds = request.options.warm_cache and not request.fills_caches
         asked = dataclasses.replace(request.options, warm_cache=finds)

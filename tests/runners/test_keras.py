@@ -111,9 +111,8 @@ class Called(SimpleNamespace):
 
 
 def called(layer_built: bool, error: Exception | None = None, **different: object) -> Called:
-    model = Called(
-        error=error, seen=[], **vars(made(layers=[SimpleNamespace(supports_jit=True, built=layer_built, weights=[])]))
-    )
+    layer = SimpleNamespace(supports_jit=True, built=layer_built, weights=[])
+    model = Called(error=error, seen=[], **vars(made(layers=[layer])))
     vars(model).update(different)
     built(scenario(model))
     return model
@@ -238,12 +237,7 @@ def test_a_device_is_kept_busy_for_so_long(monkeypatch: pytest.MonkeyPatch) -> N
         ({"a_velocity": [1e-30]}, None),
     ],
 )
-def test_first_moments_vanish_that_have_lived(
-    moments: dict[str, list[float]], share: float | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        KerasRunner, "to_numpy", staticmethod(lambda variable: np.asarray(variable.value)), raising=False
-    )
+def test_first_moments_vanish_that_have_lived(moments: dict[str, list[float]], share: float | None) -> None:
     for dtype, vanished in ("float32", share), ("float64", None):
         variables = [SimpleNamespace(path=f"adam/{path}", value=value, dtype=dtype) for path, value in moments.items()]
         runner = built(scenario(made(optimizer=SimpleNamespace(variables=variables))))

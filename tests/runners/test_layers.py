@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kerasbench.runners import layers
-from kerasbench.runners.layers import RecurrentSpy
+from kerasbench.runners.layers import recurrent_code
 
 LSTM, Dense = type("LSTM", (), {}), type("Dense", (), {})
 OwnLSTM = type("OwnLSTM", (LSTM,), {})
@@ -34,32 +34,32 @@ def backend(monkeypatch: pytest.MonkeyPatch, name: str, refuses: bool, by_cudnn:
 @pytest.mark.parametrize(
     ("name", "refuses", "by_cudnn", "layer", "notes"),
     [
-        ("torch", False, True, OwnLSTM(), ["lstm: cudnn"]),
-        ("torch", False, False, OwnLSTM(), ["lstm: backend"]),
-        ("tensorflow", True, False, OwnLSTM(), ["lstm: keras"]),
-        ("jax", False, False, OwnLSTM(), ["lstm: cudnn"]),
-        ("jax", True, False, OwnLSTM(), ["lstm: keras"]),
-        ("torch", False, False, Dense(), []),
-        ("torch", False, False, type("LSTM", (), {"fit": None})(), []),  # a model that a user calls so
+        ("torch", False, True, OwnLSTM(), {"lstm": "cudnn"}),
+        ("torch", False, False, OwnLSTM(), {"lstm": "backend"}),
+        ("tensorflow", True, False, OwnLSTM(), {"lstm": "keras"}),
+        ("jax", False, False, OwnLSTM(), {"lstm": "cudnn"}),
+        ("jax", True, False, OwnLSTM(), {"lstm": "keras"}),
+        ("torch", False, False, Dense(), {}),
+        ("torch", False, False, type("LSTM", (), {"fit": None})(), {}),  # a model that a user calls so
     ],
 )
 def test_the_way_that_was_taken(
-    monkeypatch: pytest.MonkeyPatch, name: str, refuses: bool, by_cudnn: bool, layer: object, notes: list[str]
+    monkeypatch: pytest.MonkeyPatch, name: str, refuses: bool, by_cudnn: bool, layer: object, notes: dict[str, str]
 ) -> None:
     functions: Any = backend(monkeypatch, name, refuses, by_cudnn)
     inside = sys.modules[f"keras.src.backend.{name}.rnn"]
     before = dict(vars(functions)), dict(vars(inside))
-    with RecurrentSpy([Dense(), layer]) as spy, suppress(NotImplementedError):  # Keras takes its own loop there
+    with recurrent_code([Dense(), layer]) as code, suppress(NotImplementedError):  # Keras takes its own loop there
         functions.lstm()
-    assert spy.notes == notes
+    assert code == notes
     assert (dict(vars(functions)), dict(vars(inside))) == before
 
 
 def test_a_keras_without_these_functions_is_not_touched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "keras.src.backend", ModuleType("keras.src.backend"))
-    with RecurrentSpy([LSTM()]) as spy:
+    with recurrent_code([LSTM()]) as code:
         pass
-    assert spy.notes == []
+    assert code == {}
 
 
 DENSE = SimpleNamespace(name="dense")
