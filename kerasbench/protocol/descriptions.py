@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class WorkloadDescription:
-    """One workload of a scenario."""
-
     name: str
     train: int
     batch: int

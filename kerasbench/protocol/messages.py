@@ -13,7 +13,6 @@ from kerasbench.protocol.descriptions import Description
 from kerasbench.protocol.measurement import Measurement, Slice
 
 EXIT_PIPE_LOST = 203  # a child's status when its pipe was taken from it; no program leaves with it by custom
-# Phases of which most is compiling.
 FIRST_STEP, FIRST_PREDICTION, FIRST_CALL = COMPILES = ("first step", "first prediction", "first call")
 FIND = "find"  # the phase of a probe in which it turns out whether a backend is installed at all
 
@@ -51,8 +50,6 @@ class Phase:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why there is no measurement."""
-
     code: Code
     cause: str  # one line
     remedy: str  # one line

@@ -20,8 +20,6 @@ GROWS = (CALL, COMPILED_CALL, OWN)
 
 @dataclass(frozen=True)
 class Stage:
-    """What is measured in slices."""
-
     name: str
     phase: str  # of the trial
     counts: str  # what a slice counts
@@ -61,8 +59,6 @@ GENERATIONS = tuple(name for name, stage in STAGES.items() if stage.phase == "ge
 
 @dataclass(frozen=True)
 class Agenda:
-    """What a kind of trial does."""
-
     name: str
     shares: Mapping[str, float]  # of a column's time, by stage; see ``runs.turns.shares`` for what a workload lacks
     trains: bool = True

@@ -26,15 +26,14 @@ MAX_BYTES = 1 << 30  # of rows in a sweep; TensorFlow holds them twice
 
 @dataclass(frozen=True)
 class Rows:
-    """Inputs and targets that belong together: arrays or structures of arrays, which all have as many rows."""
+    """Inputs and targets that belong together: structures of arrays, which all have as many rows."""
 
     x: Any
     y: Any
     weights: Any = None  # of the samples
 
     def __len__(self) -> int:
-        array = first(self.x)
-        return 0 if array is None else len(array)
+        return len(first(self.x))
 
     def __getitem__(self, chosen: slice) -> "Rows":
         return self._each(lambda array: array[chosen])
@@ -46,7 +45,7 @@ class Rows:
         return max(x_bytes, y_bytes)
 
     def repeated(self, samples: int) -> "Rows":
-        """Return that many rows, over again from the first where there are too few: a pass costs the same."""
+        """Return that many rows, over again from the first where there are too few."""
         if samples <= len(self):
             return self[:samples]
         return self._each(lambda array: np.resize(array, (samples, *array.shape[1:])))
@@ -85,7 +84,7 @@ class Feed:
         return rows[: min(evaluated_samples(self.workload), max(1, POOL_BYTES // max(1, rows.row_bytes)))]
 
     def one_batch(self, rows: Rows) -> tuple[Any, ...]:
-        """Return these rows in one batch, in whichever order: (x, y), or (x, y, sample weights)."""
+        """Return (x, y), or (x, y, sample weights)."""
         if self.workload.feed is not None:
             return tuple(self.workload.feed(rows.x, rows.y, len(rows))[0])
         return (rows.x, rows.y) if rows.weights is None else (rows.x, rows.y, rows.weights)
@@ -97,7 +96,6 @@ class Feed:
         return (x, y, *weights)
 
     def inputs(self, rows: Rows) -> Any:
-        """Return the x of these rows as the model takes it, through the workload's pipeline where it has one."""
         return self.one_batch(rows)[0]
 
 
@@ -123,8 +121,8 @@ def prepare(scenario: Scenario, workload: Workload, seed: int, kind: str = "synt
     rows = draw(dataset, count + min(test_samples, EVALUATED_SAMPLES), seed, kind)
     draws = check_pipeline(workload, rows)
     train, unseen = rows[:count], rows[count:]
-    test = unseen.repeated(test_samples) if test_samples else rows[:0]
-    return Feed(workload, train, train.repeated(workload.validation), test, scenario.class_weight, draws)
+    validation, test = train.repeated(workload.validation), unseen.repeated(test_samples)
+    return Feed(workload, train, validation, test, scenario.class_weight, draws)
 
 
 def evaluated_samples(workload: Workload) -> int:
@@ -133,7 +131,6 @@ def evaluated_samples(workload: Workload) -> int:
 
 
 def pool_samples(workload: Workload, row_bytes: int) -> int:
-    """Return how many training rows to hold: all of a full batch or a small set, else whole batches within a bound."""
     fit_in_pool = max(POOL_BYTES // row_bytes, POOL_MIN_STEPS * workload.batch_size)
     if workload.batch is None or workload.train <= fit_in_pool:
         return workload.train
@@ -141,7 +138,6 @@ def pool_samples(workload: Workload, row_bytes: int) -> int:
 
 
 def prepare_sized(scenario: Scenario, workload: Workload, size: Size, seed: int, kind: str) -> Feed:
-    """Return the workload at a size of a sweep: steps alone, on its rows over and over again."""
     if size.width is not None and not scenario.scalable:
         raise ScenarioError("its width is fixed: use workload.scaled(units) in build, and say Scenario(scalable=True)")
     dataset = scenario.dataset(workload)
@@ -154,7 +150,6 @@ def prepare_sized(scenario: Scenario, workload: Workload, size: Size, seed: int,
 
 
 def steps_at(batch: int, row_bytes: int) -> int:
-    """Return how many steps of a batch an epoch has: as many as a pool of rows holds, or at least enough of them."""
     batch_bytes = batch * row_bytes
     count = min(max(LEAST_STEPS, POOL_BYTES // batch_bytes), MAX_BYTES // batch_bytes)
     if count < MIN_STEPS_FOR_SLICES:
@@ -182,10 +177,9 @@ def draw(dataset: Dataset, samples: int, seed: int, kind: str) -> Rows:
 
 
 def check_pipeline(workload: Workload, rows: Rows) -> bool:
-    """Have the workload's pipeline, if any, make two batches of these rows; return whether they differ each time.
+    """Have the workload's pipeline, if any, make two batches; return whether they differ each time.
 
-    Raises ScenarioError where they cannot be had by their number, are no (x, y), have another size than the workload's
-    batch, or are float64, NumPy's default: the Apple GPU has none, elsewhere it is cast again.
+    Raises ScenarioError where it cannot be measured; float64, NumPy's default, the Apple GPU has not.
     """
     if workload.feed is None:
         return False
@@ -224,9 +218,10 @@ def _check_batch(batch: Any, samples: int) -> None:
         raise ScenarioError(f"the batches of feed() must be (x, y) or (x, y, sample_weight), not {kind}")
     for name, structure in zip(("x", "y", "sample_weight"), batch, strict=False):
         for place, array in leaves(structure, name):
-            if np.shape(array)[:1] != (samples,):
-                actual = f"{place} of shape {np.shape(array)}"
+            if (shape := np.shape(array))[:1] != (samples,):
+                actual = f"{place} of shape {shape}"
                 raise ScenarioError(f"feed() must make batches of {samples:,} rows, as its batch says, not {actual}")
             if getattr(array, "dtype", None) == np.float64:
-                remedy = f"{place} is: .astype('float32')"
-                raise ScenarioError(f"feed() must give float32 or integers, not float64; {remedy}")
+                raise ScenarioError(
+                    f"feed() must give float32 or integers, not float64; {place} is: .astype('float32')"
+                )

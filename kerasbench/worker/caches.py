@@ -28,7 +28,7 @@ class CacheReads:
 
 
 def keeps_access_times(folder: str) -> bool:
-    """Tell, by a file of its own, whether the system notes in this folder that a file is read (not with noatime)."""
+    """Tell whether the system notes in this folder that a file is read: not with noatime."""
     with tempfile.NamedTemporaryFile(dir=folder) as probe:
         probe.write(b"x")
         probe.flush()

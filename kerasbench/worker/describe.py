@@ -22,11 +22,9 @@ COUNTED_SAMPLES = 8  # in the batch that is counted: products grow in proportion
 
 
 class DeferredModule(ModuleType):
-    """Stands for a package until something of it is used, then imports it.
+    """Stands for a package until something of it is used, then imports it: seconds for Keras, if it is there at all.
 
-    Keras costs one to three seconds to import and a description needs none of it; where it is not installed, a
-    scenario that uses it only inside functions can be described all the same. (importlib.util.LazyLoader would load
-    the package at once before Python 3.12: ``import`` itself looks at ``__spec__``.)
+    importlib.util.LazyLoader would load it at once before Python 3.12: ``import`` itself looks at ``__spec__``.
     """
 
     def __getattr__(self, attribute: str) -> Any:
@@ -62,12 +60,20 @@ def describe(file: Path, config: ModelConfig = NOTHING) -> Description:
         learnable=scenario.learnable,
         scalable=scenario.scalable,
         kind=scenario.kind,
-        workloads=[describe_workload(scenario, workload) for workload in scenario.workloads],
+        workloads=[_workload(scenario, workload) for workload in scenario.workloads],
     )
 
 
-def describe_workload(scenario: Scenario, workload: Workload) -> WorkloadDescription:
+def _workload(scenario: Scenario, workload: Workload) -> WorkloadDescription:
     dataset = scenario.dataset(workload)
+    # What of it a native baseline could not do.
+    keras_only = "callbacks of Keras" if scenario.callbacks else ""
+    if not scenario.trains:
+        keras_only = "predictions alone"
+    elif scenario.class_weight is not None:
+        keras_only = "weights of its classes"
+    elif workload.feed:
+        keras_only = "a pipeline of its own"
     return WorkloadDescription(
         name=workload.name,
         train=workload.train,
@@ -80,7 +86,7 @@ def describe_workload(scenario: Scenario, workload: Workload) -> WorkloadDescrip
         test=workload.test,
         data=dataset.title,
         has_real_data=dataset.load is not None,
-        keras_only=_keras_only(scenario, workload),
+        keras_only=keras_only,
         predicts_only=not scenario.trains,
         parameters=scenario.parameters_of(workload),
         operations=scenario.operations_of(workload),
@@ -88,15 +94,6 @@ def describe_workload(scenario: Scenario, workload: Workload) -> WorkloadDescrip
         new_tokens=scenario.new_tokens,
         own_generate=scenario.generate is not None,
     )
-
-
-def _keras_only(scenario: Scenario, workload: Workload) -> str:
-    """Return what of a workload a native baseline could not do; empty if nothing."""
-    if not scenario.trains:
-        return "predictions alone"
-    if scenario.class_weight is not None:
-        return "weights of its classes"
-    return "a pipeline of its own" if workload.feed else "callbacks of Keras" if scenario.callbacks else ""
 
 
 def fetch(request: FetchRequest) -> str:

@@ -1,5 +1,6 @@
 """How an exception in a child becomes a failure with a code, a cause and a remedy; and one framework per child."""
 
+import re
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
@@ -12,29 +13,21 @@ from kerasbench import backends
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.scenario import ScenarioError
 
-# What the frameworks' out-of-memory errors have in common, name and text in lower case: torch.OutOfMemoryError says
-# "out of memory" (its CPU allocator "not enough memory"), XLA RESOURCE_EXHAUSTED, TensorFlow's ResourceExhaustedError
-# "OOM when allocating tensor"; NumPy "Unable to allocate", torch on a CPU "can't allocate memory"; cuBLAS and cuDNN
-# have a status ALLOC_FAILED.
-OOM_WORDS = (
-    "out of memory",
-    "not enough memory",
-    "resource_exhausted",
-    "resourceexhausted",
-    "oom when allocating",
-    "failed to allocate",
-    "unable to allocate",
-    "can't allocate memory",
-    "alloc_failed",
+# What the frameworks' out-of-memory errors have in common, name and text: torch.OutOfMemoryError says "out of memory"
+# (its CPU allocator "not enough memory"), XLA RESOURCE_EXHAUSTED, TensorFlow's ResourceExhaustedError "OOM when
+# allocating tensor"; NumPy "Unable to allocate", torch on a CPU "can't allocate memory"; cuBLAS and cuDNN ALLOC_FAILED.
+OOM = re.compile(
+    "out of memory|not enough memory|resource_?exhausted|oom when allocating|(failed|unable) to allocate"
+    "|can't allocate memory|alloc_failed",
+    re.IGNORECASE,
 )
 # "The operator 'aten::x' is not currently implemented for the MPS device", and what torch says of float64 there.
-MPS_WORDS = ("mps device", "mps backend", "mps framework")
+MPS = re.compile("mps (device|backend|framework)", re.IGNORECASE)
 MPS_REMEDY = "--device cpu; or PYTORCH_ENABLE_MPS_FALLBACK=1, with which the CPU does it and the result names it"
 DETAIL_CHARACTERS = 4000  # enough for the innermost frames of a framework's traceback
 
 
 def one_line(error: Exception, limit: int = 200) -> str:
-    """Return the beginning of an exception's text, line breaks and runs of blanks as one blank."""
     return " ".join(str(error).split())[:limit]
 
 
@@ -48,9 +41,9 @@ def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure
     cause = place + description
     detail = "".join(traceback.format_exception(error))[-DETAIL_CHARACTERS:]
 
-    on_mps = any(word in cause.lower() for word in MPS_WORDS)
+    on_mps = MPS.search(cause) is not None
     code, remedy = Code.ERROR, "the traceback is in the result file"
-    if isinstance(error, MemoryError) or any(word in cause.lower() for word in OOM_WORDS):
+    if isinstance(error, MemoryError) or OOM.search(cause):
         code, remedy = Code.OOM, "a smaller batch or workload, or a machine with more memory"
     elif isinstance(error, ImportError):
         if phase in ("import", "keras"):
@@ -89,16 +82,13 @@ def where(error: Exception, file: str) -> str:
 
 
 class HidingFinder:
-    """An import finder that hides some packages and delegates the rest."""
-
     def __init__(self, finder: Any, hidden: set[str]) -> None:
         self._finder = finder
         self.hidden = hidden
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name.partition(".")[0] in self.hidden:
-            return None
-        spec: ModuleSpec | None = self._finder.find_spec(name, path, target)
+        is_hidden = name.partition(".")[0] in self.hidden
+        spec: ModuleSpec | None = None if is_hidden else self._finder.find_spec(name, path, target)
         return spec
 
     def __getattr__(self, attribute: str) -> Any:

@@ -14,8 +14,8 @@ def measure_parts(runner: Runner, pace: Pace, ask: Ask) -> Parts | None:
     """Measure a slice in each of the three ways in each turn, in one process: a machine which drifts hits them alike.
 
     The way that comes first changes with the cycle. The turn's slice is their sum. The pace has the steps of a slice,
-    which the steps' phase calibrated, and the workload's epochs have room for them. A scenario's own callbacks are part
-    of what `fit` does, as in the steps. None: the runner has no steps without a `fit`.
+    which the steps' phase calibrated, and the workload's epochs have room for them. None: the runner has no steps
+    without a `fit`.
     """
     steps, feed = pace.protocol.steps_per_slice or 1, runner.feed
     full_steps = len(feed.train) // feed.batch
@@ -27,7 +27,6 @@ def measure_parts(runner: Runner, pace: Pace, ask: Ask) -> Parts | None:
         return None
 
     def of_fit(rows: Fed, turn: Turn) -> Slice:
-        """Return a slice of a `fit` of its own, after one that warms up."""
         warmup = WarmUpClock(warmed, full_steps, 0, steps_per_execution=runner.steps_per_execution)
         clock = SliceClock(warmup, pace, alone=True)
         runner.fit(rows, StepWindow(runner, clock, pace, granted(1, turn)), ENDLESS, whole=bool(runner.callbacks))

@@ -8,10 +8,10 @@ from typing import Any
 
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.runners.inputs import Spec
-from kerasbench.scenario import APPLICATIONS, ModelError, Scenario, is_named, is_saved, load
+from kerasbench.scenario import APPLICATIONS, ModelError, is_named, is_saved, load
 from kerasbench.worker import saved
 from kerasbench.worker.failure import one_line
-from kerasbench.worker.source import ResolvedScenario, Source, workload_of
+from kerasbench.worker.source import ResolvedScenario, Source
 
 USUAL = (224, 224, 3)  # what most of keras.applications take, to say how many steps an epoch has
 OPTIMIZER, LOSS = "adam", "sparse_categorical_crossentropy"
@@ -44,11 +44,8 @@ def application(name: str, config: ModelConfig) -> ResolvedScenario:
         model.compile(optimizer=OPTIMIZER, loss=LOSS)
         return model
 
-    source = Source(build, config, trains=True)
-    workload = workload_of([Spec("x", shape or USUAL)], config)
     text = f"{name} of keras.applications, with random weights.\n\nTrained by {OPTIMIZER} on {LOSS}."
-    scenario = Scenario(build=source.build, data=source.data, workloads=(workload,), learnable=False, kind="cnn")
-    return ResolvedScenario(scenario, name, text, source.load, source.look)
+    return Source(build, config, trains=True, specs=[Spec("x", shape or USUAL)]).resolved(name, text, kind="cnn")
 
 
 def _image_shape(config: ModelConfig) -> tuple[int, ...] | None:

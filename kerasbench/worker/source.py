@@ -12,19 +12,8 @@ from unittest.mock import patch
 
 from kerasbench.datasets import Dataset
 from kerasbench.protocol.requests import STRUCTURE, ModelConfig
-from kerasbench.runners.inputs import (
-    DEFAULT_BATCH,
-    DEFAULT_BELOW,
-    FLOATS,
-    UNNAMED,
-    Spec,
-    fitted,
-    is_nested,
-    leaves,
-    mapped,
-    steps_of,
-)
-from kerasbench.scenario import ModelError, Scenario, Workload
+from kerasbench.runners.inputs import DEFAULT_BELOW, FLOATS, UNNAMED, Spec, fitted, is_nested, leaves, mapped, steps_of
+from kerasbench.scenario import Kind, ModelError, Scenario, Workload
 from kerasbench.worker.failure import one_line
 
 # Names of Keras' losses in lower case, without underscores, by the targets they take; others take any numbers.
@@ -35,6 +24,7 @@ SIGNS = {"hinge", "squaredhinge"}
 UNMADE = {"ctc"}
 KNOWN = CLASSES | SHARES | BITS | SIGNS | UNMADE
 
+DEFAULT_BATCH = 32
 LOOKED_UP = 8  # rows: so many different ids are hardly ever one
 TEST_BATCHES = 16  # that a pass of predict takes: of a deep network, one can take a second
 
@@ -85,8 +75,6 @@ def losses(loss: Any, outputs: Any, names: Sequence[str]) -> list[Any]:
 
 @dataclass(frozen=True)
 class ResolvedScenario:
-    """A scenario of a file or a name."""
-
     scenario: Scenario
     name: str
     text: str  # its description, with its title on the first line
@@ -94,7 +82,7 @@ class ResolvedScenario:
     look: Callable[[], None] = lambda: None  # at what it takes, once it is loaded
 
 
-def workload_of(specs: list[Spec], config: ModelConfig) -> Workload:
+def workload_of(specs: Sequence[Spec], config: ModelConfig) -> Workload:
     """Return the workload of a model: whole batches, as many as a pool of rows holds, or the user's rows."""
     batch = config.batch or DEFAULT_BATCH
     samples = config.samples or batch * steps_of(specs, batch)
@@ -105,8 +93,8 @@ def workload_of(specs: list[Spec], config: ModelConfig) -> Workload:
 class Source:
     """Loads a model, hands it out to be measured, and draws rows for it.
 
-    ``specs`` are the inputs of a model that does not say itself what it takes. The model that was loaded in order to
-    look at its inputs is the one that ``build`` returns first.
+    ``specs`` are the inputs as far as they are known before that. The model that was loaded in order to look at its
+    inputs is the one that ``build`` returns first.
     """
 
     def __init__(self, load: Callable[[], Any], config: ModelConfig, trains: bool, specs: Sequence[Spec] = ()) -> None:
@@ -119,6 +107,19 @@ class Source:
         self._outputs: Any = None
         self._losses: list[Any] = []
         self._no_metrics = False
+
+    def resolved(self, name: str, text: str, kind: Kind = "other", keeps_weights: bool = False) -> ResolvedScenario:
+        is_random = not self._config.rows
+        scenario = Scenario(
+            build=self.build,
+            data=Dataset("random rows" if is_random else "its own rows", (), self.draw, random=is_random),
+            workloads=(workload_of(self._specs, self._config),),
+            learnable=False,
+            kind=kind,
+            keeps_weights=keeps_weights,
+            trains=self._trains,
+        )
+        return ResolvedScenario(scenario, name, text, self.load, self.look)
 
     def build(self, workload: Workload) -> Any:
         model, self._model = self._model, None
@@ -143,11 +144,6 @@ class Source:
             return unused if loss is None and self._no_metrics else draw_targets(loss, output.shape, samples, rng)
 
         return x, mapped(target, self._outputs)
-
-    @property
-    def data(self) -> Dataset:
-        is_random = not self._config.rows
-        return Dataset("random rows" if is_random else "its own rows", (), self.draw, random=is_random)
 
     def load(self) -> None:
         self._model = self._load()

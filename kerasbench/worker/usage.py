@@ -47,40 +47,30 @@ MOST = 1_024  # samples: a second has six of each process
 LOOK_BACK_US = 1_000_000  # the driver samples six times a second, or once: some slices have no sample of their own
 
 
-Taken = tuple[int | None, int | None, int | None]  # by others, by a hypervisor, by heat: as in a Slice
-
-
 @dataclass(frozen=True)
 class Counters:
-    """What the processors that this process may run on have done so far; only differences mean something.
-
-    None: the system does not say.
-    """
+    """What the processors that this process may run on have done so far. None: the system does not say."""
 
     processors: int = 0
     free_ns: int | None = None  # in which none of the machine's processes ran, summed over the processors
     steal_ns: int | None = None  # kept by a hypervisor
     throttled: int | None = None  # how often heat slowed the machine's first processor down
 
-    def taken(self, began: "Counters", ns: int, cpu_ns: int) -> Taken:
-        """Return what others took since ``began``, in ``ns`` of which this process used ``cpu_ns``."""
-        free_ns = _difference(self.free_ns, began.free_ns)
+    def taken(self, began: "Counters", ns: int, cpu_ns: int) -> tuple[int | None, int | None, int | None]:
+        """Return what others, a hypervisor and heat took since ``began``; this process had ``cpu_ns`` of ``ns``."""
+        pairs = ((self.free_ns, began.free_ns), (self.steal_ns, began.steal_ns), (self.throttled, began.throttled))
+        free_ns, steal_ns, throttled = (
+            None if later is None or earlier is None else later - earlier for later, earlier in pairs
+        )
         if free_ns is None:
             return None, None, None
-        steal_ns = _difference(self.steal_ns, began.steal_ns)
-        others_ns = self.processors * ns - free_ns - (steal_ns or 0) - cpu_ns
-        return others_ns, steal_ns, _difference(self.throttled, began.throttled)
+        return self.processors * ns - free_ns - (steal_ns or 0) - cpu_ns, steal_ns, throttled
 
 
 UNKNOWN = Counters()
 
 
-def _difference(later: int | None, earlier: int | None) -> int | None:
-    return None if later is None or earlier is None else later - earlier
-
-
 def counters_reader() -> Callable[[], Counters]:
-    """Return a function that reads the counters; it keeps their files open."""
     if sys.platform == "darwin":
         return _macos_reader()
     allowed = sorted(os.sched_getaffinity(0))
@@ -135,7 +125,7 @@ def _macos_reader() -> Callable[[], Counters]:
 
 
 def child_processes(process: str = "self", proc: Path = PROC) -> list[str]:
-    """Return the ids of all processes below a process: what feeds a model, for instance."""
+    """Return the ids of all processes below a process."""
     ids: list[str] = []
     tasks = proc / process / "task"
     with suppress(OSError):  # it has ended meanwhile

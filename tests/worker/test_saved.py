@@ -257,7 +257,7 @@ def test_a_limit_is_named_where_it_was_passed(
     file: Path, monkeypatch: pytest.MonkeyPatch, trust: bool, error: Exception, own_limit: bool
 ) -> None:
     saving = SimpleNamespace(load_model=Mock(side_effect=error))
-    keras = SimpleNamespace(__version__="3.15.1", optimizers=SimpleNamespace(), saving=saving)
+    keras = SimpleNamespace(__version__="3.15.1", optimizers=SimpleNamespace(), saving=saving, config=Mock())
     monkeypatch.setitem(sys.modules, "keras", keras)
     with pytest.raises(TrialFailure if own_limit else MemoryError) as raised:
         saved.load(saved_model(file, ONE), ModelConfig(trust=trust), HERE)
