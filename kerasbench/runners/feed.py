@@ -78,6 +78,10 @@ class Feed:
         return self.workload.predict_batch_size
 
     @property
+    def first_batch(self) -> Rows:
+        return self.train[: self.batch]
+
+    @property
     def evaluated(self) -> Rows:
         """Unseen rows to judge learning by; training rows where the publication had no others."""
         rows = self.test or self.train

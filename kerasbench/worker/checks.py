@@ -201,7 +201,7 @@ def sample_outputs(runner: Runner) -> list[list[float]]:
     feed, bound = runner.feed, rounding(runner)
     if runner.request.device.kind == CPU and bound == CALLED_FULL:
         bound = REPEATED
-    x, predict = feed.inputs(feed.train[: feed.batch]), runner.predictor(feed.predict_batch)
+    x, predict = feed.inputs(feed.first_batch), runner.predictor(feed.predict_batch)
     outputs, again = predict(x), predict(x)
     if draws(outputs, again, bound) or not can_be_silenced(runner.layers):
         return []

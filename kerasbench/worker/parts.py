@@ -7,7 +7,7 @@ from kerasbench.protocol.measurement import Parts, Samples, Slice, Turn
 from kerasbench.runners import Runner
 from kerasbench.runners.feed import Fed
 from kerasbench.worker.clock import Ask, Pace, SliceClock, WarmUpClock, granted, measure_slices
-from kerasbench.worker.train import ENDLESS, StepWindow, first_batch
+from kerasbench.worker.train import ENDLESS, StepWindow
 
 
 def measure_parts(runner: Runner, pace: Pace, ask: Ask) -> Parts | None:
@@ -21,7 +21,7 @@ def measure_parts(runner: Runner, pace: Pace, ask: Ask) -> Parts | None:
     full_steps = len(feed.train) // feed.batch
     rows = feed.train[: full_steps * feed.batch]
     warmed = dataclasses.replace(pace.protocol, warmup_slices=1)
-    batch = runner.place(feed.step(first_batch(runner)))
+    batch = runner.place(feed.step(feed.first_batch))
     bare = runner.bare_steps(batch)
     if bare is None:
         return None

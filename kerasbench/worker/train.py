@@ -122,7 +122,7 @@ def batch_of_loss(runner: Runner) -> Iterator[Callable[[], Batch]]:
     Compiled backends call Python only while they trace; on torch this costs that one step a microsecond. A step of the
     model's own may compute no loss by this method: then the rows as they are fed.
     """
-    rows, compute_loss = first_batch(runner), runner.model.compute_loss
+    rows, compute_loss = runner.feed.first_batch, runner.model.compute_loss
     batch = Batch(describe(rows.x), describe(rows.y))
 
     def note(x: Any = None, y: Any = None, *rest: Any, **options: Any) -> Any:
@@ -137,15 +137,11 @@ def batch_of_loss(runner: Runner) -> Iterator[Callable[[], Batch]]:
         del runner.model.compute_loss
 
 
-def first_batch(runner: Runner) -> Rows:
-    return runner.feed.train[: runner.feed.batch]
-
-
 def first_step(runner: Runner) -> tuple[int, float, Batch]:
     """Trace, compile and run one step; return its time in ns: `fit` ends an epoch synchronised."""
     with batch_of_loss(runner) as batch:
         start_ns = time.perf_counter_ns()
-        history = runner.fit(first_batch(runner), shuffle=False)
+        history = runner.fit(runner.feed.first_batch, shuffle=False)
         first_step_ns = time.perf_counter_ns() - start_ns
     return first_step_ns, _last_loss(history), batch()
 
@@ -188,7 +184,7 @@ def learn(runner: Runner, first_loss: float, sized: Sized, brief: bool = False) 
     asks what a step costs, not what it teaches.
     """
     feed = runner.feed
-    before = _evaluate(runner, first_batch(runner))
+    before = _evaluate(runner, runner.feed.first_batch)
     following = Steps([], [], [])
 
     def train() -> int:
@@ -199,7 +195,7 @@ def learn(runner: Runner, first_loss: float, sized: Sized, brief: bool = False) 
         train()
     trained = sizes.parity_steps
     if brief:
-        after = _evaluate(runner, first_batch(runner))
+        after = _evaluate(runner, runner.feed.first_batch)
         return Learning(trained, first_loss, before, after, loss=after, accuracy=None), following, sizes
     within_bytes = LEARN_BYTES // max(1, feed.batch * feed.train.row_bytes)
     more = 1 + min(sizes.learn_steps - 1, within_bytes) - trained
@@ -216,7 +212,7 @@ def run_published(runner: Runner) -> tuple[Published, Learning, Batch]:
     """Run the published epochs as published, shuffled as Keras does by default; then predict the test set twice."""
     feed = runner.feed
     with batch_of_loss(runner) as batch:
-        before = _evaluate(runner, first_batch(runner))
+        before = _evaluate(runner, runner.feed.first_batch)
     spans = EpochSpans()
     start_ns = time.perf_counter_ns()
     history = runner.fit(feed.train, spans, epochs=feed.workload.epochs, whole=True)
@@ -284,7 +280,7 @@ def _judge_learning(runner: Runner, unseen: Rows, steps: int, first_loss: float,
         steps=steps,
         first_loss=_finite(first_loss),
         batch_loss_before=batch_loss_before,
-        batch_loss_after=_evaluate(runner, first_batch(runner)),
+        batch_loss_after=_evaluate(runner, runner.feed.first_batch),
         loss=_evaluate(runner, unseen),
         accuracy=_accuracy(runner, unseen),
     )

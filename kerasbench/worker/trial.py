@@ -202,7 +202,7 @@ def begin(request: TrialRequest, pipe: Pipe, meter: Meter) -> Bench:
 def first_prediction(trial: Bench, findings: PartialMeasurement) -> None:
     """Note what a model that is not trained is given, what it predicts, and how long that takes."""
     with trial.pipe.phase(FIRST_PREDICTION):
-        findings.batch = Batch(describe(train.first_batch(trial.runner).x), "")
+        findings.batch = Batch(describe(trial.runner.feed.first_batch.x), "")
         if not trial.runner.feed.draws:
             outputs = checks.sample_outputs(trial.runner)
             findings.parity = Parity([], [], outputs) if outputs else None
@@ -297,7 +297,7 @@ def calls(trial: Bench, findings: PartialMeasurement) -> None:
 
 
 def builds(trial: Bench, findings: PartialMeasurement) -> None:
-    findings.batch = Batch(describe(train.first_batch(trial.runner).x), "")
+    findings.batch = Batch(describe(trial.runner.feed.first_batch.x), "")
     with trial.pipe.phase("builds"):
         build = partial(trial.runner.build_again, trial.request.protocol.clears)
         findings.builds = predict.time_builds(build, trial.pace, trial.ask(stages.BUILD))
