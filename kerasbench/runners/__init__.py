@@ -123,9 +123,8 @@ class Runner(ABC):
 
     @abstractmethod
     def arrays(self) -> tuple[Iterable[Any], Iterable[Any]]:
-        """Return the backend's arrays of floats that are the weights, and those that are the optimizer's.
-
-        Integers (step counters, seeds) are none of them: TensorFlow keeps them in host memory by design.
+        """Return the backend's arrays of floats of the weights and of the optimizer; TensorFlow keeps integers (step
+        counters, seeds) in host memory by design.
         """
 
     @abstractmethod

@@ -184,7 +184,7 @@ def learn(runner: Runner, first_loss: float, sized: Sized, brief: bool = False) 
     asks what a step costs, not what it teaches.
     """
     feed = runner.feed
-    before = _evaluate(runner, runner.feed.first_batch)
+    before = _evaluate(runner, feed.first_batch)
     following = Steps([], [], [])
 
     def train() -> int:
@@ -212,7 +212,7 @@ def run_published(runner: Runner) -> tuple[Published, Learning, Batch]:
     """Run the published epochs as published, shuffled as Keras does by default; then predict the test set twice."""
     feed = runner.feed
     with batch_of_loss(runner) as batch:
-        before = _evaluate(runner, runner.feed.first_batch)
+        before = _evaluate(runner, feed.first_batch)
     spans = EpochSpans()
     start_ns = time.perf_counter_ns()
     history = runner.fit(feed.train, spans, epochs=feed.workload.epochs, whole=True)
