@@ -193,10 +193,8 @@ class Generation:
     def __post_init__(self) -> None:
         if len(set(self.counts)) < 2 or not self.times_ns or len(self.times_ns) != len(self.slices):
             raise ValueError("it has too few times for a line, or not as many as slices")
-        if not self.tokens:
-            raise ValueError("it has no tokens")
-        if any(len(times) != len(self.counts) for times in self.times_ns):
-            raise ValueError("its times are not of its counts")
+        if not self.tokens or any(len(times) != len(self.counts) for times in self.times_ns):
+            raise ValueError("it has no tokens, or its times are not of its counts")
 
 
 @dataclass(frozen=True)

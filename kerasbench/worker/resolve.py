@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kerasbench.protocol.requests import ModelConfig
-from kerasbench.runners.inputs import Spec
+from kerasbench.runners.inputs import Spec, specs_of
 from kerasbench.scenario import APPLICATIONS, ModelError, is_named, is_saved, load
 from kerasbench.worker import saved
 from kerasbench.worker.failure import one_line
@@ -34,25 +34,17 @@ def application(name: str, config: ModelConfig) -> ResolvedScenario:
         near = difflib.get_close_matches(name, makers, 3, 0.4)
         hint = f"; did you mean {' or '.join(near)}?" if near else f"; it has {', '.join(sorted(makers))}"
         raise ModelError(f"there is no model {APPLICATIONS}{name}{hint}")
-    make, shape = makers[name], _image_shape(config)
+    make, specs = makers[name], specs_of(config)
+    if len(specs) > 1 or (specs and len(specs[0].shape) != 3):
+        raise ModelError("--input of a model of keras.applications is the size of one image, such as 96x96x3")
 
     def build() -> Any:
         try:
-            model = make(weights=None) if shape is None else make(weights=None, input_shape=shape)
+            model = make(weights=None, **({"input_shape": specs[0].shape} if specs else {}))
         except ValueError as error:
             raise ModelError(f"{APPLICATIONS}{name} cannot be built for this input: {one_line(error)}") from error
         model.compile(optimizer=OPTIMIZER, loss=LOSS)
         return model
 
     text = f"{name} of keras.applications, with random weights.\n\nTrained by {OPTIMIZER} on {LOSS}."
-    return Source(build, config, trains=True, specs=[Spec("x", shape or USUAL)]).resolved(name, text, kind="cnn")
-
-
-def _image_shape(config: ModelConfig) -> tuple[int, ...] | None:
-    if not config.inputs:
-        return None
-    shape = config.inputs[0].shape
-    shape = shape[1:] if len(shape) == 4 and shape[0] == 1 else shape
-    if len(config.inputs) > 1 or len(shape) != 3:
-        raise ModelError("--input of a model of keras.applications is the size of one image, such as 96x96x3")
-    return tuple(shape)
+    return Source(build, config, trains=True, specs=specs or [Spec("x", USUAL)]).resolved(name, text, kind="cnn")

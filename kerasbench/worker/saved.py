@@ -12,7 +12,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -229,7 +229,10 @@ def load(file: Path, config: ModelConfig, model_outline: Outline) -> Any:
     custom = optimizers | _own_classes(config)
     limit = None if config.trust else LOADING_TIMES * file.stat().st_size + LOADING_BYTES
     try:
-        with limited_memory(limit), _policy_in_force(model_outline):
+        with limited_memory(limit), ExitStack() as stack:
+            if model_outline.scales_loss:  # compile() asks the global policy, for no file has the model's own
+                stack.callback(keras.config.set_dtype_policy, keras.config.dtype_policy())
+                keras.config.set_dtype_policy(MIXED)
             model = keras.saving.load_model(file, custom_objects=custom, safe_mode=not config.trust, compile=True)
     except Exception as error:
         # By its words too: Keras collects what its layers raise.
@@ -290,20 +293,6 @@ def _own_classes(config: ModelConfig) -> dict[str, Any]:
         if callable(value) and package not in sys.stdlib_module_names | FRAMEWORKS:
             classes[name] = value
     return classes
-
-
-@contextmanager
-def _policy_in_force(model_outline: Outline) -> Iterator[None]:
-    """Let compile() scale the loss as it did: it asks the model's own policy, which no file has, so the global one."""
-    import keras
-
-    before = keras.config.dtype_policy()
-    if model_outline.scales_loss:
-        keras.config.set_dtype_policy(MIXED)
-    try:
-        yield
-    finally:
-        keras.config.set_dtype_policy(before)
 
 
 @contextmanager

@@ -183,7 +183,12 @@ def inputs_of(model: Any, config: ModelConfig, specs: Sequence[Spec] = ()) -> An
             specs = [dataclasses.replace(spec, below=smallest, least=padding) for spec in specs]
             specs = [spec if spec.name in typed else dataclasses.replace(spec, dtype="int32") for spec in specs]
         return specs[0] if len(specs) == 1 and specs[0].name == UNNAMED else {spec.name: spec for spec in specs}
-    below = _embedding_sizes(embeddings)
+    takers = [
+        (tensor.name, layer.input_dim)
+        for layer in embeddings
+        for node in layer._inbound_nodes
+        for tensor in keras.tree.flatten(node.input_tensors)
+    ]
     # Keras keeps the batch that a model was first called with, and takes any other; only a layer's state has a size.
     is_stateful = any(getattr(layer, "stateful", False) for layer in model._flatten_layers())
     given = []
@@ -191,9 +196,10 @@ def inputs_of(model: Any, config: ModelConfig, specs: Sequence[Spec] = ()) -> An
         if tensor.shape[0] is not None and is_stateful:
             cause = f"its input {tensor.name} has {tensor.shape[0]} samples, no more and no less"
             raise ModelError(f"{cause}: build it with stateful=False")
+        sizes = [size for name, size in takers if name == tensor.name]
         # What an embedding takes is one of integers, whatever it says.
-        dtype, least = ("int32", padding) if tensor.name in below else (str(tensor.dtype), 0)
-        given.append(Spec(tensor.name, tuple(tensor.shape[1:]), dtype, below.get(tensor.name, smallest), least))
+        dtype, least = ("int32", padding) if sizes else (str(tensor.dtype), 0)
+        given.append(Spec(tensor.name, tuple(tensor.shape[1:]), dtype, min(sizes, default=smallest), least))
     return keras.tree.pack_sequence_as(structure, fitted(given, config.inputs))
 
 
@@ -201,17 +207,6 @@ def _embeddings(model: Any) -> list[Any]:
     import keras
 
     return [layer for layer in model._flatten_layers() if isinstance(layer, keras.layers.Embedding)]
-
-
-def _embedding_sizes(embeddings: list[Any]) -> dict[str, int]:
-    import keras
-
-    sizes: dict[str, int] = {}
-    for layer in embeddings:
-        for node in layer._inbound_nodes:
-            for tensor in keras.tree.flatten(node.input_tensors):
-                sizes[tensor.name] = min(layer.input_dim, sizes.get(tensor.name, layer.input_dim))
-    return sizes
 
 
 def _require_different_rows(model: Any, inputs: Any) -> None:
@@ -258,9 +253,8 @@ def _first_rows(content: Any, name: str, samples: int) -> Any:
     import numpy as np
 
     with content.zip.open(f"{name}.npy") as member:
-        version = np.lib.format.read_magic(member)
-        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        (rows, *shape), by_columns, dtype = read_header(member)
+        np.lib.format.read_magic(member)
+        (rows, *shape), by_columns, dtype = np.lib.format.read_array_header_1_0(member)  # of plain numbers it is 1.0
         if by_columns or dtype.hasobject:  # its rows do not lie one after another
             return np.ascontiguousarray(content[name][:samples])
         count = min(samples, rows)

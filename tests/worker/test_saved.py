@@ -257,7 +257,7 @@ def test_a_limit_is_named_where_it_was_passed(
     file: Path, monkeypatch: pytest.MonkeyPatch, trust: bool, error: Exception, own_limit: bool
 ) -> None:
     saving = SimpleNamespace(load_model=Mock(side_effect=error))
-    keras = SimpleNamespace(__version__="3.15.1", optimizers=SimpleNamespace(), saving=saving, config=Mock())
+    keras = SimpleNamespace(__version__="3.15.1", optimizers=SimpleNamespace(), saving=saving)
     monkeypatch.setitem(sys.modules, "keras", keras)
     with pytest.raises(TrialFailure if own_limit else MemoryError) as raised:
         saved.load(saved_model(file, ONE), ModelConfig(trust=trust), HERE)
@@ -315,7 +315,8 @@ def test_a_loss_is_scaled_where_layers_compute_in_float16(file: Path, monkeypatc
     assert mixed.scales_loss and not read(saved_model(file, ONE)).scales_loss
     chosen = ["float32"]
     config = SimpleNamespace(dtype_policy=lambda: chosen[-1], set_dtype_policy=chosen.append)
-    monkeypatch.setitem(sys.modules, "keras", SimpleNamespace(config=config))
-    with saved._policy_in_force(mixed):
-        assert chosen[-1] == "mixed_float16"
+    saving = SimpleNamespace(load_model=lambda *_, **options: SimpleNamespace(compiled=chosen[-1], run_eagerly=False))
+    keras = SimpleNamespace(__version__="3.15.1", optimizers=SimpleNamespace(), saving=saving, config=config)
+    monkeypatch.setitem(sys.modules, "keras", keras)
+    assert saved.load(file, ModelConfig(), mixed).compiled == "mixed_float16"
     assert chosen[-1] == "float32"
