@@ -83,7 +83,7 @@ COMPARED = 0  # stands for the schema of the run of two versions
 
 @cache
 def encoded(schema: int = SCHEMA) -> bytes:
-    return msgspec.json.encode({SCHEMA: record, COMPARED: compared}[schema]())
+    return msgspec.json.encode({SCHEMA: record, COMPARED: compared}[schema](), enc_hook=dict)
 
 
 @cache

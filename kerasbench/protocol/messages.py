@@ -58,6 +58,14 @@ class Failure:
     own_limit: bool = False  # it passed a limit that was set for it alone, whatever the machine had left
 
 
+class TrialFailure(Exception):
+    """Raised inside a child where the cause is known, carrying the failure to report."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.cause)
+        self.failure = failure
+
+
 @dataclass(frozen=True)
 class ProbeReport:
     backend: str

@@ -10,7 +10,6 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Any
 
 from kerasbench.protocol.columns import CPU, Device
 from kerasbench.protocol.measurement import Samples, Slice, Turn
@@ -159,7 +158,7 @@ class WarmUpClock:
 @dataclass(frozen=True)
 class Pace:
     protocol: Protocol
-    synchronize: Callable[[Any], None]
+    synchronize: Callable[[], None]
     settle_ns: int
     meter: Meter = field(default_factory=Meter)
     asynchronous: bool = False  # the device works through a queue

@@ -11,9 +11,10 @@ from typing import Any
 
 from kerasbench import backends
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
+from kerasbench.protocol.messages import TrialFailure
 from kerasbench.protocol.requests import NOTHING, CountRequest, DescribeRequest, FetchRequest, ModelConfig
 from kerasbench.scenario import Scenario, ScenarioError, Workload, require_unchanged
-from kerasbench.worker.failure import TrialFailure, failure_of, refuse_other_frameworks
+from kerasbench.worker.failure import failure_of, refuse_other_frameworks
 from kerasbench.worker.resolve import resolve
 
 PHASE = "describe"
@@ -97,7 +98,7 @@ def _workload(scenario: Scenario, workload: Workload) -> WorkloadDescription:
 
 def fetch(request: FetchRequest) -> str:
     """Have the workload's real rows on disk, and in the right shape; return their data set's title."""
-    from kerasbench.worker.feed import draw
+    from kerasbench.runners.feed import draw
 
     scenario = resolve(Path(request.file), NOTHING).scenario
     workload = scenario.workload(request.workload)
@@ -110,7 +111,7 @@ def count(request: CountRequest) -> float:
     """Return the operations that a training step takes for each sample, by the backend that can count."""
     backend = backends.counting()
     refuse_other_frameworks(backend)
-    from kerasbench.worker.feed import Feed, draw
+    from kerasbench.runners.feed import Feed, draw
 
     count_operations = backends.get(backend).count_operations
     assert count_operations is not None  # by this it was chosen

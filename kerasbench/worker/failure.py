@@ -3,14 +3,14 @@
 import re
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
 from kerasbench import backends
-from kerasbench.protocol.messages import Code, Failure
+from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.scenario import ScenarioError
 
 # torch says "out of memory", on a CPU "not enough memory" or "can't allocate memory"; XLA RESOURCE_EXHAUSTED;
@@ -24,14 +24,6 @@ OOM = re.compile(
 MPS = re.compile("mps (device|backend|framework)", re.IGNORECASE)
 MPS_REMEDY = "--device cpu; or PYTORCH_ENABLE_MPS_FALLBACK=1, with which the CPU does it and the result names it"
 DETAIL_CHARACTERS = 4000  # enough for the innermost frames of a framework's traceback
-
-
-class TrialFailure(Exception):
-    """Raised inside a child where the cause is known."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.cause)
-        self.failure = failure
 
 
 def one_line(error: Exception, limit: int = 200) -> str:
@@ -111,21 +103,17 @@ def refuse_other_frameworks(backend: str) -> None:
 
 
 @contextmanager
-def own_step(model: Any, backend: str, phase: str) -> Iterator[None]:
+def own_step(overrides: Sequence[str], backend: str, phase: str) -> Iterator[None]:
     """Turn an error in a model's own ``train_step`` or ``test_step`` into a failure: each backend has another form."""
     try:
         yield
     except (TrialFailure, ScenarioError):
         raise
     except Exception as error:
-        names = [name for name in ("train_step", "test_step") if is_own(getattr(type(model), name, None))]
+        names = [name for name in overrides if name in ("train_step", "test_step")]
         if not names or failure_of(error, phase).code is not Code.ERROR:  # a want of memory is no other backend's
             raise
         text = f"{type(error).__name__}: {one_line(error)}"
         cause = f"the model's own {' or '.join(names)} does not run on {backend}, given (x, y): {text}"
         remedy = "measure it on the backend that it is written for, and let it take both"
         raise TrialFailure(Failure(Code.UNSUPPORTED, cause, remedy, phase)) from error
-
-
-def is_own(step: Any) -> bool:
-    return step is not None and not step.__module__.startswith("keras.")

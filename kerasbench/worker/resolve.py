@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from kerasbench.protocol.requests import ModelConfig
+from kerasbench.runners.inputs import Spec, specs_of
 from kerasbench.scenario import APPLICATIONS, ModelError, is_named, is_saved, load
 from kerasbench.worker import saved
 from kerasbench.worker.failure import one_line
-from kerasbench.worker.inputs import Spec, specs_of
 from kerasbench.worker.source import ResolvedScenario, Source
 
 USUAL = (224, 224, 3)  # what most of keras.applications take, to say how many steps an epoch has

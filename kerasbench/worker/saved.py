@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from kerasbench.protocol.messages import Code, Failure
+from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.protocol.requests import ModelConfig, fitting
+from kerasbench.runners.inputs import UNNAMED, Spec, fitted, specs_of
 from kerasbench.scenario import ModelError, execute
 from kerasbench.text import GIB
 from kerasbench.text import size as in_words
-from kerasbench.worker.failure import OOM, TrialFailure, missing_framework, one_line, other_framework
-from kerasbench.worker.inputs import UNNAMED, Spec, fitted, specs_of
+from kerasbench.worker.failure import OOM, missing_framework, one_line, other_framework
 from kerasbench.worker.source import ResolvedScenario, Source
 
 CONFIG, METADATA = "config.json", "metadata.json"

@@ -19,10 +19,10 @@ from typing import NoReturn
 from kerasbench import backends
 from kerasbench.datasets import DataError
 from kerasbench.protocol import requests
-from kerasbench.protocol.messages import FIND, Code, Failure, Inventory, Message, Phase, ProbeReport
+from kerasbench.protocol.messages import FIND, Code, Failure, Inventory, Message, Phase, ProbeReport, TrialFailure
 from kerasbench.protocol.requests import Request, decode_request
 from kerasbench.scenario import ScenarioError
-from kerasbench.worker.failure import TrialFailure, failure_of, refuse_other_frameworks
+from kerasbench.worker.failure import failure_of, refuse_other_frameworks
 from kerasbench.worker.pipe import Pipe, listen
 
 REAP_S = 1.0  # for one that the kernel does not let go of at once; the parent kills it again

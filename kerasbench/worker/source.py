@@ -12,9 +12,9 @@ from unittest.mock import patch
 
 from kerasbench.datasets import Dataset
 from kerasbench.protocol.requests import STRUCTURE, ModelConfig
+from kerasbench.runners.inputs import DEFAULT_BELOW, FLOATS, UNNAMED, Spec, fitted, is_nested, leaves, mapped, steps_of
 from kerasbench.scenario import Kind, ModelError, Scenario, Workload
 from kerasbench.worker.failure import one_line
-from kerasbench.worker.inputs import DEFAULT_BELOW, FLOATS, UNNAMED, Spec, fitted, is_nested, leaves, mapped, steps_of
 
 # Names of Keras' losses in lower case, without underscores, by the targets they take; others take any numbers.
 CLASSES = {"sparsecategoricalcrossentropy", "categoricalgeneralizedcrossentropy", "circle"}

@@ -60,7 +60,7 @@ def test_a_slice_is_of_whole_executions_that_fit_an_epoch(executed: int, epoch: 
     warmup = WarmUpClock(Protocol(), epoch, sync_ns=1000, steps_per_execution=executed)
     run(warmup, 2 * MS, epoch)
     assert warmup.steps_per_slice == steps
-    clock = SliceClock(warmup, Pace(Protocol(), lambda model: None, 20 * MS))
+    clock = SliceClock(warmup, Pace(Protocol(), lambda: None, 20 * MS))
     told = range(0, epoch, executed)  # the steps of which `fit` tells
     clock.state = State.WAITING
     first = next(step for step in told if clock.wants(step))

@@ -12,12 +12,12 @@ import h5py
 import numpy as np
 import pytest
 
-from kerasbench.protocol.messages import Code
+from kerasbench.protocol.messages import Code, TrialFailure
 from kerasbench.protocol.requests import ModelConfig
+from kerasbench.runners.inputs import Spec
 from kerasbench.scenario import ModelError
 from kerasbench.worker import saved
-from kerasbench.worker.failure import TrialFailure, failure_of
-from kerasbench.worker.inputs import Spec
+from kerasbench.worker.failure import failure_of
 from kerasbench.worker.saved import Outline, outline
 from tests.worker.stand_in_keras import saved_model
 

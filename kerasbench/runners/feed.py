@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 import multiprocessing
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,19 +12,16 @@ import numpy as np
 
 from kerasbench.datasets import Dataset
 from kerasbench.protocol.columns import Size
-from kerasbench.protocol.messages import Code, Failure
+from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES
+from kerasbench.runners.inputs import LEAST_STEPS, POOL_BYTES, first, in_tuples, is_nested, leaves, mapped
 from kerasbench.scenario import Scenario, ScenarioError, Workload
 from kerasbench.text import size as in_words
-from kerasbench.worker.failure import TrialFailure
-from kerasbench.worker.inputs import LEAST_STEPS, POOL_BYTES, first, in_tuples, is_nested, leaves, mapped
 
 POOL_MIN_STEPS = 64
 EVALUATED_SAMPLES = 1000  # accuracy to within 3 points (95 %), in a fraction of a second
 ALLOWED_DTYPES = ("float32", "int32", "uint8")
 MAX_BYTES = 1 << 30  # of rows in a sweep; TensorFlow holds them twice
-SHUFFLES = 5
-ITERATORS = {"tensorflow": "get_tf_dataset", "torch": "get_torch_dataloader", "jax": "get_jax_iterator"}  # of Keras
 
 
 @dataclass(frozen=True)
@@ -57,6 +53,9 @@ class Rows:
         return Rows(mapped(change, self.x), mapped(change, self.y), mapped(change, self.weights))
 
 
+Fed = Rows | Mapping[str, Any]  # or what ``Backend.ready`` returns
+
+
 @dataclass(frozen=True)
 class Feed:
     workload: Workload
@@ -76,27 +75,14 @@ class Feed:
         return self.workload.predict_batch_size
 
     @property
+    def first_batch(self) -> Rows:
+        return self.train[: self.batch]
+
+    @property
     def evaluated(self) -> Rows:
         """Unseen rows to judge learning by; training rows where the publication had no others."""
         rows = self.test or self.train
         return rows[: min(evaluated_samples(self.workload), max(1, POOL_BYTES // max(1, rows.row_bytes)))]
-
-    def arguments(self, rows: Rows) -> dict[str, Any]:
-        """Return what `fit` and `evaluate` take for these rows."""
-        if self.workload.feed is not None:
-            return {"x": self.workload.feed(rows.x, rows.y, self.batch)}
-        weights = {} if rows.weights is None else {"sample_weight": rows.weights}
-        return {"x": rows.x, "y": rows.y, "batch_size": self.batch, **weights}
-
-    def training_arguments(self, rows: Rows) -> dict[str, Any]:
-        weights = {} if self.class_weight is None else {"class_weight": dict(self.class_weight)}
-        return self.arguments(rows) | weights
-
-    def validation_arguments(self) -> dict[str, Any]:
-        rows, feed = self.validation, self.workload.feed
-        if not len(rows):
-            return {}
-        return {"validation_data": self.one_batch(rows) if feed is None else feed(rows.x, rows.y, self.batch)}
 
     def one_batch(self, rows: Rows) -> tuple[Any, ...]:
         """Return (x, y), or (x, y, sample weights)."""
@@ -237,26 +223,6 @@ def _check_batch(batch: Any, samples: int) -> None:
                 wanted = f"batches of {samples:,} rows, as its batch says"
                 raise ScenarioError(f"feed() must make {wanted}, not {place} of shape {shape}")
             if getattr(array, "dtype", None) == np.float64:
-                remedy = f"{place} is: .astype('float32')"
-                raise ScenarioError(f"feed() must give float32 or integers, not float64; {remedy}")
-
-
-def shuffle_ns(rows: int, few: int, batch: int) -> int:
-    """Return by how much longer Keras needs to draw the order of so many rows than that of a few, in ns.
-
-    It does so before an epoch's first batch; the rows are of one byte, so that only their order costs. The quickest
-    counts: what else the machine does makes it longer.
-    """
-    import keras
-    from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
-
-    def begin_ns(count: int) -> int:
-        x = np.broadcast_to(np.zeros((1, 1), np.uint8), (count, 1))
-        adapter = ArrayDataAdapter(x, batch_size=batch, shuffle=True)
-        began_ns = time.perf_counter_ns()
-        next(iter(getattr(adapter, ITERATORS[keras.config.backend()])()))
-        return time.perf_counter_ns() - began_ns
-
-    begin_ns(few)  # the first also loads what it needs
-    both = [(begin_ns(rows), begin_ns(few)) for _ in range(SHUFFLES)]
-    return max(0, min(many for many, _ in both) - min(fewer for _, fewer in both))
+                raise ScenarioError(
+                    f"feed() must give float32 or integers, not float64; {place} is: .astype('float32')"
+                )
