@@ -18,45 +18,31 @@ import json
 import math
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import medians
 from children import CPU, in_child
 
 from kerasbench import backends
-from kerasbench.backends import Backend
 from kerasbench.host.lock import machine_lock
 from kerasbench.plan import catalog
 from kerasbench.protocol.measurement import Samples, Slice
 from kerasbench.protocol.requests import Protocol, TrialRequest, counts_epochs
-from kerasbench.scenario import Scenario, load
-from kerasbench.worker import model as models
-from kerasbench.worker.clock import Pace, WarmUpClock, granted, settle_ns
+from kerasbench.runners.feed import Feed, prepare
+from kerasbench.runners.keras import KerasRunner
+from kerasbench.scenario import Workload, load
+from kerasbench.worker import train
+from kerasbench.worker.clock import Pace, SliceClock, WarmUpClock, granted, settle_ns
 from kerasbench.worker.failure import refuse_other_frameworks
-from kerasbench.worker.feed import prepare
 
 PAIRS, MIN_PAIRS, BUDGET_S = 25, 6, 60.0
 SHORT_S = 0.6  # an epoch of the steps study: long beside what it costs once, short beside the machine's changes
 SHORT_PAIRS = 50
 SLICES_IN_EPOCH = 4
 SLICES, SHORT_SLICES = 10, 5  # of a reading
-
-
-@dataclass(frozen=True)
-class Subject:
-    """What a child works with."""
-
-    scenario: Scenario
-    workload_name: str
-    backend: Backend
-    model: Any
-    callbacks: list[Any]
 
 
 def main(mode: str, patterns: list[str]) -> None:
@@ -79,115 +65,90 @@ def child(backend_name: str, mode: str, file: str, workload_name: str) -> None:
     backend.configure(CPU)
     scenario, _ = load(Path(file))
     request = TrialRequest("", file, "", workload_name, backend_name, CPU, 0, "synthetic", Protocol())
-    model = models.build_keras(scenario, prepare(scenario, scenario.workload(workload_name), 0), backend, request)
-    callbacks = scenario.callbacks(tempfile.mkdtemp()) if scenario.callbacks else []
+    runner = KerasRunner(backend, request)
+    runner.build(scenario, prepare(scenario, scenario.workload(workload_name), 0))
     study = steps_study if mode == "steps" else epochs_study
-    study(Subject(scenario, workload_name, backend, model, callbacks))
+    study(runner, scenario.workload(workload_name))
 
 
-def steps_study(subject: Subject) -> None:
-    from kerasbench.worker import train  # here and below: it imports Keras
-
-    model, backend = subject.model, subject.backend
-    workload = dataclasses.replace(
-        subject.scenario.workload(subject.workload_name), validation=0, test_each_epoch=False
-    )
-    feed = prepare(subject.scenario, workload, 0)
-    train.first_step(model, feed)
-    step_ns = median_step_ns(steps_of(subject, feed, [], Protocol()).slices)
+def steps_study(runner: KerasRunner, workload: Workload) -> None:
+    workload = dataclasses.replace(workload, validation=0, test_each_epoch=False)
+    runner.feed = feed = prepare(runner.scenario, workload, 0)
+    runner.callbacks = []
+    train.first_step(runner)
+    step_ns = median_step_ns(steps_of(runner, Protocol()).slices)
     steps = min(len(feed.train) // feed.batch, max(3 * SLICES_IN_EPOCH, int(SHORT_S * 1e9 / step_ns)))
     in_slice = max(1, (steps - 2) // SLICES_IN_EPOCH)
     clock = WarmUpClock(Protocol(steps_per_slice=in_slice, warmup_slices=10**9), steps, 0)
-    window, spans = every_other_epoch(clock, backend.synchronize), train.EpochSpans()
-    rows = feed.train[: steps * feed.batch]
-    before = short_epochs(subject, feed, [], Protocol())
-    epochs = 2 * SHORT_PAIRS + 3
-    model.fit(**feed.arguments(rows), verbose=0, epochs=epochs, callbacks=[window, spans])
-    short_ns = median_step_ns([*before, *short_epochs(subject, feed, [], Protocol())])
+    window = EveryOther(clock, runner.wait)
+    before = short_epochs(runner, Protocol())
+    runner.fit(feed.train[: steps * feed.batch], window, epochs=2 * SHORT_PAIRS + 3)
+    short_ns = median_step_ns([*before, *short_epochs(runner, Protocol())])
     full_steps = steps - train.SHORT_EPOCH_STEPS
     readings = [short_ns + full_steps * median_step_ns(slices) for slices in window.by_epoch]
-    answer_pairs(readings[1:], spans.epochs_ns[4::2], steps)  # the first epochs of each kind warm up
+    answer_pairs(readings[1:], window.epochs_ns[4::2], steps)  # the first epochs of each kind warm up
 
 
-def every_other_epoch(clock: Any, synchronize: Callable[[Any], None]) -> Any:
-    """Return a callback that marks every other epoch as a trial does; ``by_epoch`` has the slices of each of these."""
-    import keras
+class EveryOther(train.EpochSpans):
+    """Marks every other epoch as a trial does; ``by_epoch`` has the slices of each of these."""
 
-    class EveryOther(keras.callbacks.Callback):  # type: ignore[misc]
-        by_epoch: list[list[Slice]] = []  # noqa: RUF012 - one window, one list
-        marking = False
+    def __init__(self, clock: WarmUpClock, wait: Callable[[], None]) -> None:
+        super().__init__()
+        self.clock, self.wait, self.marking = clock, wait, False
+        self.by_epoch: list[list[Slice]] = []
 
-        def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
-            if self.marking:
-                self.by_epoch.append([*clock.slices])
-                clock.slices.clear()
-            self.marking = epoch % 2 == 1
-            clock.begin_epoch()
+    def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
+        if self.marking:
+            self.by_epoch.append([*self.clock.slices])
+            self.clock.slices.clear()
+        self.marking = epoch % 2 == 1
+        self.clock.begin_epoch()
+        super().on_epoch_begin(epoch)
 
-        def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
-            if self.marking and clock.wants(batch):
-                synchronize(self._model)
-                clock.mark(batch, time.perf_counter_ns())
-
-    return EveryOther()
+    def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
+        if self.marking and self.clock.wants(batch):
+            self.wait()
+            self.clock.mark(batch, time.perf_counter_ns())
 
 
-def steps_of(subject: Subject, feed: Any, callbacks: list[Any], protocol: Protocol) -> Any:
+def steps_of(runner: KerasRunner, protocol: Protocol) -> SliceClock:
     """Measure slices of steps as a trial by itself does, and return their clock."""
-    from kerasbench.worker import train
-
-    return train.measure_steps(subject.model, feed, callbacks, pace(subject, protocol), granted(SLICES))
+    return train.measure_steps(runner, Pace(protocol, runner.wait, settle_ns(CPU)), granted(SLICES))
 
 
-def short_epochs(subject: Subject, feed: Any, callbacks: list[Any], protocol: Protocol) -> Samples:
+def short_epochs(runner: KerasRunner, protocol: Protocol) -> Samples:
     """Measure slices of short epochs as a trial by itself does."""
-    from kerasbench.worker import train
-
-    return train.measure_epochs(subject.model, feed, callbacks, pace(subject, protocol), granted(SHORT_SLICES))
+    return train.measure_epochs(runner, Pace(protocol, runner.wait, settle_ns(CPU)), granted(SHORT_SLICES))
 
 
-def pace(subject: Subject, protocol: Protocol) -> Pace:
-    return Pace(protocol, subject.backend.synchronize, settle_ns(CPU))
-
-
-def epochs_study(subject: Subject) -> None:
-    from kerasbench.worker import train
-
-    model, callbacks = subject.model, subject.callbacks
-    workload = subject.scenario.workload(subject.workload_name)
-    pool, published = prepare(subject.scenario, workload, 0), prepare(subject.scenario, workload, 0, whole=True)
-    train.first_step(model, pool)
-    in_slice = steps_of(subject, pool, callbacks, Protocol()).warmup.steps_per_slice
+def epochs_study(runner: KerasRunner, workload: Workload) -> None:
+    pool, published = runner.feed, prepare(runner.scenario, workload, 0, whole=True)
+    train.first_step(runner)
+    in_slice = steps_of(runner, Protocol()).warmup.steps_per_slice
     frozen = Protocol(steps_per_slice=in_slice, warmup_slices=1)
-    real_ns(model, published, callbacks)  # compiles the partial last batch and the validation pass
-    readings, truths, began_s = [reading_ns(subject, pool, frozen)], list[float](), time.monotonic()
+    real_ns(runner, published)  # compiles the partial last batch and the validation pass
+    readings, truths, began_s = [reading_ns(runner, pool, frozen)], list[float](), time.monotonic()
     while len(truths) < PAIRS and (len(truths) < MIN_PAIRS or time.monotonic() - began_s < BUDGET_S):
-        truths.append(real_ns(model, published, callbacks))
-        readings.append(reading_ns(subject, pool, frozen))
+        truths.append(real_ns(runner, published))
+        readings.append(reading_ns(runner, pool, frozen))
     answer_pairs(readings, truths, workload.steps)
 
 
-def reading_ns(subject: Subject, feed: Any, protocol: Protocol) -> float:
+def reading_ns(runner: KerasRunner, feed: Feed, protocol: Protocol) -> float:
     """Return a + b * full steps in ns, as ``metrics.steady_epoch_ns`` makes it of a trial."""
-    from kerasbench.worker import train
-
-    step_ns = median_step_ns(steps_of(subject, feed, subject.callbacks, protocol).slices)
+    runner.feed = feed
+    step_ns = median_step_ns(steps_of(runner, protocol).slices)
     if counts_epochs(feed.workload.steps):
         return step_ns
-    short_ns = median_step_ns(short_epochs(subject, feed, subject.callbacks, protocol))
-    full_steps: int = feed.workload.full_steps
-    return short_ns + step_ns * (full_steps - train.SHORT_EPOCH_STEPS)
+    short_ns = median_step_ns(short_epochs(runner, protocol))
+    return short_ns + step_ns * (feed.workload.full_steps - train.SHORT_EPOCH_STEPS)
 
 
-def real_ns(model: Any, feed: Any, callbacks: list[Any]) -> float:
-    """Return the mean duration of real epochs after the first, by callbacks that only see epochs."""
-    from kerasbench.worker import train
-
-    spans = train.EpochSpans()
-    extra = train.each_epoch(feed, callbacks)
-    extra["callbacks"].append(spans)
+def real_ns(runner: KerasRunner, feed: Feed) -> float:
+    """Return the mean duration of real epochs after the first, by hooks that only see epochs."""
+    runner.feed, spans = feed, train.EpochSpans()
     epochs = 2 if feed.workload.steps > 100 else 6 if feed.workload.steps > 1 else 200
-    model.fit(**feed.arguments(feed.train), verbose=0, epochs=epochs, **extra)
+    runner.fit(feed.train, spans, epochs, whole=True)
     return statistics.fmean(spans.epochs_ns[1:])
 
 

@@ -32,10 +32,7 @@ class KerasbenchError(Exception):
 class UsageError(KerasbenchError): ...
 
 
-class UnusableScenario(KerasbenchError):
-    """``is_final``: it is the file's own fault, so no other interpreter and no backend can use it either."""
-
-    is_final = False
+class UnusableScenario(KerasbenchError): ...
 
 
 class MissingBackend(KerasbenchError): ...

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from kerasbench.analysis import ratios
 from kerasbench.analysis.cases import Measured, Row
 from kerasbench.analysis.estimates import Estimate, LogEstimate, Verdict, judge
 from kerasbench.analysis.metrics import BY_NAME, RATE
-from kerasbench.analysis.ratios import in_row, in_sessions
+from kerasbench.analysis.ratios import in_common, in_row
 from kerasbench.protocol.columns import CaseKey, Column
 
 CONTROL_BOUND = 0.03  # what is the same and differs by more, significantly, leaves nothing to be believed
@@ -69,11 +70,11 @@ def between(row: Row, over: Column, under: Column, metric: str, again: LogEstima
 def judged(pairs: Iterable[Contrast | None], effect: float, by_run: bool = True) -> list[Contrast]:
     """Return those of one kind that can be divided, with verdicts; ``by_run``: those of a run are judged together."""
     contrasts = [contrast for contrast in pairs if contrast is not None]
-    ratios = [None if contrast.withheld else contrast.ratio for contrast in contrasts]
+    known = [None if contrast.withheld else contrast.ratio for contrast in contrasts]
     runs = [contrast.over.row.run for contrast in contrasts] if by_run else ()
     return [
         dataclasses.replace(contrast, ratio=ratio or contrast.ratio, verdict=verdict)
-        for contrast, (ratio, verdict) in zip(contrasts, judge(ratios, effect, runs), strict=True)
+        for contrast, (ratio, verdict) in zip(contrasts, judge(known, effect, runs), strict=True)
     ]
 
 
@@ -86,14 +87,19 @@ def is_off(again: LogEstimate) -> bool:
 
 def by_session(contrast: Contrast) -> dict[int, LogEstimate]:
     """Return the ratio by the blocks of each session of the run alone; nothing where it had one."""
-    return in_sessions(contrast.over.row, contrast.over.column, contrast.under.column, contrast.metric)
+    over, under, metric = contrast.over.case, contrast.under.case, contrast.metric
+    if len({trial.session for trial, _ in over.trials}) < 2:  # nearly always
+        return {}
+    scatter, sessions = ratios.assumed_scatter(over, under, metric), ratios.by_session(in_common(over, under), metric)
+    known = {day: ratio for day, blocks in sessions.items() if (ratio := ratios.over_blocks(blocks, scatter))}
+    return known if len(known) > 1 else {}
 
 
-def apart(ratios: Mapping[int, LogEstimate]) -> LogEstimate | None:
+def apart(of_sessions: Mapping[int, LogEstimate]) -> LogEstimate | None:
     """Return the larger ratio of two sessions over the smaller; of more, their interval tells how they differ."""
-    if len(ratios) != 2:
+    if len(of_sessions) != 2:
         return None
-    first, last = ratios.values()
+    first, last = of_sessions.values()
     over = first.and_then(last.inverse)
     return over if over.log_centre > 0 else over.inverse
 

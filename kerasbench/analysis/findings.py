@@ -47,15 +47,12 @@ def light(summary: Summary) -> Summary:
     """Return a summary that ``abreast`` can use, without the trials: those of a hundred machines do not fit."""
     rows = []
     for row in summary.rows:
-        for case in row.cases.values():
+        cases = {}
+        for column, case in row.cases.items():
             case.estimate(row.headline)  # it remembers that
-        cases = {
-            column: dataclasses.replace(case, trials=[], was_ranked=case.is_ranked)
-            for column, case in row.cases.items()
-        }
+            cases[column] = dataclasses.replace(case, trials=[], was_ranked=case.is_ranked)
         rows.append(dataclasses.replace(row, cases=cases, priors=None))
-    record = dataclasses.replace(summary.record, trials=[])
-    return dataclasses.replace(summary, record=record, rows=rows, rankings=[])
+    return dataclasses.replace(summary, record=dataclasses.replace(summary.record, trials=[]), rows=rows, rankings=[])
 
 
 def _row(label: str, summaries: Sequence[tuple[str, Summary]]) -> MachineRow:
@@ -66,13 +63,12 @@ def _row(label: str, summaries: Sequence[tuple[str, Summary]]) -> MachineRow:
         of_machine: dict[MachineColumn, float] = {}
         rows = [row for row in summary.rows if row.label == label]
         for row, column in ((row, column) for row in rows for column in summary.columns if column in row.cases):
-            estimate = row.cases[column].estimate(row.headline)
-            if known := estimate or row.cases[column].failure:
+            case, estimate = row.cases[column], row.cases[column].estimate(row.headline)
+            if known := estimate or case.failure:
                 cases[name, column] = known
-            if estimate is not None and row.cases[column].is_ranked:
+            if estimate is not None and case.is_ranked:
                 of_machine[name, column] = estimate.value
-        if first := _fastest(of_machine):
-            firsts.add(first)
+        firsts.update(filter(None, [_fastest(of_machine)]))
         times |= of_machine
     fastest = _fastest(times)
     ratios = {column: value / times[fastest] for column, value in times.items()} if fastest else {}
@@ -80,8 +76,7 @@ def _row(label: str, summaries: Sequence[tuple[str, Summary]]) -> MachineRow:
 
 
 def _fastest(times: Mapping[MachineColumn, float]) -> MachineColumn | None:
-    competing = [(name, column) for name, column in times if variants.competes(column)]
-    return min(competing, key=lambda place: times[place], default=None)
+    return min((place for place in times if variants.competes(place[1])), key=times.__getitem__, default=None)
 
 
 @dataclass(frozen=True)
@@ -98,11 +93,11 @@ class Findings:
 
     @cached_property
     def plain(self) -> Summary:
-        return self.summary.plain
+        return self.summary.only(is_sized=False)
 
     @cached_property
     def sized(self) -> Summary:
-        return self.summary.swept
+        return self.summary.only(is_sized=True)
 
     @cached_property
     def concerns(self) -> list[Concern]:
@@ -140,7 +135,7 @@ class Findings:
 
     @property
     def effect(self) -> float:
-        return self.summary.record.minimal_effect
+        return self.record.minimal_effect
 
 
 def derived(compute: Callable[[Findings], T]) -> Callable[[Findings], T]:

@@ -57,18 +57,11 @@ def written(trials: Mapping[Column, Iterable[Measurement]]) -> dict[Writer, Toke
     return tokens
 
 
-@dataclass(frozen=True)
-class Divergence:
-    """Who wrote something else than most, and where first; both from 1 on."""
+def divergences(tokens: dict[Writer, Tokens]) -> list[tuple[Writer, Writer, int, int]]:
+    """Return who wrote something else than whom: than most did, or than the first where no two agree.
 
-    writer: Writer
-    reference: Writer
-    token: int
-    text: int
-
-
-def divergences(tokens: dict[Writer, Tokens]) -> list[Divergence]:
-    """Return who wrote something else than most did, or than the first where no two agree."""
+    With the first token that differs, and its text; both count from 1 on.
+    """
     if not tokens:
         return []
     most = Counter(map(repr, tokens.values())).most_common(1)[0][0]
@@ -81,5 +74,5 @@ def divergences(tokens: dict[Writer, Tokens]) -> list[Divergence]:
             for token, (mine, usual) in enumerate(zip(ours, theirs, strict=False), start=1)
             if mine != usual
         ]
-        divergent += [Divergence(writer, reference, *min(differing))] if differing else []
+        divergent += [(writer, reference, *min(differing))] if differing else []
     return divergent

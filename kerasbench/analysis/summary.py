@@ -32,15 +32,7 @@ class Summary:
     def ranked(self) -> list[tuple[Row, Ranking]]:
         return list(zip(self.rows, self.rankings, strict=True))
 
-    @property
-    def plain(self) -> "Summary":
-        return self._only(is_sized=False)
-
-    @property
-    def swept(self) -> "Summary":
-        return self._only(is_sized=True)
-
-    def _only(self, is_sized: bool) -> "Summary":
+    def only(self, is_sized: bool) -> "Summary":
         chosen = [(row.size is not None) is is_sized for row in self.rows]
         rankings = list(compress(self.rankings, chosen))
         return dataclasses.replace(self, rows=list(compress(self.rows, chosen)), rankings=rankings)
@@ -72,10 +64,8 @@ def summarize(record: Run, known: Mapping[CaseKey, Measured] | None = None) -> S
         for workload in scenario.description.workloads
         for size, cases in _cases(record, known or {}, scenario.description.name, workload.name)
     ]
-    by_run: dict[str, list[list[Measured]]] = {}
-    for row in rows:
-        by_run.setdefault(row.run, []).append([*row.cases.values()])
-    priors = {run: priors_of(cases) for run, cases in by_run.items()}
+    runs = {row.run for row in rows}
+    priors = {run: priors_of([row.cases.values() for row in rows if row.run == run]) for run in runs}
     rows = [dataclasses.replace(row, priors=priors[row.run]) for row in rows]
     published = [row for row in rows if row.size is None]
     sized = [row for row in rows if row.size is not None]
@@ -92,17 +82,15 @@ def _without_open_round(record: Run) -> Run:
     rows: dict[tuple[object, ...], list[Trial]] = {}
     for trial in record.trials:
         rows.setdefault(_row_of(record, trial), []).append(trial)
-    completed = {}
-    for key, trials in rows.items():
-        origin = record.origin(trials[0].group)
-        completed[key] = completed_rounds({trial.case for trial in trials}, trials, origin.rounds)
-    counting = []
-    for trial in record.trials:
-        in_turn = trial.block and not trial.agenda.in_full
-        rounds = completed[_row_of(record, trial)] if in_turn else record.origin(trial.group).rounds
-        if not rounds or trial.failure is not None or trial.round <= rounds:
-            counting.append(trial)
-    return dataclasses.replace(record, trials=counting)
+    counting: set[int] = set()
+    for trials in rows.values():
+        known = record.origin(trials[0].group).rounds
+        completed = completed_rounds({trial.case for trial in trials}, trials, known)
+        for trial in trials:
+            rounds = completed if trial.block and not trial.agenda.in_full else known
+            if not rounds or trial.failure is not None or trial.round <= rounds:
+                counting.add(id(trial))
+    return dataclasses.replace(record, trials=[trial for trial in record.trials if id(trial) in counting])
 
 
 def _row_of(record: Run, trial: Trial) -> tuple[object, ...]:

@@ -3,12 +3,13 @@
 import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import starmap
 from typing import NamedTuple
 
 from kerasbench import variants
 from kerasbench.analysis.cases import Measured, Row
 from kerasbench.analysis.contrasts import apart, by_session
-from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, learned
 from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.summary import Summary
 from kerasbench.host.noise import SCATTER_WARN, WarningKind
@@ -28,11 +29,9 @@ OFTEN = 0.03  # of the slices: on JAX and torch it is at most 1.2 % in the publi
 
 
 class Noted(NamedTuple):
-    """A warning of a case. ``share``: of a step's time that it is about, estimated."""
-
     what: WarningKind
     detail: str = ""
-    share: float | None = None
+    share: float | None = None  # of a step's time that it is about, estimated
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Concern:
     row: str  # its label; empty: all rows
     columns: list[Column]  # empty: all
     detail: str = ""
-    share: float | None = None  # of a step's time that it is about, estimated
+    share: float | None = None
 
 
 def concerns(summary: Summary) -> list[Concern]:
@@ -58,7 +57,8 @@ def concerns(summary: Summary) -> list[Concern]:
 
 def _of_case(row: Row, column: Column) -> Iterator[Noted]:
     case = row.cases[column]
-    if row.scenario.learnable and not case.learned:
+    losses = [(m.learning.batch_loss_before, m.learning.batch_loss_after) for _, m in case.trials if m.learning]
+    if row.scenario.learnable and not all(starmap(learned, losses)):
         yield Noted(WarningKind.IDLE)
     if any(trial.disturbed for trial, _ in case.trials):
         yield Noted(WarningKind.DISTURBED)
@@ -140,7 +140,6 @@ def _apart(row: Row) -> list[list[Column]]:
 
 
 def _versions(summary: Summary) -> Iterator[Concern]:
-    """Return the packages of which columns that are compared had different versions, and which had which."""
     for package in COMMON:
         versions: dict[str, dict[Column, None]] = {}
         for trial in summary.record.trials:

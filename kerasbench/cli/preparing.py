@@ -29,7 +29,7 @@ def list_(suite: str, as_json: bool) -> int:
     from kerasbench.plan import catalog
 
     files = catalog.suite_files(suite) if suite else catalog.builtin_files()
-    entries = catalog.describe_all(files, sys.executable)
+    entries = catalog.describe(files, sys.executable)
     if as_json:
         data = [{"suite": entry.suite, "file": str(entry.file)} | asdict(entry.description) for entry in entries]
         print_json(data, ensure_ascii=False)

@@ -3,18 +3,14 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from kerasbench.cli.options import FAIL_ON, Argument, Option, as_json, command
 from kerasbench.cli.printing import print_json, show
-from kerasbench.errors import EXIT_FAILED, EXIT_OK, EXIT_REGRESSION, UsageError
+from kerasbench.errors import EXIT_FAILED, EXIT_OK, EXIT_REGRESSION, ResultsError, UsageError
 from kerasbench.names import FILES, SHOW
 from kerasbench.text import blanked, complain, print_document
-
-if TYPE_CHECKING:
-    from kerasbench.results.store import UnreadableFile
 
 FORMATS = ("markdown", "csv", "json", "html")
 FORMAT = "markdown (files next to the data), or csv, json or html: printed."
@@ -42,12 +38,12 @@ def report(places: Sequence[Path], check: bool, form: str) -> int:
         raise UsageError("--check compares pages with their data: give it no other --format")
     bad: list[Path] = []  # damaged files, and pages that differ from their data
 
-    def tell(unread: "UnreadableFile") -> None:
-        bad.extend([unread.file] if unread.is_damaged else [])
-        store.say_passed_over(unread)
+    def tell(file: Path, why: ResultsError) -> None:
+        bad.extend([file] if store.is_named_by_a_run(file) else [])
+        store.say_passed_over(why)
 
     if form == "html":
-        print_document(html.document(pages.named(pages.machines(chosen, tell))))
+        print_document(html.document(pages.machines(chosen, tell)))
     elif form != "markdown":
         records = [record for _, record in pages.among(chosen, tell)]
         is_csv = form == "csv"

@@ -4,7 +4,6 @@ The file needs no network: ``assets`` has its style sheet and its script, which 
 address, and changes between light and dark. All text is escaped; nothing in a result file is taken for markup.
 """
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from urllib.parse import quote
 
@@ -204,6 +203,6 @@ def notebook(drawn: Page) -> str:
     """Return a page as HTML: its title, the first section with its chart, the rest folded."""
     parts = [f"<h3>{escaped(drawn.title)}</h3>"] if drawn.title else []
     for place, part in enumerate(drawn.sections, start=1):
-        shown = dataclasses.replace(part, folded=part.folded or place > 1)
+        shown = part._replace(folded=part.folded or place > 1)
         parts.append(_section(shown, f"section-{place}", 4, as_image=True))
     return "\n".join(parts)

@@ -15,7 +15,7 @@ from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
 from kerasbench.protocol.requests import TURNS_FOR_ONE, Protocol
 from kerasbench.results.run import MAX_COLUMNS, Counted, Effort, RunConfig
-from kerasbench.variants.variant import Facts
+from kerasbench.variants.variant import CaseFacts
 
 DOCTOR = "python -m kerasbench doctor shows what each backend finds, and what is wrong"
 Probes = Mapping[Environment, ProbeReport | Failure]  # what each interpreter said of its backend
@@ -300,9 +300,9 @@ def _refusals(case: Case, config: RunConfig, processors: int, choices: Choices) 
             yield refused
 
 
-def facts(case: Case, processors: int) -> Facts:
+def facts(case: Case, processors: int) -> CaseFacts:
     selected = case.selected
-    return Facts(
+    return CaseFacts(
         backends.get(case.backend),
         case.backend,
         case.device,

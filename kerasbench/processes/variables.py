@@ -58,13 +58,11 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 def clean(
     python: str = sys.executable, kept: Mapping[str, str] = NOTHING, inherited: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
-    """Return the inherited variables that a child of an interpreter needs, and those that a user has passed through."""
     passed_on = PASSED_ON + OF_THIS_INTERPRETER if python == sys.executable else PASSED_ON
     return {name: value for name, value in inherited.items() if _matches(name, passed_on)} | dict(kept)
 
 
 def held_back(inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the inherited variables that change figures, and therefore do not reach a child."""
     known = (*CHANGE_FIGURES, *(variable for name in backends.names() for variable in backends.get(name).VARIABLES))
     kept_out = sorted(inherited.keys() - clean(inherited=inherited).keys())
     return {name: inherited[name] for name in kept_out if _matches(name, known) and not _matches(name, HARMLESS)}
@@ -119,12 +117,9 @@ def share_datasets(folder: str) -> None:
 
 
 def for_scratch(folder: str, caches: str = "") -> dict[str, str]:
-    """Return the variables that make a child keep its files and caches in one folder and show where a crash happened.
+    """``caches``: another folder, for what CUDA and ROCm compile.
 
-    ``caches``: another folder, for what CUDA and ROCm compile.
-
-    A private KERAS_HOME, because an existing keras.json overrides floatx and the image data format even where
-    KERAS_BACKEND is set.
+    KERAS_HOME is private, because a keras.json overrides floatx and the image data format even under KERAS_BACKEND.
     """
     kept = dict.fromkeys(("KERAS_HOME", "TMPDIR"), folder) | dict.fromkeys(CACHES, caches or folder)
     return kept | {"PYTHONFAULTHANDLER": "1", "PYTHONUNBUFFERED": "1"}

@@ -1,7 +1,6 @@
-"""What a trial measured, raw: slices in ns, losses, where things lived, what was really in force.
+"""What a trial measured, raw; and the turns that a parent gives the children of a block.
 
-And the turns that a parent gives the children of a block: a child that has said ``ready`` or ``slice`` waits for one,
-a line on its standard input.
+A child that has said ``ready`` or ``slice`` waits for a turn, a line on its standard input.
 """
 
 import itertools
@@ -44,7 +43,7 @@ class Slice:
 
 @dataclass(frozen=True)
 class Samples:
-    """Slices as columns: one list for each field of a slice. One that says nothing is None, and in no file."""
+    """Slices as columns: a list for each field of a slice. One that says nothing is None, and in no file."""
 
     count: list[int]
     ns: list[int]
@@ -120,8 +119,6 @@ class Parts:
 
 @dataclass(frozen=True)
 class Training:
-    """Raw readings of the training phases. None: not measured."""
-
     unit: Literal["step", "epoch"]  # what a slice counts: epochs if they have too few steps to hold a slice
     first_step_ns: int | None  # one fit of one batch, cold; None after published epochs
     steps_per_slice: int
@@ -149,8 +146,6 @@ def kept_calls(count: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Latency:
-    """Single calls of one way to predict, at one batch size."""
-
     batch: int
     calls_ns: list[int]  # in the order of the calls; of a slice 167 at most, spread evenly
     slices: Samples = field(default_factory=lambda: Samples([], []))  # each counts the calls of one turn
@@ -159,7 +154,6 @@ class Latency:
 
     @cached_property
     def ordered_ns(self) -> list[int]:
-        """The calls from the shortest to the longest: every percentile is read off them."""
         return sorted(self.calls_ns)
 
     @property
@@ -196,10 +190,8 @@ class Generation:
     def __post_init__(self) -> None:
         if len(set(self.counts)) < 2 or not self.times_ns or len(self.times_ns) != len(self.slices):
             raise ValueError("it has too few times for a line, or not as many as slices")
-        if not self.tokens:
-            raise ValueError("it has no tokens")
-        if any(len(times) != len(self.counts) for times in self.times_ns):
-            raise ValueError("its times are not of its counts")
+        if not self.tokens or any(len(times) != len(self.counts) for times in self.times_ns):
+            raise ValueError("it has no tokens, or its times are not of its counts")
 
 
 @dataclass(frozen=True)
@@ -226,8 +218,6 @@ class Learning:
 
 @dataclass(frozen=True)
 class Published:
-    """All published epochs."""
-
     total_ns: int
     epochs_ns: list[int]
     history: dict[str, list[float]]  # the logs of each epoch by name
@@ -295,7 +285,6 @@ class Compiler:
 
     @property
     def is_settled(self) -> bool:
-        """Whether what was measured is what it had compiled."""
         return not self.while_measured and not self.eager
 
 
@@ -313,8 +302,6 @@ class Usage:
 
 @dataclass(frozen=True)
 class Measurement:
-    """Everything that a trial that succeeded has to say."""
-
     training: Training | None  # None, as learning, for a model that is not trained
     published: Published | None
     batch: Batch
@@ -363,15 +350,13 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Turn:
-    """Measure one slice."""
-
     cycle: int  # of the stage, from 0
     position: int  # the column's place in the cycle, from 0
     lead_ns: int = 0  # keep the device busy for so long first, which is not measured
 
 
 def encode_turn(turn: Turn | Sizes | None) -> bytes:
-    """Return a turn as one line; None, or sizes, end the stage: the child goes on to what comes after it."""
+    """Return a turn as a line; None, or sizes, end the stage: the child goes on to what comes after it."""
     return json.dumps(None if turn is None else asdict(turn)).encode() + b"\n"
 
 

@@ -13,7 +13,6 @@ from kerasbench.protocol.descriptions import Description
 from kerasbench.protocol.measurement import Measurement, Slice
 
 EXIT_PIPE_LOST = 203  # a child's status when its pipe was taken from it; no program leaves with it by custom
-# Phases of which most is compiling.
 FIRST_STEP, FIRST_PREDICTION, FIRST_CALL = COMPILES = ("first step", "first prediction", "first call")
 FIND = "find"  # the phase of a probe in which it turns out whether a backend is installed at all
 
@@ -51,8 +50,6 @@ class Phase:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why there is no measurement."""
-
     code: Code
     cause: str  # one line
     remedy: str  # one line
@@ -61,10 +58,16 @@ class Failure:
     own_limit: bool = False  # it passed a limit that was set for it alone, whatever the machine had left
 
 
+class TrialFailure(Exception):
+    """Raised inside a child where the cause is known, carrying the failure to report."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.cause)
+        self.failure = failure
+
+
 @dataclass(frozen=True)
 class ProbeReport:
-    """What a backend said when it was imported."""
-
     backend: str
     python: str
     versions: dict[str, str]
@@ -73,8 +76,6 @@ class ProbeReport:
 
 @dataclass(frozen=True)
 class Inventory:
-    """What an interpreter is and has installed."""
-
     python: str
     prefix: str
     architecture: str

@@ -20,12 +20,10 @@ GROWS = (CALL, COMPILED_CALL, OWN)
 
 @dataclass(frozen=True)
 class Stage:
-    """What is measured in slices."""
-
     name: str
     phase: str  # of the trial
     counts: str  # what a slice counts
-    unit: str  # the field of runs.sizes.Units that says how long one of these takes
+    unit: str  # the key of runs.sizes.Units that says how long one of these takes
     left_out: str = "calls"  # what a warning calls it
     lead: int | None = None  # so many of them come before the slices; None: as many calls as a row warms up with
     room: float = 1 / 6  # of the time that a column may take (Protocol.column_max_ns); with less it is left out
@@ -61,8 +59,6 @@ GENERATIONS = tuple(name for name, stage in STAGES.items() if stage.phase == "ge
 
 @dataclass(frozen=True)
 class Agenda:
-    """What a kind of trial does."""
-
     name: str
     shares: Mapping[str, float]  # of a column's time, by stage; see ``runs.turns.shares`` for what a workload lacks
     trains: bool = True

@@ -12,7 +12,7 @@ from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code
 from kerasbench.report import charts
-from kerasbench.report.kinds import FEW, Ranked, by_kind, compared, has_one_step, ordered, relative, winner
+from kerasbench.report.kinds import FEW, Ranked, by_kind, compared, grouped, has_one_step, ordered, relative, winner
 from kerasbench.report.sections import EMPTY, Cell, Section, Strong, Table, Words
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import Names, as_given, listed, multiple, names, span, timed_in, times, took, verb
@@ -137,10 +137,7 @@ def in_brief(row: Row, ranking: Ranking, called: Names) -> list[str]:
 
 def _wins(ranked: Ranked) -> dict[Column, list[str]]:
     """Return the workloads on which each configuration is clearly fastest, of the most first."""
-    wins: dict[Column, list[str]] = {}
-    for row, ranking in ranked:
-        if (first := winner(ranking)) is not None:
-            wins.setdefault(first, []).append(row.label)
+    wins = grouped((first, row.label) for row, ranking in ranked if (first := winner(ranking)) is not None)
     return dict(sorted(wins.items(), key=lambda won: (-len(won[1]), won[0].order)))
 
 
@@ -187,7 +184,7 @@ def section(findings: Findings, marks: Marks) -> Section | None:
 
 def cell(row: Row, ranking: Ranking, column: Column, marks: Marks) -> Cell:
     """Return the time of the fastest, ``N× (low–high)`` of the others, ``tie`` and ``undecided`` in words."""
-    case, numbers = row.cases.get(column), marks.of(row.label, column)
+    case, numbers = row.cases.get(column), marks.get((row.label, column), ())
     estimate = case.estimate(row.headline) if case else None
     if case is None or estimate is None:
         return Cell(case.failure.code, marks=numbers, failed=True) if case and case.failure else EMPTY

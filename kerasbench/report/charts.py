@@ -8,8 +8,8 @@ from kerasbench import variants
 from kerasbench.analysis.contrasts import Contrast, Place
 from kerasbench.analysis.findings import Findings
 from kerasbench.protocol.columns import Column
-from kerasbench.report.kinds import FEW, by_kind, compared, kind_of, relative, winner
-from kerasbench.report.sections import TORN, Bar, BarChart, BarGroup, Dot, DotChart, DotLine, Look, Piece
+from kerasbench.report.kinds import FEW, by_kind, compared, grouped, kind_of, relative, winner
+from kerasbench.report.sections import TORN, Bar, BarChart, DotChart, Group, Look, Piece
 from kerasbench.report.words import multiple, names, span, timed_in, times, took
 from kerasbench.results.run import Run
 from kerasbench.text import count, whole_gib
@@ -69,14 +69,13 @@ def ratios(findings: Findings, title: str) -> BarChart | DotChart | None:
     what, place = f"Time per {timed_in(row for row, _ in ranked)}, relative to the fastest", where(findings.record)
     if len(ranked) <= FEW:
         return bars(title, f"{what} (shorter is better). {place}.", groups)
-    legend = {called[column]: look for column, look in seen.items()}
-    kinds: dict[str, list[DotLine]] = {}
-    for (row, _), (label, drawn) in zip(ranked, groups, strict=True):
-        dots = [Dot(bar.backend, legend[bar.name], bar.size, bar.low, bar.high, f"{label}, {bar.tip}") for bar in drawn]
-        kinds.setdefault(kind_of(row), []).append(DotLine(label, dots))
+    kinds = grouped(
+        (kind_of(row), (label, [bar._replace(tip=f"{label}, {bar.tip}") for bar in drawn]))
+        for (row, _), (label, drawn) in zip(ranked, groups, strict=True)
+    )
     intervals = " Lines: 95 % intervals." if any(bar.low is not None for _, drawn in groups for bar in drawn) else ""
     caption = f"{what}: 1× is the fastest, further left is better. Logarithmic scale.{intervals} {place}."
-    return DotChart(title, caption, list(kinds.items()), list(legend.items()))
+    return DotChart(title, caption, list(kinds.items()), [(called[column], seen[column]) for column in columns])
 
 
 def bar(
@@ -89,17 +88,16 @@ def bar(
     return Bar(
         name,
         text,
-        [Piece(name, ratio.value if ratio else 1.0, look.colour)],
+        [Piece(ratio.value if ratio else 1.0, look)],
         place.column.backend,
         ratio.low if ratio else None,
         ratio.high if ratio else None,
         strong,
-        look.opacity,
         tip=f"{name}: {text}, {count(rounds, 'round')}",
     )
 
 
-def bars(title: str, caption: str, groups: Sequence[tuple[str, Sequence[Bar]]]) -> BarChart:
+def bars(title: str, caption: str, groups: Sequence[Group]) -> BarChart:
     """Return bars on one scale, from zero; what is beyond TORN is torn."""
     drawn = [bar for _, group in groups for bar in group]
     inside = [bar for bar in drawn if bar.size <= TORN]
@@ -107,7 +105,7 @@ def bars(title: str, caption: str, groups: Sequence[tuple[str, Sequence[Bar]]]) 
     end = TORN if torn else max(1.0, *(max(bar.size, min(bar.high or 0.0, 1.5 * bar.size)) for bar in inside)) * ROOM
     caption = f"{caption} Lines: 95 % intervals." if any(bar.low is not None for bar in drawn) else caption
     caption = f"{caption} A torn bar is longer than {TORN:.0f}×." if torn else caption
-    return BarChart(title, caption, [BarGroup(label, group, end) for label, group in groups])
+    return BarChart(title, caption, groups, end=end)
 
 
 def kinds(findings: Findings) -> DotChart | None:
@@ -125,8 +123,8 @@ def kinds(findings: Findings) -> DotChart | None:
             if ratios:
                 value = statistics.geometric_mean(ratios)
                 tip = f"{kind}, {called[column]}: {span(ratios, multiple)}, {count(len(ratios), 'workload')}"
-                dots.append(Dot(column.backend, seen[column], value, None, None, tip))
-        lines.append(DotLine(f"{kind} ({len(ranked)})", dots))
+                dots.append(Bar("", "", [Piece(value, seen[column])], column.backend, tip=tip))
+        lines.append((f"{kind} ({len(ranked)})", dots))
     what = timed_in(row for ranked in grouped.values() for row, _ in ranked)
     caption = f"Time per {what}, relative to the fastest of each workload: further left is better."
     caption += f" Geometric means over workloads. {where(findings.record)}."

@@ -61,8 +61,7 @@ def _compared(wrote: dict[Writer, Tokens]) -> list[str]:
     if not apart:
         return [f"all generated the same {size}."] if len(wrote) > 1 else []
     sentences = []
-    for divergence in apart:
-        ours, theirs = (f"{column.label} by {WRITES[way]}" for column, way in (divergence.writer, divergence.reference))
-        place = f"first at token {divergence.token} of sequence {divergence.text}"
-        sentences.append(f"{ours} differs from {theirs}, {place}.")
+    for writer, reference, token, text in apart:
+        ours, theirs = (f"{column.label} by {WRITES[way]}" for column, way in (writer, reference))
+        sentences.append(f"{ours} differs from {theirs}, first at token {token} of sequence {text}.")
     return sentences

@@ -29,6 +29,11 @@ ZERO_OR_MORE = "wall_ns epoch_steps full_steps_per_epoch operations peak_rss_byt
 LEAST = dict.fromkeys(ONE_OR_MORE.split(), 1) | dict.fromkeys(ZERO_OR_MORE.split(), 0) | {"width": 1e-9}
 
 
+# By a mode, what raises ValidationError for what it cannot have been asked; filled in by ``kerasbench.modes``, and what
+# only reads numbers does without.
+MODES: dict[str, Callable[[RunConfig], object]] = {}
+
+
 def problems(record: Run) -> Iterator[str]:
     for index, trial in enumerate(record.trials, start=1):
         for problem in _problems_of_trial(trial):
@@ -42,25 +47,18 @@ def problems(record: Run) -> Iterator[str]:
         yield f"{columns} configurations, and a run has {MAX_COLUMNS} at most"
     if not 0 < record.minimal_effect < 1:
         yield "minimal_effect is out of range"
-    yield from _problems_of_mode(record.config)
     yield from _unfit_words(record)
 
 
-Decode = Callable[[RunConfig], object]  # raises ValidationError for what its mode cannot have been asked
-MODES: dict[str, Decode] = {}  # filled in by ``kerasbench.modes``; what only reads numbers does without
-
-
-def _problems_of_mode(config: RunConfig) -> Iterator[str]:
+def _unfit_words(record: Run) -> Iterator[str]:
+    config = record.config
     if MODES and config.mode not in MODES:
         yield f"its mode cannot be {config.mode[:SHOWN]!r}"
-        return
-    try:
-        MODES.get(config.mode, repr)(config)
-    except msgspec.ValidationError as error:
-        yield f"what its mode was asked cannot be: {error}"
-
-
-def _unfit_words(record: Run) -> Iterator[str]:
+    else:
+        try:
+            MODES.get(config.mode, repr)(config)
+        except msgspec.ValidationError as error:
+            yield f"what its mode was asked cannot be: {error}"
     if not _is_time(record.started):  # files are named after it
         yield f"its start, {record.started[:SHOWN]!r}, is not a time"
     for time in (record.finished, *record.resumed, *(trial.ended for trial in record.trials)):
@@ -71,8 +69,7 @@ def _unfit_words(record: Run) -> Iterator[str]:
 
 
 def _is_time(text: str) -> bool:
-    """Tell whether it is a time as ``text.now`` gives it."""
-    try:
+    try:  # as ``text.now`` gives it
         return datetime.fromisoformat(text).strftime("%Y-%m-%dT%H:%M:%SZ") == text
     except ValueError:
         return False

@@ -83,29 +83,24 @@ class _Machine:
         for group, (_, record) in self.best.items():
             taken.setdefault(id(record), (record, set()))[1].add(group)
         shares = sorted(taken.values(), key=lambda share: share[0].started, reverse=True) or [(self.newest, set())]
-        newest = {field.name: getattr(shares[0][0], field.name) for field in dataclasses.fields(Run)}
+        flops: dict[tuple[str, str], Counted] = {}  # of each workload that is taken, as the newest run counted them
+        for record, groups in shares:
+            workloads = {group[:2] for group in groups}
+            for counted in record.flops:
+                if (workload := (counted.scenario, counted.workload)) in workloads:
+                    flops.setdefault(workload, counted)
         combined = {
             "scenarios": _scenarios(shares),
             "trials": [trial for record, groups in shares for trial in record.trials if trial.group in groups],
-            "flops": _flops(shares),
+            "flops": list(flops.values()),
             "minimal_effect": max(record.minimal_effect for record, _ in shares),
+            "origins": {group: record.origin(group) for record, groups in shares for group in groups},
+            "runs": len(shares),
         }
-        origins = {group: record.origin(group) for record, groups in shares for group in groups}
-        return Merged(**newest | combined, origins=origins, runs=len(shares))
+        return Merged(**vars(shares[0][0]) | combined)
 
 
 Share = tuple[Run, set[Group]]  # a run, and what is taken from it; the newest comes first
-
-
-def _flops(shares: Sequence[Share]) -> list[Counted]:
-    """Return the operations of each workload that something is taken of, as the newest run counted them."""
-    flops: dict[tuple[str, str], Counted] = {}
-    for record, groups in shares:
-        workloads = {(group.scenario, group.workload) for group in groups}
-        for counted in record.flops:
-            if (workload := (counted.scenario, counted.workload)) in workloads:
-                flops.setdefault(workload, counted)
-    return list(flops.values())
 
 
 def _scenarios(shares: Sequence[Share]) -> list[ScenarioFacts]:

@@ -18,18 +18,9 @@ def decoded(content: bytes, kind: type[Kind]) -> Kind:
     return msgspec.json.decode(content, type=kind, dec_hook=lambda _, values: of_file(values))
 
 
-class _Protocol(msgspec.Struct):
-    soaks: bool = False
-
-
-class _Effort(msgspec.Struct):
-    protocol: _Protocol = msgspec.field(default_factory=_Protocol)
-
-
 class _Config(msgspec.Struct):
     """What told the mode of a run, which is a field now."""
 
-    effort: _Effort = msgspec.field(default_factory=_Effort)
     race: dict[str, Any] | None = None
     soak: dict[str, Any] | None = None
     versus: list[str] = []
@@ -71,15 +62,16 @@ def trial_of(line: bytes) -> Trial:
 
 
 def _config(now: RunConfig, then: _Config) -> RunConfig:
-    protocol = replace(now.effort.protocol, lasts=then.effort.protocol.soaks)
-    now = replace(now, effort=replace(now.effort, protocol=protocol))
     if then.race is not None:
         return replace(now, mode="fastest", own=then.race, ranks=False, general=False)
     if then.soak is not None:
-        return replace(now, mode="soak", own=then.soak, ranks=False, general=False, paired=True)
+        effort = replace(now.effort, protocol=replace(now.effort.protocol, lasts=True))
+        return replace(now, mode="soak", own=then.soak, effort=effort, ranks=False, general=False, paired=True)
     if len(then.versus) == 2:
         own = dict(zip(("base", "head"), then.versus, strict=True)) | {"threshold": then.threshold}
         return replace(now, mode="versus", own=own, ranks=False, general=False, paired=True)
     if then.explain:
         return replace(now, mode="explain", general=False)
-    return replace(now, mode="sweep", own={"refine": then.refine}) if protocol.kind == "sweep" else now
+    if now.effort.protocol.kind == "sweep":
+        return replace(now, mode="sweep", own={"refine": then.refine})
+    return now

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import psutil
+
 from kerasbench import text, variants
 from kerasbench.analysis.estimates import minimal_effect
 from kerasbench.host import commit, load
@@ -14,7 +16,6 @@ from kerasbench.protocol.messages import Code
 from kerasbench.protocol.requests import Protocol, TrialRequest
 from kerasbench.results.code import measuring_code
 from kerasbench.results.run import Run, RunConfig, ScenarioFacts, Trial
-from kerasbench.runs.machine import processors
 
 SESSION_ENDS_S = 3_600.0  # after so long the machine may be another: what else it does, how warm it is
 
@@ -39,11 +40,11 @@ def new_record(planned: Plan, state: MachineState) -> Run:
 
 
 def limit_on(device: Device, threads: int | None, planned: Plan, state: MachineState) -> LoadLimit:
-    return load.limit_of(device, threads, state.busy_share, planned.machine.cores, processors())
+    processors = psutil.cpu_count() or 1  # those included that this process may not use: counters are of all
+    return load.limit_of(device, threads, state.busy_share, planned.machine.cores, processors)
 
 
 def resumed_record(earlier: Run, new: Run) -> Run:
-    """Return a run's record where it goes on with an earlier one: it started when that one did."""
     return dataclasses.replace(
         new,
         started=earlier.started,
@@ -56,7 +57,7 @@ def resumed_record(earlier: Run, new: Run) -> Run:
 
 
 def session_of(record: Run, now_s: float, booted_s: float) -> int:
-    """Return the number of the session in which a run starts now or goes on: both times in s since 1970."""
+    """Both times in s since 1970."""
     measured = [trial for trial in record.trials if trial.measurement]
     if not measured:
         return 1

@@ -1,10 +1,9 @@
 """Going on with a record: a run that was interrupted, or a sweep with more sizes where its series cross."""
 
-import dataclasses
 import os
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kerasbench.errors import ResultsError, UsageError
@@ -24,8 +23,6 @@ WHOLE = 0.95  # of a long block: the last slice may end a little early
 
 @dataclass(frozen=True)
 class Interrupted:
-    """A run that ended before it had enough, and the file that holds it."""
-
     file: Path
     record: Run
 
@@ -33,10 +30,8 @@ class Interrupted:
 def find(folder: Path, here: Machine, longer: bool = False) -> Interrupted:
     """Return a folder's newest run that is not finished and was begun on this machine, saying which are passed over.
 
-    ``longer``: there is more time now, so that a run which its budget ended is not finished either.
-
-    Raises:
-        ResultsError: there is none, or a damaged file is newer, which may be of the one that is meant.
+    ``longer``: there is more time now, so that a run which its budget ended is not finished either. Raise ResultsError
+    where there is none, or a damaged file is newer, which may be of the one that is meant.
     """
     passed_over: list[tuple[str, str]] = []  # why, and what to do about it
     out_of_time = ""
@@ -85,7 +80,7 @@ def to_name_again(scenarios: Sequence[str], config: ModelConfig) -> str:
 
 
 def executed(scenarios: Sequence[str], config: ModelConfig) -> tuple[set[str], str, bool]:
-    """Scenarios' files, a model's own layers, --trust. No file is looked at: a result may name what is none."""
+    # No file is looked at: a result may name what is none.
     custom = os.path.abspath(config.custom) if config.custom else ""
     return {os.path.abspath(file) for file in catalog.own_files(scenarios)}, custom, config.trust
 
@@ -93,10 +88,9 @@ def executed(scenarios: Sequence[str], config: ModelConfig) -> tuple[set[str], s
 def carry(record: Run, planned: Plan, probes: Probes) -> tuple[list[Trial], list[Trial]]:
     """Split a run's trials into those that count as the new plan's, and those that do not.
 
-    A trial counts where what defines its case is the same: the source of the scenario and of a baseline, the workload,
-    backend, device, options and the versions of all packages; where the same code of kerasbench measured it; and where
-    it was measured beside the others of its row, which goes on after its last round that all of them have. Trials that
-    could not be tried at all are made again by the plan.
+    A trial counts where what defines its case is the same (sources, workload, backend, device, options, versions of all
+    packages, and the code of kerasbench that measures), and where the others of its row have that round as well. Trials
+    that could not be tried at all are made again by the plan.
     """
     cases = {case.key: case for case in planned.cases}
     scenarios = {scenario.description.name: scenario for scenario in record.scenarios}
@@ -110,12 +104,12 @@ def carry(record: Run, planned: Plan, probes: Probes) -> tuple[list[Trial], list
         now, then = ScenarioFacts(entry.file_hash, entry.description, entry.baselines), scenarios[trial.scenario]
         same_source = then.source(trial.column) == now.source(trial.column)
         same_code = trial.code == measuring_code(trial.column)
-        if trial.measurement is None:
-            return same_source and same_code  # it has failed, and reported no versions
+        if trial.measurement is None or not (same_source and same_code):
+            return same_source and same_code  # what has failed has reported no versions
         probe, ran = probes.get(case.column.environment), trial.measurement.resolved.versions
-        if not (same_source and same_code and isinstance(probe, ProbeReport)):
-            return False
-        return all(ran.get(name) == version for name, version in (probe.versions | {"python": probe.python}).items())
+        return isinstance(probe, ProbeReport) and all(
+            ran.get(name) == version for name, version in (probe.versions | {"python": probe.python}).items()
+        )
 
     tried = [trial for trial in record.trials if trial.round > 0]
     counting = [trial for trial in tried if counts(trial)]
@@ -136,7 +130,7 @@ def _cut_blocks(record: Run) -> set[int]:
 
 
 def _whole(row: OpenRow, counting: Sequence[Trial], tried: Sequence[Trial], rounds: int) -> list[Trial]:
-    """Return a row's trials of its whole rounds; and what was given up without a block, which stays so.
+    """Return a row's trials of its whole rounds, and what was given up without a block, which stays so.
 
     That a case computes something else than the others is forgotten where a trial of the row no longer counts.
     """
@@ -165,7 +159,7 @@ def as_started(planned: Plan, record: Run, has_more: bool) -> Plan:
             return planned
         warnings = [*warnings, f"left out, because the run began without them: {', '.join(new)}"]
     cases = with_controls(cases) if planned.config.control else cases
-    return dataclasses.replace(planned, cases=cases, warnings=warnings)
+    return replace(planned, cases=cases, warnings=warnings)
 
 
 def with_more(plan: Plan | None, record: Run, execute: Callable[[Plan, Run], Run]) -> Run:
@@ -173,12 +167,12 @@ def with_more(plan: Plan | None, record: Run, execute: Callable[[Plan, Run], Run
     if plan is None:
         return record
     # What could not be tried is found again.
-    tried = dataclasses.replace(record, trials=[trial for trial in record.trials if trial.round > 0])
+    tried = replace(record, trials=[trial for trial in record.trials if trial.round > 0])
     try:
         both = execute(plan, tried)
     except ResultsError:  # the disk takes no more, and what was measured stands
         return record
     last = both if both.unfinished else record  # an interruption takes no round of the first
-    both.config = dataclasses.replace(both.config, effort=last.config.effort)
+    both.config = replace(both.config, effort=last.config.effort)
     both.rounds_completed, both.stopped_because = record.rounds_completed, last.stopped_because
     return both

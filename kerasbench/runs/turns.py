@@ -1,6 +1,4 @@
-"""Who has a turn and until when, as pure functions: the order of columns in a block's cycles, and when a stage has
-enough slices.
-"""
+"""Who has a turn and until when: the order of columns in a block's cycles, and when a stage has enough slices."""
 
 import itertools
 import math
@@ -15,13 +13,10 @@ from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.requests import TURNS_FOR_ONE, Protocol, counts_epochs
 from kerasbench.protocol.stages import EPOCH, OWN, STAGES, STAND, TRAIN, Stage
 
-# The order of columns in a block's cycles.
-
 Orders = Callable[[int], Iterator[Sequence[int]]]
 
 
 def draw_orders(seed: str) -> Orders:
-    """Return a function that draws a stage's orders for so many columns, endlessly: others for each call."""
     rng = random.Random(seed)
 
     def orders(columns: int) -> Iterator[Sequence[int]]:
@@ -62,11 +57,9 @@ QUOTA_PERIOD_S = 0.1
 
 
 def rest_s(quota_cores: float | None, cores: int) -> float:
-    """Return for how long nobody runs before each turn, on so many processors of which a group may use so much."""
+    """Nobody runs for so long before each turn, on so many processors of which a group may use so much."""
     return QUOTA_PERIOD_S if quota_cores is not None and quota_cores < cores else 0.0
 
-
-# When a stage of a block has enough slices.
 
 SLICE_PRECISION = 0.01  # half-width of a block's ratios: processes of a case differ by as much, more would not help
 REPEATED_NS = 20_000_000_000  # how long a stage's slices may have taken for disturbed ones to be measured again
@@ -75,7 +68,7 @@ PARTS_SHARE = 0.4  # of a column's time again, for the three ways in which a ste
 
 
 def shares(protocol: Protocol, workload: WorkloadDescription) -> dict[str, float]:
-    """Return each stage's share of the time; what a workload lacks is left to the steps, or without these to all."""
+    """Of the time; what a workload lacks is left to the steps, or without these to all."""
     agenda = protocol.agenda.of(trains=not workload.predicts_only)
     present = {stage: share for stage, share in agenda.shares.items() if _has(workload, STAGES[stage])}
     whole = sum(present.values())
@@ -93,7 +86,7 @@ def _has(workload: WorkloadDescription, stage: Stage) -> bool:
 
 
 def standing(of_stage: Collection[str]) -> str:
-    """Return which of these stages stands for the case. A long block goes on in it; the others have one cycle."""
+    """The stage that stands for the case: a long block goes on in it, the others have one cycle."""
     return next(stage for stage in STAND if stage in of_stage)
 
 
@@ -132,14 +125,12 @@ def _is_enough(
     cycles = min(map(len, slices), default=0)
     if cycles < min(protocol.min_cycles, LEAST_CYCLES):
         return False
-    spent_ns = max(sum(slice_.ns for slice_ in column) for column in slices)
+    has_parts = STAGES[stage].sum_of > 1
+    share = PARTS_SHARE if has_parts else of_stage.get(stage, 0.0)
+    is_over = max(sum(slice_.ns for slice_ in column) for column in slices) >= share * protocol.slices_max_ns
     if cycles < protocol.min_cycles:
-        return STAGES[stage].long and spent_ns >= of_stage.get(stage, 0.0) * protocol.slices_max_ns
-    if most is not None and cycles >= most:
-        return True
-    if STAGES[stage].sum_of > 1:
-        return spent_ns >= PARTS_SHARE * protocol.slices_max_ns
-    return spent_ns >= of_stage.get(stage, 0.0) * protocol.slices_max_ns or widest(slices) <= SLICE_PRECISION
+        return STAGES[stage].long and is_over
+    return is_over or (most is not None and cycles >= most) or (not has_parts and widest(slices) <= SLICE_PRECISION)
 
 
 def widest(slices: Sequence[Sequence[Slice]]) -> float:

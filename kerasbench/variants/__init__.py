@@ -10,6 +10,7 @@ from typing import Any
 
 from kerasbench.backends import Backend
 from kerasbench.protocol.columns import APART, Column, Options, Value
+from kerasbench.runners import Runner
 from kerasbench.variants.variant import Variant
 
 _modules = [importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
@@ -49,6 +50,13 @@ def competes(column: Column) -> bool:
 def replaces(options: Options) -> bool:
     """Tell whether a file of its own is measured in place of the Keras model."""
     return _is(options, "replaces")
+
+
+def runner(options: Options) -> type[Runner]:
+    """Return what a child runs."""
+    from kerasbench.runners.keras import KerasRunner
+
+    return next((variant.runner() for variant, _ in chosen(options) if variant.replaces), KerasRunner)
 
 
 def prepares(options: Options) -> bool:

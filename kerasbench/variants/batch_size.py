@@ -1,7 +1,7 @@
 """A batch size that ``fastest`` tries: a column of its own, where a sweep makes a row of it."""
 
 from kerasbench.protocol.requests import counts_epochs
-from kerasbench.variants.variant import FIT, Facts, Line, Variant
+from kerasbench.variants.variant import FIT, CaseFacts, Variant, Written
 
 TIMES = (4, 16)  # the workload's
 
@@ -15,10 +15,10 @@ class BatchSize(Variant[int]):
     def said(self, value: int, backend: str) -> str:
         return f"batch {value:,}"
 
-    def candidates(self, facts: Facts) -> list[int]:
+    def candidates(self, facts: CaseFacts) -> list[int]:
         """Return larger ones; none is larger than an epoch."""
         steps, batch = facts.workload.steps, facts.workload.batch
         return [] if counts_epochs(steps) else [times * batch for times in TIMES if times <= steps]
 
-    def lines(self, value: int, backend: str, processors: str) -> list[Line]:
-        return [Line(FIT, f"model.fit(..., batch_size={value})")]
+    def lines(self, value: int, backend: str, processors: str) -> list[Written]:
+        return [Written(FIT, f"model.fit(..., batch_size={value})")]

@@ -6,7 +6,7 @@ from kerasbench.backends import Backend
 from kerasbench.names import COLUMNS, TABLES
 from kerasbench.protocol.columns import APPLE, CPU, Device
 from kerasbench.protocol.measurement import Resolved, Usage
-from kerasbench.variants.variant import SCRIPT, Facts, Line, OptionSpec, Refusal, Variant
+from kerasbench.variants.variant import SCRIPT, CaseFacts, OptionSpec, Refusal, Variant, Written
 
 WIDE = "float64"
 POLICIES = ("float32", "float16", "bfloat16", WIDE, "mixed_float16", "mixed_bfloat16")
@@ -29,16 +29,16 @@ class Dtype(Variant[str]):
     def said(self, value: str, backend: str) -> str:
         return value
 
-    def refusal(self, value: str, facts: Facts) -> Refusal:
+    def refusal(self, value: str, facts: CaseFacts) -> Refusal:
         if value == WIDE and facts.device.platform in APPLE:
             return "the Apple GPU has no float64", "measure float64 with --device cpu"
         return None
 
-    def candidates(self, facts: Facts) -> list[str]:
+    def candidates(self, facts: CaseFacts) -> list[str]:
         return ["mixed_bfloat16" if facts.device.kind == CPU else "mixed_float16"]
 
-    def lines(self, value: str, backend: str, processors: str) -> list[Line]:
-        return [Line(SCRIPT, f'keras.config.set_dtype_policy("{value}")')]
+    def lines(self, value: str, backend: str, processors: str) -> list[Written]:
+        return [Written(SCRIPT, f'keras.config.set_dtype_policy("{value}")')]
 
     def variables(self, value: str, backend: Backend, folder: str) -> dict[str, str]:
         return backend.WIDE if value == WIDE else {}

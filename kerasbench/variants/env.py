@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kerasbench.backends import Backend
 from kerasbench.names import COLUMNS, TABLES
-from kerasbench.variants.variant import SHELL, Facts, Line, OptionSpec, Refusal, Variant
+from kerasbench.variants.variant import SHELL, CaseFacts, OptionSpec, Refusal, Variant, Written
 
 ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=[\x21-\x7e]*")
 
@@ -34,14 +34,14 @@ class Env(Variant[str]):
     def said(self, value: str, backend: str) -> str:
         return value
 
-    def refusal(self, value: str, facts: Facts) -> Refusal:
+    def refusal(self, value: str, facts: CaseFacts) -> Refusal:
         taken = sorted(facts.reserved & set(self.variables(value, facts.backend, "")))
         if not taken:
             return None
         return f"kerasbench sets {', '.join(taken)} itself, for each trial", f"leave out --env {taken[0]}=..."
 
-    def lines(self, value: str, backend: str, processors: str) -> list[Line]:
-        return [Line(SHELL, f"export {value}")]
+    def lines(self, value: str, backend: str, processors: str) -> list[Written]:
+        return [Written(SHELL, f"export {value}")]
 
     def variables(self, value: str, backend: Backend, folder: str) -> dict[str, str]:
         return dict(pair.split("=", 1) for pair in value.split(" "))

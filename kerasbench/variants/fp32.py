@@ -6,7 +6,7 @@ from kerasbench.backends import Backend
 from kerasbench.names import COLUMNS, TABLES
 from kerasbench.protocol.columns import CPU, CUDA, IEEE, Device
 from kerasbench.protocol.measurement import Resolved, Usage
-from kerasbench.variants.variant import Facts, OptionSpec, Refusal, Variant
+from kerasbench.variants.variant import CaseFacts, OptionSpec, Refusal, Variant
 
 TF32, AS_THE_FRAMEWORK = "tf32", "framework-default"
 
@@ -26,7 +26,7 @@ class Fp32(Variant[str]):
     def said(self, value: str, backend: str) -> str:
         return f"fp32 {value}"
 
-    def refusal(self, value: str, facts: Facts) -> Refusal:
+    def refusal(self, value: str, facts: CaseFacts) -> Refusal:
         if value == TF32 and facts.device.platform != CUDA:
             cause = f"TF32 is a mode of NVIDIA GPUs, not of {facts.device.platform}"
             return cause, "leave out --fp32 tf32 for this device"

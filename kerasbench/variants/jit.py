@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from kerasbench.backends import Backend
 from kerasbench.names import BISECT, COLUMNS, RUN, SWEEP, VERSUS
 from kerasbench.protocol.measurement import Resolved, Usage
-from kerasbench.variants.variant import COMPILE, Facts, Line, OptionSpec, Refusal, Variant
+from kerasbench.variants.variant import COMPILE, CaseFacts, OptionSpec, Refusal, Variant, Written
 
 SWITCHES = {"jax": "jit", "tensorflow": "XLA", "torch": "torch.compile"}
 
@@ -27,14 +27,14 @@ class Jit(Variant[bool]):
         switch = SWITCHES.get(backend, self.name)
         return switch if value else f"no {switch}"
 
-    def refusal(self, value: bool, facts: Facts) -> Refusal:
+    def refusal(self, value: bool, facts: CaseFacts) -> Refusal:
         return facts.backend.no_jit(facts.device) if value else None
 
-    def candidates(self, facts: Facts) -> list[bool]:
+    def candidates(self, facts: CaseFacts) -> list[bool]:
         return [True] if facts.backend.OTHER_JIT else []
 
-    def lines(self, value: bool, backend: str, processors: str) -> list[Line]:
-        return [Line(COMPILE, f"jit_compile={value}")]
+    def lines(self, value: bool, backend: str, processors: str) -> list[Written]:
+        return [Written(COMPILE, f"jit_compile={value}")]
 
     def first_steps(self, value: bool, backend: Backend) -> int:
         return 2 if value and backend.COMPILES_AGAIN else 1

@@ -6,7 +6,7 @@ from kerasbench.backends import Backend
 from kerasbench.names import COLUMNS, TABLES
 from kerasbench.protocol.columns import CPU, has_glibc
 from kerasbench.protocol.measurement import Resolved, Usage
-from kerasbench.variants.variant import SHELL, Facts, Line, OptionSpec, Refusal, Variant
+from kerasbench.variants.variant import SHELL, CaseFacts, OptionSpec, Refusal, Variant, Written
 
 KEEP = "keep"
 # How glibc's malloc keeps what a program has freed. By itself it maps large blocks one by one, gives the end of its
@@ -30,16 +30,16 @@ class Malloc(Variant[str]):
     def said(self, value: str, backend: str) -> str:
         return "freed memory kept"
 
-    def refusal(self, value: str, facts: Facts) -> Refusal:
+    def refusal(self, value: str, facts: CaseFacts) -> Refusal:
         if facts.device.platform == CPU and has_glibc():
             return None
         return "--malloc keep works on a CPU only, on Linux with glibc", "leave out --malloc for this device"
 
-    def candidates(self, facts: Facts) -> list[str]:
+    def candidates(self, facts: CaseFacts) -> list[str]:
         return [KEEP] if facts.backend.RETURNS_MEMORY and self.refusal(KEEP, facts) is None else []
 
-    def lines(self, value: str, backend: str, processors: str) -> list[Line]:
-        return [Line(SHELL, f"export {' '.join(f'{name}={text}' for name, text in KEEPS_MEMORY.items())}")]
+    def lines(self, value: str, backend: str, processors: str) -> list[Written]:
+        return [Written(SHELL, f"export {' '.join(f'{name}={text}' for name, text in KEEPS_MEMORY.items())}")]
 
     def variables(self, value: str, backend: Backend, folder: str) -> dict[str, str]:
         return KEEPS_MEMORY

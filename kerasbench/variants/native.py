@@ -1,7 +1,8 @@
 """``--native``: the scenario's native baseline, in the backend's own framework, without Keras."""
 
 from kerasbench.names import RUN, WHAT
-from kerasbench.variants.variant import Beside, Facts, OptionSpec, Refusal, Variant
+from kerasbench.runners import Runner
+from kerasbench.variants.variant import Beside, CaseFacts, OptionSpec, Refusal, Variant
 
 
 class Native(Variant[bool]):
@@ -14,7 +15,7 @@ class Native(Variant[bool]):
     )
     takes = (bool,)
     added, competes, replaces = True, False, True
-    files = ("worker/native.py", "native/__init__.py", "native/{backend}.py")
+    files = ("runners/twin.py", "native/__init__.py", "native/{backend}.py")
     drops = ("steps_per_execution",)  # the loop of a baseline is its own
     beside = Beside(
         "What does Keras cost?",
@@ -30,10 +31,15 @@ class Native(Variant[bool]):
     def said(self, value: bool, backend: str) -> str:
         return "without Keras"
 
-    def is_there(self, facts: Facts) -> bool:
+    def runner(self) -> type[Runner]:
+        from kerasbench.runners.twin import TwinRunner
+
+        return TwinRunner
+
+    def is_there(self, facts: CaseFacts) -> bool:
         return not facts.workload.keras_only and facts.name in facts.baselines
 
-    def refusal(self, value: bool, facts: Facts) -> Refusal:
+    def refusal(self, value: bool, facts: CaseFacts) -> Refusal:
         if facts.workload.keras_only:
             cause = f"{facts.label} has {facts.workload.keras_only}, which a native baseline cannot have"
             return cause, "leave out --native for this scenario"

@@ -6,7 +6,7 @@ from typing import Any
 from kerasbench.names import COLUMNS, TABLES
 from kerasbench.protocol.measurement import Resolved, Usage
 from kerasbench.protocol.requests import too_few_executions
-from kerasbench.variants.variant import COMPILE, Facts, Line, OptionSpec, Refusal, Variant
+from kerasbench.variants.variant import COMPILE, CaseFacts, OptionSpec, Refusal, Variant, Written
 
 TRIED = (8, 32)
 
@@ -29,18 +29,18 @@ class StepsPerExecution(Variant[int]):
     def said(self, value: int, backend: str) -> str:
         return f"{self.name}={value}"
 
-    def refusal(self, value: int, facts: Facts) -> Refusal:
+    def refusal(self, value: int, facts: CaseFacts) -> Refusal:
         cause = too_few_executions(facts.workload.steps, value)
         return (cause, "leave out --steps-per-execution for this workload, or lower it") if cause else None
 
-    def candidates(self, facts: Facts) -> list[int]:
+    def candidates(self, facts: CaseFacts) -> list[int]:
         """Return those tried; the largest is the first that holds a whole epoch."""
         if not facts.backend.SEVERAL_STEPS:
             return []
         return [size for fewer, size in pairwise((1, *TRIED)) if fewer < facts.workload.steps]
 
-    def lines(self, value: int, backend: str, processors: str) -> list[Line]:
-        return [Line(COMPILE, f"{self.name}={value}")]
+    def lines(self, value: int, backend: str, processors: str) -> list[Written]:
+        return [Written(COMPILE, f"{self.name}={value}")]
 
     def on_model(self, value: int, model: Any, backend: str) -> Refusal:
         model.steps_per_execution = value

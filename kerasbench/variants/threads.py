@@ -8,7 +8,7 @@ from kerasbench.names import COLUMNS, TABLES
 from kerasbench.protocol.columns import CPU, Device
 from kerasbench.protocol.measurement import Resolved, Usage
 from kerasbench.text import count, parse_ranges
-from kerasbench.variants.variant import SCRIPT, SHELL, START, Facts, Line, OptionSpec, Refusal, Variant
+from kerasbench.variants.variant import SCRIPT, SHELL, START, CaseFacts, OptionSpec, Refusal, Variant, Written
 
 CPUS = Path("/sys/devices/system/cpu")
 TOLERANCE = 0.1  # of a processor: the clock's own thread and the parent's watcher
@@ -25,22 +25,22 @@ class Threads(Variant[int]):
     def said(self, value: int, backend: str) -> str:
         return count(value, "thread")
 
-    def refusal(self, value: int, facts: Facts) -> Refusal:
+    def refusal(self, value: int, facts: CaseFacts) -> Refusal:
         if value <= facts.processors:
             return None
         cause = f"{value} threads were asked for, this machine has {facts.processors} CPU cores"
         return cause, f"use --threads 1 to {facts.processors}"
 
-    def candidates(self, facts: Facts) -> list[int]:
+    def candidates(self, facts: CaseFacts) -> list[int]:
         return [facts.processors // 2] if facts.device.kind == CPU and facts.processors > 1 else []
 
-    def lines(self, value: int, backend: str, processors: str) -> list[Line]:
+    def lines(self, value: int, backend: str, processors: str) -> list[Written]:
         if processors:  # each a core of its own: their numbers need not follow each other
-            return [Line(START, f"taskset --cpu-list {processors} python your_script.py")]
+            return [Written(START, f"taskset --cpu-list {processors} python your_script.py")]
         # No program keeps a script on some CPU cores (macOS).
         if variable := EXPORT.get(backend):
-            return [Line(SHELL, f"export {variable}={value}")]
-        return [Line(SCRIPT, ELSE.format(value))]
+            return [Written(SHELL, f"export {variable}={value}")]
+        return [Written(SCRIPT, ELSE.format(value))]
 
     def variables(self, value: int, backend: Backend, folder: str) -> dict[str, str]:
         return {backend.THREADS: str(value)} if backend.THREADS else {}

@@ -8,6 +8,7 @@ from kerasbench.backends import Backend
 from kerasbench.names import MEASURING
 from kerasbench.protocol.columns import Device, Options, Value
 from kerasbench.protocol.descriptions import WorkloadDescription
+from kerasbench.runners import Runner
 
 if TYPE_CHECKING:
     from kerasbench.protocol.measurement import Resolved, Usage
@@ -36,7 +37,7 @@ class OptionSpec:
         return self.usage.partition(" ")[2]
 
 
-class Facts(NamedTuple):
+class CaseFacts(NamedTuple):
     """What is known of a case before it is measured."""
 
     backend: Backend
@@ -65,7 +66,7 @@ class Beside(NamedTuple):
     field: str = ""  # and which number of the configuration in force is in it
 
 
-class Line(NamedTuple):
+class Written(NamedTuple):
     """What somebody writes in order to have a choice outside of kerasbench."""
 
     place: int
@@ -133,19 +134,19 @@ class Variant(Generic[V]):
         """Return how a sentence calls the column: ``2 threads``."""
         raise NotImplementedError
 
-    def refusal(self, value: V, facts: Facts) -> Refusal:
+    def refusal(self, value: V, facts: CaseFacts) -> Refusal:
         """Return why it cannot be had, and what to do; None where it can."""
         return None
 
-    def is_there(self, facts: Facts) -> bool:
+    def is_there(self, facts: CaseFacts) -> bool:
         """Tell whether there is anything to measure; where there is not, it is left out of whole suites."""
         return True
 
-    def candidates(self, facts: Facts) -> list[V]:
+    def candidates(self, facts: CaseFacts) -> list[V]:
         """Return the values that ``fastest`` tries."""
         return []
 
-    def lines(self, value: V, backend: str, processors: str) -> list[Line]:
+    def lines(self, value: V, backend: str, processors: str) -> list[Written]:
         """Return what to write for it. ``processors``: those that it ran on, if there is a list of them."""
         return []
 
@@ -156,6 +157,10 @@ class Variant(Generic[V]):
     def first_steps(self, value: V, backend: Backend) -> int:
         """Return how many steps of a new process may be compiled anew."""
         return 1
+
+    def runner(self) -> type[Runner]:
+        """In the child, where it ``replaces`` the Keras model: what runs instead."""
+        raise NotImplementedError
 
     def before_import(self, value: V) -> None:
         """In the child, before the framework is there."""

@@ -3,7 +3,7 @@
 from kerasbench.backends import Backend
 from kerasbench.names import RUN, WHAT
 from kerasbench.protocol.measurement import Resolved, Usage
-from kerasbench.variants.variant import Beside, Facts, OptionSpec, Refusal, Variant
+from kerasbench.variants.variant import Beside, CaseFacts, OptionSpec, Refusal, Variant
 
 
 class WarmCache(Variant[bool]):
@@ -32,7 +32,7 @@ class WarmCache(Variant[bool]):
     def said(self, value: bool, backend: str) -> str:
         return "warm cache"
 
-    def refusal(self, value: bool, facts: Facts) -> Refusal:
+    def refusal(self, value: bool, facts: CaseFacts) -> Refusal:
         jit = facts.options.get("jit")
         is_compiled = facts.backend.jit_default(facts.device) if jit is None else jit
         return None if is_compiled else facts.backend.UNCACHED

@@ -1,7 +1,7 @@
 """When to read the clock while a model trains: calibration and warm-up, then slices in turns.
 
-These clocks never read the time: they are told of steps and readings, so that tests can feed them sequences. A slice
-is K steps inside one epoch (``steps_per_slice``). K is calibrated once, during the warm-up, whose slices are kept.
+These clocks never read the time: they are told of steps and readings. A slice is K steps inside one epoch
+(``steps_per_slice``). K is calibrated once, during the warm-up, whose slices are kept.
 """
 
 import itertools
@@ -10,7 +10,6 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Any
 
 from kerasbench.protocol.columns import CPU, Device
 from kerasbench.protocol.measurement import Samples, Slice, Turn
@@ -37,9 +36,9 @@ Ask = Callable[[Slice | None], Turn | None]  # reports the last slice (None: not
 
 def is_steady(step_ns: Sequence[float]) -> bool:
     """Tell whether the last ten slices show no trend: their two halves agree and the first is no outlier."""
-    if len(step_ns) < 2 * STEADY_WINDOW:
-        return False
     last_ten = step_ns[-2 * STEADY_WINDOW :]
+    if len(last_ten) < 2 * STEADY_WINDOW:
+        return False
     before, after = statistics.median(last_ten[:STEADY_WINDOW]), statistics.median(last_ten[STEADY_WINDOW:])
     low, _, high = statistics.quantiles(last_ten, n=4)
     fence = 1.5 * (high - low)  # Tukey's fence
@@ -47,10 +46,7 @@ def is_steady(step_ns: Sequence[float]) -> bool:
 
 
 def refill_ns(slices: Sequence[Slice]) -> float:
-    """Return what slices cost beyond their steps, by the quickest of their two largest sizes; infinite for one size.
-
-    A slice of k steps takes r + k * s. With sizes k and 2k, r is twice the time of k less that of 2k.
-    """
+    """Return r where the quickest slices of k steps take r + k * s; infinite where all have as many steps."""
     quickest: dict[int, int] = {}
     for slice_ in slices:
         quickest[slice_.count] = min(slice_.ns, quickest.get(slice_.count, slice_.ns))
@@ -64,13 +60,8 @@ def refill_ns(slices: Sequence[Slice]) -> float:
 class WarmUpClock:
     """Find K, unless the protocol has it, and warm up in slices of K steps.
 
-    Call ``begin_epoch``, then ``mark`` each step that it ``wants``, until it is ``warm``::
-
-        CALIBRATING   K doubles until a slice is long enough, twice in a row, or fills an epoch
-             |
-        WARMING       slices of K steps, until they are steady or the warm-up took too long
-             |
-           warm
+    Call ``begin_epoch``, then ``mark`` each step that it ``wants``, until it is ``warm``. K doubles until a slice is
+    long enough, twice in a row, or fills an epoch; then slices of K follow until they are steady or it took too long.
 
     ``sync_ns`` is what a reading with its synchronisation costs on an idle device. On an ``asynchronous`` device a
     synchronisation drains a queue; refilling it, too, is to be a small part of a slice. `fit` tells of the first
@@ -89,28 +80,24 @@ class WarmUpClock:
         self._asynchronous = asynchronous
         self._target_ns = max(protocol.slice_ns, int(sync_ns / SYNC_SHARE))
         self._calibrating = protocol.steps_per_slice is None
-        self._calibration: list[Slice] = []  # the slices that K was found by
         self._long_enough_once = False
         self._next_mark: int | None = None
         self._open: tuple[int, int] | None = None  # the step and the time at which the open slice began
         self._warming: list[float] = []  # step times of the slices since K is fixed
-        # Steps from one that `fit` tells of to the next.
-        self.execution = 1 if steps_per_epoch is None else steps_per_execution
+        self.execution = 1 if steps_per_epoch is None else steps_per_execution  # steps from one that `fit` tells of
         # The last one that it tells of in an epoch. None: epochs are counted, not steps.
         self.last_step = None if steps_per_epoch is None else (steps_per_epoch - 1) // self.execution * self.execution
         self.steps_per_slice = protocol.steps_per_slice or self.execution  # K
         self.slices: list[Slice] = []
-        self.steady = False
         self.warm = False
 
     @property
     def unit_ns(self) -> float:
-        """The time of a step (or epoch), once it is warm: the median over the slices of K."""
+        """Of a step (or epoch), once it is warm: the median over the slices of K."""
         return statistics.median(slice_.unit_ns for slice_ in self.slices if slice_.count == self.steps_per_slice)
 
     def begin_epoch(self) -> None:
-        """Drop the open slice (a slice never spans two epochs) and look out for the first step to mark."""
-        self._open = None
+        self._open = None  # a slice never spans two epochs
         # The first execution starts the input pipeline (11 ms on TensorFlow): a cost of the epoch, not of a step.
         self._next_mark = self.execution
 
@@ -124,7 +111,7 @@ class WarmUpClock:
             slice_ = Slice(step - first_step, now_ns - since_ns)
             self.slices.append(slice_)
             if self._calibrating:
-                self._calibrate(slice_)
+                self._calibrate(slice_.ns)
             else:
                 self._warming.append(slice_.unit_ns)
             if not self._calibrating:
@@ -133,14 +120,13 @@ class WarmUpClock:
         fits = self.last_step is None or end <= self.last_step
         self._open, self._next_mark = ((step, now_ns), end) if fits else (None, None)
 
-    def _calibrate(self, slice_: Slice) -> None:
-        self._calibration.append(slice_)
+    def _calibrate(self, ns: int) -> None:
         target_ns: float = self._target_ns
         if self._asynchronous:
-            needed_ns = max(target_ns, refill_ns(self._calibration) / SYNC_SHARE)
+            needed_ns = max(target_ns, refill_ns(self.slices) / SYNC_SHARE)
             target_ns = min(needed_ns, max(target_ns, LONGEST_SLICES * self._protocol.slice_ns))
         doubled = 2 * self.steps_per_slice
-        if slice_.ns >= target_ns:
+        if ns >= target_ns:
             # Twice at the same size: one hiccup must not fix a K that is far too small.
             self._calibrating = not self._long_enough_once
             self._long_enough_once = True
@@ -151,7 +137,6 @@ class WarmUpClock:
             self._calibrating = False
 
     def correct(self, unit_ns: float) -> None:
-        """Make K larger if slices in turns are far too short."""
         too_short_ns = TOO_SHORT * self._target_ns
         if self._protocol.steps_per_slice is None:
             while self.steps_per_slice * unit_ns < too_short_ns and self._has_room(2 * self.steps_per_slice):
@@ -161,22 +146,19 @@ class WarmUpClock:
         return self.last_step is None or self.execution + steps <= self.last_step
 
     def _judge_warmth(self) -> None:
-        done = len(self._warming)
-        self.steady = is_steady(self._warming)
+        done, spent_ns = len(self._warming), sum(slice_.ns for slice_ in self.slices)
         if self._protocol.warmup_slices is not None:
             self.warm = done >= self._protocol.warmup_slices
             return
-        spent_ns = sum(slice_.ns for slice_ in self.slices)
         too_long = done >= WARMUP_MAX_SLICES or spent_ns >= self._protocol.warmup_max_ns
-        self.warm = (spent_ns >= self._protocol.warmup_min_ns and self.steady) or (done >= 1 and too_long)
+        is_enough = spent_ns >= self._protocol.warmup_min_ns and is_steady(self._warming)
+        self.warm = is_enough or (done >= 1 and too_long)
 
 
 @dataclass(frozen=True)
 class Pace:
-    """How a trial measures: how long slices are, how it waits for its device, how long it settles before each."""
-
     protocol: Protocol
-    synchronize: Callable[[Any], None]
+    synchronize: Callable[[], None]
     settle_ns: int
     meter: Meter = field(default_factory=Meter)
     asynchronous: bool = False  # the device works through a queue
@@ -193,7 +175,7 @@ def settle_ns(device: Device) -> int:
 
 
 def granted(turns: int, turn: Turn = FIRST) -> Ask:
-    """Return an ``Ask`` that grants so many turns at once, where slices are measured without other columns."""
+    """Return an ``Ask`` that grants so many turns at once, for slices without other columns."""
     left = itertools.repeat(turn, turns)
     return lambda measured: next(left, None)
 
@@ -208,8 +190,6 @@ def measure_slices(ask: Ask, measure: Callable[[Turn], Slice]) -> Samples:
 
 
 class State(Enum):
-    """What a SliceClock is doing."""
-
     WARMING = auto()  # calibration and warm-up
     WAITING = auto()  # for a step from which a slice fits into the epoch, and there for a turn
     DISCARDING = auto()  # what comes first in a turn
@@ -221,13 +201,7 @@ class SliceClock:
     """Warm up, then measure slices of K steps, each in its turn.
 
     Call ``begin_epoch``; then, as long as it ``wants`` a step, ``take`` a turn before it if the clock is ``waiting``,
-    else ``mark`` it. No slice crosses an epoch's end or has an epoch's first step::
-
-        WARMING --mark, warm--> WAITING --take(turn)--> DISCARDING --mark--> MEASURING
-                                   |  ^                                          |
-                       take(None)  |  +------------------- mark -----------------+
-                                   v
-                                 OVER
+    else ``mark`` it. No slice crosses an epoch's end or has an epoch's first step.
 
     How much a slice discards follows from the slice before it. The first one discards K steps: while others warm up,
     this one's steps take longer than in its own turns; ``correct`` adapts K to the slices there. ``alone``: nothing
@@ -281,7 +255,6 @@ class SliceClock:
             self.state, self._next = State.DISCARDING, self._measured_from(step)
 
     def mark(self, step: int, now: Reading) -> None:
-        """Go on to the next state, at a step that was wanted."""
         match self.state:
             case State.WARMING:
                 self.warmup.mark(step, now.ns)

@@ -11,9 +11,10 @@ from typing import Any
 
 from kerasbench import backends
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
+from kerasbench.protocol.messages import TrialFailure
 from kerasbench.protocol.requests import NOTHING, CountRequest, DescribeRequest, FetchRequest, ModelConfig
 from kerasbench.scenario import Scenario, ScenarioError, Workload, require_unchanged
-from kerasbench.worker.failure import TrialFailure, failure_of, refuse_other_frameworks
+from kerasbench.worker.failure import failure_of, refuse_other_frameworks
 from kerasbench.worker.resolve import resolve
 
 PHASE = "describe"
@@ -21,11 +22,9 @@ COUNTED_SAMPLES = 8  # in the batch that is counted: products grow in proportion
 
 
 class DeferredModule(ModuleType):
-    """Stands for a package until something of it is used, then imports it.
+    """Stands for a package until something of it is used, then imports it: seconds for Keras, if it is there at all.
 
-    Keras costs one to three seconds to import and a description needs none of it; where it is not installed, a
-    scenario that uses it only inside functions can be described all the same. (importlib.util.LazyLoader would load
-    the package at once before Python 3.12: ``import`` itself looks at ``__spec__``.)
+    importlib.util.LazyLoader would load it at once before Python 3.12: ``import`` itself looks at ``__spec__``.
     """
 
     def __getattr__(self, attribute: str) -> Any:
@@ -61,12 +60,20 @@ def describe(file: Path, config: ModelConfig = NOTHING) -> Description:
         learnable=scenario.learnable,
         scalable=scenario.scalable,
         kind=scenario.kind,
-        workloads=[describe_workload(scenario, workload) for workload in scenario.workloads],
+        workloads=[_workload(scenario, workload) for workload in scenario.workloads],
     )
 
 
-def describe_workload(scenario: Scenario, workload: Workload) -> WorkloadDescription:
+def _workload(scenario: Scenario, workload: Workload) -> WorkloadDescription:
     dataset = scenario.dataset(workload)
+    # What of it a native baseline could not do.
+    keras_only = "callbacks of Keras" if scenario.callbacks else ""
+    if not scenario.trains:
+        keras_only = "predictions alone"
+    elif scenario.class_weight is not None:
+        keras_only = "weights of its classes"
+    elif workload.feed:
+        keras_only = "a pipeline of its own"
     return WorkloadDescription(
         name=workload.name,
         train=workload.train,
@@ -79,7 +86,7 @@ def describe_workload(scenario: Scenario, workload: Workload) -> WorkloadDescrip
         test=workload.test,
         data=dataset.title,
         has_real_data=dataset.load is not None,
-        keras_only=_keras_only(scenario, workload),
+        keras_only=keras_only,
         predicts_only=not scenario.trains,
         parameters=scenario.parameters_of(workload),
         operations=scenario.operations_of(workload),
@@ -89,18 +96,9 @@ def describe_workload(scenario: Scenario, workload: Workload) -> WorkloadDescrip
     )
 
 
-def _keras_only(scenario: Scenario, workload: Workload) -> str:
-    """Return what of a workload a native baseline could not do; empty if nothing."""
-    if not scenario.trains:
-        return "predictions alone"
-    if scenario.class_weight is not None:
-        return "weights of its classes"
-    return "a pipeline of its own" if workload.feed else "callbacks of Keras" if scenario.callbacks else ""
-
-
 def fetch(request: FetchRequest) -> str:
     """Have the workload's real rows on disk, and in the right shape; return their data set's title."""
-    from kerasbench.worker.feed import draw
+    from kerasbench.runners.feed import draw
 
     scenario = resolve(Path(request.file), NOTHING).scenario
     workload = scenario.workload(request.workload)
@@ -113,7 +111,7 @@ def count(request: CountRequest) -> float:
     """Return the operations that a training step takes for each sample, by the backend that can count."""
     backend = backends.counting()
     refuse_other_frameworks(backend)
-    from kerasbench.worker.feed import Feed, draw
+    from kerasbench.runners.feed import Feed, draw
 
     count_operations = backends.get(backend).count_operations
     assert count_operations is not None  # by this it was chosen

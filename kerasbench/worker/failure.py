@@ -1,53 +1,36 @@
 """How an exception in a child becomes a failure with a code, a cause and a remedy; and one framework per child."""
 
+import re
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
 from kerasbench import backends
-from kerasbench.protocol.messages import Code, Failure
+from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.scenario import ScenarioError
 
-# What the frameworks' out-of-memory errors have in common, name and text in lower case: torch.OutOfMemoryError says
-# "out of memory" (its CPU allocator "not enough memory"), XLA RESOURCE_EXHAUSTED, TensorFlow's ResourceExhaustedError
-# "OOM when allocating tensor"; NumPy "Unable to allocate", torch on a CPU "can't allocate memory"; cuBLAS and cuDNN
-# have a status ALLOC_FAILED.
-OOM_WORDS = (
-    "out of memory",
-    "not enough memory",
-    "resource_exhausted",
-    "resourceexhausted",
-    "oom when allocating",
-    "failed to allocate",
-    "unable to allocate",
-    "can't allocate memory",
-    "alloc_failed",
+# torch says "out of memory", on a CPU "not enough memory" or "can't allocate memory"; XLA RESOURCE_EXHAUSTED;
+# TensorFlow ResourceExhaustedError, "OOM when allocating tensor"; NumPy "Unable to allocate"; cuBLAS ALLOC_FAILED.
+OOM = re.compile(
+    "out of memory|not enough memory|resource_?exhausted|oom when allocating|(failed|unable) to allocate"
+    "|can't allocate memory|alloc_failed",
+    re.IGNORECASE,
 )
 # "The operator 'aten::x' is not currently implemented for the MPS device", and what torch says of float64 there.
-MPS_WORDS = ("mps device", "mps backend", "mps framework")
+MPS = re.compile("mps (device|backend|framework)", re.IGNORECASE)
 MPS_REMEDY = "--device cpu; or PYTORCH_ENABLE_MPS_FALLBACK=1, with which the CPU does it and the result names it"
 DETAIL_CHARACTERS = 4000  # enough for the innermost frames of a framework's traceback
 
 
-class TrialFailure(Exception):
-    """Raised inside a child where the cause is known, carrying the failure to report."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.cause)
-        self.failure = failure
-
-
 def one_line(error: Exception, limit: int = 200) -> str:
-    """Return the beginning of an exception's text, line breaks and runs of blanks as one blank."""
     return " ".join(str(error).split())[:limit]
 
 
 def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure:
-    """Classify an exception that nothing else caught, and say where in the scenario file it came from."""
     text = one_line(error, limit=10_000)
     description = f"{type(error).__name__}: {text}" if text else type(error).__name__
     if len(description) > 300:
@@ -55,10 +38,9 @@ def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure
     place = where(error, scenario_file)
     cause = place + description
     detail = "".join(traceback.format_exception(error))[-DETAIL_CHARACTERS:]
-
-    on_mps = any(word in cause.lower() for word in MPS_WORDS)
+    on_mps = MPS.search(cause) is not None
     code, remedy = Code.ERROR, "the traceback is in the result file"
-    if isinstance(error, MemoryError) or any(word in cause.lower() for word in OOM_WORDS):
+    if isinstance(error, MemoryError) or OOM.search(cause):
         code, remedy = Code.OOM, "a smaller batch or workload, or a machine with more memory"
     elif isinstance(error, ImportError):
         if phase in ("import", "keras"):
@@ -82,7 +64,6 @@ def missing_framework(error: Exception) -> str:
 
 
 def other_framework(whose: str, backend: str, phase: str = "", detail: str = "") -> Failure:
-    """Return why a file that imports a backend's package cannot be measured on another one."""
     cause = f"{whose}imports {backends.get(backend).PACKAGE}, which the processes of the other backends do not have"
     remedy = f"--backend {backend} measures it; or import it inside the functions that need it"
     return Failure(Code.UNSUPPORTED, cause, remedy, phase, detail)
@@ -97,16 +78,13 @@ def where(error: Exception, file: str) -> str:
 
 
 class HidingFinder:
-    """An import finder that hides some packages and delegates the rest."""
-
     def __init__(self, finder: Any, hidden: set[str]) -> None:
         self._finder = finder
         self.hidden = hidden
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name.partition(".")[0] in self.hidden:
-            return None
-        spec: ModuleSpec | None = self._finder.find_spec(name, path, target)
+        is_hidden = name.partition(".")[0] in self.hidden
+        spec: ModuleSpec | None = None if is_hidden else self._finder.find_spec(name, path, target)
         return spec
 
     def __getattr__(self, attribute: str) -> Any:
@@ -125,21 +103,17 @@ def refuse_other_frameworks(backend: str) -> None:
 
 
 @contextmanager
-def own_step(model: Any, backend: str, phase: str) -> Iterator[None]:
+def own_step(overrides: Sequence[str], backend: str, phase: str) -> Iterator[None]:
     """Turn an error in a model's own ``train_step`` or ``test_step`` into a failure: each backend has another form."""
     try:
         yield
     except (TrialFailure, ScenarioError):
         raise
     except Exception as error:
-        names = [name for name in ("train_step", "test_step") if is_own(getattr(type(model), name, None))]
+        names = [name for name in overrides if name in ("train_step", "test_step")]
         if not names or failure_of(error, phase).code is not Code.ERROR:  # a want of memory is no other backend's
             raise
         text = f"{type(error).__name__}: {one_line(error)}"
         cause = f"the model's own {' or '.join(names)} does not run on {backend}, given (x, y): {text}"
         remedy = "measure it on the backend that it is written for, and let it take both"
         raise TrialFailure(Failure(Code.UNSUPPORTED, cause, remedy, phase)) from error
-
-
-def is_own(step: Any) -> bool:
-    return step is not None and not step.__module__.startswith("keras.")

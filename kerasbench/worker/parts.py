@@ -1,43 +1,34 @@
 """What a step is made of: fed from arrays, fed with a batch that lies ready on the device, and by itself."""
 
 import dataclasses
-import time
-from collections.abc import Callable
-from typing import Any
 
-from kerasbench.backends import Backend
 from kerasbench.protocol.measurement import Parts, Samples, Slice, Turn
+from kerasbench.runners import Runner
+from kerasbench.runners.feed import Fed
 from kerasbench.worker.clock import Ask, Pace, SliceClock, WarmUpClock, granted, measure_slices
-from kerasbench.worker.feed import Feed
-
-# A product of this duration is long enough for its clock and for every core; the largest is 4 GiB in float32.
-PEAK_PRODUCT_S = 0.05
-PEAK_SMALLEST, PEAK_LARGEST = 256, 16_384
-PEAK_REPEATS = 5
+from kerasbench.worker.train import ENDLESS, StepWindow
 
 
-def measure_parts(model: Any, feed: Feed, callbacks: list[Any], backend: Backend, pace: Pace, ask: Ask) -> Parts:
+def measure_parts(runner: Runner, pace: Pace, ask: Ask) -> Parts | None:
     """Measure a slice in each of the three ways in each turn, in one process: a machine which drifts hits them alike.
 
     The way that comes first changes with the cycle. The turn's slice is their sum. The pace has the steps of a slice,
-    which the steps' phase calibrated, and the workload's epochs have room for them. A scenario's own callbacks are part
-    of what `fit` does, as in the steps.
+    which the steps' phase calibrated, and the workload's epochs have room for them. None: the runner has no steps
+    without a `fit`.
     """
-    from kerasbench.worker.train import ENDLESS, StepWindow, each_epoch  # late: it imports Keras
-
-    steps = pace.protocol.steps_per_slice or 1
+    steps, feed = pace.protocol.steps_per_slice or 1, runner.feed
     full_steps = len(feed.train) // feed.batch
-    on_device = backend.on_device(feed.step(feed.train[: feed.batch]))
-    bare = backend.bare_steps(model, on_device)
+    rows = feed.train[: full_steps * feed.batch]
     warmed = dataclasses.replace(pace.protocol, warmup_slices=1)
+    batch = runner.place(feed.step(feed.first_batch))
+    bare = runner.bare_steps(batch)
+    if bare is None:
+        return None
 
-    def of_fit(arguments: dict[str, Any], turn: Turn) -> Slice:
-        """Return a slice of a `fit` of its own, after one that warms up."""
-        warmup = WarmUpClock(warmed, full_steps, 0, steps_per_execution=model.steps_per_execution)
+    def of_fit(rows: Fed, turn: Turn) -> Slice:
+        warmup = WarmUpClock(warmed, full_steps, 0, steps_per_execution=runner.steps_per_execution)
         clock = SliceClock(warmup, pace, alone=True)
-        extra = each_epoch(feed, callbacks) if callbacks else {"callbacks": []}
-        extra["callbacks"].append(StepWindow(clock, pace, granted(1, turn)))
-        model.fit(**(arguments | extra), verbose=0, epochs=ENDLESS)
+        runner.fit(rows, StepWindow(runner, clock, pace, granted(1, turn)), ENDLESS, whole=bool(runner.callbacks))
         (slice_,) = clock.slices
         return slice_
 
@@ -48,24 +39,23 @@ def measure_parts(model: Any, feed: Feed, callbacks: list[Any], backend: Backend
             run(steps)
             return pace.meter.with_card(pace.meter.read().since(began, steps, turn))
 
-    rows = feed.train[: full_steps * feed.batch]
-    arrays, ready, alone = list[Slice](), list[Slice](), list[Slice]()
-    ways: list[tuple[list[Slice], Callable[[Turn], Slice]]] = [
-        (arrays, lambda turn: of_fit(feed.training_arguments(rows), turn)),
-        (ready, lambda turn: of_fit(backend.ready(on_device, full_steps), turn)),
-        (alone, by_itself),
-    ]
+    ways = (
+        lambda turn: of_fit(rows, turn),
+        lambda turn: of_fit(runner.backend.ready(batch, full_steps), turn),
+        by_itself,
+    )
+    arrays, ready, alone = slices = (list[Slice](), list[Slice](), list[Slice]())
 
     def measure(turn: Turn) -> Slice:
-        first = turn.cycle % len(ways)
-        for slices, way in ways[first:] + ways[:first]:
-            slices.append(way(turn))
-        return _sum([slices[-1] for slices, _ in ways], turn)
+        for place in range(len(ways)):
+            way = (turn.cycle + place) % len(ways)
+            slices[way].append(ways[way](turn))
+        return _sum([of_way[-1] for of_way in slices], turn)
 
     with bare() as run:
         run(1)  # traced and compiled before it is timed
     measure_slices(ask, measure)
-    return Parts(Samples.of(arrays), Samples.of(ready), Samples.of(alone), peak_flops())
+    return Parts(Samples.of(arrays), Samples.of(ready), Samples.of(alone), runner.peak_flops())
 
 
 def _sum(slices: list[Slice], turn: Turn) -> Slice:
@@ -83,29 +73,3 @@ def _sum(slices: list[Slice], turn: Turn) -> Slice:
         steal_ns=total([slice_.steal_ns for slice_ in slices]),
         disturbed=any(slice_.disturbed for slice_ in slices),
     )
-
-
-def peak_flops() -> float:
-    """Return the highest rate of square matrix products on the device, in operations a second.
-
-    In the compute dtype of the policy and the rounding mode that are in force, as a model's own products have them.
-    The size doubles until a product takes PEAK_PRODUCT_S; at each size the quickest of several counts, as for a peak.
-    """
-    import keras
-
-    def product_s(a: Any) -> float:
-        start_ns = time.perf_counter_ns()
-        product = keras.ops.matmul(a, a)
-        keras.ops.convert_to_numpy(product[0, 0])  # waits for it
-        return (time.perf_counter_ns() - start_ns) / 1e9
-
-    dtype = keras.config.dtype_policy().compute_dtype
-    best, size = 0.0, PEAK_SMALLEST
-    while size <= PEAK_LARGEST:
-        a = keras.ops.full((size, size), 1.0 / size, dtype)  # made on the device, whose memory it is to take
-        taken_s = min(product_s(a) for _ in range(PEAK_REPEATS))
-        best = max(best, 2 * size**3 / taken_s)
-        if taken_s >= PEAK_PRODUCT_S:
-            break
-        size *= 2
-    return best

@@ -13,8 +13,6 @@ from kerasbench.protocol.messages import EXIT_PIPE_LOST, Message, Phase
 from kerasbench.protocol.requests import Sizes
 from kerasbench.worker.usage import peak_rss_bytes
 
-CHUNK_BYTES = 4096  # of standard input; a turn's line has some thirty
-
 
 class Pipe:
     """Sends messages to the parent over a file descriptor that nothing else writes to; hears of turns by ``lines``.
@@ -27,20 +25,16 @@ class Pipe:
         self._descriptor = descriptor
         self._token = token
         self._lines = lines
-        self._identity = _identity(descriptor)
+        self._opened = os.fstat(descriptor)
         self.current_phase = ""
         self.peak_device_bytes: Callable[[], int | None] = lambda: None  # known once there is a device
         self._waited_ns = 0
 
     def send(self, message: Message) -> None:
-        """Write one whole message, however many writes the kernel makes of it.
-
-        If the scenario has closed the descriptor, or put a file of its own in its place, nothing more can be sent: the
-        process ends with a status that says so.
-        """
+        """Write a whole message; leave with a status of its own if a scenario has closed or replaced the descriptor."""
         line = memoryview(self._token + b" " + message.encode())
         with suppress(OSError):
-            while line and _identity(self._descriptor) == self._identity:
+            while line and os.path.samestat(os.fstat(self._descriptor), self._opened):
                 line = line[os.write(self._descriptor, line) :]
         if line:
             os._exit(EXIT_PIPE_LOST)
@@ -57,7 +51,7 @@ class Pipe:
         self.send(Message(phase=Phase(name, start_ns, end_ns, self._waited_ns, *peaks)))
 
     def ask(self, message: Message) -> Turn | Sizes | None:
-        """Report that a stage's slices can be measured, or its last slice; wait for the turn for the next.
+        """Send a stage's name or its last slice, and wait for the next turn.
 
         None: the stage is over. Sizes: so is the pilot, and they follow from the slices of all columns.
         """
@@ -69,16 +63,10 @@ class Pipe:
         return decode_turn(line)
 
 
-def _identity(descriptor: int) -> tuple[int, int]:
-    status = os.fstat(descriptor)
-    return (status.st_dev, status.st_ino)
-
-
 def listen() -> "SimpleQueue[bytes]":
-    """Return a queue that gets each line of standard input, and leave the process where that ends.
+    """Return a queue that gets each line of standard input; the process leaves when that ends, with its parent.
 
-    The parent holds it open for as long as it lives. Whatever a scenario does with its own standard input, which is
-    empty from now on, it takes no turn away.
+    Whatever a scenario does with its own standard input, which is empty from now on, it takes no turn away.
     """
     lines = SimpleQueue[bytes]()
     source = os.dup(sys.stdin.fileno())
@@ -86,12 +74,9 @@ def listen() -> "SimpleQueue[bytes]":
         os.dup2(empty.fileno(), sys.stdin.fileno())
 
     def read_lines() -> None:
-        rest = b""
-        with suppress(OSError):
-            while chunk := os.read(source, CHUNK_BYTES):
-                *whole, rest = (rest + chunk).split(b"\n")
-                for line in whole:
-                    lines.put(line)
+        with suppress(OSError), open(source, "rb", buffering=0) as stream:  # unbuffered: it holds no lock at an exit
+            for line in stream:
+                lines.put(line)
         os._exit(1)
 
     threading.Thread(target=read_lines, daemon=True).start()

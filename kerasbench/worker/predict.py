@@ -7,70 +7,69 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from kerasbench.backends import Backend
 from kerasbench.protocol.measurement import Generation, Latency, Samples, Slice, Throughput, Turn, kept_calls
 from kerasbench.protocol.stages import COMPILED_CALL, ON_BATCH, OWN, PREDICT_CALL
-from kerasbench.scenario import Scenario, ScenarioError
+from kerasbench.runners import Call, Runner
+from kerasbench.runners.feed import Feed
+from kerasbench.runners.inputs import POOL_BYTES, leaves
+from kerasbench.scenario import ScenarioError
 from kerasbench.worker.checks import draws, require_equal, rounding
 from kerasbench.worker.clock import Ask, Pace, measure_slices
-from kerasbench.worker.feed import Feed
-from kerasbench.worker.inputs import POOL_BYTES, leaves
-from kerasbench.worker.native import NativeModel
 
 TEXTS_KEPT = 8  # whose tokens are compared with those of other columns
 FLOAT_BYTES = 4  # whatever a column computes in: all predict as many rows
 ROTATED_INPUTS = 8  # different inputs in turn, so that no layer of caching answers
 
 
-def pilot(model: Any, feed: Feed) -> Callable[[], int]:
+def pilot(runner: Runner) -> Callable[[], int]:
     """Predict a batch, which may compile; return what predicts it once more and returns how long that took, in ns."""
-    x = feed.inputs(feed.train[: feed.predict_batch])
-    model.predict_on_batch(x)
+    x, predict = runner.feed.inputs(runner.feed.train[: runner.feed.predict_batch]), runner.predict_on_batch
+    predict(x)
 
     def again() -> int:
         start_ns = time.perf_counter_ns()
-        model.predict_on_batch(x)
+        predict(x)
         return time.perf_counter_ns() - start_ns
 
     return again
 
 
-def time_batches(
-    model: Any, feed: Feed, batch: int, pace: Pace, ask: Ask, warmup_calls: int = ROTATED_INPUTS
-) -> Latency:
-    batch = min(batch, len(feed.train))
-    way = Way(ON_BATCH, model.predict_on_batch, _rotated(feed, batch), batch)
+def time_batches(runner: Runner, batch: int, pace: Pace, ask: Ask, warmup_calls: int = ROTATED_INPUTS) -> Latency:
+    batch = min(batch, len(runner.feed.train))
+    way = Way(ON_BATCH, runner.predict_on_batch, _rotated(runner.feed, batch), batch)
     return time_way(way, pace, ask, warmup_calls)
 
 
 @dataclass(frozen=True)
 class Way:
     name: str
-    call: Callable[[Any], object]
+    call: Call
     inputs: Sequence[Any]
     batch: int
     first_ns: int | None = None  # the first call, which may have compiled; None: not measured
 
 
-def first_call(way: str, model: Any, backend: Backend, feed: Feed, batch: int) -> Way | None:
+def first_call(way: str, runner: Runner, batch: int) -> Way | None:
     """None: the column has no such way. TrialFailure (parity): it predicts something else than `predict_on_batch`."""
-    batch = min(batch, len(feed.train))
-    inputs = _rotated(feed, batch)
-    expected, again = model.predict_on_batch(inputs[0]), model.predict_on_batch(inputs[0])
-    call = _caller(way, model, backend, batch)  # afterwards: JAX gives the weights of a prediction away
+    batch = min(batch, len(runner.feed.train))
+    inputs = _rotated(runner.feed, batch)
+    expected, again = runner.predict_on_batch(inputs[0]), runner.predict_on_batch(inputs[0])
+    # Afterwards: JAX gives the weights of a prediction away.
+    call = runner.predictor(batch) if way == PREDICT_CALL else runner.caller(way == COMPILED_CALL)
     if call is None:
         return None
     if way != PREDICT_CALL:
-        inputs = [backend.on_device(x) for x in inputs]
+        inputs = [runner.place(x) for x in inputs]
     start_ns = time.perf_counter_ns()
     outputs = call(inputs[0])
     first_ns = time.perf_counter_ns() - start_ns
-    if not draws(expected, again, rounding(model)):
-        require_equal(way, outputs, expected, model)
+    if not draws(expected, again, rounding(runner)):
+        require_equal(way, outputs, expected, runner)
     return Way(way, call, inputs, batch, first_ns)
 
 
@@ -82,13 +81,6 @@ def time_way(way: Way, pace: Pace, ask: Ask, warmup_calls: int) -> Latency:
     return Latency(way.batch, calls.durations_ns, slices, way.name, way.first_ns)
 
 
-def _caller(way: str, model: Any, backend: Backend, batch: int) -> Callable[[Any], Any] | None:
-    if way == PREDICT_CALL:
-        return lambda x: model.predict(x, batch_size=batch, verbose=0)
-    compiled = way == COMPILED_CALL
-    return model.baseline.caller(compiled) if isinstance(model, NativeModel) else backend.caller(model, compiled)
-
-
 def _rotated(feed: Feed, batch: int) -> list[Any]:
     """Return the inputs of so many batches: prepared beforehand, and called in rotation."""
     starts = [start % (len(feed.train) - batch + 1) for start in range(0, ROTATED_INPUTS * batch, batch)]
@@ -98,18 +90,17 @@ def _rotated(feed: Feed, batch: int) -> list[Any]:
 Grow = Callable[[Sequence[int]], tuple[Any, list[int]]]
 
 
-def time_texts(
-    way: str, model: Any, backend: Backend, scenario: Scenario, feed: Feed, pace: Pace, ask: Ask
-) -> Generation | None:
+def time_texts(way: str, runner: Runner, pace: Pace, ask: Ask) -> Generation | None:
     """None: the column has no such way. ScenarioError: samples are no token ids, outputs no logits or no tokens."""
+    feed, most = runner.feed, runner.scenario.new_tokens
     batch = min(feed.predict_batch, len(feed.train))
-    x, most = feed.inputs(feed.train[:batch]), scenario.new_tokens
+    x = feed.inputs(feed.train[:batch])
     if way == OWN:
-        grow = None if isinstance(model, NativeModel) else _by_its_own(scenario, model, x, batch)
+        grow = runner.generate and _by_its_own(runner.generate, runner.to_numpy, x, batch)
         counts = sorted({1, max(1, most // 4), -(-most // 2), most})
     else:
-        call = _caller(way, model, backend, batch)
-        grow = call and _by_calls(call, backend, x)
+        call = runner.caller(way == COMPILED_CALL)
+        grow = call and _by_calls(call, runner, x)
         counts = list(range(1, most + 1))
     if grow is None:
         return None
@@ -119,24 +110,23 @@ def time_texts(
     return Generation(way, batch, counts, texts.times_ns, tokens[:TEXTS_KEPT].tolist(), slices)
 
 
-def _by_calls(call: Callable[[Any], Any], backend: Backend, x: Any) -> Grow:
+def _by_calls(call: Call, runner: Runner, x: Any) -> Grow:
     """Each new token pushes out the first one, so that nothing is compiled again. It counts once the host knows it."""
     if not isinstance(x, np.ndarray) or x.ndim != 2 or x.dtype.kind not in "iu":
         raise ScenarioError("new_tokens needs token ids: x must be one array of integers, (samples, length)")
-
-    from keras import ops
+    place, to_numpy = runner.place, runner.to_numpy
 
     def grow(counts: Sequence[int]) -> tuple[Any, list[int]]:
         sequences, made, ends_ns = x, [], []
         began_ns = time.perf_counter_ns()
         for _ in range(counts[-1]):
-            logits = call(backend.on_device(sequences))
+            logits = call(place(sequences))
             if len(logits.shape) != 3 or tuple(logits.shape[:2]) != x.shape:
                 given = tuple(logits.shape)
                 raise ScenarioError(
                     f"new_tokens: the model must return logits (samples, length, vocabulary), not {given}"
                 )
-            tokens = np.argmax(ops.convert_to_numpy(logits[:, -1]), axis=-1)
+            tokens = np.argmax(to_numpy(logits[:, -1]), axis=-1)
             sequences = np.concatenate([sequences[:, 1:], tokens[:, None].astype(x.dtype)], axis=1)
             ends_ns.append(time.perf_counter_ns() - began_ns)
             made.append(tokens)
@@ -145,15 +135,10 @@ def _by_calls(call: Callable[[Any], Any], backend: Backend, x: Any) -> Grow:
     return grow
 
 
-def _by_its_own(scenario: Scenario, model: Any, x: Any, batch: int) -> Grow:
-    generate = scenario.generate
-    assert generate is not None  # by this the way was chosen
-
-    def once(count: int) -> tuple[Any, int]:
-        from keras import ops
-
+def _by_its_own(generate: Callable[[Any, int], Any], to_numpy: Call, x: Any, batch: int) -> Grow:
+    def timed(count: int) -> tuple[Any, int]:
         began_ns = time.perf_counter_ns()
-        tokens = ops.convert_to_numpy(generate(model, x, count))
+        tokens = to_numpy(generate(x, count))
         took_ns = time.perf_counter_ns() - began_ns
         if tokens.shape != (batch, count) or tokens.dtype.kind not in "iu":
             given = f"{tokens.dtype} of shape {tokens.shape}"
@@ -161,7 +146,7 @@ def _by_its_own(scenario: Scenario, model: Any, x: Any, batch: int) -> Grow:
         return tokens, took_ns
 
     def grow(counts: Sequence[int]) -> tuple[Any, list[int]]:
-        runs = [once(count) for count in counts]
+        runs = [timed(count) for count in counts]
         return runs[-1][0], [took_ns for _, took_ns in runs]
 
     return grow
@@ -199,18 +184,19 @@ class Texts:
         return self.pace.meter.with_card(measured)
 
 
-def time_passes(model: Any, feed: Feed, pace: Pace, ask: Ask, most_batches: int | None = None) -> Throughput:
+def time_passes(runner: Runner, pace: Pace, ask: Ask, most_batches: int | None = None) -> Throughput:
     """Time `predict` over test samples, or else training samples: at most POOL_BYTES of them or of outputs."""
-    wanted, batch = feed.workload.test or len(feed.evaluated), feed.predict_batch
+    feed, batch = runner.feed, runner.feed.predict_batch
+    predict = runner.predictor(batch)
     source = feed.test if len(feed.test) else feed.train
-    one_batch = model.predict(feed.inputs(source.repeated(batch)), batch_size=batch, verbose=0)
+    one_batch = predict(feed.inputs(source.repeated(batch)))
     row_bytes = max(source.row_bytes, sum(FLOAT_BYTES * array[0].size for _, array in leaves(one_batch)))
     del one_batch
+    wanted = feed.workload.test or len(feed.evaluated)
     samples = min(wanted, max(1, POOL_BYTES // row_bytes // batch) * batch)
     if most_batches is not None:
         samples = min(samples, most_batches * batch)
-    x = feed.inputs(source.repeated(samples))
-    calls = Calls(lambda: model.predict(x, batch_size=batch, verbose=0), pace, least=1)
+    calls = Calls(partial(predict, feed.inputs(source.repeated(samples))), pace, least=1)
     calls.warm_up(2)  # the first compiles
     slices = measure_slices(ask, calls.slice)
     return Throughput(samples, batch, calls.durations_ns, slices)

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from kerasbench.protocol.requests import ModelConfig
-from kerasbench.scenario import APPLICATIONS, ModelError, Scenario, is_named, is_saved, load
+from kerasbench.runners.inputs import Spec, specs_of
+from kerasbench.scenario import APPLICATIONS, ModelError, is_named, is_saved, load
 from kerasbench.worker import saved
 from kerasbench.worker.failure import one_line
-from kerasbench.worker.inputs import Spec
-from kerasbench.worker.source import ResolvedScenario, Source, workload_of
+from kerasbench.worker.source import ResolvedScenario, Source
 
 USUAL = (224, 224, 3)  # what most of keras.applications take, to say how many steps an epoch has
 OPTIMIZER, LOSS = "adam", "sparse_categorical_crossentropy"
@@ -27,35 +27,23 @@ def resolve(file: Path, config: ModelConfig) -> ResolvedScenario:
 
 
 def application(name: str, config: ModelConfig) -> ResolvedScenario:
-    """Return the scenario of a model of keras.applications: random weights, compiled as most people do."""
     applications = importlib.import_module("keras.applications")  # here: keras alone knows which there are
     makers = {key: value for key, value in vars(applications).items() if inspect.isfunction(value)}
     if name not in makers:
         near = difflib.get_close_matches(name, makers, 3, 0.4)
         hint = f"; did you mean {' or '.join(near)}?" if near else f"; it has {', '.join(sorted(makers))}"
         raise ModelError(f"there is no model {APPLICATIONS}{name}{hint}")
-    make, shape = makers[name], _image_shape(config)
+    make, specs = makers[name], specs_of(config)
+    if len(specs) > 1 or (specs and len(specs[0].shape) != 3):
+        raise ModelError("--input of a model of keras.applications is the size of one image, such as 96x96x3")
 
     def build() -> Any:
         try:
-            model = make(weights=None) if shape is None else make(weights=None, input_shape=shape)
+            model = make(weights=None, **({"input_shape": specs[0].shape} if specs else {}))
         except ValueError as error:
             raise ModelError(f"{APPLICATIONS}{name} cannot be built for this input: {one_line(error)}") from error
         model.compile(optimizer=OPTIMIZER, loss=LOSS)
         return model
 
-    source = Source(build, config, trains=True)
-    workload = workload_of([Spec("x", shape or USUAL)], config)
     text = f"{name} of keras.applications, with random weights.\n\nTrained by {OPTIMIZER} on {LOSS}."
-    scenario = Scenario(build=source.build, data=source.data, workloads=(workload,), learnable=False, kind="cnn")
-    return ResolvedScenario(scenario, name, text, source.load, source.look)
-
-
-def _image_shape(config: ModelConfig) -> tuple[int, ...] | None:
-    if not config.inputs:
-        return None
-    shape = config.inputs[0].shape
-    shape = shape[1:] if len(shape) == 4 and shape[0] == 1 else shape
-    if len(config.inputs) > 1 or len(shape) != 3:
-        raise ModelError("--input of a model of keras.applications is the size of one image, such as 96x96x3")
-    return tuple(shape)
+    return Source(build, config, trains=True, specs=specs or [Spec("x", USUAL)]).resolved(name, text, kind="cnn")

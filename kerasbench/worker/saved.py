@@ -12,19 +12,19 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from kerasbench.protocol.messages import Code, Failure
+from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.protocol.requests import ModelConfig, fitting
-from kerasbench.scenario import ModelError, Scenario, execute
+from kerasbench.runners.inputs import UNNAMED, Spec, fitted, specs_of
+from kerasbench.scenario import ModelError, execute
 from kerasbench.text import GIB
 from kerasbench.text import size as in_words
-from kerasbench.worker.failure import OOM_WORDS, TrialFailure, missing_framework, one_line, other_framework
-from kerasbench.worker.inputs import UNNAMED, Spec, fitted, specs_of
-from kerasbench.worker.source import ResolvedScenario, Source, workload_of
+from kerasbench.worker.failure import OOM, missing_framework, one_line, other_framework
+from kerasbench.worker.source import ResolvedScenario, Source
 
 CONFIG, METADATA = "config.json", "metadata.json"
 MAX_JSON_BYTES = 32 << 20  # a network of a thousand layers has two megabytes
@@ -48,17 +48,10 @@ CUSTOM = "kerasbench_custom"  # the module that a file of a model's own layers b
 
 # What says that a card's memory ran out, to which no limit of this process applies. XLA is out of memory "while trying
 # to allocate" on a card, and "allocating" on a CPU.
-CARD_WORDS = (
-    "cuda out of memory",
-    "cuda_error",
-    "cuda error",
-    "device:gpu",
-    "allocator (gpu",
-    "hip out of memory",
-    "mps backend",
-    "alloc_failed",
-    "while trying to allocate",
-    "on device ordinal",
+OF_CARD = re.compile(
+    r"(cuda|hip) out of memory|cuda[_ ]error|device:gpu|allocator \(gpu|mps backend|alloc_failed"
+    "|while trying to allocate|on device ordinal",
+    re.IGNORECASE,
 )
 
 # What Keras says when it cannot load a file.
@@ -67,9 +60,7 @@ REFUSED = re.compile(r"Not allowed: (?P<what>[^.;]*(?:\.\d[^.;]*)*)")
 NEEDS = re.compile(r"Layer (?P<layer>\w+) requires (?P<framework>\w+)")
 HALTED = re.compile(r"(?:import of |No module named ')(?P<framework>tensorflow|torch|jax)\b")
 UNKNOWN = re.compile(r"Could not locate (?:class|function) '(?P<name>[^']+)'")
-MODULE = re.compile(
-    r"(?:class|function) '(?P<name>[^']+)' because its parent module (?P<module>\S+) cannot be imported"
-)
+MODULE = re.compile(r" '(?P<name>[^']+)' because its parent module (?P<module>\S+) cannot be imported")
 OLD = "keras."  # where classes lay that Keras 3 has no longer, such as keras.src.engine.functional
 UNEXPECTED = "got an unexpected keyword argument"
 REBUILT = (
@@ -82,8 +73,6 @@ ENCOUNTERED = "Exception encountered:"
 
 @dataclass(frozen=True)
 class Outline:
-    """What a file says of itself."""
-
     kind: str  # the model's class
     keras: str  # the version that wrote it, empty if it does not say
     inputs: list[Spec] | None  # None: it does not say
@@ -92,29 +81,16 @@ class Outline:
 
 
 def resolve(file: Path, config: ModelConfig) -> ResolvedScenario:
-    """Return the scenario of a saved model, without opening more of the file than its JSON."""
     model = outline(file, trusted=config.trust, custom=bool(config.custom))
-    specs: list[Spec] = []
-    if config.rows:
-        pass  # the user's rows have the sizes that they have
-    elif model.inputs is not None:
-        specs = fitted(model.inputs, config.inputs)
-    elif config.inputs:
-        specs = specs_of(config)
-    else:
+    if model.inputs is None and not (config.inputs or config.rows):
         raise ModelError("the shape of its input is missing: give it, as in --input 28x28 or --input a=8 --input b=4")
-    source = Source(lambda: load(file, config, model), config, trains=model.compiled, specs=specs)
+    specs: list[Spec] = []
+    if not config.rows:  # which have their sizes
+        specs = specs_of(config) if model.inputs is None else fitted(model.inputs, config.inputs)
     by = f"saved by Keras {model.keras}" if model.keras else "of a Keras that does not say its version"
     text = f"A saved model ({model.kind}), {by}{'' if model.compiled else '; not compiled, so it is not trained'}."
-    scenario = Scenario(
-        build=source.build,
-        data=source.data,
-        workloads=(workload_of(specs, config),),
-        learnable=False,
-        keeps_weights=True,
-        trains=model.compiled,
-    )
-    return ResolvedScenario(scenario, fitting(file.stem), text, source.load, source.look)
+    source = Source(lambda: load(file, config, model), config, model.compiled, specs)
+    return source.resolved(fitting(file.stem), text, keeps_weights=True)
 
 
 def outline(file: Path, *, trusted: bool, custom: bool) -> Outline:
@@ -244,7 +220,7 @@ def _layer_names(tree: Any) -> Iterator[str]:
 
 
 def load(file: Path, config: ModelConfig, model_outline: Outline) -> Any:
-    """Return the model, compiled if it was saved so. Only ever called in a child process."""
+    """Return the model, compiled if it was saved so."""
     import keras
 
     require_safe_keras(config, keras.__version__)
@@ -253,12 +229,15 @@ def load(file: Path, config: ModelConfig, model_outline: Outline) -> Any:
     custom = optimizers | _own_classes(config)
     limit = None if config.trust else LOADING_TIMES * file.stat().st_size + LOADING_BYTES
     try:
-        with limited_memory(limit), _policy_in_force(model_outline):
+        with limited_memory(limit), ExitStack() as stack:
+            if model_outline.scales_loss:  # compile() asks the global policy, for no file has the model's own
+                stack.callback(keras.config.set_dtype_policy, keras.config.dtype_policy())
+                keras.config.set_dtype_policy(MIXED)
             model = keras.saving.load_model(file, custom_objects=custom, safe_mode=not config.trust, compile=True)
     except Exception as error:
         # By its words too: Keras collects what its layers raise.
-        if isinstance(error, MemoryError) or any(word in str(error).lower() for word in OOM_WORDS):
-            if limit is None or any(word in str(error).lower() for word in CARD_WORDS):
+        if isinstance(error, MemoryError) or OOM.search(str(error)):
+            if limit is None or OF_CARD.search(str(error)):
                 raise MemoryError(shortened(" ".join(str(error).split()))) from error
             size = in_words(file.stat().st_size)
             cause = f"{file.name}: a file of {size}, and loading it asks for more than {in_words(limit)}"
@@ -284,7 +263,6 @@ def _renew_optimizer(model: Any) -> None:
 
 
 def require_safe_keras(config: ModelConfig, version: str) -> None:
-    """Refuse to load by a Keras with known holes, unless the file is trusted."""
     if not config.trust and _numbers(version) < SAFE_KERAS:
         safe = ".".join(map(str, SAFE_KERAS))
         cause = f"Keras {version} has known holes in loading models: files are loaded by {safe} or newer"
@@ -299,7 +277,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _own_classes(config: ModelConfig) -> dict[str, Any]:
-    """Execute the file of the model's own layers; return the classes and functions that it defines, by name."""
+    """Return the classes and functions of the file of the model's own layers, and what it imports of the user's."""
     if not config.custom:
         return {}
     file = Path(config.custom)
@@ -309,41 +287,22 @@ def _own_classes(config: ModelConfig) -> dict[str, Any]:
         if framework := missing_framework(error):
             raise TrialFailure(other_framework(f"{file.name} ", framework)) from error
         raise ModelError(f"--custom {file.name}: {type(error).__name__}: {one_line(error)}") from error
-    return {name: value for name, value in vars(module).items() if callable(value) and _is_own(value)}
-
-
-def _is_own(value: Any) -> bool:
-    """From the user's file, or from what it imports of their own."""
-    package = str(getattr(value, "__module__", None) or "builtins").partition(".")[0]
-    return package not in sys.stdlib_module_names | FRAMEWORKS
-
-
-@contextmanager
-def _policy_in_force(model_outline: Outline) -> Iterator[None]:
-    """Let compile() scale the loss as it did: it asks the model's own policy, which no file has, so the global one."""
-    if not model_outline.scales_loss:
-        yield
-        return
-    import keras
-
-    before = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(MIXED)
-    try:
-        yield
-    finally:
-        keras.config.set_dtype_policy(before)
+    classes = {}
+    for name, value in vars(module).items():
+        package = str(getattr(value, "__module__", None) or "builtins").partition(".")[0]
+        if callable(value) and package not in sys.stdlib_module_names | FRAMEWORKS:
+            classes[name] = value
+    return classes
 
 
 @contextmanager
 def limited_memory(more_bytes: int | None) -> Iterator[None]:
     """Only Linux refuses memory when it is asked for; elsewhere the parent's look once a second is the only limit."""
-    if more_bytes is None or sys.platform != "linux":
-        yield
-        return
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    held = int(Path("/proc/self/statm").read_text().split()[STATM_DATA]) * resource.getpagesize()
-    wanted = held + more_bytes
-    resource.setrlimit(resource.RLIMIT_DATA, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+    if more_bytes is not None and sys.platform == "linux":
+        held = int(Path("/proc/self/statm").read_text().split()[STATM_DATA]) * resource.getpagesize()
+        limit = held + more_bytes if hard == resource.RLIM_INFINITY else min(held + more_bytes, hard)
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
     try:
         yield
     finally:
@@ -356,18 +315,13 @@ def damaged(file: Path, error: object) -> ModelError:
 
 
 def runs_code(file: Path, what: str) -> ModelError:
-    return ModelError(
-        f"{file.name}: it has {what} that would run code from the file",
-        "make it a layer of a file for --custom (in Python: custom=FILE); or add --trust (trust=True) if you know who "
-        "made the file",
-    )
+    remedy = "make it a layer of a file for --custom (in Python: custom=FILE); or add --trust (trust=True) if you know"
+    return ModelError(f"{file.name}: it has {what} that would run code from the file", f"{remedy} who made the file")
 
 
 def unknown_layer(file: Path, name: str) -> ModelError:
-    return ModelError(
-        f"{file.name}: Keras does not know its {name}",
-        "give the file that defines it: --custom layers.py (in Python: custom=FILE)",
-    )
+    remedy = "give the file that defines it: --custom layers.py (in Python: custom=FILE)"
+    return ModelError(f"{file.name}: Keras does not know its {name}", remedy)
 
 
 def explained(error: Exception, file: Path, model: Outline, keras_here: str) -> Exception:
@@ -397,21 +351,13 @@ def _known_refusal(text: str, file: Path) -> Exception | None:
         layer, framework = f"its layer {needs['layer']}" if needs else "a layer of it", match["framework"]
         cause = f"{file.name}: {layer} needs {framework}, which is not this backend"
         return TrialFailure(Failure(Code.UNSUPPORTED, cause, f"--backend {framework.lower()} measures it"))
-    match = UNKNOWN.search(text) or MODULE.search(text)
-    return match and _unknown(match, file)
-
-
-def _unknown(match: re.Match[str], file: Path) -> Exception:
+    if (match := UNKNOWN.search(text) or MODULE.search(text)) is None:
+        return None
     name = match["name"].rpartition(">")[2]
-    module = match["module"].strip("'\"") if match.re is MODULE else ""
-    if module in sys.builtin_module_names:
-        return ModelError(f"{file.name}: it asks for {module}.{name}, which is no layer: refused")
-    if module.startswith(OLD):
-        return ModelError(
-            f"{file.name}: another Keras saved it, whose {name} this one does not have",
-            "load it by the Keras that saved it, and save it as an .h5 file",
-        )
-    return unknown_layer(file, name)
+    if not match.groupdict().get("module", "").strip("'\"").startswith(OLD):
+        return unknown_layer(file, name)
+    cause = f"{file.name}: another Keras saved it, whose {name} this one does not have"
+    return ModelError(cause, "load it by the Keras that saved it, and save it as an .h5 file")
 
 
 def shortened(text: str, limit: int = 200) -> str:

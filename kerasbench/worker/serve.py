@@ -1,7 +1,7 @@
 """One request, one child: read it, do it, report how it ended, leave.
 
 The two questions that need no scenario are answered here: what is installed (``inventory``, which imports none of it,
-so that what is broken can still be listed), and which devices a backend sees (``probe``). Imports no numpy.
+so that what is broken can still be listed), and which devices a backend sees (``probe``).
 """
 
 import dataclasses
@@ -19,10 +19,10 @@ from typing import NoReturn
 from kerasbench import backends
 from kerasbench.datasets import DataError
 from kerasbench.protocol import requests
-from kerasbench.protocol.messages import FIND, Code, Failure, Inventory, Message, Phase, ProbeReport
+from kerasbench.protocol.messages import FIND, Code, Failure, Inventory, Message, Phase, ProbeReport, TrialFailure
 from kerasbench.protocol.requests import Request, decode_request
 from kerasbench.scenario import ScenarioError
-from kerasbench.worker.failure import TrialFailure, failure_of, refuse_other_frameworks
+from kerasbench.worker.failure import failure_of, refuse_other_frameworks
 from kerasbench.worker.pipe import Pipe, listen
 
 REAP_S = 1.0  # for one that the kernel does not let go of at once; the parent kills it again
@@ -55,30 +55,27 @@ def serve(descriptor: int, started_ns: int) -> NoReturn:
 def _answer(request: Request, pipe: Pipe) -> Message:
     # Imported late: describing a scenario must not pay for what measuring one needs.
     match request:
-        case requests.DescribeRequest():
-            from kerasbench.worker.describe import PHASE, describe_each
-
-            with pipe.phase(PHASE):
-                return Message(descriptions=describe_each(request))
+        case requests.InventoryRequest():
+            return Message(inventory=inventory())
         case requests.ProbeRequest():
             with pipe.phase("import"):
                 return Message(probe=probe(request))
-        case requests.InventoryRequest():
-            return Message(inventory=inventory())
-        case requests.CountRequest():
-            from kerasbench.worker.describe import count
-
-            with pipe.phase("count"):
-                return Message(counted=count(request))
-        case requests.FetchRequest():
-            from kerasbench.worker.describe import fetch
-
-            with pipe.phase("fetch"):
-                return Message(fetched=fetch(request))
         case requests.TrialRequest():
             from kerasbench.worker.trial import run_trial
 
             return Message(measurement=run_trial(request, pipe))
+    from kerasbench.worker import describe
+
+    match request:
+        case requests.DescribeRequest():
+            with pipe.phase(describe.PHASE):
+                return Message(descriptions=describe.describe_each(request))
+        case requests.CountRequest():
+            with pipe.phase("count"):
+                return Message(counted=describe.count(request))
+        case requests.FetchRequest():
+            with pipe.phase("fetch"):
+                return Message(fetched=describe.fetch(request))
 
 
 def _reap_workers() -> None:
@@ -87,12 +84,9 @@ def _reap_workers() -> None:
         return
     from multiprocessing import active_children
 
-    workers = active_children()
-    for worker in workers:
+    for worker in active_children():
         with suppress(OSError, ValueError):  # gone meanwhile, or closed
             worker.kill()
-    for worker in workers:
-        with suppress(OSError, ValueError):
             worker.join(REAP_S)
 
 

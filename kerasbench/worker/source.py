@@ -12,20 +12,9 @@ from unittest.mock import patch
 
 from kerasbench.datasets import Dataset
 from kerasbench.protocol.requests import STRUCTURE, ModelConfig
-from kerasbench.scenario import ModelError, Scenario, Workload
+from kerasbench.runners.inputs import DEFAULT_BELOW, FLOATS, UNNAMED, Spec, fitted, is_nested, leaves, mapped, steps_of
+from kerasbench.scenario import Kind, ModelError, Scenario, Workload
 from kerasbench.worker.failure import one_line
-from kerasbench.worker.inputs import (
-    DEFAULT_BATCH,
-    DEFAULT_BELOW,
-    FLOATS,
-    UNNAMED,
-    Spec,
-    fitted,
-    is_nested,
-    leaves,
-    mapped,
-    steps_of,
-)
 
 # Names of Keras' losses in lower case, without underscores, by the targets they take; others take any numbers.
 CLASSES = {"sparsecategoricalcrossentropy", "categoricalgeneralizedcrossentropy", "circle"}
@@ -35,6 +24,7 @@ SIGNS = {"hinge", "squaredhinge"}
 UNMADE = {"ctc"}
 KNOWN = CLASSES | SHARES | BITS | SIGNS | UNMADE
 
+DEFAULT_BATCH = 32
 LOOKED_UP = 8  # rows: so many different ids are hardly ever one
 TEST_BATCHES = 16  # that a pass of predict takes: of a deep network, one can take a second
 
@@ -85,8 +75,6 @@ def losses(loss: Any, outputs: Any, names: Sequence[str]) -> list[Any]:
 
 @dataclass(frozen=True)
 class ResolvedScenario:
-    """A scenario of a file or a name."""
-
     scenario: Scenario
     name: str
     text: str  # its description, with its title on the first line
@@ -94,7 +82,7 @@ class ResolvedScenario:
     look: Callable[[], None] = lambda: None  # at what it takes, once it is loaded
 
 
-def workload_of(specs: list[Spec], config: ModelConfig) -> Workload:
+def workload_of(specs: Sequence[Spec], config: ModelConfig) -> Workload:
     """Return the workload of a model: whole batches, as many as a pool of rows holds, or the user's rows."""
     batch = config.batch or DEFAULT_BATCH
     samples = config.samples or batch * steps_of(specs, batch)
@@ -103,10 +91,9 @@ def workload_of(specs: list[Spec], config: ModelConfig) -> Workload:
 
 
 class Source:
-    """Loads a model, hands it out to be measured, and draws rows for it.
+    """Loads a model, hands it out to be measured, first the one whose inputs were looked at, and draws rows for it.
 
-    ``specs`` are the inputs of a model that does not say itself what it takes. The model that was loaded in order to
-    look at its inputs is the one that ``build`` returns first.
+    ``specs`` are the inputs as far as they are known before it is loaded.
     """
 
     def __init__(self, load: Callable[[], Any], config: ModelConfig, trains: bool, specs: Sequence[Spec] = ()) -> None:
@@ -119,6 +106,19 @@ class Source:
         self._outputs: Any = None
         self._losses: list[Any] = []
         self._no_metrics = False
+
+    def resolved(self, name: str, text: str, kind: Kind = "other", keeps_weights: bool = False) -> ResolvedScenario:
+        is_random = not self._config.rows
+        scenario = Scenario(
+            build=self.build,
+            data=Dataset("random rows" if is_random else "its own rows", (), self.draw, random=is_random),
+            workloads=(workload_of(self._specs, self._config),),
+            learnable=False,
+            kind=kind,
+            keeps_weights=keeps_weights,
+            trains=self._trains,
+        )
+        return ResolvedScenario(scenario, name, text, self.load, self.look)
 
     def build(self, workload: Workload) -> Any:
         model, self._model = self._model, None
@@ -144,16 +144,10 @@ class Source:
 
         return x, mapped(target, self._outputs)
 
-    @property
-    def data(self) -> Dataset:
-        is_random = not self._config.rows
-        return Dataset("random rows" if is_random else "its own rows", (), self.draw, random=is_random)
-
     def load(self) -> None:
         self._model = self._load()
 
     def look(self) -> None:
-        """Look at the model: what it takes, and what it returns for that."""
         if self._model is None:
             self.load()
         if self._config.rows:
@@ -175,7 +169,7 @@ def inputs_of(model: Any, config: ModelConfig, specs: Sequence[Spec] = ()) -> An
     if structure is None:
         listed = getattr(model, "inputs", None)
         structure = listed[0] if listed is not None and len(listed) == 1 else listed
-    embeddings = _embeddings(model)
+    embeddings = [layer for layer in model._flatten_layers() if isinstance(layer, keras.layers.Embedding)]
     smallest = min((layer.input_dim for layer in embeddings), default=0) or DEFAULT_BELOW
     # Zeros in the middle of a text would mask it there, which cuDNN refuses.
     padding = int(any(getattr(layer, "mask_zero", False) for layer in embeddings) and smallest > DEFAULT_BELOW)
@@ -187,7 +181,12 @@ def inputs_of(model: Any, config: ModelConfig, specs: Sequence[Spec] = ()) -> An
             specs = [dataclasses.replace(spec, below=smallest, least=padding) for spec in specs]
             specs = [spec if spec.name in typed else dataclasses.replace(spec, dtype="int32") for spec in specs]
         return specs[0] if len(specs) == 1 and specs[0].name == UNNAMED else {spec.name: spec for spec in specs}
-    below = _embedding_sizes(embeddings)
+    takers = [
+        (tensor.name, layer.input_dim)
+        for layer in embeddings
+        for node in layer._inbound_nodes
+        for tensor in keras.tree.flatten(node.input_tensors)
+    ]
     # Keras keeps the batch that a model was first called with, and takes any other; only a layer's state has a size.
     is_stateful = any(getattr(layer, "stateful", False) for layer in model._flatten_layers())
     given = []
@@ -195,27 +194,11 @@ def inputs_of(model: Any, config: ModelConfig, specs: Sequence[Spec] = ()) -> An
         if tensor.shape[0] is not None and is_stateful:
             cause = f"its input {tensor.name} has {tensor.shape[0]} samples, no more and no less"
             raise ModelError(f"{cause}: build it with stateful=False")
+        sizes = [size for name, size in takers if name == tensor.name]
         # What an embedding takes is one of integers, whatever it says.
-        dtype, least = ("int32", padding) if tensor.name in below else (str(tensor.dtype), 0)
-        given.append(Spec(tensor.name, tuple(tensor.shape[1:]), dtype, below.get(tensor.name, smallest), least))
+        dtype, least = ("int32", padding) if sizes else (str(tensor.dtype), 0)
+        given.append(Spec(tensor.name, tuple(tensor.shape[1:]), dtype, min(sizes, default=smallest), least))
     return keras.tree.pack_sequence_as(structure, fitted(given, config.inputs))
-
-
-def _embeddings(model: Any) -> list[Any]:
-    import keras
-
-    return [layer for layer in model._flatten_layers() if isinstance(layer, keras.layers.Embedding)]
-
-
-def _embedding_sizes(embeddings: list[Any]) -> dict[str, int]:
-    import keras
-
-    sizes: dict[str, int] = {}
-    for layer in embeddings:
-        for node in layer._inbound_nodes:
-            for tensor in keras.tree.flatten(node.input_tensors):
-                sizes[tensor.name] = min(layer.input_dim, sizes.get(tensor.name, layer.input_dim))
-    return sizes
 
 
 def _require_different_rows(model: Any, inputs: Any) -> None:
@@ -224,7 +207,7 @@ def _require_different_rows(model: Any, inputs: Any) -> None:
     import numpy as np
 
     floats = [spec for _, spec in leaves(inputs) if spec.dtype in FLOATS]
-    if not floats or not _embeddings(model):
+    if not floats or not any(isinstance(layer, keras.layers.Embedding) for layer in model._flatten_layers()):
         return
     alike: list[bool] = []
     call = keras.layers.Embedding.call
@@ -239,10 +222,8 @@ def _require_different_rows(model: Any, inputs: Any) -> None:
         model(mapped(lambda spec: spec.draw(LOOKED_UP, rng), inputs), training=False)
     if any(alike):
         typed = " ".join(f"--input {spec.name}={spec.sizes or 1}:int32" for spec in floats)
-        raise ModelError(
-            "its lookup always reads the same entry, because its inputs lie in 0..1",
-            f"{typed} gives it integers; or use a scenario file, which has its own data",
-        )
+        cause = "its lookup always reads the same entry, because its inputs lie in 0..1"
+        raise ModelError(cause, f"{typed} gives it integers; or use a scenario file, which has its own data")
 
 
 def outputs_of(model: Any, inputs: Any) -> Any:
@@ -262,9 +243,8 @@ def _first_rows(content: Any, name: str, samples: int) -> Any:
     import numpy as np
 
     with content.zip.open(f"{name}.npy") as member:
-        version = np.lib.format.read_magic(member)
-        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        (rows, *shape), by_columns, dtype = read_header(member)
+        np.lib.format.read_magic(member)
+        (rows, *shape), by_columns, dtype = np.lib.format.read_array_header_1_0(member)  # of plain numbers it is 1.0
         if by_columns or dtype.hasobject:  # its rows do not lie one after another
             return np.ascontiguousarray(content[name][:samples])
         count = min(samples, rows)

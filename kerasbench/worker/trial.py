@@ -6,7 +6,6 @@ function of what they work with (``Bench``) and of what was found so far (``Part
 
 import dataclasses
 import importlib
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,21 +14,20 @@ from pathlib import Path
 from typing import Any
 
 from kerasbench import backends, variants
-from kerasbench.backends import Backend
 from kerasbench.protocol import measurement, stages
 from kerasbench.protocol.columns import CPU, GPU, Size
 from kerasbench.protocol.measurement import Batch, Measurement, Parity, Samples, Slice, Training, Turn, Usage
-from kerasbench.protocol.messages import FIRST_CALL, FIRST_PREDICTION, FIRST_STEP, Code, Failure, Message
+from kerasbench.protocol.messages import FIRST_CALL, FIRST_PREDICTION, FIRST_STEP, Code, Failure, Message, TrialFailure
 from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest, counts_epochs
-from kerasbench.scenario import Scenario, Workload, require_unchanged
-from kerasbench.worker import checks, predict
-from kerasbench.worker import model as models
+from kerasbench.runners import Runner
+from kerasbench.runners.feed import prepare, prepare_sized
+from kerasbench.runners.inputs import describe
+from kerasbench.runners.layers import can_be_silenced, random_layers, recurrent_code, sensitive_layers, silence
+from kerasbench.scenario import Workload, require_unchanged
+from kerasbench.worker import checks, predict, train
 from kerasbench.worker.caches import CacheReads
-from kerasbench.worker.checks import RecurrentSpy
 from kerasbench.worker.clock import Ask, Pace, SliceClock, settle_ns
-from kerasbench.worker.failure import TrialFailure, is_own, own_step, refuse_other_frameworks
-from kerasbench.worker.feed import Feed, prepare, prepare_sized, shuffle_ns
-from kerasbench.worker.inputs import describe, is_nested
+from kerasbench.worker.failure import own_step, refuse_other_frameworks
 from kerasbench.worker.parts import measure_parts
 from kerasbench.worker.pipe import Pipe
 from kerasbench.worker.resolve import resolve
@@ -44,11 +42,7 @@ class Bench:
 
     request: TrialRequest
     pipe: Pipe
-    backend: Backend
-    scenario: Scenario
-    feed: Feed
-    model: Any
-    callbacks: list[Any]
+    runner: Runner
     meter: Meter
     cache: CacheReads = field(default_factory=lambda: CacheReads("", ()))
     # Their sum is how many programs were made during slices: counts before a stage are negative, those after it
@@ -56,24 +50,29 @@ class Bench:
     made: list[int] = field(default_factory=list)
 
     def _programs(self) -> int:
-        compiler = self.backend.compiler(self.model)
+        compiler = self.runner.compiler()
         return compiler.made if compiler else 0
+
+    @property
+    def trains(self) -> bool:
+        return self.runner.trains and self.runner.scenario.trains
 
     @property
     def pace(self) -> Pace:
         device = self.request.device
-        return Pace(self.request.protocol, self.backend.synchronize, settle_ns(device), self.meter, device.kind == GPU)
+        return Pace(self.request.protocol, self.runner.wait, settle_ns(device), self.meter, device.kind == GPU)
 
     def batch_of(self, stage: str) -> int:
         """Return how many samples a prediction of a stage takes; 0 where it would be the one without batches again."""
         if not stages.STAGES[stage].batched:
             return 1
-        return self.feed.predict_batch if self.feed.predict_batch > 1 else 0
+        batch = self.runner.feed.predict_batch
+        return batch if batch > 1 else 0
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Report a phase in which the model's own steps may fail for the first time."""
-        with self.pipe.phase(name), own_step(self.model, self.request.backend, name):
+        with self.pipe.phase(name), own_step(self.runner.overrides, self.request.backend, name):
             yield
 
     def ask(self, stage: str) -> Ask:
@@ -87,10 +86,8 @@ class Bench:
             else:
                 self.meter.look_for_helpers()  # each time: Keras makes a new pool for a feed in each epoch
                 if turn.lead_ns:
-                    from kerasbench.worker.train import keep_busy
-
                     programs = self._programs()
-                    keep_busy(turn.lead_ns)
+                    self.runner.keep_busy(turn.lead_ns)
                     self.made.append(programs - self._programs())  # its own product is a program, too
             return turn
 
@@ -114,7 +111,7 @@ class PartialMeasurement:
     first_step_ns: int | None = None
     sizes: Sizes | None = None  # None: after published epochs
     batch: Batch = field(init=False)
-    recurrent: list[str] = field(default_factory=list)
+    recurrent: dict[str, str] = field(default_factory=dict)  # by kind of layer, what computes it
     learning: measurement.Learning | None = None  # None: the model is not trained
     again_ns: list[int] = field(default_factory=list)
     step_ns: int | None = None  # the quickest of these, without its fit
@@ -151,22 +148,27 @@ def run_trial(request: TrialRequest, pipe: Pipe) -> Measurement:
     on_device = partial(backends.get(request.backend).live_device_bytes, request.device) if counts else None
     meter = Meter(counters_reader(), card=card, on_device=on_device, lasts=lasts)
     trial, findings = begin(request, pipe, meter), PartialMeasurement(sizes=request.protocol.sizes)
-    for phase in phases_of(request.protocol, trial.feed.workload, trial.scenario.trains):
+    for phase in phases_of(request.protocol, trial.runner.feed.workload, trial.trains):
         phase(trial, findings)
     return measurement_of(trial, findings)
 
 
+def adjust(request: TrialRequest, model: Any) -> None:
+    """Set on a Keras model what was chosen; raise TrialFailure where that cannot be."""
+    for variant, value in variants.chosen(request.options):
+        if refused := variant.on_model(value, model, request.backend):
+            raise TrialFailure(Failure(Code.UNSUPPORTED, *refused))
+
+
 def begin(request: TrialRequest, pipe: Pipe, meter: Meter) -> Bench:
-    """Import the backend, take the device, load the scenario, draw its rows, build its model."""
+    """Import the backend, take the device, load the scenario, draw its rows, build what runs."""
     refuse_other_frameworks(request.backend)
     backend = backends.get(request.backend)
+    runner = variants.runner(request.options)(backend, request, partial(adjust, request))
     cache = CacheReads(request.caches, backend.CACHED)
     with pipe.phase("import"):
         importlib.import_module(backend.PACKAGE)
-    with pipe.phase("keras"):  # apart: another Keras does not change how long the backend takes
-        import keras
-
-        models.remember_origins()
+    runner.load(pipe.phase)
     with pipe.phase("device"):
         backend.configure(request.device)
         if backend.flush_subnormals and request.device.platform == CPU and not request.protocol.lasts:
@@ -174,13 +176,13 @@ def begin(request: TrialRequest, pipe: Pipe, meter: Meter) -> Bench:
         pipe.peak_device_bytes = lambda: backend.peak_device_bytes(request.device)
         for variant, value in variants.chosen(request.options):
             variant.apply(value, backend, request.device)
-        keras.ops.convert_to_numpy(keras.ops.sum(keras.ops.ones((2, 2))))
+        runner.wake()
     with pipe.phase("scenario"):
         file = Path(request.file)
         require_unchanged(file, request.file_hash, request.model_config)
         resolved = resolve(file, request.model_config)
         scenario = resolved.scenario
-        if not scenario.trains and request.protocol.needs_training:
+        if request.protocol.needs_training and not (scenario.trains and runner.trains):
             cause = f"{request.scenario} is not trained, and training steps were to be measured"
             raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "compile the model, and save it again"))
         workload = scenario.workload(request.workload)
@@ -190,34 +192,24 @@ def begin(request: TrialRequest, pipe: Pipe, meter: Meter) -> Bench:
         with pipe.phase("look"):  # what a model takes is known once it is loaded
             resolved.look()
     with pipe.phase("data"):
-        feed = _feed(scenario, workload, request)
+        size = request.options.size or Size(variants.batch(request.options))
+        if size == Size():
+            feed = prepare(scenario, workload, request.seed, request.data, whole=request.protocol.agenda.in_full)
+        else:
+            feed = prepare_sized(scenario, workload, size, request.seed, request.data)
     with pipe.phase("build"):
-        model = models.build(scenario, feed, backend, request)
-        callbacks = scenario.callbacks(tempfile.mkdtemp()) if scenario.callbacks else []
-    return Bench(request, pipe, backend, scenario, feed, model, callbacks, meter, cache)
-
-
-def _feed(scenario: Scenario, workload: Workload, request: TrialRequest) -> Feed:
-    size = request.options.size or Size(variants.batch(request.options))
-    if size != Size():
-        return prepare_sized(scenario, workload, size, request.seed, request.data)
-    feed = prepare(scenario, workload, request.seed, request.data, whole=request.protocol.agenda.in_full)
-    rows = feed.train
-    if variants.replaces(request.options) and (is_nested(rows.x) or is_nested(rows.y) or rows.weights is not None):
-        cause = "a native baseline takes one array for x and one for y"
-        raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "leave --native out for this scenario"))
-    return feed
+        runner.build(scenario, feed)
+    return Bench(request, pipe, runner, meter, cache)
 
 
 def first_prediction(trial: Bench, findings: PartialMeasurement) -> None:
     """Note what a model that is not trained is given, what it predicts, and how long that takes."""
-    feed = trial.feed
     with trial.pipe.phase(FIRST_PREDICTION):
-        findings.batch = Batch(describe(feed.train[: feed.batch].x), "")
-        if not feed.draws:
-            outputs = checks.sample_outputs(trial.model, feed, trial.request.device)
+        findings.batch = Batch(describe(trial.runner.feed.first_batch.x), "")
+        if not trial.runner.feed.draws:
+            outputs = checks.sample_outputs(trial.runner)
             findings.parity = Parity([], [], outputs) if outputs else None
-        findings.sizes = trial.sized(predict.pilot(trial.model, feed))
+        findings.sizes = trial.sized(predict.pilot(trial.runner))
 
 
 def first_steps(trial: Bench, findings: PartialMeasurement) -> None:
@@ -225,94 +217,82 @@ def first_steps(trial: Bench, findings: PartialMeasurement) -> None:
 
     The case's first trial tells what they teach and compute: later ones repeat the step, if that, to see it compiled.
     """
-    from kerasbench.worker import train
-
-    model, feed, protocol = trial.model, trial.feed, trial.request.protocol
-    with trial.phase(FIRST_STEP), RecurrentSpy(model) as spy:
-        findings.first_step_ns, first_loss, findings.batch = train.first_step(model, feed)
-    findings.recurrent = spy.notes
+    runner, protocol = trial.runner, trial.request.protocol
+    with trial.phase(FIRST_STEP), recurrent_code(runner.layers) as findings.recurrent:
+        findings.first_step_ns, first_loss, findings.batch = train.first_step(runner)
     if is_calibrated(protocol):
         if protocol.repeats and protocol.sizes:
             with trial.phase("learn"):
-                findings.again_ns = train.single_steps(model, feed, protocol.sizes.parity_steps - 1, first=1).fits_ns
+                findings.again_ns = train.single_steps(runner, protocol.sizes.parity_steps - 1, first=1).fits_ns
         return
-    is_random = trial.scenario.dataset(feed.workload).random
+    is_random = runner.scenario.dataset(runner.feed.workload).random
     brief = protocol.agenda.sized or is_random or not protocol.repeats
     with trial.phase("learn"):
-        findings.learning, following, findings.sizes = train.learn(model, feed, first_loss, trial.sized, brief)
+        findings.learning, following, findings.sizes = train.learn(runner, first_loss, trial.sized, brief)
     findings.again_ns, findings.step_ns = following.fits_ns, min(following.steps_ns)
     # Keras shows 0 where a step of the model's own has not updated its tracker of the loss.
-    hides_losses = not any([first_loss, *following.losses]) and is_own(getattr(type(model), "train_step", None))
-    if not feed.draws and not hides_losses and not checks.random_layers(model):
-        findings.parity = Parity([first_loss, *following.losses], [], sensitive=checks.sensitive_layers(model))
+    hides_losses = not any([first_loss, *following.losses]) and "train_step" in runner.overrides
+    if not runner.feed.draws and not hides_losses and not random_layers(runner.layers):
+        findings.parity = Parity([first_loss, *following.losses], [], sensitive=sensitive_layers(runner.layers))
 
 
 def published_epochs(trial: Bench, findings: PartialMeasurement) -> None:
-    from kerasbench.worker.train import run_published
-
-    with trial.phase("published"), RecurrentSpy(trial.model) as spy:
-        results = run_published(trial.model, trial.feed, trial.callbacks)
-        findings.published, findings.learning, findings.batch = results
-    findings.recurrent = spy.notes
+    with trial.phase("published"), recurrent_code(trial.runner.layers) as findings.recurrent:
+        findings.published, findings.learning, findings.batch = train.run_published(trial.runner)
 
 
 def steps(trial: Bench, findings: PartialMeasurement) -> None:
     """Measure slices of steps, or of whole epochs where these are too short."""
-    from kerasbench.worker.train import measure_steps
-
+    runner = trial.runner
     with trial.pipe.phase("train"):
         pace = trial.pace
         if findings.step_ns is not None and findings.step_ns >= SLOW_TIMES * pace.protocol.slice_ns:
             # Nothing is left to calibrate.
-            units = 1 if counts_epochs(trial.feed.workload.steps) else trial.model.steps_per_execution
+            units = 1 if counts_epochs(runner.feed.workload.steps) else runner.steps_per_execution
             pace = dataclasses.replace(pace, protocol=dataclasses.replace(pace.protocol, steps_per_slice=units))
-        findings.steps = measure_steps(trial.model, trial.feed, trial.callbacks, pace, trial.ask(stages.TRAIN))
+        findings.steps = train.measure_steps(runner, pace, trial.ask(stages.TRAIN))
 
 
 def short_epochs(trial: Bench, findings: PartialMeasurement) -> None:
     """Measure slices of short epochs, which tell what an epoch costs once."""
-    from kerasbench.worker import train
-
     if findings.leaves_out(stages.EPOCH):
         return
-    feed, workload = trial.feed, trial.feed.workload
+    workload = trial.runner.feed.workload
     with trial.pipe.phase("epoch"):
-        epochs = train.measure_epochs(trial.model, feed, trial.callbacks, trial.pace, trial.ask(stages.EPOCH))
-        # A published epoch takes longer than a short one to draw the order of its rows, unless that is no affair of
-        # Keras': a pipeline and a baseline have an order of their own. So these slices are longer in the file than the
-        # parent saw them while it decided how many there are.
-        if workload.feed is None and not variants.replaces(trial.request.options):
-            more_ns = shuffle_ns(workload.train, train.short_rows(workload, feed.batch), feed.batch)
+        epochs = train.measure_epochs(trial.runner, trial.pace, trial.ask(stages.EPOCH))
+        # A published epoch takes longer than a short one to draw the order of its rows. So these slices are longer in
+        # the file than the parent saw them while it decided how many there are.
+        few = train.short_rows(workload, workload.batch_size)
+        more_ns = trial.runner.shuffle_ns(workload.train, few, workload.batch_size)
+        if more_ns is not None:
             with_order_ns = [ns + count * more_ns for ns, count in zip(epochs.ns, epochs.count, strict=True)]
             epochs = dataclasses.replace(epochs, ns=with_order_ns)
-            findings.shuffle_ns = more_ns
-        findings.epochs = epochs
+        findings.shuffle_ns, findings.epochs = more_ns, epochs
     findings.epoch_steps = train.SHORT_EPOCH_STEPS
 
 
 def predictions(trial: Bench, findings: PartialMeasurement) -> None:
     """Measure slices of single predictions, of predictions of a batch, and of passes over the test samples."""
-    model, feed, pace, sizes = trial.model, trial.feed, trial.pace, findings.sizes
+    runner, pace, sizes = trial.runner, trial.pace, findings.sizes
     calls = sizes.warmup_calls if sizes else predict.ROTATED_INPUTS
     with trial.pipe.phase("predict"):
         for stage in (stages.ONE, stages.BATCH):
             batch = trial.batch_of(stage)
             if batch and not findings.leaves_out(stage):
-                latency = predict.time_batches(model, feed, batch, pace, trial.ask(stage), calls)
-                findings.prediction.append(latency)
+                findings.prediction.append(predict.time_batches(runner, batch, pace, trial.ask(stage), calls))
         if not findings.leaves_out(stages.ALL):
             most_batches = sizes.pass_batches if sizes else None
-            findings.throughput = predict.time_passes(model, feed, pace, trial.ask(stages.ALL), most_batches)
+            findings.throughput = predict.time_passes(runner, pace, trial.ask(stages.ALL), most_batches)
 
 
 def calls(trial: Bench, findings: PartialMeasurement) -> None:
-    model, feed, sizes = trial.model, trial.feed, findings.sizes
+    sizes = findings.sizes
     assert sizes is not None  # the first prediction has found them
     for stage in stages.CALLS:
         batch = trial.batch_of(stage)
         if batch and not findings.leaves_out(stage):
             with trial.pipe.phase(FIRST_CALL):
-                called = predict.first_call(stages.STAGES[stage].way, model, trial.backend, feed, batch)
+                called = predict.first_call(stages.STAGES[stage].way, trial.runner, batch)
             if called is not None:
                 with trial.pipe.phase("calls"):
                     latency = predict.time_way(called, trial.pace, trial.ask(stage), sizes.warmup_calls)
@@ -320,67 +300,63 @@ def calls(trial: Bench, findings: PartialMeasurement) -> None:
 
 
 def builds(trial: Bench, findings: PartialMeasurement) -> None:
-    feed = trial.feed
-    findings.batch = Batch(describe(feed.train[: feed.batch].x), "")
+    findings.batch = Batch(describe(trial.runner.feed.first_batch.x), "")
     with trial.pipe.phase("builds"):
-        build = partial(models.build_and_drop, trial.scenario, feed, trial.request.protocol.clears)
+        build = partial(trial.runner.build_again, trial.request.protocol.clears)
         findings.builds = predict.time_builds(build, trial.pace, trial.ask(stages.BUILD))
 
 
 def texts(trial: Bench, findings: PartialMeasurement) -> None:
     """Measure slices in which sequences are continued, where the scenario says that its model generates tokens."""
-    scenario = trial.scenario
+    scenario = trial.runner.scenario
     if not scenario.new_tokens:
         return
     with trial.pipe.phase("generate"):
         for stage in stages.GENERATIONS:
             way = stages.STAGES[stage].way
             if (way == stages.OWN) == (scenario.generate is not None) and not findings.leaves_out(stage):
-                ask = trial.ask(stage)
-                generation = predict.time_texts(way, trial.model, trial.backend, scenario, trial.feed, trial.pace, ask)
+                generation = predict.time_texts(way, trial.runner, trial.pace, trial.ask(stage))
                 findings.generations += [generation] if generation else []
 
 
 def finish(trial: Bench, findings: PartialMeasurement) -> None:
     """Prove what it ran on and with which configuration; read the peaks of memory."""
-    from kerasbench.worker.train import first_step
-
-    request, backend, model = trial.request, trial.backend, trial.model
+    request, runner, backend = trial.request, trial.runner, trial.runner.backend
     with trial.pipe.phase("finish"):
-        compiler = backend.compiler(model)
+        compiler = runner.compiler()
         findings.compiler = compiler and dataclasses.replace(compiler, while_measured=sum(trial.made))
-        x = trial.feed.inputs(trial.feed.train[:1])
-        output = model.baseline.forward(x) if variants.replaces(request.options) else backend.forward(model, x)
-        findings.proof = checks.gather_proof(backend, request.device, model, output)
+        proof = runner.proof(runner.feed.inputs(runner.feed.train[:1]))
+        findings.proof = dataclasses.replace(proof, cards=checks.visible_cards(request.device))
         checks.check_device(request.device, findings.proof)
-        resolved = checks.configuration_in_force(model, backend)
-        findings.resolved = dataclasses.replace(resolved, recurrent=findings.recurrent, cached=trial.cache.count)
+        recurrent = [f"{kind}: {code}" for kind, code in findings.recurrent.items()]
+        noted = checks.of_process() | {"recurrent": recurrent, "cached": trial.cache.count}
+        findings.resolved = dataclasses.replace(runner.resolved(), **noted)
         if not request.fills_caches:
             checks.check_options(request.options, findings.resolved, _usage(findings))
         findings.peak_rss_bytes = peak_rss_bytes()
         findings.peak_device_bytes = backend.peak_device_bytes(request.device)
         if backend.flush_subnormals and request.device.platform == CPU:  # takes memory, so after its peak is read
-            findings.vanishing = checks.vanishing(getattr(model, "optimizer", None))
-    if trial.scenario.trains and request.protocol.agenda.trains:
-        findings.fallbacks = backend.fallbacks(lambda: first_step(model, trial.feed))
+            findings.vanishing = runner.vanishing()
+    if trial.trains and request.protocol.agenda.trains:
+        findings.fallbacks = backend.fallbacks(lambda: train.first_step(runner))
 
 
 def silenced_parity(trial: Bench, findings: PartialMeasurement) -> None:
     """Where the first model could not be compared; before that what weights of its own predict, untrained."""
-    brings_weights = trial.scenario.keeps_weights and not variants.replaces(trial.request.options)
+    runner, brings_weights = trial.runner, trial.runner.scenario.keeps_weights
     steps = findings.sizes.silenced_steps if findings.sizes else 0
-    silences = bool(steps) and findings.parity is None and checks.can_be_silenced(trial.model)
-    if trial.feed.draws or not (brings_weights or silences):
+    silences = bool(steps) and findings.parity is None and can_be_silenced(runner.layers)
+    if runner.feed.draws or not (brings_weights or silences):
         return
     with trial.pipe.phase("parity"):
         try:
-            fresh = models.build_keras(trial.scenario, trial.feed, trial.backend, trial.request)
-            outputs = checks.sample_outputs(fresh, trial.feed, trial.request.device) if brings_weights else []
+            fresh = runner.fresh()
+            if fresh is None:
+                return
+            outputs = checks.sample_outputs(fresh) if brings_weights else []
             if silences:
-                from kerasbench.worker.train import single_steps
-
-                silenced, losses = checks.silence(fresh), single_steps(fresh, trial.feed, steps).losses
-                findings.parity = Parity(losses, silenced, sensitive=checks.sensitive_layers(fresh))
+                silenced, losses = silence(fresh.layers), train.single_steps(fresh, steps).losses
+                findings.parity = Parity(losses, silenced, sensitive=sensitive_layers(fresh.layers))
             findings.parity = dataclasses.replace(findings.parity or Parity([], []), outputs=outputs)
         except Exception as error:  # a second model that does not fit into memory, or cannot be built
             if isinstance(error, TrialFailure) and error.failure.code is Code.NONFINITE:
@@ -396,8 +372,7 @@ def parts(trial: Bench, findings: PartialMeasurement) -> None:
     protocol = dataclasses.replace(trial.pace.protocol, steps_per_slice=findings.steps.warmup.steps_per_slice)
     pace = dataclasses.replace(trial.pace, protocol=protocol)
     with trial.pipe.phase("parts"):
-        ask = trial.ask(stages.PARTS)
-        findings.parts = measure_parts(trial.model, trial.feed, trial.callbacks, trial.backend, pace, ask)
+        findings.parts = measure_parts(trial.runner, pace, trial.ask(stages.PARTS))
 
 
 Phase = Callable[[Bench, PartialMeasurement], None]
@@ -431,7 +406,7 @@ def phases_of(protocol: Protocol, workload: Workload, trains: bool = True) -> li
 
 
 def measurement_of(trial: Bench, findings: PartialMeasurement) -> Measurement:
-    workload = trial.feed.workload
+    workload = trial.runner.feed.workload
     training = None
     if findings.steps is not None:
         training = Training(
@@ -443,7 +418,7 @@ def measurement_of(trial: Bench, findings: PartialMeasurement) -> Measurement:
         )
     return Measurement(
         training=training,
-        parameters=trial.model.count_params(),
+        parameters=trial.runner.parameters,
         train_samples=workload.train,
         steps_per_epoch=workload.steps,
         full_steps_per_epoch=workload.full_steps,

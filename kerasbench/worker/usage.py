@@ -36,51 +36,39 @@ HOST_CPU_LOAD_INFO, IDLE_STATE, STATES = 3, 2, 4  # macOS: mach/host_info.h, mac
 RUSAGE_WORDS, FOOTPRINT = 12, 9
 
 OF_CARD = 0.05  # of an NVIDIA card's multiprocessors, by the driver's own samples: more disturbs a slice
-
 # What the kernel needs to put one thread in the place of another is nobody's time, and no idle time either: 1.8 to
 # 2 us where a model does that 27,000 to 51,000 times a second (TensorFlow and JAX on 4 cores of a virtual machine).
 SWITCH_NS = 1_500
-
 NVML = "libnvidia-ml.so.1"  # of the driver
 NOT_FOUND = 6  # nvml.h: there is no sample
 MOST = 1_024  # samples: a second has six of each process
 LOOK_BACK_US = 1_000_000  # the driver samples six times a second, or once: some slices have no sample of their own
 
 
-Taken = tuple[int | None, int | None, int | None]  # by others, by a hypervisor, by heat: as in a Slice
-
-
 @dataclass(frozen=True)
 class Counters:
-    """What the processors that this process may run on have done so far; only differences mean something.
-
-    None: the system does not say.
-    """
+    """What the processors that this process may run on have done so far. None: the system does not say."""
 
     processors: int = 0
     free_ns: int | None = None  # in which none of the machine's processes ran, summed over the processors
     steal_ns: int | None = None  # kept by a hypervisor
     throttled: int | None = None  # how often heat slowed the machine's first processor down
 
-    def taken(self, began: "Counters", ns: int, cpu_ns: int) -> Taken:
-        """Return what others took since ``began``, in ``ns`` of which this process used ``cpu_ns``."""
-        free_ns = _difference(self.free_ns, began.free_ns)
+    def taken(self, began: "Counters", ns: int, cpu_ns: int) -> tuple[int | None, int | None, int | None]:
+        """Return what others, a hypervisor and heat took since ``began``; this process had ``cpu_ns`` of ``ns``."""
+        pairs = ((self.free_ns, began.free_ns), (self.steal_ns, began.steal_ns), (self.throttled, began.throttled))
+        free_ns, steal_ns, throttled = (
+            None if later is None or earlier is None else later - earlier for later, earlier in pairs
+        )
         if free_ns is None:
             return None, None, None
-        steal_ns = _difference(self.steal_ns, began.steal_ns)
-        others_ns = self.processors * ns - free_ns - (steal_ns or 0) - cpu_ns
-        return others_ns, steal_ns, _difference(self.throttled, began.throttled)
+        return self.processors * ns - free_ns - (steal_ns or 0) - cpu_ns, steal_ns, throttled
 
 
 UNKNOWN = Counters()
 
 
-def _difference(later: int | None, earlier: int | None) -> int | None:
-    return None if later is None or earlier is None else later - earlier
-
-
 def counters_reader() -> Callable[[], Counters]:
-    """Return a function that reads the counters; it keeps their files open."""
     if sys.platform == "darwin":
         return _macos_reader()
     allowed = sorted(os.sched_getaffinity(0))
@@ -135,7 +123,7 @@ def _macos_reader() -> Callable[[], Counters]:
 
 
 def child_processes(process: str = "self", proc: Path = PROC) -> list[str]:
-    """Return the ids of all processes below a process: what feeds a model, for instance."""
+    """Return the ids of all processes below a process."""
     ids: list[str] = []
     tasks = proc / process / "task"
     with suppress(OSError):  # it has ended meanwhile
@@ -146,7 +134,7 @@ def child_processes(process: str = "self", proc: Path = PROC) -> list[str]:
 
 
 def cpu_ns_of(processes: list[str], proc: Path = PROC) -> int:
-    """Return the processor time that these processes have used so far; 0 for those that are gone."""
+    """0 for those that are gone."""
     if not processes:
         return 0
     stats = [_read_text(proc / process / "stat").rpartition(")")[2].split() for process in processes]
@@ -169,20 +157,17 @@ class _Sample(ctypes.Structure):  # nvml.h, nvmlProcessUtilizationSample_t; perc
         ("pid", ctypes.c_uint),
         ("at_us", ctypes.c_ulonglong),
         ("multiprocessors", ctypes.c_uint),
-        ("memory", ctypes.c_uint),
-        ("encoder", ctypes.c_uint),
-        ("decoder", ctypes.c_uint),
+        ("others", 3 * ctypes.c_uint),  # memory, encoder, decoder
     )
 
 
 def card_share_reader(
     uuid: str, others: Collection[int] | None, open_library: Callable[[str], Any] = ctypes.CDLL
 ) -> CardShare | None:
-    """Return a function that asks the driver's management library (NVML) for others' use of the card of that UUID.
+    """Return a function that asks the driver (NVML) for others' use of that card; None: it does not say.
 
     ``others`` are the processes that were on the card before the block: in a container nobody learns the number that
-    NVML has for its own process, so whoever comes later cannot be told from this one, or from the block's other
-    columns. None: there is no such card, or its driver does not say. Untested on a real GPU.
+    NVML has for its own process, so whoever comes later cannot be told from the block's columns. Untested on a GPU.
     """
     if not uuid or others is None:
         return None
@@ -214,8 +199,6 @@ def card_share_reader(
 
 @dataclass(frozen=True)
 class Reading:
-    """The clock, and what this process and the machine have used so far."""
-
     ns: int
     cpu_ns: int  # of all threads, of helpers and of those that are gone
     switches: int  # how often the kernel took a processor away from this process, or it gave one back itself, to wait
@@ -271,11 +254,7 @@ def rss_bytes(proc: Path = PROC) -> int:
 
 
 def peak_rss_bytes(proc: Path = PROC) -> int:
-    """Return the most memory that this process has held, its parent's left out.
-
-    Linux starts ru_maxrss with what the parent held when it made the child (exec in the kernel's fs/exec.c keeps it),
-    so VmHWM comes first: it belongs to the program that runs.
-    """
+    """By VmHWM: Linux starts ru_maxrss with what the parent held when it made the child (fs/exec.c keeps it)."""
     if sys.platform != "darwin" and (peak := PEAK.search(_read_text(proc / "self" / "status"))):
         return int(peak[1]) * 1024
     peak_rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -7,11 +7,10 @@ from unittest.mock import Mock
 
 import pytest
 
-from kerasbench.analysis.findings import Findings
 from kerasbench.cli.main import main
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.modes import explain, versus
-from kerasbench.pages.files import INDEX, default_places, made_from, named, quoted, save_report, slug, stale, write
+from kerasbench.pages.files import INDEX, default_places, machines, made_from, quoted, save_report, slug, stale, write
 from kerasbench.protocol.columns import DEFAULT, Options
 from kerasbench.results.run import INTERRUPTED, SWEEP, RunConfig, exactly
 from kerasbench.results.store import Store
@@ -160,15 +159,18 @@ def test_a_marker_that_names_nothing_is_an_error(page: Path) -> None:
         made_from([page])
 
 
-def test_machines_have_names_of_their_own() -> None:
+def test_machines_have_names_of_their_own(tmp_path: Path) -> None:
     assert slug(made.MACHINE).startswith("chip-9-")
     assert slug(OTHER).startswith("chip-10-b-")
     assert slug(dataclasses.replace(made.MACHINE, identifier="abc")) != slug(made.MACHINE)
     assert slug(dataclasses.replace(made.MACHINE, chip="../../x|")).startswith("x-")
     assert slug(dataclasses.replace(made.MACHINE, chip="  ")).startswith("machine-")
-    findings = Findings.of(made.record(made.trial()))
-    assert [name for name, _ in named({"chip-9-aa": findings, "chip-9-bb": findings})] == ["Chip 9 aa", "Chip 9 bb"]
-    assert [name for name, _ in named({"chip-9-aa": findings})] == ["Chip 9"]
+    kept = made.stored(tmp_path)
+    assert [name for name, _ in machines([kept.data])] == ["Chip 9"]
+    twin = made.changed(made.record(made.trial()), machine={"identifier": "abc"}, started="2026-01-03T00:00:00Z")
+    made.stored(tmp_path, twin)
+    names = [f"Chip 9 {slug(machine).rpartition('-')[2]}" for machine in (made.MACHINE, twin.machine)]
+    assert [name for name, _ in machines([tmp_path])] == names
 
 
 def test_a_quotation_of_published_sizes_leaves_out_what_was_measured_at_others(tmp_path: Path) -> None:
@@ -176,8 +178,8 @@ def test_a_quotation_of_published_sizes_leaves_out_what_was_measured_at_others(t
     kept = made.stored(tmp_path, record)
     page = tmp_path / "mine.md"
     page.write_text(f"<!-- tables of {kept.data.name}: answer -->\n<!-- /tables -->\n")
-    assert "| dense " in quoted(page, {})
-    assert "batch=128" not in quoted(page, {})
+    assert "| dense " in quoted(page)
+    assert "batch=128" not in quoted(page)
 
 
 def test_a_place_that_is_named_twice_is_one_machine(tmp_path: Path, shell: Shell) -> None:
@@ -207,7 +209,7 @@ def test_a_page_that_never_ends_is_not_waited_for(tmp_path: Path) -> None:
     page = made.stored(tmp_path).tables
     for put in (os.mkfifo, lambda place: place.symlink_to("/dev/zero")):
         put(page)
-        for use in (lambda: write(made_from([tmp_path])), lambda: quoted(page, {})):
+        for use in (lambda: write(made_from([tmp_path])), lambda: quoted(page)):
             with pytest.raises(ResultsError, match=r"\.md: not a file"):
                 use()
         page.unlink()

@@ -64,17 +64,20 @@ scenario = Scenario(build=build, data=data, workloads=(Workload(train=256, batch
 
 BEGUN = """
 import json, sys
+from contextlib import nullcontext
 from pathlib import Path
+from kerasbench import backends
+from kerasbench.protocol.columns import Device
+from kerasbench.protocol.requests import Protocol, TrialRequest
+from kerasbench.runners.feed import prepare
+from kerasbench.runners.keras import KerasRunner
 from kerasbench.scenario import load
-from kerasbench.worker import model
-from kerasbench.worker.feed import prepare
-model.remember_origins()
+request = TrialRequest("", "", "", "default", "jax", Device("cpu"), 5, "synthetic", Protocol())
+runner = KerasRunner(backends.get("jax"), request)
+runner.load(lambda phase: nullcontext())
 scenario, _ = load(Path(sys.argv[1]))
-feed = prepare(scenario, scenario.workloads[0], 0)
-built = scenario.build(feed.workload)
-model.make_weights(built, feed)
-model.share_weights(built, 5)
-weights = zip(built.weights, built.get_weights())
+runner.build(scenario, prepare(scenario, scenario.workloads[0], 0))
+weights = zip(runner.model.weights, runner.model.get_weights())
 print(json.dumps({"/".join(weight.path.split("/")[-2:]): value.tolist() for weight, value in weights}))
 """
 

@@ -176,7 +176,7 @@ def test_a_full_disk_ends_the_run_and_loses_nothing_measured(store: Store, monke
 
 def test_a_child_is_told_who_was_on_its_card_before_the_block(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     told = {"gpu": ("GPU-1", [7]), "cpu": ("", None)}
-    monkeypatch.setattr("kerasbench.runs.rounds.card_now", lambda device: told[device.kind])
+    monkeypatch.setattr("kerasbench.runs.machine.card_now", lambda device: told[device.kind])
     worker = FakeWorker()
     run(store, worker, made.case(device=Device("cuda")), CASES[1], effort=ONCE)
     assert {request.device.kind: (request.card, request.neighbours) for request in worker.requests} == told
@@ -207,7 +207,7 @@ def test_a_block_has_its_interpreters_and_rules_and_a_quota_recovers_between_tur
 
 
 def test_a_block_is_judged_by_what_others_took(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kerasbench.runs.records.processors", lambda: made.MACHINE.cores)
+    monkeypatch.setattr("psutil.cpu_count", lambda: made.MACHINE.cores)
     slices = [Slice(50, 100 * made.MS, cycle, 0, others_ns=12 * made.MS + cycle % 2) for cycle in range(10)]
     measured = made.changed(made.measurement(), training={"slices": Samples.of(slices)})
     worker = FakeWorker(torch=[measured], jax=[measured])

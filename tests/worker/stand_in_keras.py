@@ -1,4 +1,4 @@
-"""Stand-ins for keras and for a baseline: callbacks and rows, models for sources, files, a baseline that counts."""
+"""Stand-ins for keras and for a baseline: rows, models for sources, files, a baseline that counts."""
 
 import json
 import math
@@ -14,26 +14,11 @@ import numpy as np
 import pytest
 
 from kerasbench.native import Logs, Stops
+from kerasbench.runners.feed import Feed, Rows
+from kerasbench.runners.inputs import leaves, mapped
+from kerasbench.runners.twin import TwinRunner
 from kerasbench.scenario import Workload
-from kerasbench.worker.feed import Feed, Rows
-from kerasbench.worker.inputs import leaves, mapped
-
-
-class Callback:
-    """Keras' own, as far as it goes: a model that is set, and hooks that do nothing."""
-
-    def __init__(self) -> None:
-        self._model: Any = None
-
-    model = property(lambda callback: callback._model)
-
-    def set_model(self, model: Any) -> None:
-        self._model = model
-
-    def on_epoch_begin(self, epoch: int, logs: object = None) -> None: ...
-    def on_epoch_end(self, epoch: int, logs: object = None) -> None: ...
-    def on_train_batch_begin(self, batch: int, logs: object = None) -> None: ...
-    def on_train_end(self, logs: object = None) -> None: ...
+from tests import made
 
 
 class Baseline:
@@ -88,6 +73,16 @@ class Baseline:
 
     def slots(self) -> list[Any]:
         return [np.zeros(3, np.float32)]
+
+
+def twin(baseline: Any, feed: Feed) -> TwinRunner:
+    """Return a runner of a baseline that is built, of a backend that has nothing to wait for."""
+    backend: Any = SimpleNamespace(synchronize=lambda model: None, on_device=lambda arrays: arrays)
+    request: Any = SimpleNamespace(device=made.CPU)
+    runner = TwinRunner(backend, request)
+    runner.feed = feed
+    runner.take(baseline)
+    return runner
 
 
 WORKLOAD = Workload(train=320, batch=16, validation=20, test=30)

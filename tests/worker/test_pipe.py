@@ -103,7 +103,7 @@ class Answered(Pipe):
         self.said.append(message)
         if message.ready or message.slice:
             self.now_ns += 500  # the others' turns
-            self._lines.put(encode_turn(next(self.answers)).rstrip(b"\n"))
+            self._lines.put(encode_turn(next(self.answers)))
 
 
 def test_a_child_waits_after_it_is_ready_and_after_each_slice(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +127,7 @@ lines = listen()
 sys.stdin.read()
 sys.stdin.close()
 sys.stdin = open("/dev/null")
-print(lines.get(), lines.get(), flush=True)
+print(lines.get().strip(), lines.get().strip(), flush=True)
 while True: pass
 """
 

@@ -9,23 +9,25 @@ import pytest
 
 from kerasbench.protocol.measurement import KEPT_CALLS, Generation, Slice, Turn, kept_calls
 from kerasbench.protocol.requests import Protocol
-from kerasbench.scenario import Scenario, ScenarioError, Workload
+from kerasbench.runners.feed import Feed, Rows
+from kerasbench.scenario import ScenarioError, Workload
 from kerasbench.worker import predict, usage
 from kerasbench.worker.clock import Pace, granted
-from kerasbench.worker.feed import Feed, Rows
-from kerasbench.worker.native import NativeModel
 from kerasbench.worker.predict import ROTATED_INPUTS, Calls, time_batches, time_passes
 from kerasbench.worker.usage import UNKNOWN, Meter
-from tests.worker.stand_in_keras import Baseline, fed
+from tests.worker.stand_in_keras import fed
 
 MS = 1_000_000
-PACE = Pace(Protocol(), lambda model: None, settle_ns=20 * MS, meter=Meter(machine=lambda: UNKNOWN))
+PACE = Pace(Protocol(), lambda: None, settle_ns=20 * MS, meter=Meter(machine=lambda: UNKNOWN))
 
 
 class Model:
     """Takes so long for a call, and longer for the first; notes what it was given."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, call_ms: float, outputs: int = 3) -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, call_ms: float, outputs: int = 3, feed: Feed | None = None
+    ) -> None:
+        self.feed = feed or fed()
         self.now_ns, self.outputs = 0, outputs
         self.call_ns = int(call_ms * MS)
         self.seen: list[Any] = []
@@ -33,20 +35,25 @@ class Model:
         monkeypatch.setattr(predict, "time", clocks)
         monkeypatch.setattr(usage, "time", clocks)
 
-    _flatten_layers: Any = staticmethod(lambda include_self=True: [])
+    compute_dtypes: frozenset[str] = frozenset()
+    to_numpy = staticmethod(np.asarray)
+    generate: Any = None
 
     def predict_on_batch(self, x: Any) -> None:
         self.now_ns += self.call_ns if self.seen else 1000 * MS
         self.seen.append(x)
 
-    def predict(self, x: Any, batch_size: int, verbose: int) -> Any:
-        self.predict_on_batch((len(x), batch_size))
-        return np.zeros((len(x), self.outputs), np.float32)
+    def predictor(self, batch: int) -> Any:
+        def predict(x: Any) -> Any:
+            self.predict_on_batch((len(x), batch))
+            return np.zeros((len(x), self.outputs), np.float32)
+
+        return predict
 
 
 def test_each_slice_discards_some_calls_and_has_as_many_as_fill_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = Model(monkeypatch, call_ms=3)
-    latency = time_batches(model, fed(), 16, PACE, granted(2, Turn(5, 1)))
+    model: Any = Model(monkeypatch, call_ms=3)
+    latency = time_batches(model, 16, PACE, granted(2, Turn(5, 1)))
     slices = [dataclasses.replace(slice_, page_faults=0) for slice_ in latency.slices]  # those are real
     assert slices == [Slice(34, 34 * 3 * MS, 5, 1, 2 * 34 * 3 * MS, page_faults=0)] * 2
     assert latency.calls_ns == [3 * MS] * 68
@@ -58,24 +65,24 @@ def test_each_slice_discards_some_calls_and_has_as_many_as_fill_it(monkeypatch: 
 
 
 def test_inputs_go_round_in_batches_and_of_many_calls_some_of_all_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = Model(monkeypatch, call_ms=0.1)
-    latency = time_batches(model, fed(), 16, PACE, granted(2))
+    model: Any = Model(monkeypatch, call_ms=0.1)
+    latency = time_batches(model, 16, PACE, granted(2))
     assert [slice_.count for slice_ in latency.slices] == [1_000] * 2
     assert [len(calls) for calls in latency.calls_of_slices] == [KEPT_CALLS] * 2
     for count in (400, 700, 1_000):
         assert {index % ROTATED_INPUTS for index in kept_calls(count)} == set(range(ROTATED_INPUTS))
     model = Model(monkeypatch, call_ms=50)
-    time_batches(model, fed(), 16, PACE, granted(1))
+    time_batches(model, 16, PACE, granted(1))
     firsts = [float(x[0, 0]) for x in model.seen]
     assert firsts == [16 * (index % 8) for index in range(len(firsts))]
     assert {len(x) for x in model.seen} == {16}
-    assert time_batches(Model(monkeypatch, 50), fed(), 1_000, PACE, granted(1)).batch == 320
+    assert time_batches(model, 1_000, PACE, granted(1)).batch == 320
 
 
 @pytest.mark.parametrize(("pass_ms", "passes", "discarded"), [(30, 4, 1), (5, 20, 4), (150, 1, 1), (300, 1, 0)])
 def test_a_slice_has_one_pass(monkeypatch: pytest.MonkeyPatch, pass_ms: int, passes: int, discarded: int) -> None:
-    model = Model(monkeypatch, pass_ms)
-    throughput = time_passes(model, fed(), PACE, granted(3))
+    model: Any = Model(monkeypatch, pass_ms)
+    throughput = time_passes(model, PACE, granted(3))
     assert [slice_.count for slice_ in throughput.slices] == [passes] * 3
     assert throughput.passes_ns == [pass_ms * MS] * 3 * passes
     assert len(model.seen) == 1 + 2 + 3 * (discarded + passes)  # one batch, which says how much a row returns
@@ -84,8 +91,8 @@ def test_a_slice_has_one_pass(monkeypatch: pytest.MonkeyPatch, pass_ms: int, pas
 def test_the_rows_of_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     # The last returns eight megabytes a row, as a language model does.
     for test, outputs, samples in (30, 3, 30), (0, 3, 320), (30, 2_000_000, 16):
-        model = Model(monkeypatch, 300, outputs)
-        throughput = time_passes(model, fed(Workload(train=320, batch=16, test=test)), PACE, granted(1))
+        model: Any = Model(monkeypatch, 300, outputs, fed(Workload(train=320, batch=16, test=test)))
+        throughput = time_passes(model, PACE, granted(1))
         assert (throughput.samples, throughput.batch) == (samples, 16)
         assert model.seen[0] == (16, 16) and set(model.seen[1:]) == {(samples, 16)}
 
@@ -93,11 +100,10 @@ def test_the_rows_of_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
 class Called(Model):
     """Predicts in every way; a compiled call takes half as long, after a first one that compiles."""
 
-    def on_device(self, x: Any) -> Any:
+    def place(self, x: Any) -> Any:
         return ("on device", x)
 
-    def caller(self, model: Any, compiled: bool) -> Any:
-        assert model is self
+    def caller(self, compiled: bool) -> Any:
         return None if compiled and not self.compiles else self.predict_on_batch
 
     compiles = True
@@ -106,9 +112,9 @@ class Called(Model):
 @pytest.mark.parametrize(("way", "seen"), [("call", "on device"), ("compiled_call", "on device"), ("predict_call", 16)])
 def test_every_way_is_compared_before_it_is_timed(monkeypatch: pytest.MonkeyPatch, way: str, seen: object) -> None:
     compared: list[str] = []
-    monkeypatch.setattr(predict, "require_equal", lambda way, outputs, expected, model: compared.append(way))
+    monkeypatch.setattr(predict, "require_equal", lambda way, outputs, expected, runner: compared.append(way))
     model: Any = Called(monkeypatch, 3)
-    called = predict.first_call(way, model, model, fed(), 16)
+    called = predict.first_call(way, model, 16)
     assert called is not None
     latency = predict.time_way(called, PACE, granted(2), 8)
     assert (latency.way, latency.batch, latency.first_ns) == (way, 16, 3 * MS)
@@ -128,8 +134,8 @@ class Writer(Called):
         _, texts = x
         return np.eye(WORDS)[(texts + 1) % WORDS]
 
-    def generate(self, x: Any, new_tokens: int) -> Any:
-        """Write by its own, with a prompt that takes 40 ms."""
+    def write(self, x: Any, new_tokens: int) -> Any:
+        """Write by itself, with a prompt that takes 40 ms."""
         self.now_ns += 40 * MS + new_tokens * self.call_ns
         self.seen.append(new_tokens)
         return (x[:, -1:] + 1 + np.arange(new_tokens)) % WORDS
@@ -139,15 +145,11 @@ X: Any = np.resize(np.arange(WORDS, dtype=np.int32), (32, LENGTH))  # they end i
 TEXTS = Feed(Workload(train=32, batch=2), Rows(X, X), Rows(X[:0], X[:0]), Rows(X[:0], X[:0]))
 
 
-def timed(
-    model: Any, way: str, slices: int, generate: Any = None, feed: Feed = TEXTS, baseline: Any = None
-) -> Generation | None:
-    nothing: Any = len
-    scenario = Scenario(build=nothing, data=nothing, workloads=(TEXTS.workload,), new_tokens=8, generate=generate)
-    return predict.time_texts(way, baseline or model, model, scenario, feed, PACE, granted(slices, Turn(5, 1)))
+def timed(model: Any, way: str, slices: int, generate: Any = None, feed: Feed = TEXTS) -> Generation | None:
+    vars(model).update(scenario=SimpleNamespace(new_tokens=8), generate=generate, feed=feed)
+    return predict.time_texts(way, model, PACE, granted(slices, Turn(5, 1)))
 
 
-@pytest.mark.usefixtures("numpy_keras")
 @pytest.mark.parametrize("way", ["call", "compiled_call"])
 def test_texts_grow_by_a_call_for_each_token_and_keep_their_length(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     model = Writer(monkeypatch, 30)
@@ -162,18 +164,16 @@ def test_texts_grow_by_a_call_for_each_token_and_keep_their_length(monkeypatch: 
     assert len(model.seen) == warm_up * 8 + 2 * (discarded + 8)
 
 
-@pytest.mark.usefixtures("numpy_keras")
 def test_a_scenario_s_own_function_is_called_anew_for_each_number_of_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Writer(monkeypatch, 5)
-    texts = timed(model, "own", 1, Writer.generate)
+    texts = timed(model, "own", 1, model.write)
     assert texts is not None
     assert (texts.counts, texts.times_ns) == ([1, 2, 4, 8], [[(40 + 5 * count) * MS for count in (1, 2, 4, 8)]])
     assert texts.tokens[0] == [5, 6, 7, 8, 9, 0, 1, 2]
     assert [slice_.count for slice_ in texts.slices] == [15]
-    assert timed(model, "own", 1, Writer.generate, baseline=NativeModel(Baseline())) is None
+    assert timed(model, "own", 1) is None  # of a baseline
 
 
-@pytest.mark.usefixtures("numpy_keras")
 def test_what_is_no_text_no_scores_or_no_tokens_is_the_scenario_s_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Writer(monkeypatch, 5)
 
@@ -182,8 +182,8 @@ def test_what_is_no_text_no_scores_or_no_tokens_is_the_scenario_s_fault(monkeypa
             timed(model, way, 1, generate, feed)
 
     refused("x must be one array of integers", feed=fed())
-    refused(r"integers of shape \(2, 1\), not float64", "own", generate=lambda model, x, tokens: np.zeros((2, tokens)))
-    refused(r"not int64 of shape \(2, 9\)", "own", generate=lambda model, x, tokens: np.zeros((2, 9), np.int64))
+    refused(r"integers of shape \(2, 1\), not float64", "own", generate=lambda x, tokens: np.zeros((2, tokens)))
+    refused(r"not int64 of shape \(2, 9\)", "own", generate=lambda x, tokens: np.zeros((2, 9), np.int64))
     vars(model).update(predict_on_batch=lambda x: np.zeros((2, WORDS)))
     refused(r"must return logits \(samples, length, vocabulary\), not \(2, 10\)")
 
@@ -191,13 +191,14 @@ def test_what_is_no_text_no_scores_or_no_tokens_is_the_scenario_s_fault(monkeypa
 def test_a_column_that_compiles_nothing_calls_and_writes_nothing_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Called, "compiles", False)
     model: Any = Called(monkeypatch, 3)
-    assert predict.first_call("compiled_call", model, model, fed(), 16) is None
+    assert predict.first_call("compiled_call", model, 16) is None
     assert timed(Writer(monkeypatch, 5), "compiled_call", 1) is None
 
 
 def test_a_soak_keeps_the_calls_of_its_first_slice_and_no_builds(monkeypatch: pytest.MonkeyPatch) -> None:
     pace = dataclasses.replace(PACE, protocol=Protocol(lasts=True), meter=Meter(lasts=True))
-    latency = time_batches(Model(monkeypatch, 3), fed(), 16, pace, granted(3))
+    model: Any = Model(monkeypatch, 3)
+    latency = time_batches(model, 16, pace, granted(3))
     assert ([slice_.count for slice_ in latency.slices], len(latency.calls_ns)) == ([34] * 3, 34)
     pace.meter.done = 0
     model = Model(monkeypatch, 30)

@@ -12,12 +12,12 @@ import h5py
 import numpy as np
 import pytest
 
-from kerasbench.protocol.messages import Code
+from kerasbench.protocol.messages import Code, TrialFailure
 from kerasbench.protocol.requests import ModelConfig
+from kerasbench.runners.inputs import Spec
 from kerasbench.scenario import ModelError
 from kerasbench.worker import saved
-from kerasbench.worker.failure import TrialFailure, failure_of
-from kerasbench.worker.inputs import Spec
+from kerasbench.worker.failure import failure_of
 from kerasbench.worker.saved import Outline, outline
 from tests.worker.stand_in_keras import saved_model
 
@@ -315,7 +315,8 @@ def test_a_loss_is_scaled_where_layers_compute_in_float16(file: Path, monkeypatc
     assert mixed.scales_loss and not read(saved_model(file, ONE)).scales_loss
     chosen = ["float32"]
     config = SimpleNamespace(dtype_policy=lambda: chosen[-1], set_dtype_policy=chosen.append)
-    monkeypatch.setitem(sys.modules, "keras", SimpleNamespace(config=config))
-    with saved._policy_in_force(mixed):
-        assert chosen[-1] == "mixed_float16"
+    saving = SimpleNamespace(load_model=lambda *_, **options: SimpleNamespace(compiled=chosen[-1], run_eagerly=False))
+    keras = SimpleNamespace(__version__="3.15.1", optimizers=SimpleNamespace(), saving=saving, config=config)
+    monkeypatch.setitem(sys.modules, "keras", keras)
+    assert saved.load(file, ModelConfig(), mixed).compiled == "mixed_float16"
     assert chosen[-1] == "float32"

@@ -17,11 +17,10 @@ from kerasbench.datasets import DataError
 from kerasbench.processes import process
 from kerasbench.protocol import requests
 from kerasbench.protocol.columns import Device
-from kerasbench.protocol.messages import FIND, Code, Message
+from kerasbench.protocol.messages import FIND, Code, Message, TrialFailure
 from kerasbench.scenario import ScenarioError
 from kerasbench.worker.__main__ import refuse_old_python
 from kerasbench.worker.describe import DeferredModule, count, fetch
-from kerasbench.worker.failure import TrialFailure
 from kerasbench.worker.serve import inventory, probe
 
 
@@ -173,7 +172,7 @@ os.read(pipes[0], 1)
 """
 KNOWN = """
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.worker.failure import TrialFailure
+from kerasbench.protocol.messages import TrialFailure
 raise TrialFailure(Failure(Code.UNSUPPORTED, "known, in a phase of which it does not tell", "none"))
 """
 

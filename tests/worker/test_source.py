@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from kerasbench.protocol.requests import Input, ModelConfig
+from kerasbench.runners.inputs import Spec
 from kerasbench.scenario import ModelError, Workload
 from kerasbench.worker import source
-from kerasbench.worker.inputs import Spec
 from kerasbench.worker.resolve import application, resolve
 from kerasbench.worker.source import Source, inputs_of, workload_of
 from tests.worker import stand_in_keras

@@ -11,16 +11,14 @@ import pytest
 from kerasbench.backends import jax
 from kerasbench.protocol import measurement as records
 from kerasbench.protocol.columns import Device, Options
-from kerasbench.protocol.messages import Code, Failure, Message
+from kerasbench.protocol.messages import Code, Failure, Message, TrialFailure
 from kerasbench.protocol.requests import Protocol, TrialRequest
 from kerasbench.results.times import step_ns
+from kerasbench.runners.feed import Feed, Rows
 from kerasbench.scenario import Workload
 from kerasbench.variants import threads
-from kerasbench.worker import checks, predict, trial
-from kerasbench.worker import model as models
+from kerasbench.worker import checks, predict, train, trial
 from kerasbench.worker.clock import Pace, SliceClock, WarmUpClock
-from kerasbench.worker.failure import TrialFailure
-from kerasbench.worker.feed import Feed, Rows
 from kerasbench.worker.trial import Bench, PartialMeasurement, phases_of
 from kerasbench.worker.usage import Meter
 from tests import made
@@ -71,22 +69,23 @@ def test_the_measurement_of_predictions_or_builds_has_no_training() -> None:
     assert (measurement.slices, measurement.usage) == (findings.builds, records.Usage(40, 30))
 
 
-def learns(train_module: Any, loss: float = 2.0) -> None:
+def learns(monkeypatch: pytest.MonkeyPatch, loss: float = 2.0) -> None:
     """Have a first step and the ones after it teach nothing but their losses."""
-    vars(train_module).update(
-        first_step=lambda *given: (1, loss, records.Batch("", "")),
-        learn=lambda *given: (None, SimpleNamespace(fits_ns=[], steps_ns=[1], losses=[loss]), made.SIZES),
-        single_steps=lambda *given, first: SimpleNamespace(fits_ns=[3, 4]),
-    )
+    following = SimpleNamespace(fits_ns=[], steps_ns=[1], losses=[loss])
+    monkeypatch.setattr(train, "first_step", lambda *given: (1, loss, records.Batch("", "")))
+    monkeypatch.setattr(train, "learn", lambda *given: (None, following, made.SIZES))
+    monkeypatch.setattr(train, "single_steps", lambda *given, first: SimpleNamespace(fits_ns=[3, 4]))
+
+
+RANDOM_ROWS = {"dataset": lambda workload: SimpleNamespace(random=True)}
 
 
 @pytest.mark.parametrize("draws", [True, False])
-def test_what_a_pipeline_draws_is_not_compared(draws: bool, monkeypatch: pytest.MonkeyPatch, train_module: Any) -> None:
-    monkeypatch.setattr(checks, "sample_outputs", lambda model, feed, device: [[1.0]])
-    monkeypatch.setattr(checks, "can_be_silenced", lambda model: False)
-    monkeypatch.setattr(models, "build_keras", lambda *given: given)
-    learns(train_module)
-    scenario = SimpleNamespace(keeps_weights=True, dataset=lambda workload: SimpleNamespace(random=True))
+def test_what_a_pipeline_draws_is_not_compared(draws: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "sample_outputs", lambda runner: [[1.0]])
+    monkeypatch.setattr(trial, "can_be_silenced", lambda layers: False)
+    learns(monkeypatch)
+    scenario = SimpleNamespace(keeps_weights=True, **RANDOM_ROWS)
     feed = dataclasses.replace(FEED, draws=draws)
     bench = subject(Protocol(sizes=made.SIZES), scenario=scenario, feed=feed)
     parities = []
@@ -97,13 +96,12 @@ def test_what_a_pipeline_draws_is_not_compared(draws: bool, monkeypatch: pytest.
     assert parities == ([None] * 3 if draws else [outputs, outputs, records.Parity([2.0, 2.0], [])])
 
 
-def test_losses_of_which_keras_shows_none_are_not_compared(train_module: Any) -> None:
+def test_losses_of_which_keras_shows_none_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keras shows its tracker of the loss, which the model's own step has not updated."""
-    of_its_own = type("OfItsOwn", (SimpleNamespace,), {"train_step": lambda model, data: None})
-    scenario = SimpleNamespace(dataset=lambda workload: SimpleNamespace(random=True))
+    scenario = SimpleNamespace(**RANDOM_ROWS)
     for loss in (0.0, 0.5):
-        learns(train_module, loss)
-        bench = subject(Protocol(), scenario=scenario, model=of_its_own(**vars(subject().model)))
+        learns(monkeypatch, loss)
+        bench = subject(Protocol(), scenario=scenario, overrides=["train_step"])
         trial.first_steps(bench, findings := PartialMeasurement())
         assert (findings.parity is not None) is bool(loss)
 
@@ -118,7 +116,7 @@ def test_steps_are_measured_in_turns_until_the_sizes_of_the_row_are_known() -> N
 
 def test_slow_predictions_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     passed: list[object] = []
-    monkeypatch.setattr(predict, "time_batches", lambda model, feed, batch, *rest: records.Latency(batch, []))
+    monkeypatch.setattr(predict, "time_batches", lambda runner, batch, *rest: records.Latency(batch, []))
     monkeypatch.setattr(predict, "time_passes", lambda *given: passed.append(given))
     for left_out, batches, passes in (["predict_one", "predict_all"], [16], 0), ([], [1, 16], 1):
         findings = PartialMeasurement(sizes=dataclasses.replace(made.SIZES, left_out=left_out))
@@ -127,17 +125,19 @@ def test_slow_predictions_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("repeats", "again_ns"), [(True, [3, 4]), (False, [])])
-def test_what_the_first_trial_has_learned_is_known(repeats: bool, again_ns: list[int], train_module: Any) -> None:
-    learns(train_module)
+def test_what_the_first_trial_has_learned_is_known(
+    repeats: bool, again_ns: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learns(monkeypatch)
     protocol = Protocol(steps_per_slice=4, sizes=made.SIZES, repeats=repeats)
     trial.first_steps(subject(protocol), findings := PartialMeasurement(sizes=made.SIZES))
     assert (findings.first_step_ns, findings.again_ns, findings.learning, findings.parity) == (1, again_ns, None, None)
 
 
-def test_a_second_model_that_predicts_what_is_no_number_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_model_that_predicts_what_is_no_number_is_a_failure() -> None:
     failures = [TrialFailure(Failure(code, "numbers that are not finite", "")) for code in (Code.OOM, Code.NONFINITE)]
-    monkeypatch.setattr(models, "build_keras", build := Mock(side_effect=failures))
-    bench = subject(Protocol(sizes=made.SIZES), scenario=SimpleNamespace(keeps_weights=True))
+    build = Mock(side_effect=failures)
+    bench = subject(Protocol(sizes=made.SIZES), scenario=SimpleNamespace(keeps_weights=True), fresh=build)
     trial.silenced_parity(bench, PartialMeasurement())  # what was measured stands
     with pytest.raises(TrialFailure, match="not finite"):
         trial.silenced_parity(bench, PartialMeasurement())
@@ -156,12 +156,11 @@ def test_the_measurement_has_what_the_phases_found() -> None:
     assert (measurement.usage, step_ns(measurement)) == (records.Usage(cpu_ns=24 * MS, wall_ns=16 * MS), 2 * MS)
 
 
-def test_a_short_epoch_has_the_order_of_all_rows(monkeypatch: pytest.MonkeyPatch, train_module: Any) -> None:
-    vars(train_module).update(measure_epochs=lambda *rest: records.Samples([2] * 3, [100] * 3, [0, 1, 2]))
+def test_a_short_epoch_has_the_order_of_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(train, "measure_epochs", lambda *rest: records.Samples([2] * 3, [100] * 3, [0, 1, 2]))
     few = 2 * 16 + LONG.train % 16
-    monkeypatch.setattr(trial, "shuffle_ns", lambda *given: 7 if given == (LONG.train, few, 16) else None)
-    for native, shuffle_ns, epoch_ns in (None, 7, 114), (True, None, 100):
-        bench = subject(request=dataclasses.replace(REQUEST, options=Options(native=native)))
+    for shuffle_ns, epoch_ns in (7, 114), (None, 100):
+        bench = subject(shuffle_ns=lambda *given, ns=shuffle_ns: ns if given == (LONG.train, few, 16) else 0)
         trial.short_epochs(bench, findings := PartialMeasurement())
         assert (findings.shuffle_ns, findings.epochs.ns) == (shuffle_ns, [epoch_ns] * 3)
 
@@ -176,8 +175,7 @@ def test_in_each_turn_helpers_are_looked_for_and_what_is_compiled_is_counted(mon
         heard.append("wait")
         return next(turns)
 
-    compiler = lambda model: records.Compiler(programs=next(programs))  # noqa: E731
-    bench = subject(pipe=SimpleNamespace(ask=wait), backend=SimpleNamespace(compiler=compiler))
+    bench = subject(pipe=SimpleNamespace(ask=wait), compiler=lambda: records.Compiler(programs=next(programs)))
     for stage in ("train", "predict_one"):
         ask, slice_ = bench.ask(stage), None
         while ask(slice_) is not None:
@@ -212,10 +210,10 @@ def test_the_meter_of_a_soak_asks_a_gpu_what_is_held_there(monkeypatch: pytest.M
         assert meter_of(request, monkeypatch).with_card(records.Slice(1, MS)).device_bytes == held_bytes
 
 
-def test_what_fills_a_slice_is_not_calibrated(train_module: Any) -> None:
+def test_what_fills_a_slice_is_not_calibrated(monkeypatch: pytest.MonkeyPatch) -> None:
     units: list[int | None] = []
-    measure = lambda model, feed, callbacks, pace, ask: units.append(pace.protocol.steps_per_slice)  # noqa: E731
-    vars(train_module).update(measure_steps=measure)
+    measure = lambda runner, pace, ask: units.append(pace.protocol.steps_per_slice)  # noqa: E731
+    monkeypatch.setattr(train, "measure_steps", measure)
     for workload, step_ms in (LONG, 200), (SHORT, 200), (LONG, 199), (SHORT, 199):
         bench = subject(feed=dataclasses.replace(FEED, workload=workload))
         trial.steps(bench, PartialMeasurement(step_ns=step_ms * MS))
@@ -224,7 +222,7 @@ def test_what_fills_a_slice_is_not_calibrated(train_module: Any) -> None:
 
 def measured() -> PartialMeasurement:
     protocol = Protocol(steps_per_slice=4, warmup_slices=1)
-    clock = SliceClock(WarmUpClock(protocol, 20, 0), Pace(protocol, lambda model: None, 0))
+    clock = SliceClock(WarmUpClock(protocol, 20, 0), Pace(protocol, lambda: None, 0))
     clock.slices += [records.Slice(4, 8 * MS, cycle, 0, 12 * MS) for cycle in range(2)]
     findings = PartialMeasurement(steps=clock, learning=records.Learning(65, 2.0, 2.0, 1.0, 1.0, None))
     findings.batch, findings.proof = records.Batch("float32[16, 1]", "int32[16]"), records.Proof([], [], [], [])
@@ -233,24 +231,23 @@ def measured() -> PartialMeasurement:
     return findings
 
 
-def subject(protocol: Protocol | None = None, **different: Any) -> Bench:
-    """A trial of stand-ins; ``different`` are fields of it."""
+def subject(protocol: Protocol | None = None, pipe: Any = None, **different: Any) -> Bench:
+    """A trial of stand-ins; ``different`` are attributes of its runner."""
     stand_ins: dict[str, Any] = {
-        "request": dataclasses.replace(REQUEST, protocol=protocol or Protocol()),
-        "pipe": SimpleNamespace(phase=lambda name: contextlib.nullcontext()),
-        "backend": SimpleNamespace(synchronize=lambda model: None, compiler=lambda model: None),
         "scenario": SimpleNamespace(keeps_weights=False, trains=True),
         "feed": FEED,
-        "model": SimpleNamespace(
-            count_params=lambda: 7,
-            predict_on_batch=lambda x: x,
-            steps_per_execution=4,
-            _flatten_layers=lambda include_self=True: [],
-        ),
-        "callbacks": [],
-        "meter": Meter(),
+        "layers": [],
+        "overrides": [],
+        "steps_per_execution": 4,
+        "parameters": 7,
+        "predict_on_batch": lambda x: x,
+        "wait": lambda: None,
+        "compiler": lambda: None,
+        "fresh": lambda: SimpleNamespace(layers=[]),
     }
-    return Bench(**(stand_ins | different))
+    runner: Any = SimpleNamespace(**(stand_ins | different))
+    pipe = pipe or SimpleNamespace(phase=lambda name: contextlib.nullcontext())
+    return Bench(dataclasses.replace(REQUEST, protocol=protocol or Protocol()), pipe, runner, Meter())
 
 
 def test_all_that_phases_find_is_in_a_measurement_or_for_other_phases() -> None:

@@ -10,7 +10,7 @@ from kerasbench.modes.explain.breakdown import Help, StepBreakdown, explained
 from kerasbench.protocol.columns import Column
 from kerasbench.report.data import configuration, like, of_key, result
 from kerasbench.report.document import Advised, Document
-from kerasbench.report.sections import Bar, BarChart, BarGroup, Cell, Piece, Section, Table, Words, texts
+from kerasbench.report.sections import Bar, BarChart, Cell, Look, Piece, Section, Table, Words, texts
 from kerasbench.report.teller import Teller
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import duration, listed, names, percent, three_digits, times, whole_steps, with_range
@@ -104,13 +104,13 @@ def _chart(breakdowns: Sequence[StepBreakdown], title: str) -> BarChart:
         for breakdown in of_row:
             epoch_ms, name = breakdown.epoch_ms.value, named[breakdown.column]
             pieces = [
-                Piece(part, ms, PIECE_COLOURS[part], percent(share) if ms > WORTH_A_LABEL * end else "")
+                Piece(ms, Look(PIECE_COLOURS[part]), percent(share) if ms > WORTH_A_LABEL * end else "")
                 for part, (_, share) in parts_of(breakdown).items()
                 if (ms := share * epoch_ms)
             ]
             text = duration(epoch_ms * NS_PER_MS)
             bars.append(Bar(name, text, pieces, breakdown.column.backend, tip=f"{name}: an epoch takes {text}"))
-        groups.append(BarGroup(label, bars, end))
+        groups.append((label, bars))
     caption = "Where the time of an epoch goes. In each group the longest epoch fills the width."
     return BarChart(title, caption, groups, legend=list(PIECE_COLOURS.items()))
 

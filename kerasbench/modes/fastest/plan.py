@@ -22,7 +22,7 @@ from kerasbench.runs.rows import OpenRow
 from kerasbench.runs.schedule import Portion, StopReason
 from kerasbench.settings import DEFAULT_TRIES, TRIES, Settings
 from kerasbench.text import percent, whole_gib
-from kerasbench.variants.variant import Facts
+from kerasbench.variants.variant import CaseFacts
 
 PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
 EFFORT = dataclasses.replace(QUICK, max_rounds=MOST_ROUNDS)  # it looks after each round; those that stay are few
@@ -122,7 +122,7 @@ class Plans(Planner):
             row.stop = StopReason.WON
 
 
-def candidates(asked: RaceConfig, known: Facts) -> list[Options]:
+def candidates(asked: RaceConfig, known: CaseFacts) -> list[Options]:
     """Return the settings of a backend that are tried on a device: some each with all the others, some alone."""
     tried = [(variant, variant.candidates(known)) for variant in variants.ALL if variant.flag in asked.tries]
     options = [DEFAULT]

@@ -62,7 +62,8 @@ class Soak:
 
     def by_minute(self, memory: Interval | None) -> Interval | None:
         """Return how many bytes memory grows by in a minute that is all units, without the turns of the control."""
-        return memory and memory.times(MINUTE_NS / self.unit_ns)
+        units = MINUTE_NS / self.unit_ns
+        return memory and Interval(memory.value * units, memory.low * units, memory.high * units)
 
     def leaks(self, memory: Interval | None) -> bool:
         """Tell whether memory, the host's or the device's, grows."""

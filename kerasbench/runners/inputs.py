@@ -12,12 +12,10 @@ from kerasbench.scenario import ModelError
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 NUMBERS = (*FLOATS, "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 DEFAULT_BELOW = 2  # what integers are drawn below where no layer says how many there are
-# Of an epoch: enough for slices of eight steps, which do not have its first one; few enough for the memory. A pool of
-# rows holds those in between.
+# Of an epoch: enough for slices of eight steps, which do not have its first one; few enough for the memory.
 LEAST_STEPS, MOST_STEPS = 16, 1024
 # Enough for 170 steps of 32 CIFAR images; a published epoch of them would be 614 MB and a second of drawing.
 POOL_BYTES = 64 << 20
-DEFAULT_BATCH = 32
 UNNAMED = "x"  # the only input of a model that has no name for it
 
 
@@ -46,15 +44,14 @@ def first(structure: Any) -> Any:
 
 
 def dtype_name(array: Any) -> str:
-    """Return the name of an array's dtype, the same for every backend's: ``float32``."""
+    """Return ``float32``, the same for every backend's arrays."""
     return str(getattr(array.dtype, "name", array.dtype)).removeprefix("torch.")
 
 
 def describe(structure: Any) -> str:
-    """Return ``float32[32, 28, 28]`` for an array, ``['a'] int32[32, 128], ['b'] float32[32, 5]`` for several."""
+    """Return ``float32[32, 28, 28]`` for an array, ``['a'] int32[32, 128], ['b'] float32[32, ?]`` for several."""
     texts = []
     for name, array in leaves(structure):
-        # A compiled step leaves dimensions open.
         sizes = ", ".join("?" if size is None else str(size) for size in array.shape)
         texts.append(f"{name} {dtype_name(array)}[{sizes}]".strip())
     return ", ".join(texts)
@@ -73,8 +70,6 @@ def in_tuples(structure: Any) -> Any:
 
 @dataclass(frozen=True)
 class Spec:
-    """One input of a model."""
-
     name: str
     shape: tuple[int | None, ...]  # without the samples; None where it is open
     dtype: str = "float32"
@@ -87,7 +82,7 @@ class Spec:
 
     @property
     def row_bytes(self) -> int:
-        """What a row takes in the dtype that it is drawn in; open dimensions count as one."""
+        """As they are drawn; open dimensions count as one."""
         return math.prod(size or 1 for size in self.shape) * (1 if self.dtype in ("uint8", "bool") else 4)
 
     def draw(self, samples: int, rng: Any) -> Any:
@@ -149,6 +144,5 @@ def specs_of(config: ModelConfig) -> list[Spec]:
 
 
 def steps_of(specs: Sequence[Spec], batch: int) -> int:
-    """Return how many steps an epoch has: as many as a pool of rows holds, within bounds."""
     batch_bytes = batch * sum(spec.row_bytes for spec in specs)
     return min(MOST_STEPS, max(LEAST_STEPS, POOL_BYTES // max(1, batch_bytes)))

@@ -3,9 +3,6 @@
 import dataclasses
 import itertools
 import re
-import sys
-from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
@@ -14,12 +11,10 @@ import pytest
 
 from kerasbench import datasets
 from kerasbench.protocol.columns import Size
-from kerasbench.protocol.messages import Code
+from kerasbench.protocol.messages import Code, TrialFailure
+from kerasbench.runners.feed import MAX_BYTES, Feed, Rows, pool_samples, prepare, prepare_sized, steps_at, weights_of
+from kerasbench.runners.inputs import LEAST_STEPS, POOL_BYTES
 from kerasbench.scenario import Scenario, ScenarioError, Workload
-from kerasbench.worker import feed
-from kerasbench.worker.failure import TrialFailure
-from kerasbench.worker.feed import MAX_BYTES, Feed, Rows, pool_samples, prepare, prepare_sized, steps_at, weights_of
-from kerasbench.worker.inputs import LEAST_STEPS, POOL_BYTES
 
 IMAGES = datasets.images((8, 8), classes=3)
 
@@ -66,9 +61,8 @@ def test_learning_is_judged_by_unseen_rows_a_whole_batch_at_least_and_fewer_larg
 
 def test_validation_has_the_published_number_of_rows_and_the_published_protocol_all() -> None:
     feed = made(Workload(train=64, batch=32, validation=200, test=5000))
-    x, y = feed.validation_arguments()["validation_data"]
-    assert (len(x), len(y), len(feed.test)) == (200, 200, 1000)
-    assert np.array_equal(x[64:128], feed.train.x)
+    assert (len(feed.validation), len(feed.test)) == (200, 1000)
+    assert np.array_equal(feed.validation.x[64:128], feed.train.x)
     assert len(made(Workload(train=64, batch=32, test=5000, test_each_epoch=True)).test) == 5000
     feed = made(Workload(train=1000, validation=200, test=300, batch=32), whole=True)
     parts = (feed.train, feed.validation, feed.test)
@@ -77,10 +71,7 @@ def test_validation_has_the_published_number_of_rows_and_the_published_protocol_
 
 
 def test_a_workload_s_own_pipeline_stands_in_for_the_arrays() -> None:
-    feed = made(Workload(train=64, batch=16, validation=32, feed=lambda x, y, batch: in_batches(x + 1, y, batch)))
-    (x, _), *_ = feed.arguments(feed.train)["x"]
-    assert np.array_equal(x, feed.train.x[:16] + 1)
-    assert len(feed.validation_arguments()["validation_data"]) == 2
+    feed = made(Workload(train=64, batch=16, feed=lambda x, y, batch: in_batches(x + 1, y, batch)))
     assert np.array_equal(feed.inputs(feed.train[:3]), feed.train.x[:3] + 1)
 
 
@@ -179,8 +170,6 @@ def test_structures_of_arrays_are_cut_and_repeated_together_as_fit_and_a_step_ta
     assert feed.train[:2].repeated(5).y[0].tolist() == [0, 1, 0, 1, 0]
     assert feed.train[:2].repeated(5).weights.shape == (5,)
     rows = feed.train[:4]
-    assert feed.arguments(rows) == {"x": rows.x, "y": rows.y, "batch_size": 16, "sample_weight": rows.weights}
-    assert len(feed.validation_arguments()["validation_data"]) == 3
     x, y, weights = feed.step(rows)
     assert isinstance(x["a"], tuple) and isinstance(y, tuple)
     assert weights is rows.weights
@@ -191,36 +180,11 @@ def test_structures_of_arrays_are_cut_and_repeated_together_as_fit_and_a_step_ta
 def test_weights_of_classes_are_for_training_alone_in_whichever_form_classes_come() -> None:
     feed = dataclasses.replace(made(Workload(train=64, batch=16)), class_weight={0: 2.0})
     rows = feed.train[:16]
-    assert "class_weight" not in feed.arguments(rows)
-    assert feed.training_arguments(rows)["class_weight"] == {0: 2.0}
     assert feed.step(rows)[2].tolist() == [2.0 if label == 0 else 1.0 for label in rows.y]
     for targets in (np.array([2, 0, 1]), np.array([[2], [0], [1]]), np.eye(3)[[2, 0, 1]]):
         assert weights_of(targets, {2: 5.0, 1: 0.5}).tolist() == [5.0, 1.0, 0.5]
     with pytest.raises(ScenarioError, match="with several targets use sample weights"):
         weights_of([np.zeros(2)], {0: 1.0})
-
-
-def test_the_order_of_the_published_rows_is_timed_as_keras_draws_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    now_ns, drawn = [0], list[tuple[int, int, bool]]()
-
-    class Adapter:
-        """Takes a nanosecond for each row, and a hiccup for its first one of all."""
-
-        def __init__(self, x: Any, batch_size: int, shuffle: bool) -> None:
-            drawn.append((x.nbytes, batch_size, shuffle))
-
-        def get_torch_dataloader(self) -> Iterator[int]:
-            now_ns[0] += drawn[-1][0] + 10_000 * (len(drawn) == 2)
-            return iter([0])
-
-    keras: Any = SimpleNamespace(config=SimpleNamespace(backend=lambda: "torch"), ArrayDataAdapter=Adapter)
-    names = ("keras", "src", "trainers", "data_adapters", "array_data_adapter")
-    for name in itertools.accumulate(names, "{}.{}".format):
-        monkeypatch.setitem(sys.modules, name, keras)
-    monkeypatch.setattr(feed, "time", SimpleNamespace(perf_counter_ns=lambda: now_ns[0]))
-    assert feed.shuffle_ns(1_000_000, 8_192, 4_096) == 1_000_000 - 8_192
-    assert set(drawn) == {(1_000_000, 4_096, True), (8_192, 4_096, True)}
-    assert feed.shuffle_ns(100, 100, 50) == 0
 
 
 FULL = Workload(train=100, validation=20, test=30, test_each_epoch=True)

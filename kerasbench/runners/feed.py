@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 import multiprocessing
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,32 +12,28 @@ import numpy as np
 
 from kerasbench.datasets import Dataset
 from kerasbench.protocol.columns import Size
-from kerasbench.protocol.messages import Code, Failure
+from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES
+from kerasbench.runners.inputs import LEAST_STEPS, POOL_BYTES, first, in_tuples, is_nested, leaves, mapped
 from kerasbench.scenario import Scenario, ScenarioError, Workload
 from kerasbench.text import size as in_words
-from kerasbench.worker.failure import TrialFailure
-from kerasbench.worker.inputs import LEAST_STEPS, POOL_BYTES, first, in_tuples, is_nested, leaves, mapped
 
 POOL_MIN_STEPS = 64
 EVALUATED_SAMPLES = 1000  # accuracy to within 3 points (95 %), in a fraction of a second
 ALLOWED_DTYPES = ("float32", "int32", "uint8")
 MAX_BYTES = 1 << 30  # of rows in a sweep; TensorFlow holds them twice
-SHUFFLES = 5
-ITERATORS = {"tensorflow": "get_tf_dataset", "torch": "get_torch_dataloader", "jax": "get_jax_iterator"}  # of Keras
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Inputs and targets that belong together: arrays or structures of arrays, which all have as many rows."""
+    """Inputs and targets that belong together: structures of arrays, which all have as many rows."""
 
     x: Any
     y: Any
     weights: Any = None  # of the samples
 
     def __len__(self) -> int:
-        array = first(self.x)
-        return 0 if array is None else len(array)
+        return len(first(self.x))
 
     def __getitem__(self, chosen: slice) -> "Rows":
         return self._each(lambda array: array[chosen])
@@ -46,11 +41,10 @@ class Rows:
     @property
     def row_bytes(self) -> int:
         """What one row's inputs take, or its targets where these take more."""
-        x_bytes, y_bytes = (sum(int(array[:1].nbytes) for _, array in leaves(part)) for part in (self.x, self.y))
-        return max(x_bytes, y_bytes)
+        return max(sum(int(array[:1].nbytes) for _, array in leaves(part)) for part in (self.x, self.y))
 
     def repeated(self, samples: int) -> "Rows":
-        """Return that many rows, over again from the first where there are too few: a pass costs the same."""
+        """Return that many rows, over again from the first where there are too few."""
         if samples <= len(self):
             return self[:samples]
         return self._each(lambda array: np.resize(array, (samples, *array.shape[1:])))
@@ -59,10 +53,11 @@ class Rows:
         return Rows(mapped(change, self.x), mapped(change, self.y), mapped(change, self.weights))
 
 
+Fed = Rows | Mapping[str, Any]  # or what ``Backend.ready`` returns
+
+
 @dataclass(frozen=True)
 class Feed:
-    """The rows of a trial, and how `fit` takes them."""
-
     workload: Workload
     train: Rows
     validation: Rows  # as many as published, like the test rows
@@ -80,30 +75,17 @@ class Feed:
         return self.workload.predict_batch_size
 
     @property
+    def first_batch(self) -> Rows:
+        return self.train[: self.batch]
+
+    @property
     def evaluated(self) -> Rows:
         """Unseen rows to judge learning by; training rows where the publication had no others."""
         rows = self.test or self.train
         return rows[: min(evaluated_samples(self.workload), max(1, POOL_BYTES // max(1, rows.row_bytes)))]
 
-    def arguments(self, rows: Rows) -> dict[str, Any]:
-        """Return what `fit` and `evaluate` take for these rows: arrays and a batch size, or the workload's pipeline."""
-        if self.workload.feed is not None:
-            return {"x": self.workload.feed(rows.x, rows.y, self.batch)}
-        weights = {} if rows.weights is None else {"sample_weight": rows.weights}
-        return {"x": rows.x, "y": rows.y, "batch_size": self.batch, **weights}
-
-    def training_arguments(self, rows: Rows) -> dict[str, Any]:
-        weights = {} if self.class_weight is None else {"class_weight": dict(self.class_weight)}
-        return self.arguments(rows) | weights
-
-    def validation_arguments(self) -> dict[str, Any]:
-        rows, feed = self.validation, self.workload.feed
-        if not len(rows):
-            return {}
-        return {"validation_data": self.one_batch(rows) if feed is None else feed(rows.x, rows.y, self.batch)}
-
     def one_batch(self, rows: Rows) -> tuple[Any, ...]:
-        """Return these rows in one batch, in whichever order: (x, y), or (x, y, sample weights)."""
+        """Return (x, y), or (x, y, sample weights)."""
         if self.workload.feed is not None:
             return tuple(self.workload.feed(rows.x, rows.y, len(rows))[0])
         return (rows.x, rows.y) if rows.weights is None else (rows.x, rows.y, rows.weights)
@@ -115,7 +97,6 @@ class Feed:
         return (x, y, *weights)
 
     def inputs(self, rows: Rows) -> Any:
-        """Return the x of these rows as the model takes it, through the workload's pipeline where it has one."""
         return self.one_batch(rows)[0]
 
 
@@ -141,8 +122,8 @@ def prepare(scenario: Scenario, workload: Workload, seed: int, kind: str = "synt
     rows = draw(dataset, count + min(test_samples, EVALUATED_SAMPLES), seed, kind)
     draws = check_pipeline(workload, rows)
     train, unseen = rows[:count], rows[count:]
-    test = unseen.repeated(test_samples) if test_samples else rows[:0]
-    return Feed(workload, train, train.repeated(workload.validation), test, scenario.class_weight, draws)
+    validation, test = train.repeated(workload.validation), unseen.repeated(test_samples)
+    return Feed(workload, train, validation, test, scenario.class_weight, draws)
 
 
 def evaluated_samples(workload: Workload) -> int:
@@ -151,7 +132,6 @@ def evaluated_samples(workload: Workload) -> int:
 
 
 def pool_samples(workload: Workload, row_bytes: int) -> int:
-    """Return how many training rows to hold: all of a full batch or a small set, else whole batches within a bound."""
     fit_in_pool = max(POOL_BYTES // row_bytes, POOL_MIN_STEPS * workload.batch_size)
     if workload.batch is None or workload.train <= fit_in_pool:
         return workload.train
@@ -159,7 +139,6 @@ def pool_samples(workload: Workload, row_bytes: int) -> int:
 
 
 def prepare_sized(scenario: Scenario, workload: Workload, size: Size, seed: int, kind: str) -> Feed:
-    """Return the workload at a size of a sweep: steps alone, on its rows over and over again."""
     if size.width is not None and not scenario.scalable:
         raise ScenarioError("its width is fixed: use workload.scaled(units) in build, and say Scenario(scalable=True)")
     dataset = scenario.dataset(workload)
@@ -172,7 +151,6 @@ def prepare_sized(scenario: Scenario, workload: Workload, size: Size, seed: int,
 
 
 def steps_at(batch: int, row_bytes: int) -> int:
-    """Return how many steps of a batch an epoch has: as many as a pool of rows holds, or at least enough of them."""
     batch_bytes = batch * row_bytes
     count = min(max(LEAST_STEPS, POOL_BYTES // batch_bytes), MAX_BYTES // batch_bytes)
     if count < MIN_STEPS_FOR_SLICES:
@@ -200,10 +178,9 @@ def draw(dataset: Dataset, samples: int, seed: int, kind: str) -> Rows:
 
 
 def check_pipeline(workload: Workload, rows: Rows) -> bool:
-    """Have the workload's pipeline, if any, make two batches of these rows; return whether they differ each time.
+    """Have the workload's pipeline, if any, make two batches; return whether they differ each time.
 
-    Raises ScenarioError where they cannot be had by their number, are no (x, y), have another size than the workload's
-    batch, or are float64, NumPy's default: the Apple GPU has none, elsewhere it is cast again.
+    Raises ScenarioError where it cannot be measured; float64, NumPy's default, the Apple GPU has not.
     """
     if workload.feed is None:
         return False
@@ -219,8 +196,8 @@ def check_pipeline(workload: Workload, rows: Rows) -> bool:
             "file: leave it out, and let workers= start threads"
         )
     if not hasattr(batches, "__getitem__"):
-        kind = type(batches).__name__
-        raise ScenarioError(f"feed() must make a keras.utils.PyDataset, which gives any batch, not {kind}")
+        given = type(batches).__name__
+        raise ScenarioError(f"feed() must make a keras.utils.PyDataset, which gives any batch, not {given}")
     count = None
     with suppress(NotImplementedError):  # what Keras' own class says where nobody has said how many
         count = len(batches) if hasattr(batches, "__len__") else getattr(batches, "num_batches", None)
@@ -242,30 +219,10 @@ def _check_batch(batch: Any, samples: int) -> None:
         raise ScenarioError(f"the batches of feed() must be (x, y) or (x, y, sample_weight), not {kind}")
     for name, structure in zip(("x", "y", "sample_weight"), batch, strict=False):
         for place, array in leaves(structure, name):
-            if np.shape(array)[:1] != (samples,):
-                actual = f"{place} of shape {np.shape(array)}"
-                raise ScenarioError(f"feed() must make batches of {samples:,} rows, as its batch says, not {actual}")
+            if (shape := np.shape(array))[:1] != (samples,):
+                wanted = f"batches of {samples:,} rows, as its batch says"
+                raise ScenarioError(f"feed() must make {wanted}, not {place} of shape {shape}")
             if getattr(array, "dtype", None) == np.float64:
-                remedy = f"{place} is: .astype('float32')"
-                raise ScenarioError(f"feed() must give float32 or integers, not float64; {remedy}")
-
-
-def shuffle_ns(rows: int, few: int, batch: int) -> int:
-    """Return by how much longer Keras needs to draw the order of so many rows than that of a few, in ns.
-
-    It does so before an epoch's first batch, with what `fit` uses for arrays; the rows are of one byte, so that only
-    their order costs. The quickest of several counts: what else the machine does makes it longer.
-    """
-    import keras
-    from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
-
-    def begin_ns(count: int) -> int:
-        x = np.broadcast_to(np.zeros((1, 1), np.uint8), (count, 1))
-        adapter = ArrayDataAdapter(x, batch_size=batch, shuffle=True)
-        began_ns = time.perf_counter_ns()
-        next(iter(getattr(adapter, ITERATORS[keras.config.backend()])()))
-        return time.perf_counter_ns() - began_ns
-
-    begin_ns(few)  # the first also loads what it needs
-    both = [(begin_ns(rows), begin_ns(few)) for _ in range(SHUFFLES)]
-    return max(0, min(many for many, _ in both) - min(fewer for _, fewer in both))
+                raise ScenarioError(
+                    f"feed() must give float32 or integers, not float64; {place} is: .astype('float32')"
+                )

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from kerasbench.protocol.requests import Input, ModelConfig
+from kerasbench.runners import inputs
+from kerasbench.runners.inputs import Spec, fitted, leaves
 from kerasbench.scenario import ModelError
-from kerasbench.worker import inputs
-from kerasbench.worker.inputs import Spec, fitted, leaves
 
 ONE, TWO, THREE = np.zeros(1), np.ones(2), np.full(3, 2.0)
 

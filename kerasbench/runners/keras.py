@@ -1,0 +1,283 @@
+"""A Keras model, trained by `fit`, and what else a process that has Keras can do."""
+
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from copy import copy
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from kerasbench.protocol.measurement import Resolved
+from kerasbench.protocol.messages import Code, Failure, TrialFailure
+from kerasbench.protocol.requests import too_few_executions
+from kerasbench.runners import Bare, Call, Hooks, Logs, Phase, Runner
+from kerasbench.runners.feed import Fed, Feed, Rows
+from kerasbench.runners.inputs import dtype_name
+from kerasbench.runners.weights import make_weights, remember_origins, share_weights
+from kerasbench.scenario import Scenario, ScenarioError
+
+NO_LOSS = "No loss to compute"  # Keras of a model that was compiled without one
+NOT_EVALUATED = (
+    'evaluate() has no loss: give compile() one, or the model a test_step of its own that returns it, {"loss": ...}'
+)
+OVERRIDES = ("train_step", "test_step", "compute_loss")
+HOOKS = ("on_epoch_begin", "on_train_batch_begin", "on_train_end")
+
+# Small, because it lies in the memory of the process that is measured: 256 KiB, and as much for a product. Many are in
+# the queue before one is waited for: waiting for each would leave a card idle most of the time.
+BUSY_SIDE, BUSY_PRODUCTS = 256, 32
+# A product of this duration is long enough for its clock and for every core; the largest is 4 GiB in float32.
+PEAK_PRODUCT_S = 0.05
+PEAK_SMALLEST, PEAK_LARGEST = 256, 16_384
+PEAK_REPEATS = 5
+
+SHUFFLES = 5
+ITERATORS = {"tensorflow": "get_tf_dataset", "torch": "get_torch_dataloader", "jax": "get_jax_iterator"}  # of Keras
+
+SUBNORMAL = 1e-39  # a number of float32 that is too small for its usual form: processors need many times as long
+MOMENTUM, VELOCITY = "_momentum", "_velocity"  # how Keras calls first and second moments
+VANISHING = 1e-20  # of a first moment: no gradient has reached it for some 400 steps
+
+
+class WithKeras(Runner):
+    """Runs in a process that has Keras."""
+
+    keras: Any
+    jit: bool
+
+    def load(self, phase: Phase) -> None:
+        with phase("keras"):  # apart: another Keras does not change how long the backend takes
+            import keras
+
+            remember_origins()
+        self.keras, self.to_numpy = keras, keras.ops.convert_to_numpy
+
+    def wake(self) -> None:
+        self.to_numpy(self.keras.ops.sum(self.keras.ops.ones((2, 2))))
+
+    def build_again(self, clears: bool) -> None:
+        """Build the scenario's model as a user would."""
+        if clears:
+            self.keras.backend.clear_session()
+        make_weights(self.scenario.build(self.feed.workload), self.feed)
+
+    def keep_busy(self, ns: int) -> None:
+        ops = self.keras.ops
+        product = ops.full((BUSY_SIDE, BUSY_SIDE), 1 / BUSY_SIDE)  # its square is itself, so that it stays finite
+        until_ns = time.perf_counter_ns() + ns
+        while time.perf_counter_ns() < until_ns:
+            for _ in range(BUSY_PRODUCTS):
+                product = ops.matmul(product, product)
+            self.to_numpy(product[0, 0])  # waits for them
+
+    def resolved(self) -> Resolved:
+        keras = self.keras
+        half = keras.ops.convert_to_tensor(np.full(8, SUBNORMAL, "float32")) * 0.5
+        versions = {"python": sys.version.split()[0], "keras": keras.__version__, "numpy": np.__version__}
+        return Resolved(
+            jit=self.jit,
+            dtype_policy=keras.config.dtype_policy().name,
+            compute_dtypes=sorted(self.compute_dtypes),
+            weight_dtypes=sorted({dtype_name(array) for array in self.arrays()[0]}),
+            fp32=self.backend.fp32(),
+            image_data_format=keras.config.image_data_format(),
+            threads=self.backend.threads(),
+            versions=versions | self.backend.versions(),
+            steps_per_execution=self.steps_per_execution,
+            subnormals="kept" if np.any(self.to_numpy(half)) else "flushed",
+        )
+
+
+class KerasRunner(WithKeras):
+    def build(self, scenario: Scenario, feed: Feed) -> None:
+        self.scenario, self.feed = scenario, feed
+        self.model = model = scenario.build(feed.workload)
+        if scenario.trains and not getattr(model, "compiled", False):
+            cause = "build() must return a compiled Keras model: call model.compile(...) before `return model`"
+            raise ScenarioError(cause)
+        stateful = [layer.name for layer in model._flatten_layers() if getattr(layer, "stateful", False)]
+        if stateful:
+            cause = f"{stateful[0]} is stateful, so it takes one batch size alone"
+            raise ScenarioError(f"{cause}: build it with stateful=False")
+        if model.run_eagerly:
+            raise ScenarioError("compile() with run_eagerly cannot be measured: leave it out")
+        make_weights(model, feed)
+        self.layers = list(model._flatten_layers())
+        layers = model._flatten_layers(include_self=False)
+        self.compute_dtypes = {layer.compute_dtype for layer in layers if layer.weights}
+        self.parameters, wanted = model.count_params(), scenario.parameters_of(feed.workload)
+        if wanted is not None and self.parameters != wanted and feed.workload.width == 1:
+            raise ScenarioError(f"the model has {self.parameters:,} parameters, the scenario says {wanted:,}")
+
+        # Set explicitly: TensorFlow's "auto" looks at physical, not at visible devices.
+        # Keras compiles no model of which a layer says that it cannot be.
+        model.jit_compile = self.backend.jit_default(self.request.device) and all(
+            layer.supports_jit for layer in self.layers
+        )
+        self.adjust(model)
+        self.jit, self.steps_per_execution = bool(model.jit_compile), model.steps_per_execution
+        self._require_executions()
+
+        if not scenario.keeps_weights:
+            share_weights(model, self.request.seed)
+        self.overrides = [name for name in OVERRIDES if is_own(getattr(type(model), name, None))]
+        self.generate = scenario.generate and partial(scenario.generate, model)
+        self.predict_on_batch = model.predict_on_batch
+        self.callbacks = scenario.callbacks(tempfile.mkdtemp()) if scenario.callbacks else []
+
+    def _require_executions(self) -> None:
+        """Raise ScenarioError for an epoch with too few steps, TrialFailure where this backend cannot do it."""
+        backend, steps = self.request.backend, self.steps_per_execution
+        if cause := too_few_executions(self.feed.workload.steps, steps):
+            raise ScenarioError(f"{cause}: compile the model with fewer, or give --steps-per-execution 1")
+        if steps == 1:
+            return
+        try:
+            self.model.make_train_function()
+        except ValueError as error:
+            cause = f"Keras cannot run {steps} steps in one execution on {backend}: {error}"
+            remedy = f"leave --steps-per-execution out for {backend}, or give it 1"
+            raise TrialFailure(Failure(Code.UNSUPPORTED, cause, remedy)) from error
+        self.model.train_function = None  # made again by the first step, whose time it is part of
+
+    def fresh(self) -> "KerasRunner":
+        fresh = copy(self)
+        fresh.build(self.scenario, self.feed)
+        return fresh
+
+    def fit(
+        self, rows: Fed, hooks: Hooks | None = None, epochs: int = 1, shuffle: bool = True, whole: bool = False
+    ) -> Logs:
+        """Train as a user does, without a progress bar; shuffled, as Keras does by default."""
+        arguments = self._arguments(rows) if isinstance(rows, Rows) else dict(rows)
+        if self.feed.class_weight is not None and isinstance(rows, Rows):
+            arguments["class_weight"] = dict(self.feed.class_weight)
+        arguments |= self._besides(hooks, whole)
+        logs: Logs = self.model.fit(**arguments, verbose=0, epochs=epochs, shuffle=shuffle).history
+        return logs
+
+    def _arguments(self, rows: Rows) -> dict[str, Any]:
+        """Return what `fit` and `evaluate` take for these rows: arrays and a batch size, or the workload's pipeline."""
+        batch, feed = self.feed.batch, self.feed.workload.feed
+        if feed is not None:
+            return {"x": feed(rows.x, rows.y, batch)}
+        weights = {} if rows.weights is None else {"sample_weight": rows.weights}
+        return {"x": rows.x, "y": rows.y, "batch_size": batch, **weights}
+
+    def _besides(self, hooks: Hooks | None, whole: bool) -> dict[str, Any]:
+        LambdaCallback = self.keras.callbacks.LambdaCallback  # noqa: N806 - a class
+        besides: dict[str, Any] = {"callbacks": [*self.callbacks] if whole else []}
+        rows, feed = self.feed.validation, self.feed.workload.feed
+        if whole and len(rows):
+            besides["validation_data"] = feed(rows.x, rows.y, self.feed.batch) if feed else self.feed.one_batch(rows)
+        if whole and self.feed.workload.test_each_epoch:
+            evaluate = partial(self.model.evaluate, **self._arguments(self.feed.test), verbose=0)
+            besides["callbacks"].append(LambdaCallback(on_epoch_end=lambda epoch, logs: evaluate()))
+        if hooks is not None:
+            # Its own methods, so that a step costs one call; and those alone that do something.
+            does = [name for name in HOOKS if getattr(type(hooks), name) is not getattr(Hooks, name)]
+            besides["callbacks"].append(LambdaCallback(**{name: getattr(hooks, name) for name in does}))
+        return besides
+
+    def stop(self) -> None:
+        self.model.stop_training = True
+
+    def evaluate(self, rows: Rows) -> float:
+        """Raise ScenarioError where there is no loss, as of an own ``train_step`` that was compiled without one."""
+        try:
+            logs = self.model.evaluate(**self._arguments(rows), verbose=0, return_dict=True)
+        except ValueError as error:
+            if NO_LOSS not in str(error):
+                raise
+            raise ScenarioError(NOT_EVALUATED) from error
+        if "loss" not in logs:
+            raise ScenarioError('the model\'s own test_step must return its loss: {"loss": ...}')
+        computes = "test_step" in self.overrides or "compute_loss" in self.overrides
+        if logs["loss"] == 0 and getattr(self.model, "loss", "") is None and not computes:  # in place of NO_LOSS on JAX
+            raise ScenarioError(NOT_EVALUATED)
+        return float(logs["loss"])
+
+    def bare_steps(self, batch: Any) -> Bare:
+        return self.backend.bare_steps(self.model, batch)
+
+    def peak_flops(self) -> float:
+        """In the dtype and the rounding mode that are in force; at each size the quickest of several counts."""
+        ops, dtype = self.keras.ops, self.keras.config.dtype_policy().compute_dtype
+
+        def product_s(a: Any) -> float:
+            start_ns = time.perf_counter_ns()
+            product = ops.matmul(a, a)
+            self.to_numpy(product[0, 0])  # waits for it
+            return (time.perf_counter_ns() - start_ns) / 1e9
+
+        best, size = 0.0, PEAK_SMALLEST
+        while size <= PEAK_LARGEST:
+            a = ops.full((size, size), 1.0 / size, dtype)  # made on the device, whose memory it is to take
+            taken_s = min(product_s(a) for _ in range(PEAK_REPEATS))
+            best = max(best, 2 * size**3 / taken_s)
+            if taken_s >= PEAK_PRODUCT_S:
+                break
+            size *= 2
+        return best
+
+    def shuffle_ns(self, rows: int, few: int, batch: int) -> int | None:
+        """None of a pipeline, which has an order of its own.
+
+        Keras draws it before an epoch's first batch, with what `fit` uses for arrays; the rows are of one byte, so that
+        only their order costs. The quickest of several counts: what else the machine does makes it longer.
+        """
+        if self.feed.workload.feed is not None:
+            return None
+        from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
+
+        def begin_ns(count: int) -> int:
+            x = np.broadcast_to(np.zeros((1, 1), np.uint8), (count, 1))
+            adapter = ArrayDataAdapter(x, batch_size=batch, shuffle=True)
+            began_ns = time.perf_counter_ns()
+            next(iter(getattr(adapter, ITERATORS[self.request.backend])()))
+            return time.perf_counter_ns() - began_ns
+
+        begin_ns(few)  # the first also loads what it needs
+        both = [(begin_ns(rows), begin_ns(few)) for _ in range(SHUFFLES)]
+        return max(0, min(many for many, _ in both) - min(fewer for _, fewer in both))
+
+    def predictor(self, batch: int) -> Call:
+        return partial(self.model.predict, batch_size=batch, verbose=0)
+
+    def caller(self, compiled: bool) -> Call | None:
+        return self.backend.caller(self.model, compiled)
+
+    def forward(self, x: Any) -> Any:
+        return self.backend.forward(self.model, x)
+
+    @property
+    def _slots(self) -> list[Any]:
+        return getattr(getattr(self.model, "optimizer", None), "variables", [])
+
+    def arrays(self) -> tuple[Iterable[Any], Iterable[Any]]:
+        weights, slots = (
+            [variable.value for variable in variables if "float" in str(variable.dtype)]
+            for variables in (self.model.weights, self._slots)
+        )
+        return weights, slots
+
+    def vanishing(self) -> float | None:
+        """A weight of a unit that no longer reacts has the gradient zero. Its first moment, in float32, becomes a tenth
+        smaller with each step: below 1e-20 after about 400, and where such numbers are kept subnormal after about 800.
+        """
+        of_path = {moment.path: moment for moment in self._slots if moment.dtype == "float32"}
+        gone = total = 0
+        for path in [path for path in of_path if path.endswith(MOMENTUM)]:
+            first = np.abs(self.to_numpy(of_path[path]))
+            second = of_path.get(path.removesuffix(MOMENTUM) + VELOCITY)  # shrinks more slowly: it tells what has lived
+            lived = first if second is None else self.to_numpy(second)
+            gone += int(np.count_nonzero((first < VANISHING) & (lived != 0)))
+            total += first.size
+        return gone / total if total else None
+
+
+def is_own(step: Any) -> bool:
+    return step is not None and not step.__module__.startswith("keras.")

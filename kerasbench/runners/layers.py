@@ -1,0 +1,102 @@
+"""What Keras layers say of themselves: which draw random numbers, which kinds there are, how recurrent ones compute.
+
+All of it for layers, as ``Runner.layers`` has them: the model itself may be among them.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from typing import Any
+from unittest.mock import patch
+
+RECURRENT_KINDS = ("lstm", "gru")
+BY_CUDNN, BY_BACKEND, BY_KERAS = "cudnn", "backend", "keras"
+# Attributes of Keras' random layers that say how much: Dropout and its kin, GaussianNoise, LSTM and its cells.
+RANDOM_AMOUNTS = ("rate", "stddev", "dropout", "recurrent_dropout")
+# Layers by which backends differ more than by others; analysis/cases.py says why, and how much.
+SENSITIVE_LAYERS = ("BatchNormalization", "Embedding")
+
+Layers = Sequence[Any]
+
+
+@contextmanager
+def recurrent_code(layers: Layers) -> Iterator[dict[str, str]]:
+    """Note, by kind, which code computes recurrent layers in the step that runs meanwhile.
+
+    By cuDNN, by other code of the backend, or by Keras' own loop over time: Keras decides at each call
+    (``use_cudnn="auto"``) and says nothing. So its functions are replaced by ones that take notes. They are not public:
+    where they are not found, nothing is noted.
+    """
+    names = {name.lower() for name in _class_names(layers)}
+    functions = sys.modules.get("keras.src.backend")
+    code: dict[str, str] = {}
+
+    def replaced(module: Any, name: str, kind: str, by: str) -> AbstractContextManager[object]:
+        function = getattr(module, name, None)
+        if function is None:
+            return nullcontext()
+
+        def noting(*args: Any, **named: Any) -> Any:
+            result = function(*args, **named)  # it raises NotImplementedError where it cannot
+            if code[kind] != BY_CUDNN:
+                code[kind] = by
+            return result
+
+        return patch.object(module, name, noting)
+
+    with ExitStack() as stack:
+        for kind in [kind for kind in RECURRENT_KINDS if kind in names and hasattr(functions, kind)]:
+            code[kind], module = BY_KERAS, getattr(functions, kind).__module__
+            # JAX's function is cuDNN's alone, and refuses what cuDNN cannot do.
+            by = BY_CUDNN if module.endswith("jax.rnn") else BY_BACKEND
+            stack.enter_context(replaced(functions, kind, kind, by))
+            stack.enter_context(replaced(sys.modules.get(module), f"_cudnn_{kind}", kind, BY_CUDNN))
+        yield code
+
+
+def _is_model(layer: Any) -> bool:
+    """Tell whether the names of its class and of its attributes are a user's, and may mean anything."""
+    return hasattr(layer, "fit")
+
+
+def _class_names(layers: Layers) -> set[str]:
+    return {base.__name__ for layer in layers if not _is_model(layer) for base in type(layer).__mro__}
+
+
+def sensitive_layers(layers: Layers) -> list[str]:
+    """Return which kinds of SENSITIVE_LAYERS there are, layers derived from them included."""
+    names = _class_names(layers)
+    return [kind for kind in SENSITIVE_LAYERS if kind in names]
+
+
+def random_layers(layers: Layers) -> list[Any]:
+    """Return those that draw random numbers in training, cells of recurrent layers and the model included."""
+    drawing = []
+    for layer in layers:
+        amounts = _amounts(layer).values()
+        is_silent = bool(amounts) and not any(value > 0 for value in amounts)
+        if getattr(layer, "_seed_generators", ()) and not is_silent:  # whatever they are called, also in a list
+            drawing.append(layer)
+    return drawing
+
+
+def _amounts(layer: Any) -> dict[str, float]:
+    """Return the layer's amounts of randomness that are numbers, by name."""
+    if _is_model(layer):
+        return {}
+    amounts = {name: getattr(layer, name, None) for name in RANDOM_AMOUNTS}
+    return {name: value for name, value in amounts.items() if isinstance(value, int | float)}
+
+
+def can_be_silenced(layers: Layers) -> bool:
+    return all(_amounts(layer) for layer in random_layers(layers))
+
+
+def silence(layers: Layers) -> list[str]:
+    """Return the names of those. Every backend draws its own numbers: with dropout, the first losses differ."""
+    silenced = random_layers(layers)
+    for layer in silenced:
+        for name, value in _amounts(layer).items():
+            if value > 0:
+                setattr(layer, name, 0.0)
+    return [layer.name for layer in silenced]
