@@ -132,9 +132,10 @@ def target(backend: str, spec: EnvironmentSpec) -> Target:
         install = pip(sys.executable, nvidia.PACKAGE)
         raise UsageError(f"which CUDA the NVIDIA driver supports cannot be found out: {install}; or add --cpu")
     cards = nvidia.cards()
-    cuda, oldest = nvidia.cuda_of(cards), min(nvidia.OLDEST_DRIVER.values())
+    cuda = nvidia.cuda_of(cards)
     if spec.gpu and cuda is None:
         if cards:
+            oldest = min(nvidia.OLDEST_DRIVER.values())
             raise UsageError(f"--cuda: driver {cards[0].driver} is too old; update it to {oldest} or newer")
         cuda = max(nvidia.OLDEST_DRIVER)  # without a card, as in an image for another machine
     return Target(sys.platform, inventory.architecture, release(inventory.python), spec.gpu is not False, cuda, version)
@@ -201,8 +202,9 @@ def parse(text: str) -> str:
     if _is_path(text):
         path = Path(os.path.expanduser(text)).absolute()
         if not (is_checkout(path) or (path.is_file() and path.suffix == ".whl")):
-            checkout = "a checkout (a folder with pyproject.toml or setup.py)"
-            raise UsageError(f"{text}: neither {checkout} nor a wheel is there")
+            raise UsageError(
+                f"{text}: neither a checkout (a folder with pyproject.toml or setup.py) nor a wheel is there"
+            )
         return os.path.normpath(path)
     if not (ADDRESS.match(text) or _requirement(text)):
         raise UsageError(f"{text!r} is not a requirement: give what to install, such as 'keras==3.14.*' or ./keras")
@@ -253,7 +255,6 @@ def package(requirement: str) -> str:
         with suppress(OSError, ValueError, RecursionError, AttributeError):
             project = tomllib.loads((Path(requirement) / PROJECT[0]).read_text("utf-8")).get("project", {})
             return canonicalize_name(str(project.get("name", "")))
-        return ""
     named = _requirement(requirement)
     return canonicalize_name(named.name) if named else ""
 

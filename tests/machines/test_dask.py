@@ -51,16 +51,11 @@ def test_a_scheduler_that_does_not_answer_is_said(
     assert "tcp://127.0.0.1:1: no scheduler answers: " in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("status", "cause"),
-    [
-        ("error", "its worker cannot run kerasbench: ModuleNotFoundError: no kerasbench; pip install"),
-        ("lost", "its scheduler has ended, or has lost the task"),
-    ],
-)
-def test_a_task_that_says_nothing_more_has_a_cause(status: str, cause: str) -> None:
-    future: Any = SimpleNamespace(status=status, exception=lambda timeout: ModuleNotFoundError("no kerasbench"))
-    assert cluster._why(future).startswith(cause)
+def test_a_task_that_says_nothing_more_has_a_cause() -> None:
+    cannot = "its worker cannot run kerasbench: ModuleNotFoundError: no kerasbench; pip install"
+    for status, cause in (("error", cannot), ("lost", "its scheduler has ended, or has lost the task")):
+        future: Any = SimpleNamespace(status=status, exception=lambda timeout: ModuleNotFoundError("no kerasbench"))
+        assert cluster._why(future).startswith(cause)
 
 
 def test_a_client_whose_scheduler_has_ended_is_left_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -359,6 +359,7 @@ def test_what_is_too_large_or_not_there_does_not_travel(with_files: Settings, mo
         ("run --python three:torch=x", "--python takes [HOST:]NAME=PATH, such as one:torch="),
         ("run --backend pytorch", "unknown backend"),
         ("run --resume --quick", "--resume reuses the interrupted run's options"),
+        ("run --hosts=-oProxyCommand=x", "--hosts takes names as ssh does"),
         ("run --insecure", "--insecure is for --cluster"),
         ("run --events", "--events is of one machine"),
         ("fastest mnist_dense --json", "--json works for one machine"),
@@ -370,11 +371,6 @@ def test_bad_settings_are_refused_before_any_machine_is_asked(
     assert main.main([*typed.split(), "--hosts", "one", "--results", str(two / "results")]) == 2
     assert complaint in capsys.readouterr().err
     assert not ssh_log.exists()
-
-
-def test_a_host_is_no_option_of_ssh() -> None:
-    with pytest.raises(UsageError, match="--hosts takes names as ssh does"):
-        Shell("-oProxyCommand=touch /tmp/x")
 
 
 @pytest.mark.parametrize(
