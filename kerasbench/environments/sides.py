@@ -141,7 +141,10 @@ def between(good: str, bad: str) -> list[str]:
         except InvalidVersion:
             raise UsageError(f"{good} and {bad} are not both releases: name two, such as {package}==1.2.0") from None
         in_order = oldest < newest
-        released = sorted(_releases(package)) if in_order else []
+        index = ("tool", "run", "--quiet", "--python", sys.executable, "pip", "index", "versions", package)
+        told = venvs.uv(*index, failure=f"{package}: no releases were found") if in_order else ""
+        listed = re.search(r"^Available versions: (.*)$", told, re.MULTILINE)
+        released = sorted(map(Version, listed[1].split(","))) if listed else []
         inner = [f"{package}=={version}" for version in released if oldest < version < newest]
         versions = [good.strip(), *inner, bad.strip()]
     else:
@@ -158,14 +161,6 @@ def between(good: str, bad: str) -> list[str]:
     if not in_order:
         raise UsageError(f"{bad} does not come after {good}: give the older one first")
     return versions
-
-
-def _releases(package: str) -> list[Version]:
-    """Ask the index that pip is configured for, without pre-releases."""
-    command = ("tool", "run", "--quiet", "--python", sys.executable, "pip", "index", "versions", package)
-    asked = venvs.uv(*command, failure=f"{package}: no releases were found")
-    listed = re.search(r"^Available versions: (.*)$", asked, re.MULTILINE)
-    return [Version(version.strip()) for version in listed[1].split(",")] if listed else []
 
 
 def sides(

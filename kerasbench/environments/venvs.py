@@ -47,7 +47,7 @@ class EnvironmentSpec:
 def create(backend: str, spec: EnvironmentSpec, folder: Path = interpreters.FOLDER) -> str:
     """Make a backend's environment in ``folder``/NAME or ``folder``/NAME@LABEL and its lock beside it."""
     place = folder / str(Environment(backend, spec.label))
-    lock = _lock_of(place)
+    lock = Path(f"{place}.lock")
     if place.exists() and not spec.force:
         raise UsageError(f"{place} already exists; use --force to rebuild it")
     if spec.locked and not lock.is_file():
@@ -88,11 +88,7 @@ def _index(spec: EnvironmentSpec, cpu: bool) -> list[str]:
 
 def is_whole(place: Path) -> bool:
     """Tell whether an environment was made to its end, which its lock says, and can be started."""
-    return _lock_of(place).is_file() and interpreters.runs(str(interpreters.inside(place)))
-
-
-def _lock_of(place: Path) -> Path:
-    return place.with_name(f"{place.name}.lock")
+    return Path(f"{place}.lock").is_file() and interpreters.runs(str(interpreters.inside(place)))
 
 
 def uv(*arguments: str, failure: str, stdin: str = "", messages: bool = False) -> str:
@@ -202,9 +198,8 @@ def parse(text: str) -> str:
     if _is_path(text):
         path = Path(os.path.expanduser(text)).absolute()
         if not (is_checkout(path) or (path.is_file() and path.suffix == ".whl")):
-            raise UsageError(
-                f"{text}: neither a checkout (a folder with pyproject.toml or setup.py) nor a wheel is there"
-            )
+            checkout = "a checkout (a folder with pyproject.toml or setup.py)"
+            raise UsageError(f"{text}: neither {checkout} nor a wheel is there")
         return os.path.normpath(path)
     if not (ADDRESS.match(text) or _requirement(text)):
         raise UsageError(f"{text!r} is not a requirement: give what to install, such as 'keras==3.14.*' or ./keras")

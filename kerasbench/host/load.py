@@ -90,21 +90,17 @@ def disturbed_cycles(columns: Sequence[Mapping[int, Load]]) -> list[set[int]]:
     alone = [{cycle for cycle, load in turns.items() if load.is_disturbed} for turns in columns]
     unclear = [{cycle: load for cycle, load in turns.items() if load.is_rounding} for turns in columns]
     left = sorted(set().union(*unclear).difference(*alone))
-    loads = {cycle: _sum(turns[cycle] for turns in unclear if cycle in turns) for cycle in left}
+    loads = {cycle: sum((turns[cycle] for turns in unclear if cycle in turns), Load()) for cycle in left}
     together = set[int]()
     needed, length = True, 1
     while needed and left:
         spans = [left[start : start + length] for start in range(0, len(left), length)]
-        sums = [_sum(loads[cycle] for cycle in span) for span in spans]
+        sums = [sum((loads[cycle] for cycle in span), Load()) for span in spans]
         together.update(cycle for span, load in zip(spans, sums, strict=True) if load.is_disturbed for cycle in span)
         needed = sums[0].is_rounding and len(spans) > 1
         left = [cycle for cycle in left if cycle not in together]
         length *= 2
     return [cycles | (together & turns.keys()) for cycles, turns in zip(alone, unclear, strict=True)]
-
-
-def _sum(loads: Iterable[Load]) -> Load:
-    return sum(loads, Load())
 
 
 def loads_of(slices: Iterable[Slice], limit: LoadLimit, readings: int = 1) -> dict[int, Load]:

@@ -22,7 +22,7 @@ import platformdirs
 from filelock import FileLock, Timeout
 
 from kerasbench import __version__, modes, text
-from kerasbench.errors import EXIT_OK, KerasbenchError, ResultsError, UsageError
+from kerasbench.errors import KerasbenchError, ResultsError, UsageError
 from kerasbench.machines import dask
 from kerasbench.machines.lines import End, Hello, Told
 from kerasbench.machines.luggage import VARIABLES, Luggage, folder_name, packed, words
@@ -91,10 +91,6 @@ class Remote:
     hello: Hello | None = None  # of the same kerasbench, unless its doctor is asked
     end: End | None = None
     stopped: bool = False
-
-    @property
-    def is_fit(self) -> bool:
-        return self.end is not None and self.end.code == EXIT_OK and not self.cause
 
     def stop(self) -> None:
         self.stopped = True
