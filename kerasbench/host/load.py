@@ -42,15 +42,14 @@ class LoadLimit:
         return math.ceil(self.counters / 6 * (ROUNDING * TICK_NS / above_ns) ** 2) * slice_ns / 1e9
 
 
-def limit_of(
-    device: Device, threads: int | None, busy_share: float, allowed: int, machine: int, system: str = sys.platform
-) -> LoadLimit:
+def limit_of(device: Device, threads: int | None, busy_share: float, allowed: int, machine: int) -> LoadLimit:
     """Return the limit of a column that is kept to so many CPU cores (``threads``; None: to all that are allowed).
 
     ``busy_share`` of those that are ``allowed`` was busy before the run. The ``machine`` has so many.
     """
-    cores = allowed if threads is None or system == "darwin" else min(threads, allowed)
-    counters = cores if system == "darwin" or cores < machine else 1
+    apple = sys.platform == "darwin"  # which rounds each core, and limits no process to some
+    cores = allowed if threads is None or apple else min(threads, allowed)
+    counters = cores if apple or cores < machine else 1
     above = OF_ONE if device.kind == CPU else max(OF_ONE, OF_ALL * cores)
     return LoadLimit(min(busy_share, QUIET_SHARE) * cores, above, counters)
 
