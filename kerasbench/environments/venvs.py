@@ -237,8 +237,7 @@ def split(text: str) -> list[str]:
 
 def refresh(requirements: Sequence[str]) -> list[str]:
     """Return uv's options against old builds in its cache: a path or an address may be other code than yesterday."""
-    sources = [text for text in requirements if (_is_path(text) or "://" in text) and not text.endswith(".whl")]
-    names = list(map(package, sources))
+    names = [package(text) for text in requirements if (_is_path(text) or "://" in text) and not text.endswith(".whl")]
     return [f"--refresh-package={name}" for name in names] if all(names) else ["--refresh"]
 
 
