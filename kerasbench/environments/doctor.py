@@ -101,10 +101,9 @@ class Facts:
         return backend.name == name and self.machine.apple_silicon and not self.translated(backend)
 
     def target(self, backend: BackendFacts) -> Target:
-        here, asked = self.machine, backend.inventory
-        architecture = asked.architecture if isinstance(asked, Inventory) else here.fingerprint.architecture
-        if here.apple_silicon:
-            architecture = "arm64"  # Rosetta calls it x86_64; what is to be installed is for the machine as it is
+        here = self.machine
+        # Rosetta calls it x86_64; what is to be installed is for the machine as it is.
+        architecture = "arm64" if here.apple_silicon else here.fingerprint.architecture
         return Target(here.system, architecture, backend.python, True, nvidia.cuda_of(here.cards), here.macos)
 
 

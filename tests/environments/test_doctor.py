@@ -298,5 +298,3 @@ def test_every_backend_is_asked_by_its_own_interpreter(monkeypatch: pytest.Monke
 def test_a_target_is_what_a_backend_s_environment_is_for() -> None:
     assert BOX.target(BOX.backends[0]) == Target("linux", "x86_64", (3, 12, 12), True, 13, ())
     assert M1.target(M1.backends[0]) == Target("darwin", "arm64", (3, 12, 12), True, None, (15, 7))
-    unheard = but(BOX, "jax", inventory=NOTHING_HEARD)
-    assert unheard.target(unheard.backends[0]) == Target("linux", "x86_64", (), True, 13, ())

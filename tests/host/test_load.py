@@ -114,14 +114,6 @@ def test_rounding_alone_marks_less_than_one_cycle_in_a_hundred(processors: int, 
     assert np.mean(marked) <= 0.01
 
 
-@pytest.mark.parametrize(("processors", "cycles"), [(4, 1), (16, 1), (128, CYCLES)])
-def test_half_a_core_is_found_within_a_cycle_or_a_block(processors: int, cycles: int) -> None:
-    rng, limit = np.random.default_rng(processors), LoadLimit(counters=processors)
-    blocks = counted(rng, processors, 100 * MS, 0.5, 60)
-    cut = [[of_column[:cycles] for of_column in block] for block in blocks]
-    assert np.mean([len(set().union(*disturbed(block, limit))) / cycles for block in cut]) > 0.9
-
-
 def test_sums_are_as_long_as_rounding_needs() -> None:
     on_gpu = LoadLimit(above=7.68, counters=128)
     judged_s = [limit.judged_s(100 * MS) for limit in (LoadLimit(), OF_16, LoadLimit(counters=128), on_gpu)]

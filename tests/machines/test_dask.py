@@ -19,7 +19,7 @@ from kerasbench.cli import main
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.machines import dask as cluster
 from tests import stand_in
-from tests.stand_in.machines import ALL, PROJECT, left, machine, records, running, there, tried
+from tests.stand_in.machines import ALL, PROJECT, hangs_in_round_2, left, machine, records, running, there, tried
 from tests.untraced import untraced
 
 pytestmark = pytest.mark.processes
@@ -84,6 +84,10 @@ def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
     monkeypatch.setenv("PYTHONPATH", str(PROJECT))
+    monkeypatch.setattr(cluster, "LOOK_S", 0.5)
+    stand_in.furnish(tmp_path)
+    for name in ("one", "two"):
+        machine(tmp_path, name)
     settings = {"ca-file": tmp_path / "ca"}
     for role in ("client", "scheduler", "worker"):
         settings |= {f"{role}.cert": tmp_path / "cert", f"{role}.key": tmp_path / "key"}
@@ -130,15 +134,9 @@ def test_dask_carries_commands_and_a_lost_worker_is_a_row(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(cluster, "DISTURBING", 0.0)
-    monkeypatch.setattr(cluster, "LOOK_S", 0.5)
-    stand_in.furnish(tmp_path)
-    for name in ("one", "two"):
-        machine(tmp_path, name)
 
     def kill() -> None:
-        stand_in.wait_for(lambda: any(run.trials for run in there(tmp_path / "one")))
-        stand_in.hang(tmp_path / "one", "trial-jax")
-        stand_in.wait_for(lambda: stand_in.hung(tmp_path / "one") != [])
+        hangs_in_round_2(tmp_path / "one")
         workers["one"].send_signal(signal.SIGKILL)
 
     killing = threading.Thread(target=kill)
@@ -159,10 +157,7 @@ def test_dask_carries_commands_and_a_lost_worker_is_a_row(
 def test_a_run_on_a_cluster_ends_in_order_and_nothing_is_lost(
     act: str, tmp_path: Path, workers: dict[str, "subprocess.Popen[bytes]"], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster, "LOOK_S", 0.5)
-    stand_in.furnish(tmp_path)
     for name in ("one", "two"):
-        machine(tmp_path, name)
         stand_in.hang(tmp_path / name, "trial-jax")
 
     def end() -> None:
