@@ -161,5 +161,4 @@ def _mapped(value: Any, change: Callable[[Path, Samples], Samples], path: Path =
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         return value
     parts = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    changed = {name: _mapped(part, change, (*path, name)) for name, part in parts.items()}
-    return dataclasses.replace(value, **changed) if any(changed[name] is not parts[name] for name in parts) else value
+    return dataclasses.replace(value, **{name: _mapped(part, change, (*path, name)) for name, part in parts.items()})

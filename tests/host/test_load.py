@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -36,10 +37,10 @@ OF_16 = LoadLimit(counters=16)
     ],
 )
 def test_a_limit_is_above_what_a_quiet_machine_does(
-    system: str, asked: Any, expected: tuple[float, float, int], monkeypatch: pytest.MonkeyPatch
+    system: str, asked: Any, expected: tuple[float, float, int]
 ) -> None:
-    monkeypatch.setattr("sys.platform", system)
-    assert dataclasses.astuple(limit_of(*asked)) == pytest.approx(expected)
+    with patch("sys.platform", system):
+        assert dataclasses.astuple(limit_of(*asked)) == pytest.approx(expected)
 
 
 def disturbed(columns: Sequence[Sequence[Slice]], *limits: LoadLimit) -> list[list[int | None]]:
