@@ -36,9 +36,7 @@ OF_16 = LoadLimit(counters=16)
         ("linux", (GPU, 1, 0.0, 4, 4), (0.0, 0.12, 1)),
     ],
 )
-def test_a_limit_is_above_what_a_quiet_machine_does(
-    system: str, asked: Any, expected: tuple[float, float, int]
-) -> None:
+def test_a_limit_is_above_what_a_quiet_machine_does(system: str, asked: Any, expected: tuple[float, ...]) -> None:
     with patch("sys.platform", system):
         assert dataclasses.astuple(limit_of(*asked)) == pytest.approx(expected)
 
