@@ -96,10 +96,6 @@ class Facts:
         inventory = backend.inventory
         return self.machine.apple_silicon and isinstance(inventory, Inventory) and inventory.architecture == "x86_64"
 
-    def on_apple_silicon(self, backend: BackendFacts, name: str) -> bool:
-        """Tell whether this is that backend, where it may have the Apple GPU: a translated one has no wheels for it."""
-        return backend.name == name and self.machine.apple_silicon and not self.translated(backend)
-
     def target(self, backend: BackendFacts) -> Target:
         here = self.machine
         # Rosetta calls it x86_64; what is to be installed is for the machine as it is.
@@ -267,8 +263,6 @@ def cuda_build(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
 
 def metal_plugin(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
     """A tensorflow-metal that is missing, or that this TensorFlow cannot load: not even the CPU works then."""
-    if not facts.on_apple_silicon(backend, "tensorflow"):
-        return
     ended = backend.python >= METAL_ENDS_AT_PYTHON
     another_python = create("tensorflow", "--interpreter", "python3.12")
     remedy = another_python if ended else install(facts, backend, keras=False)
@@ -285,8 +279,6 @@ def metal_plugin(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
 
 def jax_plugin(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
     """jax-metal, broken since JAX 0.5.1 (jax issues 27062, 34109); a jax-mps that is missing or of another version."""
-    if not facts.on_apple_silicon(backend, "jax"):
-        return
     metal, mps, jax = (backend.packages.get(name, "") for name in ("jax-metal", "jax-mps", "jax"))
     if metal:
         yield ERROR, f"jax-metal {metal} is broken since JAX 0.5.1 and no longer maintained", create("jax"), True
@@ -300,7 +292,7 @@ def jax_plugin(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
 
 
 def torch_fallback(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
-    if facts.on_apple_silicon(backend, "torch") and facts.variables.get(FALLBACK, "0") != "0":
+    if facts.variables.get(FALLBACK, "0") != "0":
         cause = f"{FALLBACK} is set: operations that PyTorch lacks on the Apple GPU run on the CPU; the page lists them"
         yield WARNING, cause, f"unset {FALLBACK}", True
 
@@ -335,7 +327,8 @@ def surroundings(facts: Facts) -> Iterator[Finding]:
 
 
 MACHINE_RULES = (nvidia_cards, mac, surroundings)
-BACKEND_RULES = (interpreter, keras, cuda_build, metal_plugin, jax_plugin, torch_fallback)
+BACKEND_RULES = (interpreter, keras, cuda_build)
+APPLE_RULES = {"tensorflow": metal_plugin, "jax": jax_plugin, "torch": torch_fallback}
 
 
 def diagnose(facts: Facts) -> list[Problem]:
@@ -343,6 +336,9 @@ def diagnose(facts: Facts) -> list[Problem]:
     backends_of: dict[Finding, list[str]] = {}
     for backend in facts.backends:
         findings = [finding for rule in BACKEND_RULES for finding in rule(facts, backend)]
+        is_native = facts.machine.apple_silicon and not facts.translated(backend)  # else it has no wheels for that GPU
+        if is_native and backend.name in APPLE_RULES:
+            findings += APPLE_RULES[backend.name](facts, backend)
         if all(gravity is not ERROR for gravity, *_ in findings):
             findings += does_not_load(facts, backend)
         for finding in findings:

@@ -150,10 +150,9 @@ def between(good: str, bad: str) -> list[str]:
     else:
         (path, _, first_commit), (other, _, last_commit) = good.rpartition("@"), bad.rpartition("@")
         if not path or path != other or _commit(good) is None:
-            raise UsageError(
-                f"what lies between {good!r} and {bad!r}? Give two exact versions ('keras==3.12.0' 'keras==3.15.0'), "
-                "two commits of one checkout (./keras@v3.14.0 ./keras@master), or name all: GOOD BETWEEN... BAD"
-            )
+            exact = "two exact versions ('keras==3.12.0' 'keras==3.15.0')"
+            commits = "two commits of one checkout (./keras@v3.14.0 ./keras@master), or name all: GOOD BETWEEN... BAD"
+            raise UsageError(f"what lies between {good!r} and {bad!r}? Give {exact}, {commits}")
         commits = f"{first_commit}..{last_commit}"
         log = _git(Path(os.path.expanduser(path)), "rev-list", "--reverse", "--first-parent", commits)
         if log:

@@ -42,9 +42,7 @@ KEEPING = threading.Lock()  # one run at a time: those of a hundred machines do 
 
 # Scripts, before which F is the folder there.
 PUT = 'umask 077; mkdir -p "$F/results" && cd "$F" && rm -rf files && tar -xf -'
-START = (
-    f'umask 077; if [ -f "$F/{VARIABLES}" ]; then . "$F/{VARIABLES}"; fi; exec {{}} -m kerasbench {{}} --events {{}}'
-)
+START = f'umask 077; [ ! -f "$F/{VARIABLES}" ] || . "$F/{VARIABLES}"; exec {{}} -m kerasbench {{}} --events {{}}'
 REMOVE = 'rm -f "$F/results/{}".*; '
 # What no longer counted when a run was resumed stays, and so do the variables of a run that has not ended.
 TIDY = (

@@ -81,8 +81,7 @@ def told(act: Callable[[Lines], End]) -> int:
     """Run a command whose output is lines, and return its exit code; whatever else it prints goes to stderr."""
     lines = Lines(os.dup(sys.stdout.fileno()))
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    version = platform.python_version()
-    lines.send(Told(hello=Hello(__version__, all_measuring_code(), version, sys.executable)))
+    lines.send(Told(hello=Hello(__version__, all_measuring_code(), platform.python_version(), sys.executable)))
     end = End(EXIT_INTERNAL, "this is a bug in kerasbench: type the command there, and report what it says")
     threading.Thread(target=_end_with_input, daemon=True).start()
     try:
