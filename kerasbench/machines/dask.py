@@ -143,8 +143,7 @@ class DaskCarrier:
 
 def _workers(client: "Client") -> dict[str, dict[str, Any]]:
     """Return what the scheduler says of each worker, by its address; scheduler_info may say that there are none."""
-    workers: dict[str, dict[str, Any]] = client.sync(client.scheduler.identity, n_workers=-1)["workers"]
-    return workers
+    return dict(client.sync(client.scheduler.identity, n_workers=-1)["workers"])
 
 
 def _why(future: "Future") -> str:
