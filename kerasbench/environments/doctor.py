@@ -96,12 +96,6 @@ class Facts:
         inventory = backend.inventory
         return self.machine.apple_silicon and isinstance(inventory, Inventory) and inventory.architecture == "x86_64"
 
-    def target(self, backend: BackendFacts) -> Target:
-        here = self.machine
-        # Rosetta calls it x86_64; what is to be installed is for the machine as it is.
-        architecture = "arm64" if here.apple_silicon else here.fingerprint.architecture
-        return Target(here.system, architecture, backend.python, True, nvidia.cuda_of(here.cards), here.macos)
-
 
 def gather(names: Sequence[str], interpreters: Interpreters) -> Facts:
     """Look at the machine while it is quiet, then ask every backend's interpreter, in children side by side."""
@@ -158,7 +152,11 @@ def create(backend: str, *arguments: str) -> str:
 
 
 def install(facts: Facts, backend: BackendFacts, *options: str, keras: bool = True) -> str:
-    wanted = [*(KERAS if keras else ()), *backends.get(backend.name).requirements(facts.target(backend))]
+    here = facts.machine
+    # Rosetta calls it x86_64; what is to be installed is for the machine as it is.
+    architecture = "arm64" if here.apple_silicon else here.fingerprint.architecture
+    target = Target(here.system, architecture, backend.python, True, nvidia.cuda_of(here.cards), here.macos)
+    wanted = [*(KERAS if keras else ()), *backends.get(backend.name).requirements(target)]
     return pip(backend.interpreter, *options, *wanted)
 
 
