@@ -1,7 +1,7 @@
 """Whether others used so much of the machine that slices do not count.
 
-A system counts how long a CPU core was idle in ticks of 10 ms. Where cores are read one by one, their rounding
-adds up to more than a slice may be disturbed by: then sums over several slices are judged.
+A system counts in ticks of 10 ms how long a CPU core was idle. Where cores are read one by one, their rounding adds up
+to more than a slice may be disturbed by: then sums over several slices are judged.
 """
 
 import dataclasses

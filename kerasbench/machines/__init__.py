@@ -57,11 +57,7 @@ class Carrier(Protocol):
     warning: str  # about its last script
 
     def run(self, script: str, given: bytes | None = None) -> Iterator[bytes]:
-        """Yield the output of a script of a shell there, in blocks; its input is open until ``stop``, or what is given.
-
-        Raises:
-            ResultsError: it has failed, or the machine is lost.
-        """
+        """Yield a script's output in blocks; its input is open until ``stop``, or what is given. Raise ResultsError."""
 
     def stop(self) -> None: ...  # ends the script's input
 

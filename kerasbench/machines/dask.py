@@ -33,10 +33,9 @@ DISTURBING = 0.01  # of a core: what a worker uses with Dask's defaults, and not
 
 @contextmanager
 def connected(address: str, insecure: bool) -> Iterator[dict[str, "DaskCarrier"]]:
-    """Yield a carrier for each worker, by its name; Dask's own configuration (``distributed.comm.tls``) has the keys.
+    """Yield a carrier for each worker, by its name; raise UsageError for a cluster that cannot, or may not, be used.
 
-    Raises:
-        UsageError: the cluster does not answer, has no workers, or has no encryption and may be reached by others.
+    Dask's own configuration (``distributed.comm.tls``) has the keys.
     """
     require_encryption(address, insecure)
     try:
