@@ -239,6 +239,8 @@ def ask(command: str, settings: Settings, say: Say) -> list[Remote]:
     for_all = dataclasses.replace(settings, hosts=[], cluster="", insecure=False, python=[], results=Settings().results)
     if settings.hosts and settings.cluster:
         raise UsageError("--hosts and --cluster exclude each other: a cluster has its own machines")
+    if settings.insecure and settings.hosts:
+        raise UsageError("--insecure is for --cluster: ssh encrypts all that --hosts needs")
     if command != DOCTOR:
         config = modes.planner(command).configured(for_all)
         if isinstance(config, RunConfig):
