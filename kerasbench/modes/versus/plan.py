@@ -48,8 +48,7 @@ class Plans(Planner):
         both.interpreters.require(both.environments)
         base, head = both.labels
         own = replace(MODE.asked(config), base=base, head=head)
-        environments = list(map(str, both.environments))
-        return MODE.configured(replace(config, environments=environments), own), both.interpreters
+        return MODE.configured(replace(config, environments=list(map(str, both.environments))), own), both.interpreters
 
     def decide(self, row: OpenRow, config: RunConfig) -> None:
         versions = [case for case in row.alive if not case.options.control]
