@@ -14,7 +14,7 @@ from kerasbench.analysis.table import MEASURED, observations
 from kerasbench.pages import page
 from kerasbench.pages.several import side_by_side
 from kerasbench.report import svg
-from kerasbench.report.sections import EMPTY, Cell, Link, Page, Section, Strong, Table, Typed, Words, inlines, mark
+from kerasbench.report.sections import EMPTY, Cell, Link, Page, Section, Strong, Table, Typed, Words, inlines
 from kerasbench.report.svg import asset, escaped
 from kerasbench.report.words import SPELLED, multiple, names, three_digits, workload_of
 from kerasbench.text import blanked
@@ -175,18 +175,13 @@ def _row(cells: Sequence[Cell], numeric: Sequence[bool]) -> str:
     """Return a row, whose first cell is its heading. The script sorts by ``data-value``."""
     row = ""
     for index, (cell, is_number) in enumerate(zip(cells, numeric, strict=True)):
-        text = escaped(cell.text)
-        if cell.failed:
-            text = f"<em>{text}</em>"
-        elif cell.strong:
-            text = f"<strong>{text}</strong>"
-        text = " ".join(filter(None, [text, mark(cell.marks)]))
+        tag = "em" if cell.failed else "strong" if cell.strong else ""
+        text = cell.marked(f"<{tag}>{escaped(cell.text)}</{tag}>" if tag else escaped(cell.text))
         key = "" if cell.value is None else f' data-value="{float(cell.value)!r}"'
         tint = sum(cell.ratio >= least for least in TINTS) if cell.ratio is not None else 0
         is_long = len(cell.text) >= LONG_CELL and not is_number
         classes = ["number"] * is_number + [f"tint{tint}"] * (tint > 0) + ["long"] * is_long
-        joined = " ".join(classes)
-        looks = f' class="{joined}"' if classes else ""
+        looks = f' class="{" ".join(classes)}"' if classes else ""
         row += f"<td{looks}{key}>{text}</td>" if index else f'<th scope="row"{key}>{text}</th>'
     return f"<tr>{row}</tr>"
 

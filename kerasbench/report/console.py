@@ -58,9 +58,7 @@ def _table(table: Table) -> Grid:
     for index, name in enumerate(table.columns):
         grid.add_column(Text(blanked(name)), justify="right" if table.is_numeric(index) else "left", overflow="fold")
     for row in table.rows:
-        cells = []
-        for cell in row:
-            style = "bold green" if cell.strong else "italic" if cell.failed else ""
-            cells.append(Text(blanked(cell.shown), style=style))
-        grid.add_row(*cells)
+        styles = ["bold green" if cell.strong else "italic" if cell.failed else "" for cell in row]
+        texts = (Text(blanked(cell.marked(cell.text)), style) for cell, style in zip(row, styles, strict=True))
+        grid.add_row(*texts)
     return grid

@@ -193,9 +193,8 @@ class Cell(NamedTuple):
     failed: bool = False  # the text is a failure's code
     ratio: float | None = None  # to the fastest of its row: the HTML page tints by it
 
-    @property
-    def shown(self) -> str:
-        return " ".join(filter(None, [self.text, mark(self.marks)]))
+    def marked(self, text: str) -> str:
+        return " ".join(filter(None, [text, mark(self.marks)]))
 
     @property
     def is_empty(self) -> bool:
