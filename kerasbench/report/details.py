@@ -242,11 +242,9 @@ def same_results(findings: Findings) -> tuple[Words, Section | None]:
     """Return one sentence on whether all backends computed the same, and a table where losses differ by over 1 %."""
     apart = {}
     for row in findings.plain.rows:
-        ranked = [column for column in findings.plain.columns if column in row.cases and column.competes]
-        losses = _values(row, ranked, "final_loss")
-        finite = [loss for loss in losses.values() if math.isfinite(loss)]
-        if len({column.backend for column in losses}) > 1 and len(finite) == len(losses):
-            apart[row.label] = (max(finite) - min(finite)) / max(1e-9, *map(abs, finite))
+        losses = _values(row, [column for column in findings.plain.columns if column.competes], "final_loss")
+        if len({column.backend for column in losses}) > 1 and all(map(math.isfinite, losses.values())):
+            apart[row.label] = (max(losses.values()) - min(losses.values())) / max(1e-9, *map(abs, losses.values()))
     if not apart:
         return "", None
     worst = max(apart.values())
@@ -276,9 +274,7 @@ LAST_LINES = 3
 LAST_CHARACTERS = 240  # three lines of a terminal
 FATAL, TRACEBACK = "Fatal Python error:", "Traceback (most recent call last)"
 # The innermost frame that is neither Python's own nor an installed package's: the scenario's, or kerasbench's.
-_FRAME = re.compile(
-    r'^  File "(?!.*/(?:python3\.\d+|site-packages)/)(?P<file>.+)", line (?P<line>\d+) in', re.MULTILINE
-)
+FRAME = re.compile(r'^  File "(?!.*/(?:python3\.\d+|site-packages)/)(.+)", line (\d+) in', re.MULTILINE)
 
 
 def failures(findings: Findings) -> Section | None:
@@ -303,9 +299,9 @@ def last_output(detail: str) -> str:
     if FATAL in detail:
         # What Python's faulthandler writes: the error, then the stack of each thread.
         dump = detail.rpartition(FATAL)[2]
-        frame = _FRAME.search(dump.partition("Current thread")[2])
-        place = f", in {frame['file'].rpartition('/')[2]}, line {frame['line']}" if frame else ""
-        end = f"{FATAL} {dump.split(chr(10))[0].strip()}{place}"
+        frame = FRAME.search(dump.partition("Current thread")[2])
+        place = f", in {frame[1].rpartition('/')[2]}, line {frame[2]}" if frame else ""
+        end = f"{FATAL} {dump.partition(chr(10))[0].strip()}{place}"
     elif TRACEBACK in detail:
         end = lines[-1]
     else:
@@ -341,8 +337,7 @@ def how(findings: Findings) -> Section:
     trials = [trial for trial in findings.record.trials if trial.measurement is not None]
     noisy = sum(bool(trial.noise) for trial in trials)
     title = f"How it was measured: settings in force, {noisy} of {count(len(trials), 'trial')} disturbed"
-    lines = [*_run(findings), *_noise(findings), *_settings(findings.summary), *_unmarked(findings)]
-    return Section(title, lines=lines, folded=True)
+    return Section(title, lines=[*_run(findings), *_noise(findings), *_settings(findings)], folded=True)
 
 
 def _run(findings: Findings) -> Iterator[Words]:
@@ -391,17 +386,14 @@ def _noise(findings: Findings) -> Iterator[Words]:
         yield f"{meaning[0].upper()}{meaning[1:]} in {count(len(had), 'trial')}, for example {case}."
 
 
-def _settings(summary: Summary) -> Iterator[Words]:
-    called = names(summary.columns)
-    alike = grouped(("; ".join(terms), called[column]) for column, terms in summary.terms.items() if column in called)
+def _settings(findings: Findings) -> Iterator[Words]:
+    called, terms = names(findings.summary.columns), findings.summary.terms
+    alike = grouped(("; ".join(terms[column]), called[column]) for column in terms if column in called)
     for in_force, configurations in alike.items():
         yield [Strong(listed(configurations)), f": {in_force}."]
-
-
-def _unmarked(findings: Findings) -> Iterator[Words]:
     for concern in findings.concerns:
         if concern.what is WarningKind.WAITED:
-            who = listed([names(findings.summary.columns).get(column, column.label) for column in concern.columns])
+            who = listed([called.get(column, column.label) for column in concern.columns])
             text = f"{who} paused {concern.detail} of {concern.row}."
             yield f"{text} A long fit has such pauses; a median leaves them out."
 
@@ -444,8 +436,7 @@ def _versions(record: Run) -> Iterator[Words]:
     columns = versions_of(record)
     labelled = any(trial.options.environment for trial in record.trials)
     alike = [package for package in sorted(columns) if not labelled or len(columns[package]) == 1]
-    same = ", ".join(f"{package} {' and '.join(sorted(columns[package]))}" for package in alike)
-    if same:
+    if same := ", ".join(f"{package} {' and '.join(sorted(columns[package]))}" for package in alike):
         yield f"The same in all configurations: {same}." if labelled else f"Versions: {same}."
     different = []
     for package in sorted(columns.keys() - set(alike)):

@@ -79,10 +79,8 @@ def _inline(part: Inline, escaped: Callable[[str], str]) -> str:
 def table(drawn: Table) -> str:
     rows = []
     for row in drawn.rows:
-        around = ["*" if cell.failed else "**" if cell.strong else "" for cell in row]
-        rows.append(
-            [cell.marked(f"{stars}{escape(cell.text)}{stars}") for stars, cell in zip(around, row, strict=True)]
-        )
+        stars = ["*" if cell.failed else "**" if cell.strong else "" for cell in row]
+        rows.append([cell.marked(f"{star}{escape(cell.text)}{star}") for star, cell in zip(stars, row, strict=True)])
     numeric = [drawn.is_numeric(index) for index in range(len(drawn.columns))]
     return draw_table([escape(name) for name in drawn.columns], rows, numeric)
 
