@@ -36,8 +36,6 @@ MARKER = re.compile(r"(<!-- tables of (\S+\.json(?: \S+\.json)*): ([a-z_, ]+) --
 
 @dataclass(frozen=True)
 class SavedReport:
-    """The findings of a run, and its files."""
-
     findings: Findings
     data: Path
     tables: Path

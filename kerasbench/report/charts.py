@@ -43,7 +43,6 @@ def looks_of(backends: Sequence[str]) -> list[Look]:
 
 
 def where(record: Run) -> str:
-    """Return the machine and the date, as a caption says them."""
     machine = record.machine
     parts = [machine.chip, count(machine.cores, "logical CPU"), whole_gib(machine.memory_bytes), *machine.gpus]
     return f"{', '.join(parts)}, {record.started[:10]}"

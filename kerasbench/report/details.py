@@ -278,7 +278,6 @@ FRAME = re.compile(r'^  File "(?!.*/(?:python3\.\d+|site-packages)/)(.+)", line 
 
 
 def failures(findings: Findings) -> Section | None:
-    """Return every case without a number, with its cause and what to do, and its last output where it left some."""
     rows, lines = [], []
     called = names(findings.summary.columns)
     for row, column, failure in findings.summary.failures:
@@ -362,11 +361,17 @@ def _run(findings: Findings) -> Iterator[Words]:
             repeated = ranking.control.under.column
             again = f"{row.label}: {names([repeated])[repeated]} measured twice"
             yield f"{again}: the second takes {times(ranking.control.ratio)} as long as the first; it should be 1×."
-    yield f"kerasbench {record.kerasbench}, measuring code {_code(summary)}."
+    trials = [(column.label, trial) for _, column, case in summary.cases for trial, _ in case.trials]
+    code = _whose(dict.fromkeys((trial.code or "not recorded", label) for label, trial in trials))
+    yield f"kerasbench {record.kerasbench}, measuring code {code or 'unknown'}."
     if record.commit:
         yield f"Commit of the checkout in which it was started: {blanked(record.commit)[:SHORT]}."
     yield from _versions(record)
-    yield from _passed_through(summary)
+    variables = _whose(
+        (", ".join(map("=".join, row.origin.config.keep_env.items())), row.label) for row in summary.rows
+    )
+    if variables:
+        yield f"Variables of the shell that were passed through (--keep-env): {variables}."
     recurrent = [
         f"{row.label} {column.label}: {way}"
         for row, column, case in summary.cases
@@ -378,8 +383,8 @@ def _run(findings: Findings) -> Iterator[Words]:
 
 def _noise(findings: Findings) -> Iterator[Words]:
     trials = findings.record.trials
-    for name in dict.fromkeys(signal.name for trial in trials for signal in trial.noise):
-        had = [(trial, signal) for trial in trials for signal in trial.noise if signal.name == name]
+    signals = grouped((signal.name, (trial, signal)) for trial in trials for signal in trial.noise)
+    for name, had in signals.items():
         trial, _ = max(had, key=lambda pair: pair[1].invalidates)
         meaning = WarningKind(name).meaning if name in set(WarningKind) else name
         case = f"{trial.case.scenario} {trial.column.label}, round {trial.round}"
@@ -398,29 +403,11 @@ def _settings(findings: Findings) -> Iterator[Words]:
             yield f"{text} A long fit has such pauses; a median leaves them out."
 
 
-def _code(summary: Summary) -> str:
-    """Return which code measured; with its configurations where there are several."""
-    columns = grouped(
-        (code, column.label)
-        for _, column, case in summary.cases
-        for code in sorted({trial.code or "not recorded" for trial, _ in case.trials})
-    )
-    if len(columns) < 2:
-        return "".join(columns) or "unknown"
-    return "; ".join(f"{code} ({', '.join(dict.fromkeys(labels))})" for code, labels in columns.items())
-
-
-def _passed_through(summary: Summary) -> Iterator[Words]:
-    """Yield which variables of the shell reached the trials, with the workloads if not those of all."""
-    rows = grouped(
-        (", ".join(f"{name}={text}" for name, text in row.origin.config.keep_env.items()), row.label)
-        for row in summary.rows
-    )
-    differ = len(rows) > 1
-    rows.pop("", None)
-    passed = [f"{variables} ({', '.join(labels)})" if differ else variables for variables, labels in rows.items()]
-    if passed:
-        yield f"Variables of the shell that were passed through (--keep-env): {'; '.join(passed)}."
+def _whose(owners: Iterable[tuple[str, str]]) -> str:
+    """Return what all have in common; where it differs, each with those who have it."""
+    groups = grouped(owners)
+    differ = len(groups) > 1
+    return "; ".join(f"{what} ({', '.join(who)})" if differ else what for what, who in groups.items() if what)
 
 
 def versions_of(record: Run) -> dict[str, dict[str, list[Column]]]:

@@ -42,23 +42,20 @@ def _lines(row: Row, columns: list[Column]) -> Iterator[list[Cell]]:
         for name in METRICS:
             metric = BY_NAME[f"generate_{way}_{name}"]
             cells = [value(row, column, metric.name) for column in columns]
-            if name == RESIDUAL:
-                cells = [
-                    Cell(f"{cell.text} ⚠", cell.value) if (cell.value or 0.0) > NO_LINE else cell for cell in cells
-                ]
+            for index, cell in enumerate(cells if name == RESIDUAL else ()):
+                if cell.value is not None and cell.value > NO_LINE:
+                    cells[index] = Cell(f"{cell.text} ⚠", cell.value)
             if any(cell != EMPTY for cell in cells):
                 unit = metric.unit if metric.unit == RATE else f" ({metric.unit})"
                 yield [*texts(row.label, metric.title + unit), *cells]
 
 
 def _compared(wrote: dict[Writer, Tokens]) -> list[str]:
-    """Say whether all generated the same, or where each of the others first differs."""
     tokens = next(iter(wrote.values()))
     size = f"{count(len(tokens[0]), 'new token')} of {count(len(tokens), 'sequence')}"
-    apart = [
-        f"{writer.label} by {WRITES[way]} differs from {reference.label} by {WRITES[other]}, "
-        f"first at token {divergence.token} of sequence {divergence.text}."
-        for divergence in divergences(wrote)
-        for (writer, way), (reference, other) in [(divergence.writer, divergence.reference)]
-    ]
+    apart = []
+    for divergence in divergences(wrote):
+        ours, theirs = (f"{column.label} by {WRITES[way]}" for column, way in (divergence.writer, divergence.reference))
+        place = f"first at token {divergence.token} of sequence {divergence.text}"
+        apart.append(f"{ours} differs from {theirs}, {place}.")
     return apart or ([f"all generated the same {size}."] if len(wrote) > 1 else [])

@@ -54,8 +54,6 @@ def standing(blocks: Sequence[LogRatios]) -> dict[str, float]:
 
 @dataclass
 class LiveColumn:
-    """What is known of a column in its block."""
-
     name: str
     doing: str = "not started yet"  # empty: it measures slices
     first_step: str = ""

@@ -51,8 +51,6 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Picture:
-    """A chart that a notebook shows."""
-
     svg: str = field(repr=False)
 
     def _repr_svg_(self) -> str:
@@ -133,11 +131,9 @@ def _legend(names: Sequence[tuple[str, sections.Look | str]], begin: float) -> P
 
 
 class Axis(NamedTuple):
-    """An axis: which values its ends have, and where these are."""
-
     low: float
     high: float
-    begin: float
+    begin: float  # where its ends are
     end: float
     linear: bool = False  # else logarithmic
 
