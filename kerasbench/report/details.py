@@ -79,9 +79,7 @@ def _values(row: Row, columns: Iterable[Column], metric: str) -> dict[Column, fl
 def starting(findings: Findings) -> Section | None:
     """Return after how long each configuration is ready to train, and how much memory it takes."""
     summary = findings.plain
-    rows: list[list[Cell]] = []
-    ready_s: list[float] = []
-    peaks: list[float] = []
+    rows, ready_s, peaks = list[list[Cell]](), list[float](), list[float]()
     for row, _ in ordered(summary):
         parts_ms = [_values(row, summary.columns, name) for name in STARTING]
         process, device = (_values(row, summary.columns, name) for name in ("peak_rss_mib", "peak_device_mib"))
