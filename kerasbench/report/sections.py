@@ -121,7 +121,7 @@ class Line(NamedTuple):
 
 
 class Crossover(NamedTuple):
-    """A size at which one line overtakes another, the ends of its interval, and what is written there."""
+    """Where one line overtakes another."""
 
     at: float
     interval: tuple[float, float] | None
