@@ -45,7 +45,6 @@ class Contrast:
 
     @property
     def withheld(self) -> bool:
-        """Whether what is the same differs, so that nothing can be said."""
         return self.again is not None and is_off(self.again)
 
     @property
@@ -54,7 +53,6 @@ class Contrast:
 
     @property
     def is_headline(self) -> bool:
-        """Whether it is about what stands for its row: the training step, or a prediction of an untrained model."""
         return self.metric == self.over.row.headline
 
 

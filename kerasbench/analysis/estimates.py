@@ -254,10 +254,6 @@ class Judgement(NamedTuple):
     verdict: Verdict
 
 
-def minimal_effect(on_battery: bool) -> float:
-    return MINIMAL_EFFECT_ON_BATTERY if on_battery else MINIMAL_EFFECT
-
-
 def learned(batch_loss_before: float, batch_loss_after: float) -> bool:
     return abs(batch_loss_after - batch_loss_before) > UNCHANGED * abs(batch_loss_before)
 

@@ -103,10 +103,8 @@ def is_held(journal: Path) -> bool:
     try:
         with journal.open("r+b") as stream:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
     return False
 
 
@@ -193,9 +191,7 @@ def as_json(records: Sequence[Run]) -> str:
 
 
 class _Version(msgspec.Struct):
-    """The one field that says how to read the others: nothing else is built of a file that is not a result."""
-
-    schema: int
+    schema: int  # says how to read the others: nothing else is built of a file that is not a result
 
 
 def _decoded(content: bytes, file: Path) -> Run:

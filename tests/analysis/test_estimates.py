@@ -130,10 +130,6 @@ def test_the_interval_of_few_blocks_holds_what_sessions_would_find_on_average() 
         assert 0.935 < hits / runs < 0.97
 
 
-def test_on_battery_a_difference_must_be_larger() -> None:
-    assert estimates.minimal_effect(on_battery=True) > estimates.minimal_effect(on_battery=False)
-
-
 def test_one_trial_whose_slices_tell_its_error_decides() -> None:
     sliced = LogEstimate(math.log(0.8), 0.01, 20, trials=1, basis="slices")
     assert verdict_of(sliced) is Verdict.FASTER
