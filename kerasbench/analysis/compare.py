@@ -60,7 +60,6 @@ class RunComparison:
 
     @property
     def overall(self) -> float | None:
-        """The geometric mean of the ratios, new over old; None without any."""
         ratios = [change.contrast.ratio.value for change in self.changes]
         return statistics.geometric_mean(ratios) if ratios else None
 
@@ -83,8 +82,8 @@ def compare(old: Sequence[Run], new: Sequence[Run]) -> RunComparison:
     """Compare what stands for every case over the runs of each side, by Welch's interval on logarithms.
 
     Each side is one run or several of one machine. Of a side's runs those count together that measured a case alike.
-    Runs of a side that follow each other, with none of the other side between, are one observation: else a slower day
-    would be a slower version. Runs old, old, new, old, new, new are two observations of each side.
+    Those that follow each other, with none of the other side between, are one observation: else a slower day would be a
+    slower version.
     """
     (was, before, _), (now, after, failed) = _side(old), _side(new)
     is_one_machine = len({record.machine.identity for record in (*old, *new)}) == 1
@@ -151,7 +150,7 @@ def _observed(record: Run) -> Iterator[_Observed]:
 
 
 def _change(old: Sequence[_Observed], new: Sequence[_Observed], is_one_machine: bool) -> Change:
-    # An observation is a stretch of runs of one side that no run of the other interrupts.
+    # An observation is a stretch of runs of one side: old, old, new, old, new, new are two of each.
     sides = ((False, old), (True, new))
     runs = [(run.place.row.run, is_new, estimate(run.steps_ms).value) for is_new, side in sides for run in side]
     observations_ms: tuple[list[float], list[float]] = ([], [])

@@ -22,11 +22,7 @@ Rank = tuple[bool, bool, bool, str]
 
 
 def rank(record: Run, group: Group) -> Rank:
-    """Return the rank of a run among those that measured a group: the group is taken from the one with the highest.
-
-    What counts is, in this order: the group's own protocol, a run of a mode that is general, default columns, and
-    the date.
-    """
+    """Return the rank of a run among those that measured a group: the group is taken from the one with the highest."""
     config = record.config
     agenda = config.effort.protocol.agenda
     fits = agenda.sized if group.sized else agenda.usual
@@ -56,8 +52,7 @@ def merge(records: Sequence[Run]) -> Run:
 def merge_by_machine(records: Iterable[Run]) -> list[Run]:
     """Return one record for each machine: each group is that of the run with the highest ``rank``.
 
-    A group is taken whole from one run, because its cases were paired there round by round. A run that nothing is taken
-    from is not held in memory.
+    It is taken whole, because its cases were paired there. A run that nothing is taken from is not held in memory.
     """
     machines: dict[object, _Machine] = {}
     for record in records:
@@ -106,8 +101,7 @@ Share = tuple[Run, set[Group]]  # a run, and what is taken from it; the newest c
 def _scenarios(shares: Sequence[Share]) -> list[ScenarioFacts]:
     """Return the scenarios that something is taken of, as the newest run has them, each workload as its own run has it.
 
-    A run of a saved model describes the one size that it measured, and a scenario's file may have lost a workload
-    since.
+    A run of a saved model describes one size alone, and a scenario's file may have lost a workload since.
     """
     newest: dict[str, ScenarioFacts] = {}
     workloads: dict[str, dict[str, WorkloadDescription]] = {}

@@ -90,7 +90,7 @@ def _more(breakdown: StepBreakdown, called: dict[Column, str]) -> Iterator[str]:
 
 
 def _cost(amount: Amount) -> str:
-    return with_range(amount, "ms") if amount.sign == 1 else LITTLE
+    return with_range(amount, "ms") if amount.is_above_zero else LITTLE
 
 
 def _chart(breakdowns: Sequence[StepBreakdown], title: str) -> BarChart:
@@ -125,7 +125,7 @@ def amounts(breakdown: StepBreakdown) -> dict[str, tuple[Amount, int]]:
 def parts_ms(breakdown: StepBreakdown) -> dict[str, float]:
     """Return what each part has of an epoch; one that is too small to measure has nothing."""
     return {
-        name: amount.value * times_an_epoch if amount.sign == 1 else 0.0
+        name: amount.value * times_an_epoch if amount.is_above_zero else 0.0
         for name, (amount, times_an_epoch) in amounts(breakdown).items()
     }
 
@@ -168,7 +168,7 @@ class Explanations(Teller):
             cells = [*texts(breakdown.row.label, named[breakdown.column]), Cell(duration(ms * NS_PER_MS), ms)]
             for name, (amount, _) in amounts(breakdown).items():
                 seen = Cell(f"{percent(shares[name])} ({_brief(amount)})", shares[name])
-                cells.append(seen if amount.sign == 1 else Cell(UNSEEN))
+                cells.append(seen if amount.is_above_zero else Cell(UNSEEN))
             rows.append(cells)
         headers = ["workload", "configuration", "an epoch", *PIECE_COLOURS]
         notes: list[Words] = [
