@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Generic, TypeVar
 
 from kerasbench.analysis import parity
-from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, LogEstimate
+from kerasbench.analysis.estimates import Estimate, LogEstimate
 from kerasbench.analysis.families import Priors
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.protocol.columns import CaseKey, Column, Size
@@ -92,12 +92,6 @@ class Measured:
     @property
     def steps_ms(self) -> list[float]:
         return self.values(headline_of(trial for trial, _ in self.trials))
-
-    @property
-    def scatter(self) -> float | None:
-        """Coefficient of variation of the training step over trials; None for fewer than three."""
-        values = self.steps_ms
-        return statistics.stdev(values) / statistics.fmean(values) if len(values) >= MIN_TRIALS_FOR_INTERVAL else None
 
 
 @dataclass(frozen=True)

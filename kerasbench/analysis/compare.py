@@ -69,12 +69,11 @@ class RunComparison:
 
     def require_decided(self) -> None:
         """Raise Undecided where no case has a verdict that says something, and none fails now."""
-        unclear = self.verdicts[Verdict.INCONCLUSIVE]
-        if self.failed or self.verdicts.total() > self.unjudged.total() + unclear:
+        reasons = self.unjudged + Counter(undecided=self.verdicts[Verdict.INCONCLUSIVE])
+        if self.failed or len(self.changes) > reasons.total():
             return
-        reasons = [f"{count(cases, 'case')}: {why}" for why, cases in self.unjudged.items()]
-        reasons += [f"{count(unclear, 'case')}: undecided"] if unclear else []
-        why = "; ".join(reasons) or "no case was measured on both sides"
+        why = "; ".join(f"{count(cases, 'case')}: {why}" for why, cases in reasons.items())
+        why = why or "no case was measured on both sides"
         raise Undecided(f"nothing could be judged, so this is no pass: {why}; kerasbench versus measures two versions")
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kerasbench.analysis import ratios
 from kerasbench.analysis.cases import Measured, Row
-from kerasbench.analysis.estimates import Estimate, LogEstimate, Verdict, judge
+from kerasbench.analysis.estimates import LogEstimate, Verdict, judge
 from kerasbench.analysis.metrics import BY_NAME, RATE
 from kerasbench.analysis.ratios import in_common, in_row
 from kerasbench.protocol.columns import DEFAULT, CaseKey, Column
@@ -26,9 +26,6 @@ class Place(NamedTuple):
     @property
     def key(self) -> CaseKey:
         return self.row.key(self.column)
-
-    def estimate(self, metric: str) -> Estimate | None:
-        return self.case.estimate(metric)
 
 
 @dataclass(frozen=True)

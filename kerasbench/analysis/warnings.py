@@ -57,7 +57,8 @@ def _of_case(row: Row, column: Column) -> Iterator[Concern]:
     has_others = any(other.trials for rival, other in row.cases.items() if rival != column)
     if row.origin.agenda.usual and case.trials and has_others and all(m.parity is None for _, m in case.trials):
         yield Concern(WarningKind.UNJUDGED)
-    if (case.scatter or 0) >= SCATTER_WARN:
+    values = case.steps_ms
+    if len(values) >= MIN_TRIALS_FOR_INTERVAL and statistics.stdev(values) >= SCATTER_WARN * statistics.fmean(values):
         yield Concern(WarningKind.SCATTERED)
     if deviation := row.deviating.get(column):
         reference = deviation.beside.label if deviation.beside else "the median of all configurations"
