@@ -341,8 +341,6 @@ def inverse_trigamma(value: float) -> float:
     """Return x with trigamma(x) = value, for a value above 0 (Newton's method, as in Smyth's appendix)."""
     from scipy.special import polygamma
 
-    if value < 1e-6:
-        return 1 / value
     x = 0.5 + 1 / value
     for _ in range(50):
         trigamma = float(polygamma(1, x))

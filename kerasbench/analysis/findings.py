@@ -82,7 +82,6 @@ class Findings:
 
     @classmethod
     def of(cls, run: Run, known: Mapping[CaseKey, Measured] | None = None) -> Self:
-        """``known``: what is summed up already, of a run that goes on."""
         return cls(summarize(run, known))
 
     @cached_property
