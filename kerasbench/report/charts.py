@@ -81,7 +81,7 @@ def bar(
     name: str, look: Look, place: Place, metric: str, contrast: Contrast | None, strong: bool, rounds: int | None = None
 ) -> Bar:
     """Return the bar of a case relative to another; without a contrast it is what others are relative to."""
-    estimate, ratio = place.estimate(metric), contrast.ratio if contrast else None
+    estimate, ratio = place.case.estimate(metric), contrast.ratio if contrast else None
     text = times(ratio) if ratio else took(estimate, metric) if estimate else ""
     rounds = rounds or (ratio.trials if ratio else place.row.rounds)
     low, high = (ratio.low, ratio.high) if ratio else (None, None)

@@ -5,7 +5,7 @@ import dataclasses
 import psutil
 
 from kerasbench import text, variants
-from kerasbench.analysis.estimates import minimal_effect
+from kerasbench.analysis.estimates import MINIMAL_EFFECT, MINIMAL_EFFECT_ON_BATTERY
 from kerasbench.host import commit, load
 from kerasbench.host.load import LoadLimit
 from kerasbench.host.noise import MachineState, of_machine
@@ -28,7 +28,7 @@ def new_record(planned: Plan, state: MachineState) -> Run:
         config=planned.config,
         machine=planned.machine,
         started=text.now(),
-        minimal_effect=minimal_effect(state.on_battery is True),
+        minimal_effect=MINIMAL_EFFECT_ON_BATTERY if state.on_battery else MINIMAL_EFFECT,
         scenarios=scenarios,
         cases=len(planned.cases),
         trials=[trial_record(case, 0, Outcome([], 0, failure=failure)) for case, failure in planned.absent],

@@ -13,7 +13,7 @@ from enum import Enum
 
 from kerasbench.analysis import ratios
 from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, Measured, headline_of
-from kerasbench.analysis.estimates import Prior, minimal_effect, variance
+from kerasbench.analysis.estimates import MINIMAL_EFFECT, Prior, variance
 from kerasbench.analysis.families import TYPICAL_SCATTER, Priors
 from kerasbench.analysis.ratios import ratio_of
 from kerasbench.plan.cases import Case, Shared
@@ -68,7 +68,7 @@ class StopReason(Enum):
 
 def precision_of(effect: float) -> float:
     """By the minimal effect, which is larger on battery."""
-    return PRECISION_ON_BATTERY if effect > minimal_effect(on_battery=False) else PRECISION
+    return PRECISION_ON_BATTERY if effect > MINIMAL_EFFECT else PRECISION
 
 
 def stop_reason(
