@@ -52,10 +52,7 @@ def recall(folder: Path, machine: Machine, planned: Plan) -> History:
         for trial in record.trials if record.config.effort.protocol == protocol else ():
             if trial.measurement is not None:
                 durations.setdefault(trial.case, []).append(trial.own_ns / NS_PER_S)
-        if scatter is None and any(
-            trial.block for trial in record.trials
-        ):  # older ones took no turns, and scatter more
-            scatter = run_scatter(summarize(record), family, file.name)
+        scatter = scatter or run_scatter(summarize(record), family, file.name)
     if scatter is None:
         blocks = [ASSUMED[family].between_blocks(case.backend, HEADLINE) for case in planned.cases]
         scatter = RunScatter(max(blocks, default=TYPICAL_SCATTER))
