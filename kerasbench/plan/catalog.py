@@ -1,7 +1,6 @@
 """Which scenarios there are: built-in files, and the user's own: files, saved models, names in keras.applications.
 
-The parent never executes a scenario file. A child describes it once; the description is kept under the file's
-content hash in the user's cache folder.
+The parent never executes a scenario file: a child describes it.
 """
 
 import dataclasses
@@ -179,10 +178,7 @@ def _is_model(file: Path) -> bool:
 
 
 def _split(patterns: Sequence[str], model_config: ModelConfig) -> tuple[list[tuple[Path, str]], list[str]]:
-    """Return the files among the patterns, each with its workload if one is named, and the names of what is built in.
-
-    Raise UnusableScenario for a model in a form that not every backend loads, UsageError where there is no model.
-    """
+    """Return the files among the patterns, each with its workload if one is named, and the names of built-in ones."""
     for pattern in patterns:
         _refuse_other_forms(pattern)
     matches = {pattern: FILE_PATTERN.fullmatch(pattern) for pattern in patterns}
@@ -246,10 +242,9 @@ def describe(
     kept: Mapping[str, str] = NO_VARIABLES,
     model_config: ModelConfig = NOTHING,
 ) -> list[Entry]:
-    """Return the entries of these files, in their order; all that are not known yet are described by one child.
+    """Return the entries of these files; one child describes all that are not known yet.
 
-    A built-in file's description is remembered by its content. A file of the user's own is described each time: it may
-    import another one that has changed.
+    Built-in files are remembered by their content. The user's own may import another one that has changed.
     """
     hashes = {file: _hash(file, model_config) for file in files}
     of_folder = {folder.resolve(): suite for suite, folder in suites().items()}

@@ -42,13 +42,11 @@ class History:
 
 
 def recall(folder: Path, machine: Machine, planned: Plan) -> History:
-    """Read the newest results of the same machine and protocol; files that cannot be read are passed over.
-
-    How long a trial takes is told by those that measured as much: those of ``--quick`` say nothing of long blocks.
-    """
+    """Read the newest results of the same machine and protocol; files that cannot be read are passed over."""
     durations: dict[CaseKey, list[float]] = {}
     scatter, family, protocol = None, family_of(planned), planned.effort.protocol
     for file, record in _newest(folder, machine, protocol.kind):
+        # Those of --quick measured less, and tell how ratios scatter alone.
         for trial in record.trials if record.config.effort.protocol == protocol else ():
             if trial.measurement is not None:
                 durations.setdefault(trial.case, []).append(trial.own_ns / NS_PER_S)

@@ -99,9 +99,9 @@ def measure(
 ) -> list[Outcome | None]:
     """Measure columns side by side; return the outcome of each, None where others have taken the memory or files.
 
-    ``alone``: each starts while no other runs, for cold figures, and gets ready for each stage so; else all do at once
-    but those on a card of CUDA's family, and only turns are taken alone. ``kept`` are the variables of the shell that
-    are passed through. Whatever is raised meanwhile stops all children and everything that they have started.
+    ``alone``: each starts, and gets ready for each stage, while no other runs, for cold figures; else all do at once
+    but those on a card of CUDA's family. ``kept`` are the variables of the shell that are passed through. Whatever is
+    raised meanwhile stops all children and everything that they have started.
     """
     with ExitStack() as stack:
         try:
@@ -118,11 +118,8 @@ def measure(
     return [outcomes.get(index) for index in range(len(members))]
 
 
-# A GPU that has idled through the turns of other columns is back at its clocks after about so long.
-LEAD_IN_NS = 500_000_000
-
+LEAD_IN_NS = 500_000_000  # a GPU that idled through the turns of others is back at its clocks after about so long
 _ORDER = (PILOT, *STAGES)
-
 # A child that cannot be started for want of these may be when the others of its block have ended.
 _SCARCE = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 

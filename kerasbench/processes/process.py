@@ -1,7 +1,6 @@
 """One child process: start it, hear it, park it, stop it in time or at its limit of memory, leave nothing of it behind.
 
-The messages come over a pipe of their own; stdout and stderr are read all the time, so that a talkative child
-never blocks, and only their ends are kept. The parent sleeps in ``select`` until a child has something to say.
+Messages come over a pipe of their own; stdout and stderr are read too, so that a talkative child never blocks.
 """
 
 import os

@@ -88,9 +88,8 @@ def executed(scenarios: Sequence[str], config: ModelConfig) -> tuple[set[str], s
 def carry(record: Run, planned: Plan, probes: Probes) -> tuple[list[Trial], list[Trial]]:
     """Split a run's trials into those that count as the new plan's, and those that do not.
 
-    A trial counts where what defines its case is the same (sources, workload, backend, device, options, versions of all
-    packages, and the code of kerasbench that measures), and where the others of its row have that round as well. Trials
-    that could not be tried at all are made again by the plan.
+    A trial counts where what defines its case is the same (sources, device, options, versions of all packages, code of
+    kerasbench), and where the others of its row have that round as well.
     """
     cases = {case.key: case for case in planned.cases}
     scenarios = {scenario.description.name: scenario for scenario in record.scenarios}
@@ -131,11 +130,9 @@ def _cut_blocks(record: Run) -> set[int]:
 
 
 def _whole(row: OpenRow, counting: Sequence[Trial], tried: Sequence[Trial], rounds: int) -> list[Trial]:
-    """Return a row's trials of its whole rounds, and what was given up without a block, which stays so.
-
-    That a case computes something else than the others is forgotten where a trial of the row no longer counts.
-    """
+    """Return a row's trials of its whole rounds, and what was given up without a block, which stays so."""
     trials = [trial for trial in counting if trial.case in row.known]
+    # Where some no longer count, who computes something else than the others has to be found anew.
     if len(trials) < sum(trial.case in row.known for trial in tried):
         trials = [trial for trial in trials if trial.failure is None or trial.failure.code is not Code.PARITY]
     last = completed_rounds((case.key for case in row.cases), trials, rounds)

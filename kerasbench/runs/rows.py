@@ -21,17 +21,13 @@ class Calibration:
     protocol: Protocol
     first_s: float | None = None  # how long the first took, while it was not waiting for its turn
     peak_bytes: int = 0
-    on_card_bytes: int = 0
+    on_card_bytes: int = 0  # held of a card, which is more than its allocator counts as live
 
     def take(self, trial: Trial, measurement: Measurement) -> None:
         self.protocol = sizes.freeze(self.protocol, measurement)
         self.first_s = trial.own_ns / 1e9 if self.first_s is None else self.first_s
         self.peak_bytes = max(self.peak_bytes, measurement.peak_rss_bytes)
-        self.saw_on_card(measurement.peak_device_bytes or 0)
-
-    def saw_on_card(self, held_bytes: int) -> None:
-        """More than its allocator counts as live."""
-        self.on_card_bytes = max(self.on_card_bytes, held_bytes)
+        self.on_card_bytes = max(self.on_card_bytes, measurement.peak_device_bytes or 0)
 
 
 @dataclass
@@ -123,11 +119,6 @@ def rows_of(planned: Plan) -> list[OpenRow]:
         row = case.key if case.protocol.agenda.in_full else case.row
         groups.setdefault(row, []).append(case)
     return [OpenRow(cases) for cases in groups.values()]
-
-
-def ordered(rows: Iterable[OpenRow], cases: Sequence[Case]) -> list[OpenRow]:
-    place = {case.key: number for number, case in enumerate(cases)}
-    return sorted(rows, key=lambda row: min(place[case.key] for case in row.cases))
 
 
 def seconds(trials: Iterable[Trial]) -> float:

@@ -109,7 +109,6 @@ def _measure(
 
 
 def with_environments(config: RunConfig, interpreters: Interpreters) -> RunConfig:
-    """Fill in ``environments`` from interpreters with labels, unless they are set."""
     environments = interpreters.environments(config.backends or backends.names())
     if config.environments or not any(environment.label for environment in environments):
         return config
@@ -140,10 +139,7 @@ class Survey:
 
 
 def survey(config: RunConfig, interpreters: Interpreters, on_event: OnEvent) -> Survey:
-    """Look at the machine, ask the backends, in children side by side, what they see, and select the scenarios.
-
-    Raise UsageError or UnusableScenario for a scenario that was asked for and is not there, or does not load.
-    """
+    """Look at the machine, ask the backends, in children side by side, what they see, and select the scenarios."""
     state = observe(BEFORE_RUN_S)
     environments = environments_of(config)
 

@@ -51,9 +51,7 @@ def williams(columns: Sequence[int]) -> list[list[int]]:
     return square if size % 2 == 0 else [*square, *(order[::-1] for order in square)]
 
 
-# The kernel's own period of a control group's quota (cpu.max): what a column used of it beyond its share is not taken
-# from the next one's.
-QUOTA_PERIOD_S = 0.1
+QUOTA_PERIOD_S = 0.1  # the kernel's (cpu.max): what a column used beyond its share is not taken from the next one's
 
 
 def rest_s(quota_cores: float | None, cores: int) -> float:
@@ -100,9 +98,8 @@ def enough(
 ) -> bool:
     """Tell whether a stage can end after a cycle: its ratios are narrow enough, or its time is up.
 
-    ``of_stage`` are the ``shares``; ``slices`` those of each column, as many of one as of another. Cycles that others
-    disturbed do not count, as long as that at most doubles how many there are, and as twice as many leave enough.
-    ``most`` are the cycles that a stage has at most.
+    ``of_stage`` are the ``shares``, ``most`` the cycles that a stage has at most. Cycles that others disturbed do not
+    count, as long as that at most doubles how many there are, and as twice as many leave enough.
     """
     if protocol.lasts:
         whole_ns = protocol.slices_max_ns if stage == standing(of_stage) else 0
