@@ -67,8 +67,7 @@ def shortage(before: Mapping[str, int | None], after: Mapping[str, int | None], 
     kernel does not count: earlyoom, systemd-oomd, macOS.
     """
     for place, earlier in before.items():
-        later = after[place]
-        if earlier is not None and later is not None and later > earlier:
+        if earlier is not None and (after[place] or 0) > earlier:
             return f"the kernel killed a process of {place}, whose memory was used up"
     return f"{100 * left_share:.1f} % of the machine's memory was left just before" if left_share < SCARCE_SHARE else ""
 

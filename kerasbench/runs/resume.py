@@ -3,7 +3,7 @@
 import os
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from kerasbench.errors import ResultsError, UsageError
@@ -13,7 +13,7 @@ from kerasbench.plan.cases import Plan, Probes, with_controls
 from kerasbench.protocol.messages import Code, ProbeReport
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.code import measuring_code
-from kerasbench.results.run import ResumeConfig, Run, ScenarioFacts, Trial, completed_rounds
+from kerasbench.results.run import ResumeConfig, Run, RunConfig, ScenarioFacts, Trial, completed_rounds
 from kerasbench.results.store import is_held, records
 from kerasbench.runs.rows import OpenRow, rows_of
 from kerasbench.text import complain
@@ -21,13 +21,7 @@ from kerasbench.text import complain
 WHOLE = 0.95  # of a long block: the last slice may end a little early
 
 
-@dataclass(frozen=True)
-class Interrupted:
-    file: Path
-    record: Run
-
-
-def find(folder: Path, here: Machine, longer: bool = False) -> Interrupted:
+def find(folder: Path, here: Machine, longer: bool = False) -> tuple[Path, Run]:
     """Return a folder's newest run that is not finished and was begun on this machine, saying which are passed over.
 
     ``longer``: there is more time now, so that a run which its budget ended is not finished either. Raise ResultsError
@@ -54,19 +48,18 @@ def find(folder: Path, here: Machine, longer: bool = False) -> Interrupted:
         else:
             for why, _ in passed_over:
                 complain(f"{why}; skipped")
-            return Interrupted(file, record)
+            return file, record
     if passed_over:
         raise ResultsError("".join(passed_over[0]))
     raise ResultsError(f"{folder}: no run here was interrupted; leave out --resume to start a new one{out_of_time}")
 
 
-def require_named_again(interrupted: Interrupted, named: ResumeConfig) -> None:
+def require_named_again(file: Path, config: RunConfig, named: ResumeConfig) -> None:
     """Raise UsageError: a result file may be anybody's, also one that this machine seems to have begun."""
-    config = interrupted.record.config
     if executed(config.scenarios, config.model_config) != executed(named.scenarios, named.model_config):
         words = to_name_again(config.scenarios, config.model_config)
         advice = f"--resume {words}" if words else "this run had none; leave out the files and --trust"
-        raise UsageError(f"{interrupted.file}: --resume runs files of a run only if you name them again: {advice}")
+        raise UsageError(f"{file}: --resume runs files of a run only if you name them again: {advice}")
 
 
 def to_name_again(scenarios: Sequence[str], config: ModelConfig) -> str:

@@ -257,7 +257,7 @@ class Rounds:
         def enough(stage: str, columns: Mapping[int, Sequence[Slice]]) -> bool:
             # In hours of slices there is nothing to measure again.
             slices = list(columns.values()) if protocol.lasts else load.judged(stage, columns, limits)
-            return ending.is_over or turns.enough(protocol, of_stage, stage, slices, most=row.portion.cycles)
+            return ending.is_over or turns.enough(protocol, of_stage, stage, slices, row.portion.cycles.get(stage))
 
         orders = turns.draw_orders(f"{self.planned.config.seed}/{number}")  # no two blocks have the same
         if protocol.lasts:

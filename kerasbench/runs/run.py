@@ -66,12 +66,12 @@ def _measure(
 ) -> FinishedRun:
     """Measure on a machine that is held. Each step may refuse; the file is reserved when none can any more."""
     here = host.fingerprint()
-    interrupted, more_s = None, None
+    file, begun, more_s = folder, None, None
     if isinstance(config, ResumeConfig):
         more_s = config.more_s
-        interrupted = resume.find(folder, here, longer=more_s is not None)
-        resume.require_named_again(interrupted, config)
-        config = _config_of(interrupted, interpreters)
+        file, begun = resume.find(folder, here, longer=more_s is not None)
+        resume.require_named_again(file, begun.config, config)
+        config = _config_to_resume(file, begun.config, interpreters)
 
     planner = planner_of(config.mode)
     inventory = survey(config, interpreters, on_event)
@@ -79,19 +79,18 @@ def _measure(
     if config.data == "real":
         planned = with_real_rows(planned, interpreters, on_event)
     planned = planner.prepare(planned, interpreters, on_event)
-    if interrupted is not None:
-        planned = resume.as_started(planned, interrupted.record, planner.has_more(config))
+    if begun is not None:
+        planned = resume.as_started(planned, begun, planner.has_more(config))
     history = duration.recall(folder, here, planned)
     clear_leftovers(folder)
     earlier = None
-    if interrupted is None:
+    if begun is None:
         store = Store.create(folder, text.now())
     else:
-        carried, superseded = resume.carry(interrupted.record, planned, inventory.probes)
-        keep_superseded(folder, replace(interrupted.record, trials=superseded))
-        resumed = [*interrupted.record.resumed, text.now()]
-        earlier = replace(interrupted.record, trials=carried, resumed=resumed)
-        store = Store(interrupted.file.with_suffix(JOURNAL))
+        carried, superseded = resume.carry(begun, planned, inventory.probes)
+        keep_superseded(folder, replace(begun, trials=superseded))
+        earlier = replace(begun, trials=carried, resumed=[*begun.resumed, text.now()])
+        store = Store(file.with_suffix(JOURNAL))
         if more_s is not None:
             effort = replace(planned.effort, budget_s=rows.seconds(earlier.trials) + more_s)
             planned = replace(planned, config=replace(planned.config, effort=effort))
@@ -120,13 +119,13 @@ def _require_present(config: RunConfig, interpreters: Interpreters) -> None:
     interpreters.require(environments_of(config))
 
 
-def _config_of(interrupted: resume.Interrupted, interpreters: Interpreters) -> RunConfig:
-    variables.require_same(interrupted.record.config.keep_env)
-    config = configure.validated(interrupted.record.config)
+def _config_to_resume(file: Path, begun: RunConfig, interpreters: Interpreters) -> RunConfig:
+    variables.require_same(begun.keep_env)
+    config = configure.validated(begun)
     for environment in map(Environment.parse, config.environments):
         if environment.label and environment not in interpreters.named:
             again = f"name its interpreter again, --python {environment}=PATH"
-            raise UsageError(f"{interrupted.file} measured {environment}: {again}")
+            raise UsageError(f"{file} measured {environment}: {again}")
     _require_present(config, interpreters)
     return config
 
