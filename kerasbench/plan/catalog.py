@@ -168,11 +168,6 @@ def place_of(file: Path) -> str:
     return str(file if is_named(file) else file.absolute())
 
 
-def resolved(model_config: ModelConfig) -> ModelConfig:
-    custom, rows = (place_of(Path(file)) if file else "" for file in (model_config.custom, model_config.rows))
-    return dataclasses.replace(model_config, custom=custom, rows=rows)
-
-
 def _is_model(file: Path) -> bool:
     return scenario.is_saved(file) or is_named(file)
 
@@ -251,7 +246,8 @@ def describe(
     of_file = {file: of_folder.get(file.resolve().parent, "") for file in files}
     caches = _cache_files({file: hashes[file] for file in files if of_file[file]})
     known = {file: description for file, cache in caches.items() if (description := _read_cached(cache))}
-    config = resolved(model_config)
+    custom, rows = (place_of(Path(file)) if file else "" for file in (model_config.custom, model_config.rows))
+    config = dataclasses.replace(model_config, custom=custom, rows=rows)
     described = _described([file for file in hashes if file not in known], python, backend, kept, config)
     for file in described.keys() & caches.keys():
         _write_cached(caches[file], described[file])

@@ -122,8 +122,7 @@ class MachineMonitor:
 
     def judge(self, trial: Trial, seen: Surroundings) -> Trial:
         card = trial.device.label
-        clocks_mhz = (self._top_clocks_mhz.get(card), top_clock(seen.gpu or []))
-        highest_mhz = max((mhz for mhz in clocks_mhz if mhz is not None), default=None)
+        highest_mhz = max(filter(None, (self._top_clocks_mhz.get(card), top_clock(seen.gpu or []))), default=None)
         if highest_mhz is not None:
             self._top_clocks_mhz[card] = highest_mhz
         noise = of_surroundings(seen, highest_mhz)

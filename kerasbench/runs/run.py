@@ -22,7 +22,8 @@ from kerasbench.protocol.messages import Failure, ProbeReport
 from kerasbench.results.code import measuring_code
 from kerasbench.results.run import ResumeConfig, Run, RunConfig
 from kerasbench.results.store import JOURNAL, Store, clear_leftovers
-from kerasbench.runs import machine, resume, rows
+from kerasbench.runs import resume, rows
+from kerasbench.runs.machine import MachineMonitor
 from kerasbench.runs.planner import Planner
 from kerasbench.runs.rounds import Rounds
 
@@ -74,8 +75,8 @@ def _measure(
         config = _config_to_resume(file, begun.config, interpreters)
 
     planner = planner_of(config.mode)
-    inventory = survey(config, interpreters, on_event)
-    planned = cases.make(config, inventory.selected, inventory.probes, here, interpreters.named, planner)
+    state, probes, selected = survey(config, interpreters, on_event)
+    planned = cases.make(config, selected, probes, here, interpreters.named, planner)
     if config.data == "real":
         planned = with_real_rows(planned, interpreters, on_event)
     planned = planner.prepare(planned, interpreters, on_event)
@@ -87,7 +88,7 @@ def _measure(
     if begun is None:
         store = Store.create(folder, text.now())
     else:
-        carried, superseded = resume.carry(begun, planned, inventory.probes)
+        carried, superseded = resume.carry(begun, planned, probes)
         keep_superseded(folder, replace(begun, trials=superseded))
         earlier = replace(begun, trials=carried, resumed=[*begun.resumed, text.now()])
         store = Store(file.with_suffix(JOURNAL))
@@ -95,10 +96,10 @@ def _measure(
             effort = replace(planned.effort, budget_s=rows.seconds(earlier.trials) + more_s)
             planned = replace(planned, config=replace(planned.config, effort=effort))
 
-    launch, monitor = partial(block.measure, kept=planned.config.keep_env), machine.MachineMonitor()
+    launch, monitor = partial(block.measure, kept=planned.config.keep_env), MachineMonitor()
 
     def execute(planned: cases.Plan, earlier: Run | None) -> Run:
-        state, python = inventory.state, interpreters.of
+        python = interpreters.of
         return Rounds(planned, store, launch, monitor, on_event, state, earlier, history, planner, python).execute()
 
     started_s = time.monotonic() - (rows.seconds(earlier.trials) if earlier else 0.0)
@@ -130,16 +131,11 @@ def _config_to_resume(file: Path, begun: RunConfig, interpreters: Interpreters) 
     return config
 
 
-@dataclass(frozen=True)
-class Survey:
-    state: MachineState  # before the first child: what others do, not what we do
-    probes: dict[Environment, ProbeReport | Failure]
-    selected: list[catalog.Selected]
-
-
-def survey(config: RunConfig, interpreters: Interpreters, on_event: OnEvent) -> Survey:
+def survey(
+    config: RunConfig, interpreters: Interpreters, on_event: OnEvent
+) -> tuple[MachineState, cases.Probes, list[catalog.Selected]]:
     """Look at the machine, ask the backends, in children side by side, what they see, and select the scenarios."""
-    state = observe(BEFORE_RUN_S)
+    state = observe(BEFORE_RUN_S)  # before the first child: what others do, not what we do
     environments = environments_of(config)
 
     def probed(environment: Environment, tick: Tick) -> ProbeReport | Failure:
@@ -150,7 +146,7 @@ def survey(config: RunConfig, interpreters: Interpreters, on_event: OnEvent) -> 
     describer = next((place for place, report in probes.items() if isinstance(report, ProbeReport)), None)
     python, backend = (interpreters.of(describer), describer.backend) if describer else (sys.executable, None)
     selected = catalog.select(config.scenarios, python, backend, config.keep_env, config.model_config, config.suite)
-    return Survey(state, probes, selected)
+    return state, probes, selected
 
 
 def environments_of(config: RunConfig) -> list[Environment]:
