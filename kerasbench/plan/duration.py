@@ -10,7 +10,6 @@ from pathlib import Path
 
 from kerasbench.analysis import estimates
 from kerasbench.analysis.cases import HEADLINE
-from kerasbench.analysis.estimates import CONFIDENCE, MIN_RATIOS, MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.families import ASSUMED, TYPICAL_SCATTER, Family
 from kerasbench.analysis.metrics import NS_PER_S
 from kerasbench.analysis.summary import Summary, summarize
@@ -92,9 +91,9 @@ def _newest(folder: Path, machine: Machine, kind: ProtocolKind) -> Iterator[tupl
 def detectable(planned: Plan, effect: float, scatter: RunScatter) -> dict[int, float]:
     """After the fewest rounds and after the most; empty: too few for intervals."""
     together, least, most = comparisons(planned.cases), planned.effort.min_rounds, planned.effort.max_rounds
-    if most < MIN_TRIALS_FOR_INTERVAL:
+    if most < estimates.MIN_TRIALS_FOR_INTERVAL:
         return {}
-    after = (max(least, MIN_TRIALS_FOR_INTERVAL), most)  # some begin with one
+    after = (max(least, estimates.MIN_TRIALS_FOR_INTERVAL), most)  # some begin with one
     between = ASSUMED[family_of(planned)].between_sessions
     return {rounds: minimum_detectable_effect(rounds, scatter, effect, together, between) for rounds in after}
 
@@ -117,8 +116,8 @@ def minimum_detectable_effect(
     Where there are enough, they lend each other degrees of freedom. Sessions, of which all rounds are one, differ by so
     much (a standard deviation of the logarithm).
     """
-    borrowed = (scatter.borrowed or TYPICAL_BORROWED) if together >= MIN_RATIOS else 0.0
-    confidence = 1 - (1 - CONFIDENCE) / together
+    borrowed = (scatter.borrowed or TYPICAL_BORROWED) if together >= estimates.MIN_RATIOS else 0.0
+    confidence = 1 - (1 - estimates.CONFIDENCE) / together
     ratio = estimates.after(rounds, scatter.between, borrowed, between_sessions, confidence)
     return estimates.detectable(ratio, effect) or 0.0
 

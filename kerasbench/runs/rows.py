@@ -75,12 +75,11 @@ class OpenRow:
         protocol = replace(self.known[case.key].protocol, sizes=self.sizes)
         if protocol.steps_per_slice is None:
             return protocol
-        portion = self.portion
         return replace(
             protocol,
             repeats=protocol.repeats and self.had < ALONE,  # only cold figures tell what compiling took
-            epochs=protocol.epochs and portion.epochs,
-            predicts=protocol.predicts and portion.predicts,
+            epochs=protocol.epochs and self.portion.epochs,
+            predicts=protocol.predicts and self.portion.predicts,
         )
 
     def arrange(self, drawn: Sequence[Case]) -> None:
@@ -89,11 +88,10 @@ class OpenRow:
         It is drawn for each, so that no column always starts first, with the coldest disk. Once a round could not have
         all of them alive together, its order stays, so that the same ones meet in each round.
         """
-        blocks = schedule.blocks_by_round(self.trials)
-        split = next((index for index, numbers in blocks.items() if len(numbers) > 1), None)
+        rounds = schedule.blocks_by_round(self.trials).items()
+        split = next((index for index, blocks in rounds if len(blocks) > 1), None)
         keys = [trial.case for trial in self.trials if trial.round == split] or [case.key for case in drawn]
-        place = {key: number for number, key in reversed(list(enumerate(keys)))}
-        self.alive.sort(key=lambda case: place.get(case.key, len(keys)))
+        self.alive.sort(key=lambda case: keys.index(case.key) if case.key in keys else len(keys))
 
     def take(self, trial: Trial) -> None:
         """A case that failed is over: again, it would cost a time-out. A crowded one is not until it fails alone."""
