@@ -1,7 +1,6 @@
 """A child is asked; what the commands do with the answers is in tests/runs and tests/cli."""
 
 import os
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +13,7 @@ from kerasbench.processes.block import BlockMember
 from kerasbench.processes.process import Limits
 from kerasbench.processes.questions import GivenUp, Tick, together
 from kerasbench.protocol.columns import CPU, GPU, Device
-from kerasbench.protocol.messages import Code, Failure, Inventory, Message, ProbeReport
+from kerasbench.protocol.messages import Code, Failure, Message, ProbeReport
 from kerasbench.protocol.requests import CountRequest, DescribeRequest, Protocol, TrialRequest
 from tests import made
 
@@ -68,12 +67,6 @@ def test_a_program_that_is_not_for_this_machine_is_a_failure_that_names_it(tmp_p
     failure = questions.inventory(python)
     assert isinstance(failure, Failure) and (failure.code, failure.phase) == (Code.UNAVAILABLE, "spawn")
     assert python in failure.cause and "--python" in failure.remedy
-
-
-def test_an_interpreter_says_what_is_installed_in_it() -> None:
-    inventory = questions.inventory(sys.executable)
-    assert isinstance(inventory, Inventory) and {"msgspec", "psutil"} <= inventory.packages.keys()
-    assert inventory.prefix == sys.prefix
 
 
 def test_no_operations_at_all_are_an_answer(tmp_path: Path) -> None:
