@@ -193,11 +193,10 @@ class Eta:
         correction = sum(map(sum, self._spent_s.values())) / guessed_s if guessed_s else 1.0
         total_s = 0.0
         for case in self._cases:
-            spent = self._spent_s.get(case.key, [])
+            recent = self._spent_s.get(case.key, [])[-RECENT:]
             if case.key not in self._over:
                 guess_s = self._foreseen_s.get(case.key, self._guess_s[case.key] * correction)
-                recent = spent[-RECENT:]
                 trial_s = sum(recent) / len(recent) if recent else guess_s
-                first = case.options.warm_cache and not spent  # a process before them fills the caches
+                first = case.options.warm_cache and not recent  # a process before them fills the caches
                 total_s += trial_s * (first + max(0, rounds - self._rounds[case.key]))
         return total_s

@@ -22,7 +22,7 @@ from kerasbench.files import scratch_folder
 from kerasbench.processes import group
 from kerasbench.processes.outcome import Outcome, Received, not_started, outcome_of
 from kerasbench.processes.process import Child, Limits, Listener
-from kerasbench.processes.variables import NOTHING, task_of
+from kerasbench.processes.variables import task_of
 from kerasbench.protocol.columns import CPU, CUDA_FAMILY, GPU
 from kerasbench.protocol.measurement import Slice, Turn, encode_turn
 from kerasbench.protocol.messages import COMPILES, Failure, Message, Phase
@@ -91,11 +91,7 @@ OnBlockEvent = Callable[[BlockEvent], None]
 
 
 def measure(
-    members: Sequence[BlockMember],
-    policy: BlockPolicy,
-    on_event: OnBlockEvent,
-    alone: bool,
-    kept: Mapping[str, str] = NOTHING,
+    members: Sequence[BlockMember], policy: BlockPolicy, on_event: OnBlockEvent, alone: bool, kept: Mapping[str, str]
 ) -> list[Outcome | None]:
     """Measure columns side by side; return the outcome of each, None where others have taken the memory or files.
 

@@ -38,20 +38,16 @@ LAST_LINES = 40  # of what a child printed: a traceback
 
 
 def trial_limits(
-    timeout_s: float | None,
-    memory_bytes: int | None,
-    kind: ProtocolKind,
-    first_trial_s: float | None,
-    long_s: float = 0.0,
+    timeout_s: float | None, memory_bytes: int | None, kind: ProtocolKind, first_s: float | None, long_s: float = 0.0
 ) -> Limits:
-    """``long_s``: how long its slices last, where they are to last."""
+    """``first_s``: what the case's first trial took. ``long_s``: how long its slices last, where they are to last."""
     if timeout_s is not None:
         return Limits(timeout_s, f"--timeout {timeout_s:g} s", memory_bytes)
     limit_s = AGENDAS[kind].timeout_s + TIMES_AS_LONG * long_s
     name = f"--timeout {limit_s:g} s, the default"
-    if first_trial_s is not None and (follows_s := max(LEAST_TIMEOUT_S, TIMES_THE_FIRST * first_trial_s)) < limit_s:
+    if first_s is not None and (follows_s := max(LEAST_TIMEOUT_S, TIMES_THE_FIRST * first_s)) < limit_s:
         limit_s = follows_s
-        name = f"--timeout {limit_s:.0f} s, the default after a first trial of {first_trial_s:.1f} s"
+        name = f"--timeout {limit_s:.0f} s, the default after a first trial of {first_s:.1f} s"
     return Limits(limit_s, name, memory_bytes, compile_s=COMPILE_S)
 
 

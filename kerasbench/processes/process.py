@@ -147,14 +147,13 @@ class Child(AbstractContextManager["Child"]):
         self._partial = bytearray()
         self._mark = f"{os.getpid()}-{self._spawned_ns}"
         guard(f"+{self._mark}")
-        self._process, messages = _spawn(task, self._mark)
+        self._process, self._messages = _spawn(task, self._mark)
         self.number = self._process.pid  # and that of the group which it leads
         guard(f"+{self.number}")
         assert self._process.stdin and self._process.stdout and self._process.stderr
         self._input: IO[bytes] = self._process.stdin
         self._kept = {self._process.stdout: bytearray(), self._process.stderr: bytearray()}
-        self._messages = messages
-        self.open: set[IO[bytes]] = {messages, *self._kept}
+        self.open: set[IO[bytes]] = {self._messages, *self._kept}
         self._memory = MemoryWatch(self.number, task.limits.memory_bytes)
 
     def __exit__(self, *raised: object) -> None:

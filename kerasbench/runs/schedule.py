@@ -196,7 +196,8 @@ def cycles_of(protocol: Protocol, measured: Sequence[Measured], metric: str, pri
         return {}
     newest = max(trial.block for case in measured for trial, _ in case.trials)
     block = [pair for case in measured for pair in case.trials if pair[0].block == newest]
-    start_s = _start_s(block)
+    turns_s = math.fsum(_turns_s(trial, phase) for trial, _ in block for phase in IN_TURN)
+    start_s = max(trial.wall_ns for trial, _ in block) / 1e9 - turns_s  # with the warm-up, and all that is in no turn
     most = {}
     for stage, of_one_cycle in worst.of_one_cycle.items():
         cycle_s = math.fsum(_turn_s(trial, stage) for trial, _ in block)
@@ -238,12 +239,6 @@ def _by_stage(a: Measurement, b: Measurement, metric: str) -> Iterator[tuple[str
         ratio = ratios.by_slices(ours, theirs) if of_stage and ours and theirs else None
         if ratio is not None:
             yield stage, of_stage**2 * ratio.of_one_cycle
-
-
-def _start_s(block: Sequence[tuple[Trial, Measurement]]) -> float:
-    """Up to the end of its warm-up, and for what else is in no turn."""
-    turns_s = math.fsum(_turns_s(trial, phase) for trial, _ in block for phase in IN_TURN)
-    return max(trial.wall_ns for trial, _ in block) / 1e9 - turns_s
 
 
 def _turns_s(trial: Trial, name: str) -> float:
