@@ -112,9 +112,8 @@ def minimum_detectable_effect(
 ) -> float:
     """Return the difference, as a share, that will be called in nine of ten cases, by the noncentral t distribution.
 
-    It is one of so many that are judged together, and called at the latest by a t test at the level over their number.
-    Where there are enough, they lend each other degrees of freedom. Sessions, of which all rounds are one, differ by so
-    much (a standard deviation of the logarithm).
+    It is one of so many that are judged together, and called at the latest by a t test at the level over their number;
+    enough of them lend each other degrees of freedom. ``between_sessions``: a standard deviation of the logarithm.
     """
     borrowed = (scatter.borrowed or TYPICAL_BORROWED) if together >= estimates.MIN_RATIOS else 0.0
     confidence = 1 - (1 - estimates.CONFIDENCE) / together

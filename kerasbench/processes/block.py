@@ -96,8 +96,7 @@ def measure(
     """Measure columns side by side; return the outcome of each, None where others have taken the memory or files.
 
     ``alone``: each starts, and gets ready for each stage, while no other runs, for cold figures; else all do at once
-    but those on a card of CUDA's family. ``kept`` are the variables of the shell that are passed through. Whatever is
-    raised meanwhile stops all children and everything that they have started.
+    but those on a card of CUDA's family. Whatever is raised meanwhile stops all children and what they have started.
     """
     with ExitStack() as stack:
         try:

@@ -63,8 +63,7 @@ def group_bytes(group: int) -> int:
 def shortage(before: Mapping[str, int | None], after: Mapping[str, int | None], left_share: float) -> str:
     """Return why memory is to blame for a SIGKILL that nobody admits to; empty if nothing says so.
 
-    ``left_share``, how much of the machine's memory was available at the last look, stands for the killers that the
-    kernel does not count: earlyoom, systemd-oomd, macOS.
+    What was left of it stands for the killers that the kernel does not count: earlyoom, systemd-oomd, macOS.
     """
     for place, earlier in before.items():
         if earlier is not None and (after[place] or 0) > earlier:

@@ -29,10 +29,7 @@ class GivenUp(Exception):
 
 
 def together(work: Callable[[Item, Tick], Answer], items: Sequence[Item], at_once: int) -> list[Answer]:
-    """Do the work for every item, each in a thread, and return the answers in the order of the items.
-
-    ``work`` gets a function to call again and again. When one fails, or Ctrl-C comes, it stops the others' children.
-    """
+    """Work in threads, each with a function to call again and again: it stops the others' children if one fails."""
     given_up = threading.Event()
 
     def tick() -> None:

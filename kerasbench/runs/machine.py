@@ -33,10 +33,7 @@ class MemoryPool:
         self._before_bytes = self.free()
 
     def fits(self, started: Sequence[int], member: int) -> bool:
-        """Note what the last that was started holds.
-
-        What has not run yet counts as large as the largest so far; what has only just started, by its known peak.
-        """
+        """What has not run yet counts as large as the largest so far; what has only just started, by its known peak."""
         needed_bytes = self.peaks_bytes[member]
         peaks_bytes = [peak for index in started if (peak := self.peaks_bytes[index]) is not None]
         fits = not (self.exclusive and peaks_bytes and needed_bytes is not None)

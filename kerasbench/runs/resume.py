@@ -24,8 +24,7 @@ WHOLE = 0.95  # of a long block: the last slice may end a little early
 def find(folder: Path, here: Machine, longer: bool = False) -> tuple[Path, Run]:
     """Return a folder's newest run that is not finished and was begun on this machine, saying which are passed over.
 
-    ``longer``: there is more time now, so that a run which its budget ended is not finished either. Raise ResultsError
-    where there is none, or a damaged file is newer, which may be of the one that is meant.
+    ``longer``: nor is one that its budget ended. ResultsError: there is none, or a damaged file may be the one meant.
     """
     passed_over: list[tuple[str, str]] = []  # why, and what to do about it
     out_of_time = ""
@@ -133,13 +132,10 @@ def _whole(row: OpenRow, counting: Sequence[Trial], tried: Sequence[Trial], roun
 
 
 def as_started(planned: Plan, record: Run, has_more: bool) -> Plan:
-    """Return the plan of a run that goes on: without the columns of a backend that was installed only since.
-
-    ``has_more``: it is in its second part, whose rows have some of the columns; nothing but what was tried tells which.
-    """
+    """Leave out the columns of a backend that was installed only since; ``has_more``: it is in its second part."""
     tried = {trial.case for trial in record.trials if trial.round > 0}
     plain, warnings = [case for case in planned.cases if not case.options.control], planned.warnings
-    if has_more:
+    if has_more:  # rows have some of the columns; nothing but what was tried tells which
         started = {case.row for case in plain if case.key in tried}
         cases = [case for case in plain if case.key in tried or case.row not in started]
     else:

@@ -83,10 +83,9 @@ class OpenRow:
         )
 
     def arrange(self, drawn: Sequence[Case]) -> None:
-        """Put the cases that are still measured into the order in which a round starts them.
+        """Order the cases anew for each round, so that no column always starts first, with the coldest disk.
 
-        It is drawn for each, so that no column always starts first, with the coldest disk. Once a round could not have
-        all of them alive together, its order stays, so that the same ones meet in each round.
+        Once a round could not have all of them alive together its order stays, so that the same ones always meet.
         """
         rounds = schedule.blocks_by_round(self.trials).items()
         split = next((index for index, blocks in rounds if len(blocks) > 1), None)

@@ -50,9 +50,8 @@ def measured(
 ) -> Iterator[FinishedRun]:
     """Measure; then hold the machine until the block ends, because drawing would disturb others.
 
-    ``ResumeConfig``: go on with the newest run of the folder that was begun on this machine and did not finish.
-    ``wait``: begin when no other run holds the machine any more. Raise KerasbenchError, before anything is measured,
-    if something that was asked for does not exist, or another run holds the machine.
+    ``wait``: begin when no other run holds the machine any more. KerasbenchError, before anything is measured: another
+    one holds it, or something that was asked for does not exist.
     """
     if isinstance(config, RunConfig):
         config = with_environments(config, interpreters)
