@@ -80,11 +80,7 @@ def inventory(python: str, on_tick: Tick = lambda: None) -> Inventory | Failure:
 
 
 def describe(
-    files: Sequence[str],
-    python: str,
-    backend: str | None = None,
-    kept: Mapping[str, str] = NOTHING,
-    model_config: requests.ModelConfig = requests.NOTHING,
+    files: Sequence[str], python: str, backend: str | None, kept: Mapping[str, str], model_config: requests.ModelConfig
 ) -> list[Description] | Failure:
     """``backend`` is for files that use keras at their top."""
     variables = backends.get(backend).ALWAYS if backend else {}

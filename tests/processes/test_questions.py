@@ -14,7 +14,7 @@ from kerasbench.processes.process import Limits
 from kerasbench.processes.questions import GivenUp, Tick, together
 from kerasbench.protocol.columns import CPU, GPU, Device
 from kerasbench.protocol.messages import Code, Failure, Message, ProbeReport
-from kerasbench.protocol.requests import CountRequest, DescribeRequest, Protocol, TrialRequest
+from kerasbench.protocol.requests import CountRequest, DescribeRequest, ModelConfig, Protocol, TrialRequest
 from tests import made
 
 pytestmark = pytest.mark.processes
@@ -77,7 +77,9 @@ def test_no_operations_at_all_are_an_answer(tmp_path: Path) -> None:
 
 def test_a_file_that_does_not_end_is_stopped_at_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(questions.TIMES, DescribeRequest, (0.1, "describing scenario files"))
-    failure = questions.describe(["/mine.py"], program(tmp_path, b"#!/bin/sh\nexec sleep 60\n"))
+    failure = questions.describe(
+        ["/mine.py"], program(tmp_path, b"#!/bin/sh\nexec sleep 60\n"), None, {}, ModelConfig()
+    )
     assert isinstance(failure, Failure) and failure.code is Code.TIMEOUT
     assert "the limit of 0.1 s for describing scenario files" in failure.cause
 
@@ -92,7 +94,7 @@ Ask = Callable[[str, dict[str, str]], object]
 REQUEST = TrialRequest("mine", "/mine.py", "hash", "default", "jax", made.CPU, 0, "synthetic", Protocol())
 ASKED: dict[str, Ask] = {
     "probe": lambda python, kept: questions.probe("jax", python, kept=kept),
-    "describe": lambda python, kept: questions.describe(["/mine.py"], python, kept=kept),
+    "describe": lambda python, kept: questions.describe(["/mine.py"], python, None, kept, ModelConfig()),
     "fetch": lambda python, kept: questions.fetch("/mine.py", "default", "jax", python, kept),
     "count": lambda python, kept: questions.count(CountRequest("/mine.py", "hash", "default"), python, kept),
     "block": lambda python, kept: block.measure(
