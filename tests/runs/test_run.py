@@ -98,11 +98,11 @@ def test_the_machine_is_looked_at_first_and_what_answers_describes_scenarios(mon
     monkeypatch.setattr(questions, "probe", probe)
     monkeypatch.setattr(catalog, "select", select)
     config, events = RunConfig(environments=["torch@old", "torch@new"]), Events()
-    survey = run.survey(config, OLD_AND_NEW, events)
+    _, probes, selected = run.survey(config, OLD_AND_NEW, events)
     assert (went[0], sorted(went[1:3])) == ("machine", ["/new/python", "/old/python"])
     assert went[3:] == ["published described by torch of /new/python"]
-    assert survey.probes == made.by_environment({"torch@old": made.FAILURE, "torch@new": report})
-    assert survey.selected == [made.selected()]
+    assert probes == made.by_environment({"torch@old": made.FAILURE, "torch@new": report})
+    assert selected == [made.selected()]
     assert events == [StepStarted("asking torch@old, torch@new what they see"), StepEnded()]
 
 
