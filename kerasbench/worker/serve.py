@@ -93,13 +93,11 @@ def _reap_workers() -> None:
 def inventory() -> Inventory:
     packages: dict[str, str] = {}
     for distribution in metadata.distributions():
-        try:
+        with suppress(FileNotFoundError):  # it is broken, by the newer importlib_metadata, which a package may bring
             fields = distribution.metadata
-        except FileNotFoundError:  # broken, by the newer importlib_metadata, which a package may bring
-            continue
-        if "Name" in fields and "Version" in fields:  # a broken distribution has neither
-            name = re.sub(r"[-_.]+", "-", fields["Name"]).lower()
-            packages.setdefault(name, fields["Version"])  # the first on the path is the one imported
+            if "Name" in fields and "Version" in fields:  # a broken distribution has neither
+                name = re.sub(r"[-_.]+", "-", fields["Name"]).lower()
+                packages.setdefault(name, fields["Version"])  # the first on the path is the one imported
     return Inventory(platform.python_version(), sys.prefix, platform.machine(), dict(sorted(packages.items())))
 
 

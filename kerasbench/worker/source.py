@@ -23,7 +23,6 @@ BITS = {"binarycrossentropy", "bce", "binaryfocalcrossentropy", "dice", "tversky
 SIGNS = {"hinge", "squaredhinge"}
 UNMADE = {"ctc"}
 KNOWN = CLASSES | SHARES | BITS | SIGNS | UNMADE
-
 DEFAULT_BATCH = 32
 LOOKED_UP = 8  # rows: so many different ids are hardly ever one
 TEST_BATCHES = 16  # that a pass of predict takes: of a deep network, one can take a second
@@ -82,14 +81,6 @@ class ResolvedScenario:
     look: Callable[[], None] = lambda: None  # at what it takes, once it is loaded
 
 
-def workload_of(specs: Sequence[Spec], config: ModelConfig) -> Workload:
-    """Return the workload of a model: whole batches, as many as a pool of rows holds, or the user's rows."""
-    batch = config.batch or DEFAULT_BATCH
-    samples = config.samples or batch * steps_of(specs, batch)
-    test = 0 if config.rows else TEST_BATCHES * batch
-    return Workload(name=config.workload, train=samples, test=test, batch=batch)
-
-
 class Source:
     """Loads a model, hands it out to be measured, first the one whose inputs were looked at, and draws rows for it.
 
@@ -108,11 +99,13 @@ class Source:
         self._no_metrics = False
 
     def resolved(self, name: str, text: str, kind: Kind = "other", keeps_weights: bool = False) -> ResolvedScenario:
-        is_random = not self._config.rows
+        is_random, batch = not self._config.rows, self._config.batch or DEFAULT_BATCH
+        samples = self._config.samples or batch * steps_of(self._specs, batch)  # the user's, or a pool of whole batches
+        test = TEST_BATCHES * batch if is_random else 0
         scenario = Scenario(
             build=self.build,
             data=Dataset("random rows" if is_random else "its own rows", (), self.draw, random=is_random),
-            workloads=(workload_of(self._specs, self._config),),
+            workloads=(Workload(name=self._config.workload, train=samples, test=test, batch=batch),),
             learnable=False,
             kind=kind,
             keeps_weights=keeps_weights,
@@ -258,12 +251,8 @@ def read_rows(file: Path, samples: int) -> tuple[Any, ...]:
 
     with np.load(file, allow_pickle=False) as content:
 
-        def rebuilt(structure: Any) -> Any:
-            if isinstance(structure, dict):
-                return {key: rebuilt(structure[key]) for key in sorted(structure)}
-            if isinstance(structure, list):
-                return [rebuilt(part) for part in structure]
-            array = _first_rows(content, structure, samples)
+        def rows(name: str) -> Any:
+            array = _first_rows(content, name, samples)
             return array if len(array) == samples else np.resize(array, (samples, *array.shape[1:]))
 
-        return tuple(rebuilt(part) for part in json.loads(str(content[STRUCTURE])))
+        return tuple(mapped(rows, json.loads(str(content[STRUCTURE]))))
