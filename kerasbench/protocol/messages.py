@@ -1,7 +1,6 @@
-"""What a child says to its parent: JSON lines, each one message.
+"""What a child says to its parent: JSON lines, each one message, which the parent validates against these types.
 
-The child builds these from standard-library types; the parent validates every line against them. Times are
-nanoseconds of the system-wide monotonic clock (``time.monotonic_ns``), so that both processes read the same one.
+Times are nanoseconds of the system-wide monotonic clock (``time.monotonic_ns``): both processes read the same one.
 """
 
 import json

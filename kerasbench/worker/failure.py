@@ -100,11 +100,10 @@ class HidingFinder:
 
 
 def refuse_other_frameworks(backend: str) -> None:
-    """Make every framework but one look as if it were not installed.
+    """Make every framework but one look as if it were not installed: Keras imports the others on each backend.
 
-    Keras imports jax in every backend where it is installed, and ``set_random_seed`` imports TensorFlow: both
-    would be charged to a backend that has nothing to do with them (seconds of start-up, hundreds of MiB). They are
-    hidden, not None in ``sys.modules``: Keras' Rescaling and its kin ask whether TensorFlow is in there.
+    ``set_random_seed`` does, for one (seconds of start-up, hundreds of MiB). They are hidden, not None in
+    ``sys.modules``: Keras' Rescaling and its kin ask whether TensorFlow is in there.
     """
     others = {backends.get(other).PACKAGE for other in backends.names()} - {backends.get(backend).PACKAGE}
     sys.meta_path[:] = [HidingFinder(finder, others) for finder in sys.meta_path]

@@ -192,10 +192,7 @@ def draw(dataset: Dataset, samples: int, seed: int, kind: str) -> Rows:
 
 
 def check_pipeline(workload: Workload, rows: Rows) -> bool:
-    """Have the workload's pipeline, if any, make two batches; return whether they differ each time.
-
-    Raises ScenarioError where it cannot be measured; float64, NumPy's default, the Apple GPU has not.
-    """
+    """Return whether a pipeline's batches differ each time; raise ScenarioError if it is not as `fit` needs it."""
     if workload.feed is None:
         return False
     if rows.weights is not None:

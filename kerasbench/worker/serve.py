@@ -1,8 +1,4 @@
-"""One request, one child: read it, do it, report how it ended, leave.
-
-The two questions that need no scenario are answered here: what is installed (``inventory``, which imports none of it,
-so that what is broken can still be listed), and which devices a backend sees (``probe``).
-"""
+"""One request, one child: read it, do it, report how it ended, leave."""
 
 import dataclasses
 import importlib
@@ -91,6 +87,7 @@ def _reap_workers() -> None:
 
 
 def inventory() -> Inventory:
+    """Import nothing of what is installed: what is broken is listed, too."""
     packages: dict[str, str] = {}
     for distribution in metadata.distributions():
         with suppress(FileNotFoundError):  # it is broken, by the newer importlib_metadata, which a package may bring

@@ -22,6 +22,7 @@ SHARES = {"categoricalcrossentropy", "categoricalfocalcrossentropy", "categorica
 BITS = {"binarycrossentropy", "bce", "binaryfocalcrossentropy", "dice", "tversky"}
 SIGNS = {"hinge", "squaredhinge"}
 UNMADE = {"ctc"}
+UNUSED = object()  # stands for the loss of what no loss and no metric looks at: its targets are zeros
 KNOWN = CLASSES | SHARES | BITS | SIGNS | UNMADE
 DEFAULT_BATCH = 32
 LOOKED_UP = 8  # rows: so many different ids are hardly ever one
@@ -32,6 +33,8 @@ def draw_targets(loss: Any, shape: Sequence[int], samples: int, rng: Any) -> Any
     """Return targets for one output of that shape, without the samples: float32, or int32 for classes."""
     import numpy as np
 
+    if loss is UNUSED:
+        return np.zeros((samples, 1), np.float32)
     name, whole = loss_name(loss), (samples, *shape)
     if name in UNMADE:
         raise ModelError(f"its loss is {name}, for which kerasbench has no targets: use a scenario file")
@@ -94,9 +97,8 @@ class Source:
         self._specs = specs
         self._model: Any = None
         self._inputs: Any = None
-        self._outputs: Any = None
-        self._losses: list[Any] = []
-        self._no_metrics = False
+        self._outputs: Any = Spec("y", ())
+        self._losses: list[Any] = [UNUSED]
 
     def resolved(self, name: str, text: str, kind: Kind = "other", keeps_weights: bool = False) -> ResolvedScenario:
         is_random, batch = not self._config.rows, self._config.batch or DEFAULT_BATCH
@@ -118,24 +120,14 @@ class Source:
         return self._load() if model is None else model
 
     def draw(self, samples: int, rng: Any) -> tuple[Any, ...]:
-        """The same for every backend; zeros for y of what is not trained, or no loss and no metric looks at."""
-        import numpy as np
-
+        """The same for every backend."""
         if self._config.rows:
             return read_rows(Path(self._config.rows), samples)
         if self._inputs is None:
             self.look()
         x = mapped(lambda spec: spec.draw(samples, rng), self._inputs)
-        unused: Any = np.zeros((samples, 1), np.float32)
-        if not self._trains:
-            return x, unused
         losses = iter(self._losses)
-
-        def target(output: Any) -> Any:
-            loss = next(losses)
-            return unused if loss is None and self._no_metrics else draw_targets(loss, output.shape, samples, rng)
-
-        return x, mapped(target, self._outputs)
+        return x, mapped(lambda output: draw_targets(next(losses), output.shape, samples, rng), self._outputs)
 
     def load(self) -> None:
         self._model = self._load()
@@ -147,11 +139,14 @@ class Source:
             return
         self._inputs = inputs_of(self._model, self._config, self._specs)
         _require_different_rows(self._model, self._inputs)
-        self._outputs = outputs_of(self._model, self._inputs)
-        loss = self._model.loss if self._trains else None
-        self._losses = losses(loss, self._outputs, getattr(self._model, "output_names", None) or [])
+        outputs = outputs_of(self._model, self._inputs)
+        if not self._trains:
+            return
+        loss, self._outputs = self._model.loss, outputs
+        self._losses = losses(loss, outputs, getattr(self._model, "output_names", None) or [])
         # Of one loss for all, None says that the model brings its own, which may look at any target.
-        self._no_metrics = is_nested(loss) and getattr(self._model, "_compile_metrics", None) is None
+        if is_nested(loss) and getattr(self._model, "_compile_metrics", None) is None:
+            self._losses = [UNUSED if of_output is None else of_output for of_output in self._losses]
 
 
 def inputs_of(model: Any, config: ModelConfig, specs: Sequence[Spec] = ()) -> Any:
