@@ -11,7 +11,7 @@ from kerasbench.worker.feed import Feed
 
 # A product of this duration is long enough for its clock and for every core; the largest is 4 GiB in float32.
 PEAK_PRODUCT_S = 0.05
-PEAK_SMALLEST, PEAK_LARGEST = 256, 16_384
+PEAK_SIDES = (256, 512, 1_024, 2_048, 4_096, 8_192, 16_384)
 PEAK_REPEATS = 5
 
 
@@ -96,12 +96,11 @@ def peak_flops() -> float:
         return (time.perf_counter_ns() - start_ns) / 1e9
 
     dtype = keras.config.dtype_policy().compute_dtype
-    best, size = 0.0, PEAK_SMALLEST
-    while size <= PEAK_LARGEST:
+    best = 0.0
+    for size in PEAK_SIDES:
         a = keras.ops.full((size, size), 1.0 / size, dtype)  # made on the device, whose memory it is to take
         taken_s = min(product_s(a) for _ in range(PEAK_REPEATS))
         best = max(best, 2 * size**3 / taken_s)
         if taken_s >= PEAK_PRODUCT_S:
             break
-        size *= 2
     return best
