@@ -12,7 +12,7 @@ from typing import Any
 from kerasbench import backends
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.requests import NOTHING, CountRequest, DescribeRequest, FetchRequest, ModelConfig
-from kerasbench.scenario import Scenario, ScenarioError, Workload, require_unchanged
+from kerasbench.scenario import Scenario, Workload, require_unchanged
 from kerasbench.worker.failure import TrialFailure, failure_of, refuse_other_frameworks
 from kerasbench.worker.resolve import resolve
 
@@ -40,8 +40,6 @@ def describe_each(request: DescribeRequest) -> list[Description]:
     for file in request.files:
         try:
             descriptions.append(describe(Path(file), request.model_config))
-        except (ScenarioError, TrialFailure):
-            raise
         except Exception as error:
             raise TrialFailure(failure_of(error, PHASE, file)) from error
     return descriptions

@@ -1,5 +1,6 @@
 """How an exception in a child becomes a failure with a code, a cause and a remedy; and one framework per child."""
 
+import dataclasses
 import re
 import sys
 import traceback
@@ -39,10 +40,13 @@ def one_line(error: Exception, limit: int = 200) -> str:
 
 
 def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure:
+    if isinstance(error, TrialFailure):
+        return dataclasses.replace(error.failure, phase=error.failure.phase or phase)
+    if isinstance(error, ScenarioError):
+        return Failure(Code.INVALID, str(error), error.remedy, phase)
     text = one_line(error, limit=10_000)
     description = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    if len(description) > 300:
-        description = description[:299] + "…"
+    description = description if len(description) <= 300 else description[:299] + "…"
     place = where(error, scenario_file)
     cause = place + description
     detail = "".join(traceback.format_exception(error))[-DETAIL_CHARACTERS:]
@@ -114,8 +118,6 @@ def own_step(model: Any, backend: str, phase: str) -> Iterator[None]:
     """Turn an error in a model's own ``train_step`` or ``test_step`` into a failure: each backend has another form."""
     try:
         yield
-    except (TrialFailure, ScenarioError):
-        raise
     except Exception as error:
         names = [name for name in ("train_step", "test_step") if is_own(getattr(type(model), name, None))]
         if not names or failure_of(error, phase).code is not Code.ERROR:  # a want of memory is no other backend's

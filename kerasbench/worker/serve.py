@@ -1,6 +1,5 @@
 """One request, one child: read it, do it, report how it ended, leave."""
 
-import dataclasses
 import importlib
 import os
 import platform
@@ -17,7 +16,6 @@ from kerasbench.datasets import DataError
 from kerasbench.protocol import requests
 from kerasbench.protocol.messages import FIND, Code, Failure, Inventory, Message, Phase, ProbeReport
 from kerasbench.protocol.requests import Request, decode_request
-from kerasbench.scenario import ScenarioError
 from kerasbench.worker.failure import TrialFailure, failure_of, refuse_other_frameworks
 from kerasbench.worker.pipe import Pipe, listen
 
@@ -31,11 +29,6 @@ def serve(descriptor: int, started_ns: int) -> NoReturn:
     pipe.send(Message(phase=Phase("worker", started_ns, time.monotonic_ns())))
     try:
         pipe.send(_answer(request, pipe))
-    except TrialFailure as known:
-        phase = known.failure.phase or pipe.current_phase
-        pipe.send(Message(failure=dataclasses.replace(known.failure, phase=phase)))
-    except ScenarioError as error:
-        pipe.send(Message(failure=Failure(Code.INVALID, str(error), error.remedy, pipe.current_phase)))
     except DataError as error:
         remedy = "docs/your-model.md says where data come from"
         pipe.send(Message(failure=Failure(Code.UNAVAILABLE, str(error), remedy, pipe.current_phase)))

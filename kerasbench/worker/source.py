@@ -35,7 +35,9 @@ def draw_targets(loss: Any, shape: Sequence[int], samples: int, rng: Any) -> Any
 
     if loss is UNUSED:
         return np.zeros((samples, 1), np.float32)
-    name, whole = loss_name(loss), (samples, *shape)
+    names = [name.replace("_", "").lower() for name in _names(loss)]
+    name = next((name for name in names if name in KNOWN), "")  # of an object its first class, or its function's
+    whole = (samples, *shape)
     if name in UNMADE:
         raise ModelError(f"its loss is {name}, for which kerasbench has no targets: use a scenario file")
     if name in CLASSES:
@@ -49,12 +51,6 @@ def draw_targets(loss: Any, shape: Sequence[int], samples: int, rng: Any) -> Any
     if name in SIGNS:
         return (2 * rng.integers(0, 2, whole) - 1).astype(np.float32)
     return rng.random(whole, dtype=np.float32)
-
-
-def loss_name(loss: Any) -> str:
-    """In lower case without underscores; of an object the first known of its classes and its function."""
-    names = [name.replace("_", "").lower() for name in _names(loss)]
-    return next((name for name in names if name in KNOWN), next(iter(names), ""))
 
 
 def _names(loss: Any) -> list[str]:
