@@ -1,7 +1,4 @@
-"""What a trial measured, raw; and the turns that a parent gives the children of a block.
-
-A child that has said ``ready`` or ``slice`` waits for a turn, a line on its standard input.
-"""
+"""What a trial measured, raw; and turns, for which a child of a block waits that has said ``ready`` or ``slice``."""
 
 import itertools
 import json
@@ -110,8 +107,6 @@ class Samples:
 
 @dataclass(frozen=True)
 class Parts:
-    """What a step is made of: slices of steps that are fed in three ways, measured in turn."""
-
     arrays: Samples  # fed from arrays
     ready: Samples  # fed with a batch that lies ready on the device
     bare: Samples  # without fit: the compiled step alone (torch: the eager one)
@@ -179,8 +174,6 @@ class Throughput:
 
 @dataclass(frozen=True)
 class Generation:
-    """Slices in which texts of a batch grew, all at once, by one way."""
-
     way: str  # one of GROWS
     batch: int
     counts: list[int]  # of new tokens of each text, ascending

@@ -62,8 +62,7 @@ def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure
     elif phase == "device":
         code, remedy = Code.UNAVAILABLE, "check the device: it was missing when the trial began"
     elif isinstance(error, NotImplementedError):
-        code = Code.UNSUPPORTED
-        remedy = MPS_REMEDY if on_mps else "measure this case on another device or backend"
+        code, remedy = Code.UNSUPPORTED, MPS_REMEDY if on_mps else "measure this case on another device or backend"
     elif isinstance(error, TypeError) and on_mps:
         code, remedy = Code.UNSUPPORTED, "--device cpu: the Apple GPU has no float64"
     return Failure(code, cause, remedy, phase, detail)

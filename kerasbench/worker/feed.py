@@ -241,8 +241,7 @@ def _check_batch(batch: Any, samples: int) -> None:
 def shuffle_ns(rows: int, few: int, batch: int) -> int:
     """Return by how much longer Keras needs to draw the order of so many rows than that of a few, in ns.
 
-    It does so before an epoch's first batch; the rows are of one byte, so that only their order costs. The quickest
-    counts: what else the machine does makes it longer.
+    It does so before an epoch's first batch; of rows of one byte, only the order costs. The quickest of several counts.
     """
     import keras
     from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter

@@ -16,10 +16,9 @@ PEAK_REPEATS = 5
 
 
 def measure_parts(model: Any, feed: Feed, callbacks: list[Any], backend: Backend, pace: Pace, ask: Ask) -> Parts:
-    """Measure a slice in each of the three ways in each turn, in one process: a machine which drifts hits them alike.
+    """Measure a slice in each way in each turn: a machine which drifts hits them alike. The turn's slice is their sum.
 
-    The way that comes first changes with the cycle. The turn's slice is their sum. The pace has the steps of a slice,
-    which the steps' phase calibrated, and the workload's epochs have room for them.
+    The pace has the steps of a slice, which the steps' phase calibrated, and the workload's epochs have room for them.
     """
     from kerasbench.worker.train import ENDLESS, StepWindow, each_epoch  # late: it imports Keras
 
@@ -83,10 +82,7 @@ def _sum(slices: list[Slice], turn: Turn) -> Slice:
 
 
 def peak_flops() -> float:
-    """Return the highest rate of square matrix products on the device, in operations a second.
-
-    In the compute dtype and the rounding mode that are in force, as a model's own products have them.
-    """
+    """Return the highest rate of square matrix products in the dtype and rounding in force, in operations a second."""
     import keras
 
     def product_s(a: Any) -> float:

@@ -37,7 +37,12 @@ def serve(descriptor: int, started_ns: int) -> NoReturn:
     # os._exit: tearing a framework down takes up to half a second and can crash; everything is reported already.
     sys.stdout.flush()
     sys.stderr.flush()
-    _reap_workers()
+    # Workers would end with this process, and the kernel would count the time of a pool for nobody.
+    multiprocessing = sys.modules.get("multiprocessing")
+    for worker in multiprocessing.active_children() if multiprocessing else ():
+        with suppress(OSError, ValueError):  # gone meanwhile, or closed
+            worker.kill()
+            worker.join(REAP_S)
     os._exit(0)
 
 
@@ -65,15 +70,6 @@ def _answer(request: Request, pipe: Pipe) -> Message:
         case requests.FetchRequest():
             with pipe.phase("fetch"):
                 return Message(fetched=describe.fetch(request))
-
-
-def _reap_workers() -> None:
-    """They would end with this process, and the kernel would count the time of a pool for nobody."""
-    multiprocessing = sys.modules.get("multiprocessing")
-    for worker in multiprocessing.active_children() if multiprocessing else ():
-        with suppress(OSError, ValueError):  # gone meanwhile, or closed
-            worker.kill()
-            worker.join(REAP_S)
 
 
 def inventory() -> Inventory:
