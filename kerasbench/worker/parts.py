@@ -9,9 +9,8 @@ from kerasbench.protocol.measurement import Parts, Samples, Slice, Turn
 from kerasbench.worker.clock import Ask, Pace, SliceClock, WarmUpClock, granted, measure_slices
 from kerasbench.worker.feed import Feed
 
-# A product of this duration is long enough for its clock and for every core; the largest is 4 GiB in float32.
-PEAK_PRODUCT_S = 0.05
-PEAK_SIDES = (256, 512, 1_024, 2_048, 4_096, 8_192, 16_384)
+PEAK_PRODUCT_S = 0.05  # long enough for the clock and for every core
+PEAK_SIDES = (256, 512, 1_024, 2_048, 4_096, 8_192, 16_384)  # the largest takes 4 GiB in float32
 PEAK_REPEATS = 5
 
 

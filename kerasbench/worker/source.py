@@ -81,10 +81,7 @@ class ResolvedScenario:
 
 
 class Source:
-    """Loads a model, hands it out to be measured, first the one whose inputs were looked at, and draws rows for it.
-
-    ``specs`` are the inputs as far as they are known before it is loaded.
-    """
+    """Loads a model, hands it out and draws rows for it. ``specs``: its inputs, as far as they are known before."""
 
     def __init__(self, load: Callable[[], Any], config: ModelConfig, trains: bool, specs: Sequence[Spec] = ()) -> None:
         self._load = load
@@ -217,8 +214,8 @@ def outputs_of(model: Any, inputs: Any) -> Any:
     try:
         outputs = model.compute_output_spec(tensors)
     except Exception as error:
-        text = f"{type(error).__name__}: {one_line(error)}"
-        raise ModelError(f"its outputs for these inputs are unknown: {text}") from error
+        cause = f"{type(error).__name__}: {one_line(error)}"
+        raise ModelError(f"its outputs for these inputs are unknown: {cause}") from error
     return keras.tree.map_structure(lambda tensor: Spec("", tuple(tensor.shape[1:]), str(tensor.dtype)), outputs)
 
 
