@@ -1,4 +1,4 @@
-"""What a scenario file says of itself. Standard library alone, and little of it: ``list`` reads nothing else."""
+"""What a scenario file says of itself, remembered. Standard library alone: ``list`` reads nothing else."""
 
 from dataclasses import dataclass
 
@@ -32,8 +32,6 @@ class WorkloadDescription:
 
 @dataclass(frozen=True)
 class Description:
-    """What a scenario file says of itself: remembered, so that it is loaded once."""
-
     name: str
     title: str
     text: str

@@ -147,8 +147,6 @@ def kept_calls(count: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Latency:
-    """Single calls of one way to predict, at one batch size."""
-
     batch: int
     calls_ns: list[int]  # in the order of the calls; of a slice 167 at most, spread evenly
     slices: Samples = field(default_factory=lambda: Samples([], []))  # each counts the calls of one turn

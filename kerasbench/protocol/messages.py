@@ -1,7 +1,6 @@
-"""What a child says to its parent: JSON lines, each one message.
+"""What a child says to its parent: JSON lines, each one message, which the parent validates against these types.
 
-The child builds these from standard-library types; the parent validates every line against them. Times are
-nanoseconds of the system-wide monotonic clock (``time.monotonic_ns``), so that both processes read the same one.
+Times are nanoseconds of the system-wide monotonic clock (``time.monotonic_ns``): both processes read the same one.
 """
 
 import json
@@ -68,8 +67,6 @@ class TrialFailure(Exception):
 
 @dataclass(frozen=True)
 class ProbeReport:
-    """What a backend said when it was imported."""
-
     backend: str
     python: str
     versions: dict[str, str]
@@ -78,8 +75,6 @@ class ProbeReport:
 
 @dataclass(frozen=True)
 class Inventory:
-    """What an interpreter is and has installed."""
-
     python: str
     prefix: str
     architecture: str

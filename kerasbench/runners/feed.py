@@ -41,8 +41,7 @@ class Rows:
     @property
     def row_bytes(self) -> int:
         """What one row's inputs take, or its targets where these take more."""
-        x_bytes, y_bytes = (sum(int(array[:1].nbytes) for _, array in leaves(part)) for part in (self.x, self.y))
-        return max(x_bytes, y_bytes)
+        return max(sum(int(array[:1].nbytes) for _, array in leaves(part)) for part in (self.x, self.y))
 
     def repeated(self, samples: int) -> "Rows":
         """Return that many rows, over again from the first where there are too few."""
@@ -59,8 +58,6 @@ Fed = Rows | Mapping[str, Any]  # or what ``Backend.ready`` returns
 
 @dataclass(frozen=True)
 class Feed:
-    """The rows of a trial, and how `fit` takes them."""
-
     workload: Workload
     train: Rows
     validation: Rows  # as many as published, like the test rows
@@ -181,10 +178,7 @@ def draw(dataset: Dataset, samples: int, seed: int, kind: str) -> Rows:
 
 
 def check_pipeline(workload: Workload, rows: Rows) -> bool:
-    """Have the workload's pipeline, if any, make two batches; return whether they differ each time.
-
-    Raises ScenarioError where it cannot be measured; float64, NumPy's default, the Apple GPU has not.
-    """
+    """Return whether a pipeline's batches differ each time; raise ScenarioError if it is not as `fit` needs it."""
     if workload.feed is None:
         return False
     if rows.weights is not None:
@@ -199,8 +193,8 @@ def check_pipeline(workload: Workload, rows: Rows) -> bool:
             "file: leave it out, and let workers= start threads"
         )
     if not hasattr(batches, "__getitem__"):
-        kind = type(batches).__name__
-        raise ScenarioError(f"feed() must make a keras.utils.PyDataset, which gives any batch, not {kind}")
+        given = type(batches).__name__
+        raise ScenarioError(f"feed() must make a keras.utils.PyDataset, which gives any batch, not {given}")
     count = None
     with suppress(NotImplementedError):  # what Keras' own class says where nobody has said how many
         count = len(batches) if hasattr(batches, "__len__") else getattr(batches, "num_batches", None)
@@ -223,9 +217,8 @@ def _check_batch(batch: Any, samples: int) -> None:
     for name, structure in zip(("x", "y", "sample_weight"), batch, strict=False):
         for place, array in leaves(structure, name):
             if (shape := np.shape(array))[:1] != (samples,):
-                actual = f"{place} of shape {shape}"
-                raise ScenarioError(f"feed() must make batches of {samples:,} rows, as its batch says, not {actual}")
+                wanted = f"batches of {samples:,} rows, as its batch says"
+                raise ScenarioError(f"feed() must make {wanted}, not {place} of shape {shape}")
             if getattr(array, "dtype", None) == np.float64:
-                raise ScenarioError(
-                    f"feed() must give float32 or integers, not float64; {place} is: .astype('float32')"
-                )
+                remedy = f"{place} is: .astype('float32')"
+                raise ScenarioError(f"feed() must give float32 or integers, not float64; {remedy}")

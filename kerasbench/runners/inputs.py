@@ -14,8 +14,7 @@ NUMBERS = (*FLOATS, "bool", "int8", "int16", "int32", "int64", "uint8", "uint16"
 DEFAULT_BELOW = 2  # what integers are drawn below where no layer says how many there are
 # Of an epoch: enough for slices of eight steps, which do not have its first one; few enough for the memory.
 LEAST_STEPS, MOST_STEPS = 16, 1024
-# Enough for 170 steps of 32 CIFAR images; a published epoch of them would be 614 MB and a second of drawing.
-POOL_BYTES = 64 << 20
+POOL_BYTES = 64 << 20  # 170 steps of 32 CIFAR images; an epoch of them would be 614 MB and a second of drawing
 UNNAMED = "x"  # the only input of a model that has no name for it
 
 

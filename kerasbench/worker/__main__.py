@@ -12,8 +12,6 @@ import time
 from pathlib import Path
 
 STARTED_NS = time.monotonic_ns()
-
-
 OLDEST_PYTHON = (3, 11)
 
 

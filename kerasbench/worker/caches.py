@@ -9,8 +9,8 @@ from pathlib import Path
 class CacheReads:
     """Count which of the files that earlier processes have left in a folder of caches are read from now on.
 
-    By the time of a file's last access, which the system keeps (Linux with ``relatime`` too, where it is older than the
-    last change). Where it keeps none, the count is unknown (None).
+    By the time of a file's last access, which Linux keeps with ``relatime`` too where it is older than the last change.
+    None: the system keeps no such time.
     """
 
     def __init__(self, folder: str, patterns: Sequence[str]) -> None:

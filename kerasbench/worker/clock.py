@@ -80,7 +80,6 @@ class WarmUpClock:
         self._asynchronous = asynchronous
         self._target_ns = max(protocol.slice_ns, int(sync_ns / SYNC_SHARE))
         self._calibrating = protocol.steps_per_slice is None
-        self._calibration: list[Slice] = []  # the slices that K was found by
         self._long_enough_once = False
         self._next_mark: int | None = None
         self._open: tuple[int, int] | None = None  # the step and the time at which the open slice began
@@ -112,7 +111,7 @@ class WarmUpClock:
             slice_ = Slice(step - first_step, now_ns - since_ns)
             self.slices.append(slice_)
             if self._calibrating:
-                self._calibrate(slice_)
+                self._calibrate(slice_.ns)
             else:
                 self._warming.append(slice_.unit_ns)
             if not self._calibrating:
@@ -121,14 +120,13 @@ class WarmUpClock:
         fits = self.last_step is None or end <= self.last_step
         self._open, self._next_mark = ((step, now_ns), end) if fits else (None, None)
 
-    def _calibrate(self, slice_: Slice) -> None:
-        self._calibration.append(slice_)
+    def _calibrate(self, ns: int) -> None:
         target_ns: float = self._target_ns
         if self._asynchronous:
-            needed_ns = max(target_ns, refill_ns(self._calibration) / SYNC_SHARE)
+            needed_ns = max(target_ns, refill_ns(self.slices) / SYNC_SHARE)
             target_ns = min(needed_ns, max(target_ns, LONGEST_SLICES * self._protocol.slice_ns))
         doubled = 2 * self.steps_per_slice
-        if slice_.ns >= target_ns:
+        if ns >= target_ns:
             # Twice at the same size: one hiccup must not fix a K that is far too small.
             self._calibrating = not self._long_enough_once
             self._long_enough_once = True
@@ -159,8 +157,6 @@ class WarmUpClock:
 
 @dataclass(frozen=True)
 class Pace:
-    """How a trial measures: how long slices are, how it waits for its device, how long it settles before each."""
-
     protocol: Protocol
     synchronize: Callable[[], None]
     settle_ns: int
@@ -205,13 +201,7 @@ class SliceClock:
     """Warm up, then measure slices of K steps, each in its turn.
 
     Call ``begin_epoch``; then, as long as it ``wants`` a step, ``take`` a turn before it if the clock is ``waiting``,
-    else ``mark`` it. No slice crosses an epoch's end or has an epoch's first step::
-
-        WARMING --mark, warm--> WAITING --take(turn)--> DISCARDING --mark--> MEASURING
-                                   |  ^                                          |
-                       take(None)  |  +------------------- mark -----------------+
-                                   v
-                                 OVER
+    else ``mark`` it. No slice crosses an epoch's end or has an epoch's first step.
 
     How much a slice discards follows from the slice before it. The first one discards K steps: while others warm up,
     this one's steps take longer than in its own turns; ``correct`` adapts K to the slices there. ``alone``: nothing

@@ -13,9 +13,8 @@ from kerasbench import backends
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.scenario import ScenarioError
 
-# What the frameworks' out-of-memory errors have in common, name and text: torch.OutOfMemoryError says "out of memory"
-# (its CPU allocator "not enough memory"), XLA RESOURCE_EXHAUSTED, TensorFlow's ResourceExhaustedError "OOM when
-# allocating tensor"; NumPy "Unable to allocate", torch on a CPU "can't allocate memory"; cuBLAS and cuDNN ALLOC_FAILED.
+# torch says "out of memory", on a CPU "not enough memory" or "can't allocate memory"; XLA RESOURCE_EXHAUSTED;
+# TensorFlow ResourceExhaustedError, "OOM when allocating tensor"; NumPy "Unable to allocate"; cuBLAS ALLOC_FAILED.
 OOM = re.compile(
     "out of memory|not enough memory|resource_?exhausted|oom when allocating|(failed|unable) to allocate"
     "|can't allocate memory|alloc_failed",
@@ -32,7 +31,6 @@ def one_line(error: Exception, limit: int = 200) -> str:
 
 
 def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure:
-    """Classify an exception that nothing else caught, and say where in the scenario file it came from."""
     text = one_line(error, limit=10_000)
     description = f"{type(error).__name__}: {text}" if text else type(error).__name__
     if len(description) > 300:
@@ -40,7 +38,6 @@ def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure
     place = where(error, scenario_file)
     cause = place + description
     detail = "".join(traceback.format_exception(error))[-DETAIL_CHARACTERS:]
-
     on_mps = MPS.search(cause) is not None
     code, remedy = Code.ERROR, "the traceback is in the result file"
     if isinstance(error, MemoryError) or OOM.search(cause):
@@ -67,7 +64,6 @@ def missing_framework(error: Exception) -> str:
 
 
 def other_framework(whose: str, backend: str, phase: str = "", detail: str = "") -> Failure:
-    """Return why a file that imports a backend's package cannot be measured on another one."""
     cause = f"{whose}imports {backends.get(backend).PACKAGE}, which the processes of the other backends do not have"
     remedy = f"--backend {backend} measures it; or import it inside the functions that need it"
     return Failure(Code.UNSUPPORTED, cause, remedy, phase, detail)
@@ -96,11 +92,10 @@ class HidingFinder:
 
 
 def refuse_other_frameworks(backend: str) -> None:
-    """Make every framework but one look as if it were not installed.
+    """Make every framework but one look as if it were not installed: Keras imports the others on each backend.
 
-    Keras imports jax in every backend where it is installed, and ``set_random_seed`` imports TensorFlow: both
-    would be charged to a backend that has nothing to do with them (seconds of start-up, hundreds of MiB). They are
-    hidden, not None in ``sys.modules``: Keras' Rescaling and its kin ask whether TensorFlow is in there.
+    ``set_random_seed`` does, for one (seconds of start-up, hundreds of MiB). They are hidden, not None in
+    ``sys.modules``: Keras' Rescaling and its kin ask whether TensorFlow is in there.
     """
     others = {backends.get(other).PACKAGE for other in backends.names()} - {backends.get(backend).PACKAGE}
     sys.meta_path[:] = [HidingFinder(finder, others) for finder in sys.meta_path]

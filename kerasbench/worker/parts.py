@@ -1,7 +1,6 @@
 """What a step is made of: fed from arrays, fed with a batch that lies ready on the device, and by itself."""
 
 import dataclasses
-from collections.abc import Callable
 
 from kerasbench.protocol.measurement import Parts, Samples, Slice, Turn
 from kerasbench.runners import Runner
@@ -40,18 +39,18 @@ def measure_parts(runner: Runner, pace: Pace, ask: Ask) -> Parts | None:
             run(steps)
             return pace.meter.with_card(pace.meter.read().since(began, steps, turn))
 
-    arrays, ready, alone = list[Slice](), list[Slice](), list[Slice]()
-    ways: list[tuple[list[Slice], Callable[[Turn], Slice]]] = [
-        (arrays, lambda turn: of_fit(rows, turn)),
-        (ready, lambda turn: of_fit(runner.backend.ready(batch, full_steps), turn)),
-        (alone, by_itself),
-    ]
+    ways = (
+        lambda turn: of_fit(rows, turn),
+        lambda turn: of_fit(runner.backend.ready(batch, full_steps), turn),
+        by_itself,
+    )
+    arrays, ready, alone = slices = (list[Slice](), list[Slice](), list[Slice]())
 
     def measure(turn: Turn) -> Slice:
-        first = turn.cycle % len(ways)
-        for slices, way in ways[first:] + ways[:first]:
-            slices.append(way(turn))
-        return _sum([slices[-1] for slices, _ in ways], turn)
+        for place in range(len(ways)):
+            way = (turn.cycle + place) % len(ways)
+            slices[way].append(ways[way](turn))
+        return _sum([of_way[-1] for of_way in slices], turn)
 
     with bare() as run:
         run(1)  # traced and compiled before it is timed

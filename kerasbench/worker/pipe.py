@@ -15,7 +15,7 @@ from kerasbench.worker.usage import peak_rss_bytes
 
 
 class Pipe:
-    """Sends messages to the parent over a file descriptor that nothing else writes to; hears of turns by ``lines``.
+    """Sends messages to the parent over a file descriptor; hears of turns by ``lines``.
 
     Each begins with the token that came with the request, so that nothing that a scenario writes there passes for one.
     """
@@ -51,10 +51,7 @@ class Pipe:
         self.send(Message(phase=Phase(name, start_ns, end_ns, self._waited_ns, *peaks)))
 
     def ask(self, message: Message) -> Turn | Sizes | None:
-        """Send a stage's name or its last slice, and wait for the next turn.
-
-        None: the stage is over. Sizes: so is the pilot, and they follow from the slices of all columns.
-        """
+        """Wait for the next turn. None: the stage is over. Sizes: so is the pilot; they follow from all columns."""
         # Before the message: whoever gets it may stop this process before its next line.
         began_ns = time.monotonic_ns()
         self.send(message)

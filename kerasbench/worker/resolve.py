@@ -27,7 +27,6 @@ def resolve(file: Path, config: ModelConfig) -> ResolvedScenario:
 
 
 def application(name: str, config: ModelConfig) -> ResolvedScenario:
-    """Return the scenario of a model of keras.applications: random weights, compiled as most people do."""
     applications = importlib.import_module("keras.applications")  # here: keras alone knows which there are
     makers = {key: value for key, value in vars(applications).items() if inspect.isfunction(value)}
     if name not in makers:

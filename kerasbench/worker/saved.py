@@ -38,14 +38,12 @@ LAMBDA_CODE = "__lambda__"  # what Keras calls the bytecode of a Lambda layer; o
 FOREIGN = sys.stdlib_module_names - {"builtins", "__main__"}  # Keras writes functions of its own as builtins
 # RuntimeError is what zipfile says of an encrypted member, and NotImplementedError (one of these) of its compression.
 UNREADABLE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, KeyError, EOFError, OSError, RuntimeError)
-
 SAFE_KERAS = (3, 14, 0)  # before it, loading could write outside of its folder (GHSA-hqp4-2352-xf5r), and worse
 PRERELEASE = re.compile(r"\d(?:a|b|rc|\.?dev)\d*")
 LOADING_TIMES, LOADING_BYTES = 4, 2 * GIB  # a model's weights, its optimizer's two moments, a copy; and Keras
 STATM_DATA = 5  # the field of /proc/self/statm with the pages of data and stack
 FRAMEWORKS = frozenset({"keras", "keras_hub", "jax", "jaxlib", "numpy", "tensorflow", "torch"})
 CUSTOM = "kerasbench_custom"  # the module that a file of a model's own layers becomes
-
 # What says that a card's memory ran out, to which no limit of this process applies. XLA is out of memory "while trying
 # to allocate" on a card, and "allocating" on a CPU.
 OF_CARD = re.compile(
@@ -315,18 +313,13 @@ def damaged(file: Path, error: object) -> ModelError:
 
 
 def runs_code(file: Path, what: str) -> ModelError:
-    return ModelError(
-        f"{file.name}: it has {what} that would run code from the file",
-        "make it a layer of a file for --custom (in Python: custom=FILE); or add --trust (trust=True) if you know who "
-        "made the file",
-    )
+    remedy = "make it a layer of a file for --custom (in Python: custom=FILE); or add --trust (trust=True) if you know"
+    return ModelError(f"{file.name}: it has {what} that would run code from the file", f"{remedy} who made the file")
 
 
 def unknown_layer(file: Path, name: str) -> ModelError:
-    return ModelError(
-        f"{file.name}: Keras does not know its {name}",
-        "give the file that defines it: --custom layers.py (in Python: custom=FILE)",
-    )
+    remedy = "give the file that defines it: --custom layers.py (in Python: custom=FILE)"
+    return ModelError(f"{file.name}: Keras does not know its {name}", remedy)
 
 
 def explained(error: Exception, file: Path, model: Outline, keras_here: str) -> Exception:

@@ -1,8 +1,4 @@
-"""One request, one child: read it, do it, report how it ended, leave.
-
-The two questions that need no scenario are answered here: what is installed (``inventory``, which imports none of it,
-so that what is broken can still be listed), and which devices a backend sees (``probe``).
-"""
+"""One request, one child: read it, do it, report how it ended, leave."""
 
 import dataclasses
 import importlib
@@ -91,15 +87,14 @@ def _reap_workers() -> None:
 
 
 def inventory() -> Inventory:
+    """Import nothing of what is installed: what is broken is listed, too."""
     packages: dict[str, str] = {}
     for distribution in metadata.distributions():
-        try:
+        with suppress(FileNotFoundError):  # it is broken, by the newer importlib_metadata, which a package may bring
             fields = distribution.metadata
-        except FileNotFoundError:  # broken, by the newer importlib_metadata, which a package may bring
-            continue
-        if "Name" in fields and "Version" in fields:  # a broken distribution has neither
-            name = re.sub(r"[-_.]+", "-", fields["Name"]).lower()
-            packages.setdefault(name, fields["Version"])  # the first on the path is the one imported
+            if "Name" in fields and "Version" in fields:  # a broken distribution has neither
+                name = re.sub(r"[-_.]+", "-", fields["Name"]).lower()
+                packages.setdefault(name, fields["Version"])  # the first on the path is the one imported
     return Inventory(platform.python_version(), sys.prefix, platform.machine(), dict(sorted(packages.items())))
 
 

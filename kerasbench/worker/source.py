@@ -22,8 +22,8 @@ SHARES = {"categoricalcrossentropy", "categoricalfocalcrossentropy", "categorica
 BITS = {"binarycrossentropy", "bce", "binaryfocalcrossentropy", "dice", "tversky"}
 SIGNS = {"hinge", "squaredhinge"}
 UNMADE = {"ctc"}
+UNUSED = object()  # stands for the loss of what no loss and no metric looks at: its targets are zeros
 KNOWN = CLASSES | SHARES | BITS | SIGNS | UNMADE
-
 DEFAULT_BATCH = 32
 LOOKED_UP = 8  # rows: so many different ids are hardly ever one
 TEST_BATCHES = 16  # that a pass of predict takes: of a deep network, one can take a second
@@ -33,6 +33,8 @@ def draw_targets(loss: Any, shape: Sequence[int], samples: int, rng: Any) -> Any
     """Return targets for one output of that shape, without the samples: float32, or int32 for classes."""
     import numpy as np
 
+    if loss is UNUSED:
+        return np.zeros((samples, 1), np.float32)
     name, whole = loss_name(loss), (samples, *shape)
     if name in UNMADE:
         raise ModelError(f"its loss is {name}, for which kerasbench has no targets: use a scenario file")
@@ -82,19 +84,10 @@ class ResolvedScenario:
     look: Callable[[], None] = lambda: None  # at what it takes, once it is loaded
 
 
-def workload_of(specs: Sequence[Spec], config: ModelConfig) -> Workload:
-    """Return the workload of a model: whole batches, as many as a pool of rows holds, or the user's rows."""
-    batch = config.batch or DEFAULT_BATCH
-    samples = config.samples or batch * steps_of(specs, batch)
-    test = 0 if config.rows else TEST_BATCHES * batch
-    return Workload(name=config.workload, train=samples, test=test, batch=batch)
-
-
 class Source:
-    """Loads a model, hands it out to be measured, and draws rows for it.
+    """Loads a model, hands it out to be measured, first the one whose inputs were looked at, and draws rows for it.
 
-    ``specs`` are the inputs as far as they are known before that. The model that was loaded in order to look at its
-    inputs is the one that ``build`` returns first.
+    ``specs`` are the inputs as far as they are known before it is loaded.
     """
 
     def __init__(self, load: Callable[[], Any], config: ModelConfig, trains: bool, specs: Sequence[Spec] = ()) -> None:
@@ -104,16 +97,17 @@ class Source:
         self._specs = specs
         self._model: Any = None
         self._inputs: Any = None
-        self._outputs: Any = None
-        self._losses: list[Any] = []
-        self._no_metrics = False
+        self._outputs: Any = Spec("y", ())
+        self._losses: list[Any] = [UNUSED]
 
     def resolved(self, name: str, text: str, kind: Kind = "other", keeps_weights: bool = False) -> ResolvedScenario:
-        is_random = not self._config.rows
+        is_random, batch = not self._config.rows, self._config.batch or DEFAULT_BATCH
+        samples = self._config.samples or batch * steps_of(self._specs, batch)  # the user's, or a pool of whole batches
+        test = TEST_BATCHES * batch if is_random else 0
         scenario = Scenario(
             build=self.build,
             data=Dataset("random rows" if is_random else "its own rows", (), self.draw, random=is_random),
-            workloads=(workload_of(self._specs, self._config),),
+            workloads=(Workload(name=self._config.workload, train=samples, test=test, batch=batch),),
             learnable=False,
             kind=kind,
             keeps_weights=keeps_weights,
@@ -126,41 +120,33 @@ class Source:
         return self._load() if model is None else model
 
     def draw(self, samples: int, rng: Any) -> tuple[Any, ...]:
-        """The same for every backend; zeros for y of what is not trained, or no loss and no metric looks at."""
-        import numpy as np
-
+        """The same for every backend."""
         if self._config.rows:
             return read_rows(Path(self._config.rows), samples)
         if self._inputs is None:
             self.look()
         x = mapped(lambda spec: spec.draw(samples, rng), self._inputs)
-        unused: Any = np.zeros((samples, 1), np.float32)
-        if not self._trains:
-            return x, unused
         losses = iter(self._losses)
-
-        def target(output: Any) -> Any:
-            loss = next(losses)
-            return unused if loss is None and self._no_metrics else draw_targets(loss, output.shape, samples, rng)
-
-        return x, mapped(target, self._outputs)
+        return x, mapped(lambda output: draw_targets(next(losses), output.shape, samples, rng), self._outputs)
 
     def load(self) -> None:
         self._model = self._load()
 
     def look(self) -> None:
-        """Look at the model: what it takes, and what it returns for that."""
         if self._model is None:
             self.load()
         if self._config.rows:
             return
         self._inputs = inputs_of(self._model, self._config, self._specs)
         _require_different_rows(self._model, self._inputs)
-        self._outputs = outputs_of(self._model, self._inputs)
-        loss = self._model.loss if self._trains else None
-        self._losses = losses(loss, self._outputs, getattr(self._model, "output_names", None) or [])
+        outputs = outputs_of(self._model, self._inputs)
+        if not self._trains:
+            return
+        loss, self._outputs = self._model.loss, outputs
+        self._losses = losses(loss, outputs, getattr(self._model, "output_names", None) or [])
         # Of one loss for all, None says that the model brings its own, which may look at any target.
-        self._no_metrics = is_nested(loss) and getattr(self._model, "_compile_metrics", None) is None
+        if is_nested(loss) and getattr(self._model, "_compile_metrics", None) is None:
+            self._losses = [UNUSED if of_output is None else of_output for of_output in self._losses]
 
 
 def inputs_of(model: Any, config: ModelConfig, specs: Sequence[Spec] = ()) -> Any:
@@ -171,7 +157,7 @@ def inputs_of(model: Any, config: ModelConfig, specs: Sequence[Spec] = ()) -> An
     if structure is None:
         listed = getattr(model, "inputs", None)
         structure = listed[0] if listed is not None and len(listed) == 1 else listed
-    embeddings = _embeddings(model)
+    embeddings = [layer for layer in model._flatten_layers() if isinstance(layer, keras.layers.Embedding)]
     smallest = min((layer.input_dim for layer in embeddings), default=0) or DEFAULT_BELOW
     # Zeros in the middle of a text would mask it there, which cuDNN refuses.
     padding = int(any(getattr(layer, "mask_zero", False) for layer in embeddings) and smallest > DEFAULT_BELOW)
@@ -203,19 +189,13 @@ def inputs_of(model: Any, config: ModelConfig, specs: Sequence[Spec] = ()) -> An
     return keras.tree.pack_sequence_as(structure, fitted(given, config.inputs))
 
 
-def _embeddings(model: Any) -> list[Any]:
-    import keras
-
-    return [layer for layer in model._flatten_layers() if isinstance(layer, keras.layers.Embedding)]
-
-
 def _require_different_rows(model: Any, inputs: Any) -> None:
     """Call a model once, and refuse what would look up one row alone: numbers in 0..1 are all row 0 to an embedding."""
     import keras
     import numpy as np
 
     floats = [spec for _, spec in leaves(inputs) if spec.dtype in FLOATS]
-    if not floats or not _embeddings(model):
+    if not floats or not any(isinstance(layer, keras.layers.Embedding) for layer in model._flatten_layers()):
         return
     alike: list[bool] = []
     call = keras.layers.Embedding.call
@@ -230,10 +210,8 @@ def _require_different_rows(model: Any, inputs: Any) -> None:
         model(mapped(lambda spec: spec.draw(LOOKED_UP, rng), inputs), training=False)
     if any(alike):
         typed = " ".join(f"--input {spec.name}={spec.sizes or 1}:int32" for spec in floats)
-        raise ModelError(
-            "its lookup always reads the same entry, because its inputs lie in 0..1",
-            f"{typed} gives it integers; or use a scenario file, which has its own data",
-        )
+        cause = "its lookup always reads the same entry, because its inputs lie in 0..1"
+        raise ModelError(cause, f"{typed} gives it integers; or use a scenario file, which has its own data")
 
 
 def outputs_of(model: Any, inputs: Any) -> Any:
@@ -268,12 +246,8 @@ def read_rows(file: Path, samples: int) -> tuple[Any, ...]:
 
     with np.load(file, allow_pickle=False) as content:
 
-        def rebuilt(structure: Any) -> Any:
-            if isinstance(structure, dict):
-                return {key: rebuilt(structure[key]) for key in sorted(structure)}
-            if isinstance(structure, list):
-                return [rebuilt(part) for part in structure]
-            array = _first_rows(content, structure, samples)
+        def rows(name: str) -> Any:
+            array = _first_rows(content, name, samples)
             return array if len(array) == samples else np.resize(array, (samples, *array.shape[1:]))
 
-        return tuple(rebuilt(part) for part in json.loads(str(content[STRUCTURE])))
+        return tuple(mapped(rows, json.loads(str(content[STRUCTURE]))))

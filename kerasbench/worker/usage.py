@@ -25,22 +25,17 @@ NS_PER_S = 1_000_000_000
 PROC = Path("/proc")
 STAT_BYTES = 1 << 20  # of /proc/stat: more than a thousand processors need
 FREE, STEAL = (4, 5), 8  # the fields of a line there: idle and waiting for a disk; kept by a hypervisor
-# Of /proc/PID/stat behind the program's name, which may have blanks: user and system time, and those of its children
-# that are gone.
-CPU_TIMES = slice(11, 15)
+CPU_TIMES = slice(11, 15)  # of /proc/PID/stat behind the program's name: its own, and of children that are gone
 PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)  # in /proc/PID/status
 HEAT = Path("/sys/devices/system/cpu/cpu0/thermal_throttle")
 HOST_CPU_LOAD_INFO, IDLE_STATE, STATES = 3, 2, 4  # macOS: mach/host_info.h, mach/machine.h
-# macOS: rusage_info_v0 of sys/resource.h, in words of 64 bits. The footprint holds what was compressed and what Metal
-# has taken, too; the resident size does not, and shrinks when other programs need memory.
+# macOS: rusage_info_v0 of sys/resource.h, in words of 64 bits. Unlike the resident size, the footprint holds what was
+# compressed and what Metal has taken.
 RUSAGE_WORDS, FOOTPRINT = 12, 9
-
 OF_CARD = 0.05  # of an NVIDIA card's multiprocessors, by the driver's own samples: more disturbs a slice
-
 # What the kernel needs to put one thread in the place of another is nobody's time, and no idle time either: 1.8 to
 # 2 us where a model does that 27,000 to 51,000 times a second (TensorFlow and JAX on 4 cores of a virtual machine).
 SWITCH_NS = 1_500
-
 NVML = "libnvidia-ml.so.1"  # of the driver
 NOT_FOUND = 6  # nvml.h: there is no sample
 MOST = 1_024  # samples: a second has six of each process
@@ -136,7 +131,7 @@ def child_processes(process: str = "self", proc: Path = PROC) -> list[str]:
 
 
 def cpu_ns_of(processes: list[str], proc: Path = PROC) -> int:
-    """Return the processor time that these processes have used so far; 0 for those that are gone."""
+    """0 for those that are gone."""
     if not processes:
         return 0
     stats = [_read_text(proc / process / "stat").rpartition(")")[2].split() for process in processes]
@@ -150,8 +145,7 @@ def _read_text(file: Path) -> str:
         return ""
 
 
-# The largest share of an NVIDIA card that others used in the last so many ns; None: not told.
-CardShare = Callable[[int], float | None]
+CardShare = Callable[[int], float | None]  # the largest that others used in the last so many ns; None: not told
 
 
 class _Sample(ctypes.Structure):  # nvml.h, nvmlProcessUtilizationSample_t; percent
@@ -159,20 +153,17 @@ class _Sample(ctypes.Structure):  # nvml.h, nvmlProcessUtilizationSample_t; perc
         ("pid", ctypes.c_uint),
         ("at_us", ctypes.c_ulonglong),
         ("multiprocessors", ctypes.c_uint),
-        ("memory", ctypes.c_uint),
-        ("encoder", ctypes.c_uint),
-        ("decoder", ctypes.c_uint),
+        ("others", 3 * ctypes.c_uint),  # memory, encoder, decoder
     )
 
 
 def card_share_reader(
     uuid: str, others: Collection[int] | None, open_library: Callable[[str], Any] = ctypes.CDLL
 ) -> CardShare | None:
-    """Return a function that asks the driver's management library (NVML) for others' use of the card of that UUID.
+    """Return a function that asks the driver (NVML) for others' use of that card; None: it does not say.
 
     ``others`` are the processes that were on the card before the block: in a container nobody learns the number that
-    NVML has for its own process, so whoever comes later cannot be told from this one, or from the block's other
-    columns. None: there is no such card, or its driver does not say. Untested on a real GPU.
+    NVML has for its own process, so whoever comes later cannot be told from the block's columns. Untested on a GPU.
     """
     if not uuid or others is None:
         return None
@@ -204,8 +195,6 @@ def card_share_reader(
 
 @dataclass(frozen=True)
 class Reading:
-    """The clock, and what this process and the machine have used so far."""
-
     ns: int
     cpu_ns: int  # of all threads, of helpers and of those that are gone
     switches: int  # how often the kernel took a processor away from this process, or it gave one back itself, to wait
@@ -261,11 +250,7 @@ def rss_bytes(proc: Path = PROC) -> int:
 
 
 def peak_rss_bytes(proc: Path = PROC) -> int:
-    """Return the most memory that this process has held, its parent's left out.
-
-    Linux starts ru_maxrss with what the parent held when it made the child (exec in the kernel's fs/exec.c keeps it),
-    so VmHWM comes first: it belongs to the program that runs.
-    """
+    """By VmHWM: Linux starts ru_maxrss with what the parent held when it made the child (fs/exec.c keeps it)."""
     if sys.platform != "darwin" and (peak := PEAK.search(_read_text(proc / "self" / "status"))):
         return int(peak[1]) * 1024
     peak_rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

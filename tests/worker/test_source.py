@@ -13,7 +13,7 @@ from kerasbench.runners.inputs import Spec
 from kerasbench.scenario import ModelError, Workload
 from kerasbench.worker import source
 from kerasbench.worker.resolve import application, resolve
-from kerasbench.worker.source import Source, inputs_of, workload_of
+from kerasbench.worker.source import Source, inputs_of
 from tests.worker import stand_in_keras
 from tests.worker.stand_in_keras import Embedding, Model, Tensor, saved_model
 
@@ -155,6 +155,10 @@ def test_an_input_for_which_there_are_no_outputs_is_said(monkeypatch: pytest.Mon
 
 
 def test_an_epoch_has_the_user_s_rows_or_as_many_as_a_pool_holds() -> None:
+    def workload_of(specs: list[Spec], config: ModelConfig) -> Workload:
+        (workload,) = Source(two, config, True, specs).resolved("two", "").scenario.workloads
+        return workload
+
     workload = workload_of([Spec("x", (1 << 15,))], ModelConfig(batch=8))
     assert (workload.train, workload.test, workload.batch_size, workload.name) == (64 * 8, 16 * 8, 8, "batch-8")
     given = workload_of([], ModelConfig(samples=100, rows="rows.npz"))
