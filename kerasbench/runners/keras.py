@@ -176,18 +176,18 @@ class KerasRunner(WithKeras):
         return {"x": rows.x, "y": rows.y, "batch_size": batch, **weights}
 
     def _besides(self, hooks: Hooks | None, whole: bool) -> dict[str, Any]:
-        LambdaCallback = self.keras.callbacks.LambdaCallback  # noqa: N806 - a class
+        hooked = self.keras.callbacks.LambdaCallback
         besides: dict[str, Any] = {"callbacks": [*self.callbacks] if whole else []}
         rows, feed = self.feed.validation, self.feed.workload.feed
         if whole and len(rows):
             besides["validation_data"] = feed(rows.x, rows.y, self.feed.batch) if feed else self.feed.one_batch(rows)
         if whole and self.feed.workload.test_each_epoch:
             evaluate = partial(self.model.evaluate, **self._arguments(self.feed.test), verbose=0)
-            besides["callbacks"].append(LambdaCallback(on_epoch_end=lambda epoch, logs: evaluate()))
+            besides["callbacks"].append(hooked(on_epoch_end=lambda epoch, logs: evaluate()))
         if hooks is not None:
             # Its own methods, so that a step costs one call; and those alone that do something.
             does = [name for name in HOOKS if getattr(type(hooks), name) is not getattr(Hooks, name)]
-            besides["callbacks"].append(LambdaCallback(**{name: getattr(hooks, name) for name in does}))
+            besides["callbacks"].append(hooked(**{name: getattr(hooks, name) for name in does}))
         return besides
 
     def stop(self) -> None:
