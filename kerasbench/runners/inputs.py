@@ -101,8 +101,7 @@ def fitted(specs: Sequence[Spec], inputs: Sequence[Input]) -> list[Spec]:
     by_name = {entry.name: entry for entry in inputs}
     if "" in by_name and len(specs) == 1:
         by_name = {specs[0].name: by_name[""]}
-    unknown = by_name.keys() - {spec.name for spec in specs}
-    if unknown:
+    if unknown := by_name.keys() - {spec.name for spec in specs}:
         names = ", ".join(spec.name for spec in specs)
         raise ModelError(f"--input {'must name its input' if '' in unknown else unknown.pop()}: it has {names}")
     for spec in specs:
@@ -119,19 +118,17 @@ def fitted(specs: Sequence[Spec], inputs: Sequence[Input]) -> list[Spec]:
 
 
 def _sized(spec: Spec, entry: Input) -> Spec:
-    shape: tuple[int, ...] = tuple(entry.shape)
-    dtype = entry.dtype or spec.dtype
-    if len(shape) == spec.shape.count(None) < len(spec.shape):
+    shape = entry.shape
+    if len(shape) == spec.shape.count(None) < len(spec.shape):  # the open sizes alone
         left = iter(shape)
-        filled = tuple(next(left) if size is None else size for size in spec.shape)
-        return dataclasses.replace(spec, shape=filled, dtype=dtype)
-    if len(shape) == len(spec.shape) + 1 and shape[0] == 1:
+        shape = [next(left) if size is None else size for size in spec.shape]
+    elif len(shape) == len(spec.shape) + 1 and shape[0] == 1:
         shape = shape[1:]
     pairs = zip(spec.shape, shape, strict=False)
     if len(shape) != len(spec.shape) or any(known not in (None, size) for known, size in pairs):
         sizes = "x".join(map(str, entry.shape))
         raise ModelError(f"--input {spec.name}={sizes}: the model's is {spec.sizes}: say the open sizes, or all")
-    return dataclasses.replace(spec, shape=shape, dtype=dtype)
+    return dataclasses.replace(spec, shape=tuple(shape), dtype=entry.dtype or spec.dtype)
 
 
 def specs_of(config: ModelConfig) -> list[Spec]:

@@ -31,7 +31,7 @@ HOOKS = ("on_epoch_begin", "on_train_batch_begin", "on_train_end")
 BUSY_SIDE, BUSY_PRODUCTS = 256, 32
 # A product of this duration is long enough for its clock and for every core; the largest is 4 GiB in float32.
 PEAK_PRODUCT_S = 0.05
-PEAK_SMALLEST, PEAK_LARGEST = 256, 16_384
+PEAK_SIDES = (256, 512, 1_024, 2_048, 4_096, 8_192, 16_384)
 PEAK_REPEATS = 5
 
 SHUFFLES = 5
@@ -221,14 +221,13 @@ class KerasRunner(WithKeras):
             self.to_numpy(product[0, 0])  # waits for it
             return (time.perf_counter_ns() - start_ns) / 1e9
 
-        best, size = 0.0, PEAK_SMALLEST
-        while size <= PEAK_LARGEST:
+        best = 0.0
+        for size in PEAK_SIDES:
             a = ops.full((size, size), 1.0 / size, dtype)  # made on the device, whose memory it is to take
             taken_s = min(product_s(a) for _ in range(PEAK_REPEATS))
             best = max(best, 2 * size**3 / taken_s)
             if taken_s >= PEAK_PRODUCT_S:
                 break
-            size *= 2
         return best
 
     def shuffle_ns(self, rows: int, few: int, batch: int) -> int | None:

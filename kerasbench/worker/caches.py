@@ -22,9 +22,8 @@ class CacheReads:
 
     @property
     def count(self) -> int | None:
-        if not self._known:
-            return None
-        return sum(file.exists() and file.stat().st_atime_ns > 0 for file in self._files)
+        read = sum(file.exists() and file.stat().st_atime_ns > 0 for file in self._files)
+        return read if self._known else None
 
 
 def keeps_access_times(folder: str) -> bool:

@@ -58,7 +58,7 @@ def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure
 
 
 def missing_framework(error: Exception) -> str:
-    """Return the backend whose package an exception could not import, because only its own process has it; else ""."""
+    """Return the backend whose package could not be imported, because only its own process has it; else ""."""
     package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     return next((name for name in backends.names() if package == backends.get(name).PACKAGE), "")
 

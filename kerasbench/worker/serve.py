@@ -76,11 +76,8 @@ def _answer(request: Request, pipe: Pipe) -> Message:
 
 def _reap_workers() -> None:
     """They would end with this process, and the kernel would count the time of a pool for nobody."""
-    if "multiprocessing" not in sys.modules:
-        return
-    from multiprocessing import active_children
-
-    for worker in active_children():
+    multiprocessing = sys.modules.get("multiprocessing")
+    for worker in multiprocessing.active_children() if multiprocessing else ():
         with suppress(OSError, ValueError):  # gone meanwhile, or closed
             worker.kill()
             worker.join(REAP_S)

@@ -155,14 +155,12 @@ def test_an_input_for_which_there_are_no_outputs_is_said(monkeypatch: pytest.Mon
 
 
 def test_an_epoch_has_the_user_s_rows_or_as_many_as_a_pool_holds() -> None:
-    def workload_of(specs: list[Spec], config: ModelConfig) -> Workload:
-        (workload,) = Source(two, config, True, specs).resolved("two", "").scenario.workloads
-        return workload
-
-    workload = workload_of([Spec("x", (1 << 15,))], ModelConfig(batch=8))
-    assert (workload.train, workload.test, workload.batch_size, workload.name) == (64 * 8, 16 * 8, 8, "batch-8")
-    given = workload_of([], ModelConfig(samples=100, rows="rows.npz"))
-    assert (given.train, given.test, given.batch_size) == (100, 0, 32)  # none is left that was not trained on
+    for config, train, test, batch in (
+        (ModelConfig(batch=8), 64 * 8, 16 * 8, 8),  # batches of one MiB
+        (ModelConfig(samples=100, rows="rows.npz"), 100, 0, 32),  # none is left that was not trained on
+    ):
+        (workload,) = Source(two, config, True, [Spec("x", (1 << 15,))]).resolved("two", "").scenario.workloads
+        assert (workload.train, workload.test, workload.batch_size) == (train, test, batch)
 
 
 LAYER = {"class_name": "InputLayer", "config": {"name": "a", "batch_shape": [None, None], "dtype": "float32"}}
