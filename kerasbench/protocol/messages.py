@@ -1,7 +1,4 @@
-"""What a child says to its parent: JSON lines, each one message, which the parent validates against these types.
-
-Times are nanoseconds of the system-wide monotonic clock (``time.monotonic_ns``): both processes read the same one.
-"""
+"""What a child says to its parent: JSON lines, each a message; times are ns of the system's ``time.monotonic_ns``."""
 
 import json
 from dataclasses import dataclass

@@ -63,8 +63,7 @@ class Feed:
     validation: Rows  # as many as published, like the test rows
     test: Rows
     class_weight: Mapping[int, float] | None = None
-    # The workload's pipeline gives other batches of the same rows each time, so no two backends get the same.
-    draws: bool = False
+    draws: bool = False  # the pipeline gives other batches of the same rows each time: no two backends get the same
 
     @property
     def batch(self) -> int:

@@ -79,11 +79,6 @@ class Spec:
     def sizes(self) -> str:
         return "x".join("?" if size is None else str(size) for size in self.shape)
 
-    @property
-    def row_bytes(self) -> int:
-        """As they are drawn; open dimensions count as one."""
-        return math.prod(size or 1 for size in self.shape) * (1 if self.dtype in ("uint8", "bool") else 4)
-
     def draw(self, samples: int, rng: Any) -> Any:
         """Return rows: float32 in 0..1, int32 from ``least`` up to ``below``, uint8 for bytes and truth values."""
         import numpy as np
@@ -140,5 +135,7 @@ def specs_of(config: ModelConfig) -> list[Spec]:
 
 
 def steps_of(specs: Sequence[Spec], batch: int) -> int:
-    batch_bytes = batch * sum(spec.row_bytes for spec in specs)
-    return min(MOST_STEPS, max(LEAST_STEPS, POOL_BYTES // max(1, batch_bytes)))
+    row_bytes = 0
+    for spec in specs:  # as it is drawn; open dimensions count as one
+        row_bytes += math.prod(size or 1 for size in spec.shape) * (1 if spec.dtype in ("uint8", "bool") else 4)
+    return min(MOST_STEPS, max(LEAST_STEPS, POOL_BYTES // max(1, batch * row_bytes)))

@@ -29,9 +29,8 @@ HOOKS = ("on_epoch_begin", "on_train_batch_begin", "on_train_end")
 # Small, because it lies in the memory of the process that is measured: 256 KiB, and as much for a product. Many are in
 # the queue before one is waited for: waiting for each would leave a card idle most of the time.
 BUSY_SIDE, BUSY_PRODUCTS = 256, 32
-# A product of this duration is long enough for its clock and for every core; the largest is 4 GiB in float32.
-PEAK_PRODUCT_S = 0.05
-PEAK_SIDES = (256, 512, 1_024, 2_048, 4_096, 8_192, 16_384)
+PEAK_PRODUCT_S = 0.05  # long enough for the clock and for every core
+PEAK_SIDES = (256, 512, 1_024, 2_048, 4_096, 8_192, 16_384)  # the largest takes 4 GiB in float32
 PEAK_REPEATS = 5
 
 SHUFFLES = 5
@@ -244,7 +243,7 @@ class KerasRunner(WithKeras):
             x = np.broadcast_to(np.zeros((1, 1), np.uint8), (count, 1))
             adapter = ArrayDataAdapter(x, batch_size=batch, shuffle=True)
             began_ns = time.perf_counter_ns()
-            next(iter(getattr(adapter, ITERATORS[self.request.backend])()))
+            next(iter(getattr(adapter, ITERATORS[self.keras.config.backend()])()))
             return time.perf_counter_ns() - began_ns
 
         begin_ns(few)  # the first also loads what it needs

@@ -7,10 +7,9 @@ from pathlib import Path
 
 
 class CacheReads:
-    """Count which of the files that earlier processes have left in a folder of caches are read from now on.
+    """Count which files that earlier processes have left in a folder of caches are read, by their time of last access.
 
-    By the time of a file's last access, which Linux keeps with ``relatime`` too where it is older than the last change.
-    None: the system keeps no such time.
+    Linux keeps it with ``relatime`` too, where it is older than the last change. None: it is not kept.
     """
 
     def __init__(self, folder: str, patterns: Sequence[str]) -> None:

@@ -60,7 +60,6 @@ HALTED = re.compile(r"(?:import of |No module named ')(?P<framework>tensorflow|t
 UNKNOWN = re.compile(r"Could not locate (?:class|function) '(?P<name>[^']+)'")
 MODULE = re.compile(r" '(?P<name>[^']+)' because its parent module (?P<module>\S+) cannot be imported")
 OLD = "keras."  # where classes lay that Keras 3 has no longer, such as keras.src.engine.functional
-UNEXPECTED = "got an unexpected keyword argument"
 REBUILT = (
     "let the layer's __init__ take **kwargs and hand them to super().__init__(**kwargs); or write a scenario file, "
     "which builds the model by your own code"
@@ -335,7 +334,7 @@ def explained(error: Exception, file: Path, model: Outline, keras_here: str) -> 
         return ModelError(f"{file.name}: its weights do not fit its layers, so it is damaged: {shortened(text)}")
     advice = "" if file.suffix == ".keras" else "; save it as a .keras file, by the Keras that made it"
     sentence = f"{file.name}: Keras cannot load it: {type(error).__name__}: {shortened(text)}{advice}"
-    return ModelError(sentence, REBUILT if UNEXPECTED in text else "")
+    return ModelError(sentence, REBUILT if "got an unexpected keyword argument" in text else "")
 
 
 def _known_refusal(text: str, file: Path) -> Exception | None:

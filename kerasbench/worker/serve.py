@@ -1,6 +1,5 @@
 """One request, one child: read it, do it, report how it ended, leave."""
 
-import dataclasses
 import importlib
 import os
 import platform
@@ -17,7 +16,6 @@ from kerasbench.datasets import DataError
 from kerasbench.protocol import requests
 from kerasbench.protocol.messages import FIND, Code, Failure, Inventory, Message, Phase, ProbeReport, TrialFailure
 from kerasbench.protocol.requests import Request, decode_request
-from kerasbench.scenario import ScenarioError
 from kerasbench.worker.failure import failure_of, refuse_other_frameworks
 from kerasbench.worker.pipe import Pipe, listen
 
@@ -31,11 +29,6 @@ def serve(descriptor: int, started_ns: int) -> NoReturn:
     pipe.send(Message(phase=Phase("worker", started_ns, time.monotonic_ns())))
     try:
         pipe.send(_answer(request, pipe))
-    except TrialFailure as known:
-        phase = known.failure.phase or pipe.current_phase
-        pipe.send(Message(failure=dataclasses.replace(known.failure, phase=phase)))
-    except ScenarioError as error:
-        pipe.send(Message(failure=Failure(Code.INVALID, str(error), error.remedy, pipe.current_phase)))
     except DataError as error:
         remedy = "docs/your-model.md says where data come from"
         pipe.send(Message(failure=Failure(Code.UNAVAILABLE, str(error), remedy, pipe.current_phase)))
@@ -44,7 +37,12 @@ def serve(descriptor: int, started_ns: int) -> NoReturn:
     # os._exit: tearing a framework down takes up to half a second and can crash; everything is reported already.
     sys.stdout.flush()
     sys.stderr.flush()
-    _reap_workers()
+    # Workers would end with this process, and the kernel would count the time of a pool for nobody.
+    multiprocessing = sys.modules.get("multiprocessing")
+    for worker in multiprocessing.active_children() if multiprocessing else ():
+        with suppress(OSError, ValueError):  # gone meanwhile, or closed
+            worker.kill()
+            worker.join(REAP_S)
     os._exit(0)
 
 
@@ -72,15 +70,6 @@ def _answer(request: Request, pipe: Pipe) -> Message:
         case requests.FetchRequest():
             with pipe.phase("fetch"):
                 return Message(fetched=describe.fetch(request))
-
-
-def _reap_workers() -> None:
-    """They would end with this process, and the kernel would count the time of a pool for nobody."""
-    multiprocessing = sys.modules.get("multiprocessing")
-    for worker in multiprocessing.active_children() if multiprocessing else ():
-        with suppress(OSError, ValueError):  # gone meanwhile, or closed
-            worker.kill()
-            worker.join(REAP_S)
 
 
 def inventory() -> Inventory:

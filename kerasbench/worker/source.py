@@ -35,7 +35,9 @@ def draw_targets(loss: Any, shape: Sequence[int], samples: int, rng: Any) -> Any
 
     if loss is UNUSED:
         return np.zeros((samples, 1), np.float32)
-    name, whole = loss_name(loss), (samples, *shape)
+    names = [name.replace("_", "").lower() for name in _names(loss)]
+    name = next((name for name in names if name in KNOWN), "")  # of an object its first class, or its function's
+    whole = (samples, *shape)
     if name in UNMADE:
         raise ModelError(f"its loss is {name}, for which kerasbench has no targets: use a scenario file")
     if name in CLASSES:
@@ -49,12 +51,6 @@ def draw_targets(loss: Any, shape: Sequence[int], samples: int, rng: Any) -> Any
     if name in SIGNS:
         return (2 * rng.integers(0, 2, whole) - 1).astype(np.float32)
     return rng.random(whole, dtype=np.float32)
-
-
-def loss_name(loss: Any) -> str:
-    """In lower case without underscores; of an object the first known of its classes and its function."""
-    names = [name.replace("_", "").lower() for name in _names(loss)]
-    return next((name for name in names if name in KNOWN), next(iter(names), ""))
 
 
 def _names(loss: Any) -> list[str]:
@@ -85,10 +81,7 @@ class ResolvedScenario:
 
 
 class Source:
-    """Loads a model, hands it out to be measured, first the one whose inputs were looked at, and draws rows for it.
-
-    ``specs`` are the inputs as far as they are known before it is loaded.
-    """
+    """Loads a model, hands it out and draws rows for it. ``specs``: its inputs, as far as they are known before."""
 
     def __init__(self, load: Callable[[], Any], config: ModelConfig, trains: bool, specs: Sequence[Spec] = ()) -> None:
         self._load = load
@@ -221,8 +214,8 @@ def outputs_of(model: Any, inputs: Any) -> Any:
     try:
         outputs = model.compute_output_spec(tensors)
     except Exception as error:
-        text = f"{type(error).__name__}: {one_line(error)}"
-        raise ModelError(f"its outputs for these inputs are unknown: {text}") from error
+        cause = f"{type(error).__name__}: {one_line(error)}"
+        raise ModelError(f"its outputs for these inputs are unknown: {cause}") from error
     return keras.tree.map_structure(lambda tensor: Spec("", tuple(tensor.shape[1:]), str(tensor.dtype)), outputs)
 
 

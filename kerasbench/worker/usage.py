@@ -1,6 +1,6 @@
 """What a slice used: this process, other processes, and others on an NVIDIA card.
 
-A ``Meter`` reads the clock and the system's counters at both ends of a slice. That takes some ten microseconds
+A ``Meter`` reads the clock and the counters at both ends of a slice, which takes some ten microseconds
 (benchmarks/others_cost.py). The parent judges whether others took too much (host/load.py).
 """
 
