@@ -60,7 +60,7 @@ BACKEND = "backends/{backend}.py"
 # By the name of an option, what a column has besides that uses it.
 OPTIONS: Mapping[str, tuple[str, ...]] = {
     "malloc": ("protocol/malloc.py",),
-    "native": ("runners/twin.py", "native/__init__.py", "native/{backend}.py"),
+    "native": ("runners/baseline.py", "native/__init__.py", "native/{backend}.py"),
     "warm_cache": ("worker/caches.py",),
 }
 

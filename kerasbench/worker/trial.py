@@ -20,11 +20,11 @@ from kerasbench.protocol.measurement import Batch, Measurement, Parity, Samples,
 from kerasbench.protocol.messages import FIRST_CALL, FIRST_PREDICTION, FIRST_STEP, Code, Failure, Message, TrialFailure
 from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest, counts_epochs
 from kerasbench.runners import Runner
+from kerasbench.runners.baseline import BaselineRunner
 from kerasbench.runners.feed import prepare, prepare_sized
 from kerasbench.runners.inputs import describe
 from kerasbench.runners.keras import KerasRunner
 from kerasbench.runners.layers import can_be_silenced, random_layers, recurrent_code, sensitive_layers, silence
-from kerasbench.runners.twin import TwinRunner
 from kerasbench.scenario import Workload, require_unchanged
 from kerasbench.worker import checks, predict, train
 from kerasbench.worker.caches import CacheReads
@@ -156,7 +156,7 @@ def run_trial(request: TrialRequest, pipe: Pipe) -> Measurement:
 
 
 def runner_of(options: Options) -> type[Runner]:
-    return TwinRunner if options.native else KerasRunner
+    return BaselineRunner if options.native else KerasRunner
 
 
 def begin(request: TrialRequest, pipe: Pipe, meter: Meter) -> Bench:
