@@ -219,6 +219,5 @@ def _check_batch(batch: Any, samples: int) -> None:
                 wanted = f"batches of {samples:,} rows, as its batch says"
                 raise ScenarioError(f"feed() must make {wanted}, not {place} of shape {shape}")
             if getattr(array, "dtype", None) == np.float64:
-                raise ScenarioError(
-                    f"feed() must give float32 or integers, not float64; {place} is: .astype('float32')"
-                )
+                remedy = f"{place} is: .astype('float32')"
+                raise ScenarioError(f"feed() must give float32 or integers, not float64; {remedy}")

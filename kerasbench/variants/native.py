@@ -15,7 +15,7 @@ class Native(Variant[bool]):
     )
     takes = (bool,)
     added, competes, replaces = True, False, True
-    files = ("runners/twin.py", "native/__init__.py", "native/{backend}.py")
+    files = ("runners/baseline.py", "native/__init__.py", "native/{backend}.py")
     drops = ("steps_per_execution",)  # the loop of a baseline is its own
     beside = Beside(
         "What does Keras cost?",
@@ -32,9 +32,9 @@ class Native(Variant[bool]):
         return "without Keras"
 
     def runner(self) -> type[Runner]:
-        from kerasbench.runners.twin import TwinRunner
+        from kerasbench.runners.baseline import BaselineRunner
 
-        return TwinRunner
+        return BaselineRunner
 
     def is_there(self, facts: CaseFacts) -> bool:
         return not facts.workload.keras_only and facts.name in facts.baselines
